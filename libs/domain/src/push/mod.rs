@@ -1,0 +1,21 @@
+//! The push lane: what a push is, the states it goes through and the rules that move it.
+
+mod attempt;
+mod id;
+mod jobs;
+mod outcome;
+mod quartz;
+mod request;
+mod retry;
+mod state;
+mod window;
+
+pub use attempt::{AttemptStatus, ErrorType};
+pub use id::{Platform, PushId, UnknownPlatform};
+pub use jobs::{JobRuleViolation, check_job, queue_lease};
+pub use outcome::{SendOutcome, StatusClass, Verdict, classify};
+pub use quartz::CronError;
+pub use request::{FieldError, Limits, PushRequest};
+pub use retry::RetryPolicy;
+pub use state::{Event, PushState, PushStatus, Refused, UnknownStatus, transition};
+pub use window::{NoSuchWindow, SendingWindow};

@@ -1,0 +1,223 @@
+//! What came of an attempt, and what that means for the push.
+
+use super::{AttemptStatus, ErrorType, Event, Platform};
+
+/// What an answer's status code means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StatusClass {
+    /// Any 2xx.
+    Success,
+    /// The receiver may do better later.
+    Retryable,
+    /// It will say the same again. Redirects count here: they are never followed.
+    Permanent,
+}
+
+/// Classifies an HTTP status code as the seed does: 429, 500, 502, 503 and 504 are worth another attempt.
+#[must_use]
+pub fn classify(status: u16) -> StatusClass {
+    match status {
+        200..=299 => StatusClass::Success,
+        429 | 500 | 502 | 503 | 504 => StatusClass::Retryable,
+        _ => StatusClass::Permanent,
+    }
+}
+
+/// What came of one attempt to send a push.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SendOutcome {
+    /// Swrve accepted it.
+    Delivered,
+    /// Swrve answered with something other than 2xx.
+    Refused {
+        /// The HTTP status code.
+        status: u16,
+        /// The code of Swrve's own error body, when it had one.
+        code: Option<i64>,
+        /// Swrve's message, or the status and its reason phrase.
+        message: String,
+    },
+    /// No answer: DNS, connection, TLS or timeout.
+    Unreachable {
+        /// The error chain as text.
+        message: String,
+    },
+    /// No push key is configured for the push's platform and prototype.
+    PrototypeKeyMissing {
+        /// The push's platform.
+        platform: Platform,
+        /// The push's message prototype, if it names one.
+        prototype: Option<String>,
+    },
+    /// The attempt failed on our side.
+    Internal {
+        /// The error chain as text.
+        chain: String,
+    },
+}
+
+/// The consequences of an outcome: the event for the state machine and what the attempt row records.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// The event that completes the attempt.
+    pub event: Event,
+    /// The attempt's final status.
+    pub status: AttemptStatus,
+    /// Whose fault a failure was.
+    pub error_type: Option<ErrorType>,
+    /// `SWRVE_ERROR_CODE`: Swrve's own code, else the HTTP status.
+    pub swrve_error_code: Option<i64>,
+    /// `SWRVE_ERROR_MESSAGE`.
+    pub swrve_error_message: Option<String>,
+    /// `OTHER_ERROR_STACK_TRACE`: the error chain of a failure of ours.
+    pub other_error: Option<String>,
+    /// Failures of one kind share it; dead letters are grouped by it.
+    pub fingerprint: Option<String>,
+}
+
+impl SendOutcome {
+    /// Draws the consequences.
+    #[must_use]
+    pub fn verdict(self) -> Verdict {
+        let fingerprint = self.fingerprint();
+        let failed = |event, error_type| Verdict {
+            event,
+            status: AttemptStatus::Error,
+            error_type: Some(error_type),
+            swrve_error_code: None,
+            swrve_error_message: None,
+            other_error: None,
+            fingerprint,
+        };
+        match self {
+            Self::Delivered => Verdict {
+                status: AttemptStatus::Ok,
+                error_type: None,
+                ..failed(Event::Succeed, ErrorType::Swrve)
+            },
+            Self::Refused {
+                status,
+                code,
+                message,
+            } => {
+                let event = match classify(status) {
+                    StatusClass::Retryable => Event::FailRetryable,
+                    StatusClass::Success | StatusClass::Permanent => Event::FailPermanently,
+                };
+                Verdict {
+                    swrve_error_code: Some(code.unwrap_or_else(|| i64::from(status))),
+                    swrve_error_message: Some(message),
+                    ..failed(event, ErrorType::Swrve)
+                }
+            }
+            Self::Unreachable { message } => Verdict {
+                swrve_error_message: Some(message),
+                ..failed(Event::FailRetryable, ErrorType::Swrve)
+            },
+            Self::PrototypeKeyMissing { platform, prototype } => Verdict {
+                other_error: Some(missing_key(platform, prototype.as_deref())),
+                ..failed(Event::FailPermanently, ErrorType::MessagePrototypeKey)
+            },
+            Self::Internal { chain } => Verdict {
+                other_error: Some(chain),
+                ..failed(Event::FailPermanently, ErrorType::Other)
+            },
+        }
+    }
+
+    fn fingerprint(&self) -> Option<String> {
+        match self {
+            Self::Delivered => None,
+            Self::Refused {
+                status,
+                code: Some(code),
+                ..
+            } => Some(format!("swrve/{status}/{code}")),
+            Self::Refused {
+                status, code: None, ..
+            } => Some(format!("swrve/{status}")),
+            Self::Unreachable { .. } => Some("swrve/unreachable".to_owned()),
+            Self::PrototypeKeyMissing { platform, prototype } => Some(format!(
+                "prototype-key/{platform}/{}",
+                prototype.as_deref().unwrap_or("none")
+            )),
+            Self::Internal { .. } => Some("other/internal".to_owned()),
+        }
+    }
+}
+
+fn missing_key(platform: Platform, prototype: Option<&str>) -> String {
+    match prototype {
+        Some(prototype) => format!(
+            "no Swrve push key is configured for {platform} and the message prototype {prototype:?}; \
+             add it to swrve.messagePrototypePushKeys"
+        ),
+        None => "the push names no message prototype, so no Swrve push key can be found for it".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exactly_the_five_statuses_of_the_seed_are_retryable() {
+        let retryable: Vec<u16> = (100..600)
+            .filter(|s| classify(*s) == StatusClass::Retryable)
+            .collect();
+        assert_eq!(retryable, [429, 500, 502, 503, 504]);
+        let success: Vec<u16> = (100..600)
+            .filter(|s| classify(*s) == StatusClass::Success)
+            .collect();
+        assert_eq!(success, (200..300).collect::<Vec<u16>>());
+    }
+
+    #[test]
+    fn a_refusal_without_a_swrve_code_records_the_status() {
+        let refused = |code| {
+            SendOutcome::Refused {
+                status: 418,
+                code,
+                message: "teapot".to_owned(),
+            }
+            .verdict()
+        };
+        assert_eq!(refused(None).swrve_error_code, Some(418));
+        assert_eq!(refused(Some(7)).swrve_error_code, Some(7));
+        assert_eq!(refused(None).event, Event::FailPermanently);
+    }
+
+    #[test]
+    fn each_outcome_names_whose_fault_it_was() {
+        let text = || "x".to_owned();
+        let types = [
+            (SendOutcome::Delivered, None, Event::Succeed),
+            (
+                SendOutcome::Unreachable { message: text() },
+                Some(ErrorType::Swrve),
+                Event::FailRetryable,
+            ),
+            (
+                SendOutcome::PrototypeKeyMissing {
+                    platform: Platform::Ios,
+                    prototype: None,
+                },
+                Some(ErrorType::MessagePrototypeKey),
+                Event::FailPermanently,
+            ),
+            (
+                SendOutcome::Internal { chain: text() },
+                Some(ErrorType::Other),
+                Event::FailPermanently,
+            ),
+        ];
+        for (outcome, error_type, event) in types {
+            let verdict = outcome.clone().verdict();
+            assert_eq!(
+                (verdict.error_type, verdict.event),
+                (error_type, event),
+                "{outcome:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! The top layer: environment variables, and which key each of them sets.
+//!
+//! It deliberately reads no process environment; `Sources` hands the variables over.
+
+use std::collections::BTreeMap;
+
+use crate::layers::{Entry, Layers};
+use crate::yaml::{self, Content, Node};
+use crate::{Fault, Origin, Problem};
+
+const VARIABLE_PREFIX: &str = "POSTRIDER__";
+
+/// Variables that other programs use too; they fill a key that nothing else sets.
+pub(crate) const FALLBACKS: [(&str, &str); 2] = [("database.url", "DATABASE_URL"), ("amqp.url", "AMQP_URL")];
+
+impl Layers {
+    pub(crate) fn lay_variables(&mut self, variables: &BTreeMap<String, String>) {
+        let known: BTreeMap<String, String> = self
+            .keys()
+            .iter()
+            .map(|key| (key.to_lowercase(), key.clone()))
+            .collect();
+        for (name, text) in variables {
+            let Some(path) = key_path(name) else { continue };
+            match known.get(&path) {
+                // Compose files and shells pass on what is not set as an empty text.
+                _ if text.is_empty() => {}
+                Some(key) => self.lay_variable(name, key, text),
+                None => {
+                    let nearest = self.nearest(&path);
+                    let mend = nearest.map_or_else(
+                        || "remove it; config/default.yaml holds every key there is".to_owned(),
+                        |key| format!("did you mean {}, for {key}?", variable_of(key)),
+                    );
+                    self.problems.push(Problem {
+                        subject: format!("environment variable {name}"),
+                        origin: None,
+                        fault: Fault::UnknownVariable,
+                        mend,
+                    });
+                }
+            }
+        }
+    }
+
+    fn lay_variable(&mut self, name: &str, key: &str, text: &str) {
+        if let Origin::Variable(other) = &self.entry(key).origin {
+            self.problems.push(Problem {
+                subject: format!("environment variable {name}"),
+                origin: None,
+                fault: Fault::Ambiguous { other: other.clone() },
+                mend: format!("keep only {}", variable_of(key)),
+            });
+            return;
+        }
+        // What is no YAML is taken as plain text: a variable usually comes without quotes.
+        let value = yaml::parse(text).unwrap_or_else(|_| plain_text(text));
+        let quoted = text.starts_with(['"', '\'']);
+        let given = (!quoted && !value.content.is_null()).then(|| text.to_owned());
+        self.entries.insert(
+            key.to_owned(),
+            Entry {
+                value,
+                origin: Origin::Variable(name.to_owned()),
+                given,
+            },
+        );
+    }
+
+    pub(crate) fn lay_fallbacks(&mut self, variables: &BTreeMap<String, String>) {
+        for (key, name) in FALLBACKS {
+            if !self.entry(key).value.content.is_null() {
+                continue;
+            }
+            if let Some(text) = variables.get(name).filter(|text| !text.is_empty()) {
+                let origin = Origin::Variable(name.to_owned());
+                let given = Some(text.clone());
+                self.entries.insert(
+                    key.to_owned(),
+                    Entry {
+                        value: plain_text(text),
+                        origin,
+                        given,
+                    },
+                );
+            }
+        }
+    }
+}
+
+fn plain_text(text: &str) -> Node {
+    Node {
+        line: 1,
+        content: Content::Scalar(text.into()),
+    }
+}
+
+/// The variable that sets a key: `swrve.delayMillis` is set by `POSTRIDER__SWRVE__DELAY_MILLIS`.
+pub(crate) fn variable_of(key: &str) -> String {
+    let mut name = String::from(VARIABLE_PREFIX);
+    for character in key.chars() {
+        match character {
+            '.' => name.push_str("__"),
+            upper if upper.is_ascii_uppercase() => {
+                name.push('_');
+                name.push(upper);
+            }
+            other => name.push(other.to_ascii_uppercase()),
+        }
+    }
+    name
+}
+
+/// The path that a variable of ours names, in lower case; `None` for a variable of someone else.
+fn key_path(variable: &str) -> Option<String> {
+    let (prefix, rest) = variable.split_at_checked(VARIABLE_PREFIX.len())?;
+    prefix.eq_ignore_ascii_case(VARIABLE_PREFIX).then(|| {
+        rest.split("__")
+            .map(|segment| segment.replace('_', ""))
+            .collect::<Vec<_>>()
+            .join(".")
+            .to_lowercase()
+    })
+}

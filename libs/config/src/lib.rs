@@ -1,0 +1,32 @@
+//! The configuration of every Postrider process: defaults, one YAML file over them, the environment over that.
+//!
+//! [`load`] finds all errors in one go, so that an operator mends them in one go. It deliberately reads the process environment
+//! in one place only ([`Sources::of_process`]), and neither prints nor exits.
+
+mod environment;
+mod error;
+mod layers;
+mod model;
+mod push_keys;
+mod read;
+mod reader;
+mod render;
+mod rules;
+mod secret;
+mod sources;
+mod unit;
+mod yaml;
+
+pub use error::{Errors, Fault, Origin, Problem};
+pub use model::{
+    Admin, Amqp, Config, Cron, Database, Idempotency, Ingest, Job, Jobs, Leader, LogFormat, Partitions, Push,
+    Queue, Rescue, Retry, ShutdownConfig, Swrve, Telemetry,
+};
+pub use push_keys::PushKeys;
+pub use read::load;
+pub use render::reference;
+pub use secret::Secret;
+pub use sources::Sources;
+
+/// The base layer: every key with its default and its explanation.
+pub const DEFAULT_YAML: &str = include_str!("../../../config/default.yaml");

@@ -1,0 +1,291 @@
+//! Every key with its type, unit and range: from the layered values to [`Config`].
+//!
+//! It deliberately does not explain the keys; `config/default.yaml` does, and a test compares the ranges there with these.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use domain::push::Platform;
+use tracing_subscriber::EnvFilter;
+
+use crate::layers::Layers;
+use crate::reader::{Reader, kind};
+use crate::unit::Unit;
+use crate::yaml::{Content, Node};
+use crate::{
+    Admin, Amqp, Config, Cron, Database, Errors, Fault, Idempotency, Ingest, Job, Jobs, Leader, LogFormat,
+    Origin, Partitions, Problem, Push, PushKeys, Queue, Rescue, Retry, Secret, ShutdownConfig, Sources,
+    Swrve, Telemetry, render, rules,
+};
+
+const PUSH_KEYS: &str = "swrve.messagePrototypePushKeys";
+const PUSH_KEYS_FORM: &str = "a mapping from prototype to IOS and ANDROID keys";
+const HTTP_URL: &str = "an http:// or https:// URL";
+const ADDRESS: &str = "an address and port such as 127.0.0.1:8080";
+const MINUTES_10: u64 = 600_000;
+const HOUR: u64 = 3_600_000;
+
+/// Reads the configuration: the defaults, the file over them, the environment over that.
+///
+/// # Errors
+/// When anything is wrong, with everything that is wrong.
+pub fn load(sources: &Sources) -> Result<Config, Errors> {
+    let mut reader = Reader::new(Layers::of(sources));
+    let mut config = config(&mut reader);
+    rules::check(&config, &mut reader);
+    config.redacted_yaml = render::redacted(reader.layers());
+    let problems = reader.into_problems();
+    if problems.is_empty() {
+        Ok(config)
+    } else {
+        Err(Errors::new(problems))
+    }
+}
+
+pub(crate) fn config(reader: &mut Reader) -> Config {
+    Config {
+        database: database(reader),
+        amqp: amqp(reader),
+        ingest: ingest(reader),
+        admin: Admin {
+            listen: address(reader, "admin.listen"),
+        },
+        swrve: swrve(reader),
+        push: push(reader),
+        telemetry: telemetry(reader),
+        shutdown: ShutdownConfig {
+            grace_period: reader.duration("shutdown.gracePeriodMillis", Unit::Millis, 0..=MINUTES_10),
+        },
+        redacted_yaml: String::new(),
+    }
+}
+
+fn database(reader: &mut Reader) -> Database {
+    Database {
+        url: reader.required_secret("database.url", "a postgres:// URL", |url| {
+            url.starts_with("postgres://") || url.starts_with("postgresql://")
+        }),
+        max_connections: reader.integer("database.maxConnections", 2..=1000),
+        acquire_timeout: reader.duration("database.acquireTimeoutMillis", Unit::Millis, 10..=MINUTES_10),
+    }
+}
+
+fn amqp(reader: &mut Reader) -> Amqp {
+    const PREFIX_FORM: &str = "up to 64 letters, digits, dots, hyphens and underscores";
+    Amqp {
+        url: reader.required_secret("amqp.url", "an amqp:// or amqps:// URL", |url| {
+            url.starts_with("amqp://") || url.starts_with("amqps://")
+        }),
+        queue_prefix: reader.parsed("amqp.queuePrefix", PREFIX_FORM, String::new(), |prefix| {
+            let valid = prefix
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte));
+            (valid && prefix.len() <= 64).then(|| prefix.to_owned())
+        }),
+        confirm_timeout: reader.duration("amqp.confirmTimeoutMillis", Unit::Millis, 10..=MINUTES_10),
+        max_unconfirmed: reader.integer("amqp.maxUnconfirmed", 1..=100_000),
+    }
+}
+
+fn ingest(reader: &mut Reader) -> Ingest {
+    Ingest {
+        listen: address(reader, "ingest.listen"),
+        max_body_bytes: reader.integer("ingest.maxBodyBytes", 1024..=16_777_216),
+        request_timeout: reader.duration("ingest.requestTimeoutMillis", Unit::Millis, 10..=MINUTES_10),
+        writers: reader.integer("ingest.writers", 1..=256),
+        batch_rows: reader.integer("ingest.batchRows", 1..=5000),
+    }
+}
+
+fn swrve(reader: &mut Reader) -> Swrve {
+    let swrve = Swrve {
+        url: reader.parsed("swrve.url", HTTP_URL, String::new(), http_url),
+        delay: reader.duration("swrve.delayMillis", Unit::Millis, 4..=60_000),
+        average_processing: reader.duration("swrve.averageProcessingMillis", Unit::Millis, 4..=MINUTES_10),
+        timeout: reader.duration("swrve.timeoutMillis", Unit::Millis, 100..=MINUTES_10),
+        test: reader.boolean("swrve.test"),
+        message_prototype_push_keys: push_keys(reader),
+    };
+    reader.reason(
+        "swrve.delayMillis",
+        "Swrve answers more than 300 requests per second with 429, Rate Limit Exceeded",
+    );
+    swrve
+}
+
+fn push(reader: &mut Reader) -> Push {
+    let push = Push {
+        time_zone: reader.parsed(
+            "push.timeZone",
+            "a time zone of the IANA database such as Europe/Riga",
+            chrono_tz::Tz::UTC,
+            |name| name.parse().ok(),
+        ),
+        message_max_bytes: reader.integer("push.messageMaxBytes", 1..=1_048_576),
+        push_key_max_bytes: reader.integer("push.pushKeyMaxBytes", 1..=65_536),
+        queue: Queue {
+            capacity: reader.integer("push.queue.capacity", 2..=10_000_000),
+        },
+        retry: Retry {
+            delay: reader.duration("push.retry.delayInSeconds", Unit::Seconds, 0..=604_800),
+            max_attempts: reader.integer("push.retry.maxAttempts", 1..=1000),
+        },
+        cron: Cron {
+            grace: reader.duration("push.cron.graceMillis", Unit::Millis, 0..=HOUR),
+        },
+        leader: Leader {
+            ttl: reader.duration("push.leader.ttlMillis", Unit::Millis, 100..=4000),
+            poll: reader.duration("push.leader.pollMillis", Unit::Millis, 10..=4000),
+        },
+        job: jobs(reader),
+        rescue: Rescue {
+            repeat_interval: reader.duration("push.rescue.repeatInterval", Unit::Millis, 10..=HOUR),
+        },
+        partitions: Partitions {
+            months_ahead: reader.integer("push.partitions.monthsAhead", 1..=24),
+            retention_months: reader.integer("push.partitions.retentionMonths", 1..=1200),
+        },
+        idempotency: Idempotency {
+            retention: reader.duration("push.idempotency.retentionHours", Unit::Hours, 1..=8760),
+        },
+    };
+    reader.reason("push.leader.ttlMillis", "a standby must take over within 5 s");
+    push
+}
+
+fn jobs(reader: &mut Reader) -> Jobs {
+    Jobs {
+        send_scheduled: Job {
+            start_delay: reader.duration("push.job.sendScheduled.startDelay", Unit::Millis, 0..=HOUR),
+            repeat_interval: reader.duration(
+                "push.job.sendScheduled.repeatInterval",
+                Unit::Millis,
+                10..=HOUR,
+            ),
+            portion_size: reader.integer("push.job.sendScheduled.portionSize", 1..=1_000_000),
+        },
+        send_pending: Job {
+            start_delay: reader.duration("push.job.sendPending.startDelay", Unit::Millis, 0..=HOUR),
+            repeat_interval: reader.duration("push.job.sendPending.repeatInterval", Unit::Millis, 10..=HOUR),
+            portion_size: reader.integer("push.job.sendPending.portionSize", 1..=1_000_000),
+        },
+    }
+}
+
+fn telemetry(reader: &mut Reader) -> Telemetry {
+    Telemetry {
+        log_format: reader.parsed(
+            "telemetry.logFormat",
+            "human or json",
+            LogFormat::Human,
+            |name| match name {
+                "human" => Some(LogFormat::Human),
+                "json" => Some(LogFormat::Json),
+                _ => None,
+            },
+        ),
+        log_filter: reader.parsed(
+            "telemetry.logFilter",
+            "directives such as info or info,dispatcher=debug",
+            String::new(),
+            |directives| {
+                EnvFilter::builder()
+                    .parse(directives)
+                    .ok()
+                    .map(|_| directives.to_owned())
+            },
+        ),
+        otlp_endpoint: reader.optional("telemetry.otlpEndpoint", HTTP_URL, http_url),
+        sample_ratio: reader.ratio("telemetry.sampleRatio"),
+    }
+}
+
+fn address(reader: &mut Reader, key: &'static str) -> SocketAddr {
+    reader.parsed(key, ADDRESS, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), |text| {
+        text.parse().ok()
+    })
+}
+
+/// A base URL, without the slash at its end.
+fn http_url(text: &str) -> Option<String> {
+    let rest = text
+        .strip_prefix("http://")
+        .or_else(|| text.strip_prefix("https://"))?;
+    let host = rest.split('/').next().unwrap_or_default();
+    let plain = !rest.contains(['?', '#']) && !rest.contains(char::is_whitespace);
+    (plain && !host.is_empty()).then(|| text.trim_end_matches('/').to_owned())
+}
+
+fn push_keys(reader: &mut Reader) -> PushKeys {
+    let entry = reader.raw(PUSH_KEYS, PUSH_KEYS_FORM);
+    let mut keys = PushKeys::default();
+    let mut faults = Vec::new();
+    match entry.value.content {
+        content if content.is_null() => {}
+        Content::Map(prototypes) => {
+            for (prototype, platforms) in prototypes {
+                prototype_keys(&mut keys, &prototype, platforms, &mut faults);
+            }
+        }
+        other => faults.push((
+            String::new(),
+            entry.value.line,
+            unexpected(PUSH_KEYS_FORM, &other),
+        )),
+    }
+    for (path, line, fault) in faults {
+        let origin = match &entry.origin {
+            Origin::File { path, .. } => Origin::File {
+                path: path.clone(),
+                line,
+            },
+            other => other.clone(),
+        };
+        let mend = "write every prototype as 'Hello': { IOS: <push key>, ANDROID: <push key> }".to_owned();
+        reader.problem(Problem {
+            subject: format!("{PUSH_KEYS}{path}"),
+            origin: Some(origin),
+            fault,
+            mend,
+        });
+    }
+    keys
+}
+
+fn prototype_keys(keys: &mut PushKeys, prototype: &str, node: Node, faults: &mut Vec<(String, u64, Fault)>) {
+    let path = format!(".'{prototype}'");
+    let Content::Map(platforms) = node.content else {
+        faults.push((
+            path,
+            node.line,
+            unexpected("a mapping with IOS and ANDROID", &node.content),
+        ));
+        return;
+    };
+    for (name, push_key) in platforms {
+        let path = format!("{path}.{name}");
+        let platform = Platform::ALL
+            .into_iter()
+            .find(|platform| platform.as_str() == name);
+        match (platform, push_key.content) {
+            (None, _) => faults.push((path, push_key.line, Fault::UnknownKey)),
+            (Some(platform), Content::Scalar(serde_json::Value::String(text))) if !text.trim().is_empty() => {
+                keys.insert(prototype, platform, Secret::new(text));
+            }
+            // A platform without an app has no push key.
+            (Some(_), content) if content.is_null() => {}
+            (Some(_), content) => faults.push((
+                path,
+                push_key.line,
+                unexpected("a text that is not empty", &content),
+            )),
+        }
+    }
+}
+
+fn unexpected(expected: &str, content: &Content) -> Fault {
+    let found = format!("{} (not shown, it is a secret)", kind(content));
+    Fault::Unexpected {
+        expected: expected.to_owned(),
+        found,
+    }
+}

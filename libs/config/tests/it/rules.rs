@@ -1,0 +1,77 @@
+//! Rules between keys, with the numbers in the message.
+
+use config::{Fault, Origin};
+
+use crate::{complete, load_yaml, problem, problems, rule_of};
+
+#[test]
+fn portion_must_be_sent_before_the_next_execution() {
+    for job in ["sendScheduled", "sendPending"] {
+        let problem = problem(&format!("push:\n  job:\n    {job}:\n      portionSize: 250\n"));
+
+        assert_eq!(problem.subject, format!("push.job.{job}.portionSize"));
+        assert_eq!(
+            problem.origin,
+            Some(Origin::File {
+                path: "prod.yaml".into(),
+                line: 4
+            })
+        );
+        assert!(
+            rule_of(&problem).contains("(250 * 4 = 1000) must be less than"),
+            "{problem}"
+        );
+        assert!(problem.mend.contains("to 249 or less"), "{problem}");
+
+        load_yaml(&format!("push: {{ job: {{ {job}: {{ portionSize: 249 }} }} }}")).unwrap();
+    }
+}
+
+#[test]
+fn portion_must_be_smaller_than_the_queue() {
+    let problems = problems(&complete().with_yaml("prod.yaml", "push: { queue: { capacity: 249 } }"));
+
+    assert_eq!(problems.len(), 2, "{problems:?}");
+    assert!(
+        rule_of(&problems[0])
+            .contains("push.job.sendScheduled.portionSize (249) must be less than push.queue.capacity (249)")
+    );
+    assert!(rule_of(&problems[1]).contains("push.job.sendPending.portionSize (249)"));
+    load_yaml("push: { queue: { capacity: 250 } }").unwrap();
+}
+
+#[test]
+fn average_processing_must_cover_one_delay() {
+    let problem = problem(
+        "swrve: { averageProcessingMillis: 5, delayMillis: 6 }\npush: { job: { sendScheduled: { portionSize: 9 }, sendPending: { portionSize: 9 } } }",
+    );
+    assert!(
+        rule_of(&problem)
+            .contains("swrve.averageProcessingMillis (5) must be at least swrve.delayMillis (6)")
+    );
+}
+
+#[test]
+fn leader_must_poll_faster_than_its_lease_runs_out() {
+    let equal = problem("push: { leader: { ttlMillis: 500, pollMillis: 500 } }");
+    assert!(
+        rule_of(&equal)
+            .contains("push.leader.pollMillis (500) must be less than push.leader.ttlMillis (500)")
+    );
+
+    let slow = problem("push: { leader: { ttlMillis: 4000, pollMillis: 501 } }");
+    assert!(rule_of(&slow).contains("4000 + 2 * 501 = 5002"), "{slow}");
+    load_yaml("push: { leader: { ttlMillis: 4000, pollMillis: 500 } }").unwrap();
+}
+
+#[test]
+fn body_limit_must_leave_room_for_the_largest_push() {
+    let problem = problem("ingest: { maxBodyBytes: 4096 }");
+    assert!(rule_of(&problem).contains("(4096 + 256 = 4352)"), "{problem}");
+}
+
+#[test]
+fn rule_over_a_key_that_is_wrong_by_itself_is_not_reported() {
+    let problem = problem("push: { queue: { capacity: 1 } }");
+    assert!(matches!(problem.fault, Fault::OutOfRange { .. }), "{problem}");
+}

@@ -1,0 +1,77 @@
+//! The HTTP endpoints every process has for operators: `/healthz`, `/readyz`, `/metrics`.
+//!
+//! It deliberately has no authentication: it listens on its own address, which is not meant for the outside.
+
+use std::future::IntoFuture;
+use std::io;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use lifecycle::{Readiness, Shutdown};
+use tokio::net::TcpListener;
+
+use crate::recorder;
+
+/// The version of the text format that the exporter writes.
+const PROMETHEUS_TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// How long requests under way may take after the shutdown; a client that never finishes its request must not hold the process.
+const DRAIN: Duration = Duration::from_secs(2);
+
+/// Serves [`router`] until the shutdown.
+///
+/// # Errors
+/// When the listener fails for good.
+pub async fn serve(listener: TcpListener, readiness: Readiness, shutdown: Shutdown) -> io::Result<()> {
+    let stop = shutdown.clone();
+    let server = axum::serve(listener, router(readiness))
+        .with_graceful_shutdown(async move { stop.cancelled().await })
+        .into_future();
+    let overdue = async {
+        shutdown.cancelled().await;
+        tokio::time::sleep(DRAIN).await;
+    };
+    tokio::select! {
+        served = server => served,
+        () = overdue => Ok(()),
+    }
+}
+
+/// [`probes`] and `/metrics` (all metrics of the process as Prometheus text).
+pub fn router(readiness: Readiness) -> Router {
+    probes(readiness).route("/metrics", get(metrics))
+}
+
+/// `/healthz` (200 as long as the process can answer at all) and `/readyz` (200 when every condition of `readiness` holds, otherwise
+/// 503, both with the report as JSON), for a service that has them on its own listener too.
+pub fn probes(readiness: Readiness) -> Router {
+    Router::new()
+        .route("/healthz", get(healthz))
+        .route("/readyz", get(readyz))
+        .with_state(readiness)
+}
+
+async fn healthz() -> &'static str {
+    "ok\n"
+}
+
+async fn readyz(State(readiness): State<Readiness>) -> Response {
+    let report = readiness.report();
+    let status = if report.ready {
+        StatusCode::OK
+    } else {
+        StatusCode::SERVICE_UNAVAILABLE
+    };
+    (status, Json(report)).into_response()
+}
+
+async fn metrics() -> impl IntoResponse {
+    (
+        [(header::CONTENT_TYPE, PROMETHEUS_TEXT)],
+        recorder::render_metrics(),
+    )
+}

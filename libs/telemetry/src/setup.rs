@@ -1,0 +1,117 @@
+//! Setting everything up at the start of a process, and flushing it at the end.
+//!
+//! It deliberately reads no environment and no file; whoever calls it has done that.
+
+use std::time::Duration;
+
+use opentelemetry::trace::TracerProvider as _;
+use opentelemetry_sdk::trace::SdkTracerProvider;
+use tokio::task::JoinHandle;
+use tracing::level_filters::LevelFilter;
+use tracing::subscriber::set_global_default;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::{Layer as _, Registry};
+
+use crate::{Error, logs, otlp, recorder};
+
+/// How often the recorder folds observations into its buckets. It does so at every scrape too; this bounds its memory when no one
+/// scrapes.
+const UPKEEP: Duration = Duration::from_secs(5);
+
+/// How log lines look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people.
+    Human,
+    /// One JSON object per line.
+    Json,
+}
+
+/// What telemetry needs to know.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// How log lines look.
+    pub log_format: LogFormat,
+    /// Which log lines are written, as `tracing` directives.
+    pub log_filter: String,
+    /// Base URL of an OTLP/HTTP collector; `None` switches traces off, at no cost.
+    pub otlp_endpoint: Option<String>,
+    /// Share of new traces that is recorded, 0 to 1. A trace that a caller began follows the caller's decision.
+    pub sample_ratio: f64,
+    /// The service in traces, for example `dispatcher`.
+    pub service_name: String,
+    /// What tells this process from other replicas, for example host name and process id.
+    pub instance: String,
+}
+
+/// Sets metrics, logs and traces up for the whole process.
+///
+/// A process has one set of them. When it has been set up before, as in tests, the earlier one stays, and the guard returned here
+/// flushes nothing.
+///
+/// # Errors
+/// When the log filter or the endpoint is not valid, or something else in the process has taken the metrics over.
+///
+/// # Panics
+/// Outside a Tokio runtime.
+pub fn init(settings: &Settings) -> Result<Guard, Error> {
+    let handle = recorder::install()?;
+    let upkeep = tokio::spawn(async move {
+        let mut ticks = tokio::time::interval(UPKEEP);
+        loop {
+            ticks.tick().await;
+            handle.run_upkeep();
+        }
+    });
+    let mut guard = Guard { upkeep, traces: None };
+    let traces = settings
+        .otlp_endpoint
+        .as_deref()
+        .map(|endpoint| otlp::provider(settings, endpoint))
+        .transpose()?;
+    // The log filter must not thin traces out, so each layer has a filter of its own.
+    let tracing_layer = traces.as_ref().map(|traces| {
+        tracing_opentelemetry::layer()
+            .with_tracer(traces.tracer("postrider"))
+            .with_filter(LevelFilter::INFO)
+    });
+    let lines = logs::to_stderr::<Registry>(settings.log_format, &settings.log_filter)?;
+    if set_global_default(Registry::default().with(lines).with(tracing_layer)).is_ok() {
+        guard.traces = traces;
+    }
+    Ok(guard)
+}
+
+/// Keeps telemetry going; [`Guard::shutdown`] ends it. Dropping it without that loses the spans of the last seconds.
+#[derive(Debug)]
+#[must_use]
+pub struct Guard {
+    upkeep: JoinHandle<()>,
+    traces: Option<SdkTracerProvider>,
+}
+
+impl Guard {
+    /// Delivers the spans that wait, for `bound` at most. A collector that is away must not keep a process from ending, so a failure
+    /// is only logged.
+    pub async fn shutdown(mut self, bound: Duration) {
+        let Some(traces) = self.traces.take() else { return };
+        // The flush blocks its thread, while the requests it makes need the runtime's.
+        let flushed = tokio::task::spawn_blocking(move || traces.shutdown_with_timeout(bound));
+        match tokio::time::timeout(bound, flushed).await {
+            Ok(Ok(Ok(()))) => {}
+            Ok(Ok(Err(error))) => tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "the last traces are lost"
+            ),
+            Ok(Err(_)) | Err(_) => {
+                tracing::warn!("the last traces are lost: they were not delivered in time")
+            }
+        }
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.upkeep.abort();
+    }
+}

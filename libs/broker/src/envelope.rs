@@ -1,0 +1,296 @@
+//! The message that travels through the queues, and its wire format.
+//!
+//! Messages are thin: they name a row, they do not carry it. The payload is read from the database when the
+//! row is claimed, so a message can be lost, repeated or outdated without harm.
+//!
+//! # Wire format
+//!
+//! The body is a JSON object in UTF-8 of at most [`MAX_BYTES`] bytes:
+//!
+//! | field | type | meaning |
+//! |---|---|---|
+//! | `version` | integer | [`VERSION`]; a reader rejects any other |
+//! | `kind` | string | what `id` names: `push` |
+//! | `id` | string | UUID of the row, hyphenated; never the nil UUID |
+//! | `enqueued_at` | string | RFC 3339, UTC; when the row was handed to the broker |
+//! | `traceparent` | string, optional | W3C trace context of whoever handed it over |
+//!
+//! The same facts are repeated as AMQP properties for people and tools that look at queues, and are never
+//! read back: `content_type` is `application/json`, `message_id` is `id`, `type` is `kind`, `timestamp` is
+//! `enqueued_at` in seconds, `delivery_mode` is 2 (persistent), and the header `traceparent` is set if there
+//! is one.
+//!
+//! `correlation_id` is a number by which the publishing channel recognises returned messages; it means nothing
+//! to anyone else.
+//!
+//! # Compatibility
+//!
+//! A reader ignores fields that it does not know, so a field may be added within a version. What an old
+//! reader would misunderstand needs a new version. The version is read before anything else, so that a
+//! message from a newer sender is reported as such and not as malformed. A `traceparent` that is not valid is
+//! dropped, as its specification asks: a broken trace must not cost the push.
+
+use std::fmt;
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::traceparent::is_traceparent;
+
+/// The version that this crate writes and reads.
+pub const VERSION: u16 = 1;
+/// Longest body that is read. A valid one of this version has about 250 bytes.
+pub const MAX_BYTES: usize = 4096;
+
+/// What an [`Envelope`] is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// A push notification to be sent to Swrve.
+    Push,
+}
+
+impl Kind {
+    /// Name on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Push => "push",
+        }
+    }
+
+    fn parse(name: &str) -> Option<Self> {
+        match name {
+            "push" => Some(Self::Push),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A message as it travels: the name of a row, and when and by which trace it was sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Envelope {
+    /// Id of the row.
+    pub id: Uuid,
+    /// What kind of row.
+    pub kind: Kind,
+    /// Version of the wire format.
+    pub version: u16,
+    /// When the row was handed to the broker.
+    pub enqueued_at: DateTime<Utc>,
+    /// W3C trace context of whoever handed it over.
+    pub traceparent: Option<String>,
+}
+
+/// Why a body is not an [`Envelope`].
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EnvelopeError {
+    /// Longer than [`MAX_BYTES`].
+    #[error("message body of {bytes} bytes is longer than {MAX_BYTES}")]
+    TooLong {
+        /// Its length.
+        bytes: usize,
+    },
+    /// Not JSON, or a field is missing or of the wrong type.
+    #[error("malformed message body")]
+    Malformed {
+        /// The parser's explanation.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// Written by a sender of another version.
+    #[error("unsupported message version {found}, expected {VERSION}")]
+    UnsupportedVersion {
+        /// The version it says.
+        found: u64,
+    },
+    /// About something that this version does not know.
+    #[error("unknown message kind {found:?}")]
+    UnknownKind {
+        /// The kind it says.
+        found: String,
+    },
+    /// The id names nothing.
+    #[error("message id is the nil UUID")]
+    NilId,
+}
+
+#[derive(Deserialize)]
+struct VersionOnly {
+    version: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Body {
+    version: u16,
+    kind: String,
+    id: Uuid,
+    enqueued_at: DateTime<Utc>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    traceparent: Option<String>,
+}
+
+impl Envelope {
+    /// An envelope of the current version for the push `id`. A `traceparent` that is not valid is dropped.
+    pub fn push(id: Uuid, enqueued_at: DateTime<Utc>, traceparent: Option<String>) -> Self {
+        let traceparent = traceparent.filter(|value| is_traceparent(value));
+        Self {
+            id,
+            kind: Kind::Push,
+            version: VERSION,
+            enqueued_at,
+            traceparent,
+        }
+    }
+
+    /// The body on the wire.
+    pub fn encode(&self) -> Vec<u8> {
+        let body = Body {
+            version: self.version,
+            kind: self.kind.as_str().to_owned(),
+            id: self.id,
+            enqueued_at: self.enqueued_at,
+            traceparent: self.valid_traceparent().map(str::to_owned),
+        };
+        serde_json::to_vec(&body).expect("invariant: a struct of strings and numbers is always valid JSON")
+    }
+
+    /// Reads a body from the wire.
+    ///
+    /// # Errors
+    ///
+    /// Every [`EnvelopeError`] is permanent: the same body will never be readable by this version.
+    pub fn decode(body: &[u8]) -> Result<Self, EnvelopeError> {
+        if body.len() > MAX_BYTES {
+            return Err(EnvelopeError::TooLong { bytes: body.len() });
+        }
+        let malformed = |source| EnvelopeError::Malformed { source };
+        let VersionOnly { version: found } = serde_json::from_slice(body).map_err(malformed)?;
+        if found != u64::from(VERSION) {
+            return Err(EnvelopeError::UnsupportedVersion { found });
+        }
+        let body: Body = serde_json::from_slice(body).map_err(malformed)?;
+        let Some(kind) = Kind::parse(&body.kind) else {
+            return Err(EnvelopeError::UnknownKind { found: body.kind });
+        };
+        if body.id.is_nil() {
+            return Err(EnvelopeError::NilId);
+        }
+        let traceparent = body.traceparent.filter(|value| is_traceparent(value));
+        Ok(Self {
+            id: body.id,
+            kind,
+            version: body.version,
+            enqueued_at: body.enqueued_at,
+            traceparent,
+        })
+    }
+
+    pub(crate) fn valid_traceparent(&self) -> Option<&str> {
+        self.traceparent.as_deref().filter(|value| is_traceparent(value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TRACE: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+
+    fn envelope() -> Envelope {
+        let at = DateTime::from_timestamp(1_700_000_000, 123_456_000).expect("in range");
+        Envelope::push(Uuid::from_u128(7), at, Some(TRACE.to_owned()))
+    }
+
+    fn body(change: impl FnOnce(&mut serde_json::Value)) -> Vec<u8> {
+        let mut value = serde_json::from_slice(&envelope().encode()).expect("JSON");
+        change(&mut value);
+        value.to_string().into_bytes()
+    }
+
+    #[test]
+    fn wire_format_is_stable() {
+        assert_eq!(
+            String::from_utf8(envelope().encode()).expect("UTF-8"),
+            r#"{"version":1,"kind":"push","id":"00000000-0000-0000-0000-000000000007","#.to_owned()
+                + r#""enqueued_at":"2023-11-14T22:13:20.123456Z","#
+                + &format!(r#""traceparent":"{TRACE}"}}"#)
+        );
+    }
+
+    #[test]
+    fn encoded_envelope_decodes_to_itself() {
+        let without_trace = Envelope {
+            traceparent: None,
+            ..envelope()
+        };
+        for envelope in [envelope(), without_trace] {
+            assert_eq!(Envelope::decode(&envelope.encode()).expect("valid"), envelope);
+        }
+    }
+
+    #[test]
+    fn unknown_fields_are_ignored() {
+        let body = body(|value| value["added_later"] = serde_json::json!({"a": [1]}));
+        assert_eq!(Envelope::decode(&body).expect("valid"), envelope());
+    }
+
+    #[test]
+    fn another_version_is_reported_as_such_whatever_else_it_says() {
+        for found in [0, 2, 70_000] {
+            let body = format!(r#"{{"version":{found},"entirely":"different"}}"#);
+            let error = Envelope::decode(body.as_bytes()).expect_err("other version");
+            assert!(matches!(error, EnvelopeError::UnsupportedVersion { found: said } if said == found));
+        }
+    }
+
+    #[test]
+    fn unknown_kind_is_rejected() {
+        let error = Envelope::decode(&body(|value| value["kind"] = "telegram".into())).expect_err("kind");
+        assert!(matches!(error, EnvelopeError::UnknownKind { found } if found == "telegram"));
+    }
+
+    #[test]
+    fn bodies_that_are_no_envelope_are_rejected() {
+        for bad in [
+            &b""[..],
+            b"\xff\xfe",
+            b"null",
+            b"[]",
+            b"{}",
+            b"{\"version\":1}",
+            b"{\"version\":\"1\"}",
+        ] {
+            let error = Envelope::decode(bad).expect_err("malformed");
+            assert!(
+                matches!(error, EnvelopeError::Malformed { .. }),
+                "{bad:?}: {error}"
+            );
+        }
+        let error = Envelope::decode(&body(|value| value["id"] = "no uuid".into())).expect_err("id");
+        assert!(matches!(error, EnvelopeError::Malformed { .. }));
+        let error =
+            Envelope::decode(&body(|value| value["id"] = Uuid::nil().to_string().into())).expect_err("nil");
+        assert!(matches!(error, EnvelopeError::NilId));
+        let error = Envelope::decode(&vec![b' '; MAX_BYTES + 1]).expect_err("long");
+        assert!(matches!(error, EnvelopeError::TooLong { .. }));
+    }
+
+    #[test]
+    fn invalid_traceparent_is_dropped_and_the_rest_kept() {
+        let decoded = Envelope::decode(&body(|value| value["traceparent"] = "x".into())).expect("valid");
+        assert_eq!(
+            decoded,
+            Envelope {
+                traceparent: None,
+                ..envelope()
+            }
+        );
+    }
+}

@@ -1,0 +1,140 @@
+//! The handle through which messages are published. The channel behind it is driven by `pipeline`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+
+use crate::link::{Link, Links};
+use crate::message::Message;
+use crate::{Envelope, Queue};
+
+/// What became of a message given to [`Publisher::publish`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Published {
+    /// The server has it on disk.
+    Confirmed,
+    /// The server refused it: the queue is full. It is not in the queue.
+    Rejected,
+    /// No queue was bound for it. It is in no queue.
+    Unroutable,
+    /// No answer in time, or the connection broke before one: it may or may not be in the queue.
+    Unconfirmed,
+    /// There was no connection, or the server was taking no messages. It is not in the queue.
+    NotSent,
+}
+
+/// Publishes with confirms. Cheap to clone; all clones share the connection and the limit of unanswered
+/// messages.
+#[derive(Clone)]
+pub struct Publisher {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    queue_prefix: String,
+    confirm_timeout: Duration,
+    permits: Arc<Semaphore>,
+    jobs: mpsc::UnboundedSender<Job>,
+    links: Links,
+}
+
+/// A message for the pipeline. The permit that it holds bounds how many of them there are.
+pub(crate) struct Job {
+    pub(crate) message: Message,
+    pub(crate) ticket: Ticket,
+}
+
+/// The way back to whoever published a message. Frees its place among the unanswered ones when dropped.
+pub(crate) struct Ticket {
+    index: usize,
+    answers: mpsc::UnboundedSender<(usize, Published)>,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Ticket {
+    pub(crate) fn answer(self, outcome: Published) {
+        // Nobody listens any more when the call to `publish` was cancelled.
+        let _ = self.answers.send((self.index, outcome));
+    }
+}
+
+impl Publisher {
+    pub(crate) fn new(
+        queue_prefix: String,
+        confirm_timeout: Duration,
+        max_unconfirmed: u32,
+        jobs: mpsc::UnboundedSender<Job>,
+        links: Links,
+    ) -> Self {
+        let permits = usize::try_from(max_unconfirmed)
+            .unwrap_or(usize::MAX)
+            .clamp(1, Semaphore::MAX_PERMITS);
+        let permits = Arc::new(Semaphore::new(permits));
+        Self {
+            inner: Arc::new(Inner {
+                queue_prefix,
+                confirm_timeout,
+                permits,
+                jobs,
+                links,
+            }),
+        }
+    }
+
+    /// Publishes `envelopes` to `queue` and waits for the server's answer to each; the outcomes are in the
+    /// same order.
+    ///
+    /// Answers at once with [`Published::NotSent`] while there is no connection. Otherwise every message is
+    /// answered within `confirm_timeout` of being published; before that it may wait for its place among the
+    /// unanswered ones, and counts as not sent when none becomes free for `confirm_timeout`. A cancelled call
+    /// leaves the messages that were published already on their way.
+    pub async fn publish(&self, queue: Queue, envelopes: Vec<Envelope>) -> Vec<Published> {
+        let mut outcomes = vec![Published::NotSent; envelopes.len()];
+        let (answers, mut answered) = mpsc::unbounded_channel();
+        for (index, envelope) in envelopes.iter().enumerate() {
+            let Some(permit) = self.place().await else { break };
+            let message = Message::new(queue, &self.inner.queue_prefix, envelope);
+            let ticket = Ticket {
+                index,
+                answers: answers.clone(),
+                _permit: permit,
+            };
+            if self.inner.jobs.send(Job { message, ticket }).is_err() {
+                break;
+            }
+            // What holds until an answer comes: the pipeline may have published it.
+            outcomes[index] = Published::Unconfirmed;
+        }
+        drop(answers);
+        while let Some((index, outcome)) = answered.recv().await {
+            outcomes[index] = outcome;
+        }
+        outcomes
+    }
+
+    /// Whether messages would be taken now: connected, and not blocked by the server.
+    pub fn takes_messages(&self) -> bool {
+        self.inner
+            .links
+            .borrow()
+            .as_ref()
+            .is_some_and(Link::takes_messages)
+    }
+
+    /// Waits for a place among the unanswered messages; `None` when there is no use in waiting.
+    async fn place(&self) -> Option<OwnedSemaphorePermit> {
+        if !self.takes_messages() {
+            return None;
+        }
+        if let Ok(permit) = Arc::clone(&self.inner.permits).try_acquire_owned() {
+            return Some(permit);
+        }
+        let place = Arc::clone(&self.inner.permits).acquire_owned();
+        let permit = tokio::time::timeout(self.inner.confirm_timeout, place)
+            .await
+            .ok()?
+            .ok()?;
+        self.takes_messages().then_some(permit)
+    }
+}

@@ -76,7 +76,9 @@ impl Condition {
 
     /// The condition does not hold; the reason is shown to whoever asks `/readyz`, so it must hold no secret.
     pub fn not_ready(&self, reason: impl Into<String>) {
-        self.registry.lock().insert(self.name.clone(), Some(reason.into()));
+        self.registry
+            .lock()
+            .insert(self.name.clone(), Some(reason.into()));
     }
 }
 

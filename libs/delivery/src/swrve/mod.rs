@@ -1,0 +1,193 @@
+//! The client of the Swrve push API: one call is one attempt.
+//!
+//! It never follows a redirect, never uses a proxy from the environment and never sends twice. It does not pace (see
+//! [`Pacer`](crate::Pacer)), and it does not judge what an answer means for a push (see `domain::push::SendOutcome`).
+
+mod answer;
+mod chain;
+mod endpoint;
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use domain::push::SendOutcome;
+use http::HeaderValue;
+use hyper::body::Bytes;
+use reqwest::{Body, Client, Request, Url, redirect};
+
+use crate::hand_over::{self, HandOver};
+pub use endpoint::SwrveError;
+
+/// Idle connections are closed by us before usual receivers and balancers do (60 s and more): a request that meets a
+/// closing connection counts as unreachable.
+const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(30);
+/// As many connections are worth keeping as there may be sends in flight.
+const POOL_MAX_IDLE: usize = 1_024;
+
+/// How to reach the push API. Has no `Debug`: the URL may hold credentials.
+#[derive(Clone)]
+pub struct SwrveSettings {
+    /// The base URL, http or https; `/push` is appended to its path.
+    pub url: String,
+    /// The one deadline over connecting, the headers and the body of an answer.
+    pub timeout: Duration,
+    /// Whether pushes are marked as tests (`test=1`).
+    pub test: bool,
+}
+
+/// Sends pushes to Swrve. Cloning it is cheap; clones share the connections.
+#[derive(Clone)]
+pub struct SwrveClient {
+    http: Client,
+    endpoint: Url,
+    timeout: Duration,
+    test: bool,
+}
+
+/// What came of one attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    /// From the first poll of the send until its outcome was known.
+    pub elapsed: Duration,
+    /// The outcome: delivered, refused, unreachable, or our own failure.
+    pub outcome: SendOutcome,
+}
+
+/// A request that only needs to be sent, so that nothing is left to do between its turn and its bytes.
+#[must_use = "a prepared push is sent by `send`"]
+pub struct PreparedPush {
+    http: Client,
+    request: Result<Request, reqwest::Error>,
+    timeout: Duration,
+}
+
+impl SwrveClient {
+    /// A client for `settings`. Makes ring the process's TLS crypto provider if none is chosen yet.
+    ///
+    /// # Errors
+    /// See [`SwrveError`].
+    pub fn new(settings: &SwrveSettings) -> Result<Self, SwrveError> {
+        let endpoint = endpoint::push_endpoint(&settings.url)?;
+        if settings.timeout.is_zero() {
+            return Err(SwrveError::ZeroTimeout);
+        }
+        // An error means that another part of the process was first, with the workspace's only provider.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let http = Client::builder()
+            .redirect(redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .no_proxy()
+            .referer(false)
+            .http1_only()
+            .tcp_nodelay(true)
+            .pool_idle_timeout(POOL_IDLE_TIMEOUT)
+            .pool_max_idle_per_host(POOL_MAX_IDLE)
+            .user_agent(concat!("postrider/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .map_err(SwrveError::Client)?;
+        Ok(Self {
+            http,
+            endpoint,
+            timeout: settings.timeout,
+            test: settings.test,
+        })
+    }
+
+    /// Sends one push: to the device `user`, through the campaign of `push_key`.
+    ///
+    /// Cancel-safe in that nothing is left running; whether Swrve got the push is then unknown.
+    pub async fn send(&self, push_key: &str, user: &str, message: &str, traceparent: Option<&str>) -> Reply {
+        self.prepare(push_key, user, message, traceparent).send().await
+    }
+
+    /// Builds the request of one push, to be sent when its turn comes. A `traceparent` that cannot be a header is left
+    /// out: a trace is not worth a push.
+    pub fn prepare(
+        &self,
+        push_key: &str,
+        user: &str,
+        message: &str,
+        traceparent: Option<&str>,
+    ) -> PreparedPush {
+        let mut form = vec![("push_key", push_key), ("user", user), ("message", message)];
+        if self.test {
+            form.push(("test", "1"));
+        }
+        let mut request = self.http.post(self.endpoint.clone()).form(&form);
+        if let Some(traceparent) = traceparent.and_then(|text| HeaderValue::from_str(text).ok()) {
+            request = request.header("traceparent", traceparent);
+        }
+        PreparedPush {
+            http: self.http.clone(),
+            request: request.build(),
+            timeout: self.timeout,
+        }
+    }
+}
+
+impl PreparedPush {
+    /// Makes known when the request is handed to its connection, for [`Pacer::watch`](crate::Pacer::watch).
+    pub fn hand_over(&mut self) -> HandOver {
+        let slot = self
+            .request
+            .as_mut()
+            .ok()
+            .and_then(|request| request.body_mut().as_mut());
+        let content = slot
+            .as_ref()
+            .and_then(|body| body.as_bytes())
+            .map(Bytes::copy_from_slice);
+        let (body, hand_over) = hand_over::watch(content.unwrap_or_default());
+        if let Some(slot) = slot {
+            *slot = Body::wrap(body);
+        }
+        hand_over
+    }
+
+    /// Sends the request; the deadline runs from the first poll.
+    ///
+    /// Cancel-safe in that nothing is left running; whether Swrve got the push is then unknown.
+    pub async fn send(self) -> Reply {
+        let started = Instant::now();
+        let outcome = match self.request {
+            Ok(request) => exchange(&self.http, request, self.timeout).await,
+            Err(error) => SendOutcome::Internal {
+                chain: chain::of(error),
+            },
+        };
+        Reply {
+            elapsed: started.elapsed(),
+            outcome,
+        }
+    }
+}
+
+async fn exchange(http: &Client, request: Request, timeout: Duration) -> SendOutcome {
+    let deadline = tokio::time::Instant::now() + timeout;
+    match tokio::time::timeout_at(deadline, http.execute(request)).await {
+        Ok(Ok(response)) => answer::outcome_of(response, deadline).await,
+        Ok(Err(error)) if error.is_builder() => SendOutcome::Internal {
+            chain: chain::of(error),
+        },
+        Ok(Err(error)) => SendOutcome::Unreachable {
+            message: chain::of(error),
+        },
+        Err(_elapsed) => SendOutcome::Unreachable {
+            message: format!("no answer within {} ms", timeout.as_millis()),
+        },
+    }
+}
+
+impl fmt::Debug for SwrveClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SwrveClient")
+            .field("host", &self.endpoint.host_str())
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for PreparedPush {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PreparedPush").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,76 @@
+//! Waiting for one's turn to lead.
+
+use std::time::{Duration, Instant};
+
+use lifecycle::Shutdown;
+use store::{LeaseView, Store};
+use uuid::Uuid;
+
+use crate::Term;
+
+/// How a lease is kept and watched.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// What the lease is for.
+    pub name: String,
+    /// How long it holds without renewal.
+    pub ttl: Duration,
+    /// How often it is watched by those who wait and renewed by the one who holds; well below `ttl`.
+    pub poll: Duration,
+}
+
+/// A replica that is ready to lead.
+#[derive(Debug)]
+pub struct Candidate {
+    store: Store,
+    settings: Settings,
+    id: Uuid,
+}
+
+impl Candidate {
+    /// A candidate with an identity of its own.
+    #[must_use]
+    pub fn new(store: Store, settings: Settings) -> Self {
+        Self {
+            store,
+            settings,
+            id: Uuid::now_v7(),
+        }
+    }
+
+    /// Waits until this replica leads; `None` when it is to shut down instead. While the database is away it waits.
+    pub async fn next_term(&self, shutdown: &Shutdown) -> Option<Term> {
+        let mut seen: Option<(LeaseView, Instant)> = None;
+        // Asked before watching as well: whoever resigns because of the shutdown would find the lease free and take it again.
+        while !shutdown.is_cancelled() {
+            match self.watch(&mut seen).await {
+                Ok(Some(term)) => return Some(term),
+                Ok(None) => {}
+                Err(error) => {
+                    tracing::debug!(lease = self.settings.name, error = ?error, "cannot watch the lease")
+                }
+            }
+            tokio::select! {
+                () = shutdown.cancelled() => return None,
+                () = tokio::time::sleep(self.settings.poll) => {}
+            }
+        }
+        None
+    }
+
+    async fn watch(&self, seen: &mut Option<(LeaseView, Instant)>) -> Result<Option<Term>, store::Error> {
+        let view = self.store.view_lease(&self.settings.name).await?;
+        let since = match *seen {
+            Some((before, since)) if before == view => since,
+            // The renewal that made this view was committed before now, so waiting from now on is never too short.
+            _ => Instant::now(),
+        };
+        *seen = Some((view, since));
+        if view.holder.is_some() && since.elapsed() < self.settings.ttl {
+            return Ok(None);
+        }
+        let asked = Instant::now();
+        let lease = self.store.take_lease(&self.settings.name, view, self.id).await?;
+        Ok(lease.map(|lease| Term::start(self.store.clone(), lease, self.settings.clone(), asked)))
+    }
+}

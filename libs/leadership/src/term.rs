@@ -1,0 +1,140 @@
+//! The time for which one replica leads.
+
+use std::time::{Duration, Instant};
+
+use store::{Lease, Store};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::Settings;
+use crate::deadline::Deadline;
+
+/// A term. It is renewed in the background until it is resigned, dropped or lost.
+#[derive(Debug)]
+pub struct Term {
+    store: Store,
+    lease: Lease,
+    validity: Validity,
+    keeper: JoinHandle<()>,
+}
+
+/// Tells whether a term still holds. Cheap to clone and to ask, so it can be asked before every single send.
+#[derive(Debug, Clone)]
+pub struct Validity {
+    deadline: Deadline,
+    ended: CancellationToken,
+}
+
+impl Validity {
+    /// Whether the term holds at this instant. It is a statement about the past as soon as it returns: act at once.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        !self.ended.is_cancelled() && Instant::now() < self.deadline.instant()
+    }
+
+    /// Completes when the term has ended.
+    pub async fn ended(&self) {
+        self.ended.cancelled().await;
+    }
+}
+
+impl Term {
+    pub(crate) fn start(store: Store, lease: Lease, settings: Settings, asked: Instant) -> Self {
+        let validity = Validity {
+            deadline: Deadline::at(asked + settings.ttl),
+            ended: CancellationToken::new(),
+        };
+        let keeper = Keeper {
+            store: store.clone(),
+            lease: lease.clone(),
+            validity: validity.clone(),
+            settings,
+        };
+        let keeper = tokio::spawn(keeper.run());
+        Self {
+            store,
+            lease,
+            validity,
+            keeper,
+        }
+    }
+
+    /// The lease that the term rests on; its epoch fences what the term writes.
+    #[must_use]
+    pub fn lease(&self) -> &Lease {
+        &self.lease
+    }
+
+    /// Something to ask whether the term still holds.
+    #[must_use]
+    pub fn validity(&self) -> Validity {
+        self.validity.clone()
+    }
+
+    /// Ends the term, so that a successor need not wait for it to run out.
+    pub async fn resign(self) {
+        self.validity.ended.cancel();
+        self.keeper.abort();
+        match self.store.release_lease(&self.lease).await {
+            Ok(true) => tracing::info!(lease = self.lease.name, epoch = self.lease.epoch, "resigned"),
+            Ok(false) => {}
+            Err(error) => {
+                tracing::info!(lease = self.lease.name, error = ?error, "could not resign, the lease will run out");
+            }
+        }
+    }
+}
+
+impl Drop for Term {
+    fn drop(&mut self) {
+        self.validity.ended.cancel();
+        self.keeper.abort();
+    }
+}
+
+struct Keeper {
+    store: Store,
+    lease: Lease,
+    validity: Validity,
+    settings: Settings,
+}
+
+impl Keeper {
+    /// Renews until the lease is lost. A renewal counts from the moment it was asked for.
+    async fn run(self) {
+        let mut pause = self.settings.poll;
+        loop {
+            let left = self
+                .validity
+                .deadline
+                .instant()
+                .saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            tokio::time::sleep(pause.min(left)).await;
+            let asked = Instant::now();
+            match tokio::time::timeout(left, self.store.renew_lease(&self.lease)).await {
+                Ok(Ok(true)) => {
+                    self.validity.deadline.extend_to(asked + self.settings.ttl);
+                    pause = self.settings.poll;
+                }
+                Ok(Ok(false)) => break,
+                Ok(Err(error)) => {
+                    tracing::warn!(lease = self.lease.name, error = ?error, "could not renew the lease");
+                    pause = RETRY_PAUSE;
+                }
+                Err(_) => break,
+            }
+        }
+        tracing::warn!(
+            lease = self.lease.name,
+            epoch = self.lease.epoch,
+            "lost the lease"
+        );
+        self.validity.ended.cancel();
+    }
+}
+
+/// Pause before a failed renewal is tried again, short against any sensible time-to-live.
+const RETRY_PAUSE: Duration = Duration::from_millis(50);

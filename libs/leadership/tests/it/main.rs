@@ -1,0 +1,87 @@
+//! Leadership against a real database.
+
+use std::time::{Duration, Instant};
+
+use leadership::{Candidate, Settings, Term};
+use lifecycle::Shutdown;
+use sqlx::PgPool;
+use store::Store;
+
+const TTL: Duration = Duration::from_millis(400);
+
+fn candidate(pool: &PgPool) -> Candidate {
+    let settings = Settings {
+        name: "lane".to_owned(),
+        ttl: TTL,
+        poll: Duration::from_millis(20),
+    };
+    Candidate::new(Store::from_pool(pool.clone()), settings)
+}
+
+async fn elect(pool: &PgPool) -> Term {
+    candidate(pool)
+        .next_term(&Shutdown::new())
+        .await
+        .expect("no shutdown was requested")
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_resigned_term_is_followed_at_once_by_one_with_a_greater_epoch(pool: PgPool) {
+    let first = elect(&pool).await;
+    let epoch = first.lease().epoch;
+    first.resign().await;
+    assert_eq!(elect(&pool).await.lease().epoch, epoch + 1);
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_term_holds_beyond_its_ttl_while_it_is_renewed_and_nobody_else_leads(pool: PgPool) {
+    let term = elect(&pool).await;
+    let rival = candidate(&pool);
+    let rival_leads = tokio::time::timeout(TTL * 4, rival.next_term(&Shutdown::new()))
+        .await
+        .is_ok();
+    assert!(!rival_leads && term.validity().holds());
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_successor_leads_only_after_the_old_term_has_ended(pool: PgPool) {
+    let old = elect(&pool).await;
+    let validity = old.validity();
+    // The holder's row stops being renewed while the holder itself believes in it until its deadline.
+    std::mem::forget(old);
+    sqlx::query("UPDATE leases SET holder = gen_random_uuid(), renewals = renewals + 1")
+        .execute(&pool)
+        .await
+        .unwrap();
+    let started = Instant::now();
+    let successor = elect(&pool).await;
+    assert!(started.elapsed() >= TTL);
+    assert!(!validity.holds() && successor.validity().holds());
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_term_ends_by_itself_when_the_database_is_gone(pool: PgPool) {
+    let term = elect(&pool).await;
+    let validity = term.validity();
+    pool.close().await;
+    tokio::time::timeout(Duration::from_secs(30), validity.ended())
+        .await
+        .unwrap();
+    assert!(!validity.holds());
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_shutdown_ends_the_wait(pool: PgPool) {
+    let _term = elect(&pool).await;
+    let shutdown = Shutdown::new();
+    shutdown.trigger();
+    assert!(candidate(&pool).next_term(&shutdown).await.is_none());
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_free_lease_is_not_taken_after_the_shutdown(pool: PgPool) {
+    elect(&pool).await.resign().await;
+    let shutdown = Shutdown::new();
+    shutdown.trigger();
+    assert!(candidate(&pool).next_term(&shutdown).await.is_none());
+}

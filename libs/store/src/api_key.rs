@@ -1,0 +1,121 @@
+//! API keys.
+
+use chrono::{DateTime, Utc};
+use domain::key::{KeyDigest, Role};
+use uuid::Uuid;
+
+use crate::{Error, Store, stored};
+
+/// An API key as it is stored; the key itself is not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApiKey {
+    /// Its identifier.
+    pub id: Uuid,
+    /// What its makers call it.
+    pub name: String,
+    /// What it allows.
+    pub roles: Vec<Role>,
+    /// When it was made.
+    pub created_at: DateTime<Utc>,
+    /// When it was revoked.
+    pub revoked_at: Option<DateTime<Utc>>,
+}
+
+struct Row {
+    id: Uuid,
+    name: String,
+    roles: Vec<String>,
+    created_at: DateTime<Utc>,
+    revoked_at: Option<DateTime<Utc>>,
+}
+
+impl TryFrom<Row> for ApiKey {
+    type Error = Error;
+
+    fn try_from(row: Row) -> Result<Self, Error> {
+        let roles = row
+            .roles
+            .iter()
+            .map(|role| stored("role", role))
+            .collect::<Result<_, _>>()?;
+        Ok(Self {
+            id: row.id,
+            name: row.name,
+            roles,
+            created_at: row.created_at,
+            revoked_at: row.revoked_at,
+        })
+    }
+}
+
+impl Store {
+    /// Stores a new key.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails or refuses the name or the roles.
+    pub async fn insert_api_key(&self, key: &ApiKey, digest: &KeyDigest) -> Result<(), Error> {
+        let roles: Vec<&str> = key.roles.iter().map(|role| role.as_str()).collect();
+        sqlx::query!(
+            "INSERT INTO api_keys (id, name, digest, roles, created_at) VALUES ($1, $2, $3, $4, $5)",
+            key.id,
+            key.name,
+            digest.as_bytes(),
+            &roles as &[&str],
+            key.created_at,
+        )
+        .execute(&self.pool)
+        .await?;
+        Ok(())
+    }
+
+    /// The key with this digest, unless it was revoked.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn find_api_key(&self, digest: &KeyDigest) -> Result<Option<ApiKey>, Error> {
+        let row = sqlx::query_as!(
+            Row,
+            r#"
+            SELECT id, name, roles, created_at, revoked_at FROM api_keys
+            WHERE digest = $1 AND revoked_at IS NULL
+            "#,
+            digest.as_bytes(),
+        )
+        .fetch_optional(&self.pool)
+        .await?;
+        row.map(ApiKey::try_from).transpose()
+    }
+
+    /// Every key, the oldest first.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn list_api_keys(&self) -> Result<Vec<ApiKey>, Error> {
+        let rows = sqlx::query_as!(
+            Row,
+            "SELECT id, name, roles, created_at, revoked_at FROM api_keys ORDER BY created_at, id"
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        rows.into_iter().map(ApiKey::try_from).collect()
+    }
+
+    /// Revokes a key; `false` when there is none with this identifier that is not revoked yet.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn revoke_api_key(&self, id: Uuid, at: DateTime<Utc>) -> Result<bool, Error> {
+        let revoked = sqlx::query!(
+            "UPDATE api_keys SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL",
+            id,
+            at,
+        )
+        .execute(&self.pool)
+        .await?;
+        Ok(revoked.rows_affected() == 1)
+    }
+}

@@ -1,0 +1,102 @@
+//! Completing attempts: the push's next state, the attempt's outcome and, where the push ended badly, its dead letter,
+//! in one statement for a batch.
+//!
+//! The dead letter belongs to the same transaction because a terminal failure that nobody is told of would be a push
+//! dropped silently.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use chrono::{DateTime, Utc};
+use domain::push::{ErrorType, PushId, PushStatus, Verdict};
+use uuid::Uuid;
+
+use crate::text::storable;
+use crate::{Error, Store};
+
+/// The end of one attempt.
+#[derive(Debug, Clone)]
+pub struct Completion {
+    /// The push.
+    pub id: PushId,
+    /// The token of the claim; a completion with an old one changes nothing.
+    pub lease_token: Uuid,
+    /// The status that follows, as `domain::push::transition` decides.
+    pub status: PushStatus,
+    /// When the next attempt is due; set for `RETRY` and only there.
+    pub next_attempt_at: Option<DateTime<Utc>>,
+    /// Time from the start of the request to the end of the answer, in milliseconds.
+    pub millis: i64,
+    /// What the attempt row records.
+    pub verdict: Verdict,
+}
+
+impl Store {
+    /// Completes a batch; returns the pushes whose completion was accepted. One that is missing had lost its lease: it
+    /// was rescued meanwhile, and what became of its attempt is recorded as unknown. A batch may hold that late completion
+    /// beside the one of the present claim: only the row whose token matched is carried on.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails; then nothing is completed.
+    pub async fn complete_pushes(&self, completions: &[Completion]) -> Result<HashSet<PushId>, Error> {
+        let column = |f: fn(&Completion) -> Uuid| completions.iter().map(f).collect::<Vec<_>>();
+        let text = |f: fn(&Verdict) -> Option<&str>| {
+            completions
+                .iter()
+                .map(|c| f(&c.verdict).map(storable))
+                .collect::<Vec<_>>()
+        };
+        let completed = sqlx::query_scalar!(
+            r#"
+            WITH input AS (
+                SELECT DISTINCT ON (id, token) *
+                FROM UNNEST($1::uuid[], $2::uuid[], $3::text[], $4::timestamptz[], $5::bigint[], $6::text[], $7::text[],
+                            $8::bigint[], $9::text[], $10::text[], $11::text[])
+                    AS i(id, token, status, next_attempt_at, millis, attempt_status, error_type, swrve_code,
+                         swrve_message, other_error, fingerprint)),
+            claimed AS (
+                SELECT p.attempts, i.* FROM push_notifications p JOIN input i ON p.id = i.id
+                WHERE p.status = 'IN_MEMORY' AND p.lease_token = i.token
+                ORDER BY p.id
+                FOR UPDATE OF p),
+            completed AS (
+                UPDATE push_notifications p
+                SET status = c.status, lease_token = NULL, leased_until = NULL, next_attempt_at = c.next_attempt_at,
+                    updated_at = now(),
+                    finished_at = CASE WHEN c.status IN ('SENT', 'FAILED', 'GIVEN_UP') THEN now() END
+                FROM claimed c WHERE p.id = c.id
+                RETURNING p.id),
+            attempt AS (
+                UPDATE send_attempts a
+                SET status = c.attempt_status, millis = c.millis, error_type = c.error_type,
+                    swrve_error_code = c.swrve_code, swrve_error_message = c.swrve_message,
+                    other_error_stack_trace = c.other_error
+                FROM claimed c
+                WHERE a.push_notification_id = c.id AND a.number = c.attempts),
+            dead AS (
+                INSERT INTO dead_letters (lane, reason, fingerprint, push_id, attempts, error_type, detail)
+                SELECT 'push', c.status, coalesce(c.fingerprint, 'unknown'), c.id, c.attempts, c.error_type,
+                       coalesce(c.swrve_message, c.other_error, 'no detail')
+                FROM claimed c
+                WHERE c.status IN ('FAILED', 'GIVEN_UP'))
+            SELECT id AS "id!" FROM completed
+            "#,
+            &column(|c| c.id.uuid()),
+            &column(|c| c.lease_token),
+            &completions.iter().map(|c| c.status.as_str()).collect::<Vec<_>>() as &[&str],
+            &completions.iter().map(|c| c.next_attempt_at).collect::<Vec<_>>() as &[Option<DateTime<Utc>>],
+            &completions.iter().map(|c| c.millis).collect::<Vec<_>>(),
+            &completions.iter().map(|c| c.verdict.status.as_str()).collect::<Vec<_>>() as &[&str],
+            &completions.iter().map(|c| c.verdict.error_type.map(ErrorType::as_str)).collect::<Vec<_>>()
+                as &[Option<&str>],
+            &completions.iter().map(|c| c.verdict.swrve_error_code).collect::<Vec<_>>() as &[Option<i64>],
+            &text(|v| v.swrve_error_message.as_deref()) as &[Option<Cow<'_, str>>],
+            &text(|v| v.other_error.as_deref()) as &[Option<Cow<'_, str>>],
+            &text(|v| v.fingerprint.as_deref()) as &[Option<Cow<'_, str>>],
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        Ok(completed.into_iter().map(PushId::from).collect())
+    }
+}

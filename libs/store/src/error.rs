@@ -1,0 +1,84 @@
+//! How an operation on the store can fail, by what the caller can do about it.
+
+/// Why an operation failed. Nothing was changed, unless the connection broke during the commit itself.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The database URL cannot be read.
+    #[error("the database URL cannot be read")]
+    Url(#[source] sqlx::Error),
+    /// The database is away, overloaded or in the middle of a restart: the same call may succeed later.
+    #[error("the database is not available")]
+    Unavailable(#[source] sqlx::Error),
+    /// The database refused the operation; it will refuse it again.
+    #[error("the database refused an operation")]
+    Refused(#[source] sqlx::Error),
+    /// The schema could not be brought up to date.
+    #[error("the schema could not be brought up to date")]
+    Migrate(#[source] sqlx::migrate::MigrateError),
+    /// A stored value means nothing to this version of the program.
+    #[error("the stored {what} {found:?} is unknown to this version")]
+    Corrupt {
+        /// What kind of value.
+        what: &'static str,
+        /// The value.
+        found: String,
+    },
+}
+
+impl Error {
+    /// Whether the same call may succeed later.
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Self::Unavailable(_))
+    }
+}
+
+impl From<sqlx::Error> for Error {
+    fn from(error: sqlx::Error) -> Self {
+        if is_transient(&error) {
+            Self::Unavailable(error)
+        } else {
+            Self::Refused(error)
+        }
+    }
+}
+
+fn is_transient(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Io(_)
+        | sqlx::Error::Tls(_)
+        | sqlx::Error::Protocol(_)
+        | sqlx::Error::PoolTimedOut
+        | sqlx::Error::PoolClosed
+        | sqlx::Error::WorkerCrashed => true,
+        sqlx::Error::Database(error) => error.code().is_some_and(|code| is_transient_state(&code)),
+        _ => false,
+    }
+}
+
+/// SQLSTATE classes of PostgreSQL's appendix A that pass: 08 connection, 40 rollback, 53 resources, 57 operator
+/// intervention, 58 system error; 25006 is a standby that has not been promoted, 55P03 a lock that was not to be had.
+fn is_transient_state(code: &str) -> bool {
+    matches!(code.get(..2), Some("08" | "40" | "53" | "57" | "58")) || matches!(code, "25006" | "55P03")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_pool_passes_and_a_missing_row_does_not() {
+        assert!(Error::from(sqlx::Error::PoolTimedOut).is_transient());
+        assert!(!Error::from(sqlx::Error::RowNotFound).is_transient());
+    }
+
+    #[test]
+    fn states_of_a_restarting_server_pass_and_broken_constraints_do_not() {
+        for code in ["57P01", "57P03", "08006", "40P01", "53300", "25006", "55P03"] {
+            assert!(is_transient_state(code), "{code}");
+        }
+        for code in ["23505", "23514", "42P01", "42703", "22P02"] {
+            assert!(!is_transient_state(code), "{code}");
+        }
+    }
+}

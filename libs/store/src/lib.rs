@@ -1,0 +1,185 @@
+//! All SQL of Postrider. PostgreSQL is the truth about every push; each function here is one operation of the life
+//! cycle, done in one short transaction for a whole batch, and guarded so that it changes only rows that are in the
+//! state it expects.
+//!
+//! What it does not do: decide. Which state follows is `domain`'s business; nothing here talks to the broker or to a
+//! receiver, and no transaction outlives a call.
+
+mod api_key;
+mod backlog;
+mod claim;
+mod complete;
+mod dead_letter;
+mod error;
+mod idempotency;
+mod ingest;
+mod lease;
+mod partition;
+mod promote;
+mod push;
+mod release;
+mod rescue;
+mod text;
+
+use std::time::Duration;
+
+use sqlx::migrate::Migrator;
+use sqlx::postgres::types::PgInterval;
+use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
+
+pub use api_key::ApiKey;
+pub use backlog::Backlog;
+pub use claim::{Claim, ClaimedPush};
+pub use complete::Completion;
+pub use dead_letter::BrokerDeadLetter;
+pub use error::Error;
+pub use ingest::{IdempotencyKey, Inserted, NewPush};
+pub use lease::{Lease, LeaseView};
+pub use promote::{Promoted, PromotionQueue};
+pub use push::{AttemptView, PushView};
+pub use release::Release;
+pub use rescue::Rescued;
+
+/// The schema, as a list of migrations.
+pub static MIGRATOR: Migrator = sqlx::migrate!("../../migrations");
+
+/// How to reach the database.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// `postgres://…`.
+    pub url: String,
+    /// Greatest number of connections of this process.
+    pub max_connections: u32,
+    /// How long an operation waits for a connection.
+    pub acquire_timeout: Duration,
+    /// Shown in `pg_stat_activity`.
+    pub application_name: String,
+}
+
+/// What every connection asks of the server.
+const SESSION: [(&str, &str); 8] = [
+    // Bounds what a lost client or a lock can hold up; far above what any statement here takes.
+    ("statement_timeout", "30s"),
+    ("idle_in_transaction_session_timeout", "30s"),
+    // Every statement here wants a few rows by key, or the head of an index. A planner that guesses (a LIMIT it does
+    // not know, a partition that is new or was analysed while it was empty) prefers reading whole tables now and then,
+    // and a cached plan stays that bad while the table grows. Forbidding those plans makes one plan right for ever, so
+    // planning anew for each call is not worth its time either.
+    ("plan_cache_mode", "force_generic_plan"),
+    ("enable_seqscan", "off"),
+    ("enable_bitmapscan", "off"),
+    ("enable_hashjoin", "off"),
+    ("enable_mergejoin", "off"),
+    // A forbidden plan that has no alternative, as on an unindexed system table, has a cost that looks worth compiling.
+    ("jit", "off"),
+];
+
+impl Settings {
+    /// How a connection to the database is opened.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Url`] when the URL cannot be read.
+    pub fn connect_options(&self) -> Result<PgConnectOptions, Error> {
+        let options: PgConnectOptions = self.url.parse().map_err(Error::Url)?;
+        Ok(options.application_name(&self.application_name).options(SESSION))
+    }
+}
+
+/// The database of Postrider. Cheap to clone; clones share one pool of connections.
+#[derive(Debug, Clone)]
+pub struct Store {
+    pool: PgPool,
+}
+
+impl Store {
+    /// Prepares a pool. Connects when first used, so that a service can start before its database.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Url`] when the URL cannot be read.
+    pub fn open(settings: &Settings) -> Result<Self, Error> {
+        let pool = PgPoolOptions::new()
+            .max_connections(settings.max_connections)
+            .acquire_timeout(settings.acquire_timeout)
+            // A dead connection shows itself at its first use and is replaced; asking each time costs a round trip.
+            .test_before_acquire(false)
+            .connect_lazy_with(settings.connect_options()?);
+        Ok(Self { pool })
+    }
+
+    /// Wraps a pool that exists, as tests are given one.
+    #[must_use]
+    pub fn from_pool(pool: PgPool) -> Self {
+        Self { pool }
+    }
+
+    /// Brings the schema up to date; returns the number of migrations that were applied before and are applied now.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Migrate`] when a migration fails or was changed after it had been applied.
+    pub async fn migrate(&self) -> Result<(usize, usize), Error> {
+        let before = self.applied_migrations().await?;
+        MIGRATOR.run(&self.pool).await.map_err(Error::Migrate)?;
+        Ok((before, self.applied_migrations().await?))
+    }
+
+    /// Whether the schema holds every migration that this program knows.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unavailable`] when the database cannot be asked.
+    pub async fn is_migrated(&self) -> Result<bool, Error> {
+        let known = MIGRATOR
+            .iter()
+            .filter(|m| m.migration_type.is_up_migration())
+            .count();
+        Ok(self.applied_migrations().await? >= known)
+    }
+
+    async fn applied_migrations(&self) -> Result<usize, Error> {
+        // The table is the migrator's own and may not exist yet, so this query cannot be checked at compile time.
+        let applied: Result<i64, sqlx::Error> =
+            sqlx::query_scalar("SELECT count(*) FROM _sqlx_migrations WHERE success")
+                .fetch_one(&self.pool)
+                .await;
+        match applied {
+            Ok(count) => Ok(usize::try_from(count).unwrap_or(0)),
+            Err(sqlx::Error::Database(error)) if error.code().as_deref() == Some("42P01") => Ok(0),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Asks the database for a sign of life.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unavailable`] when there is none.
+    pub async fn ping(&self) -> Result<(), Error> {
+        sqlx::query("SELECT 1").execute(&self.pool).await?;
+        Ok(())
+    }
+
+    /// Closes every connection; operations under way are waited for.
+    pub async fn close(&self) {
+        self.pool.close().await;
+    }
+}
+
+/// A duration as PostgreSQL takes it. Precise to the microsecond.
+fn interval(duration: Duration) -> PgInterval {
+    PgInterval {
+        months: 0,
+        days: 0,
+        microseconds: i64::try_from(duration.as_micros()).unwrap_or(i64::MAX),
+    }
+}
+
+/// Reads back a name that a CHECK constraint keeps to known values.
+fn stored<T: std::str::FromStr>(what: &'static str, text: &str) -> Result<T, Error> {
+    text.parse().map_err(|_| Error::Corrupt {
+        what,
+        found: text.to_owned(),
+    })
+}

@@ -1,0 +1,121 @@
+//! Reading one push with its attempts.
+
+use chrono::{DateTime, Utc};
+use domain::push::{AttemptStatus, ErrorType, Platform, PushId, PushStatus};
+
+use crate::{Error, Store, stored};
+
+/// A push as it stands.
+#[derive(Debug, Clone)]
+pub struct PushView {
+    /// Its identifier.
+    pub id: PushId,
+    /// Where it stands.
+    pub status: PushStatus,
+    /// Whether a dispatcher has claimed it.
+    pub claimed: bool,
+    /// The device's platform.
+    pub platform: Platform,
+    /// Names the Swrve campaign.
+    pub message_prototype_key: Option<String>,
+    /// When it may be sent.
+    pub cron_expression: Option<String>,
+    /// Attempts so far.
+    pub attempts: u32,
+    /// When it is due, for `SCHEDULED` and `RETRY`.
+    pub next_attempt_at: Option<DateTime<Utc>>,
+    /// When it is taken for lost, for `IN_MEMORY`.
+    pub leased_until: Option<DateTime<Utc>>,
+    /// When it was accepted.
+    pub created_at: DateTime<Utc>,
+    /// When its status last changed.
+    pub updated_at: DateTime<Utc>,
+    /// When it ended.
+    pub finished_at: Option<DateTime<Utc>>,
+    /// Its attempts, the first one first.
+    pub history: Vec<AttemptView>,
+}
+
+/// One attempt to send a push.
+#[derive(Debug, Clone)]
+pub struct AttemptView {
+    /// Counts from 1.
+    pub number: u32,
+    /// How far it came.
+    pub status: AttemptStatus,
+    /// When it was claimed.
+    pub started_at: DateTime<Utc>,
+    /// How long the request took, in milliseconds.
+    pub millis: Option<i64>,
+    /// Whose fault a failure was.
+    pub error_type: Option<ErrorType>,
+    /// Swrve's own code, else the HTTP status.
+    pub swrve_error_code: Option<i64>,
+    /// Swrve's message.
+    pub swrve_error_message: Option<String>,
+    /// The error chain of a failure of ours.
+    pub other_error: Option<String>,
+}
+
+impl Store {
+    /// The push with this identifier.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn find_push(&self, id: PushId) -> Result<Option<PushView>, Error> {
+        let row = sqlx::query!(
+            r#"
+            SELECT status, lease_token IS NOT NULL AS "claimed!", platform, message_prototype_key, cron_expression,
+                   attempts, next_attempt_at, leased_until, created_at, updated_at, finished_at
+            FROM push_notifications WHERE id = $1
+            "#,
+            id.uuid(),
+        )
+        .fetch_optional(&self.pool)
+        .await?;
+        let Some(row) = row else { return Ok(None) };
+        Ok(Some(PushView {
+            id,
+            status: stored("status", &row.status)?,
+            claimed: row.claimed,
+            platform: stored("platform", &row.platform)?,
+            message_prototype_key: row.message_prototype_key,
+            cron_expression: row.cron_expression,
+            attempts: row.attempts.unsigned_abs(),
+            next_attempt_at: row.next_attempt_at,
+            leased_until: row.leased_until,
+            created_at: row.created_at,
+            updated_at: row.updated_at,
+            finished_at: row.finished_at,
+            history: self.attempts_of(id).await?,
+        }))
+    }
+
+    async fn attempts_of(&self, id: PushId) -> Result<Vec<AttemptView>, Error> {
+        let rows = sqlx::query!(
+            r#"
+            SELECT number, status, started_at, millis, error_type, swrve_error_code, swrve_error_message,
+                   other_error_stack_trace
+            FROM send_attempts WHERE push_notification_id = $1 ORDER BY number
+            "#,
+            id.uuid(),
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        rows.into_iter()
+            .map(|row| {
+                Ok(AttemptView {
+                    number: row.number.unsigned_abs(),
+                    status: stored("attempt status", &row.status)?,
+                    started_at: row.started_at,
+                    millis: row.millis,
+                    error_type: row.error_type.map(|t| stored("error type", &t)).transpose()?,
+                    swrve_error_code: row.swrve_error_code,
+                    swrve_error_message: row.swrve_error_message,
+                    other_error: row.other_error_stack_trace,
+                })
+            })
+            .collect()
+    }
+}

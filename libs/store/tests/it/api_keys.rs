@@ -1,0 +1,88 @@
+//! API keys.
+
+use chrono::{DateTime, SubsecRound, Utc};
+use domain::clock::{Clock, SystemClock};
+use domain::key::{KeyDigest, Role};
+use sqlx::PgPool;
+use store::{ApiKey, Error, Store};
+use uuid::Uuid;
+
+fn now() -> DateTime<Utc> {
+    SystemClock.now().trunc_subsecs(6)
+}
+
+fn key(name: &str, roles: &[Role]) -> ApiKey {
+    ApiKey {
+        id: Uuid::now_v7(),
+        name: name.to_owned(),
+        roles: roles.to_vec(),
+        created_at: now(),
+        revoked_at: None,
+    }
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_key_is_found_by_its_digest_as_it_was_stored(pool: PgPool) {
+    let store = Store::from_pool(pool);
+    let (one, all) = (key("loans", &[Role::Ingest]), key("on-call", &Role::ALL));
+    store.insert_api_key(&one, &KeyDigest::of("one")).await.unwrap();
+    store.insert_api_key(&all, &KeyDigest::of("all")).await.unwrap();
+    assert_eq!(
+        store.find_api_key(&KeyDigest::of("one")).await.unwrap(),
+        Some(one.clone())
+    );
+    assert_eq!(
+        store.find_api_key(&KeyDigest::of("all")).await.unwrap(),
+        Some(all.clone())
+    );
+    assert_eq!(store.find_api_key(&KeyDigest::of("none")).await.unwrap(), None);
+    assert_eq!(
+        store.list_api_keys().await.unwrap(),
+        [one, all],
+        "the oldest first"
+    );
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_revoked_key_is_listed_but_not_found(pool: PgPool) {
+    let store = Store::from_pool(pool);
+    let key = key("loans", &[Role::Ingest]);
+    let digest = KeyDigest::of("secret");
+    store.insert_api_key(&key, &digest).await.unwrap();
+    let at = now();
+    assert!(store.revoke_api_key(key.id, at).await.unwrap());
+    assert_eq!(store.find_api_key(&digest).await.unwrap(), None);
+    assert_eq!(store.list_api_keys().await.unwrap()[0].revoked_at, Some(at));
+    assert!(
+        !store.revoke_api_key(key.id, now()).await.unwrap(),
+        "it is revoked already"
+    );
+    assert!(
+        !store.revoke_api_key(Uuid::now_v7(), at).await.unwrap(),
+        "there is no such key"
+    );
+    assert_eq!(
+        store.list_api_keys().await.unwrap()[0].revoked_at,
+        Some(at),
+        "the first time stays"
+    );
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn keys_that_could_not_be_told_apart_or_used_are_refused(pool: PgPool) {
+    let store = Store::from_pool(pool);
+    let digest = KeyDigest::of("secret");
+    store
+        .insert_api_key(&key("first", &[Role::Ingest]), &digest)
+        .await
+        .unwrap();
+    for (refused, digest) in [
+        (key("second", &[Role::Ingest]), digest),
+        (key("no roles", &[]), KeyDigest::of("other")),
+        (key("  ", &[Role::Ingest]), KeyDigest::of("other")),
+    ] {
+        let error = store.insert_api_key(&refused, &digest).await.unwrap_err();
+        assert!(matches!(error, Error::Refused(_)), "{error:?}");
+    }
+    assert_eq!(store.list_api_keys().await.unwrap().len(), 1);
+}

@@ -1,0 +1,114 @@
+//! What the schema itself refuses, whoever writes to it.
+
+use domain::push::PushState;
+use sqlx::{AssertSqlSafe, PgPool};
+use testkit::push_factory::PushRow;
+
+use crate::scene::everything;
+
+async fn broken_constraint(pool: &PgPool, sql: String) -> Option<String> {
+    match sqlx::raw_sql(AssertSqlSafe(sql)).execute(pool).await {
+        Err(sqlx::Error::Database(error)) => error.constraint().map(str::to_owned),
+        other => panic!("a constraint should have refused it: {other:?}"),
+    }
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_push_cannot_contradict_itself(pool: PgPool) {
+    let cases = [
+        (PushState::Pending, "status = 'LOST'", "status_is_known"),
+        (PushState::Pending, "platform = 'BEOS'", "platform_is_known"),
+        (PushState::Pending, "attempts = -1", "attempts_are_counted"),
+        (PushState::Pending, "leased_until = now()", "in_memory_is_leased"),
+        (PushState::Queued, "leased_until = NULL", "in_memory_is_leased"),
+        (
+            PushState::Pending,
+            "lease_token = gen_random_uuid(), attempts = 1",
+            "only_in_memory_is_claimed",
+        ),
+        (
+            PushState::Queued,
+            "lease_token = gen_random_uuid()",
+            "a_claim_is_an_attempt",
+        ),
+        (PushState::Retry, "next_attempt_at = NULL", "waiting_has_a_time"),
+        (PushState::Sent, "next_attempt_at = now()", "waiting_has_a_time"),
+        (
+            PushState::Scheduled,
+            "cron_expression = NULL",
+            "scheduled_has_a_window",
+        ),
+        (PushState::Sent, "finished_at = NULL", "terminal_has_an_end"),
+        (PushState::Queued, "finished_at = now()", "terminal_has_an_end"),
+    ];
+    for (state, change, constraint) in cases {
+        let push = PushRow::in_state(state).make(&pool).await;
+        let sql = format!("UPDATE push_notifications SET {change} WHERE id = '{}'", push.id);
+        assert_eq!(
+            broken_constraint(&pool, sql).await.as_deref(),
+            Some(constraint),
+            "{change}"
+        );
+    }
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn an_attempt_cannot_contradict_itself(pool: PgPool) {
+    let push = PushRow::in_state(PushState::Sending).make(&pool).await;
+    let cases = [
+        ("number = 0", "number_counts_from_one"),
+        ("status = 'MAYBE'", "status_is_known"),
+        ("status = 'ERROR'", "an_error_has_a_type"),
+        ("error_type = 'SWRVE'", "an_error_has_a_type"),
+        ("status = 'ERROR', error_type = 'FATE'", "error_type_is_known"),
+    ];
+    for (change, constraint) in cases {
+        let sql = format!(
+            "UPDATE send_attempts SET {change} WHERE push_notification_id = '{}'",
+            push.id
+        );
+        assert_eq!(
+            broken_constraint(&pool, sql).await.as_deref(),
+            Some(constraint),
+            "{change}"
+        );
+    }
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_dead_letter_and_a_key_cannot_contradict_themselves(pool: PgPool) {
+    let letter = |lane, reason| {
+        format!(
+            "INSERT INTO dead_letters (lane, reason, fingerprint, detail) VALUES ('{lane}', '{reason}', 'f', 'd')"
+        )
+    };
+    let key = |digest, roles| {
+        format!("INSERT INTO api_keys VALUES (gen_random_uuid(), 'n', {digest}, {roles}, now())")
+    };
+    let digest = "sha256('x')";
+    for (sql, constraint) in [
+        (letter("fax", "REJECTED"), "lane_is_known"),
+        (letter("push", "BORED"), "reason_is_known"),
+        (letter("push", "FAILED"), "a_failure_names_its_push"),
+        (key("'\\x00'", "'{ingest}'"), "digest_is_sha256"),
+        (key(digest, "'{root}'"), "roles_are_known"),
+        (key(digest, "'{}'"), "roles_are_given"),
+    ] {
+        assert_eq!(
+            broken_constraint(&pool, sql.clone()).await.as_deref(),
+            Some(constraint),
+            "{sql}"
+        );
+    }
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn the_factory_makes_every_state_with_its_history(pool: PgPool) {
+    for state in PushState::ALL {
+        PushRow::in_state(state).attempts(2).make(&pool).await;
+    }
+    let made = everything(&pool).await;
+    assert_eq!(made["pushes"].as_array().map(Vec::len), Some(8));
+    assert_eq!(made["attempts"].as_array().map(Vec::len), Some(16));
+    assert_eq!(made["dead_letters"].as_array().map(Vec::len), Some(2));
+}

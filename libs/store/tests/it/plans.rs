@@ -1,0 +1,151 @@
+//! The plans of all statements, as PostgreSQL makes them for the store's own connections: no statement may read a table
+//! that grows from one end to the other, whether the planner knows much about the table or nothing.
+
+use std::path::Path;
+
+use serde_json::Value;
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection, PgPool};
+use store::Settings;
+
+use crate::scene::LONG;
+
+const ROWS: i64 = 20_000;
+const GROWING: [&str; 4] = [
+    "push_notifications",
+    "send_attempts",
+    "idempotency_keys",
+    "dead_letters",
+];
+
+/// Every statement that the store was compiled with, and how many parameters it takes.
+fn statements() -> Vec<(String, usize)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.sqlx");
+    let read = |path: &Path| -> Value { serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap() };
+    let descriptions = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| read(&entry.unwrap().path()));
+    descriptions
+        .map(|description| {
+            let parameters = description["describe"]["parameters"]["Left"]
+                .as_array()
+                .map_or(0, Vec::len);
+            (description["query"].as_str().unwrap().to_owned(), parameters)
+        })
+        .filter(|(query, _)| GROWING.iter().any(|table| query.contains(table)))
+        .collect()
+}
+
+async fn run(connection: &mut PgConnection, sql: String) {
+    sqlx::raw_sql(AssertSqlSafe(sql))
+        .execute(connection)
+        .await
+        .unwrap();
+}
+
+/// The plan that a connection caches, which cannot know the parameters.
+async fn plan(connection: &mut PgConnection, query: &str, parameters: usize) -> Value {
+    run(connection, format!("PREPARE statement AS {query}")).await;
+    let arguments = vec!["NULL"; parameters].join(", ");
+    let arguments = if parameters == 0 {
+        arguments
+    } else {
+        format!("({arguments})")
+    };
+    let explain = AssertSqlSafe(format!("EXPLAIN (FORMAT JSON) EXECUTE statement {arguments}"));
+    let plan: Value = sqlx::raw_sql(explain)
+        .fetch_one(&mut *connection)
+        .await
+        .map(|row| sqlx::Row::get_unchecked::<sqlx::types::Json<Value>, _>(&row, 0).0)
+        .unwrap();
+    run(connection, "DEALLOCATE statement".to_owned()).await;
+    plan[0]["Plan"].clone()
+}
+
+/// What is wrong with a plan, down to its leaves. Under a LIMIT the order must come from an index: sorting reads all that
+/// the limit was to leave alone.
+fn faults(node: &Value, limited: bool) -> Vec<String> {
+    let text = |name: &str| node[name].as_str().unwrap_or_default();
+    let (kind, table, index) = (text("Node Type"), text("Relation Name"), text("Index Name"));
+    let growing = GROWING.iter().any(|name| table.starts_with(name));
+    let whole_table = growing && matches!(kind, "Seq Scan" | "Bitmap Heap Scan");
+    let whole_index = growing && index.ends_with("_pkey") && node["Index Cond"].is_null();
+    let whole_input = matches!(kind, "Hash Join" | "Merge Join") || limited && kind == "Sort";
+    let limited = limited || kind == "Limit";
+    let children = node["Plans"].as_array().into_iter().flatten();
+    let mut found: Vec<String> = children.flat_map(|child| faults(child, limited)).collect();
+    if whole_table || whole_index || whole_input {
+        found.push(format!("{kind} {table} {index}"));
+    }
+    found
+}
+
+async fn fill(pool: &PgPool) {
+    let states =
+        "ARRAY['PENDING', 'PENDING', 'PENDING', 'PENDING', 'SCHEDULED', 'RETRY', 'IN_MEMORY', 'SENT']";
+    let pushes = format!(
+        "INSERT INTO push_notifications (id, status, platform, push_key, message, cron_expression, attempts,
+                                         next_attempt_at, leased_until, created_at, finished_at)
+         SELECT (left(first_id_of_month(date_trunc('month', now())::date)::text, 9) || right(gen_random_uuid()::text, 27))::uuid,
+                status, 'IOS', 'device', 'Hello client!', '* * * * * ?', 1,
+                CASE WHEN status IN ('SCHEDULED', 'RETRY') THEN now() + (n % 1000 - 500) * interval '1 s' END,
+                CASE WHEN status = 'IN_MEMORY' THEN now() + (n % 1000 - 100) * interval '1 s' END,
+                now(), CASE WHEN status = 'SENT' THEN now() END
+         FROM (SELECT n, ({states})[1 + n % 8] AS status FROM generate_series(1, {ROWS}) AS n) AS row"
+    );
+    for statement in [
+        pushes,
+        "INSERT INTO send_attempts (push_notification_id, number, status) SELECT id, 1, 'OK' FROM push_notifications"
+            .to_owned(),
+        format!(
+            "INSERT INTO idempotency_keys
+             SELECT gen_random_uuid(), 'key-' || n, gen_random_uuid(), '\\x01', now() - n * interval '1 s'
+             FROM generate_series(1, {ROWS}) AS n"
+        ),
+    ] {
+        sqlx::raw_sql(AssertSqlSafe(statement)).execute(pool).await.unwrap();
+    }
+}
+
+async fn assert_plans(pool: &PgPool, when: &str) {
+    let settings = Settings {
+        url: pool.connect_options().to_url_lossy().to_string(),
+        max_connections: 1,
+        acquire_timeout: LONG,
+        application_name: "plans".to_owned(),
+    };
+    let mut connection = PgConnection::connect_with(&settings.connect_options().unwrap())
+        .await
+        .unwrap();
+    let statements = statements();
+    assert!(
+        statements.len() >= 15,
+        "only {} statements were found",
+        statements.len()
+    );
+    for (query, parameters) in statements {
+        let plan = plan(&mut connection, &query, parameters).await;
+        let faults = faults(&plan, false);
+        assert!(
+            faults.is_empty(),
+            "{when}: {faults:?} in the plan of {query}\n{plan:#}"
+        );
+    }
+    connection.close().await.unwrap();
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn no_statement_reads_a_growing_table_from_end_to_end(pool: PgPool) {
+    assert_plans(&pool, "with empty tables").await;
+    fill(&pool).await;
+    assert_plans(&pool, "with full tables that were never analysed").await;
+    let months = "SELECT c.oid::regclass::text FROM pg_class c WHERE c.relkind = 'r' AND c.reltuples <> 0
+                  AND pg_relation_size(c.oid) > 0 AND c.relnamespace = 'public'::regnamespace";
+    let tables: Vec<String> = sqlx::query_scalar(months).fetch_all(&pool).await.unwrap();
+    for table in tables {
+        sqlx::raw_sql(AssertSqlSafe(format!("ANALYZE {table}")))
+            .execute(&pool)
+            .await
+            .unwrap();
+    }
+    assert_plans(&pool, "with full tables").await;
+}

@@ -1,0 +1,14 @@
+//! What tests of several crates share. A dev-dependency only: no service may depend on it.
+
+mod cable;
+mod installation;
+pub mod push_factory;
+mod servers;
+mod service;
+mod wait;
+
+pub use cable::Cable;
+pub use installation::{Installation, SWRVE_KEYS, push_request, with_installation};
+pub use servers::{amqp_url, database_url};
+pub use service::Service;
+pub use wait::{PATIENCE, eventually};

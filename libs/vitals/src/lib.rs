@@ -1,0 +1,69 @@
+//! Keeps the readiness conditions that every service shares up to date: database, schema, broker.
+//!
+//! It only reports. No service stops because a condition fails; each goes on with what it can still do.
+
+use std::time::Duration;
+
+use broker::{Broker, ConnectionState};
+use lifecycle::{Condition, Readiness, Shutdown};
+use store::Store;
+use telemetry::Metric;
+
+/// How often the database is asked, and for how long at most.
+const PROBE_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Watches database, schema and broker until shutdown.
+pub async fn watch(store: Store, broker: Broker, readiness: Readiness, shutdown: Shutdown) {
+    // Registered before the first probe, so that nobody finds an empty list and takes it for readiness.
+    let (database, schema) = (readiness.condition("database"), readiness.condition("migrations"));
+    let condition = readiness.condition("broker");
+    tokio::select! {
+        () = shutdown.cancelled() => {}
+        () = watch_store(&store, &database, &schema) => {}
+        () = watch_broker(&broker, &condition) => {}
+    }
+}
+
+async fn watch_store(store: &Store, database: &Condition, schema: &Condition) {
+    let mut ticks = tokio::time::interval(PROBE_INTERVAL);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        match tokio::time::timeout(PROBE_INTERVAL * 3, store.is_migrated()).await {
+            Ok(Ok(migrated)) => {
+                database.ready();
+                if migrated {
+                    schema.ready();
+                } else {
+                    schema.not_ready("migrations are missing: run `postrider migrate`");
+                }
+            }
+            Ok(Err(error)) => {
+                tracing::debug!(error = ?error, "the database probe failed");
+                database.not_ready(error.to_string());
+            }
+            Err(_) => database.not_ready("the database does not answer"),
+        }
+    }
+}
+
+async fn watch_broker(broker: &Broker, condition: &Condition) {
+    let mut states = broker.state();
+    loop {
+        let state = states.borrow_and_update().clone();
+        Metric::BrokerConnected.set(f64::from(u8::from(state.is_connected())));
+        match state {
+            ConnectionState::Connected { .. } => condition.ready(),
+            ConnectionState::Connecting { last_error: None } => condition.not_ready("connecting"),
+            ConnectionState::Connecting {
+                last_error: Some(error),
+            } => condition.not_ready(error),
+            ConnectionState::Blocked { reason, .. } => condition.not_ready(format!("blocked: {reason}")),
+            ConnectionState::Closed => condition.not_ready("closed"),
+        }
+        if states.changed().await.is_err() {
+            // The broker is gone, so the service is stopping; the last state stands.
+            return std::future::pending().await;
+        }
+    }
+}

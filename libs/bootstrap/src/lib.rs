@@ -1,0 +1,23 @@
+//! What every process does around its services: configuration, runtime, telemetry, listeners, signals, the bounded end.
+//!
+//! A service's own binary calls [`main`]; `postrider serve` and `postrider up` call [`run`]: all of them behave alike. It
+//! deliberately knows no service by name, so that every service can depend on it.
+//!
+//! ```no_run
+//! # async fn serve(_: std::sync::Arc<config::Config>, _: lifecycle::Lifecycle) -> Result<(), std::io::Error> { Ok(()) }
+//! fn main() -> std::process::ExitCode {
+//!     bootstrap::main(bootstrap::Service::new("dispatcher", serve))
+//! }
+//! ```
+
+mod error;
+mod process;
+mod program;
+mod report;
+mod service;
+
+pub use error::Error;
+pub use process::Process;
+pub use program::{BAD_CONFIGURATION, EXIT_CODES, exit, main, run};
+pub use report::error_chain;
+pub use service::{Service, ServiceError};

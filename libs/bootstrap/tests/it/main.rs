@@ -1,0 +1,3 @@
+//! Tests of the frame around services, with services that do nothing.
+
+mod process;

@@ -1,0 +1,13 @@
+//! The ingest API as a program of its own; `postrider serve ingest-api` is the same.
+
+use std::process::ExitCode;
+
+use bootstrap::Service;
+
+fn main() -> ExitCode {
+    let listen = (
+        "ingest.listen",
+        (|config| config.ingest.listen) as fn(&config::Config) -> _,
+    );
+    bootstrap::main(Service::listening("ingest-api", listen, ingest_api::run))
+}

@@ -1,0 +1,81 @@
+//! The background look at the broker that opens the gate when there is room, and closes it when there is no broker.
+//!
+//! It deliberately reports neither the broker nor the database as missing: `vitals` does.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bootstrap::error_chain;
+use broker::{Broker, ConnectionState, Queue};
+use lifecycle::{Condition, Shutdown};
+use store::Store;
+use telemetry::Metric;
+
+use crate::gate::{Gate, Observation, Reason};
+
+/// How often the broker is looked at while nothing is heard from it, and so how soon the gate may open again.
+const INTERVAL: Duration = Duration::from_millis(250);
+
+/// Watches until it is told to stop.
+pub(crate) struct GateWatch {
+    pub(crate) broker: Broker,
+    pub(crate) store: Store,
+    pub(crate) gate: Arc<Gate>,
+    /// Length of the queue.
+    pub(crate) capacity: u32,
+    /// Holds as soon as the queue was looked at for the first time, so that whoever was told "ready" finds the gate open
+    /// when nothing waits.
+    pub(crate) seen: Condition,
+}
+
+impl GateWatch {
+    pub(crate) async fn run(self, stop: Shutdown) {
+        let mut state = self.broker.state();
+        let watching = async {
+            loop {
+                let now = state.borrow_and_update().clone();
+                self.look(&now).await;
+                tokio::select! {
+                    changed = state.changed() => if changed.is_err() { return },
+                    () = tokio::time::sleep(INTERVAL) => {}
+                }
+            }
+        };
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = watching => {}
+        }
+    }
+
+    async fn look(&self, state: &ConnectionState) {
+        if !state.is_connected() {
+            self.gate.close(Reason::BrokerAway);
+        } else if !self.gate.is_open() {
+            self.try_to_open().await;
+            self.seen.ready();
+        }
+        Metric::IngestQueueGateOpen.set(u8::from(self.gate.is_open()));
+    }
+
+    async fn try_to_open(&self) {
+        let sighting = self.gate.sight();
+        let queued = match self.broker.depth(Queue::PushReady).await {
+            Ok(depth) => depth.messages,
+            Err(error) => {
+                return tracing::debug!(error = error_chain(&error), "the queue's length is not known");
+            }
+        };
+        let pending = match self.store.has_pending().await {
+            Ok(pending) => pending,
+            Err(error) => {
+                return tracing::debug!(error = error_chain(&error), "not known whether pushes wait");
+            }
+        };
+        let observation = Observation {
+            queued,
+            capacity: self.capacity,
+            pending,
+        };
+        self.gate.open(sighting, &observation);
+    }
+}

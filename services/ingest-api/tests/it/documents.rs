@@ -1,0 +1,149 @@
+//! What the service says about itself.
+
+use std::path::Path;
+
+use config::Config;
+use serde_json::Value;
+
+use crate::running::Running;
+
+/// Both servers are away: the documents need neither.
+async fn service() -> Running {
+    let config = Config::for_tests("postgres://nobody@127.0.0.1:1/none", "amqp://127.0.0.1:1").unwrap();
+    Running::start_with(config, String::from("pr_none")).await
+}
+
+#[test]
+fn the_committed_openapi_document_is_the_generated_one() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/openapi/ingest-api.json");
+    let generated = serde_json::to_string_pretty(&ingest_api::openapi()).unwrap() + "\n";
+    if std::env::var_os("UPDATE_OPENAPI").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, &generated).unwrap();
+    }
+    let committed = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        committed == generated,
+        "docs/openapi/ingest-api.json is out of date: run the tests with UPDATE_OPENAPI=1"
+    );
+}
+
+#[test]
+fn the_openapi_document_is_complete() {
+    let document = serde_json::to_value(ingest_api::openapi()).unwrap();
+    assert_eq!(
+        document["components"]["securitySchemes"]["apiKey"]["scheme"],
+        "bearer"
+    );
+    let submit = &document["paths"]["/push"]["post"];
+    let statuses = |operation: &Value| -> Vec<String> {
+        operation["responses"]
+            .as_object()
+            .unwrap()
+            .keys()
+            .cloned()
+            .collect()
+    };
+    assert_eq!(
+        statuses(submit),
+        [
+            "202", "400", "401", "403", "408", "413", "415", "422", "500", "503"
+        ]
+    );
+    let find = &document["paths"]["/push/{id}"]["get"];
+    assert_eq!(statuses(find), ["200", "401", "403", "404", "500", "503"]);
+    for operation in [submit, find] {
+        assert!(operation["security"][0]["apiKey"].is_array());
+        for (status, response) in operation["responses"].as_object().unwrap() {
+            if status.starts_with('2') {
+                continue;
+            }
+            let content = &response["content"]["application/problem+json"];
+            assert_eq!(
+                content["schema"]["$ref"], "#/components/schemas/Problem",
+                "{status}"
+            );
+            assert!(!content["examples"].as_object().unwrap().is_empty(), "{status}");
+        }
+    }
+    for field in ["Location", "Idempotent-Replayed"] {
+        assert!(submit["responses"]["202"]["headers"][field].is_object());
+    }
+    assert!(
+        unresolved(&document, &document).is_empty(),
+        "{:?}",
+        unresolved(&document, &document)
+    );
+}
+
+/// References within the document that lead nowhere.
+fn unresolved<'a>(document: &Value, part: &'a Value) -> Vec<&'a str> {
+    match part {
+        Value::Object(members) => {
+            let own = members.get("$ref").and_then(Value::as_str);
+            let own = own.filter(|reference| document.pointer(reference.trim_start_matches('#')).is_none());
+            own.into_iter()
+                .chain(members.values().flat_map(|member| unresolved(document, member)))
+                .collect()
+        }
+        Value::Array(items) => items.iter().flat_map(|item| unresolved(document, item)).collect(),
+        _ => Vec::new(),
+    }
+}
+
+#[tokio::test]
+async fn the_served_document_is_the_generated_one() {
+    let service = service().await;
+    let served: Value = service
+        .get("/openapi.json")
+        .send()
+        .await
+        .unwrap()
+        .json()
+        .await
+        .unwrap();
+    assert_eq!(served, serde_json::to_value(ingest_api::openapi()).unwrap());
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn the_page_shows_every_route_and_needs_nothing_from_elsewhere() {
+    let service = service().await;
+    let answer = service.get("/docs").send().await.unwrap();
+    assert_eq!(answer.headers()["content-type"], "text/html; charset=utf-8");
+    assert!(
+        answer.headers()["content-security-policy"]
+            .to_str()
+            .unwrap()
+            .contains("default-src 'none'")
+    );
+    let page = answer.text().await.unwrap();
+    let document = serde_json::to_value(ingest_api::openapi()).unwrap();
+    for path in document["paths"].as_object().unwrap().keys() {
+        assert!(page.contains(&format!("<code>{path}</code>")), "{path}");
+        let route = service.get(path).send().await.unwrap();
+        assert!(
+            route.status().as_u16() != 404 || path.contains('{'),
+            "{path} is documented but not served"
+        );
+    }
+    for outside in ["<script", "src=", "<link", "@import", "url("] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn a_process_that_can_answer_is_alive_though_not_ready() {
+    let service = service().await;
+    assert_eq!(
+        service.get("/healthz").send().await.unwrap().status().as_u16(),
+        200
+    );
+    let answer = service.get("/readyz").send().await.unwrap();
+    assert_eq!(answer.status().as_u16(), 503);
+    let report: Value = answer.json().await.unwrap();
+    let conditions: Vec<_> = report["conditions"].as_object().unwrap().keys().collect();
+    assert_eq!(conditions, ["broker", "database", "migrations", "queue"]);
+    service.stop().await;
+}

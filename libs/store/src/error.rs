@@ -1,5 +1,7 @@
 //! How an operation on the store can fail, by what the caller can do about it.
 
+use std::time::Duration;
+
 /// Why an operation failed. Nothing was changed, unless the connection broke during the commit itself.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -9,6 +11,12 @@ pub enum Error {
     /// The database is away, overloaded or in the middle of a restart: the same call may succeed later.
     #[error("the database is not available")]
     Unavailable(#[source] sqlx::Error),
+    /// The database did not answer in time, as behind a cut cable; whether it did what was asked is not known.
+    #[error("the database did not answer within {} ms", limit.as_millis())]
+    Silent {
+        /// How long it was waited for.
+        limit: Duration,
+    },
     /// The database refused the operation; it will refuse it again.
     #[error("the database refused an operation")]
     Refused(#[source] sqlx::Error),
@@ -29,8 +37,23 @@ impl Error {
     /// Whether the same call may succeed later.
     #[must_use]
     pub fn is_transient(&self) -> bool {
-        matches!(self, Self::Unavailable(_))
+        matches!(self, Self::Unavailable(_) | Self::Silent { .. })
     }
+}
+
+/// Bounds the wait for an operation. A connection whose other end has vanished never reports that by itself; giving the
+/// wait up closes it.
+///
+/// # Errors
+///
+/// [`Error::Silent`] when the operation took longer than `limit`, or its own error.
+pub async fn within<T>(
+    limit: Duration,
+    operation: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
+    tokio::time::timeout(limit, operation)
+        .await
+        .unwrap_or(Err(Error::Silent { limit }))
 }
 
 impl From<sqlx::Error> for Error {

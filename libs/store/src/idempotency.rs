@@ -1,10 +1,11 @@
 //! Idempotency keys: which push answered a request that comes again.
 
 use chrono::{DateTime, Utc};
+use domain::push::PushId;
 use sqlx::{PgConnection, Postgres, Transaction};
 use uuid::Uuid;
 
-use crate::{Error, Inserted, NewPush, Store};
+use crate::{Error, IdempotencyKey, Inserted, NewPush, Store};
 
 /// Records the keys of a batch and tells for each push whether it is new. Pushes without a key are.
 ///
@@ -103,6 +104,23 @@ async fn look_up(connection: &mut PgConnection, keyed: &[&NewPush]) -> Result<Ve
 }
 
 impl Store {
+    /// The push that answered the same request before, if one did.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn recall_push(&self, key: &IdempotencyKey) -> Result<Option<PushId>, Error> {
+        let first = sqlx::query_scalar!(
+            "SELECT push_id FROM idempotency_keys WHERE owner = $1 AND key = $2 AND request = $3",
+            key.owner,
+            key.key,
+            key.request.as_slice(),
+        )
+        .fetch_optional(&self.pool)
+        .await?;
+        Ok(first.map(PushId::from))
+    }
+
     /// Forgets at most `limit` keys that were recorded before `before`; returns how many it forgot.
     ///
     /// # Errors

@@ -32,7 +32,7 @@ pub use backlog::Backlog;
 pub use claim::{Claim, ClaimedPush};
 pub use complete::Completion;
 pub use dead_letter::BrokerDeadLetter;
-pub use error::Error;
+pub use error::{Error, within};
 pub use ingest::{IdempotencyKey, Inserted, NewPush};
 pub use lease::{Lease, LeaseView};
 pub use promote::{Promoted, PromotionQueue};
@@ -43,8 +43,8 @@ pub use rescue::Rescued;
 /// The schema, as a list of migrations.
 pub static MIGRATOR: Migrator = sqlx::migrate!("../../migrations");
 
-/// How to reach the database.
-#[derive(Debug, Clone)]
+/// How to reach the database. Has no `Debug`: the URL holds a password.
+#[derive(Clone)]
 pub struct Settings {
     /// `postgres://…`.
     pub url: String,
@@ -121,7 +121,14 @@ impl Store {
     /// [`Error::Migrate`] when a migration fails or was changed after it had been applied.
     pub async fn migrate(&self) -> Result<(usize, usize), Error> {
         let before = self.applied_migrations().await?;
-        MIGRATOR.run(&self.pool).await.map_err(Error::Migrate)?;
+        let mut connection = self.pool.acquire().await?;
+        // A migration of a large table may take longer than any statement of a service.
+        sqlx::query("SET statement_timeout = 0")
+            .execute(&mut *connection)
+            .await?;
+        MIGRATOR.run(&mut *connection).await.map_err(Error::Migrate)?;
+        // The connection goes with its setting.
+        connection.close().await?;
         Ok((before, self.applied_migrations().await?))
     }
 

@@ -4,6 +4,7 @@
 //! marking failed as well is found by the rescuer when its lease runs out.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use broker::{Envelope, Published, Publisher, Queue};
 use domain::clock::Clock;
@@ -20,6 +21,9 @@ use crate::outage::Outage;
 const WAITING: usize = 8192;
 /// Most messages in one call to the publisher.
 const BATCH: usize = 512;
+
+/// How long the database may take to mark what did not get into the queue.
+const MARK_LIMIT: Duration = Duration::from_secs(10);
 
 /// A push that was stored as `IN_MEMORY` and has to get into the queue.
 pub(crate) struct Handoff {
@@ -67,7 +71,7 @@ impl Returns {
     async fn take_back(&self, ids: &[PushId], reason: Reason) {
         // Closed first, so that the pushes stored meanwhile do not take the same detour.
         self.gate.close(reason);
-        match self.store.mark_not_enqueued(ids).await {
+        match store::within(MARK_LIMIT, self.store.mark_not_enqueued(ids)).await {
             Ok(marked) => {
                 self.outage.worked();
                 self.meters.went_pending(marked);

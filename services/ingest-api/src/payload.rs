@@ -55,12 +55,13 @@ impl<'a> Payload<'a> {
     ///
     /// # Errors
     ///
-    /// A [`ProblemKind::MalformedBody`] with the place of the first thing that cannot be read.
+    /// A [`ProblemKind::MalformedBody`] for what is not JSON, a [`ProblemKind::Validation`] for JSON of another form, with
+    /// the place of the first thing that cannot be read.
     pub(crate) fn read(body: &'a [u8]) -> Result<Self, Problem> {
         // An array would be read as the fields in the order of their declaration.
         if body.trim_ascii_start().first() == Some(&b'[') {
             return Err(Problem::new(
-                ProblemKind::MalformedBody,
+                ProblemKind::Validation,
                 "the body must be a JSON object, but is an array",
             ));
         }
@@ -77,12 +78,18 @@ impl<'a> Payload<'a> {
                 Ok(()) => return Problem::new(ProblemKind::MalformedBody, "the body cannot be read"),
             },
         };
-        let detail = if error.is_data() {
-            format!("the body is JSON of another form: {error}")
+        let (kind, detail) = if error.is_data() {
+            (
+                ProblemKind::Validation,
+                format!("the body is JSON of another form: {error}"),
+            )
         } else {
-            format!("the body is not JSON: {error}")
+            (
+                ProblemKind::MalformedBody,
+                format!("the body is not JSON: {error}"),
+            )
         };
-        let problem = Problem::new(ProblemKind::MalformedBody, detail);
+        let problem = Problem::new(kind, detail);
         problem.with_errors(vec![FieldProblem {
             // The reader's name for the body as a whole.
             field: if field == "." { "".into() } else { field.into() },

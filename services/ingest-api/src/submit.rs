@@ -9,6 +9,7 @@ use domain::push::{FieldError, PushId, PushRequest, PushStatus};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use sha2::{Digest as _, Sha256};
 use store::{IdempotencyKey, NewPush};
+use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
 use crate::app::App;
@@ -73,19 +74,31 @@ async fn accept(app: &App, request: Request) -> Result<Response, Problem> {
     let key = idempotency_key(&head.headers)?;
     let body = body::read(&head.headers, body, app.max_body_bytes, deadline).await?;
     let idempotency = key.map(|key| remember(key, caller.key, &body));
-    let push = build(app, &head.headers, &body, idempotency)?;
+    let push = match build(app, &head.headers, &body, idempotency.clone()) {
+        Ok(push) => push,
+        Err(problem) => {
+            return recall(app, idempotency, deadline)
+                .await
+                .map(replayed)
+                .ok_or(problem);
+        }
+    };
     let id = push.id;
     match app.intake.store(push, deadline).await {
         Ok(Stored::New) => Ok(accepted(id)),
-        Ok(Stored::Repeated(first)) => {
-            let mut response = accepted(first);
-            response
-                .headers_mut()
-                .insert(REPLAYED, HeaderValue::from_static("true"));
-            Ok(response)
-        }
+        Ok(Stored::Repeated(first)) => Ok(replayed(first)),
         Err(reason) => Err(not_stored(reason)),
     }
+}
+
+/// The push that the same request made when it was still acceptable: its window may have passed since, or a limit may
+/// have been lowered, and the first answer stands all the same.
+async fn recall(app: &App, key: Option<IdempotencyKey>, deadline: Instant) -> Option<PushId> {
+    let key = key?;
+    timeout_at(deadline, app.store.recall_push(&key))
+        .await
+        .ok()?
+        .ok()?
 }
 
 fn build(
@@ -161,6 +174,14 @@ fn accepted(id: PushId) -> Response {
         .expect("invariant: a UUID is made of characters that a header may hold");
     let mut response = StatusCode::ACCEPTED.into_response();
     response.headers_mut().insert(header::LOCATION, location);
+    response
+}
+
+fn replayed(first: PushId) -> Response {
+    let mut response = accepted(first);
+    response
+        .headers_mut()
+        .insert(REPLAYED, HeaderValue::from_static("true"));
     response
 }
 

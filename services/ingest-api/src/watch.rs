@@ -16,6 +16,9 @@ use crate::gate::{Gate, Observation, Reason};
 /// How often the broker is looked at while nothing is heard from it, and so how soon the gate may open again.
 const INTERVAL: Duration = Duration::from_millis(250);
 
+/// How long the database may take to say whether pushes wait.
+const ANSWER_LIMIT: Duration = Duration::from_secs(5);
+
 /// Watches until it is told to stop.
 pub(crate) struct GateWatch {
     pub(crate) broker: Broker,
@@ -65,7 +68,7 @@ impl GateWatch {
                 return tracing::debug!(error = error_chain(&error), "the queue's length is not known");
             }
         };
-        let pending = match self.store.has_pending().await {
+        let pending = match store::within(ANSWER_LIMIT, self.store.has_pending()).await {
             Ok(pending) => pending,
             Err(error) => {
                 return tracing::debug!(error = error_chain(&error), "not known whether pushes wait");

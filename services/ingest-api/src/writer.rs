@@ -17,6 +17,9 @@ use crate::outbox::{Handoff, Outbox};
 
 type Answer = oneshot::Sender<Result<Stored, NotStored>>;
 
+/// How long the database may take for a batch before it counts as away.
+const WRITE_LIMIT: Duration = Duration::from_secs(10);
+
 /// One of the tasks that write.
 #[derive(Clone)]
 pub(crate) struct Writer {
@@ -59,7 +62,7 @@ impl Writer {
 
     async fn write(&self, pushes: Vec<NewPush>, answers: Vec<Answer>) {
         self.meters.batch(pushes.len());
-        match self.store.insert_pushes(&pushes, self.queue_lease).await {
+        match self.insert(&pushes).await {
             Ok(inserted) => {
                 self.outage.worked();
                 self.settle(pushes, answers, inserted).await;
@@ -84,11 +87,7 @@ impl Writer {
     /// One push that the database refuses must not take its neighbours with it.
     async fn write_singly(&self, pushes: Vec<NewPush>, answers: Vec<Answer>) {
         for (push, answer) in pushes.into_iter().zip(answers) {
-            match self
-                .store
-                .insert_pushes(std::slice::from_ref(&push), self.queue_lease)
-                .await
-            {
+            match self.insert(std::slice::from_ref(&push)).await {
                 Ok(inserted) => self.settle(vec![push], vec![answer], inserted).await,
                 Err(error) if error.is_transient() => {
                     self.outage.failed(&error);
@@ -100,6 +99,10 @@ impl Writer {
                 }
             }
         }
+    }
+
+    async fn insert(&self, pushes: &[NewPush]) -> Result<Vec<Inserted>, store::Error> {
+        store::within(WRITE_LIMIT, self.store.insert_pushes(pushes, self.queue_lease)).await
     }
 
     /// Answers first, publishes then: from the commit on the push is safe whatever happens to the message.

@@ -105,3 +105,26 @@ async fn a_key_is_1_to_255_visible_characters(pool: PgPool) {
     })
     .await;
 }
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn the_first_answer_stands_when_the_request_would_be_refused_by_now(pool: PgPool) {
+    with_installation(pool, async |mut installation| {
+        let service = Running::ready(&installation).await;
+        let first = service.post(&push()).header(HEADER, "a").send().await.unwrap();
+        let key = service.key.clone();
+        service.stop().await;
+        installation.config.push.message_max_bytes = 1;
+        let service = Running::ready(&installation).await;
+        let request = service.request("POST", "/push").bearer_auth(&key).json(&push());
+        let again = request.header(HEADER, "a").send().await.unwrap();
+        assert_eq!(location(&first), location(&again));
+        problem(
+            service.post(&push()).header(HEADER, "b").send().await.unwrap(),
+            422,
+            "validation",
+        )
+        .await;
+        service.stop().await;
+    })
+    .await;
+}

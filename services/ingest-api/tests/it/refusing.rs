@@ -15,15 +15,25 @@ async fn a_body_that_cannot_be_read_is_refused_with_the_place(pool: PgPool) {
     with_installation(pool, async |installation| {
         let service = Running::ready(&installation).await;
         let cases = [
-            ("{\"platform\": \"IOS\",\n \"message\": 5}", json!("message"), 2),
-            ("{\"platform\": [\"IOS\"]}", json!("platform"), 1),
-            ("{\n\"platform\" \"IOS\"}", json!(""), 2),
-            ("\"IOS\"", json!(""), 1),
+            (
+                "{\"platform\": \"IOS\",\n \"message\": 5}",
+                422,
+                json!("message"),
+                2,
+            ),
+            ("{\"platform\": [\"IOS\"]}", 422, json!("platform"), 1),
+            ("{\n\"platform\" \"IOS\"}", 400, json!(""), 2),
+            ("\"IOS\"", 422, json!(""), 1),
         ];
-        for (body, field, line) in cases {
+        for (body, status, field, line) in cases {
+            let kind = if status == 400 {
+                "malformed-body"
+            } else {
+                "validation"
+            };
             let request = service.request("POST", "/push").bearer_auth(&service.key);
             let request = request.header("content-type", "application/json").body(body);
-            let problem = problem(request.send().await.unwrap(), 400, "malformed-body").await;
+            let problem = problem(request.send().await.unwrap(), status, kind).await;
             let error = &problem["errors"][0];
             assert_eq!(
                 (&error["field"], &error["line"]),

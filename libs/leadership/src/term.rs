@@ -104,17 +104,14 @@ impl Keeper {
     async fn run(self) {
         let mut pause = self.settings.poll;
         loop {
-            let left = self
-                .validity
-                .deadline
-                .instant()
-                .saturating_duration_since(Instant::now());
+            let deadline = self.validity.deadline.instant();
+            let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
             }
             tokio::time::sleep(pause.min(left)).await;
             let asked = Instant::now();
-            match tokio::time::timeout(left, self.store.renew_lease(&self.lease)).await {
+            match tokio::time::timeout_at(deadline.into(), self.store.renew_lease(&self.lease)).await {
                 Ok(Ok(true)) => {
                     self.validity.deadline.extend_to(asked + self.settings.ttl);
                     pause = self.settings.poll;

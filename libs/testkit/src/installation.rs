@@ -21,9 +21,6 @@ use crate::{amqp_url, eventually};
 /// The message prototypes that an installation knows, each with a push key for both platforms.
 pub const SWRVE_KEYS: [&str; 2] = ["Hello", "Good bye"];
 
-const READY_EXCHANGE: &str = "postrider";
-const DEAD_EXCHANGE: &str = "postrider.dead";
-
 /// What a test can use.
 pub struct Installation {
     /// Leads to everything below.
@@ -162,11 +159,7 @@ impl Installation {
     ///
     /// When the broker does not take it.
     pub async fn publish_raw(&self, queue: Queue, body: &[u8]) {
-        let exchange = match queue {
-            Queue::PushReady => READY_EXCHANGE,
-            Queue::PushDead => DEAD_EXCHANGE,
-        };
-        let exchange = format!("{}{exchange}", self.config.amqp.queue_prefix);
+        let exchange = format!("{}{}", self.config.amqp.queue_prefix, exchange(queue));
         let connection = connect().await;
         let channel = connection.create_channel().await.expect("a channel");
         channel
@@ -188,6 +181,25 @@ impl Installation {
         let _ = connection.close(200, "done".into()).await;
     }
 
+    /// Takes a queue away from its exchange, so that the broker has nowhere to put a message. Whoever connects anew
+    /// binds it again.
+    ///
+    /// # Panics
+    ///
+    /// When the broker does not do it.
+    pub async fn unbind(&self, queue: Queue) {
+        let prefix = &self.config.amqp.queue_prefix;
+        let (name, key) = (format!("{prefix}{}", queue.name()), queue.name());
+        let exchange = format!("{prefix}{}", exchange(queue));
+        let connection = connect().await;
+        let channel = connection.create_channel().await.expect("a channel");
+        channel
+            .queue_unbind(name.into(), exchange.into(), key.into(), Default::default())
+            .await
+            .expect("the queue is unbound");
+        let _ = connection.close(200, "done".into()).await;
+    }
+
     /// Waits until a push has this status.
     ///
     /// # Panics
@@ -199,6 +211,14 @@ impl Installation {
             (push.status == status).then_some(push)
         })
         .await
+    }
+}
+
+/// The exchange that feeds a queue, without its prefix.
+fn exchange(queue: Queue) -> &'static str {
+    match queue {
+        Queue::PushReady => "postrider",
+        Queue::PushDead => "postrider.dead",
     }
 }
 
@@ -218,7 +238,7 @@ async fn remove_queues(prefix: &str) {
             .await
             .expect("the queue is deleted");
     }
-    for exchange in [READY_EXCHANGE, DEAD_EXCHANGE] {
+    for exchange in [Queue::PushReady, Queue::PushDead].map(exchange) {
         let name = format!("{prefix}{exchange}");
         channel
             .exchange_delete(name.into(), Default::default())

@@ -6,7 +6,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::clock::{Clock, SystemClock};
 use domain::push::{PushId, PushState};
-use sqlx::PgPool;
+use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 /// A push to be made.
@@ -98,16 +98,19 @@ impl PushRow {
             id: PushId::at(self.created_at),
             lease_token: Uuid::now_v7(),
         };
+        // In one transaction, because a service at work must not find a half of it.
         let stored = async {
-            self.insert_push(pool, made).await?;
-            self.insert_attempts(pool, made.id).await?;
-            self.insert_dead_letter(pool, made.id).await
+            let mut transaction = pool.begin().await?;
+            self.insert_push(&mut transaction, made).await?;
+            self.insert_attempts(&mut transaction, made.id).await?;
+            self.insert_dead_letter(&mut transaction, made.id).await?;
+            transaction.commit().await
         };
         stored.await.expect("the database should take the row");
         made
     }
 
-    async fn insert_push(&self, pool: &PgPool, made: MadePush) -> Result<(), sqlx::Error> {
+    async fn insert_push(&self, connection: &mut PgConnection, made: MadePush) -> Result<(), sqlx::Error> {
         let status = self.state.status();
         let claimed = self.state == PushState::Sending;
         sqlx::query(
@@ -127,12 +130,12 @@ impl PushRow {
         .bind(claimed.then_some(made.lease_token))
         .bind(&self.traceparent)
         .bind(self.created_at)
-        .execute(pool)
+        .execute(connection)
         .await?;
         Ok(())
     }
 
-    async fn insert_attempts(&self, pool: &PgPool, id: PushId) -> Result<(), sqlx::Error> {
+    async fn insert_attempts(&self, connection: &mut PgConnection, id: PushId) -> Result<(), sqlx::Error> {
         sqlx::query(
             "INSERT INTO send_attempts
                  (push_notification_id, number, status, millis, error_type, swrve_error_code, swrve_error_message)
@@ -149,12 +152,12 @@ impl PushRow {
             PushState::Sent => "OK",
             _ => "ERROR",
         })
-        .execute(pool)
+        .execute(connection)
         .await?;
         Ok(())
     }
 
-    async fn insert_dead_letter(&self, pool: &PgPool, id: PushId) -> Result<(), sqlx::Error> {
+    async fn insert_dead_letter(&self, connection: &mut PgConnection, id: PushId) -> Result<(), sqlx::Error> {
         if !matches!(self.state, PushState::Failed | PushState::GivenUp) {
             return Ok(());
         }
@@ -165,7 +168,7 @@ impl PushRow {
         .bind(id.uuid())
         .bind(self.state.status().as_str())
         .bind(i32::try_from(self.attempts).expect("a test makes few attempts"))
-        .execute(pool)
+        .execute(connection)
         .await?;
         Ok(())
     }

@@ -11,11 +11,7 @@ pub(crate) fn explain(push: &PushView, max_attempts: u32, now: DateTime<Utc>) ->
             Some(at) if at > now => format!("Waits for its sending window, which opens at {}.", time(at)),
             _ => "Its sending window is open; waits to be put into the queue.".to_owned(),
         },
-        PushStatus::Pending if push.attempts > 0 => format!(
-            "Waits for room in the queue: the outcome of attempt {} was lost, so it will be sent again.",
-            push.attempts
-        ),
-        PushStatus::Pending => "Waits for room in the queue.".to_owned(),
+        PushStatus::Pending => pending(push),
         PushStatus::InMemory => in_memory(push, now),
         PushStatus::Retry => retry(push, max_attempts, now),
         PushStatus::Sent if push.attempts > 1 => {
@@ -34,6 +30,18 @@ pub(crate) fn explain(push: &PushView, max_attempts: u32, now: DateTime<Utc>) ->
             push.attempts,
             last_cause(push)
         ),
+    }
+}
+
+/// A push that has had attempts is pending because a retry found the queue full, or because an outcome was lost.
+fn pending(push: &PushView) -> String {
+    match push.history.last() {
+        Some(last) => format!(
+            "Waits for room in the queue, to be sent again: attempt {} failed {}.",
+            last.number,
+            cause(last)
+        ),
+        None => "Waits for room in the queue.".to_owned(),
     }
 }
 
@@ -78,7 +86,10 @@ fn cause(attempt: &AttemptView) -> String {
         }
         (Some(ErrorType::Swrve), Some(code)) => format!("with {code}"),
         (Some(ErrorType::Swrve), None) => "because Swrve could not be reached".to_owned(),
-        (Some(ErrorType::Other) | None, _) => "with an error on our side".to_owned(),
+        (Some(ErrorType::Other) | None, _) => match &attempt.other_error {
+            Some(error) => format!("on our side: {error}"),
+            None => "on our side".to_owned(),
+        },
     }
 }
 
@@ -147,7 +158,12 @@ mod tests {
             said(&push(PushStatus::Pending, 0)),
             "Waits for room in the queue."
         );
-        assert!(said(&push(PushStatus::Pending, 2)).contains("attempt 2 was lost"));
+        let mut again = push(PushStatus::Pending, 1);
+        again.history.push(failed(ErrorType::Swrve, Some(503)));
+        assert!(said(&again).ends_with("to be sent again: attempt 1 failed with 503."));
+        again.history[0] = failed(ErrorType::Other, None);
+        again.history[0].other_error = Some("the lease ran out".to_owned());
+        assert!(said(&again).ends_with("attempt 1 failed on our side: the lease ran out."));
     }
 
     #[test]

@@ -53,25 +53,27 @@ impl GateWatch {
     async fn look(&self, state: &ConnectionState) {
         if !state.is_connected() {
             self.gate.close(Reason::BrokerAway);
-        } else if !self.gate.is_open() {
-            self.try_to_open().await;
+        } else if !self.gate.is_open() && self.try_to_open().await.is_some() {
             self.seen.ready();
         }
         Metric::IngestQueueGateOpen.set(u8::from(self.gate.is_open()));
     }
 
-    async fn try_to_open(&self) {
+    /// `None` when what has to be known could not be found out.
+    async fn try_to_open(&self) -> Option<()> {
         let sighting = self.gate.sight();
         let queued = match self.broker.depth(Queue::PushReady).await {
             Ok(depth) => depth.messages,
             Err(error) => {
-                return tracing::debug!(error = error_chain(&error), "the queue's length is not known");
+                tracing::debug!(error = error_chain(&error), "the queue's length is not known");
+                return None;
             }
         };
         let pending = match store::within(ANSWER_LIMIT, self.store.has_pending()).await {
             Ok(pending) => pending,
             Err(error) => {
-                return tracing::debug!(error = error_chain(&error), "not known whether pushes wait");
+                tracing::debug!(error = error_chain(&error), "not known whether pushes wait");
+                return None;
             }
         };
         let observation = Observation {
@@ -80,5 +82,6 @@ impl GateWatch {
             pending,
         };
         self.gate.open(sighting, &observation);
+        Some(())
     }
 }

@@ -1,0 +1,156 @@
+//! The last stage: outcomes are recorded in batches, then their messages are settled.
+
+use std::collections::HashSet;
+use std::future::Future;
+use std::time::Duration;
+
+use broker::Receipt;
+use domain::push::{ErrorType, Event, PushId};
+use store::{Completion, Release, Store};
+use telemetry::Metric;
+use tokio::sync::mpsc;
+
+use crate::work::{Ending, MessageFate, dead_letter_reason};
+
+/// Outcomes recorded in one statement.
+const BATCH: usize = 256;
+/// Pause before a statement that failed is tried again.
+const RETRY_PAUSE: Duration = Duration::from_millis(250);
+/// How long the database may take for a batch before it counts as away.
+const RECORD_LIMIT: Duration = Duration::from_secs(10);
+
+pub(crate) struct Completer {
+    pub(crate) store: Store,
+    pub(crate) queue_lease: Duration,
+}
+
+impl Completer {
+    /// Records until every sender is gone. While the database is away it tries again: an outcome that is known must not
+    /// be forgotten, and the bounded channel before it stops further sends.
+    pub(crate) async fn run(self, mut outbox: mpsc::Receiver<Ending>) {
+        let mut batch = Vec::with_capacity(BATCH);
+        while outbox.recv_many(&mut batch, BATCH).await > 0 {
+            let (mut completed, mut released) = (Vec::new(), Vec::new());
+            for ending in batch.drain(..) {
+                match ending {
+                    Ending::Completed(completion, receipt) => completed.push((completion, receipt)),
+                    Ending::Released(release, receipt) => released.push((release, receipt)),
+                }
+            }
+            self.complete(completed).await;
+            self.release(released).await;
+        }
+    }
+
+    async fn complete(&self, completed: Vec<(Completion, Receipt)>) {
+        let (completions, receipts): (Vec<_>, Vec<_>) = completed.into_iter().unzip();
+        let write = |batch: Vec<Completion>| {
+            let store = self.store.clone();
+            async move { store.complete_pushes(&batch).await }
+        };
+        let accepted = record(&completions, write).await;
+        for (completion, receipt) in completions.iter().zip(receipts) {
+            if accepted.contains(&completion.id) {
+                count(completion);
+            } else {
+                lease_lost(completion.id);
+            }
+            MessageFate::Ack.settle(receipt).await;
+        }
+    }
+
+    async fn release(&self, released: Vec<(Release, Receipt)>) {
+        let (releases, receipts): (Vec<_>, Vec<_>) = released.into_iter().unzip();
+        let write = |batch: Vec<Release>| {
+            let (store, queue_lease) = (self.store.clone(), self.queue_lease);
+            async move { store.release_pushes(&batch, queue_lease).await }
+        };
+        let accepted = record(&releases, write).await;
+        for (release, receipt) in releases.iter().zip(receipts) {
+            if !accepted.contains(&release.id) {
+                lease_lost(release.id);
+            } else if release.deferred_to.is_some() {
+                Metric::PushDeferred.increment(1);
+            }
+            MessageFate::of(release).settle(receipt).await;
+        }
+    }
+}
+
+/// Records a batch, however long the database is away. What it refuses is tried again one by one, so that a row that
+/// cannot be stored does not take others with it; that row is found by its lease.
+async fn record<T, F>(batch: &[T], write: impl Fn(Vec<T>) -> F) -> HashSet<PushId>
+where
+    T: Clone,
+    F: Future<Output = Result<HashSet<PushId>, store::Error>>,
+{
+    if batch.is_empty() {
+        return HashSet::new();
+    }
+    match write_until_answered(batch, &write).await {
+        Ok(accepted) => accepted,
+        Err(error) if batch.len() == 1 => {
+            tracing::error!(error = ?error, "an outcome could not be recorded");
+            HashSet::new()
+        }
+        Err(_) => {
+            let mut accepted = HashSet::new();
+            for one in batch {
+                match write_until_answered(std::slice::from_ref(one), &write).await {
+                    Ok(recorded) => accepted.extend(recorded),
+                    Err(error) => tracing::error!(error = ?error, "an outcome could not be recorded"),
+                }
+            }
+            accepted
+        }
+    }
+}
+
+async fn write_until_answered<T, F>(
+    batch: &[T],
+    write: &impl Fn(Vec<T>) -> F,
+) -> Result<HashSet<PushId>, store::Error>
+where
+    T: Clone,
+    F: Future<Output = Result<HashSet<PushId>, store::Error>>,
+{
+    loop {
+        let error = match store::within(RECORD_LIMIT, write(batch.to_vec())).await {
+            Ok(accepted) => return Ok(accepted),
+            Err(error) => error,
+        };
+        Metric::StoreErrors.increment_with(&[("operation", "attempt")], 1);
+        if !error.is_transient() {
+            return Err(error);
+        }
+        tracing::warn!(error = ?error, count = batch.len(), "could not record outcomes");
+        tokio::time::sleep(RETRY_PAUSE).await;
+    }
+}
+
+fn lease_lost(id: PushId) {
+    tracing::warn!(push.id = %id, "the claim had run out when the outcome came; the push may be sent again");
+    Metric::LeaseLosses.increment_with(&[("kind", "claim")], 1);
+}
+
+fn count(completion: &Completion) {
+    match completion.verdict.event {
+        Event::Succeed => Metric::PushSent.increment(1),
+        Event::FailRetryable => Metric::PushAttemptsRetryable.increment(1),
+        _ => Metric::PushFailed.increment(1),
+    }
+    if let Some(error_type) = completion.verdict.error_type {
+        let label = match error_type {
+            ErrorType::Swrve => "swrve",
+            ErrorType::MessagePrototypeKey => "message_prototype_key",
+            ErrorType::Other => "other",
+        };
+        Metric::PushErrors.increment_with(&[("type", label)], 1);
+    }
+    if completion.status == domain::push::PushStatus::GivenUp {
+        Metric::PushGivenUp.increment(1);
+    }
+    if let Some(reason) = dead_letter_reason(completion.status) {
+        Metric::DeadLetters.increment_with(&[("reason", reason)], 1);
+    }
+}

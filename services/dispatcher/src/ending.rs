@@ -1,0 +1,29 @@
+//! From the outcome of a send to the completion that is stored.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use domain::push::{PushState, PushStatus, RetryPolicy, SendOutcome, transition};
+use store::{ClaimedPush, Completion};
+
+/// Decides how an attempt ends: the domain's transition function names the state, the retry policy the time.
+pub(crate) fn complete(
+    push: &ClaimedPush,
+    outcome: SendOutcome,
+    elapsed: Duration,
+    policy: &RetryPolicy,
+    now: DateTime<Utc>,
+) -> Completion {
+    let verdict = outcome.verdict();
+    let state = transition(PushState::Sending, verdict.event, push.attempts, policy)
+        .expect("invariant: every verdict is an event that a push being sent accepts");
+    let status = state.status();
+    Completion {
+        id: push.id,
+        lease_token: push.lease_token,
+        status,
+        next_attempt_at: (status == PushStatus::Retry).then(|| policy.next_attempt_at(now)),
+        millis: i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX),
+        verdict,
+    }
+}

@@ -1,0 +1,171 @@
+//! The push lane: standing by, leading, and the order in which a term is taken up and laid down.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use broker::{Broker, Queue};
+use config::Config;
+use delivery::{SwrveClient, SwrveSettings};
+use domain::clock::Clock;
+use domain::push::{RetryPolicy, queue_lease};
+use leadership::{Candidate, Term};
+use lifecycle::Shutdown;
+use store::Store;
+use telemetry::Metric;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::Error;
+use crate::claimer::Claimer;
+use crate::completer::Completer;
+use crate::plan::Planner;
+use crate::sender::{self, Sender};
+
+/// Pushes claimed in one statement: a quarter of a second of sending, so that a claim is never old when its turn comes.
+const CLAIM_BATCH: usize = 64;
+/// What a claim allows beyond the request itself: waiting for its turn, recording its outcome.
+const CLAIM_SLACK: Duration = Duration::from_secs(20);
+
+/// Everything that the lane needs in every term.
+pub(crate) struct Lane {
+    config: Arc<Config>,
+    store: Store,
+    broker: Broker,
+    clock: Arc<dyn Clock>,
+    swrve: SwrveSettings,
+}
+
+impl Lane {
+    pub(crate) fn new(
+        config: Arc<Config>,
+        store: Store,
+        broker: Broker,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, Error> {
+        let swrve = SwrveSettings {
+            url: config.swrve.url.clone(),
+            timeout: config.swrve.timeout,
+            test: config.swrve.test,
+        };
+        // Each term makes a client of its own; this one only finds out early whether that will work.
+        SwrveClient::new(&swrve).map_err(Error::Swrve)?;
+        Ok(Self {
+            config,
+            store,
+            broker,
+            clock,
+            swrve,
+        })
+    }
+
+    /// Stands by and leads in turns until shutdown.
+    pub(crate) async fn lead(self, shutdown: Shutdown) {
+        let candidate = Candidate::new(
+            self.store.clone(),
+            leadership::Settings {
+                name: "push".to_owned(),
+                ttl: self.config.push.leader.ttl,
+                poll: self.config.push.leader.poll,
+            },
+        );
+        Metric::PushLeader.set(0);
+        Metric::PushPoolSize.set(self.config.pool_size() as f64);
+        while let Some(term) = candidate.next_term(&shutdown).await {
+            tracing::info!(epoch = term.lease().epoch, "leading the push lane");
+            Metric::PushLeader.set(1);
+            Metric::PushLeaderEpoch.set(term.lease().epoch as f64);
+            if let Err(error) = self.serve(term, &shutdown).await {
+                tracing::error!(error = ?error, "the push lane could not be served");
+                // Somebody else may have more luck meanwhile.
+                let _ = tokio::time::timeout(self.config.push.leader.ttl, shutdown.cancelled()).await;
+            }
+            Metric::PushLeader.set(0);
+        }
+    }
+
+    /// One term. Sends stop first, so that a successor may start; then what is in flight is recorded; the messages are
+    /// settled last.
+    async fn serve(&self, term: Term, shutdown: &Shutdown) -> Result<(), Error> {
+        let validity = term.validity();
+        let (work, inbox) = mpsc::channel(CLAIM_BATCH);
+        let (endings, outbox) = mpsc::channel(4 * CLAIM_BATCH);
+        // Not past the grace period: what it cannot record by then is found by its lease.
+        let completer = AbortOnDropHandle::new(tokio::spawn(self.completer().run(outbox)));
+        let mut sender =
+            sender::spawn(self.sender(validity.clone())?, inbox, endings).map_err(Error::Sender)?;
+        let prefetch = u16::try_from(self.config.pool_size() + 1 + 2 * CLAIM_BATCH).unwrap_or(u16::MAX);
+        let mut consumer = self.broker.consume(Queue::PushReady, prefetch);
+        let stop = CancellationToken::new();
+        let watch = async {
+            let ended = tokio::select! {
+                biased;
+                () = stop.cancelled() => Ok(()),
+                () = validity.ended() => {
+                    Metric::LeaseLosses.increment_with(&[("kind", "leader")], 1);
+                    Ok(())
+                }
+                () = shutdown.cancelled() => Ok(()),
+                () = sender.failed() => Err(Error::SenderEnded),
+            };
+            sender.stop();
+            stop.cancel();
+            ended
+        };
+        let claimer = self.claimer(&term);
+        let claiming = async {
+            claimer.run(&mut consumer, work, &stop).await;
+            stop.cancel();
+        };
+        let ((), ended) = tokio::join!(claiming, watch);
+        consumer.stop().await;
+        sender.no_more_starts().await;
+        term.resign().await;
+        sender.finished().await;
+        if let Err(error) = completer.await {
+            tracing::error!(error = ?error, "the completer failed");
+        }
+        consumer.close().await;
+        ended
+    }
+
+    fn claimer<'a>(&'a self, term: &'a Term) -> Claimer<'a> {
+        let lease = self.config.swrve.timeout * 2 + CLAIM_SLACK;
+        Claimer {
+            store: &self.store,
+            leader: term.lease(),
+            lease,
+            // A send may take its timeout, and its outcome some time to be recorded.
+            send_within: lease - self.config.swrve.timeout - CLAIM_SLACK / 2,
+            batch: CLAIM_BATCH,
+        }
+    }
+
+    fn completer(&self) -> Completer {
+        let queue = &self.config.push.queue;
+        Completer {
+            store: self.store.clone(),
+            queue_lease: queue_lease(queue.capacity, self.config.swrve.delay),
+        }
+    }
+
+    fn sender(&self, validity: leadership::Validity) -> Result<Sender, Error> {
+        Ok(Sender {
+            planner: Planner {
+                swrve: SwrveClient::new(&self.swrve).map_err(Error::Swrve)?,
+                push_keys: self.config.swrve.message_prototype_push_keys.clone(),
+                clock: self.clock.clone(),
+                zone: self.config.push.time_zone,
+                grace: self.config.push.cron.grace,
+            },
+            clock: self.clock.clone(),
+            policy: RetryPolicy {
+                delay: self.config.push.retry.delay,
+                max_attempts: self.config.push.retry.max_attempts,
+            },
+            delay: self.config.swrve.delay,
+            pool_size: self.config.pool_size(),
+            validity,
+        })
+    }
+}

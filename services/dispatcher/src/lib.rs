@@ -1,0 +1,120 @@
+//! The dispatcher: takes pushes from the queue, claims them in PostgreSQL, sends them to Swrve at the one pace that
+//! Swrve allows, and records what came of it.
+//!
+//! Any number of replicas may run; one of them leads and sends, the others stand by (see [`leadership`]). Within a term
+//! a push passes through three stages, each of which works in batches where it commits:
+//!
+//! ```text
+//! queue ─▶ claimer ─▶ sender ─▶ completer ─▶ ack
+//!          (SQL)      (HTTP)    (SQL)
+//! ```
+//!
+//! The sender has a thread of its own, because pacing suffers from any other work on the same runtime. No stage holds a
+//! transaction while another talks to Swrve, and the message is acknowledged last: whatever dies in between, the push
+//! is found again by its lease.
+
+mod claimer;
+mod completer;
+mod ending;
+mod lane;
+mod plan;
+mod sender;
+mod work;
+
+use std::sync::Arc;
+
+use broker::Broker;
+use config::Config;
+use domain::clock::{Clock, SystemClock};
+use lifecycle::{Drained, Lifecycle, TaskGroup};
+use store::Store;
+
+use lane::Lane;
+
+/// Why the dispatcher could not start or had to end.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The database settings are unusable.
+    #[error("failed to prepare the database connection")]
+    Store(#[source] store::Error),
+    /// The Swrve settings are unusable.
+    #[error("failed to prepare the Swrve client")]
+    Swrve(#[source] delivery::SwrveError),
+    /// The sender's thread could not be started.
+    #[error("failed to start the sender")]
+    Sender(#[source] std::io::Error),
+    /// The sender's thread ended without having been asked to; the log says why.
+    #[error("the sender ended by itself")]
+    SenderEnded,
+    /// The push lane ended without having been asked to; the log says why.
+    #[error("the push lane ended by itself")]
+    LaneEnded,
+}
+
+/// Runs the dispatcher until shutdown; work in flight is finished or handed back within the grace period.
+///
+/// # Errors
+///
+/// [`Error`] when the configuration cannot be used; servers that are away are waited for.
+pub async fn run(config: Arc<Config>, lifecycle: Lifecycle) -> Result<(), Error> {
+    run_with_clock(config, lifecycle, Arc::new(SystemClock)).await
+}
+
+/// [`run`] with another clock for sending windows and retry times.
+///
+/// # Errors
+///
+/// As [`run`].
+pub async fn run_with_clock(
+    config: Arc<Config>,
+    lifecycle: Lifecycle,
+    clock: Arc<dyn Clock>,
+) -> Result<(), Error> {
+    let store = Store::open(&store::Settings {
+        url: config.database.url.expose().to_owned(),
+        max_connections: config.database.max_connections,
+        acquire_timeout: config.database.acquire_timeout,
+        application_name: "postrider-dispatcher".to_owned(),
+    })
+    .map_err(Error::Store)?;
+    let broker = Broker::start(broker_settings(&config));
+    let lane = Lane::new(config.clone(), store.clone(), broker.clone(), clock)?;
+    let tasks = TaskGroup::under(&lifecycle.shutdown);
+    let shutdown = lifecycle.shutdown.child();
+    tasks.spawn(
+        "vitals",
+        vitals::watch(
+            store.clone(),
+            broker.clone(),
+            lifecycle.readiness,
+            shutdown.clone(),
+        ),
+    );
+    let lead = tasks.spawn("push lane", lane.lead(shutdown.clone()));
+    let ended = tokio::select! {
+        biased;
+        () = shutdown.cancelled() => Ok(()),
+        _ = lead => Err(Error::LaneEnded),
+    };
+    shutdown.trigger();
+    if let Drained::Abandoned(count) = tasks.drain(config.shutdown.grace_period).await {
+        tracing::warn!(
+            count,
+            "the grace period ended first; leases will bring back what was in flight"
+        );
+    }
+    broker.close().await;
+    store.close().await;
+    ended
+}
+
+fn broker_settings(config: &Config) -> broker::Settings {
+    broker::Settings {
+        url: config.amqp.url.expose().to_owned(),
+        queue_prefix: config.amqp.queue_prefix.clone(),
+        connection_name: "postrider-dispatcher".to_owned(),
+        push_queue_capacity: config.push.queue.capacity,
+        confirm_timeout: config.amqp.confirm_timeout,
+        max_unconfirmed: config.amqp.max_unconfirmed,
+    }
+}

@@ -1,0 +1,259 @@
+//! The middle stage: claimed pushes go to Swrve, one start at a time, on a thread of their own.
+//!
+//! The rules of the original service hold: at most `pool_size` sends are in flight, and when all are taken the reader
+//! sends one itself and reads nothing meanwhile.
+
+use std::io;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use broker::Receipt;
+use delivery::{Pacer, PreparedPush, Reply};
+use domain::clock::Clock;
+use domain::push::{RetryPolicy, SendOutcome};
+use futures::FutureExt;
+use leadership::Validity;
+use store::{ClaimedPush, Release};
+use telemetry::Metric;
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tracing::Instrument;
+
+use crate::ending::complete;
+use crate::plan::{Plan, Planner};
+use crate::work::{Ending, Work};
+
+/// What the sender needs; it is moved to the sender's thread.
+pub(crate) struct Sender {
+    pub(crate) planner: Planner,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) policy: RetryPolicy,
+    pub(crate) delay: Duration,
+    pub(crate) pool_size: usize,
+    pub(crate) validity: Validity,
+}
+
+/// The running sender, as the lane sees it.
+pub(crate) struct Running {
+    stop: CancellationToken,
+    no_more_starts: CancellationToken,
+    finished: Option<oneshot::Receiver<()>>,
+}
+
+impl Running {
+    /// Starts no further send; what is still claimed is handed back.
+    pub(crate) fn stop(&self) {
+        self.stop.cancel();
+    }
+
+    /// Waits until no send will start any more.
+    pub(crate) async fn no_more_starts(&self) {
+        self.no_more_starts.cancelled().await;
+    }
+
+    /// Completes when the thread ends without having been asked to.
+    pub(crate) async fn failed(&self) {
+        self.no_more_starts.cancelled().await;
+    }
+
+    /// Waits until every send has its outcome.
+    pub(crate) async fn finished(&mut self) {
+        if let Some(finished) = self.finished.take() {
+            // An error means that the thread is gone, which is what is waited for.
+            let _ = finished.await;
+        }
+    }
+}
+
+/// Starts the sender on a thread and runtime of its own. It ends when `inbox` is closed or it is stopped.
+pub(crate) fn spawn(
+    sender: Sender,
+    inbox: mpsc::Receiver<Work>,
+    outbox: mpsc::Sender<Ending>,
+) -> io::Result<Running> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let (stop, no_more_starts) = (CancellationToken::new(), CancellationToken::new());
+    let (done, finished) = oneshot::channel();
+    let guard = no_more_starts.clone().drop_guard();
+    let stopped = stop.clone();
+    std::thread::Builder::new()
+        .name("push-sender".to_owned())
+        .spawn(move || {
+            let tasks = TaskTracker::new();
+            runtime.block_on(async {
+                match Pacer::new(sender.delay) {
+                    Ok(pacer) => {
+                        Loop::new(sender, pacer, outbox, stopped, tasks.clone())
+                            .run(inbox)
+                            .await
+                    }
+                    Err(error) => tracing::error!(error = ?error, "the sender has no pacer"),
+                }
+                drop(guard);
+                tasks.close();
+                tasks.wait().await;
+            });
+            // Nobody listens when the lane was dropped.
+            let _ = done.send(());
+        })?;
+    Ok(Running {
+        stop,
+        no_more_starts,
+        finished: Some(finished),
+    })
+}
+
+struct Loop {
+    sender: Arc<Sender>,
+    pacer: Pacer,
+    pool: Arc<Semaphore>,
+    outbox: mpsc::Sender<Ending>,
+    stop: CancellationToken,
+    tasks: TaskTracker,
+    in_flight: metrics::Gauge,
+    smallest_gap: Option<Duration>,
+}
+
+impl Loop {
+    fn new(
+        sender: Sender,
+        mut pacer: Pacer,
+        outbox: mpsc::Sender<Ending>,
+        stop: CancellationToken,
+        tasks: TaskTracker,
+    ) -> Self {
+        // The last start of the leader before may lie a moment back.
+        pacer.forbid_before(Instant::now() + sender.delay);
+        let pool = Arc::new(Semaphore::new(sender.pool_size));
+        Self {
+            sender: Arc::new(sender),
+            pacer,
+            pool,
+            outbox,
+            stop,
+            tasks,
+            in_flight: Metric::PushSendsInFlight.gauge(&[]),
+            smallest_gap: None,
+        }
+    }
+
+    async fn run(mut self, mut inbox: mpsc::Receiver<Work>) {
+        while let Some(work) = inbox.recv().await {
+            let ending = if !self.may_start() || Instant::now() >= work.send_before {
+                hand_back(work)
+            } else {
+                match self.sender.planner.plan(&work.push) {
+                    Plan::Send(request) => match self.send(work, *request).await {
+                        Some(work) => hand_back(work),
+                        None => continue,
+                    },
+                    Plan::End(outcome) => {
+                        self.sender
+                            .ended(&work.push, outcome, Duration::ZERO, work.receipt)
+                    }
+                    Plan::Release(release) => Ending::Released(release, work.receipt),
+                }
+            };
+            // The completer outlives the sender; without it the lease finds the push.
+            let _ = self.outbox.send(ending).await;
+        }
+    }
+
+    fn may_start(&self) -> bool {
+        !self.stop.is_cancelled() && self.sender.validity.holds()
+    }
+
+    /// Sends when it is this push's turn; gives the work back when it may not start any more.
+    async fn send(&mut self, work: Work, mut request: PreparedPush) -> Option<Work> {
+        let permit = self.pool.clone().try_acquire_owned().ok();
+        let hand_over = request.hand_over();
+        let turn = self.pacer.turn().await;
+        if self.stop.is_cancelled() || !self.sender.validity.holds() {
+            return Some(work);
+        }
+        let start = turn.start();
+        let sending = attempt(self.sender.clone(), work, request);
+        let (outbox, in_flight) = (self.outbox.clone(), self.in_flight.clone());
+        if let Some(permit) = permit {
+            in_flight.increment(1);
+            self.tasks.spawn(async move {
+                let ending = sending.await;
+                drop(permit);
+                in_flight.decrement(1);
+                let _ = outbox.send(ending).await;
+            });
+            self.pacer.watch(hand_over);
+            self.observe(start.gap);
+        } else {
+            // All of the pool is taken: the reader sends this one itself, and reads nothing until it has its answer.
+            self.pacer.watch(hand_over);
+            self.observe(start.gap);
+            let mut sending = Box::pin(sending);
+            tokio::select! {
+                ending = &mut sending => {
+                    let _ = outbox.send(ending).await;
+                }
+                // Nothing will start any more, and a successor waiting to start must not wait for this answer.
+                () = self.stop.cancelled() => {
+                    self.tasks.spawn(async move {
+                        let _ = outbox.send(sending.await).await;
+                    });
+                }
+            }
+        }
+        None
+    }
+
+    fn observe(&mut self, gap: Option<Duration>) {
+        let Some(gap) = gap else { return };
+        Metric::PushSendGap.record_duration(gap);
+        if self.smallest_gap.is_none_or(|smallest| gap < smallest) {
+            self.smallest_gap = Some(gap);
+            Metric::PushSendGapMin.set(gap.as_secs_f64());
+        }
+    }
+}
+
+/// One attempt from its first byte to its ending. A panic inside is an outcome like any other.
+async fn attempt(sender: Arc<Sender>, work: Work, request: PreparedPush) -> Ending {
+    let Work { push, receipt, .. } = work;
+    let span = tracing::info_span!("send push", push.id = %push.id, attempt = push.attempts);
+    if let Some(traceparent) = &push.traceparent {
+        telemetry::traceparent::set_parent(&span, traceparent);
+    }
+    let started = Instant::now();
+    let reply = AssertUnwindSafe(request.send().instrument(span))
+        .catch_unwind()
+        .await;
+    let Reply { elapsed, outcome } = reply.unwrap_or_else(|_| Reply {
+        elapsed: started.elapsed(),
+        outcome: SendOutcome::Internal {
+            chain: "the attempt panicked; see the log".to_owned(),
+        },
+    });
+    Metric::SwrveResponse.record_duration(elapsed);
+    tracing::debug!(push.id = %push.id, outcome = ?outcome, "attempt ended");
+    sender.ended(&push, outcome, elapsed, receipt)
+}
+
+impl Sender {
+    fn ended(&self, push: &ClaimedPush, outcome: SendOutcome, elapsed: Duration, receipt: Receipt) -> Ending {
+        Ending::Completed(
+            complete(push, outcome, elapsed, &self.policy, self.clock.now()),
+            receipt,
+        )
+    }
+}
+
+fn hand_back(work: Work) -> Ending {
+    let release = Release {
+        id: work.push.id,
+        lease_token: work.push.lease_token,
+        deferred_to: None,
+    };
+    Ending::Released(release, work.receipt)
+}

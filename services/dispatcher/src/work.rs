@@ -1,0 +1,59 @@
+//! What passes between the stages of the lane.
+
+use std::time::Instant;
+
+use broker::Receipt;
+use domain::push::PushStatus;
+use store::{ClaimedPush, Completion, Release};
+
+/// A claimed push on its way to the sender.
+pub(crate) struct Work {
+    pub(crate) push: ClaimedPush,
+    pub(crate) receipt: Receipt,
+    /// A send that starts later might still be under way when the claim runs out.
+    pub(crate) send_before: Instant,
+}
+
+/// A push on its way from the sender to the database.
+pub(crate) enum Ending {
+    /// An attempt was made.
+    Completed(Completion, Receipt),
+    /// None was.
+    Released(Release, Receipt),
+}
+
+/// What is done with the message once its push's fate is recorded.
+#[derive(Clone, Copy)]
+pub(crate) enum MessageFate {
+    /// It has nothing more to say.
+    Ack,
+    /// It stays in the queue for the next sender.
+    Requeue,
+}
+
+impl MessageFate {
+    pub(crate) fn of(release: &Release) -> Self {
+        if release.deferred_to.is_some() {
+            Self::Ack
+        } else {
+            Self::Requeue
+        }
+    }
+
+    pub(crate) async fn settle(self, receipt: Receipt) {
+        // Whether the connection still took it does not matter: a message that comes again finds its push ended.
+        let _ = match self {
+            Self::Ack => receipt.ack().await,
+            Self::Requeue => receipt.requeue().await,
+        };
+    }
+}
+
+/// The reason of the dead letter that a terminal status leaves behind.
+pub(crate) fn dead_letter_reason(status: PushStatus) -> Option<&'static str> {
+    match status {
+        PushStatus::Failed => Some("failed"),
+        PushStatus::GivenUp => Some("given_up"),
+        _ => None,
+    }
+}

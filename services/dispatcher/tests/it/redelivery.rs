@@ -1,0 +1,95 @@
+//! Messages that have nothing to say, or say it twice.
+
+use broker::Queue;
+use domain::clock::{Clock, SystemClock};
+use domain::push::{PushId, PushState, PushStatus};
+use sqlx::PgPool;
+use testkit::push_factory::PushRow;
+use testkit::{eventually, push_request, with_installation};
+
+use crate::rig::{all_sent, assert_each_sent_once, enqueue_for, leader, queue_holds, rows, start, view};
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_message_that_comes_twice_is_sent_once(pool: PgPool) {
+    with_installation(pool, async |it| {
+        let broker = it.broker();
+        let id = it
+            .accept(PushStatus::InMemory, push_request("device-1", "Hello"))
+            .await;
+        // Both are in the queue before anybody reads it, so that one batch holds both.
+        it.publish(&broker, &[id, id]).await;
+        let dispatcher = start(&it.config);
+        it.settled(id, PushStatus::Sent).await;
+        // And one that comes when all is done.
+        it.publish(&broker, &[id]).await;
+        let last = enqueue_for(&it, &broker, "device-2").await;
+        all_sent(&it, &[last]).await;
+        dispatcher.stop().await;
+        queue_holds(&broker, 0).await;
+        assert_each_sent_once(&it, 2);
+        assert_eq!(view(&it, id).await.history.len(), 1);
+    })
+    .await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_message_without_a_waiting_push_is_acknowledged_and_changes_nothing(pool: PgPool) {
+    with_installation(pool, async |it| {
+        let broker = it.broker();
+        let mut ids = vec![PushId::at(SystemClock.now())];
+        for state in [
+            PushState::Scheduled,
+            PushState::Retry,
+            PushState::Sending,
+            PushState::Sent,
+            PushState::Failed,
+            PushState::GivenUp,
+        ] {
+            ids.push(PushRow::in_state(state).make(&it.pool).await.id);
+        }
+        let before = rows(&it.pool, &ids).await;
+        it.publish(&broker, &ids).await;
+        let dispatcher = start(&it.config);
+        leader(&it.pool).await;
+        let last = enqueue_for(&it, &broker, "device-2").await;
+        all_sent(&it, &[last]).await;
+        dispatcher.stop().await;
+        queue_holds(&broker, 0).await;
+        assert_eq!(rows(&it.pool, &ids).await, before);
+        assert_each_sent_once(&it, 1);
+    })
+    .await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn the_message_of_a_pending_push_is_enough_to_send_it(pool: PgPool) {
+    with_installation(pool, async |it| {
+        let (dispatcher, broker) = (start(&it.config), it.broker());
+        let id = PushRow::in_state(PushState::Pending).make(&it.pool).await.id;
+        it.publish(&broker, &[id]).await;
+        assert_eq!(it.settled(id, PushStatus::Sent).await.attempts, 1);
+        dispatcher.stop().await;
+        queue_holds(&broker, 0).await;
+    })
+    .await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_message_that_cannot_be_read_goes_to_the_dead_letters_and_holds_up_nobody(pool: PgPool) {
+    with_installation(pool, async |it| {
+        let broker = it.broker();
+        let dispatcher = start(&it.config);
+        leader(&it.pool).await;
+        it.publish_raw(Queue::PushReady, b"not a message of ours").await;
+        let last = enqueue_for(&it, &broker, "device-1").await;
+        all_sent(&it, &[last]).await;
+        eventually("the dead letter", async || {
+            let depth = broker.depth(Queue::PushDead).await.ok()?;
+            (depth.messages == 1).then_some(())
+        })
+        .await;
+        dispatcher.stop().await;
+        queue_holds(&broker, 0).await;
+    })
+    .await;
+}

@@ -1,0 +1,81 @@
+//! Attempts without an answer: they are retried like a temporary failure of Swrve's.
+
+use std::time::Duration;
+
+use config::Config;
+use domain::push::{AttemptStatus, ErrorType, PushStatus};
+use sqlx::PgPool;
+use store::AttemptView;
+use swrve_sim::Rule;
+use testkit::{Installation, with_installation};
+
+use crate::rig::{dead_letters, enqueue_for, start};
+
+/// Has a dispatcher with `config` send one push, which must come to be retried; returns its attempt.
+async fn failed_attempt(it: &Installation, config: &Config) -> AttemptView {
+    let (dispatcher, broker) = (start(config), it.broker());
+    let id = enqueue_for(it, &broker, "device-1").await;
+    let push = it.settled(id, PushStatus::Retry).await;
+    let [attempt] = &push.history[..] else {
+        panic!("{push:?}")
+    };
+    assert!(push.next_attempt_at.is_some() && push.attempts == 1);
+    assert_eq!(
+        (attempt.status, attempt.error_type),
+        (AttemptStatus::Error, Some(ErrorType::Swrve))
+    );
+    assert_eq!((attempt.swrve_error_code, &attempt.other_error), (None, &None));
+    assert_eq!(dead_letters(&it.pool, id).await, []);
+    dispatcher.stop().await;
+    attempt.clone()
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_closed_connection_is_retried(pool: PgPool) {
+    with_installation(pool, async |it| {
+        let closing = Rule {
+            drop: true,
+            ..Rule::default()
+        };
+        it.sim.script(vec![closing]).unwrap();
+        let attempt = failed_attempt(&it, &it.config).await;
+        assert!(!attempt.swrve_error_message.unwrap().is_empty());
+        assert_eq!(
+            it.sim.report().received,
+            1,
+            "the client must not send again by itself"
+        );
+    })
+    .await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn no_answer_in_time_is_retried_and_the_attempt_says_how_long_it_waited(pool: PgPool) {
+    with_installation(pool, async |mut it| {
+        let silent = Rule {
+            hang: true,
+            ..Rule::default()
+        };
+        it.sim.script(vec![silent]).unwrap();
+        it.config.swrve.timeout = Duration::from_millis(300);
+        let attempt = failed_attempt(&it, &it.config).await;
+        assert_eq!(
+            attempt.swrve_error_message.as_deref(),
+            Some("no answer within 300 ms")
+        );
+        assert!(attempt.millis.unwrap() >= 300);
+    })
+    .await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_refused_connection_is_retried(pool: PgPool) {
+    with_installation(pool, async |mut it| {
+        "http://127.0.0.1:1".clone_into(&mut it.config.swrve.url);
+        let attempt = failed_attempt(&it, &it.config).await;
+        let message = attempt.swrve_error_message.unwrap();
+        assert!(message.contains("refused"), "{message}");
+        assert_eq!(it.sim.report().received, 0);
+    })
+    .await;
+}

@@ -1,0 +1,102 @@
+//! Moves what the broker gave up from its dead-letter queue into the database, where people look.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use broker::{DeadLetter, Envelope};
+use lifecycle::Shutdown;
+use serde_json::json;
+use store::BrokerDeadLetter;
+use telemetry::Metric;
+
+use crate::context::Context;
+
+const PREFETCH: u16 = 50;
+/// The part of a body that is kept; ours are far smaller.
+const BODY_LIMIT: usize = 16 * 1024;
+/// Pause before a letter that could not be archived is tried again.
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
+/// How long the database may take for a letter before it counts as away.
+const ARCHIVE_LIMIT: Duration = Duration::from_secs(10);
+
+pub(crate) struct Archiver {
+    context: Arc<Context>,
+}
+
+impl Archiver {
+    pub(crate) fn new(context: Arc<Context>) -> Self {
+        Self { context }
+    }
+
+    /// Archives until shutdown. A letter is acknowledged once it is stored; one that was stored just before a crash is
+    /// stored again, since keeping it twice beats losing it.
+    pub(crate) async fn run(self, shutdown: Shutdown) {
+        let mut consumer = self.context.broker.consume_dead(PREFETCH);
+        loop {
+            let letters = tokio::select! {
+                () = shutdown.cancelled() => break,
+                letters = consumer.next_batch(usize::from(PREFETCH)) => letters,
+            };
+            let Some(letters) = letters else { break };
+            for letter in letters {
+                if !self.archive(letter, &shutdown).await {
+                    break;
+                }
+            }
+        }
+        consumer.close().await;
+    }
+
+    /// Stores one letter, however long the database is away; `false` when there is no more time for that.
+    async fn archive(&self, letter: DeadLetter, shutdown: &Shutdown) -> bool {
+        let record = record_of(&letter);
+        loop {
+            match store::within(ARCHIVE_LIMIT, self.context.store.archive_dead_letter(&record)).await {
+                Ok(requeued) => {
+                    tracing::warn!(push.id = ?record.push_id, detail = record.detail, requeued, "archived a dead letter");
+                    let reason = if record.push_id.is_some() {
+                        "rejected"
+                    } else {
+                        "malformed"
+                    };
+                    Metric::DeadLetters.increment_with(&[("reason", reason)], 1);
+                    let _ = letter.receipt.ack().await;
+                    return true;
+                }
+                Err(error) => tracing::warn!(error = ?error, "could not archive a dead letter"),
+            }
+            tokio::select! {
+                () = shutdown.cancelled() => return false,
+                () = tokio::time::sleep(RETRY_PAUSE) => {}
+            }
+        }
+    }
+}
+
+fn record_of(letter: &DeadLetter) -> BrokerDeadLetter {
+    let reason = letter.reason.as_deref().unwrap_or("unknown");
+    let (push_id, detail, kind) = match Envelope::decode(&letter.body) {
+        Ok(envelope) => (
+            Some(envelope.id.into()),
+            format!("the broker gave the message up: {reason}"),
+            reason,
+        ),
+        Err(error) => (None, format!("the message cannot be read: {error}"), "malformed"),
+    };
+    let shown = &letter.body[..letter.body.len().min(BODY_LIMIT)];
+    BrokerDeadLetter {
+        push_id,
+        detail,
+        fingerprint: format!("broker/{kind}"),
+        message: json!({
+            // PostgreSQL's JSON cannot hold U+0000.
+            "body": String::from_utf8_lossy(shown).replace('\0', "\u{fffd}"),
+            "bodyBytes": letter.body.len(),
+            "messageId": letter.message_id,
+            "reason": letter.reason,
+            "queue": letter.first_queue,
+            "count": letter.count,
+            "headers": letter.headers,
+        }),
+    }
+}

@@ -1,0 +1,123 @@
+//! The retry worker: everything that happens to pushes while nobody sends them. It puts waiting pushes into the queue,
+//! finds lost ones, archives what the broker gives up, and keeps the tables in shape.
+//!
+//! Any number of replicas may run. Each periodic job runs in one of them at a time, under a lease of its own; since
+//! every statement is guarded as well, two at once would waste work and do no harm. It never sends anything itself.
+
+mod archiver;
+mod context;
+mod jobs;
+mod periodic;
+
+use std::sync::Arc;
+
+use broker::Broker;
+use config::Config;
+use domain::clock::{Clock, SystemClock};
+use futures::future::select_all;
+use lifecycle::{Drained, Lifecycle, Shutdown, TaskGroup};
+use store::Store;
+use tokio::task::JoinHandle;
+
+use archiver::Archiver;
+use context::Context;
+use periodic::Job;
+
+use jobs::{ForgetIdempotencyKeys, KeepPartitions, Monitor, RescueLost, SendPending, SendScheduled};
+
+/// Why the retry worker could not start or had to end.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The database settings are unusable.
+    #[error("failed to prepare the database connection")]
+    Store(#[source] store::Error),
+    /// A job or the archiver ended without having been asked to; the log says which and why.
+    #[error("a task ended by itself")]
+    TaskEnded,
+}
+
+/// Runs the retry worker until shutdown; the executions under way are finished within the grace period.
+///
+/// # Errors
+///
+/// [`Error`] when the configuration cannot be used; servers that are away are waited for.
+pub async fn run(config: Arc<Config>, lifecycle: Lifecycle) -> Result<(), Error> {
+    run_with_clock(config, lifecycle, Arc::new(SystemClock)).await
+}
+
+/// [`run`] with another clock for due times, months and ages.
+///
+/// # Errors
+///
+/// As [`run`].
+pub async fn run_with_clock(
+    config: Arc<Config>,
+    lifecycle: Lifecycle,
+    clock: Arc<dyn Clock>,
+) -> Result<(), Error> {
+    let store = Store::open(&store::Settings {
+        url: config.database.url.expose().to_owned(),
+        max_connections: config.database.max_connections,
+        acquire_timeout: config.database.acquire_timeout,
+        application_name: "postrider-retry-worker".to_owned(),
+    })
+    .map_err(Error::Store)?;
+    let broker = Broker::start(broker_settings(&config));
+    let shutdown = lifecycle.shutdown.child();
+    let tasks = TaskGroup::under(&shutdown);
+    tasks.spawn(
+        "vitals",
+        vitals::watch(
+            store.clone(),
+            broker.clone(),
+            lifecycle.readiness,
+            shutdown.clone(),
+        ),
+    );
+    let context = Arc::new(Context {
+        config: config.clone(),
+        store: store.clone(),
+        broker: broker.clone(),
+        clock,
+    });
+    let working = [
+        start(&tasks, SendScheduled, &context, &shutdown),
+        start(&tasks, SendPending, &context, &shutdown),
+        start(&tasks, RescueLost, &context, &shutdown),
+        start(&tasks, KeepPartitions, &context, &shutdown),
+        start(&tasks, ForgetIdempotencyKeys, &context, &shutdown),
+        start(&tasks, Monitor, &context, &shutdown),
+        tasks.spawn("archiver", Archiver::new(context).run(shutdown.clone())),
+    ];
+    let ended = tokio::select! {
+        biased;
+        () = shutdown.cancelled() => Ok(()),
+        // One that is missing would be missed by nobody: better that somebody starts the whole anew.
+        _ = select_all(working) => Err(Error::TaskEnded),
+    };
+    shutdown.trigger();
+    if let Drained::Abandoned(count) = tasks.drain(config.shutdown.grace_period).await {
+        tracing::warn!(
+            count,
+            "the grace period ended first; leases will bring back what was in flight"
+        );
+    }
+    broker.close().await;
+    store.close().await;
+    ended
+}
+
+fn start<J: Job>(tasks: &TaskGroup, job: J, context: &Arc<Context>, shutdown: &Shutdown) -> JoinHandle<()> {
+    tasks.spawn(J::NAME, periodic::run(job, context.clone(), shutdown.clone()))
+}
+
+fn broker_settings(config: &Config) -> broker::Settings {
+    broker::Settings {
+        url: config.amqp.url.expose().to_owned(),
+        queue_prefix: config.amqp.queue_prefix.clone(),
+        connection_name: "postrider-retry-worker".to_owned(),
+        push_queue_capacity: config.push.queue.capacity,
+        confirm_timeout: config.amqp.confirm_timeout,
+        max_unconfirmed: config.amqp.max_unconfirmed,
+    }
+}

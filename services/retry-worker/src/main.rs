@@ -1,0 +1,9 @@
+//! The retry worker as a program of its own; `postrider serve retry-worker` is the same.
+
+use std::process::ExitCode;
+
+use bootstrap::Service;
+
+fn main() -> ExitCode {
+    bootstrap::main(Service::new("retry-worker", retry_worker::run))
+}

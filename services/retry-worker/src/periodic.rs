@@ -1,0 +1,84 @@
+//! Runs a job again and again, in one replica at a time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use leadership::{Candidate, Term};
+use lifecycle::Shutdown;
+use tokio::time::MissedTickBehavior;
+
+use crate::context::Context;
+
+/// How long a job's lease holds without renewal: what a crash of the replica that runs it costs at most.
+const LEASE_TTL: Duration = Duration::from_secs(5);
+/// How often the lease is renewed.
+const LEASE_POLL: Duration = Duration::from_secs(1);
+/// An execution that takes longer is hanging, whatever it waits for.
+const EXECUTION_LIMIT: Duration = Duration::from_secs(60);
+
+/// When a job is executed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Timing {
+    /// From the start of the service to the first execution.
+    pub(crate) start_delay: Duration,
+    /// From the start of an execution to the start of the next, or less if the execution took longer.
+    pub(crate) repeat_interval: Duration,
+}
+
+/// Why an execution failed. The next one tries again.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum JobError {
+    #[error("the database failed")]
+    Store(#[from] store::Error),
+    #[error("the broker failed")]
+    Broker(#[from] broker::Error),
+}
+
+/// Something that is done periodically.
+pub(crate) trait Job: Send + Sync + 'static {
+    /// Names its lease and its log lines.
+    const NAME: &'static str;
+
+    fn timing(&self, context: &Context) -> Timing;
+
+    /// One execution. It may be dropped at any await point, and repeated.
+    fn execute(&self, context: &Context) -> impl Future<Output = Result<(), JobError>> + Send;
+}
+
+/// Executes `job` until shutdown, whenever this replica holds its lease.
+pub(crate) async fn run<J: Job>(job: J, context: Arc<Context>, shutdown: Shutdown) {
+    let timing = job.timing(&context);
+    tokio::select! {
+        () = tokio::time::sleep(timing.start_delay) => {}
+        () = shutdown.cancelled() => return,
+    }
+    let settings = leadership::Settings {
+        name: format!("job/{}", J::NAME),
+        ttl: LEASE_TTL,
+        poll: LEASE_POLL,
+    };
+    let candidate = Candidate::new(context.store.clone(), settings);
+    while let Some(term) = candidate.next_term(&shutdown).await {
+        serve(&job, &context, timing, &term, &shutdown).await;
+        term.resign().await;
+    }
+}
+
+async fn serve<J: Job>(job: &J, context: &Context, timing: Timing, term: &Term, shutdown: &Shutdown) {
+    let validity = term.validity();
+    let mut ticks = tokio::time::interval(timing.repeat_interval);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            biased;
+            () = shutdown.cancelled() => return,
+            () = validity.ended() => return,
+            _ = ticks.tick() => {}
+        }
+        match tokio::time::timeout(EXECUTION_LIMIT, job.execute(context)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(job = J::NAME, error = ?error, "an execution failed"),
+            Err(_) => tracing::warn!(job = J::NAME, "an execution took too long and was given up"),
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! How a retry worker ends that nobody stops.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use domain::clock::Clock;
+use lifecycle::{Lifecycle, Readiness, Shutdown};
+use sqlx::PgPool;
+use testkit::{PATIENCE, with_installation};
+
+/// Brings down whoever asks it.
+struct BrokenClock;
+
+impl Clock for BrokenClock {
+    fn now(&self) -> DateTime<Utc> {
+        panic!("the clock is broken, as this test wants it")
+    }
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_job_that_dies_takes_the_service_with_it_and_leaves_the_others_alone(pool: PgPool) {
+    with_installation(pool, async |it| {
+        let _broker = it.broker();
+        let shutdown = Shutdown::new();
+        let lifecycle = Lifecycle {
+            shutdown: shutdown.clone(),
+            readiness: Readiness::default(),
+        };
+        let run = retry_worker::run_with_clock(it.shared_config(), lifecycle, Arc::new(BrokenClock));
+        let ended = tokio::time::timeout(PATIENCE, run).await.expect("it ends");
+        assert!(matches!(ended, Err(retry_worker::Error::TaskEnded)));
+        assert!(!shutdown.is_cancelled(), "other services of the process go on");
+    })
+    .await;
+}

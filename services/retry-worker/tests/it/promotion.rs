@@ -1,0 +1,147 @@
+//! The two promoting jobs: who goes to the queue, when, and in which order.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use domain::clock::{Clock, SystemClock};
+use domain::push::{PushId, PushState, PushStatus, queue_lease};
+use sqlx::PgPool;
+use testkit::push_factory::PushRow;
+use testkit::with_installation;
+
+use crate::rig::{hurry, put_off, read, reader, rows, start, start_at, stopped_clock, take, view};
+
+/// PENDING pushes of so many minutes ago.
+async fn pending(pool: &PgPool, minutes_ago: &[i64]) -> Vec<PushId> {
+    let now = SystemClock.now();
+    let mut ids = Vec::new();
+    for minutes in minutes_ago {
+        let row = PushRow::in_state(PushState::Pending).created_at(now - TimeDelta::minutes(*minutes));
+        ids.push(row.make(pool).await.id);
+    }
+    ids
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_portion_of_the_oldest_pending_pushes_goes_to_the_queue(pool: PgPool) {
+    with_installation(pool, async |mut it| {
+        // So long that what the first execution left is still there when it is looked at.
+        let job = &mut it.config.push.job.send_pending;
+        (job.portion_size, job.repeat_interval) = (3, Duration::from_secs(5));
+        let ids = pending(&it.pool, &[1, 5, 3, 2, 4]).await;
+        let broker = it.broker();
+        let mut reader = reader(&broker);
+        let worker = start(&it.config);
+        let oldest = [ids[1], ids[4], ids[2]];
+        assert_eq!(read(&mut reader, 3).await, oldest);
+        let lease = queue_lease(it.config.push.queue.capacity, it.config.swrve.delay);
+        for id in oldest {
+            let push = view(&it, id).await;
+            assert_eq!(
+                (push.status, push.claimed, push.attempts),
+                (PushStatus::InMemory, false, 0)
+            );
+            let leased_for = push.leased_until.unwrap() - push.updated_at;
+            assert_eq!(leased_for, TimeDelta::from_std(lease).unwrap());
+        }
+        for id in [ids[0], ids[3]] {
+            assert_eq!(view(&it, id).await.status, PushStatus::Pending);
+        }
+        worker.stop().await;
+    })
+    .await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn every_execution_takes_the_next_portion(pool: PgPool) {
+    with_installation(pool, async |mut it| {
+        hurry(&mut it.config);
+        it.config.push.job.send_pending.portion_size = 2;
+        let ids = pending(&it.pool, &[5, 4, 3, 2, 1]).await;
+        let broker = it.broker();
+        let mut reader = reader(&broker);
+        let worker = start(&it.config);
+        assert_eq!(read(&mut reader, 5).await, ids);
+        worker.stop().await;
+    })
+    .await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn scheduled_pushes_and_retries_go_to_the_queue_when_they_are_due(pool: PgPool) {
+    with_installation(pool, async |mut it| {
+        hurry(&mut it.config);
+        let mut waiting = Vec::new();
+        for (state, minutes) in [
+            (PushState::Retry, -1),
+            (PushState::Scheduled, -2),
+            (PushState::Retry, 60),
+            (PushState::Scheduled, 61),
+        ] {
+            let row = PushRow::in_state(state).due_in(TimeDelta::minutes(minutes));
+            waiting.push(row.make(&it.pool).await.id);
+        }
+        let [retry, scheduled, later_retry, later_scheduled] = waiting[..] else {
+            unreachable!()
+        };
+        let later = [later_retry, later_scheduled];
+        let before = rows(&it.pool, &later).await;
+        let clock = stopped_clock();
+        let broker = it.broker();
+        let mut reader = reader(&broker);
+        let worker = start_at(&it.config, Arc::new(clock.clone()));
+        // The longest overdue first.
+        assert_eq!(read(&mut reader, 2).await, [scheduled, retry]);
+        for (id, attempts) in [(scheduled, 0), (retry, 1)] {
+            let push = view(&it, id).await;
+            assert_eq!((push.status, push.next_attempt_at), (PushStatus::InMemory, None));
+            assert_eq!((push.claimed, push.attempts), (false, attempts));
+        }
+        assert_eq!(rows(&it.pool, &later).await, before);
+        clock.advance(TimeDelta::hours(2));
+        assert_eq!(read(&mut reader, 2).await, later);
+        worker.stop().await;
+    })
+    .await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn the_message_carries_the_trace_and_the_time_of_its_promotion(pool: PgPool) {
+    with_installation(pool, async |mut it| {
+        hurry(&mut it.config);
+        let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+        PushRow::in_state(PushState::Pending)
+            .traceparent(trace)
+            .make(&it.pool)
+            .await;
+        let clock = stopped_clock();
+        clock.advance(TimeDelta::days(1));
+        let broker = it.broker();
+        let mut reader = reader(&broker);
+        let worker = start_at(&it.config, Arc::new(clock.clone()));
+        let message = take(&mut reader, 1).await.remove(0).envelope;
+        assert_eq!(message.traceparent.as_deref(), Some(trace));
+        assert!((message.enqueued_at - clock.now()).abs() < TimeDelta::seconds(1));
+        worker.stop().await;
+    })
+    .await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_job_waits_for_its_start_delay(pool: PgPool) {
+    with_installation(pool, async |mut it| {
+        hurry(&mut it.config);
+        put_off(&mut it.config.push.job.send_pending);
+        let pending = pending(&it.pool, &[1]).await;
+        let due = PushRow::in_state(PushState::Retry).make(&it.pool).await.id;
+        let before = rows(&it.pool, &pending).await;
+        let broker = it.broker();
+        let mut reader = reader(&broker);
+        let worker = start(&it.config);
+        assert_eq!(read(&mut reader, 1).await, [due]);
+        assert_eq!(rows(&it.pool, &pending).await, before);
+        worker.stop().await;
+    })
+    .await;
+}

@@ -1,0 +1,86 @@
+//! Two retry workers: each job is done by one of them at a time, and no job dies with its worker.
+
+use std::collections::BTreeMap;
+
+use broker::Queue;
+use domain::push::PushState;
+use lifecycle::{Lifecycle, Readiness, Shutdown};
+use sqlx::PgPool;
+use testkit::push_factory::PushRow;
+use testkit::{eventually, with_installation};
+use tokio::runtime::Runtime;
+use uuid::Uuid;
+
+use crate::rig::{hurry, queue_holds, read, reader, start};
+
+const JOBS: usize = 6;
+
+/// Who does which job: holder and epoch.
+async fn holders(pool: &PgPool) -> BTreeMap<String, (Uuid, i64)> {
+    let rows: Vec<(String, Uuid, i64)> = sqlx::query_as(
+        "SELECT name, holder, epoch FROM leases WHERE name LIKE 'job/%' AND holder IS NOT NULL",
+    )
+    .fetch_all(pool)
+    .await
+    .unwrap();
+    rows.into_iter()
+        .map(|(name, holder, epoch)| (name, (holder, epoch)))
+        .collect()
+}
+
+/// Waits until every job has a holder of the epoch `epoch`.
+async fn all_held(pool: &PgPool, epoch: i64) -> BTreeMap<String, (Uuid, i64)> {
+    eventually(&format!("every job to be held in epoch {epoch}"), async || {
+        let held = holders(pool).await;
+        let all = held.len() == JOBS && held.values().all(|(_, at)| *at == epoch);
+        all.then_some(held)
+    })
+    .await
+}
+
+async fn fewest_renewals(pool: &PgPool) -> i64 {
+    sqlx::query_scalar("SELECT min(renewals) FROM leases WHERE name LIKE 'job/%'")
+        .fetch_one(pool)
+        .await
+        .unwrap()
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn each_job_has_one_worker_and_another_goes_on_when_that_one_vanishes(pool: PgPool) {
+    with_installation(pool, async |mut it| {
+        hurry(&mut it.config);
+        let broker = it.broker();
+        let mut reader = reader(&broker);
+        // A runtime of its own, whose tasks can be made to vanish without a farewell.
+        let doomed = Runtime::new().unwrap();
+        let lifecycle = Lifecycle {
+            shutdown: Shutdown::new(),
+            readiness: Readiness::default(),
+        };
+        doomed.spawn(retry_worker::run(it.shared_config(), lifecycle));
+        let held = all_held(&it.pool, 1).await;
+        let second = start(&it.config);
+        eventually("the second to be ready", async || second.is_ready().then_some(())).await;
+        let seen = fewest_renewals(&it.pool).await;
+        for _ in 0..50 {
+            PushRow::in_state(PushState::Pending).make(&it.pool).await;
+        }
+        let mut published = read(&mut reader, 50).await;
+        published.sort();
+        published.dedup();
+        assert_eq!(published.len(), 50);
+        eventually("every holder to show signs of life", async || {
+            (fewest_renewals(&it.pool).await > seen + 1).then_some(())
+        })
+        .await;
+        assert_eq!(holders(&it.pool).await, held, "the second does nothing");
+        doomed.shutdown_background();
+        let id = PushRow::in_state(PushState::Pending).make(&it.pool).await.id;
+        assert_eq!(read(&mut reader, 1).await, [id]);
+        all_held(&it.pool, 2).await;
+        queue_holds(&broker, Queue::PushReady, 0).await;
+        second.stop().await;
+        assert!(holders(&it.pool).await.is_empty(), "whoever stops resigns");
+    })
+    .await;
+}

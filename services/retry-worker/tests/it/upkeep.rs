@@ -1,0 +1,123 @@
+//! Partitions and idempotency keys, by the calendar.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::clock::{Clock, SystemClock};
+use domain::month::Month;
+use domain::push::PushState;
+use sqlx::PgPool;
+use testkit::push_factory::PushRow;
+use testkit::{eventually, with_installation};
+
+use crate::rig::{start, start_at, stopped_clock, view};
+
+/// Whether both tables have a partition for a month; it would be odd if only one had.
+async fn has_partitions(pool: &PgPool, suffix: &str) -> bool {
+    let (pushes, attempts): (bool, bool) = sqlx::query_as(
+        "SELECT to_regclass('push_notifications_' || $1) IS NOT NULL,
+                to_regclass('send_attempts_' || $1) IS NOT NULL",
+    )
+    .bind(suffix)
+    .fetch_one(pool)
+    .await
+    .unwrap();
+    assert_eq!(pushes, attempts, "{suffix}");
+    pushes
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn partitions_are_made_ahead_of_the_calendar(pool: PgPool) {
+    with_installation(pool, async |it| {
+        let clock = stopped_clock();
+        clock.advance(TimeDelta::days(400));
+        let current = Month::containing(clock.now());
+        let ahead = it.config.push.partitions.months_ahead;
+        assert!(!has_partitions(&it.pool, &current.suffix()).await);
+        let worker = start_at(&it.config, Arc::new(clock.clone()));
+        let last = current.plus(ahead).suffix();
+        eventually("the last of the partitions", async || {
+            has_partitions(&it.pool, &last).await.then_some(())
+        })
+        .await;
+        for months in 0..ahead {
+            assert!(has_partitions(&it.pool, &current.plus(months).suffix()).await);
+        }
+        assert!(has_partitions(&it.pool, &current.minus(1).suffix()).await);
+        assert!(!has_partitions(&it.pool, &current.plus(ahead + 1).suffix()).await);
+        PushRow::in_state(PushState::Sent)
+            .created_at(clock.now())
+            .make(&it.pool)
+            .await;
+        worker.stop().await;
+    })
+    .await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_month_past_its_retention_is_dropped_when_it_is_finished_and_only_then(pool: PgPool) {
+    with_installation(pool, async |it| {
+        let at = |text: &str| text.parse::<DateTime<Utc>>().unwrap();
+        let current = Month::containing(SystemClock.now());
+        let kept = current.minus(it.config.push.partitions.retention_months);
+        sqlx::query("SELECT create_month_partitions('2025-01-01', 2), create_month_partitions($1, 1)")
+            .bind(kept.first_day())
+            .execute(&it.pool)
+            .await
+            .unwrap();
+        let finished = PushRow::in_state(PushState::Sent).created_at(at("2025-01-15T12:00:00Z"));
+        finished.make(&it.pool).await;
+        let unfinished = PushRow::in_state(PushState::Retry)
+            .created_at(at("2025-02-15T12:00:00Z"))
+            .due_in(TimeDelta::days(3_650))
+            .make(&it.pool)
+            .await;
+        let worker = start(&it.config);
+        eventually("the finished month to be dropped", async || {
+            (!has_partitions(&it.pool, "y2025m01").await).then_some(())
+        })
+        .await;
+        worker.stop().await;
+        assert!(has_partitions(&it.pool, "y2025m02").await);
+        assert_eq!(view(&it, unfinished.id).await.history.len(), 1);
+        assert!(
+            has_partitions(&it.pool, &kept.suffix()).await,
+            "the retention is not over"
+        );
+    })
+    .await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn idempotency_keys_are_forgotten_after_their_retention(pool: PgPool) {
+    with_installation(pool, async |it| {
+        let clock = stopped_clock();
+        let retention = TimeDelta::from_std(it.config.push.idempotency.retention).unwrap();
+        for (key, age) in [
+            ("too old", retention + TimeDelta::minutes(1)),
+            ("old", retention - TimeDelta::minutes(1)),
+        ] {
+            sqlx::query(
+                "INSERT INTO idempotency_keys (owner, key, push_id, request, created_at)
+                 VALUES (gen_random_uuid(), $1, gen_random_uuid(), '', $2)",
+            )
+            .bind(key)
+            .bind(clock.now() - age)
+            .execute(&it.pool)
+            .await
+            .unwrap();
+        }
+        let worker = start_at(&it.config, Arc::new(clock));
+        let left = eventually("a key to be forgotten", async || {
+            let left: Vec<String> = sqlx::query_scalar("SELECT key FROM idempotency_keys")
+                .fetch_all(&it.pool)
+                .await
+                .unwrap();
+            (left.len() < 2).then_some(left)
+        })
+        .await;
+        assert_eq!(left, ["old"]);
+        worker.stop().await;
+    })
+    .await;
+}

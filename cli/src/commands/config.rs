@@ -1,0 +1,24 @@
+//! `postrider config`: whether the configuration is usable, and what it is.
+
+use clap::Subcommand;
+use config::Sources;
+
+use crate::output;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Lists everything that is wrong and exits with 64, or says that nothing is.
+    Check,
+    /// Prints the effective configuration as YAML without secrets, and where each value comes from.
+    Show,
+}
+
+/// Does what the command says.
+pub(crate) fn run(sources: &Sources, command: &ConfigCommand) -> anyhow::Result<()> {
+    let config = config::load(sources)?;
+    match command {
+        ConfigCommand::Check => output::result("the configuration is fine")?,
+        ConfigCommand::Show => output::result(config.redacted_yaml().trim_end())?,
+    }
+    Ok(())
+}

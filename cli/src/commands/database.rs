@@ -1,0 +1,47 @@
+//! What the commands that work on the database share: opening it, and saying clearly when it is away or not prepared.
+
+use anyhow::{Context as _, bail};
+use config::{Config, Sources};
+use store::Store;
+
+/// An open database and the configuration that led to it.
+pub(crate) struct Database {
+    pub(crate) config: Config,
+    pub(crate) store: Store,
+}
+
+impl Database {
+    /// Opens the database of the configuration, without connecting yet.
+    pub(crate) fn open(sources: &Sources) -> anyhow::Result<Self> {
+        // The fallback for amqp.url, which these commands do not use: whoever makes a key needs no broker for it.
+        let config = config::load(&sources.clone().with_variable("AMQP_URL", "amqp://unused"))?;
+        let store = Store::open(&store::Settings {
+            url: config.database.url.expose().to_owned(),
+            max_connections: 1,
+            acquire_timeout: config.database.acquire_timeout,
+            application_name: "postrider-cli".to_owned(),
+        })?;
+        Ok(Self { config, store })
+    }
+
+    /// Opens the database and makes sure that it has the schema of this version.
+    pub(crate) async fn open_migrated(sources: &Sources) -> anyhow::Result<Self> {
+        let database = Self::open(sources)?;
+        let migrated = database.store.is_migrated().await;
+        if !migrated.with_context(|| database.failure("look into"))? {
+            bail!(
+                "the database {} lacks migrations of this version; run `postrider migrate` first",
+                database.config.database.url.masked_url()
+            );
+        }
+        Ok(database)
+    }
+
+    /// What failed and where, for an error's context.
+    pub(crate) fn failure(&self, verb: &str) -> String {
+        format!(
+            "failed to {verb} the database {} (is it running, and is database.url or DATABASE_URL right?)",
+            self.config.database.url.masked_url()
+        )
+    }
+}

@@ -1,0 +1,146 @@
+//! `postrider keys`: API keys. Only their digests are stored, so a key is shown once.
+
+use anyhow::{Context as _, bail};
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
+use clap::{Args, Subcommand};
+use config::Sources;
+use domain::clock::{Clock as _, SystemClock};
+use domain::key::{KeyDigest, Role, format_key};
+use rand::TryRng as _;
+use rand::rngs::SysRng;
+use serde_json::json;
+use store::ApiKey;
+use uuid::Uuid;
+
+use super::database::Database;
+use crate::output;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum KeysCommand {
+    /// Makes a key; standard output is the key and nothing else.
+    #[command(after_help = "Example:\n  INGEST_KEY=$(postrider keys create --name shop --role ingest)")]
+    Create(CreateArgs),
+    /// Lists all keys, revoked ones included.
+    List {
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Revokes a key. Services that remember it refuse it some seconds later.
+    Revoke {
+        /// The key's identifier, from `postrider keys list`.
+        id: Uuid,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CreateArgs {
+    /// Who it is for.
+    #[arg(long, value_parser = not_blank)]
+    name: String,
+    /// What it allows; may be repeated.
+    #[arg(long = "role", required = true, value_parser = role())]
+    roles: Vec<Role>,
+}
+
+fn not_blank(name: &str) -> Result<String, &'static str> {
+    let name = name.trim();
+    if name.is_empty() {
+        return Err("a name must not be blank");
+    }
+    Ok(name.to_owned())
+}
+
+fn role() -> impl clap::builder::TypedValueParser<Value = Role> {
+    PossibleValuesParser::new(Role::ALL.map(Role::as_str)).try_map(|name| name.parse::<Role>())
+}
+
+/// Does what the command says.
+pub(crate) async fn run(sources: &Sources, command: KeysCommand) -> anyhow::Result<()> {
+    let database = Database::open_migrated(sources).await?;
+    match command {
+        KeysCommand::Create(args) => create(&database, args).await,
+        KeysCommand::List { json } => list(&database, json).await,
+        KeysCommand::Revoke { id } => revoke(&database, id).await,
+    }
+}
+
+async fn create(database: &Database, args: CreateArgs) -> anyhow::Result<()> {
+    let mut random = [0; 32];
+    SysRng
+        .try_fill_bytes(&mut random)
+        .context("the operating system gives no random bytes")?;
+    let key = format_key(&random);
+    let mut roles = args.roles;
+    roles.sort_unstable();
+    roles.dedup();
+    let stored = ApiKey {
+        id: Uuid::now_v7(),
+        name: args.name,
+        roles,
+        created_at: SystemClock.now(),
+        revoked_at: None,
+    };
+    database
+        .store
+        .insert_api_key(&stored, &KeyDigest::of(&key))
+        .await
+        .with_context(|| database.failure("store the key in"))?;
+    output::result(key)?;
+    output::note(format_args!(
+        "key {} ({}, {}): it is not shown again",
+        stored.id,
+        stored.name,
+        role_names(&stored)
+    ));
+    Ok(())
+}
+
+async fn list(database: &Database, as_json: bool) -> anyhow::Result<()> {
+    let keys = database
+        .store
+        .list_api_keys()
+        .await
+        .with_context(|| database.failure("read the keys from"))?;
+    if as_json {
+        let keys: Vec<_> = keys.iter().map(document).collect();
+        return output::json(&keys);
+    }
+    let mut table = output::table(["id", "name", "roles", "created", "revoked"]);
+    let time = |at: chrono::DateTime<chrono::Utc>| at.format("%Y-%m-%d %H:%M:%S UTC").to_string();
+    for key in &keys {
+        table.add_row([
+            key.id.to_string(),
+            key.name.clone(),
+            role_names(key),
+            time(key.created_at),
+            key.revoked_at.map(time).unwrap_or_default(),
+        ]);
+    }
+    output::result(table)?;
+    Ok(())
+}
+
+async fn revoke(database: &Database, id: Uuid) -> anyhow::Result<()> {
+    let revoked = database
+        .store
+        .revoke_api_key(id, SystemClock.now())
+        .await
+        .with_context(|| database.failure("revoke the key in"))?;
+    if !revoked {
+        bail!("no key that could be revoked has the id {id}; `postrider keys list` shows all of them");
+    }
+    output::result(format_args!("revoked {id}"))?;
+    Ok(())
+}
+
+fn role_names(key: &ApiKey) -> String {
+    let names: Vec<_> = key.roles.iter().map(|role| role.as_str()).collect();
+    names.join(" ")
+}
+
+fn document(key: &ApiKey) -> serde_json::Value {
+    json!({
+        "id": key.id, "name": key.name, "roles": key.roles, "createdAt": key.created_at, "revokedAt": key.revoked_at,
+    })
+}

@@ -1,0 +1,57 @@
+//! `postrider up` and `postrider serve`: the services.
+
+use std::process::ExitCode;
+
+use bootstrap::Service;
+use clap::{Args, ValueEnum};
+use config::Sources;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Several replicas may run; on one machine each needs its own admin.listen, for example\n  \
+                        POSTRIDER__ADMIN__LISTEN=127.0.0.1:9091 postrider serve dispatcher"
+)]
+pub(crate) struct ServeArgs {
+    /// Which one.
+    pub(crate) service: ServiceName,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ServiceName {
+    /// Takes pushes in over HTTP.
+    IngestApi,
+    /// Sends them to Swrve.
+    Dispatcher,
+    /// Promotes what waits, rescues what was lost, keeps the tables in shape.
+    RetryWorker,
+}
+
+impl ServiceName {
+    fn service(self) -> Service {
+        match self {
+            Self::IngestApi => Service::listening(
+                "ingest-api",
+                ("ingest.listen", |config| config.ingest.listen),
+                ingest_api::run,
+            ),
+            Self::Dispatcher => Service::new("dispatcher", dispatcher::run),
+            Self::RetryWorker => Service::new("retry-worker", retry_worker::run),
+        }
+    }
+}
+
+/// All services in this process.
+pub(crate) fn up(sources: &Sources) -> ExitCode {
+    let services = ServiceName::value_variants()
+        .iter()
+        .map(|name| name.service())
+        .collect();
+    bootstrap::exit(bootstrap::run("postrider", sources, services))
+}
+
+/// One service.
+pub(crate) fn one(sources: &Sources, name: ServiceName) -> ExitCode {
+    let service = name.service();
+    let name = service.name();
+    bootstrap::exit(bootstrap::run(name, sources, vec![service]))
+}

@@ -1,0 +1,123 @@
+//! `postrider sim`: simulators of receivers.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use clap::{Args, Subcommand};
+use lifecycle::Shutdown;
+use swrve_sim::{Options, Report, ResponseTime, SwrveSim, parse_script};
+use tokio::net::TcpListener;
+
+use crate::output;
+use crate::simulator::Simulator;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SimCommand {
+    /// Stands in for the Swrve push API until it is stopped, and then prints its report as JSON.
+    #[command(after_help = "Examples:
+  postrider sim swrve --listen 127.0.0.1:0 --response-time fixed:50 --rate-limit off
+  curl -X PUT http://127.0.0.1:8090/script -d '[{\"match\": {\"user\": \"u-1\"}, \"status\": 503, \"times\": 2}]'
+More in docs/swrve-simulator.md.")]
+    Swrve(SwrveArgs),
+    /// Shows what has arrived at a simulator that runs.
+    Report {
+        /// Where it listens.
+        #[arg(env = "SWRVE_SIM_URL", default_value = "http://127.0.0.1:8090")]
+        url: String,
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SwrveArgs {
+    /// Where to listen; port 0 takes a free one.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8090")]
+    listen: SocketAddr,
+    /// How long an answer takes: fixed:MILLIS, or seed for times as measured at Swrve (233 to 7,701 ms).
+    #[arg(long, value_name = "seed|fixed:MILLIS", default_value_t = ResponseTime::Seed)]
+    response_time: ResponseTime,
+    /// Most requests within any second; the rest get a 429. Or off.
+    #[arg(long, value_name = "N|off", default_value = "300", value_parser = rate_limit)]
+    rate_limit: RateLimit,
+    /// JSON file with the rules in force from the start.
+    #[arg(long, value_name = "FILE")]
+    script: Option<PathBuf>,
+    /// Makes the drawn response times repeatable.
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+}
+
+/// Wrapped, because clap takes a bare `Option` for an argument that may be missing.
+#[derive(Debug, Clone, Copy)]
+struct RateLimit(Option<u32>);
+
+fn rate_limit(text: &str) -> Result<RateLimit, &'static str> {
+    if text == "off" {
+        return Ok(RateLimit(None));
+    }
+    match text.parse() {
+        Ok(limit) => Ok(RateLimit(Some(limit))),
+        Err(_) => Err("write a number of requests per second, or off"),
+    }
+}
+
+/// Does what the command says.
+pub(crate) async fn run(command: SimCommand) -> anyhow::Result<()> {
+    match command {
+        SimCommand::Swrve(args) => swrve(args).await,
+        SimCommand::Report { url, json } => {
+            let report = Simulator::new(&url)?.report().await?;
+            if json {
+                return output::json(&report);
+            }
+            show(&report)
+        }
+    }
+}
+
+async fn swrve(args: SwrveArgs) -> anyhow::Result<()> {
+    let shutdown = Shutdown::on_signals().context("failed to register the signal handlers")?;
+    let options = Options {
+        response_time: args.response_time,
+        random_seed: args.seed,
+        requests_per_second: args.rate_limit.0,
+        script: match &args.script {
+            None => Vec::new(),
+            Some(file) => {
+                let script = std::fs::read(file)
+                    .with_context(|| format!("failed to read the script {}", file.display()))?;
+                parse_script(&script)
+                    .with_context(|| format!("the script {} is not usable", file.display()))?
+            }
+        },
+        ..Options::default()
+    };
+    let listener = TcpListener::bind(args.listen).await.with_context(|| {
+        format!(
+            "failed to listen on {}; stop what listens there, or choose another address with --listen",
+            args.listen
+        )
+    })?;
+    let simulator = SwrveSim::start(listener, options)?;
+    output::result(format_args!("listening on http://{}", simulator.addr()))?;
+    shutdown.cancelled().await;
+    let report = simulator.report();
+    simulator.shutdown().await;
+    output::json(&report)
+}
+
+fn show(report: &Report) -> anyhow::Result<()> {
+    let mut table = output::table(["arrived", &report.received.to_string()]);
+    // The report's own names, so that they can be looked up.
+    let serde_json::Value::Object(fields) = serde_json::to_value(report)? else {
+        return Ok(());
+    };
+    for (name, value) in fields.into_iter().filter(|(name, _)| name != "received") {
+        table.add_row([name, value.to_string()]);
+    }
+    output::result(table)?;
+    Ok(())
+}

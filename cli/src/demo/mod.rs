@@ -1,0 +1,105 @@
+//! `postrider demo`: real traffic through a running Postrider, and what became of it.
+//!
+//! It looks only at what any caller can see: the API's answers, `GET /push/{id}`, the metrics, and what arrived at the Swrve
+//! simulator.
+
+mod case;
+mod metrics;
+mod mix;
+mod pacing;
+mod posting;
+mod table;
+mod waiting;
+
+use std::time::Duration;
+
+use anyhow::bail;
+use clap::Args;
+use domain::clock::{Clock as _, SystemClock};
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use crate::ingest::{Ingest, IngestArgs};
+use crate::output;
+use crate::simulator::Simulator;
+
+use case::Case;
+use pacing::Pacing;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Sends pushes that are delivered, that fail in every way there is, that wait for their window, that are repeated and that
+are refused, waits until each is where it should be, and prints a table of them. Exits 1 when something deviates.
+
+The Swrve simulator is told how to fail; its earlier script and report are lost. Needs the message prototype Hello with push
+keys for IOS and ANDROID in swrve.messagePrototypePushKeys. With the default push.retry.delayInSeconds it takes some
+minutes until a push is given up.")]
+pub(crate) struct DemoArgs {
+    #[command(flatten)]
+    ingest: IngestArgs,
+    /// Where the Swrve simulator listens to which Postrider sends.
+    #[arg(long, env = "SWRVE_SIM_URL", default_value = "http://127.0.0.1:8090")]
+    swrve_sim_url: String,
+    /// Where the dispatcher's metrics are; the pace of sends is checked there.
+    #[arg(long, env = "METRICS_URL", default_value = "http://127.0.0.1:9090/metrics")]
+    metrics_url: String,
+    /// How many pushes to send that are simply delivered.
+    #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u32).range(2..=100_000))]
+    pushes: u32,
+    /// How long to wait until all of them are where they should be.
+    #[arg(long, value_name = "SECONDS", default_value_t = 420)]
+    timeout: u64,
+}
+
+/// Sends the mix, waits, and shows the outcome.
+pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<()> {
+    let ingest = Ingest::new(&args.ingest)?;
+    let simulator = Simulator::new(&args.swrve_sim_url)?;
+    let run = Uuid::now_v7().simple().to_string();
+    let cases = mix::cases(&run, args.pushes, SystemClock.now());
+    let rules: Vec<_> = cases.iter().flat_map(|case| case.rules.clone()).collect();
+    simulator.script(&rules).await?;
+    simulator.reset().await?;
+    let outcome = drive(&args, &ingest, &simulator, cases).await;
+    // Whatever came of it, later pushes are not to fail as these were told to.
+    let cleared = simulator.script(&[]).await;
+    let deviations = outcome?;
+    cleared?;
+    conclude(&deviations)
+}
+
+async fn drive(
+    args: &DemoArgs,
+    ingest: &Ingest,
+    simulator: &Simulator,
+    cases: Vec<Case>,
+) -> anyhow::Result<Vec<String>> {
+    let start = Instant::now();
+    let posted = posting::post(ingest, cases).await?;
+    output::note(format_args!(
+        "posted {} pushes in {:.2} s; waiting until each is where it should be",
+        posted.iter().map(|case| case.answers.len()).sum::<usize>(),
+        start.elapsed().as_secs_f64()
+    ));
+    let deadline = Instant::now() + Duration::from_secs(args.timeout);
+    let ended = waiting::wait(ingest, posted, deadline).await;
+    output::result(table::of(&ended))?;
+    let pacing = Pacing::observe(simulator, &args.metrics_url, &ended).await?;
+    output::result(&pacing)?;
+    let mut deviations: Vec<_> = ended.iter().filter_map(case::Ended::deviation).collect();
+    deviations.extend(pacing.deviation());
+    Ok(deviations)
+}
+
+fn conclude(deviations: &[String]) -> anyhow::Result<()> {
+    if !deviations.is_empty() {
+        bail!(
+            "not everything is as it should be:\n  {}",
+            deviations.join("\n  ")
+        );
+    }
+    output::result(
+        "Every push is where it should be: delivered, refused, given up or waiting for its window, and none was lost.",
+    )?;
+    Ok(())
+}

@@ -1,0 +1,86 @@
+//! What became of each kind of push, as a table.
+
+use std::collections::BTreeMap;
+
+use comfy_table::Table;
+
+use super::case::{Ended, Posted};
+use crate::ingest::Answer;
+use crate::output;
+
+/// One row per case.
+pub(crate) fn of(cases: &[Ended]) -> Table {
+    let mut table = output::table([
+        "push",
+        "posted",
+        "answer",
+        "status",
+        "attempts",
+        "what the API says of it",
+    ]);
+    for ended in cases {
+        let Posted { case, answers } = &ended.posted;
+        table.add_row([
+            case.kind.to_owned(),
+            answers.len().to_string(),
+            counted(answers.iter().map(answer)),
+            counted(ended.pushes.iter().map(|push| push.status.to_string())),
+            attempts(ended),
+            remark(ended),
+        ]);
+    }
+    table
+}
+
+fn answer(answer: &Answer) -> String {
+    match answer {
+        Answer::Accepted { replayed: false, .. } => "202".to_owned(),
+        Answer::Accepted { replayed: true, .. } => "202 replayed".to_owned(),
+        Answer::Refused { status, .. } => status.to_string(),
+    }
+}
+
+/// The different texts, with the number of each that does not speak for all or stand alone.
+fn counted(texts: impl Iterator<Item = String>) -> String {
+    let mut counts = BTreeMap::<String, usize>::new();
+    for text in texts {
+        *counts.entry(text).or_default() += 1;
+    }
+    if counts.len() <= 1 {
+        return counts.into_keys().next().unwrap_or_default();
+    }
+    let parts: Vec<_> = counts
+        .into_iter()
+        .map(|(text, count)| {
+            if count == 1 {
+                text
+            } else {
+                format!("{count} x {text}")
+            }
+        })
+        .collect();
+    parts.join(", ")
+}
+
+fn attempts(ended: &Ended) -> String {
+    let attempts = ended.pushes.iter().map(|push| push.attempts);
+    match (attempts.clone().min(), attempts.max()) {
+        (Some(least), Some(most)) if least == most => least.to_string(),
+        (Some(least), Some(most)) => format!("{least} to {most}"),
+        _ => String::new(),
+    }
+}
+
+/// The first push speaks for all.
+fn remark(ended: &Ended) -> String {
+    if let Some(push) = ended.pushes.first() {
+        return push.explanation.clone();
+    }
+    let refused = ended.posted.answers.iter().find_map(|answer| match answer {
+        Answer::Refused { problem, .. } => Some(problem.to_string()),
+        Answer::Accepted { .. } => None,
+    });
+    refused
+        .or_else(|| ended.unseen.first().cloned())
+        .unwrap_or_default()
+}

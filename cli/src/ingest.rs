@@ -1,0 +1,194 @@
+//! The ingest API as its callers see it.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use chrono::{DateTime, Utc};
+use clap::Args;
+use domain::push::{ErrorType, PushStatus};
+use reqwest::{Client, StatusCode, header};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::web;
+
+/// Longer than the service takes for its own "not now".
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// Where the ingest API is, and the key for it.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct IngestArgs {
+    /// Where ingest-api listens.
+    #[arg(long, env = "INGEST_URL", default_value = "http://127.0.0.1:8080")]
+    url: String,
+    /// An API key, from `postrider keys create`.
+    #[arg(long, env = "INGEST_KEY", hide_env_values = true)]
+    key: Option<String>,
+}
+
+/// The body of `POST /push`.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PushRequest {
+    pub(crate) platform: String,
+    pub(crate) message_prototype_key: Option<String>,
+    pub(crate) push_key: String,
+    pub(crate) message: String,
+    pub(crate) cron_expression: Option<String>,
+}
+
+/// What `POST /push` answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// 202: the push is stored.
+    Accepted {
+        id: Uuid,
+        /// Whether this is the answer to an earlier request with the same Idempotency-Key.
+        replayed: bool,
+    },
+    /// Anything else.
+    Refused { status: u16, problem: Problem },
+}
+
+/// A problem document, as far as it is shown.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub(crate) struct Problem {
+    pub(crate) title: String,
+    pub(crate) detail: String,
+    pub(crate) errors: Vec<FieldProblem>,
+}
+
+/// What is wrong with one field.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub(crate) struct FieldProblem {
+    pub(crate) field: String,
+    pub(crate) detail: String,
+}
+
+/// A push as `GET /push/{id}` shows it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Push {
+    pub(crate) id: Uuid,
+    pub(crate) status: PushStatus,
+    pub(crate) explanation: String,
+    pub(crate) platform: String,
+    pub(crate) message_prototype_key: Option<String>,
+    pub(crate) cron_expression: Option<String>,
+    pub(crate) created_at: DateTime<Utc>,
+    pub(crate) finished_at: Option<DateTime<Utc>>,
+    pub(crate) next_attempt_at: Option<DateTime<Utc>>,
+    pub(crate) attempts: u32,
+    pub(crate) history: Vec<Attempt>,
+}
+
+/// One attempt to send a push.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Attempt {
+    pub(crate) number: u32,
+    pub(crate) status: String,
+    pub(crate) started_at: DateTime<Utc>,
+    pub(crate) millis: Option<i64>,
+    pub(crate) error_type: Option<ErrorType>,
+    pub(crate) swrve_error_code: Option<i64>,
+    pub(crate) swrve_error_message: Option<String>,
+    pub(crate) other_error: Option<String>,
+}
+
+/// A caller of the ingest API.
+pub(crate) struct Ingest {
+    client: Client,
+    url: String,
+    key: String,
+}
+
+impl Ingest {
+    /// A caller with the given address and key.
+    pub(crate) fn new(args: &IngestArgs) -> anyhow::Result<Self> {
+        let Some(key) = args.key.clone().filter(|key| !key.is_empty()) else {
+            bail!(
+                "no API key is given; make one with `postrider keys create` and set it as INGEST_KEY or with --key"
+            );
+        };
+        Ok(Self {
+            client: web::client(LIMIT)?,
+            url: args.url.trim_end_matches('/').to_owned(),
+            key,
+        })
+    }
+
+    /// Hands in a push.
+    pub(crate) async fn post(
+        &self,
+        push: &PushRequest,
+        idempotency_key: Option<&str>,
+    ) -> anyhow::Result<Answer> {
+        let url = format!("{}/push", self.url);
+        let mut request = self.client.post(&url).bearer_auth(&self.key).json(push);
+        if let Some(key) = idempotency_key {
+            request = request.header("Idempotency-Key", key);
+        }
+        let response = web::send(request, &url).await?;
+        let status = response.status();
+        if status == StatusCode::ACCEPTED {
+            let headers = response.headers();
+            let location = headers
+                .get(header::LOCATION)
+                .and_then(|value| value.to_str().ok());
+            let id = location
+                .and_then(|location| location.rsplit('/').next())
+                .and_then(|id| id.parse().ok())
+                .with_context(|| format!("{url} answered 202 without a Location that names the push"))?;
+            let replayed = headers.contains_key("idempotent-replayed");
+            return Ok(Answer::Accepted { id, replayed });
+        }
+        Ok(Answer::Refused {
+            status: status.as_u16(),
+            problem: response.json().await.unwrap_or_default(),
+        })
+    }
+
+    /// What has become of a push, as JSON.
+    pub(crate) async fn document(&self, id: Uuid) -> anyhow::Result<serde_json::Value> {
+        let url = format!("{}/push/{id}", self.url);
+        let request = self.client.get(&url).bearer_auth(&self.key);
+        let response = web::send(request, &url).await?;
+        let status = response.status();
+        if status.is_success() {
+            let document = response.json().await;
+            return document.with_context(|| format!("{url} answered with something that is not JSON"));
+        }
+        let problem: Problem = response.json().await.unwrap_or_default();
+        bail!("{url} answered {}: {problem}", status.as_u16());
+    }
+
+    /// What has become of a push.
+    pub(crate) async fn find(&self, id: Uuid) -> anyhow::Result<Push> {
+        let document = self.document(id).await?;
+        serde_json::from_value(document).with_context(|| {
+            format!(
+                "{}/push/{id} answered with something that is not a push",
+                self.url
+            )
+        })
+    }
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.errors.is_empty() {
+            return f.write_str(if self.detail.is_empty() {
+                "no reason given"
+            } else {
+                &self.detail
+            });
+        }
+        for (index, error) in self.errors.iter().enumerate() {
+            let separator = if index > 0 { "; " } else { "" };
+            write!(f, "{separator}{} {}", error.field, error.detail)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,52 @@
+//! `postrider`: every service in one binary, and the tools around them.
+//!
+//! Results go to standard output, everything else to standard error. It deliberately holds no rule of the product: it calls the
+//! libraries and the services' HTTP API.
+
+mod args;
+mod commands;
+mod demo;
+mod ingest;
+mod output;
+mod simulator;
+mod web;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use config::Sources;
+
+use args::{Cli, Command, Tool};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let sources = Sources::of_process(cli.config);
+    match cli.command {
+        Command::Up => commands::serve::up(&sources),
+        Command::Serve(args) => commands::serve::one(&sources, args.service),
+        Command::Tool(tool) => finish(run(&sources, *tool)),
+    }
+}
+
+/// Tools need no more than one thread.
+fn run(sources: &Sources, tool: Tool) -> anyhow::Result<()> {
+    lifecycle::crypto::install_default_provider();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(commands::run(sources, tool))
+}
+
+fn finish(outcome: anyhow::Result<()>) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            output::note(format_args!("error: {error:#}"));
+            if error.is::<config::Errors>() {
+                ExitCode::from(bootstrap::BAD_CONFIGURATION)
+            } else {
+                ExitCode::FAILURE
+            }
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! `keys create`, `keys list`, `keys revoke`.
+
+use domain::key::{KeyDigest, Role};
+use sqlx::PgPool;
+use store::Store;
+
+use crate::postrider::postrider;
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_key_is_shown_once_listed_without_it_and_revoked(pool: PgPool) {
+    let created = postrider("keys create --name shop --role ingest --role viewer")
+        .on(&pool)
+        .run();
+    assert_eq!(created.code, Some(0), "{created:?}");
+    let key = created.stdout.strip_suffix('\n').expect("one line");
+    assert!(
+        key.starts_with("pr_") && !key.contains(char::is_whitespace),
+        "{key}"
+    );
+    assert!(
+        !created.stderr.contains(key) && created.stderr.contains("not shown again"),
+        "{created:?}"
+    );
+    let store = Store::from_pool(pool.clone());
+    let stored = store
+        .find_api_key(&KeyDigest::of(key))
+        .await
+        .unwrap()
+        .expect("the key");
+    assert_eq!(
+        (stored.name.as_str(), &stored.roles[..]),
+        ("shop", &[Role::Ingest, Role::Viewer][..])
+    );
+
+    let table = postrider("keys list").on(&pool).run().stdout;
+    assert!(
+        table.contains(&stored.id.to_string()) && table.contains("ingest viewer"),
+        "{table}"
+    );
+    assert!(!table.contains(key));
+    let listed: serde_json::Value =
+        serde_json::from_str(&postrider("keys list --json").on(&pool).run().stdout).expect("JSON");
+    assert_eq!(listed[0]["id"], stored.id.to_string());
+    assert_eq!(listed[0]["revokedAt"], serde_json::Value::Null);
+
+    let revoke = format!("keys revoke {}", stored.id);
+    let revoked = postrider(&revoke).on(&pool).run();
+    assert_eq!(revoked.code, Some(0), "{revoked:?}");
+    assert_eq!(store.find_api_key(&KeyDigest::of(key)).await.unwrap(), None);
+    let again = postrider(&revoke).on(&pool).run();
+    assert_eq!(again.code, Some(1));
+    assert!(again.stderr.contains(&stored.id.to_string()), "{}", again.stderr);
+}
+
+#[sqlx::test(migrations = false)]
+async fn without_the_schema_the_way_to_it_is_named(pool: PgPool) {
+    let finished = postrider("keys list").on(&pool).run();
+    assert_eq!(finished.code, Some(1));
+    assert!(
+        finished.stderr.contains("postrider migrate"),
+        "{}",
+        finished.stderr
+    );
+}
+
+#[test]
+fn unknown_roles_and_blank_names_are_refused_before_anything_is_done() {
+    for arguments in [
+        "keys create --name shop --role root",
+        "keys create --name shop",
+        "keys create --role ingest",
+    ] {
+        assert_eq!(postrider(arguments).run().code, Some(2), "{arguments}");
+    }
+}

@@ -1,0 +1,151 @@
+//! Running the binary, with nothing of the environment but what a test gives it.
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::JoinHandle;
+
+use rustix::process::{Pid, Signal, kill_process};
+use sqlx::{ConnectOptions as _, PgPool};
+use testkit::{Installation, PATIENCE, eventually};
+
+/// A call of the binary.
+pub(crate) struct Postrider {
+    command: Command,
+}
+
+/// What a call left behind.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// Arguments as one types them, separated by spaces.
+pub(crate) fn postrider(arguments: &str) -> Postrider {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_postrider"));
+    command.args(arguments.split_whitespace()).env_clear();
+    Postrider { command }
+}
+
+impl Postrider {
+    /// One more argument, which may hold spaces.
+    pub(crate) fn arg(mut self, argument: &str) -> Self {
+        self.command.arg(argument);
+        self
+    }
+
+    pub(crate) fn env(mut self, name: &str, value: impl AsRef<str>) -> Self {
+        self.command.env(name, value.as_ref());
+        self
+    }
+
+    /// On the database of a test.
+    pub(crate) fn on(self, pool: &PgPool) -> Self {
+        self.env("DATABASE_URL", pool.connect_options().to_url_lossy())
+    }
+
+    /// On everything of a test, with ports of its own and logs that can be read by a program.
+    pub(crate) fn within(self, it: &Installation) -> Self {
+        self.env("DATABASE_URL", it.config.database.url.expose())
+            .env("AMQP_URL", it.config.amqp.url.expose())
+            .env("POSTRIDER__AMQP__QUEUE_PREFIX", &it.config.amqp.queue_prefix)
+            .env("POSTRIDER__SWRVE__URL", &it.config.swrve.url)
+            .env("POSTRIDER__ADMIN__LISTEN", "127.0.0.1:0")
+            .env("POSTRIDER__INGEST__LISTEN", "127.0.0.1:0")
+            .env("POSTRIDER__TELEMETRY__LOG_FORMAT", "json")
+    }
+
+    /// Runs it to its end.
+    pub(crate) fn run(mut self) -> Finished {
+        let output = self.command.output().expect("the binary can be run");
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
+        Finished {
+            code: output.status.code(),
+            stdout: text(output.stdout),
+            stderr: text(output.stderr),
+        }
+    }
+
+    /// Starts it, with its logs from standard error.
+    pub(crate) fn start(mut self) -> Running {
+        let mut child = self
+            .command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary can be run");
+        let stdout = BufReader::new(child.stdout.take().expect("a pipe"));
+        let stderr = BufReader::new(child.stderr.take().expect("a pipe"));
+        let (sender, log) = channel();
+        let reader = std::thread::spawn(move || {
+            for line in stderr.lines().map_while(Result::ok) {
+                // Nobody may be listening any more, but the pipe must not fill up.
+                let _ = sender.send(line);
+            }
+        });
+        Running {
+            child,
+            stdout,
+            log,
+            reader: Some(reader),
+        }
+    }
+}
+
+/// A process at work; killed when the test ends before it does.
+pub(crate) struct Running {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+    log: Receiver<String>,
+    reader: Option<JoinHandle<()>>,
+}
+
+impl Running {
+    /// The field `address` of the log line that says `message`.
+    pub(crate) fn address_logged_with(&self, message: &str) -> String {
+        loop {
+            let line = self
+                .log
+                .recv_timeout(PATIENCE)
+                .unwrap_or_else(|_| panic!("waited in vain for the log line {message:?}"));
+            let line: serde_json::Value = serde_json::from_str(&line).expect("JSON logs");
+            if line["message"] == message {
+                return line["address"].as_str().expect("an address").to_owned();
+            }
+        }
+    }
+
+    /// The next line on standard output.
+    pub(crate) fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.stdout.read_line(&mut line).expect("standard output is text");
+        line
+    }
+
+    /// Sends SIGTERM and waits for the end; also gives what is left on standard output.
+    pub(crate) async fn stop(mut self) -> (ExitStatus, String) {
+        kill_process(Pid::from_child(&self.child), Signal::TERM).expect("the process is there");
+        let status = eventually("the process to end", async || {
+            self.child.try_wait().expect("a child of ours")
+        })
+        .await;
+        let mut rest = String::new();
+        self.stdout
+            .read_to_string(&mut rest)
+            .expect("standard output is text");
+        (status, rest)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Fails when it has ended, which is all that is wanted.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if let Some(reader) = self.reader.take() {
+            let _ = reader.join();
+        }
+    }
+}

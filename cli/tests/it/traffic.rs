@@ -1,0 +1,122 @@
+//! `push`, `push show` and `demo` against all services in one process.
+
+use sqlx::PgPool;
+use testkit::{Installation, eventually, with_installation};
+
+use crate::postrider::{Finished, Postrider, Running, postrider};
+
+const PUSH_KEYS: &str = r#"{"Hello": {"IOS": "key-for-ios", "ANDROID": "key-for-android"}}"#;
+
+/// All services, and what a caller needs to reach them.
+struct Up {
+    _process: Running,
+    ingest_url: String,
+    admin_url: String,
+    key: String,
+    sim_url: String,
+}
+
+impl Up {
+    async fn start(it: &Installation, push_keys: &str) -> Self {
+        let process = postrider("up")
+            .within(it)
+            .env("POSTRIDER__SWRVE__MESSAGE_PROTOTYPE_PUSH_KEYS", push_keys)
+            .env("POSTRIDER__PUSH__RETRY__DELAY_IN_SECONDS", "0")
+            .env("POSTRIDER__PUSH__JOB__SEND_SCHEDULED__REPEAT_INTERVAL", "200")
+            .env("POSTRIDER__PUSH__JOB__SEND_SCHEDULED__PORTION_SIZE", "40")
+            .start();
+        let admin_url = format!(
+            "http://{}",
+            process.address_logged_with("serving /healthz, /readyz and /metrics")
+        );
+        let ingest_url = format!("http://{}", process.address_logged_with("listening"));
+        let probe = format!("healthcheck {admin_url}/readyz");
+        eventually("the services to become ready", async || {
+            (postrider(&probe).run().code == Some(0)).then_some(())
+        })
+        .await;
+        let created = postrider("keys create --name test --role ingest")
+            .on(&it.pool)
+            .run();
+        Self {
+            _process: process,
+            ingest_url,
+            admin_url,
+            key: created.stdout.trim().to_owned(),
+            sim_url: format!("http://{}", it.sim.addr()),
+        }
+    }
+
+    fn caller(&self, arguments: &str) -> Postrider {
+        postrider(arguments)
+            .env("INGEST_URL", &self.ingest_url)
+            .env("INGEST_KEY", &self.key)
+            .env("METRICS_URL", format!("{}/metrics", self.admin_url))
+            .env("SWRVE_SIM_URL", &self.sim_url)
+    }
+
+    fn post(&self, message: &str) -> Finished {
+        self.caller(
+            "push --platform ios --prototype Hello --push-key device-1 --idempotency-key once --message",
+        )
+        .arg(message)
+        .run()
+    }
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn the_demo_finds_everything_as_it_should_be(pool: PgPool) {
+    with_installation(pool, async |it| {
+        let up = Up::start(&it, PUSH_KEYS).await;
+        let finished = up.caller("demo --pushes 20").run();
+        assert_eq!(finished.code, Some(0), "{}\n{}", finished.stdout, finished.stderr);
+        for part in [
+            "GIVEN_UP",
+            "SCHEDULED",
+            "202 replayed",
+            "422",
+            "Smallest gap between send starts: ",
+        ] {
+            assert!(finished.stdout.contains(part), "{}", finished.stdout);
+        }
+    })
+    .await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn the_demo_says_what_deviates(pool: PgPool) {
+    with_installation(pool, async |it| {
+        let up = Up::start(&it, r#"{"Hello": {"IOS": "key-for-ios"}}"#).await;
+        let finished = up.caller("demo --pushes 20").run();
+        assert_eq!(finished.code, Some(1), "{}\n{}", finished.stdout, finished.stderr);
+        let wanted = "plain, ANDROID: 10 of 10 should be SENT after 1 attempt, but for example ";
+        assert!(finished.stderr.contains(wanted), "{}", finished.stderr);
+        assert!(!finished.stderr.contains("plain, IOS"), "{}", finished.stderr);
+    })
+    .await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_push_is_handed_in_once_per_idempotency_key_and_shown(pool: PgPool) {
+    with_installation(pool, async |it| {
+        let up = Up::start(&it, PUSH_KEYS).await;
+        let posted = up.post("Hello client!");
+        assert_eq!(posted.code, Some(0), "{posted:?}");
+        assert_eq!(up.post("Hello client!").stdout, posted.stdout);
+        let other = up.post("Something else");
+        assert_eq!(other.code, Some(1));
+        assert!(other.stderr.contains("422"), "{}", other.stderr);
+        let show = format!("push show {}", posted.stdout);
+        let shown = eventually("the push to be sent", async || {
+            let shown = up.caller(&show).run();
+            shown.stdout.contains("SENT").then_some(shown)
+        })
+        .await;
+        assert!(shown.stdout.contains(posted.stdout.trim()), "{}", shown.stdout);
+        let json = up.caller(&show).arg("--json").run().stdout;
+        let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+        assert_eq!(json["status"], "SENT");
+        assert_eq!(it.sim.report().accepted, 1);
+    })
+    .await;
+}

@@ -1,0 +1,27 @@
+# syntax=docker/dockerfile:1
+# One image for every service and the simulator: the command says which. Without one it runs all services.
+
+FROM rust:1-slim-bookworm AS build
+WORKDIR /src
+COPY . .
+RUN --mount=type=cache,target=/usr/local/cargo/registry \
+    --mount=type=cache,target=/src/target \
+    cargo build --release --locked --package cli \
+    && install -D target/release/postrider /out/postrider
+
+FROM debian:bookworm-slim
+# The roots of public certificates, to call receivers over TLS.
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends ca-certificates \
+    && rm -rf /var/lib/apt/lists/* \
+    && useradd --system --no-create-home --uid 10001 postrider
+COPY --from=build /out/postrider /usr/local/bin/postrider
+ENV POSTRIDER__INGEST__LISTEN=0.0.0.0:8080 \
+    POSTRIDER__ADMIN__LISTEN=0.0.0.0:9090
+EXPOSE 8080 9090
+USER 10001
+# Alive, not ready: a service whose database is away waits for it and must not be restarted.
+HEALTHCHECK --interval=10s --timeout=3s --start-period=15s \
+    CMD ["postrider", "healthcheck", "http://127.0.0.1:9090/healthz"]
+ENTRYPOINT ["postrider"]
+CMD ["up"]

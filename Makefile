@@ -1,0 +1,31 @@
+# Entry points for people and for CI. The work is done by scripts/, which explain themselves at their top.
+#
+# Variables given to make reach the scripts: PROFILE=dev, ARGS="…", DATABASE_URL, AMQP_URL, POSTRIDER__…
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help demo up down test bench lint format
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+demo: ## Start everything, send real pushes, show what became of them, stop
+	@scripts/demo
+
+up: ## Start everything and leave it running; addresses and keys go to .dev/env
+	@scripts/up
+
+down: ## Stop what up started
+	@scripts/down
+
+test: ## Run every test (ARGS="--package store" for some of them)
+	@scripts/test $(ARGS)
+
+bench: ## Measure throughput, pacing and memory (ARGS go to the harness)
+	@scripts/bench $(ARGS)
+
+lint: ## Check format, lints, documentation, query descriptions, scripts and dependencies
+	@scripts/lint
+
+format: ## Format the Rust code
+	@cargo fmt --all

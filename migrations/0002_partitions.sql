@@ -70,7 +70,8 @@ BEGIN
         SELECT right(c.relname, 8)
         FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
         WHERE i.inhparent = 'push_notifications'::regclass
-          AND to_date(right(c.relname, 7), 'YYYY"m"MM') < date_trunc('month', before)
+          -- Whatever the clock of the caller says, the present month is not old.
+          AND to_date(right(c.relname, 7), 'YYYY"m"MM') < least(date_trunc('month', before), date_trunc('month', now()))
         ORDER BY 1
     LOOP
         -- First without a strong lock, so that a month that must stay costs nobody anything; then once more with it,

@@ -17,7 +17,7 @@ mod report;
 mod service;
 
 pub use error::Error;
+pub use lifecycle::error_chain;
 pub use process::Process;
 pub use program::{BAD_CONFIGURATION, EXIT_CODES, exit, main, run};
-pub use report::error_chain;
 pub use service::{Service, ServiceError};

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use lifecycle::Shutdown;
+use lifecycle::{Shutdown, error_chain};
 use store::{LeaseView, Store};
 use uuid::Uuid;
 
@@ -43,12 +43,18 @@ impl Candidate {
         let mut seen: Option<(LeaseView, Instant)> = None;
         // Asked before watching as well: whoever resigns because of the shutdown would find the lease free and take it again.
         while !shutdown.is_cancelled() {
-            match self.watch(&mut seen).await {
+            let watched = tokio::select! {
+                () = shutdown.cancelled() => return None,
+                watched = self.watch(&mut seen) => watched,
+            };
+            match watched {
                 Ok(Some(term)) => return Some(term),
                 Ok(None) => {}
-                Err(error) => {
-                    tracing::debug!(lease = self.settings.name, error = ?error, "cannot watch the lease")
-                }
+                Err(error) => tracing::debug!(
+                    lease = self.settings.name,
+                    error = error_chain(&error),
+                    "cannot watch the lease"
+                ),
             }
             tokio::select! {
                 () = shutdown.cancelled() => return None,
@@ -59,18 +65,19 @@ impl Candidate {
     }
 
     async fn watch(&self, seen: &mut Option<(LeaseView, Instant)>) -> Result<Option<Term>, store::Error> {
-        let view = self.store.view_lease(&self.settings.name).await?;
+        let Settings { name, ttl, .. } = &self.settings;
+        let view = store::within(*ttl, self.store.view_lease(name)).await?;
         let since = match *seen {
             Some((before, since)) if before == view => since,
             // The renewal that made this view was committed before now, so waiting from now on is never too short.
             _ => Instant::now(),
         };
         *seen = Some((view, since));
-        if view.holder.is_some() && since.elapsed() < self.settings.ttl {
+        if view.holder.is_some() && since.elapsed() < *ttl {
             return Ok(None);
         }
         let asked = Instant::now();
-        let lease = self.store.take_lease(&self.settings.name, view, self.id).await?;
+        let lease = store::within(*ttl, self.store.take_lease(name, view, self.id)).await?;
         Ok(lease.map(|lease| Term::start(self.store.clone(), lease, self.settings.clone(), asked)))
     }
 }

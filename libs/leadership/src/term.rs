@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use lifecycle::error_chain;
 use store::{Lease, Store};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -12,6 +13,8 @@ use crate::deadline::Deadline;
 /// A term. It is renewed in the background until it is resigned, dropped or lost.
 #[derive(Debug)]
 pub struct Term {
+    /// How long a farewell may take.
+    limit: Duration,
     store: Store,
     lease: Lease,
     validity: Validity,
@@ -40,6 +43,7 @@ impl Validity {
 
 impl Term {
     pub(crate) fn start(store: Store, lease: Lease, settings: Settings, asked: Instant) -> Self {
+        let limit = settings.ttl;
         let validity = Validity {
             deadline: Deadline::at(asked + settings.ttl),
             ended: CancellationToken::new(),
@@ -52,6 +56,7 @@ impl Term {
         };
         let keeper = tokio::spawn(keeper.run());
         Self {
+            limit,
             store,
             lease,
             validity,
@@ -75,11 +80,15 @@ impl Term {
     pub async fn resign(self) {
         self.validity.ended.cancel();
         self.keeper.abort();
-        match self.store.release_lease(&self.lease).await {
+        match store::within(self.limit, self.store.release_lease(&self.lease)).await {
             Ok(true) => tracing::info!(lease = self.lease.name, epoch = self.lease.epoch, "resigned"),
             Ok(false) => {}
             Err(error) => {
-                tracing::info!(lease = self.lease.name, error = ?error, "could not resign, the lease will run out");
+                tracing::info!(
+                    lease = self.lease.name,
+                    error = error_chain(&error),
+                    "could not resign, the lease will run out"
+                );
             }
         }
     }
@@ -118,7 +127,11 @@ impl Keeper {
                 }
                 Ok(Ok(false)) => break,
                 Ok(Err(error)) => {
-                    tracing::warn!(lease = self.lease.name, error = ?error, "could not renew the lease");
+                    tracing::warn!(
+                        lease = self.lease.name,
+                        error = error_chain(&error),
+                        "could not renew the lease"
+                    );
                     pause = RETRY_PAUSE;
                 }
                 Err(_) => break,

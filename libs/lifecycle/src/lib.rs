@@ -4,10 +4,12 @@
 //! leaving `main` is the binary's job, once the drain is over.
 
 pub mod crypto;
+mod error_chain;
 mod readiness;
 mod shutdown;
 mod tasks;
 
+pub use error_chain::error_chain;
 pub use readiness::{Condition, Readiness, Report};
 pub use shutdown::Shutdown;
 pub use tasks::{Drained, TaskGroup};

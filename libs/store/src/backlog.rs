@@ -38,18 +38,4 @@ impl Store {
         .await?;
         Ok(backlog)
     }
-
-    /// Whether any push is `PENDING`.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
-    pub async fn has_pending(&self) -> Result<bool, Error> {
-        let any = sqlx::query_scalar!(
-            r#"SELECT EXISTS (SELECT FROM push_notifications WHERE status = 'PENDING') AS "any!""#
-        )
-        .fetch_one(&self.pool)
-        .await?;
-        Ok(any)
-    }
 }

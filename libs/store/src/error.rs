@@ -41,8 +41,8 @@ impl Error {
     }
 }
 
-/// Bounds the wait for an operation. A connection whose other end has vanished never reports that by itself; giving the
-/// wait up closes it.
+/// Bounds the wait for an operation. A connection whose other end has vanished never reports that by itself; when the
+/// wait is given up, the pool finds it dead and closes it.
 ///
 /// # Errors
 ///

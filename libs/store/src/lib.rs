@@ -23,9 +23,10 @@ mod text;
 
 use std::time::Duration;
 
+use sqlx::Connection;
 use sqlx::migrate::Migrator;
 use sqlx::postgres::types::PgInterval;
-use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
+use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
 
 pub use api_key::ApiKey;
 pub use backlog::Backlog;
@@ -58,8 +59,9 @@ pub struct Settings {
 
 /// What every connection asks of the server.
 const SESSION: [(&str, &str); 8] = [
-    // Bounds what a lost client or a lock can hold up; far above what any statement here takes.
-    ("statement_timeout", "30s"),
+    // Bounds what a lost client or a lock can hold up; far above what any statement here takes, and below what callers
+    // wait for an answer: what was given up must not be done afterwards.
+    ("statement_timeout", "8s"),
     ("idle_in_transaction_session_timeout", "30s"),
     // Every statement here wants a few rows by key, or the head of an index. A planner that guesses (a LIMIT it does
     // not know, a partition that is new or was analysed while it was empty) prefers reading whole tables now and then,
@@ -102,8 +104,20 @@ impl Store {
         let pool = PgPoolOptions::new()
             .max_connections(settings.max_connections)
             .acquire_timeout(settings.acquire_timeout)
-            // A dead connection shows itself at its first use and is replaced; asking each time costs a round trip.
+            // Asking before each use would cost a round trip; only after a pause may the server have gone meanwhile.
             .test_before_acquire(false)
+            .before_acquire(|connection, meta| {
+                Box::pin(async move {
+                    if meta.idle_for < IDLE_LIMIT {
+                        Ok(true)
+                    } else {
+                        lives(connection).await
+                    }
+                })
+            })
+            // A connection that was given up in the middle of a statement behind a cut cable would keep its place in the
+            // pool for as long as the cable is cut.
+            .after_release(|connection, _| Box::pin(lives(connection)))
             .connect_lazy_with(settings.connect_options()?);
         Ok(Self { pool })
     }
@@ -171,6 +185,19 @@ impl Store {
     /// Closes every connection; operations under way are waited for.
     pub async fn close(&self) {
         self.pool.close().await;
+    }
+}
+
+/// How long a connection may have been idle to be used without asking whether it is still there.
+const IDLE_LIMIT: Duration = Duration::from_secs(1);
+/// How long a living connection may take to say so.
+const LIFE_SIGN_LIMIT: Duration = Duration::from_secs(2);
+
+/// Whether a connection answers. An error makes the pool close it at once, without a farewell that nobody would hear.
+async fn lives(connection: &mut PgConnection) -> Result<bool, sqlx::Error> {
+    match tokio::time::timeout(LIFE_SIGN_LIMIT, connection.ping()).await {
+        Ok(answer) => answer.map(|()| true),
+        Err(_) => Err(sqlx::Error::Io(std::io::ErrorKind::TimedOut.into())),
     }
 }
 

@@ -18,6 +18,8 @@ struct State {
     whole: bool,
     /// Ends the connections of now.
     cut: CancellationToken,
+    /// Silences the connections of now.
+    freeze: CancellationToken,
 }
 
 impl Cable {
@@ -32,6 +34,7 @@ impl Cable {
         let state = Arc::new(Mutex::new(State {
             whole: true,
             cut: CancellationToken::new(),
+            freeze: CancellationToken::new(),
         }));
         let accepting = tokio::spawn(accept(listener, target, state.clone()));
         Self {
@@ -71,6 +74,13 @@ impl Cable {
         std::mem::take(&mut state.cut).cancel();
     }
 
+    /// Silences every connection of now for good: both ends stay open and nothing passes any more, as when a router on the way
+    /// has died. New connections work.
+    pub fn freeze(&self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut state.freeze).cancel();
+    }
+
     /// Takes connections again.
     pub fn mend(&self) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).whole = true;
@@ -79,12 +89,12 @@ impl Cable {
 
 async fn accept(listener: TcpListener, target: String, state: Arc<Mutex<State>>) {
     while let Ok((mut client, _)) = listener.accept().await {
-        let cut = {
+        let (cut, freeze) = {
             let state = state.lock().unwrap_or_else(PoisonError::into_inner);
             if !state.whole {
                 continue;
             }
-            state.cut.clone()
+            (state.cut.clone(), state.freeze.clone())
         };
         let target = target.clone();
         tokio::spawn(async move {
@@ -93,6 +103,8 @@ async fn accept(listener: TcpListener, target: String, state: Arc<Mutex<State>>)
             };
             tokio::select! {
                 () = cut.cancelled() => {}
+                // Holds both sockets without reading or writing.
+                () = freeze.cancelled() => cut.cancelled().await,
                 _ = tokio::io::copy_bidirectional(&mut client, &mut server) => {}
             }
         });

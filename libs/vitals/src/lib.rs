@@ -5,12 +5,15 @@
 use std::time::Duration;
 
 use broker::{Broker, ConnectionState};
-use lifecycle::{Condition, Readiness, Shutdown};
+use lifecycle::{Condition, Readiness, Shutdown, error_chain};
 use store::Store;
 use telemetry::Metric;
 
 /// How often the database is asked, and for how long at most.
 const PROBE_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How long closing the connections may take. Everything that matters is settled by then.
+const PARTING_LIMIT: Duration = Duration::from_secs(3);
 
 /// Watches database, schema and broker until shutdown.
 pub async fn watch(store: Store, broker: Broker, readiness: Readiness, shutdown: Shutdown) {
@@ -21,6 +24,16 @@ pub async fn watch(store: Store, broker: Broker, readiness: Readiness, shutdown:
         () = shutdown.cancelled() => {}
         () = watch_store(&store, &database, &schema) => {}
         () = watch_broker(&broker, &condition) => {}
+    }
+}
+
+/// Closes what a service was connected to at its end, as far as the other side lets it.
+pub async fn part(broker: Broker, store: Store) {
+    let closed = async {
+        tokio::join!(broker.close(), store.close());
+    };
+    if tokio::time::timeout(PARTING_LIMIT, closed).await.is_err() {
+        tracing::debug!("the connections to broker and database were left to the operating system");
     }
 }
 
@@ -39,7 +52,7 @@ async fn watch_store(store: &Store, database: &Condition, schema: &Condition) {
                 }
             }
             Ok(Err(error)) => {
-                tracing::debug!(error = ?error, "the database probe failed");
+                tracing::debug!(error = error_chain(&error), "the database probe failed");
                 database.not_ready(error.to_string());
             }
             Err(_) => database.not_ready("the database does not answer"),
@@ -62,7 +75,7 @@ async fn watch_broker(broker: &Broker, condition: &Condition) {
             ConnectionState::Closed => condition.not_ready("closed"),
         }
         if states.changed().await.is_err() {
-            // The broker is gone, so the service is stopping; the last state stands.
+            condition.not_ready("the connection is looked after no more");
             return std::future::pending().await;
         }
     }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use broker::{Consumer, Delivery, Receipt};
 use domain::push::PushId;
+use lifecycle::error_chain;
 use store::{Claim, ClaimedPush, Lease, Store};
 use telemetry::Metric;
 use tokio::sync::mpsc;
@@ -96,7 +97,7 @@ impl Claimer<'_> {
                 () = async { stop.cancelled().await; tokio::time::sleep(STOP_LIMIT).await } => return None,
                 answer = store::within(CLAIM_LIMIT, self.store.claim_pushes(&ids, claim)) => match answer {
                     Ok(claimed) => return Some((claimed, asked + self.send_within)),
-                    Err(error) => tracing::warn!(error = ?error, count = ids.len(), "could not claim pushes"),
+                    Err(error) => tracing::warn!(error = error_chain(&error), count = ids.len(), "could not claim pushes"),
                 },
             }
             Metric::StoreErrors.increment_with(&[("operation", "reading_queue")], 1);

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use broker::Receipt;
 use domain::push::{ErrorType, Event, PushId};
+use lifecycle::error_chain;
 use store::{Completion, Release, Store};
 use telemetry::Metric;
 use tokio::sync::mpsc;
@@ -90,7 +91,7 @@ where
     match write_until_answered(batch, &write).await {
         Ok(accepted) => accepted,
         Err(error) if batch.len() == 1 => {
-            tracing::error!(error = ?error, "an outcome could not be recorded");
+            tracing::error!(error = error_chain(&error), "an outcome could not be recorded");
             HashSet::new()
         }
         Err(_) => {
@@ -98,7 +99,9 @@ where
             for one in batch {
                 match write_until_answered(std::slice::from_ref(one), &write).await {
                     Ok(recorded) => accepted.extend(recorded),
-                    Err(error) => tracing::error!(error = ?error, "an outcome could not be recorded"),
+                    Err(error) => {
+                        tracing::error!(error = error_chain(&error), "an outcome could not be recorded")
+                    }
                 }
             }
             accepted
@@ -123,7 +126,11 @@ where
         if !error.is_transient() {
             return Err(error);
         }
-        tracing::warn!(error = ?error, count = batch.len(), "could not record outcomes");
+        tracing::warn!(
+            error = error_chain(&error),
+            count = batch.len(),
+            "could not record outcomes"
+        );
         tokio::time::sleep(RETRY_PAUSE).await;
     }
 }

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use broker::{Broker, Queue};
+use broker::{Broker, ConnectionState, Queue};
 use config::Config;
 use delivery::{SwrveClient, SwrveSettings};
 use domain::clock::Clock;
 use domain::push::{RetryPolicy, queue_lease};
 use leadership::{Candidate, Term};
-use lifecycle::Shutdown;
+use lifecycle::{Shutdown, error_chain};
 use store::Store;
 use telemetry::Metric;
 use tokio::sync::mpsc;
@@ -26,6 +26,8 @@ use crate::sender::{self, Sender};
 const CLAIM_BATCH: usize = 64;
 /// What a claim allows beyond the request itself: waiting for its turn, recording its outcome.
 const CLAIM_SLACK: Duration = Duration::from_secs(20);
+/// How long the leader may be without the broker before it steps down; a reconnect takes less.
+const BROKER_LOSS: Duration = Duration::from_secs(3);
 
 /// Everything that the lane needs in every term.
 pub(crate) struct Lane {
@@ -71,12 +73,12 @@ impl Lane {
         );
         Metric::PushLeader.set(0);
         Metric::PushPoolSize.set(self.config.pool_size() as f64);
-        while let Some(term) = candidate.next_term(&shutdown).await {
+        while let Some(term) = self.next_term(&candidate, &shutdown).await {
             tracing::info!(epoch = term.lease().epoch, "leading the push lane");
             Metric::PushLeader.set(1);
             Metric::PushLeaderEpoch.set(term.lease().epoch as f64);
             if let Err(error) = self.serve(term, &shutdown).await {
-                tracing::error!(error = ?error, "the push lane could not be served");
+                tracing::error!(error = error_chain(&error), "the push lane could not be served");
                 // Somebody else may have more luck meanwhile.
                 let _ = tokio::time::timeout(self.config.push.leader.ttl, shutdown.cancelled()).await;
             }
@@ -91,7 +93,7 @@ impl Lane {
         let (work, inbox) = mpsc::channel(CLAIM_BATCH);
         let (endings, outbox) = mpsc::channel(4 * CLAIM_BATCH);
         // Not past the grace period: what it cannot record by then is found by its lease.
-        let completer = AbortOnDropHandle::new(tokio::spawn(self.completer().run(outbox)));
+        let mut completer = AbortOnDropHandle::new(tokio::spawn(self.completer().run(outbox)));
         let mut sender =
             sender::spawn(self.sender(validity.clone())?, inbox, endings).map_err(Error::Sender)?;
         let prefetch = u16::try_from(self.config.pool_size() + 1 + 2 * CLAIM_BATCH).unwrap_or(u16::MAX);
@@ -106,7 +108,12 @@ impl Lane {
                     Ok(())
                 }
                 () = shutdown.cancelled() => Ok(()),
+                () = self.broker_is_lost() => {
+                    tracing::warn!("leaving the push lane to a replica that reaches the broker");
+                    Ok(())
+                }
                 () = sender.failed() => Err(Error::SenderEnded),
+                _ = &mut completer => Err(Error::CompleterEnded),
             };
             sender.stop();
             stop.cancel();
@@ -118,15 +125,42 @@ impl Lane {
             stop.cancel();
         };
         let ((), ended) = tokio::join!(claiming, watch);
-        consumer.stop().await;
-        sender.no_more_starts().await;
-        term.resign().await;
+        let resigning = async {
+            sender.no_more_starts().await;
+            term.resign().await;
+        };
+        tokio::join!(resigning, consumer.stop());
         sender.finished().await;
-        if let Err(error) = completer.await {
-            tracing::error!(error = ?error, "the completer failed");
+        if !matches!(ended, Err(Error::CompleterEnded))
+            && let Err(error) = completer.await
+        {
+            tracing::error!(error = error_chain(&error), "the completer failed");
         }
         consumer.close().await;
         ended
+    }
+
+    /// A replica without the broker would lead and send nothing, beside others that could.
+    async fn next_term(&self, candidate: &Candidate, shutdown: &Shutdown) -> Option<Term> {
+        let mut states = self.broker.state();
+        tokio::select! {
+            () = shutdown.cancelled() => return None,
+            connected = states.wait_for(ConnectionState::is_connected) => { connected.ok()?; }
+        }
+        candidate.next_term(shutdown).await
+    }
+
+    /// Completes when the broker has been out of reach for so long that it is worth changing the leader.
+    async fn broker_is_lost(&self) {
+        let mut states = self.broker.state();
+        loop {
+            // The sender of states goes with the broker, which outlives every term.
+            let _ = states.wait_for(|state| !state.is_connected()).await;
+            let back = states.wait_for(ConnectionState::is_connected);
+            if tokio::time::timeout(BROKER_LOSS, back).await.is_err() {
+                return;
+            }
+        }
     }
 
     fn claimer<'a>(&'a self, term: &'a Term) -> Claimer<'a> {

@@ -46,6 +46,9 @@ pub enum Error {
     /// The sender's thread ended without having been asked to; the log says why.
     #[error("the sender ended by itself")]
     SenderEnded,
+    /// The completer ended while outcomes could still come; the log says why.
+    #[error("the completer ended by itself")]
+    CompleterEnded,
     /// The push lane ended without having been asked to; the log says why.
     #[error("the push lane ended by itself")]
     LaneEnded,
@@ -103,8 +106,7 @@ pub async fn run_with_clock(
             "the grace period ended first; leases will bring back what was in flight"
         );
     }
-    broker.close().await;
-    store.close().await;
+    vitals::part(broker, store).await;
     ended
 }
 

@@ -1,5 +1,6 @@
 //! What is to be done with a claimed push, decided before its turn comes.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,7 +33,17 @@ pub(crate) enum Plan {
 }
 
 impl Planner {
-    pub(crate) fn plan(&self, push: &ClaimedPush) -> Plan {
+    /// [`Self::plan`], where a panic is an outcome like any other: one push must not take the sender with it.
+    pub(crate) fn plan_safely(&self, push: &ClaimedPush) -> Plan {
+        let planned = std::panic::catch_unwind(AssertUnwindSafe(|| self.plan(push)));
+        planned.unwrap_or_else(|_| {
+            Plan::End(SendOutcome::Internal {
+                chain: "planning the attempt panicked; see the log".to_owned(),
+            })
+        })
+    }
+
+    fn plan(&self, push: &ClaimedPush) -> Plan {
         if let Some(closed) = self.closed_window(push) {
             return closed;
         }

@@ -5,7 +5,9 @@
 
 use std::io;
 use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use broker::Receipt;
@@ -14,9 +16,10 @@ use domain::clock::Clock;
 use domain::push::{RetryPolicy, SendOutcome};
 use futures::FutureExt;
 use leadership::Validity;
+use lifecycle::error_chain;
 use store::{ClaimedPush, Release};
 use telemetry::Metric;
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument;
@@ -91,7 +94,7 @@ pub(crate) fn spawn(
                             .run(inbox)
                             .await
                     }
-                    Err(error) => tracing::error!(error = ?error, "the sender has no pacer"),
+                    Err(error) => tracing::error!(error = error_chain(&error), "the sender has no pacer"),
                 }
                 drop(guard);
                 tasks.close();
@@ -146,7 +149,7 @@ impl Loop {
             let ending = if !self.may_start() || Instant::now() >= work.send_before {
                 hand_back(work)
             } else {
-                match self.sender.planner.plan(&work.push) {
+                match self.sender.planner.plan_safely(&work.push) {
                     Plan::Send(request) => match self.send(work, *request).await {
                         Some(work) => hand_back(work),
                         None => continue,
@@ -170,29 +173,36 @@ impl Loop {
     /// Sends when it is this push's turn; gives the work back when it may not start any more.
     async fn send(&mut self, work: Work, mut request: PreparedPush) -> Option<Work> {
         let permit = self.pool.clone().try_acquire_owned().ok();
-        let hand_over = request.hand_over();
+        let validity = self.sender.validity.clone();
+        let hand_over = request.hand_over(move || validity.holds());
         let turn = self.pacer.turn().await;
         if self.stop.is_cancelled() || !self.sender.validity.holds() {
             return Some(work);
         }
         let start = turn.start();
-        let sending = attempt(self.sender.clone(), work, request);
+        let mut sending = Box::pin(attempt(self.sender.clone(), work, request));
+        // Polled here and now: spawned, it would start only after whatever this thread does next.
+        let polled = futures::poll!(&mut sending);
+        self.pacer.watch(hand_over);
+        self.observe(start.gap);
+        match polled {
+            Poll::Ready(ending) => {
+                let _ = self.outbox.send(ending).await;
+            }
+            Poll::Pending => self.see_through(sending, permit).await,
+        }
+        None
+    }
+
+    /// Leaves a started send to the pool; or, when all of the pool is taken, lets the reader see it through itself, which
+    /// reads nothing until it has the answer.
+    async fn see_through(
+        &self,
+        mut sending: Pin<Box<impl Future<Output = Ending> + Send + 'static>>,
+        permit: Option<OwnedSemaphorePermit>,
+    ) {
         let (outbox, in_flight) = (self.outbox.clone(), self.in_flight.clone());
-        if let Some(permit) = permit {
-            in_flight.increment(1);
-            self.tasks.spawn(async move {
-                let ending = sending.await;
-                drop(permit);
-                in_flight.decrement(1);
-                let _ = outbox.send(ending).await;
-            });
-            self.pacer.watch(hand_over);
-            self.observe(start.gap);
-        } else {
-            // All of the pool is taken: the reader sends this one itself, and reads nothing until it has its answer.
-            self.pacer.watch(hand_over);
-            self.observe(start.gap);
-            let mut sending = Box::pin(sending);
+        let Some(permit) = permit else {
             tokio::select! {
                 ending = &mut sending => {
                     let _ = outbox.send(ending).await;
@@ -204,8 +214,15 @@ impl Loop {
                     });
                 }
             }
-        }
-        None
+            return;
+        };
+        in_flight.increment(1);
+        self.tasks.spawn(async move {
+            let ending = sending.await;
+            drop(permit);
+            in_flight.decrement(1);
+            let _ = outbox.send(ending).await;
+        });
     }
 
     fn observe(&mut self, gap: Option<Duration>) {
@@ -218,9 +235,10 @@ impl Loop {
     }
 }
 
-/// One attempt from its first byte to its ending. A panic inside is an outcome like any other.
+/// One attempt from its start to its ending. A panic inside is an outcome like any other; what the term's end overtook
+/// on its way to the connection is handed back.
 async fn attempt(sender: Arc<Sender>, work: Work, request: PreparedPush) -> Ending {
-    let Work { push, receipt, .. } = work;
+    let push = &work.push;
     let span = tracing::info_span!("send push", push.id = %push.id, attempt = push.attempts);
     if let Some(traceparent) = &push.traceparent {
         telemetry::traceparent::set_parent(&span, traceparent);
@@ -229,15 +247,21 @@ async fn attempt(sender: Arc<Sender>, work: Work, request: PreparedPush) -> Endi
     let reply = AssertUnwindSafe(request.send().instrument(span))
         .catch_unwind()
         .await;
-    let Reply { elapsed, outcome } = reply.unwrap_or_else(|_| Reply {
-        elapsed: started.elapsed(),
-        outcome: SendOutcome::Internal {
-            chain: "the attempt panicked; see the log".to_owned(),
-        },
+    let reply = reply.unwrap_or_else(|_| {
+        Some(Reply {
+            elapsed: started.elapsed(),
+            outcome: SendOutcome::Internal {
+                chain: "the attempt panicked; see the log".to_owned(),
+            },
+        })
     });
+    let Some(Reply { elapsed, outcome }) = reply else {
+        tracing::info!(push.id = %push.id, "the term ended before the send had its connection");
+        return hand_back(work);
+    };
     Metric::SwrveResponse.record_duration(elapsed);
     tracing::debug!(push.id = %push.id, outcome = ?outcome, "attempt ended");
-    sender.ended(&push, outcome, elapsed, receipt)
+    sender.ended(push, outcome, elapsed, work.receipt)
 }
 
 impl Sender {

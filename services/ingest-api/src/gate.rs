@@ -40,15 +40,16 @@ pub(crate) struct Observation {
     pub(crate) queued: u32,
     /// Length of the queue.
     pub(crate) capacity: u32,
-    /// Whether pushes wait as `PENDING`. New ones that went past them to the queue could overtake them for ever.
-    pub(crate) pending: bool,
+    /// Whether a push has waited as `PENDING` for longer than it takes to be promoted. New ones that went past it to the queue
+    /// could overtake it for ever.
+    pub(crate) waiting: bool,
 }
 
 impl Observation {
     /// Room for new pushes means a queue that is less than 80 % full: opening at the first free place would close the
     /// gate again with the next batch.
     fn allows_opening(&self) -> bool {
-        !self.pending && u64::from(self.queued) * 5 < u64::from(self.capacity) * 4
+        !self.waiting && u64::from(self.queued) * 5 < u64::from(self.capacity) * 4
     }
 }
 
@@ -110,7 +111,7 @@ mod tests {
     const ROOM: Observation = Observation {
         queued: 79,
         capacity: 100,
-        pending: false,
+        waiting: false,
     };
 
     #[test]
@@ -133,7 +134,7 @@ mod tests {
         let gate = Gate::default();
         let waiting = Observation {
             queued: 0,
-            pending: true,
+            waiting: true,
             ..ROOM
         };
         assert!(!gate.open(gate.sight(), &waiting));
@@ -144,7 +145,7 @@ mod tests {
         let full = Observation {
             queued: u32::MAX,
             capacity: u32::MAX,
-            pending: false,
+            waiting: false,
         };
         assert!(!full.allows_opening());
     }

@@ -10,7 +10,7 @@ use lifecycle::{Lifecycle, Shutdown, TaskGroup};
 use store::Store;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 
 use crate::app::{self, App};
 use crate::gate::Gate;
@@ -21,9 +21,6 @@ use crate::{Error, router, server};
 
 /// The name in `pg_stat_activity` and the broker's list of connections.
 const NAME: &str = "ingest-api";
-/// How long closing the connections to broker and database may take beyond the grace period.
-const CLOSE_LIMIT: Duration = Duration::from_secs(2);
-
 /// The service before it runs.
 pub struct Service {
     config: Arc<Config>,
@@ -66,7 +63,7 @@ impl Service {
         let broker = start_broker(&config);
         let (gate, meters) = (Arc::new(Gate::default()), Arc::new(Meters::new()));
         let watching = Shutdown::new();
-        let watches = watch(&config, &lifecycle, (&store, &broker), &gate, &watching);
+        let watches = watch(&config, &lifecycle, (&store, &broker), (&gate, &clock), &watching);
         let parts = pipeline::Parts {
             store: store.clone(),
             publisher: broker.publisher(),
@@ -95,7 +92,7 @@ impl Service {
         finish(&lifecycle.shutdown, grace, &connections, pipeline).await;
         watching.trigger();
         watches.join_all().await;
-        close(&broker, &store).await;
+        vitals::part(broker, store).await;
         served
     }
 }
@@ -126,7 +123,7 @@ fn watch(
     config: &Config,
     lifecycle: &Lifecycle,
     (store, broker): (&Store, &Broker),
-    gate: &Arc<Gate>,
+    (gate, clock): (&Arc<Gate>, &Arc<dyn Clock>),
     stop: &Shutdown,
 ) -> JoinSet<()> {
     let readiness = &lifecycle.readiness;
@@ -135,6 +132,8 @@ fn watch(
         store: store.clone(),
         gate: Arc::clone(gate),
         capacity: config.push.queue.capacity,
+        patience: config.push.job.send_pending.repeat_interval * 2,
+        clock: Arc::clone(clock),
         seen: readiness.condition("queue"),
     };
     let mut watches = JoinSet::new();
@@ -157,15 +156,5 @@ async fn finish(shutdown: &Shutdown, grace: Duration, connections: &TaskGroup, p
     tokio::select! {
         () = pipeline.finish(deadline) => {}
         () = shutdown.hurried() => {}
-    }
-}
-
-async fn close(broker: &Broker, store: &Store) {
-    let closed = async {
-        broker.close().await;
-        store.close().await;
-    };
-    if timeout(CLOSE_LIMIT, closed).await.is_err() {
-        tracing::debug!("the connections to broker and database were left to the operating system");
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use bootstrap::error_chain;
 use broker::{Broker, ConnectionState, Queue};
+use domain::clock::Clock;
 use lifecycle::{Condition, Shutdown};
 use store::Store;
 use telemetry::Metric;
@@ -26,6 +27,10 @@ pub(crate) struct GateWatch {
     pub(crate) gate: Arc<Gate>,
     /// Length of the queue.
     pub(crate) capacity: u32,
+    /// How long a push may have been `PENDING` without keeping the gate closed: SendPendingJob takes such a one at its next
+    /// execution, and under a steady load there is always one.
+    pub(crate) patience: Duration,
+    pub(crate) clock: Arc<dyn Clock>,
     /// Holds as soon as the queue was looked at for the first time, so that whoever was told "ready" finds the gate open
     /// when nothing waits.
     pub(crate) seen: Condition,
@@ -69,17 +74,18 @@ impl GateWatch {
                 return None;
             }
         };
-        let pending = match store::within(ANSWER_LIMIT, self.store.has_pending()).await {
-            Ok(pending) => pending,
+        let oldest = match store::within(ANSWER_LIMIT, self.store.backlog()).await {
+            Ok(backlog) => backlog.oldest_pending,
             Err(error) => {
                 tracing::debug!(error = error_chain(&error), "not known whether pushes wait");
                 return None;
             }
         };
+        let waited = oldest.and_then(|since| (self.clock.now() - since).to_std().ok());
         let observation = Observation {
             queued,
             capacity: self.capacity,
-            pending,
+            waiting: waited.is_some_and(|waited| waited > self.patience),
         };
         self.gate.open(sighting, &observation);
         Some(())

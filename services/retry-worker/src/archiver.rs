@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use broker::{DeadLetter, Envelope};
-use lifecycle::Shutdown;
+use lifecycle::{Shutdown, error_chain};
 use serde_json::json;
 use store::BrokerDeadLetter;
 use telemetry::Metric;
@@ -63,7 +63,7 @@ impl Archiver {
                     let _ = letter.receipt.ack().await;
                     return true;
                 }
-                Err(error) => tracing::warn!(error = ?error, "could not archive a dead letter"),
+                Err(error) => tracing::warn!(error = error_chain(&error), "could not archive a dead letter"),
             }
             tokio::select! {
                 () = shutdown.cancelled() => return false,

@@ -102,8 +102,7 @@ pub async fn run_with_clock(
             "the grace period ended first; leases will bring back what was in flight"
         );
     }
-    broker.close().await;
-    store.close().await;
+    vitals::part(broker, store).await;
     ended
 }
 

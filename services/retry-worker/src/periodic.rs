@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use leadership::{Candidate, Term};
-use lifecycle::Shutdown;
+use lifecycle::{Shutdown, error_chain};
 use tokio::time::MissedTickBehavior;
 
 use crate::context::Context;
@@ -77,7 +77,9 @@ async fn serve<J: Job>(job: &J, context: &Context, timing: Timing, term: &Term, 
         }
         match tokio::time::timeout(EXECUTION_LIMIT, job.execute(context)).await {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(job = J::NAME, error = ?error, "an execution failed"),
+            Ok(Err(error)) => {
+                tracing::warn!(job = J::NAME, error = error_chain(&error), "an execution failed")
+            }
             Err(_) => tracing::warn!(job = J::NAME, "an execution took too long and was given up"),
         }
     }

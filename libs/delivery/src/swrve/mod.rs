@@ -8,6 +8,8 @@ mod chain;
 mod endpoint;
 
 use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use domain::push::SendOutcome;
@@ -59,6 +61,7 @@ pub struct PreparedPush {
     http: Client,
     request: Result<Request, reqwest::Error>,
     timeout: Duration,
+    withheld: Option<Arc<AtomicBool>>,
 }
 
 impl SwrveClient {
@@ -97,7 +100,9 @@ impl SwrveClient {
     ///
     /// Cancel-safe in that nothing is left running; whether Swrve got the push is then unknown.
     pub async fn send(&self, push_key: &str, user: &str, message: &str, traceparent: Option<&str>) -> Reply {
-        self.prepare(push_key, user, message, traceparent).send().await
+        let prepared = self.prepare(push_key, user, message, traceparent);
+        let reply = prepared.send().await;
+        reply.expect("invariant: only `PreparedPush::hand_over` can have a push withheld")
     }
 
     /// Builds the request of one push, to be sent when its turn comes. A `traceparent` that cannot be a header is left
@@ -121,13 +126,16 @@ impl SwrveClient {
             http: self.http.clone(),
             request: request.build(),
             timeout: self.timeout,
+            withheld: None,
         }
     }
 }
 
 impl PreparedPush {
-    /// Makes known when the request is handed to its connection, for [`Pacer::watch`](crate::Pacer::watch).
-    pub fn hand_over(&mut self) -> HandOver {
+    /// Makes known when the request is handed to its connection, for [`Pacer::watch`](crate::Pacer::watch), and lets
+    /// that happen only if `permitted` still says so at that moment. Between the start of a send and its first byte a
+    /// connection may have to be opened, and the whole process may have been suspended.
+    pub fn hand_over(&mut self, permitted: impl Fn() -> bool + Send + Sync + 'static) -> HandOver {
         let slot = self
             .request
             .as_mut()
@@ -137,17 +145,19 @@ impl PreparedPush {
             .as_ref()
             .and_then(|body| body.as_bytes())
             .map(Bytes::copy_from_slice);
-        let (body, hand_over) = hand_over::watch(content.unwrap_or_default());
+        let watch = hand_over::watch(content.unwrap_or_default(), permitted);
         if let Some(slot) = slot {
-            *slot = Body::wrap(body);
+            *slot = Body::wrap(watch.body);
         }
-        hand_over
+        self.withheld = Some(watch.withheld);
+        watch.hand_over
     }
 
-    /// Sends the request; the deadline runs from the first poll.
+    /// Sends the request; the deadline runs from the first poll. `None` when it was withheld, see
+    /// [`Self::hand_over`]: then Swrve has got nothing of it.
     ///
     /// Cancel-safe in that nothing is left running; whether Swrve got the push is then unknown.
-    pub async fn send(self) -> Reply {
+    pub async fn send(self) -> Option<Reply> {
         let started = Instant::now();
         let outcome = match self.request {
             Ok(request) => exchange(&self.http, request, self.timeout).await,
@@ -155,10 +165,13 @@ impl PreparedPush {
                 chain: chain::of(error),
             },
         };
-        Reply {
+        let withheld = self
+            .withheld
+            .is_some_and(|withheld| withheld.load(Ordering::SeqCst));
+        (!withheld).then(|| Reply {
             elapsed: started.elapsed(),
             outcome,
-        }
+        })
     }
 }
 

@@ -73,13 +73,26 @@ async fn watched_sends_start_at_their_distance_and_arrive_complete() {
     let mut pacer = Pacer::new(delay).unwrap();
     for number in 0..20 {
         let mut push = client.prepare("key", &format!("device-{number}"), "m", None);
-        let hand_over = push.hand_over();
+        let hand_over = push.hand_over(|| true);
         let start = pacer.turn().await.start();
         assert!(start.gap.is_none_or(|gap| gap >= delay));
         let send = tokio::spawn(push.send());
         pacer.watch(hand_over);
-        assert_eq!(send.await.unwrap().outcome, SendOutcome::Delivered);
+        assert_eq!(send.await.unwrap().unwrap().outcome, SendOutcome::Delivered);
     }
     let report = simulator.report();
     assert_eq!((report.received, report.distinct_users), (20, 20));
+}
+
+#[tokio::test]
+async fn a_send_that_is_not_permitted_any_more_when_its_connection_is_there_is_withheld() {
+    let (simulator, client) = start(b"[]").await;
+    for (number, permitted) in [false, true, false].into_iter().enumerate() {
+        let mut push = client.prepare("key", &format!("device-{number}"), "m", None);
+        let _hand_over = push.hand_over(move || permitted);
+        let outcome = push.send().await.map(|reply| reply.outcome);
+        assert_eq!(outcome, permitted.then_some(SendOutcome::Delivered));
+    }
+    let report = simulator.report();
+    assert_eq!((report.received, report.accepted), (1, 1));
 }

@@ -240,7 +240,7 @@ async fn a_prepared_push_sends_nothing_until_it_is_sent() {
     let receiver = Receiver::start(Conduct::Answer(answer("200 OK", ""))).await;
     let prepared = client(&url_of(receiver.addr), LONG).prepare("k", "u", "m", None);
     assert_eq!(receiver.connections(), 0);
-    assert_eq!(prepared.send().await.outcome, SendOutcome::Delivered);
+    assert_eq!(prepared.send().await.unwrap().outcome, SendOutcome::Delivered);
 }
 
 #[test]

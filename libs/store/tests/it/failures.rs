@@ -5,7 +5,8 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::time::Duration;
 
 use sqlx::{ConnectOptions, PgPool, Postgres, Transaction};
-use store::{Error, LeaseView, Settings, Store};
+use store::{Error, LeaseView, Settings, Store, within};
+use testkit::{Cable, eventually};
 use tokio::task::JoinHandle;
 
 use crate::scene::until_blocked;
@@ -126,4 +127,21 @@ async fn all_connections_in_use_is_transient(pool: PgPool) {
 async fn a_schema_that_is_missing_is_not_transient(pool: PgPool) {
     let error = Store::from_pool(pool).backlog().await.unwrap_err();
     assert!(matches!(error, Error::Refused(_)), "{error:?}");
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn connections_that_fall_silent_are_replaced(pool: PgPool) {
+    let (cable, through) = Cable::for_url(&url(&pool)).await;
+    let store = Store::open(&settings(through)).unwrap();
+    store.ping().await.unwrap();
+    cable.freeze();
+    let silent = within(Duration::from_millis(300), store.ping()).await;
+    assert!(
+        matches!(silent, Err(Error::Silent { .. } | Error::Unavailable(_))),
+        "{silent:?}"
+    );
+    eventually("the pool to have a living connection", async || {
+        store.ping().await.ok()
+    })
+    .await;
 }

@@ -8,9 +8,7 @@ use domain::push::{AttemptStatus, PushStatus};
 use sqlx::PgPool;
 use testkit::{Cable, Installation, eventually, with_installation};
 
-use crate::rig::{
-    all_sent, arrivals, assert_each_sent_once, enqueue_for, leader, queue_holds, slow, start, view,
-};
+use crate::rig::{all_sent, arrivals, assert_each_sent_once, enqueue_for, queue_holds, slow, start, view};
 
 /// The installation's configuration with the database behind a cable.
 async fn with_database_cable(it: &Installation) -> (Cable, Config) {
@@ -132,7 +130,10 @@ async fn a_dispatcher_may_start_before_its_servers(pool: PgPool) {
         .await;
         assert!(!dispatcher.is_ready());
         database.mend();
-        leader(&it.pool).await;
+        eventually("the database to be found", async || {
+            dispatcher.why_not("database").is_none().then_some(())
+        })
+        .await;
         amqp.mend();
         all_sent(&it, &[id]).await;
         eventually("it to be ready", async || dispatcher.is_ready().then_some(())).await;

@@ -138,6 +138,18 @@ pub(crate) async fn claimed(pool: &PgPool) -> i64 {
         .unwrap()
 }
 
+/// Waits until so many pushes have been claimed, whatever has become of them.
+pub(crate) async fn have_been_claimed(pool: &PgPool, pushes: usize) {
+    eventually(&format!("{pushes} pushes to have been claimed"), async || {
+        let count: i64 = sqlx::query_scalar("SELECT count(*) FROM push_notifications WHERE attempts > 0")
+            .fetch_one(pool)
+            .await
+            .ok()?;
+        (count == pushes as i64).then_some(())
+    })
+    .await;
+}
+
 /// The epoch of the present leader.
 pub(crate) async fn epoch_of_leader(pool: &PgPool) -> Option<i64> {
     sqlx::query_scalar("SELECT epoch FROM leases WHERE name = 'push' AND holder IS NOT NULL")

@@ -3,14 +3,16 @@
 use std::time::Duration;
 
 use broker::Queue;
+use config::Secret;
 use lifecycle::{Lifecycle, Readiness, Shutdown};
 use sqlx::PgPool;
 use store::PromotionQueue;
-use testkit::{PATIENCE, eventually, with_installation};
+use testkit::{Cable, PATIENCE, eventually, with_installation};
 use tokio::runtime::Runtime;
 
 use crate::rig::{
-    all_sent, arrivals, assert_each_sent_once, claimed, enqueue, epoch_of_leader, leader, promote, start,
+    all_sent, arrivals, assert_each_sent_once, claimed, enqueue, epoch_of_leader, have_been_claimed, leader,
+    promote, queue_holds, start,
 };
 
 const PUSHES: usize = 100;
@@ -55,11 +57,11 @@ async fn a_standby_sends_nothing_and_goes_on_at_once_when_the_leader_stops(pool:
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn a_standby_takes_over_from_a_leader_that_vanished_and_nothing_is_lost(pool: PgPool) {
     with_installation(pool, async |mut it| {
-        it.config.swrve.delay = Duration::from_millis(20);
+        it.config.swrve.delay = Duration::from_millis(50);
         it.config.push.leader.ttl = Duration::from_millis(1_000);
         it.config.push.leader.poll = Duration::from_millis(50);
         let broker = it.broker();
-        let ids = enqueue(&it, &broker, PUSHES).await;
+        let mut ids = enqueue(&it, &broker, PUSHES / 2).await;
         // A runtime of its own, whose tasks can be made to vanish without a farewell.
         let doomed = Runtime::new().unwrap();
         let lifecycle = Lifecycle {
@@ -67,25 +69,61 @@ async fn a_standby_takes_over_from_a_leader_that_vanished_and_nothing_is_lost(po
             readiness: Readiness::default(),
         };
         doomed.spawn(dispatcher::run(it.shared_config(), lifecycle));
-        arrivals(&it, 10).await;
-        let second = start(&it.config);
+        // A claim that is under way when it vanishes would come back only when the claim runs out.
+        have_been_claimed(&it.pool, PUSHES / 2).await;
+        arrivals(&it, 5).await;
         doomed.shutdown_background();
-        eventually("the standby to lead", async || {
+        let second = start(&it.config);
+        eventually("the second to lead", async || {
             (epoch_of_leader(&it.pool).await == Some(2)).then_some(())
         })
         .await;
-        // What the first had claimed comes back when its claims have run out, which they do now.
+        assert!(claimed(&it.pool).await > 0, "the first had more to do");
+        // Its claims have run out now.
         sqlx::query("UPDATE push_notifications SET leased_until = now() - interval '1 s' WHERE attempts > 0 AND status = 'IN_MEMORY'")
             .execute(&it.pool)
             .await
             .unwrap();
         it.store.rescue_pushes(1_000, 5).await.unwrap();
         promote(&it, &broker, PromotionQueue::Pending).await;
+        ids.extend(enqueue(&it, &broker, PUSHES / 2).await);
         all_sent(&it, &ids).await;
-        let report = it.sim.report();
-        assert_eq!(report.distinct_pushes, PUSHES as u64);
         assert_eq!(claimed(&it.pool).await, 0);
         second.stop().await;
+        queue_holds(&broker, 0).await;
+    })
+    .await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_replica_that_loses_the_broker_leaves_the_lane_to_one_that_has_it(pool: PgPool) {
+    with_installation(pool, async |mut it| {
+        it.config.push.leader.poll = Duration::from_millis(50);
+        // Nobody waits so long: the other can only lead because this one steps down.
+        it.config.push.leader.ttl = 2 * PATIENCE;
+        let (cable, url) = Cable::for_url(it.config.amqp.url.expose()).await;
+        let mut config = it.config.clone();
+        config.amqp.url = Secret::new(url);
+        let first = start(&config);
+        assert_eq!(leader(&it.pool).await, 1);
+        let second = start(&it.config);
+        eventually("the second to be ready", async || second.is_ready().then_some(())).await;
+        cable.cut();
+        eventually("the second to lead", async || {
+            (epoch_of_leader(&it.pool).await == Some(2)).then_some(())
+        })
+        .await;
+        let broker = it.broker();
+        let ids = enqueue(&it, &broker, 3).await;
+        all_sent(&it, &ids).await;
+        second.stop().await;
+        // Still without the broker, the first is no candidate.
+        assert_eq!(epoch_of_leader(&it.pool).await, None);
+        cable.mend();
+        let more = enqueue(&it, &broker, 3).await;
+        all_sent(&it, &more).await;
+        assert_eq!(epoch_of_leader(&it.pool).await, Some(3));
+        first.stop().await;
     })
     .await;
 }

@@ -26,7 +26,12 @@ pub(super) async fn promote(
     }
     // Asked first, for the same reason. The broker has the last word: it refuses what does not fit.
     let depth = context.broker.depth(Queue::PushReady).await?.messages;
-    let mut left = portion.min(context.config.push.queue.capacity.saturating_sub(depth));
+    let room = context.config.push.queue.capacity.saturating_sub(depth);
+    let mut left = portion.min(if others_wait(context, queue).await? {
+        room.div_ceil(2)
+    } else {
+        room
+    });
     while left > 0 {
         let limit = left.min(BATCH);
         let promoted = context
@@ -45,6 +50,16 @@ pub(super) async fn promote(
         left -= limit;
     }
     Ok(())
+}
+
+/// Whether the other job has work as well. Each then leaves half of the room: otherwise the one that runs just after the
+/// other would find none, every time.
+async fn others_wait(context: &Context, queue: PromotionQueue) -> Result<bool, JobError> {
+    let backlog = context.store.backlog().await?;
+    Ok(match queue {
+        PromotionQueue::Pending => backlog.oldest_due.is_some_and(|due| due <= context.clock.now()),
+        PromotionQueue::Due(_) => backlog.oldest_pending.is_some(),
+    })
 }
 
 /// Publishes what was promoted; what the broker did not confirm waits again. Returns how many those are.

@@ -27,6 +27,8 @@ async fn what_does_not_fit_waits_until_there_is_room(pool: PgPool) {
         for _ in 0..6 {
             ids.push(PushRow::in_state(PushState::Pending).make(&it.pool).await.id);
         }
+        // Of the same millisecond, so that only their identifiers give them an order.
+        ids.sort();
         let broker = it.broker();
         let worker = start(&it.config);
         queue_holds(&broker, Queue::PushReady, 2).await;

@@ -16,6 +16,7 @@ async fn without_a_broker_nothing_is_promoted_and_with_one_everything_goes(pool:
         for state in [PushState::Pending, PushState::Scheduled, PushState::Retry] {
             ids.push(PushRow::in_state(state).make(&it.pool).await.id);
         }
+        ids.sort();
         let before = rows(&it.pool, &ids).await;
         let broker = it.broker();
         let mut reader = reader(&broker);

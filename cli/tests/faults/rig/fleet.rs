@@ -1,0 +1,204 @@
+//! The services of one test: how they are configured, where their logs go, and where callers find them.
+
+use std::cell::Cell;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use domain::push::Platform;
+use reqwest::Client;
+use serde_json::{Value, json};
+use testkit::{Installation, SWRVE_KEYS};
+use uuid::Uuid;
+
+use super::callers::{Callers, Door, Push};
+use super::process::Process;
+
+/// Longer than any request should take; callers ask again after it.
+const REQUEST_LIMIT: Duration = Duration::from_secs(10);
+
+/// The services that can be started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Service {
+    IngestApi,
+    Dispatcher,
+    RetryWorker,
+}
+
+impl Service {
+    pub(crate) const ALL: [Self; 3] = [Self::IngestApi, Self::Dispatcher, Self::RetryWorker];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::IngestApi => "ingest-api",
+            Self::Dispatcher => "dispatcher",
+            Self::RetryWorker => "retry-worker",
+        }
+    }
+}
+
+/// What every process of a test is started with.
+pub(crate) struct Fleet {
+    settings: Vec<(&'static str, String)>,
+    logs: Logs,
+    http: Client,
+    /// Where instances of ingest-api listened, the dead ones included.
+    addresses: Arc<Mutex<Vec<String>>>,
+    turns: Arc<AtomicUsize>,
+    key: String,
+    started: Cell<usize>,
+}
+
+impl Fleet {
+    /// Everything on the installation of the test, which must not change any more.
+    pub(crate) async fn of(it: &Installation) -> Self {
+        lifecycle::crypto::install_default_provider();
+        let settings = settings(it);
+        let http = Client::builder()
+            .timeout(REQUEST_LIMIT)
+            .no_proxy()
+            .build()
+            .expect("a client can be built");
+        let mut create = command("keys create --name callers --role ingest", &settings);
+        // Not on the test's own thread, on which the way to the database may be.
+        let output = tokio::task::spawn_blocking(move || create.output()).await;
+        let output = output.expect("it does not panic").expect("the binary can be run");
+        assert!(output.status.success(), "{output:?}");
+        let key = String::from_utf8(output.stdout).expect("a key is text");
+        Self {
+            settings,
+            logs: Logs::new(),
+            http,
+            addresses: Arc::default(),
+            turns: Arc::default(),
+            key: key.trim().to_owned(),
+            started: Cell::new(0),
+        }
+    }
+
+    /// With another setting than usual.
+    pub(crate) fn with(mut self, variable: &'static str, value: u64) -> Self {
+        self.settings.push((variable, value.to_string()));
+        self
+    }
+
+    /// Starts a process and waits until it is ready.
+    pub(crate) async fn start(&self, service: Service) -> Process {
+        self.start_with(service, &[]).await
+    }
+
+    /// [`Self::start`] with settings that the other processes do not have.
+    pub(crate) async fn start_with(&self, service: Service, settings: &[(&'static str, String)]) -> Process {
+        let number = self.started.replace(self.started.get() + 1);
+        let log = self.logs.dir.join(format!("{number}-{}.log", service.name()));
+        let mut command = command(&format!("serve {}", service.name()), &self.settings);
+        command.envs(settings.iter().map(|(variable, value)| (variable, value)));
+        let mut process = Process::start(&mut command, log, self.http.clone()).await;
+        process.ready().await;
+        if service == Service::IngestApi {
+            let address = process.address_logged_with("listening").await;
+            let mut addresses = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
+            addresses.push(address);
+        }
+        process
+    }
+
+    /// One process of each service, in the order of [`Service::ALL`].
+    pub(crate) async fn start_all(&self) -> [Process; 3] {
+        let [ingest, dispatcher, worker] = Service::ALL.map(|service| self.start(service));
+        tokio::join!(ingest, dispatcher, worker).into()
+    }
+
+    /// From now on callers know none of the instances of ingest-api that were started so far.
+    pub(crate) fn forget_addresses(&self) {
+        let mut addresses = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
+        addresses.clear();
+    }
+
+    /// The way in for callers.
+    pub(crate) fn door(&self) -> Door {
+        Door {
+            http: self.http.clone(),
+            key: self.key.clone(),
+            addresses: Arc::clone(&self.addresses),
+            turns: Arc::clone(&self.turns),
+        }
+    }
+
+    /// Has pushes handed in by several callers at once, in the background.
+    pub(crate) fn hand_in(&self, pushes: Vec<Push>) -> Callers {
+        Callers::start(&self.door(), pushes)
+    }
+}
+
+fn command(arguments: &str, settings: &[(&'static str, String)]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_postrider"));
+    command
+        .args(arguments.split_whitespace())
+        .env_clear()
+        .envs(settings.iter().map(|(variable, value)| (variable, value)));
+    command
+}
+
+fn settings(it: &Installation) -> Vec<(&'static str, String)> {
+    let push_keys = |prototype: &str| {
+        let keys = Platform::ALL.map(|platform| {
+            let name = platform.as_str();
+            (name.to_owned(), json!(format!("{prototype}-{name}")))
+        });
+        (prototype.to_owned(), Value::from_iter(keys))
+    };
+    vec![
+        ("DATABASE_URL", it.config.database.url.expose().to_owned()),
+        ("AMQP_URL", it.config.amqp.url.expose().to_owned()),
+        (
+            "POSTRIDER__AMQP__QUEUE_PREFIX",
+            it.config.amqp.queue_prefix.clone(),
+        ),
+        ("POSTRIDER__SWRVE__URL", it.config.swrve.url.clone()),
+        (
+            "POSTRIDER__SWRVE__MESSAGE_PROTOTYPE_PUSH_KEYS",
+            Value::from_iter(SWRVE_KEYS.map(push_keys)).to_string(),
+        ),
+        ("POSTRIDER__DATABASE__MAX_CONNECTIONS", "4".to_owned()),
+        ("POSTRIDER__INGEST__LISTEN", "127.0.0.1:0".to_owned()),
+        ("POSTRIDER__ADMIN__LISTEN", "127.0.0.1:0".to_owned()),
+        ("POSTRIDER__TELEMETRY__LOG_FORMAT", "json".to_owned()),
+        // A pool of 100, a lease of 19 s in the queue, and one of 20 s and twice the time limit of a request for a claim.
+        ("POSTRIDER__SWRVE__AVERAGE_PROCESSING_MILLIS", "400".to_owned()),
+        ("POSTRIDER__PUSH__QUEUE__CAPACITY", "1000".to_owned()),
+        ("POSTRIDER__PUSH__RETRY__DELAY_IN_SECONDS", "1".to_owned()),
+    ]
+}
+
+/// The folder for the logs of a test's processes, which is kept when the test fails.
+struct Logs {
+    dir: PathBuf,
+}
+
+impl Logs {
+    fn new() -> Self {
+        let dir =
+            PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("faults-{}", Uuid::now_v7().simple()));
+        fs::create_dir_all(&dir).expect("a folder can be made");
+        Self { dir }
+    }
+}
+
+impl Drop for Logs {
+    #[expect(
+        clippy::print_stderr,
+        reason = "it tells whoever reads of the failure where to look"
+    )]
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("the logs of the processes are in {}", self.dir.display());
+        } else {
+            // What is left of it does not matter.
+            let _ = fs::remove_dir_all(&self.dir);
+        }
+    }
+}

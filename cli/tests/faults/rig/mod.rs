@@ -1,0 +1,59 @@
+//! What the tests stand on: services as processes, callers that do not give up, and the audit at the end.
+
+#![allow(
+    dead_code,
+    unused_imports,
+    reason = "two test binaries share it, and each leaves out something else"
+)]
+
+mod audit;
+mod callers;
+mod fleet;
+mod metrics;
+mod process;
+
+pub(crate) use audit::{Ended, claims_left_behind, count_with_status};
+pub(crate) use callers::{Answers, Push, pushes, windowed_pushes};
+pub(crate) use fleet::{Fleet, Service};
+pub(crate) use process::Process;
+
+use swrve_sim::{Match, Pattern, Rule};
+use testkit::{Installation, eventually};
+
+/// Every push takes Swrve this long.
+pub(crate) fn answers_after(millis: u64) -> Vec<Rule> {
+    vec![Rule {
+        delay_millis: Some(millis),
+        ..Rule::default()
+    }]
+}
+
+/// What Swrve answers to the users of a group; to all of them for ever unless `times` says otherwise.
+pub(crate) fn answer_to(group: &str, status: u16, times: Option<u64>) -> Rule {
+    Rule {
+        status: Some(status),
+        times,
+        ..rule_for(group)
+    }
+}
+
+/// A rule for the users of a group that says nothing yet.
+pub(crate) fn rule_for(group: &str) -> Rule {
+    Rule {
+        matching: Match {
+            user: Some(Pattern::Prefix {
+                prefix: format!("{group}-"),
+            }),
+            ..Match::default()
+        },
+        ..Rule::default()
+    }
+}
+
+/// Waits until Swrve has this many requests that it has not answered yet.
+pub(crate) async fn in_mid_flight(it: &Installation, sends: u64) {
+    eventually("enough sends to be in flight", async || {
+        (it.sim.report().in_flight >= sends).then_some(())
+    })
+    .await;
+}

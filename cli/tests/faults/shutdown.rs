@@ -1,0 +1,51 @@
+//! SIGTERM of all services under traffic, and a new start.
+
+use std::time::{Duration, Instant};
+
+use domain::push::PushStatus;
+use sqlx::PgPool;
+use testkit::with_installation;
+
+use crate::rig::{Ended, Fleet, Process, answers_after, claims_left_behind, in_mid_flight, pushes};
+
+const PUSHES: usize = 300;
+const GRACE_MILLIS: u64 = 20_000;
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn work_in_flight_is_finished_or_handed_back_and_a_new_start_does_the_rest(pool: PgPool) {
+    with_installation(pool, async |it| {
+        it.sim.script(answers_after(300)).expect("a script");
+        let fleet = Fleet::of(&it)
+            .await
+            .with("POSTRIDER__SHUTDOWN__GRACE_PERIOD_MILLIS", GRACE_MILLIS);
+        let processes = fleet.start_all().await;
+        let callers = fleet.hand_in(pushes("all", PUSHES));
+        in_mid_flight(&it, 20).await;
+
+        let asked = Instant::now();
+        processes.iter().for_each(Process::ask_to_stop);
+        for process in processes {
+            assert_eq!(process.ended().await.code(), Some(0));
+        }
+        assert!(
+            asked.elapsed() < Duration::from_millis(GRACE_MILLIS),
+            "it took {:?}",
+            asked.elapsed()
+        );
+        fleet.forget_addresses();
+
+        assert_eq!(claims_left_behind(&it).await, 0);
+        let report = it.sim.report();
+        assert_eq!((report.in_flight, report.abandoned), (0, 0));
+        assert!(
+            report.accepted < PUSHES as u64,
+            "there is something left to go on with"
+        );
+
+        let _processes = fleet.start_all().await;
+        let answers = callers.finish().await;
+        let ended = Ended::of(&it, &answers, |_| PushStatus::Sent).await;
+        ended.assert_no_duplicates();
+    })
+    .await;
+}

@@ -1,0 +1,74 @@
+//! Single requests to the processes under measurement: readiness, metrics, the simulator's report. No load goes this way.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full};
+use hyper::{Method, Request, StatusCode};
+use hyper_util::rt::TokioIo;
+use serde::de::DeserializeOwned;
+use tokio::net::TcpStream;
+
+/// A report of 100,000 arrivals takes the simulator a moment.
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// One answer.
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) body: Bytes,
+}
+
+/// A GET, whatever the status.
+pub(crate) async fn get(address: SocketAddr, path: &str) -> Result<Answer> {
+    let request = Request::get(path).body(Full::default())?;
+    call(address, request).await
+}
+
+/// A GET that must be answered with 200 and text.
+pub(crate) async fn get_text(address: SocketAddr, path: &str) -> Result<String> {
+    let answer = get(address, path).await?;
+    ensure!(
+        answer.status == StatusCode::OK,
+        "{path} was answered with {}",
+        answer.status
+    );
+    Ok(String::from_utf8(answer.body.into())?)
+}
+
+/// A GET that must be answered with 200 and JSON.
+pub(crate) async fn get_json<T: DeserializeOwned>(address: SocketAddr, path: &str) -> Result<T> {
+    let text = get_text(address, path).await?;
+    serde_json::from_str(&text).with_context(|| format!("{path} was answered with something else"))
+}
+
+/// A POST of a form, whatever the status.
+pub(crate) async fn post_form(address: SocketAddr, path: &str, form: &'static str) -> Result<Answer> {
+    let request = Request::builder()
+        .method(Method::POST)
+        .uri(path)
+        .header("content-type", "application/x-www-form-urlencoded")
+        .body(Full::from(form))?;
+    call(address, request).await
+}
+
+async fn call(address: SocketAddr, mut request: Request<Full<Bytes>>) -> Result<Answer> {
+    let host = address.to_string().parse()?;
+    request.headers_mut().insert("host", host);
+    let exchange = async {
+        let stream = TcpStream::connect(address).await?;
+        stream.set_nodelay(true)?;
+        let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
+        let connection = tokio::spawn(connection);
+        let response = sender.send_request(request).await?;
+        let status = response.status();
+        let body = response.into_body().collect().await?.to_bytes();
+        drop(sender);
+        connection.abort();
+        Ok(Answer { status, body })
+    };
+    tokio::time::timeout(LIMIT, exchange)
+        .await
+        .context("no answer in time")?
+}

@@ -1,0 +1,254 @@
+//! The connections' loops, closed and open, all on the current thread.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::io;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+use tokio::sync::Notify;
+use tokio::task::LocalSet;
+
+use super::connection::Connection;
+use super::request::Request;
+use super::schedule::Schedule;
+use super::tally::{Tally, Window};
+use super::ticker::Ticker;
+use super::{Load, Target};
+
+/// Pause before a connection that broke is opened again.
+const RECONNECT_PAUSE: Duration = Duration::from_millis(50);
+/// How long the answers to the last requests of an open loop are waited for.
+const STRAGGLERS: Duration = Duration::from_secs(30);
+
+pub(crate) async fn drive(load: Load, target: &Target) -> Result<Tally> {
+    let tally = Rc::new(RefCell::new(Tally::new()));
+    let local = LocalSet::new();
+    let driven = match load {
+        Load::Closed {
+            connections,
+            warm_up,
+            measured,
+        } => {
+            let from = Instant::now() + warm_up;
+            let window = Window {
+                from,
+                to: from + measured,
+            };
+            local
+                .run_until(closed(connections, target, &tally, Limit::Window(window)))
+                .await
+        }
+        Load::Exactly { connections, pushes } => {
+            let limit = Limit::Accepted(Rc::new(Cell::new(pushes)));
+            local.run_until(closed(connections, target, &tally, limit)).await
+        }
+        Load::Open {
+            connections,
+            rate,
+            warm_up,
+            measured,
+        } => {
+            local
+                .run_until(open(connections, target, &tally, rate, warm_up, measured))
+                .await
+        }
+    };
+    tally.borrow_mut().span = driven?;
+    drop(local);
+    let tally = Rc::into_inner(tally).context("a connection still counts")?;
+    Ok(tally.into_inner())
+}
+
+/// When a closed loop ends.
+#[derive(Clone)]
+enum Limit {
+    Window(Window),
+    /// How many are still to be accepted.
+    Accepted(Rc<Cell<u64>>),
+}
+
+impl Limit {
+    /// Whether one more request may be sent.
+    fn admits(&self) -> bool {
+        match self {
+            Self::Window(window) => Instant::now() < window.to,
+            Self::Accepted(left) => {
+                let before = left.get();
+                left.set(before.saturating_sub(1));
+                before > 0
+            }
+        }
+    }
+
+    fn settle(&self, tally: &mut Tally, from: Instant, outcome: &io::Result<u16>) {
+        match self {
+            Self::Window(window) if window.holds(Instant::now()) => tally.measured(from, outcome),
+            Self::Window(_) => tally.unmeasured(outcome),
+            Self::Accepted(left) => {
+                tally.measured(from, outcome);
+                if !matches!(outcome, Ok(202)) {
+                    left.set(left.get() + 1);
+                }
+            }
+        }
+    }
+}
+
+async fn closed(
+    connections: usize,
+    target: &Target,
+    tally: &Rc<RefCell<Tally>>,
+    limit: Limit,
+) -> Result<Duration> {
+    let start = Instant::now();
+    let mut tasks = Vec::with_capacity(connections);
+    for connection in open_all(connections, target).await? {
+        let mut caller = Caller {
+            connection: Some(connection),
+            target: target.clone(),
+            request: Request::new(target),
+        };
+        let (limit, tally) = (limit.clone(), Rc::clone(tally));
+        tasks.push(tokio::task::spawn_local(async move {
+            while limit.admits() {
+                let from = Instant::now();
+                let outcome = caller.call().await;
+                limit.settle(&mut tally.borrow_mut(), from, &outcome);
+            }
+        }));
+    }
+    for task in tasks {
+        task.await?;
+    }
+    Ok(match limit {
+        Limit::Window(window) => window.to - window.from,
+        Limit::Accepted(_) => start.elapsed(),
+    })
+}
+
+async fn open(
+    connections: usize,
+    target: &Target,
+    tally: &Rc<RefCell<Tally>>,
+    rate: u32,
+    warm_up: Duration,
+    measured: Duration,
+) -> Result<Duration> {
+    let backlog = Rc::new(Backlog::default());
+    let callers = open_all(connections, target).await?;
+    let start = Instant::now();
+    let window = Window {
+        from: start + warm_up,
+        to: start + warm_up + measured,
+    };
+    let mut tasks = Vec::with_capacity(connections);
+    for connection in callers {
+        let caller = Caller {
+            connection: Some(connection),
+            target: target.clone(),
+            request: Request::new(target),
+        };
+        let (backlog, tally) = (Rc::clone(&backlog), Rc::clone(tally));
+        tasks.push(tokio::task::spawn_local(work_off(caller, backlog, tally, window)));
+    }
+    let mut schedule = Schedule::new(start, rate, warm_up + measured);
+    let ticker = Ticker::new(Duration::from_secs(1) / rate)?;
+    while !schedule.is_over() {
+        ticker.tick().await?;
+        let now = Instant::now();
+        while let Some(due) = schedule.due(now) {
+            backlog.add(due);
+        }
+    }
+    backlog.close();
+    let finished = async {
+        for task in tasks {
+            task.await?;
+        }
+        Ok(measured)
+    };
+    tokio::time::timeout(STRAGGLERS, finished)
+        .await
+        .context("requests stayed without an answer")?
+}
+
+async fn work_off(mut caller: Caller, backlog: Rc<Backlog>, tally: Rc<RefCell<Tally>>, window: Window) {
+    while let Some(due) = backlog.take().await {
+        let outcome = caller.call().await;
+        let mut tally = tally.borrow_mut();
+        if window.holds(due) {
+            tally.measured(due, &outcome);
+        } else {
+            tally.unmeasured(&outcome);
+        }
+    }
+}
+
+/// Requests that are due and that no connection has taken up yet.
+#[derive(Default)]
+struct Backlog {
+    due: RefCell<VecDeque<Instant>>,
+    closed: Cell<bool>,
+    changed: Notify,
+}
+
+impl Backlog {
+    fn add(&self, due: Instant) {
+        self.due.borrow_mut().push_back(due);
+        self.changed.notify_one();
+    }
+
+    fn close(&self) {
+        self.closed.set(true);
+        self.changed.notify_waiters();
+    }
+
+    /// `None` when it is closed and empty.
+    async fn take(&self) -> Option<Instant> {
+        loop {
+            let changed = self.changed.notified();
+            if let Some(due) = self.due.borrow_mut().pop_front() {
+                return Some(due);
+            }
+            if self.closed.get() {
+                return None;
+            }
+            changed.await;
+        }
+    }
+}
+
+async fn open_all(connections: usize, target: &Target) -> Result<Vec<Connection>> {
+    let mut opened = Vec::with_capacity(connections);
+    for _ in 0..connections {
+        let connection = Connection::open(target.address)
+            .await
+            .context("failed to connect")?;
+        opened.push(connection);
+    }
+    Ok(opened)
+}
+
+/// One connection with its request; reconnects after a failure.
+struct Caller {
+    connection: Option<Connection>,
+    target: Target,
+    request: Request,
+}
+
+impl Caller {
+    async fn call(&mut self) -> io::Result<u16> {
+        let mut connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => {
+                tokio::time::sleep(RECONNECT_PAUSE).await;
+                Connection::open(self.target.address).await?
+            }
+        };
+        let status = connection.exchange(self.request.next()).await?;
+        self.connection = Some(connection);
+        Ok(status)
+    }
+}

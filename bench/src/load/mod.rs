@@ -1,0 +1,64 @@
+//! The load generator: raw HTTP/1.1 over keep-alive connections, from one thread, so that it takes as little as possible
+//! of the CPU that it shares with what it measures.
+//!
+//! It knows one request, `POST /push` with a push of its own each time, and reads of the answers no more than where they
+//! end and their status.
+
+mod connection;
+mod drive;
+mod request;
+mod schedule;
+mod tally;
+mod ticker;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+
+pub(crate) use tally::Tally;
+
+/// Where pushes go, and as whom.
+#[derive(Debug, Clone)]
+pub(crate) struct Target {
+    pub(crate) address: SocketAddr,
+    /// The API key.
+    pub(crate) key: String,
+    /// Numbers all pushes of a run, so that no two are the same.
+    pub(crate) serial: Arc<AtomicU64>,
+}
+
+/// How pushes come.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Load {
+    /// Every connection sends its next push when the last is answered.
+    Closed {
+        connections: usize,
+        warm_up: Duration,
+        measured: Duration,
+    },
+    /// As [`Load::Closed`], until `pushes` are accepted; all of it is measured.
+    Exactly { connections: usize, pushes: u64 },
+    /// Pushes come at even distances whatever happens to those before. Each is timed from the moment when it was due, so
+    /// that a stall counts for everyone who would have come during it.
+    Open {
+        connections: usize,
+        rate: u32,
+        warm_up: Duration,
+        measured: Duration,
+    },
+}
+
+/// Puts `load` on `target`, on a thread of its own.
+pub(crate) async fn put(load: Load, target: &Target) -> Result<Tally> {
+    let target = target.clone();
+    let driven = tokio::task::spawn_blocking(move || {
+        tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?
+            .block_on(drive::drive(load, &target))
+    });
+    driven.await.context("the load generator failed")?
+}

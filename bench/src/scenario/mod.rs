@@ -1,0 +1,11 @@
+//! The measurements, one file each.
+
+mod arrivals;
+pub(crate) mod backlog;
+pub(crate) mod floors;
+pub(crate) mod ingest;
+pub(crate) mod latency;
+pub(crate) mod pacing;
+mod store_times;
+mod stored;
+mod takeover;

@@ -1,10 +1,12 @@
-//! Keeps the readiness conditions that every service shares up to date: database, schema, broker.
+//! What every service is connected to, database and broker: opening them, keeping the readiness conditions about them up to
+//! date, closing them.
 //!
-//! It only reports. No service stops because a condition fails; each goes on with what it can still do.
+//! Watching only reports. No service stops because a condition fails; each goes on with what it can still do.
 
 use std::time::Duration;
 
 use broker::{Broker, ConnectionState};
+use config::Config;
 use lifecycle::{Condition, Readiness, Shutdown, error_chain};
 use store::Store;
 use telemetry::Metric;
@@ -14,6 +16,29 @@ const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How long closing the connections may take. Everything that matters is settled by then.
 const PARTING_LIMIT: Duration = Duration::from_secs(3);
+
+/// Prepares what a service named `name` is connected to. Servers that are away are connected to when they are there.
+///
+/// # Errors
+///
+/// [`store::Error::Url`] when the database URL cannot be read.
+pub fn open(config: &Config, name: &str) -> Result<(Store, Broker), store::Error> {
+    let store = Store::open(&store::Settings {
+        url: config.database.url.expose().to_owned(),
+        max_connections: config.database.max_connections,
+        acquire_timeout: config.database.acquire_timeout,
+        application_name: name.to_owned(),
+    })?;
+    let broker = Broker::start(broker::Settings {
+        url: config.amqp.url.expose().to_owned(),
+        queue_prefix: config.amqp.queue_prefix.clone(),
+        connection_name: name.to_owned(),
+        push_queue_capacity: config.push.queue.capacity,
+        confirm_timeout: config.amqp.confirm_timeout,
+        max_unconfirmed: config.amqp.max_unconfirmed,
+    });
+    Ok((store, broker))
+}
 
 /// Watches database, schema and broker until shutdown.
 pub async fn watch(store: Store, broker: Broker, readiness: Readiness, shutdown: Shutdown) {

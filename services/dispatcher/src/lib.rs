@@ -23,11 +23,9 @@ mod work;
 
 use std::sync::Arc;
 
-use broker::Broker;
 use config::Config;
 use domain::clock::{Clock, SystemClock};
 use lifecycle::{Drained, Lifecycle, TaskGroup};
-use store::Store;
 
 use lane::Lane;
 
@@ -73,14 +71,7 @@ pub async fn run_with_clock(
     lifecycle: Lifecycle,
     clock: Arc<dyn Clock>,
 ) -> Result<(), Error> {
-    let store = Store::open(&store::Settings {
-        url: config.database.url.expose().to_owned(),
-        max_connections: config.database.max_connections,
-        acquire_timeout: config.database.acquire_timeout,
-        application_name: "postrider-dispatcher".to_owned(),
-    })
-    .map_err(Error::Store)?;
-    let broker = Broker::start(broker_settings(&config));
+    let (store, broker) = vitals::open(&config, "postrider-dispatcher").map_err(Error::Store)?;
     let lane = Lane::new(config.clone(), store.clone(), broker.clone(), clock)?;
     let tasks = TaskGroup::under(&lifecycle.shutdown);
     let shutdown = lifecycle.shutdown.child();
@@ -108,15 +99,4 @@ pub async fn run_with_clock(
     }
     vitals::part(broker, store).await;
     ended
-}
-
-fn broker_settings(config: &Config) -> broker::Settings {
-    broker::Settings {
-        url: config.amqp.url.expose().to_owned(),
-        queue_prefix: config.amqp.queue_prefix.clone(),
-        connection_name: "postrider-dispatcher".to_owned(),
-        push_queue_capacity: config.push.queue.capacity,
-        confirm_timeout: config.amqp.confirm_timeout,
-        max_unconfirmed: config.amqp.max_unconfirmed,
-    }
 }

@@ -59,8 +59,7 @@ impl Service {
             lifecycle,
             clock,
         } = self;
-        let store = open_store(&config)?;
-        let broker = start_broker(&config);
+        let (store, broker) = vitals::open(&config, NAME).map_err(Error::Database)?;
         let (gate, meters) = (Arc::new(Gate::default()), Arc::new(Meters::new()));
         let watching = Shutdown::new();
         let watches = watch(&config, &lifecycle, (&store, &broker), (&gate, &clock), &watching);
@@ -95,27 +94,6 @@ impl Service {
         vitals::part(broker, store).await;
         served
     }
-}
-
-fn open_store(config: &Config) -> Result<Store, Error> {
-    let settings = store::Settings {
-        url: config.database.url.expose().to_owned(),
-        max_connections: config.database.max_connections,
-        acquire_timeout: config.database.acquire_timeout,
-        application_name: NAME.to_owned(),
-    };
-    Store::open(&settings).map_err(Error::Database)
-}
-
-fn start_broker(config: &Config) -> Broker {
-    Broker::start(broker::Settings {
-        url: config.amqp.url.expose().to_owned(),
-        queue_prefix: config.amqp.queue_prefix.clone(),
-        connection_name: NAME.to_owned(),
-        push_queue_capacity: config.push.queue.capacity,
-        confirm_timeout: config.amqp.confirm_timeout,
-        max_unconfirmed: config.amqp.max_unconfirmed,
-    })
 }
 
 /// What is looked at in the background until `stop`.

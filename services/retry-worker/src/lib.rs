@@ -11,12 +11,10 @@ mod periodic;
 
 use std::sync::Arc;
 
-use broker::Broker;
 use config::Config;
 use domain::clock::{Clock, SystemClock};
 use futures::future::select_all;
 use lifecycle::{Drained, Lifecycle, Shutdown, TaskGroup};
-use store::Store;
 use tokio::task::JoinHandle;
 
 use archiver::Archiver;
@@ -55,14 +53,7 @@ pub async fn run_with_clock(
     lifecycle: Lifecycle,
     clock: Arc<dyn Clock>,
 ) -> Result<(), Error> {
-    let store = Store::open(&store::Settings {
-        url: config.database.url.expose().to_owned(),
-        max_connections: config.database.max_connections,
-        acquire_timeout: config.database.acquire_timeout,
-        application_name: "postrider-retry-worker".to_owned(),
-    })
-    .map_err(Error::Store)?;
-    let broker = Broker::start(broker_settings(&config));
+    let (store, broker) = vitals::open(&config, "postrider-retry-worker").map_err(Error::Store)?;
     let shutdown = lifecycle.shutdown.child();
     let tasks = TaskGroup::under(&shutdown);
     tasks.spawn(
@@ -108,15 +99,4 @@ pub async fn run_with_clock(
 
 fn start<J: Job>(tasks: &TaskGroup, job: J, context: &Arc<Context>, shutdown: &Shutdown) -> JoinHandle<()> {
     tasks.spawn(J::NAME, periodic::run(job, context.clone(), shutdown.clone()))
-}
-
-fn broker_settings(config: &Config) -> broker::Settings {
-    broker::Settings {
-        url: config.amqp.url.expose().to_owned(),
-        queue_prefix: config.amqp.queue_prefix.clone(),
-        connection_name: "postrider-retry-worker".to_owned(),
-        push_queue_capacity: config.push.queue.capacity,
-        confirm_timeout: config.amqp.confirm_timeout,
-        max_unconfirmed: config.amqp.max_unconfirmed,
-    }
 }

@@ -47,13 +47,23 @@ impl Candidate {
                 () = shutdown.cancelled() => return None,
                 watched = self.watch(&mut seen) => watched,
             };
-            match watched {
+            // Taking is not given up half-way: the database may grant a lease that nobody would then resign.
+            let taken = match watched {
+                Ok(Some(free)) => self.take(free).await,
+                Ok(None) => Ok(None),
+                Err(error) => Err(error),
+            };
+            match taken {
+                Ok(Some(term)) if shutdown.is_cancelled() => {
+                    term.resign().await;
+                    return None;
+                }
                 Ok(Some(term)) => return Some(term),
                 Ok(None) => {}
                 Err(error) => tracing::debug!(
                     lease = self.settings.name,
                     error = error_chain(&error),
-                    "cannot watch the lease"
+                    "cannot watch or take the lease"
                 ),
             }
             tokio::select! {
@@ -64,7 +74,11 @@ impl Candidate {
         None
     }
 
-    async fn watch(&self, seen: &mut Option<(LeaseView, Instant)>) -> Result<Option<Term>, store::Error> {
+    /// Looks at the lease; returns what was seen when it is there to be taken.
+    async fn watch(
+        &self,
+        seen: &mut Option<(LeaseView, Instant)>,
+    ) -> Result<Option<LeaseView>, store::Error> {
         let Settings { name, ttl, .. } = &self.settings;
         let view = store::within(*ttl, self.store.view_lease(name)).await?;
         let since = match *seen {
@@ -73,9 +87,12 @@ impl Candidate {
             _ => Instant::now(),
         };
         *seen = Some((view, since));
-        if view.holder.is_some() && since.elapsed() < *ttl {
-            return Ok(None);
-        }
+        let held = view.holder.is_some() && since.elapsed() < *ttl;
+        Ok((!held).then_some(view))
+    }
+
+    async fn take(&self, view: LeaseView) -> Result<Option<Term>, store::Error> {
+        let Settings { name, ttl, .. } = &self.settings;
         let asked = Instant::now();
         let lease = store::within(*ttl, self.store.take_lease(name, view, self.id)).await?;
         Ok(lease.map(|lease| Term::start(self.store.clone(), lease, self.settings.clone(), asked)))

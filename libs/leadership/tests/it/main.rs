@@ -10,9 +10,13 @@ use store::Store;
 const TTL: Duration = Duration::from_millis(400);
 
 fn candidate(pool: &PgPool) -> Candidate {
+    candidate_with(pool, TTL)
+}
+
+fn candidate_with(pool: &PgPool, ttl: Duration) -> Candidate {
     let settings = Settings {
         name: "lane".to_owned(),
-        ttl: TTL,
+        ttl,
         poll: Duration::from_millis(20),
     };
     Candidate::new(Store::from_pool(pool.clone()), settings)
@@ -84,4 +88,37 @@ async fn a_free_lease_is_not_taken_after_the_shutdown(pool: PgPool) {
     let shutdown = Shutdown::new();
     shutdown.trigger();
     assert!(candidate(&pool).next_term(&shutdown).await.is_none());
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_lease_that_is_granted_during_the_shutdown_is_resigned(pool: PgPool) {
+    elect(&pool).await.resign().await;
+    let mut slow = pool.begin().await.unwrap();
+    sqlx::query("SELECT FROM leases FOR UPDATE")
+        .execute(&mut *slow)
+        .await
+        .unwrap();
+    let shutdown = Shutdown::new();
+    let waiting = tokio::spawn({
+        let (candidate, shutdown) = (candidate_with(&pool, Duration::from_secs(30)), shutdown.clone());
+        async move { candidate.next_term(&shutdown).await }
+    });
+    testkit::eventually("the lease to be asked for", async || {
+        let blocked: i64 = sqlx::query_scalar(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+        )
+        .fetch_one(&pool)
+        .await
+        .unwrap();
+        (blocked == 1).then_some(())
+    })
+    .await;
+    shutdown.trigger();
+    slow.rollback().await.unwrap();
+    assert!(waiting.await.unwrap().is_none());
+    let holder: Option<uuid::Uuid> = sqlx::query_scalar("SELECT holder FROM leases")
+        .fetch_one(&pool)
+        .await
+        .unwrap();
+    assert_eq!(holder, None);
 }

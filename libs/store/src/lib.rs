@@ -18,6 +18,7 @@ mod partition;
 mod promote;
 mod push;
 mod release;
+pub mod reseller;
 mod rescue;
 mod text;
 

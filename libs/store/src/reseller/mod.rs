@@ -1,0 +1,1 @@
+//! The reseller lane: events, subscriptions, notifications, and the attempts to deliver them.

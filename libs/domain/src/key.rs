@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// Hand in pushes and ask what became of them.
+    /// Hand in pushes and events, and ask what became of them.
     Ingest,
     /// Look at everything, change nothing.
     Viewer,
@@ -18,11 +18,22 @@ pub enum Role {
     Operator,
     /// Everything.
     Admin,
+    /// Look after the subscriptions of one reseller, and nothing of the house. Stands alone, and the key names the reseller.
+    Reseller,
 }
 
 impl Role {
     /// Every role there is.
-    pub const ALL: [Self; 4] = [Self::Ingest, Self::Viewer, Self::Operator, Self::Admin];
+    pub const ALL: [Self; 5] = [
+        Self::Ingest,
+        Self::Viewer,
+        Self::Operator,
+        Self::Admin,
+        Self::Reseller,
+    ];
+
+    /// The roles of the house: all but the resellers' own. They may be combined.
+    pub const OF_THE_HOUSE: [Self; 4] = [Self::Ingest, Self::Viewer, Self::Operator, Self::Admin];
 
     /// The stored and displayed name.
     #[must_use]
@@ -32,19 +43,21 @@ impl Role {
             Self::Viewer => "viewer",
             Self::Operator => "operator",
             Self::Admin => "admin",
+            Self::Reseller => "reseller",
         }
     }
 
-    /// Whether the role may hand in pushes.
+    /// Whether the role may hand in pushes and events.
     #[must_use]
     pub fn may_ingest(self) -> bool {
         matches!(self, Self::Ingest | Self::Admin)
     }
 
-    /// Whether the role may read what became of a push. Every role may.
+    /// Whether the role may read what became of any push or event. Every role of the house may; a reseller sees its own
+    /// notifications elsewhere.
     #[must_use]
     pub fn may_read(self) -> bool {
-        true
+        self != Self::Reseller
     }
 }
 
@@ -56,7 +69,7 @@ impl fmt::Display for Role {
 
 /// A role's name that does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown role {0:?}: use one of ingest, viewer, operator, admin")]
+#[error("unknown role {0:?}: use one of ingest, viewer, operator, admin, reseller")]
 pub struct UnknownRole(pub String);
 
 impl FromStr for Role {
@@ -127,5 +140,20 @@ mod tests {
     fn viewers_and_operators_cannot_hand_in_pushes() {
         assert!(Role::Ingest.may_ingest() && Role::Admin.may_ingest());
         assert!(!Role::Viewer.may_ingest() && !Role::Operator.may_ingest());
+    }
+
+    #[test]
+    fn resellers_may_nothing_of_what_the_house_may() {
+        assert!(!Role::Reseller.may_ingest() && !Role::Reseller.may_read());
+        assert!(Role::OF_THE_HOUSE.into_iter().all(Role::may_read));
+        assert_eq!(Role::ALL[..4], Role::OF_THE_HOUSE);
+    }
+
+    #[test]
+    fn an_unknown_role_is_told_which_there_are() {
+        let told = UnknownRole("root".to_owned()).to_string();
+        for role in Role::ALL {
+            assert!(told.contains(role.as_str()), "{told}");
+        }
     }
 }

@@ -1,10 +1,17 @@
-//! The rules of Postrider, free of I/O: identifiers, the life cycle of a push, retry policy, sending windows,
-//! partition arithmetic, API key roles.
+//! The rules of Postrider, free of I/O: identifiers, the life cycles of pushes and notifications, retry policies, sending
+//! windows, quotas, the health of subscriptions, partition arithmetic, API key roles.
 //!
 //! Nothing here reads a clock, talks to a server or is `async`; callers pass the time in. Every rule has its one
 //! home here and is mirrored, never re-invented, by guarded SQL in `store`.
 
 pub mod clock;
+pub mod email;
+pub mod event;
 pub mod key;
+pub mod latency;
 pub mod month;
+pub mod notification;
 pub mod push;
+pub mod quota;
+pub mod reseller;
+pub mod subscription;

@@ -1,0 +1,235 @@
+//! What came of an attempt to deliver, and what that means for the notification and for its subscription.
+
+use super::{Event, RetryAfter};
+
+/// What came of one attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DeliveryOutcome {
+    /// The receiver answered.
+    Answered {
+        /// The HTTP status code.
+        status: u16,
+        /// When it wants to be asked again.
+        retry_after: Option<RetryAfter>,
+        /// The first bytes of the answer, as text.
+        body: String,
+    },
+    /// There was no answer.
+    Failed {
+        /// What kind of failure.
+        kind: FailureKind,
+        /// The error chain as text.
+        message: String,
+    },
+}
+
+/// Why there was no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FailureKind {
+    /// Not in time.
+    Timeout,
+    /// The name could not be resolved.
+    Dns,
+    /// No secure connection.
+    Tls,
+    /// No connection.
+    Connect,
+    /// What came was no HTTP.
+    Protocol,
+    /// The address is not one that may be dialled.
+    Egress,
+    /// Ours.
+    Other,
+}
+
+impl FailureKind {
+    /// Every kind there is.
+    pub const ALL: [Self; 7] = [
+        Self::Timeout,
+        Self::Dns,
+        Self::Tls,
+        Self::Connect,
+        Self::Protocol,
+        Self::Egress,
+        Self::Other,
+    ];
+
+    /// The name in the database.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Timeout => "TIMEOUT",
+            Self::Dns => "DNS",
+            Self::Tls => "TLS",
+            Self::Connect => "CONNECT",
+            Self::Protocol => "PROTOCOL",
+            Self::Egress => "EGRESS",
+            Self::Other => "OTHER",
+        }
+    }
+
+    fn fingerprint(self) -> &'static str {
+        match self {
+            Self::Timeout => "delivery/timeout",
+            Self::Dns => "delivery/dns",
+            Self::Tls => "delivery/tls",
+            Self::Connect => "delivery/connect",
+            Self::Protocol => "delivery/protocol",
+            Self::Egress => "delivery/egress",
+            Self::Other => "delivery/other",
+        }
+    }
+}
+
+/// What an attempt says about the subscription.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HealthSignal {
+    /// It works.
+    Success,
+    /// It does not work now.
+    Failure,
+    /// Its endpoint wants nothing more, or has moved: it is deactivated.
+    Gone,
+    /// Nothing: the failure is ours.
+    None,
+}
+
+/// The consequences of an outcome: the event for the state machine, and what the attempt row records.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// The event that completes the attempt.
+    pub event: Event,
+    /// What it says about the subscription.
+    pub health: HealthSignal,
+    /// The HTTP status code of the answer.
+    pub response_status: Option<u16>,
+    /// The first bytes of the answer.
+    pub response_body: Option<String>,
+    /// The kind of a failure: `HTTP` for an answer, else a [`FailureKind`].
+    pub error_type: Option<&'static str>,
+    /// The failure in words.
+    pub error: Option<String>,
+    /// Failures of one kind share it; dead letters are grouped by it.
+    pub fingerprint: Option<String>,
+    /// When the receiver wants to be asked again.
+    pub retry_after: Option<RetryAfter>,
+}
+
+impl DeliveryOutcome {
+    /// Draws the consequences. `strict` is the original system's reading: no 4xx is ever retried.
+    #[must_use]
+    pub fn verdict(self, strict: bool) -> Verdict {
+        match self {
+            Self::Answered {
+                status,
+                retry_after,
+                body,
+            } => answered(status, retry_after, body, strict),
+            Self::Failed { kind, message } => Verdict {
+                event: Event::FailRetryable,
+                health: match kind {
+                    FailureKind::Other => HealthSignal::None,
+                    _ => HealthSignal::Failure,
+                },
+                response_status: None,
+                response_body: None,
+                error_type: Some(kind.as_str()),
+                error: Some(message),
+                fingerprint: Some(kind.fingerprint().to_owned()),
+                retry_after: None,
+            },
+        }
+    }
+}
+
+fn answered(status: u16, retry_after: Option<RetryAfter>, body: String, strict: bool) -> Verdict {
+    let (event, health, error) = match status {
+        200..=299 => (Event::Succeed, HealthSignal::Success, None),
+        300..=399 => (
+            Event::FailPermanently,
+            HealthSignal::Gone,
+            Some(format!(
+                "the endpoint redirects ({status}); redirects are not followed"
+            )),
+        ),
+        410 => (
+            Event::FailPermanently,
+            HealthSignal::Gone,
+            Some("the endpoint says that it is gone (410)".to_owned()),
+        ),
+        408 | 425 | 429 if !strict => (
+            Event::FailRetryable,
+            HealthSignal::Failure,
+            Some(format!("the endpoint asks for another attempt later ({status})")),
+        ),
+        400..=499 => (
+            Event::FailPermanently,
+            HealthSignal::Failure,
+            Some(format!("the endpoint refuses the notification ({status})")),
+        ),
+        _ => (
+            Event::FailRetryable,
+            HealthSignal::Failure,
+            Some(format!("the endpoint failed ({status})")),
+        ),
+    };
+    Verdict {
+        event,
+        health,
+        response_status: Some(status),
+        response_body: Some(body),
+        error_type: error.as_ref().map(|_| "HTTP"),
+        fingerprint: error.as_ref().map(|_| format!("delivery/http/{status}")),
+        error,
+        retry_after,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(status: u16, strict: bool) -> (Event, HealthSignal) {
+        let outcome = DeliveryOutcome::Answered {
+            status,
+            retry_after: None,
+            body: String::new(),
+        };
+        let verdict = outcome.verdict(strict);
+        assert_eq!(verdict.error.is_none(), verdict.event == Event::Succeed);
+        assert_eq!(verdict.fingerprint.is_none(), verdict.event == Event::Succeed);
+        (verdict.event, verdict.health)
+    }
+
+    #[test]
+    fn every_status_has_its_row_in_the_outcome_table() {
+        for status in 100..=999 {
+            let expected = match status {
+                200..=299 => (Event::Succeed, HealthSignal::Success),
+                300..=399 | 410 => (Event::FailPermanently, HealthSignal::Gone),
+                408 | 425 | 429 => (Event::FailRetryable, HealthSignal::Failure),
+                400..=499 => (Event::FailPermanently, HealthSignal::Failure),
+                _ => (Event::FailRetryable, HealthSignal::Failure),
+            };
+            assert_eq!(of(status, false), expected, "{status}");
+        }
+    }
+
+    #[test]
+    fn the_strict_reading_retries_no_4xx() {
+        for status in 400..=499 {
+            assert_eq!(of(status, true).0, Event::FailPermanently, "{status}");
+        }
+        assert_eq!(of(503, true).0, Event::FailRetryable);
+    }
+
+    #[test]
+    fn no_answer_is_retried_whatever_the_reason_and_our_own_failure_is_not_the_receivers() {
+        for kind in FailureKind::ALL {
+            let message = String::from("no");
+            let verdict = DeliveryOutcome::Failed { kind, message }.verdict(true);
+            assert_eq!(verdict.event, Event::FailRetryable);
+            assert_eq!(verdict.health == HealthSignal::None, kind == FailureKind::Other);
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! How often and when a delivery is tried again.
+
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+/// Each delay is this many times the one before: with few retries, a small factor would be over while the receiver is
+/// still restarting.
+const FACTOR: u32 = 4;
+/// The delay is spread by this share in both directions, so that what failed together does not come back together.
+const SPREAD: f64 = 0.25;
+
+/// The rules for further attempts (`reseller.retry`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RetryPolicy {
+    /// Attempts after the first one.
+    pub max_retries: u32,
+    /// Time before the first retry; four times as long before each further one.
+    pub initial_delay: Duration,
+    /// The longest such time.
+    pub max_delay: Duration,
+    /// How far a receiver may put its next attempt off with `Retry-After`.
+    pub max_retry_after: Duration,
+}
+
+/// What a receiver said about when to come again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RetryAfter {
+    /// After so much time.
+    Delay(Duration),
+    /// At this time.
+    At(DateTime<Utc>),
+}
+
+impl RetryPolicy {
+    /// Whether something that has had `attempts` attempts may have another.
+    #[must_use]
+    pub fn allows_another(&self, attempts: u32) -> bool {
+        attempts <= self.max_retries
+    }
+
+    /// When the next attempt is due after the one that ended at `now` as number `attempts`. `chance` is a random number
+    /// from 0 to 1.
+    #[must_use]
+    pub fn next_attempt_at(
+        &self,
+        now: DateTime<Utc>,
+        attempts: u32,
+        retry_after: Option<RetryAfter>,
+        chance: f64,
+    ) -> DateTime<Utc> {
+        let spread = 1.0 + SPREAD * (2.0 * chance.clamp(0.0, 1.0) - 1.0);
+        let backoff = self.backoff(attempts).mul_f64(spread);
+        let asked = match retry_after {
+            None => Duration::ZERO,
+            Some(RetryAfter::Delay(delay)) => delay,
+            Some(RetryAfter::At(at)) => (at - now).to_std().unwrap_or(Duration::ZERO),
+        };
+        let delay = backoff.max(asked.min(self.max_retry_after));
+        TimeDelta::from_std(delay)
+            .ok()
+            .and_then(|delay| now.checked_add_signed(delay))
+            .unwrap_or(DateTime::<Utc>::MAX_UTC)
+    }
+
+    fn backoff(&self, attempts: u32) -> Duration {
+        let factor = FACTOR.saturating_pow(attempts.saturating_sub(1));
+        self.initial_delay.saturating_mul(factor).min(self.max_delay)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const POLICY: RetryPolicy = RetryPolicy {
+        max_retries: 3,
+        initial_delay: Duration::from_secs(30),
+        max_delay: Duration::from_secs(300),
+        max_retry_after: Duration::from_secs(3_600),
+    };
+
+    fn delay(attempts: u32, retry_after: Option<RetryAfter>, chance: f64) -> i64 {
+        let now = DateTime::UNIX_EPOCH;
+        (POLICY.next_attempt_at(now, attempts, retry_after, chance) - now).num_seconds()
+    }
+
+    #[test]
+    fn delays_grow_up_to_the_longest() {
+        assert_eq!(
+            [1, 2, 3, 40].map(|attempts| delay(attempts, None, 0.5)),
+            [30, 120, 300, 300]
+        );
+    }
+
+    #[test]
+    fn there_is_one_first_attempt_and_the_retries() {
+        assert!(POLICY.allows_another(3) && !POLICY.allows_another(4));
+    }
+
+    #[test]
+    fn a_receiver_can_ask_for_more_time_within_limits_but_not_for_less() {
+        let after = |seconds| Some(RetryAfter::Delay(Duration::from_secs(seconds)));
+        assert_eq!(delay(1, after(600), 0.5), 600);
+        assert_eq!(delay(1, after(1), 0.5), 30);
+        assert_eq!(delay(1, after(86_400), 0.5), 3_600);
+        let at = DateTime::UNIX_EPOCH + TimeDelta::seconds(700);
+        assert_eq!(delay(1, Some(RetryAfter::At(at)), 0.5), 700);
+        let past = DateTime::UNIX_EPOCH - TimeDelta::seconds(700);
+        assert_eq!(delay(1, Some(RetryAfter::At(past)), 0.5), 30);
+    }
+
+    proptest! {
+        #[test]
+        fn delays_stay_within_their_spread(attempts in 1_u32..100, chance in 0.0_f64..1.0) {
+            let now = DateTime::UNIX_EPOCH;
+            let plain = POLICY.backoff(attempts);
+            let delay = (POLICY.next_attempt_at(now, attempts, None, chance) - now).to_std().unwrap();
+            prop_assert!(delay >= plain.mul_f64(0.749) && delay <= plain.mul_f64(1.251));
+        }
+    }
+}

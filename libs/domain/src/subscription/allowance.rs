@@ -1,0 +1,67 @@
+//! How much of a replay may follow at a time, so that it keeps its rate across steps, processes and crashes: all that has
+//! to be remembered is one instant.
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+/// What may be replayed at once after a pause: as much as in this time.
+const BURST: TimeDelta = TimeDelta::seconds(1);
+
+/// The rate that is left now, and what it is measured from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Allowance {
+    from: DateTime<Utc>,
+    per_second: u32,
+    /// How many may follow at once.
+    pub count: usize,
+}
+
+impl Allowance {
+    /// What is left at `now`, when the rate was used up to `paced_to`.
+    #[must_use]
+    pub fn at(now: DateTime<Utc>, paced_to: DateTime<Utc>, per_second: u32) -> Self {
+        // A clock that was turned back would otherwise stop the replay until it is where it was.
+        let from = paced_to.clamp(now - BURST, now);
+        let micros = u64::try_from((now - from).num_microseconds().unwrap_or(0)).unwrap_or(0);
+        let count = micros * u64::from(per_second) / 1_000_000;
+        Self {
+            from,
+            per_second,
+            count: usize::try_from(count).unwrap_or(usize::MAX),
+        }
+    }
+
+    /// Up to when the rate is used up once `used` of them have followed.
+    #[must_use]
+    pub fn paced_to(self, used: usize) -> DateTime<Utc> {
+        let micros = used as u64 * 1_000_000 / u64::from(self.per_second.max(1));
+        self.from + TimeDelta::microseconds(i64::try_from(micros).unwrap_or(0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: i64) -> DateTime<Utc> {
+        DateTime::UNIX_EPOCH + TimeDelta::milliseconds(millis)
+    }
+
+    #[test]
+    fn the_rate_is_kept_over_many_steps_and_no_more_than_a_second_is_made_up_for() {
+        let (mut paced_to, mut sent) = (at(100_000), 0);
+        for step in 1..=100 {
+            let allowance = Allowance::at(at(100_000 + step * 130), paced_to, 7);
+            sent += allowance.count;
+            paced_to = allowance.paced_to(allowance.count);
+        }
+        assert_eq!(sent, 13 * 7);
+        assert_eq!(Allowance::at(at(900_000), paced_to, 7).count, 7);
+    }
+
+    #[test]
+    fn a_clock_that_was_turned_back_stops_it_for_no_longer_than_a_moment() {
+        let turned = Allowance::at(at(50_000), at(100_000), 10);
+        assert_eq!(turned.count, 0);
+        assert_eq!(Allowance::at(at(50_500), turned.paced_to(0), 10).count, 5);
+    }
+}

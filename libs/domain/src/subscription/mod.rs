@@ -1,0 +1,20 @@
+//! Subscriptions: which events a reseller gets, and how well its endpoint does.
+
+mod allowance;
+mod command;
+mod email;
+mod errand;
+mod field;
+mod filter;
+mod health;
+mod request;
+mod state;
+
+pub use allowance::Allowance;
+pub use command::{Command, CommandRefused};
+pub use errand::{QuotaRequestStatus, ReplayStatus, UnknownQuotaRequestStatus, UnknownReplayStatus};
+pub use field::FieldError;
+pub use filter::{EventFilter, FilterError, is_event_type, patterns_of};
+pub use health::{Health, HealthPolicy};
+pub use request::{Bounds, ChangeDraft, SubscriptionChange, SubscriptionDraft, SubscriptionRequest};
+pub use state::{SubscriptionState, UnknownSubscriptionState};

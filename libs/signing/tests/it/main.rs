@@ -1,0 +1,7 @@
+//! What others see of this crate: the vectors in `sdks/vectors.json`, and what an independent implementation says of it.
+
+mod cases;
+mod interop;
+mod python;
+mod vector;
+mod vectors;

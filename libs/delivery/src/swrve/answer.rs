@@ -9,12 +9,12 @@ use reqwest::Response;
 use serde::Deserialize;
 use tokio::time::Instant;
 
+use crate::legible::legible;
+
 /// Swrve's own bodies are some dozen bytes long.
 const MAX_BODY_BYTES: usize = 64 * 1024;
 /// How long a body may take once the headers are there; the deadline of the send still holds.
 const MAX_BODY_TIME: Duration = Duration::from_secs(1);
-/// How much of a message is kept, in characters.
-const MAX_MESSAGE_CHARS: usize = 1_000;
 
 #[derive(Deserialize)]
 struct SwrveBody {
@@ -69,12 +69,4 @@ fn reason_of(response: &Response) -> String {
             .unwrap_or_default()
             .to_owned(),
     }
-}
-
-/// `text` without control characters (PostgreSQL stores no NUL, and a log line is one line) and not too long.
-pub(super) fn legible(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .take(MAX_MESSAGE_CHARS)
-        .collect()
 }

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use super::answer::legible;
+use crate::legible::legible;
 
 /// `error` and its causes, outermost first.
 pub(super) fn of(error: reqwest::Error) -> String {

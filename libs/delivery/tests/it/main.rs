@@ -10,3 +10,4 @@ mod receiver;
 mod simulator;
 mod swrve;
 mod unreachable;
+mod webhook;

@@ -1,0 +1,108 @@
+//! Tells what kind of failure an error of the HTTP client is, by the types in its chain of causes, and says it in words
+//! that hold no URL, no resolved address and nothing else that differs from attempt to attempt.
+
+use std::error::Error;
+use std::io;
+use std::iter;
+use std::time::Duration;
+
+use domain::notification::{DeliveryOutcome, FailureKind};
+
+use super::connecting::{Handshake, Phase};
+use super::guard::Guarded;
+use super::policy::Refusal;
+use super::resolver::LookupError;
+use crate::legible::legible;
+
+/// The outcome that `error` stands for.
+pub(super) fn outcome_of(error: &reqwest::Error) -> DeliveryOutcome {
+    if error.is_builder() {
+        return failed(FailureKind::Other, &innermost(error).to_string());
+    }
+    if let Some(guarded) = find::<Guarded>(error) {
+        return match guarded {
+            Guarded::Refused(refusal) => refused(*refusal),
+            Guarded::Lookup(error) => unresolved(error),
+        };
+    }
+    if let Some(tls) = find::<rustls::Error>(error) {
+        return failed(FailureKind::Tls, &tls.to_string());
+    }
+    if error.is_timeout() {
+        return failed(FailureKind::Timeout, "the connection could not be opened in time");
+    }
+    let cause = innermost(error);
+    if let Some(handshake) = find::<Handshake>(error) {
+        return failed(FailureKind::Tls, &format!("{handshake}: {cause}"));
+    }
+    if error.is_connect() {
+        return failed(
+            FailureKind::Connect,
+            &format!("the connection could not be opened: {cause}"),
+        );
+    }
+    let lost = find::<io::Error>(error).is_some()
+        || find::<hyper::Error>(error)
+            .is_some_and(|error| error.is_incomplete_message() || error.is_closed());
+    if lost {
+        return failed(
+            FailureKind::Connect,
+            &format!("the connection was lost before the answer: {cause}"),
+        );
+    }
+    if find::<hyper::Error>(error).is_some() {
+        return failed(FailureKind::Protocol, &format!("the answer is not HTTP: {cause}"));
+    }
+    failed(FailureKind::Other, &cause.to_string())
+}
+
+/// The outcome of an attempt whose deadline passed in `phase`.
+pub(super) fn timed_out(timeout: Duration, phase: Phase) -> DeliveryOutcome {
+    let doing = match phase {
+        Phase::Resolving => "while its name was being looked up",
+        Phase::Connecting => "while the connection was being opened",
+        Phase::Waiting => "after the connection was there",
+    };
+    let message = format!("no answer within {} ms, {doing}", timeout.as_millis());
+    failed(FailureKind::Timeout, &message)
+}
+
+/// The outcome of an attempt that the policy forbids.
+pub(super) fn refused(refusal: Refusal) -> DeliveryOutcome {
+    failed(FailureKind::Egress, &refusal.to_string())
+}
+
+fn unresolved(error: &LookupError) -> DeliveryOutcome {
+    let message = match error.source() {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    };
+    failed(FailureKind::Dns, &message)
+}
+
+fn failed(kind: FailureKind, message: &str) -> DeliveryOutcome {
+    DeliveryOutcome::Failed {
+        kind,
+        message: legible(message),
+    }
+}
+
+/// `error` and its causes, outermost first. An I/O error gives its content's cause as its own, so the content itself has
+/// to be asked for.
+fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    iter::successors(Some(error), |error| {
+        let error: &'a (dyn Error + 'static) = *error;
+        match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+            Some(content) => Some(content as &(dyn Error + 'static)),
+            None => error.source(),
+        }
+    })
+}
+
+fn find<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
+    chain(error).find_map(<dyn Error>::downcast_ref)
+}
+
+fn innermost<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
+    chain(error).last().unwrap_or(error)
+}

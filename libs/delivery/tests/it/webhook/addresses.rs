@@ -1,0 +1,168 @@
+//! Which addresses are public, and what an allow-list changes.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use delivery::{AddressKind, EgressPolicy, Refusal};
+use proptest::prelude::{any, proptest};
+use proptest::{prop_assert, prop_assert_eq};
+
+/// Every special network with its kind, written down a second time and differently: the judge matches octets.
+const SPECIAL: [(&str, AddressKind); 18] = [
+    ("0.0.0.0/8", AddressKind::Unspecified),
+    ("10.0.0.0/8", AddressKind::Private),
+    ("100.64.0.0/10", AddressKind::CarrierShared),
+    ("127.0.0.0/8", AddressKind::Loopback),
+    ("168.63.129.16/32", AddressKind::CloudPlatform),
+    ("169.254.0.0/16", AddressKind::LinkLocal),
+    ("172.16.0.0/12", AddressKind::Private),
+    ("192.0.0.0/24", AddressKind::Reserved),
+    ("192.0.2.0/24", AddressKind::Documentation),
+    ("192.88.99.0/24", AddressKind::Reserved),
+    ("192.168.0.0/16", AddressKind::Private),
+    ("198.18.0.0/15", AddressKind::Benchmarking),
+    ("198.51.100.0/24", AddressKind::Documentation),
+    ("203.0.113.0/24", AddressKind::Documentation),
+    ("224.0.0.0/4", AddressKind::Multicast),
+    ("255.255.255.255/32", AddressKind::Multicast),
+    ("240.0.0.0/4", AddressKind::Reserved),
+    ("0.0.0.0/0", AddressKind::Public),
+];
+
+fn kind(text: &str) -> AddressKind {
+    AddressKind::of(text.parse().unwrap())
+}
+
+fn expected(address: Ipv4Addr) -> AddressKind {
+    SPECIAL
+        .into_iter()
+        .find(|(network, _)| network.parse::<ipnet::Ipv4Net>().unwrap().contains(&address))
+        .unwrap()
+        .1
+}
+
+/// `address` in the last 32 bits behind `prefix`.
+fn behind(prefix: &str, address: Ipv4Addr) -> IpAddr {
+    let prefix: Ipv6Addr = prefix.parse().unwrap();
+    Ipv6Addr::from_bits(prefix.to_bits() | u128::from(address.to_bits())).into()
+}
+
+fn six_to_four(address: Ipv4Addr, rest: u128) -> IpAddr {
+    let high = 0x2002_u128 << 112 | u128::from(address.to_bits()) << 80;
+    Ipv6Addr::from_bits(high | rest & ((1 << 80) - 1)).into()
+}
+
+/// Random addresses rarely hit small networks, so every special one is visited as often as the rest.
+fn somewhere(bits: u32, network: usize) -> Ipv4Addr {
+    let network: ipnet::Ipv4Net = SPECIAL[network % SPECIAL.len()].0.parse().unwrap();
+    Ipv4Addr::from_bits(network.network().to_bits() | bits & network.hostmask().to_bits())
+}
+
+proptest! {
+    #[test]
+    fn ipv4_is_judged_by_the_list_of_special_networks(bits in any::<u32>(), network in any::<usize>()) {
+        let address = somewhere(bits, network);
+        prop_assert_eq!(AddressKind::of(address.into()), expected(address));
+    }
+
+    #[test]
+    fn an_embedded_ipv4_address_is_what_counts(
+        bits in any::<u32>(), network in any::<usize>(), rest in any::<u128>(),
+    ) {
+        let address = somewhere(bits, network);
+        let kind = AddressKind::of(address.into());
+        prop_assert_eq!(AddressKind::of(behind("::ffff:0:0", address)), kind);
+        prop_assert_eq!(AddressKind::of(behind("64:ff9b::", address)), kind);
+        prop_assert_eq!(AddressKind::of(six_to_four(address, rest)), kind);
+        // Nowhere else does an embedded address make anything public.
+        prop_assert!(AddressKind::of(behind("::", address)) != AddressKind::Public);
+        prop_assert!(AddressKind::of(behind("64:ff9b:1::", address)) != AddressKind::Public);
+        prop_assert!(AddressKind::of(behind("2001::", address)) != AddressKind::Public);
+    }
+
+    #[test]
+    fn outside_global_unicast_no_ipv6_address_is_public(bits in any::<u128>()) {
+        let address = Ipv6Addr::from_bits(bits);
+        let global = address.segments()[0] & 0xe000 == 0x2000;
+        let embedding = address.to_ipv4_mapped().is_some() || address.segments()[..6] == [0x64, 0xff9b, 0, 0, 0, 0];
+        prop_assert!(global || embedding || AddressKind::of(address.into()) != AddressKind::Public);
+    }
+
+    #[test]
+    fn an_allow_list_opens_its_networks_and_nothing_else(bits in any::<u32>(), network in any::<usize>()) {
+        let address = somewhere(bits, network);
+        let policy = EgressPolicy { allow: vec!["10.1.0.0/16".parse().unwrap()], allow_http: false };
+        let wanted = match expected(address) {
+            AddressKind::Public => Ok(()),
+            _ if address.octets()[..2] == [10, 1] => Ok(()),
+            kind => Err(Refusal::NotPublic(kind)),
+        };
+        prop_assert_eq!(policy.judge(address.into()), wanted);
+        prop_assert_eq!(policy.judge(behind("::ffff:0:0", address)), wanted);
+    }
+}
+
+#[test]
+fn the_edges_of_the_special_networks_are_exact() {
+    let edges = "
+        1.0.0.0 9.255.255.255 11.0.0.0 100.63.255.255 100.128.0.0 126.255.255.255 128.0.0.0 168.63.129.15
+        168.63.129.17 169.253.255.255 169.255.0.0 172.15.255.255 172.32.0.0 192.0.1.255 192.0.3.0
+        192.88.98.255 192.88.100.0 192.167.255.255 192.169.0.0 198.17.255.255 198.20.0.0 198.51.99.255
+        198.51.101.0 203.0.112.255 203.0.114.0 223.255.255.255 8.8.8.8 2606:4700:4700::1111
+        2001:4860:4860::8888 2001:200:: 2000:: 3ffe:ffff:: 3fff:1000:: ::ffff:8.8.8.8 64:ff9b::8.8.8.8
+        2002:808:808::1";
+    for public in edges.split_whitespace() {
+        assert_eq!(kind(public), AddressKind::Public, "{public}");
+    }
+}
+
+#[test]
+fn special_ipv6_networks_have_their_kinds() {
+    for (address, wanted) in [
+        ("::", AddressKind::Unspecified),
+        ("::1", AddressKind::Loopback),
+        ("::2", AddressKind::Reserved),
+        ("::7f00:1", AddressKind::Reserved),
+        ("100::1", AddressKind::Reserved),
+        ("64:ff9b:1::", AddressKind::Translated),
+        ("64:ff9b:1:ffff:ffff:ffff:ffff:ffff", AddressKind::Translated),
+        ("64:ff9b::1:7f00:1", AddressKind::Reserved),
+        ("2001::1", AddressKind::Translated),
+        ("2001:2::1", AddressKind::Benchmarking),
+        ("2001:10::1", AddressKind::Reserved),
+        ("2001:1ff:ffff::", AddressKind::Reserved),
+        ("2001:db8::1", AddressKind::Documentation),
+        ("3fff:fff:ffff::", AddressKind::Documentation),
+        ("5f00::1", AddressKind::Reserved),
+        ("4000::", AddressKind::Reserved),
+        ("fc00::1", AddressKind::Private),
+        ("fd00:ec2::254", AddressKind::Private),
+        ("fe80::1", AddressKind::LinkLocal),
+        ("febf::1", AddressKind::LinkLocal),
+        ("fec0::1", AddressKind::Private),
+        ("ff02::1", AddressKind::Multicast),
+    ] {
+        assert_eq!(kind(address), wanted, "{address}");
+    }
+}
+
+#[test]
+fn an_allowed_network_says_nothing_about_what_a_translator_makes_of_it() {
+    let policy = EgressPolicy {
+        allow: vec!["127.0.0.0/8".parse().unwrap()],
+        allow_http: false,
+    };
+    for address in ["64:ff9b::7f00:1", "2002:7f00:1::", "::7f00:1", "::1"] {
+        assert!(policy.judge(address.parse().unwrap()).is_err(), "{address}");
+    }
+}
+
+#[test]
+fn a_refusal_names_the_kind_and_not_the_address() {
+    let refusal = EgressPolicy::default()
+        .judge("10.20.30.40".parse().unwrap())
+        .unwrap_err();
+    assert_eq!(
+        refusal.to_string(),
+        "the endpoint has a private address; only public addresses are delivered to"
+    );
+}

@@ -2,10 +2,12 @@
 
 use anyhow::{Context as _, bail};
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
-use clap::{Args, Subcommand};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory as _, Subcommand};
 use config::Sources;
 use domain::clock::{Clock as _, SystemClock};
 use domain::key::{KeyDigest, Role, format_key};
+use domain::reseller::{RESELLER_ID_FORM, is_reseller_id};
 use rand::TryRng as _;
 use rand::rngs::SysRng;
 use serde_json::json;
@@ -13,12 +15,16 @@ use store::ApiKey;
 use uuid::Uuid;
 
 use super::database::Database;
+use crate::args::Cli;
 use crate::output;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeysCommand {
     /// Makes a key; standard output is the key and nothing else.
-    #[command(after_help = "Example:\n  INGEST_KEY=$(postrider keys create --name shop --role ingest)")]
+    #[command(
+        after_help = "Examples:\n  INGEST_KEY=$(postrider keys create --name shop --role ingest)\n  \
+                      RESELLER_KEY=$(postrider keys create --name acme --role reseller --reseller acme)"
+    )]
     Create(CreateArgs),
     /// Lists all keys, revoked ones included.
     List {
@@ -41,6 +47,9 @@ pub(crate) struct CreateArgs {
     /// What it allows; may be repeated.
     #[arg(long = "role", required = true, value_parser = role())]
     roles: Vec<Role>,
+    /// The reseller whose key it is; only with --role reseller, and no other role.
+    #[arg(long, value_name = "ID", value_parser = reseller)]
+    reseller: Option<String>,
 }
 
 fn not_blank(name: &str) -> Result<String, &'static str> {
@@ -51,17 +60,42 @@ fn not_blank(name: &str) -> Result<String, &'static str> {
     Ok(name.to_owned())
 }
 
+fn reseller(id: &str) -> Result<String, String> {
+    if is_reseller_id(id) {
+        Ok(id.to_owned())
+    } else {
+        Err(format!("the identifier of a reseller is {RESELLER_ID_FORM}"))
+    }
+}
+
 fn role() -> impl clap::builder::TypedValueParser<Value = Role> {
     PossibleValuesParser::new(Role::ALL.map(Role::as_str)).try_map(|name| name.parse::<Role>())
 }
 
 /// Does what the command says.
 pub(crate) async fn run(sources: &Sources, command: KeysCommand) -> anyhow::Result<()> {
+    if let KeysCommand::Create(args) = &command
+        && let Err(refused) = check_reseller(args)
+    {
+        Cli::command().error(ErrorKind::ArgumentConflict, refused).exit();
+    }
     let database = Database::open_migrated(sources).await?;
     match command {
         KeysCommand::Create(args) => create(&database, args).await,
         KeysCommand::List { json } => list(&database, json).await,
         KeysCommand::Revoke { id } => revoke(&database, id).await,
+    }
+}
+
+/// A reseller's key is nothing else, so its role and its reseller come together and alone. The database insists on the same.
+fn check_reseller(args: &CreateArgs) -> Result<(), &'static str> {
+    let role = args.roles.contains(&Role::Reseller);
+    let alone = args.roles.iter().all(|role| *role == Role::Reseller);
+    match &args.reseller {
+        None if role => Err("--role reseller needs --reseller ID, the reseller whose key it is"),
+        Some(_) if !role => Err("--reseller goes with --role reseller only"),
+        _ if role && !alone => Err("--role reseller cannot be combined with another role: make two keys"),
+        _ => Ok(()),
     }
 }
 
@@ -78,6 +112,7 @@ async fn create(database: &Database, args: CreateArgs) -> anyhow::Result<()> {
         id: Uuid::now_v7(),
         name: args.name,
         roles,
+        reseller_id: args.reseller,
         created_at: SystemClock.now(),
         revoked_at: None,
     };
@@ -88,10 +123,15 @@ async fn create(database: &Database, args: CreateArgs) -> anyhow::Result<()> {
         .with_context(|| database.failure("store the key in"))?;
     output::result(key)?;
     output::note(format_args!(
-        "key {} ({}, {}): it is not shown again",
+        "key {} ({}, {}{}): it is not shown again",
         stored.id,
         stored.name,
-        role_names(&stored)
+        role_names(&stored),
+        stored
+            .reseller_id
+            .as_ref()
+            .map(|id| format!(" {id}"))
+            .unwrap_or_default(),
     ));
     Ok(())
 }
@@ -106,13 +146,14 @@ async fn list(database: &Database, as_json: bool) -> anyhow::Result<()> {
         let keys: Vec<_> = keys.iter().map(document).collect();
         return output::json(&keys);
     }
-    let mut table = output::table(["id", "name", "roles", "created", "revoked"]);
+    let mut table = output::table(["id", "name", "roles", "reseller", "created", "revoked"]);
     let time = |at: chrono::DateTime<chrono::Utc>| at.format("%Y-%m-%d %H:%M:%S UTC").to_string();
     for key in &keys {
         table.add_row([
             key.id.to_string(),
             key.name.clone(),
             role_names(key),
+            key.reseller_id.clone().unwrap_or_default(),
             time(key.created_at),
             key.revoked_at.map(time).unwrap_or_default(),
         ]);
@@ -141,6 +182,7 @@ fn role_names(key: &ApiKey) -> String {
 
 fn document(key: &ApiKey) -> serde_json::Value {
     json!({
-        "id": key.id, "name": key.name, "roles": key.roles, "createdAt": key.created_at, "revokedAt": key.revoked_at,
+        "id": key.id, "name": key.name, "roles": key.roles, "resellerId": key.reseller_id, "createdAt": key.created_at,
+        "revokedAt": key.revoked_at,
     })
 }

@@ -73,3 +73,54 @@ fn unknown_roles_and_blank_names_are_refused_before_anything_is_done() {
         assert_eq!(postrider(arguments).run().code, Some(2), "{arguments}");
     }
 }
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn the_key_of_a_reseller_is_stored_and_listed_with_it(pool: PgPool) {
+    let created = postrider("keys create --name acme --role reseller --reseller acme:eu-1")
+        .on(&pool)
+        .run();
+    assert_eq!(created.code, Some(0), "{created:?}");
+    assert!(created.stderr.contains("reseller acme:eu-1"), "{created:?}");
+    let stored = Store::from_pool(pool.clone())
+        .find_api_key(&KeyDigest::of(created.stdout.trim_end()))
+        .await
+        .unwrap()
+        .expect("the key");
+    assert_eq!(stored.roles, [Role::Reseller]);
+    assert_eq!(stored.reseller_id.as_deref(), Some("acme:eu-1"));
+
+    let table = postrider("keys list").on(&pool).run().stdout;
+    assert!(table.contains("acme:eu-1"), "{table}");
+    let listed: serde_json::Value =
+        serde_json::from_str(&postrider("keys list --json").on(&pool).run().stdout).expect("JSON");
+    assert_eq!(listed[0]["resellerId"], "acme:eu-1");
+    assert_eq!(listed[0]["roles"], serde_json::json!(["reseller"]));
+}
+
+#[test]
+fn a_reseller_and_its_role_come_together_and_alone() {
+    let long = format!(
+        "keys create --name acme --role reseller --reseller {}",
+        "x".repeat(65)
+    );
+    for (arguments, told) in [
+        ("keys create --name acme --role reseller", "needs --reseller ID"),
+        (
+            "keys create --name acme --role ingest --reseller acme",
+            "--reseller goes with --role reseller only",
+        ),
+        (
+            "keys create --name acme --role reseller --role ingest --reseller acme",
+            "cannot be combined with another role",
+        ),
+        (
+            "keys create --name acme --role reseller --reseller a/b",
+            "1 to 64 letters",
+        ),
+        (&long, "1 to 64 letters"),
+    ] {
+        let finished = postrider(arguments).run();
+        assert_eq!(finished.code, Some(2), "{arguments}: {finished:?}");
+        assert!(finished.stderr.contains(told), "{arguments}: {}", finished.stderr);
+    }
+}

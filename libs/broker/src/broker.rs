@@ -117,9 +117,11 @@ impl Broker {
         Consumer::new(self.subscription(queue, prefetch), queue)
     }
 
-    /// Starts consuming `push.dead` for archiving; otherwise as [`Broker::consume`].
-    pub fn consume_dead(&self, prefetch: u16) -> DeadConsumer {
-        DeadConsumer::new(self.subscription(Queue::PushDead, prefetch))
+    /// Starts consuming a queue of dead letters for archiving; otherwise as [`Broker::consume`].
+    ///
+    /// Every body is handed out as it is: there is no further queue for those that cannot be read.
+    pub fn consume_dead(&self, queue: Queue, prefetch: u16) -> DeadConsumer {
+        DeadConsumer::new(self.subscription(queue, prefetch))
     }
 
     /// Length and use of `queue`, asked from the server.

@@ -26,7 +26,7 @@ pub struct DeadLetter {
     pub receipt: Receipt,
 }
 
-/// Consumes `push.dead` for as long as the broker lives, across reconnects.
+/// Consumes a queue of dead letters for as long as the broker lives, across reconnects.
 ///
 /// Dropping it stops consuming in the background; [`DeadConsumer::close`] waits until that is done.
 pub struct DeadConsumer {

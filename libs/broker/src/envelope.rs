@@ -10,9 +10,10 @@
 //! | field | type | meaning |
 //! |---|---|---|
 //! | `version` | integer | [`VERSION`]; a reader rejects any other |
-//! | `kind` | string | what `id` names: `push` |
+//! | `kind` | string | what `id` names: `push` or `notification` |
 //! | `id` | string | UUID of the row, hyphenated; never the nil UUID |
 //! | `enqueued_at` | string | RFC 3339, UTC; when the row was handed to the broker |
+//! | `group` | string, optional | UUID shared by messages that must not crowd out others: a notification's subscription |
 //! | `traceparent` | string, optional | W3C trace context of whoever handed it over |
 //!
 //! The same facts are repeated as AMQP properties for people and tools that look at queues, and are never
@@ -28,9 +29,8 @@
 //! A reader ignores fields that it does not know, so a field may be added within a version. What an old
 //! reader would misunderstand needs a new version. The version is read before anything else, so that a
 //! message from a newer sender is reported as such and not as malformed. A `traceparent` that is not valid is
-//! dropped, as its specification asks: a broken trace must not cost the push.
-
-use std::fmt;
+//! dropped, as its specification asks: a broken trace must not cost the push. `group` lets a consumer be fair
+//! before it has read a row; it is a hint, and the row decides.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -38,39 +38,16 @@ use uuid::Uuid;
 
 use crate::traceparent::is_traceparent;
 
+mod error;
+mod kind;
+
+pub use error::EnvelopeError;
+pub use kind::Kind;
+
 /// The version that this crate writes and reads.
 pub const VERSION: u16 = 1;
 /// Longest body that is read. A valid one of this version has about 250 bytes.
 pub const MAX_BYTES: usize = 4096;
-
-/// What an [`Envelope`] is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
-    /// A push notification to be sent to Swrve.
-    Push,
-}
-
-impl Kind {
-    /// Name on the wire.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Push => "push",
-        }
-    }
-
-    fn parse(name: &str) -> Option<Self> {
-        match name {
-            "push" => Some(Self::Push),
-            _ => None,
-        }
-    }
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
 
 /// A message as it travels: the name of a row, and when and by which trace it was sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,42 +60,11 @@ pub struct Envelope {
     pub version: u16,
     /// When the row was handed to the broker.
     pub enqueued_at: DateTime<Utc>,
+    /// What it shares with other messages that must not crowd out the rest: of a notification, the id of its
+    /// subscription.
+    pub group: Option<Uuid>,
     /// W3C trace context of whoever handed it over.
     pub traceparent: Option<String>,
-}
-
-/// Why a body is not an [`Envelope`].
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum EnvelopeError {
-    /// Longer than [`MAX_BYTES`].
-    #[error("message body of {bytes} bytes is longer than {MAX_BYTES}")]
-    TooLong {
-        /// Its length.
-        bytes: usize,
-    },
-    /// Not JSON, or a field is missing or of the wrong type.
-    #[error("malformed message body")]
-    Malformed {
-        /// The parser's explanation.
-        #[source]
-        source: serde_json::Error,
-    },
-    /// Written by a sender of another version.
-    #[error("unsupported message version {found}, expected {VERSION}")]
-    UnsupportedVersion {
-        /// The version it says.
-        found: u64,
-    },
-    /// About something that this version does not know.
-    #[error("unknown message kind {found:?}")]
-    UnknownKind {
-        /// The kind it says.
-        found: String,
-    },
-    /// The id names nothing.
-    #[error("message id is the nil UUID")]
-    NilId,
 }
 
 #[derive(Deserialize)]
@@ -133,19 +79,42 @@ struct Body {
     id: Uuid,
     enqueued_at: DateTime<Utc>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    group: Option<Uuid>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     traceparent: Option<String>,
 }
 
 impl Envelope {
     /// An envelope of the current version for the push `id`. A `traceparent` that is not valid is dropped.
     pub fn push(id: Uuid, enqueued_at: DateTime<Utc>, traceparent: Option<String>) -> Self {
-        let traceparent = traceparent.filter(|value| is_traceparent(value));
+        Self::new(Kind::Push, id, None, enqueued_at, traceparent)
+    }
+
+    /// An envelope of the current version for the notification `id`, whose subscription is `group`. A
+    /// `traceparent` that is not valid is dropped.
+    pub fn notification(
+        id: Uuid,
+        group: Uuid,
+        enqueued_at: DateTime<Utc>,
+        traceparent: Option<String>,
+    ) -> Self {
+        Self::new(Kind::Notification, id, Some(group), enqueued_at, traceparent)
+    }
+
+    fn new(
+        kind: Kind,
+        id: Uuid,
+        group: Option<Uuid>,
+        enqueued_at: DateTime<Utc>,
+        traceparent: Option<String>,
+    ) -> Self {
         Self {
             id,
-            kind: Kind::Push,
+            kind,
             version: VERSION,
             enqueued_at,
-            traceparent,
+            group,
+            traceparent: traceparent.filter(|value| is_traceparent(value)),
         }
     }
 
@@ -156,6 +125,7 @@ impl Envelope {
             kind: self.kind.as_str().to_owned(),
             id: self.id,
             enqueued_at: self.enqueued_at,
+            group: self.group,
             traceparent: self.valid_traceparent().map(str::to_owned),
         };
         serde_json::to_vec(&body).expect("invariant: a struct of strings and numbers is always valid JSON")
@@ -188,6 +158,7 @@ impl Envelope {
             kind,
             version: body.version,
             enqueued_at: body.enqueued_at,
+            group: body.group,
             traceparent,
         })
     }
@@ -225,12 +196,30 @@ mod tests {
     }
 
     #[test]
+    fn wire_format_of_a_notification_names_its_subscription() {
+        let at = DateTime::from_timestamp(1_700_000_000, 0).expect("in range");
+        let envelope = Envelope::notification(Uuid::from_u128(7), Uuid::from_u128(8), at, None);
+        assert_eq!(
+            String::from_utf8(envelope.encode()).expect("UTF-8"),
+            r#"{"version":1,"kind":"notification","id":"00000000-0000-0000-0000-000000000007","#.to_owned()
+                + r#""enqueued_at":"2023-11-14T22:13:20Z","group":"00000000-0000-0000-0000-000000000008"}"#
+        );
+    }
+
+    #[test]
     fn encoded_envelope_decodes_to_itself() {
         let without_trace = Envelope {
             traceparent: None,
             ..envelope()
         };
-        for envelope in [envelope(), without_trace] {
+        let trace = Some(TRACE.to_owned());
+        let notification = Envelope::notification(
+            Uuid::from_u128(7),
+            Uuid::from_u128(8),
+            envelope().enqueued_at,
+            trace,
+        );
+        for envelope in [envelope(), without_trace, notification] {
             assert_eq!(Envelope::decode(&envelope.encode()).expect("valid"), envelope);
         }
     }

@@ -17,6 +17,8 @@ pub struct Settings {
     pub connection_name: String,
     /// Length of `push.ready` in messages; past it the server refuses publishes.
     pub push_queue_capacity: u32,
+    /// Length of `reseller.ready` and of `reseller.retry`, each, in messages.
+    pub reseller_queue_capacity: u32,
     /// How long a published message may go unanswered before it counts as [`crate::Published::Unconfirmed`].
     pub confirm_timeout: Duration,
     /// Published messages that may be unanswered at the same time, over all clones of the publisher.
@@ -30,6 +32,7 @@ impl fmt::Debug for Settings {
             .field("queue_prefix", &self.queue_prefix)
             .field("connection_name", &self.connection_name)
             .field("push_queue_capacity", &self.push_queue_capacity)
+            .field("reseller_queue_capacity", &self.reseller_queue_capacity)
             .field("confirm_timeout", &self.confirm_timeout)
             .field("max_unconfirmed", &self.max_unconfirmed)
             .finish_non_exhaustive()
@@ -47,6 +50,7 @@ mod tests {
             queue_prefix: String::new(),
             connection_name: "test".to_owned(),
             push_queue_capacity: 1,
+            reseller_queue_capacity: 1,
             confirm_timeout: Duration::from_secs(1),
             max_unconfirmed: 1,
         };

@@ -16,7 +16,7 @@ use tokio_util::task::TaskTracker;
 use crate::connect::{self, Opened, Socket};
 use crate::declare::declare;
 use crate::link::{ConnectionState, Fault, Link, open_publishing_channel};
-use crate::topology::Topology;
+use crate::topology::{Capacities, Topology};
 use crate::{Error, Settings};
 
 const FIRST_DELAY: Duration = Duration::from_millis(100);
@@ -168,7 +168,7 @@ fn delays() -> ExponentialBackoff {
 /// Connects and makes everything ready that has to work before the connection counts as connected.
 async fn establish(settings: &Settings, generation: u64) -> Result<(Link, Socket), Error> {
     let Opened { connection, socket } = connect::open(settings).await?;
-    let topology = Topology::new(&settings.queue_prefix, settings.push_queue_capacity);
+    let topology = Topology::new(&settings.queue_prefix, Capacities::of(settings));
     let prepared = async {
         declare(&connection, &topology).await?;
         open_publishing_channel(&connection).await

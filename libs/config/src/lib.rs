@@ -19,8 +19,9 @@ mod yaml;
 
 pub use error::{Errors, Fault, Origin, Problem};
 pub use model::{
-    Admin, Amqp, Config, Cron, Database, Idempotency, Ingest, Job, Jobs, Leader, LogFormat, Partitions, Push,
-    Queue, Rescue, Retry, ShutdownConfig, Swrve, Telemetry,
+    Admin, Amqp, Config, Cron, Database, Egress, Health, Idempotency, Ingest, Job, Jobs, Leader, LogFormat,
+    Mail, Partitions, Portal, Push, Queue, Quota, Replay, Rescue, Reseller, ResellerDelivery, ResellerEvent,
+    ResellerRetry, Retry, Secrets, ShutdownConfig, SubscriptionDefaults, Swrve, Telemetry, Verification,
 };
 pub use push_keys::PushKeys;
 pub use read::load;

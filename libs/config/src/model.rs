@@ -10,6 +10,17 @@ use chrono_tz::Tz;
 
 use crate::{Errors, PushKeys, Secret, Sources};
 
+mod reseller;
+
+pub(crate) use reseller::sealing_key;
+pub use reseller::{
+    Egress, Health, Mail, Portal, Quota, Replay, Reseller, ResellerDelivery, ResellerEvent, ResellerRetry,
+    Secrets, SubscriptionDefaults, Verification,
+};
+
+/// Seals the signing secrets of tests. It is public, so it protects nothing.
+const TEST_SEALING_KEY: &str = "cG9zdHJpZGVyLXRlc3QtcG9zdHJpZGVyLXRlc3QtMDA=";
+
 /// The whole configuration. `Debug` shows no secret.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -19,12 +30,18 @@ pub struct Config {
     pub amqp: Amqp,
     /// `ingest`
     pub ingest: Ingest,
+    /// `portal`
+    pub portal: Portal,
     /// `admin`
     pub admin: Admin,
     /// `swrve`
     pub swrve: Swrve,
     /// `push`
     pub push: Push,
+    /// `reseller`
+    pub reseller: Reseller,
+    /// `mail`
+    pub mail: Mail,
     /// `telemetry`
     pub telemetry: Telemetry,
     /// `shutdown`
@@ -34,8 +51,8 @@ pub struct Config {
 }
 
 impl Config {
-    /// The defaults with these two servers, and with ports that the operating system chooses. For tests, which may change any
-    /// field afterwards.
+    /// The defaults with these two servers, with ports that the operating system chooses, and with a reseller lane that is on and
+    /// may talk to this machine. For tests, which may change any field afterwards.
     ///
     /// # Errors
     /// When one of the URLs is none.
@@ -45,7 +62,14 @@ impl Config {
                 .with_variable("DATABASE_URL", database_url)
                 .with_variable("AMQP_URL", amqp_url)
                 .with_variable("POSTRIDER__INGEST__LISTEN", "127.0.0.1:0")
-                .with_variable("POSTRIDER__ADMIN__LISTEN", "127.0.0.1:0"),
+                .with_variable("POSTRIDER__ADMIN__LISTEN", "127.0.0.1:0")
+                .with_variable("POSTRIDER__PORTAL__LISTEN", "127.0.0.1:0")
+                .with_variable("POSTRIDER__RESELLER__SECRETS__KEY", TEST_SEALING_KEY)
+                .with_variable(
+                    "POSTRIDER__RESELLER__EGRESS__ALLOW_NETWORKS",
+                    "127.0.0.0/8,::1/128",
+                )
+                .with_variable("POSTRIDER__RESELLER__EGRESS__ALLOW_HTTP", "true"),
         )
     }
 
@@ -157,7 +181,7 @@ pub struct Push {
     pub idempotency: Idempotency,
 }
 
-/// The queue of pushes to send.
+/// A queue of work at the broker.
 #[derive(Clone, Debug)]
 pub struct Queue {
     /// Most messages in it.
@@ -216,7 +240,7 @@ pub struct Rescue {
     pub repeat_interval: Duration,
 }
 
-/// Monthly partitions of the big tables.
+/// Monthly partitions of the big tables, of both lanes.
 #[derive(Clone, Debug)]
 pub struct Partitions {
     /// How many months are created ahead.

@@ -4,23 +4,22 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use domain::push::Platform;
 use tracing_subscriber::EnvFilter;
 
 use crate::layers::Layers;
-use crate::reader::{Reader, kind};
+use crate::reader::Reader;
 use crate::unit::Unit;
-use crate::yaml::{Content, Node};
 use crate::{
-    Admin, Amqp, Config, Cron, Database, Errors, Fault, Idempotency, Ingest, Job, Jobs, Leader, LogFormat,
-    Origin, Partitions, Problem, Push, PushKeys, Queue, Rescue, Retry, Secret, ShutdownConfig, Sources,
-    Swrve, Telemetry, render, rules,
+    Admin, Amqp, Config, Cron, Database, Errors, Idempotency, Ingest, Job, Jobs, Leader, LogFormat,
+    Partitions, Push, Queue, Rescue, Retry, ShutdownConfig, Sources, Swrve, Telemetry, render, rules,
 };
 
-const PUSH_KEYS: &str = "swrve.messagePrototypePushKeys";
-const PUSH_KEYS_FORM: &str = "a mapping from prototype to IOS and ANDROID keys";
+mod push_keys;
+mod reseller;
+
 const HTTP_URL: &str = "an http:// or https:// URL";
 const ADDRESS: &str = "an address and port such as 127.0.0.1:8080";
+const TIME_ZONE: &str = "a time zone of the IANA database such as Europe/Riga";
 const MINUTES_10: u64 = 600_000;
 const HOUR: u64 = 3_600_000;
 
@@ -46,11 +45,14 @@ pub(crate) fn config(reader: &mut Reader) -> Config {
         database: database(reader),
         amqp: amqp(reader),
         ingest: ingest(reader),
+        portal: reseller::portal(reader),
         admin: Admin {
             listen: address(reader, "admin.listen"),
         },
         swrve: swrve(reader),
         push: push(reader),
+        reseller: reseller::reseller(reader),
+        mail: reseller::mail(reader),
         telemetry: telemetry(reader),
         shutdown: ShutdownConfig {
             grace_period: reader.duration("shutdown.gracePeriodMillis", Unit::Millis, 0..=MINUTES_10),
@@ -103,7 +105,7 @@ fn swrve(reader: &mut Reader) -> Swrve {
         average_processing: reader.duration("swrve.averageProcessingMillis", Unit::Millis, 4..=MINUTES_10),
         timeout: reader.duration("swrve.timeoutMillis", Unit::Millis, 100..=MINUTES_10),
         test: reader.boolean("swrve.test"),
-        message_prototype_push_keys: push_keys(reader),
+        message_prototype_push_keys: push_keys::push_keys(reader),
     };
     reader.reason(
         "swrve.delayMillis",
@@ -114,12 +116,9 @@ fn swrve(reader: &mut Reader) -> Swrve {
 
 fn push(reader: &mut Reader) -> Push {
     let push = Push {
-        time_zone: reader.parsed(
-            "push.timeZone",
-            "a time zone of the IANA database such as Europe/Riga",
-            chrono_tz::Tz::UTC,
-            |name| name.parse().ok(),
-        ),
+        time_zone: reader.parsed("push.timeZone", TIME_ZONE, chrono_tz::Tz::UTC, |name| {
+            name.parse().ok()
+        }),
         message_max_bytes: reader.integer("push.messageMaxBytes", 1..=1_048_576),
         push_key_max_bytes: reader.integer("push.pushKeyMaxBytes", 1..=65_536),
         queue: Queue {
@@ -213,79 +212,4 @@ fn http_url(text: &str) -> Option<String> {
     let host = rest.split('/').next().unwrap_or_default();
     let plain = !rest.contains(['?', '#']) && !rest.contains(char::is_whitespace);
     (plain && !host.is_empty()).then(|| text.trim_end_matches('/').to_owned())
-}
-
-fn push_keys(reader: &mut Reader) -> PushKeys {
-    let entry = reader.raw(PUSH_KEYS, PUSH_KEYS_FORM);
-    let mut keys = PushKeys::default();
-    let mut faults = Vec::new();
-    match entry.value.content {
-        content if content.is_null() => {}
-        Content::Map(prototypes) => {
-            for (prototype, platforms) in prototypes {
-                prototype_keys(&mut keys, &prototype, platforms, &mut faults);
-            }
-        }
-        other => faults.push((
-            String::new(),
-            entry.value.line,
-            unexpected(PUSH_KEYS_FORM, &other),
-        )),
-    }
-    for (path, line, fault) in faults {
-        let origin = match &entry.origin {
-            Origin::File { path, .. } => Origin::File {
-                path: path.clone(),
-                line,
-            },
-            other => other.clone(),
-        };
-        let mend = "write every prototype as 'Hello': { IOS: <push key>, ANDROID: <push key> }".to_owned();
-        reader.problem(Problem {
-            subject: format!("{PUSH_KEYS}{path}"),
-            origin: Some(origin),
-            fault,
-            mend,
-        });
-    }
-    keys
-}
-
-fn prototype_keys(keys: &mut PushKeys, prototype: &str, node: Node, faults: &mut Vec<(String, u64, Fault)>) {
-    let path = format!(".'{prototype}'");
-    let Content::Map(platforms) = node.content else {
-        faults.push((
-            path,
-            node.line,
-            unexpected("a mapping with IOS and ANDROID", &node.content),
-        ));
-        return;
-    };
-    for (name, push_key) in platforms {
-        let path = format!("{path}.{name}");
-        let platform = Platform::ALL
-            .into_iter()
-            .find(|platform| platform.as_str() == name);
-        match (platform, push_key.content) {
-            (None, _) => faults.push((path, push_key.line, Fault::UnknownKey)),
-            (Some(platform), Content::Scalar(serde_json::Value::String(text))) if !text.trim().is_empty() => {
-                keys.insert(prototype, platform, Secret::new(text));
-            }
-            // A platform without an app has no push key.
-            (Some(_), content) if content.is_null() => {}
-            (Some(_), content) => faults.push((
-                path,
-                push_key.line,
-                unexpected("a text that is not empty", &content),
-            )),
-        }
-    }
-}
-
-fn unexpected(expected: &str, content: &Content) -> Fault {
-    let found = format!("{} (not shown, it is a secret)", kind(content));
-    Fault::Unexpected {
-        expected: expected.to_owned(),
-        found,
-    }
 }

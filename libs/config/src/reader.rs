@@ -15,6 +15,8 @@ use crate::unit::Unit;
 use crate::yaml::Content;
 use crate::{Fault, Origin, Problem, Secret};
 
+mod lists;
+
 pub(crate) struct Reader {
     layers: Layers,
     problems: Vec<Problem>,
@@ -151,6 +153,21 @@ impl Reader {
         }
     }
 
+    /// A secret text, or null.
+    pub(crate) fn optional_secret(
+        &mut self,
+        key: &'static str,
+        form: &str,
+        valid: impl FnOnce(&str) -> bool,
+    ) -> Option<Secret> {
+        let form = format!("{form}, or null");
+        if self.entry(key, &form).value.content.is_null() {
+            return None;
+        }
+        let secret = self.text(key, &form).filter(|text| valid(text)).map(Secret::new);
+        secret.or_else(|| Some(self.unexpected_secret(key, &form)))
+    }
+
     /// The raw value, for a key whose value is a mapping with free names.
     pub(crate) fn raw(&mut self, key: &'static str, form: &str) -> Entry {
         self.entry(key, form).clone()
@@ -268,7 +285,7 @@ fn found(content: &Content) -> String {
     match content {
         Content::Scalar(Value::Null) => "nothing".to_owned(),
         Content::Scalar(value) => format!("{} {value}", kind(content)),
-        Content::Map(_) | Content::List => kind(content).to_owned(),
+        Content::Map(_) | Content::List(_) => kind(content).to_owned(),
     }
 }
 
@@ -280,6 +297,6 @@ pub(crate) fn kind(content: &Content) -> &'static str {
         Content::Scalar(Value::Number(_)) => "a number",
         Content::Scalar(_) => "the text",
         Content::Map(_) => "a mapping",
-        Content::List => "a list",
+        Content::List(_) => "a list",
     }
 }

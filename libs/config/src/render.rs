@@ -13,7 +13,9 @@ use crate::yaml::{Content, Node};
 use crate::{Secret, read};
 
 /// Keys whose value is a URL that may hold a password.
-const SECRET_URLS: [&str; 2] = ["database.url", "amqp.url"];
+const SECRET_URLS: [&str; 3] = ["database.url", "amqp.url", "mail.smtpUrl"];
+/// Keys of whose value nothing may be shown.
+const SECRETS: [&str; 2] = ["reseller.secrets.key", "reseller.secrets.previousKeys"];
 
 /// The effective values as YAML. JSON scalars and mappings are YAML too, which settles all quoting.
 pub(crate) fn redacted(layers: &Layers) -> String {
@@ -70,6 +72,8 @@ fn note(origin: &Origin) -> String {
 
 fn shown(key: &str, entry: &Entry) -> Value {
     match json(&entry.value) {
+        Value::Null => Value::Null,
+        value if SECRETS.contains(&key) => hidden(value),
         Value::String(url) if SECRET_URLS.contains(&key) => Secret::new(url).masked_url().into(),
         // Only mappings with free names have more levels, and what those hold are push keys.
         Value::Object(entries) => hidden(Value::Object(entries)),
@@ -83,6 +87,7 @@ fn hidden(value: Value) -> Value {
             .into_iter()
             .map(|(name, value)| (name, hidden(value)))
             .collect(),
+        Value::Array(items) => items.into_iter().map(hidden).collect(),
         _ => Secret::new("").to_string().into(),
     }
 }
@@ -96,6 +101,6 @@ fn json(node: &Node) -> Value {
                 .map(|(name, child)| (name.clone(), json(child)))
                 .collect::<Map<_, _>>(),
         ),
-        Content::List => Value::Array(Vec::new()),
+        Content::List(items) => Value::Array(items.iter().map(json).collect()),
     }
 }

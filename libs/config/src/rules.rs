@@ -7,6 +7,8 @@ use std::time::Duration;
 use crate::reader::Reader;
 use crate::{Config, Job};
 
+mod reseller;
+
 /// In which time a standby must have taken over the sending, seen from the last sign of life of its predecessor.
 const TAKEOVER: Duration = Duration::from_secs(5);
 
@@ -26,6 +28,7 @@ pub(crate) fn check(config: &Config, reader: &mut Reader) {
     );
     leader(config, reader);
     body(config, reader);
+    reseller::check(config, reader);
 }
 
 fn pool(config: &Config, reader: &mut Reader) {

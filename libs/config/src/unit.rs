@@ -8,7 +8,9 @@ use std::time::Duration;
 pub(crate) enum Unit {
     Millis,
     Seconds,
+    Minutes,
     Hours,
+    Days,
 }
 
 impl Unit {
@@ -16,7 +18,9 @@ impl Unit {
         match self {
             Self::Millis => "milliseconds",
             Self::Seconds => "seconds",
+            Self::Minutes => "minutes",
             Self::Hours => "hours",
+            Self::Days => "days",
         }
     }
 
@@ -24,7 +28,9 @@ impl Unit {
         match self {
             Self::Millis => Duration::from_millis(count),
             Self::Seconds => Duration::from_secs(count),
+            Self::Minutes => Duration::from_secs(count.saturating_mul(60)),
             Self::Hours => Duration::from_secs(count.saturating_mul(3600)),
+            Self::Days => Duration::from_secs(count.saturating_mul(86_400)),
         }
     }
 }

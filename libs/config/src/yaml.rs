@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_saphyr::Spanned;
 
@@ -21,8 +21,8 @@ pub(crate) enum Content {
     Scalar(Value),
     /// Entries in the order of the text.
     Map(Vec<(String, Node)>),
-    /// No key of the configuration is a list, so what is in it does not matter.
-    List,
+    /// Entries in the order of the text.
+    List(Vec<Node>),
 }
 
 impl Content {
@@ -114,7 +114,10 @@ impl<'de> Visitor<'de> for ContentVisitor {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Content, A::Error> {
-        while sequence.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Content::List)
+        let mut items = Vec::new();
+        while let Some(item) = sequence.next_element::<Spanned<Content>>()? {
+            items.push(item.into());
+        }
+        Ok(Content::List(items))
     }
 }

@@ -72,7 +72,10 @@ mod tests {
     #[test]
     fn a_mail_waits_twice_as_long_each_time_up_to_a_limit() {
         let minutes = |attempts| retry_delay(Duration::from_secs(60), attempts).as_secs() / 60;
-        assert_eq!([0, 1, 2, 3, 4, 5, 6, 40, u32::MAX].map(minutes), [1, 1, 2, 4, 8, 16, 16, 16, 16]);
+        assert_eq!(
+            [0, 1, 2, 3, 4, 5, 6, 40, u32::MAX].map(minutes),
+            [1, 1, 2, 4, 8, 16, 16, 16, 16]
+        );
         assert_eq!(retry_delay(Duration::MAX, 9), Duration::MAX);
     }
 

@@ -20,6 +20,18 @@ const BATCH_ROWS: &[f64] = &[
     1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0, 2048.0, 5000.0,
 ];
 
+/// Fine below the 40 ms within which 99 of 100 notifications should arrive; wide above, for those that had to wait.
+const DELIVERY_LAG: &[f64] = &[
+    0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.015, 0.02, 0.03, 0.04, 0.06, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0,
+    300.0, 3600.0, 86400.0,
+];
+const DELIVERY_RESPONSE: &[f64] = &[
+    0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 30.0, 60.0,
+];
+const PAYLOAD_BYTES: &[f64] = &[
+    128.0, 256.0, 512.0, 1024.0, 2048.0, 4096.0, 8192.0, 16384.0, 32768.0, 65536.0, 131072.0, 1048576.0,
+];
+
 /// Makes the enum and its definitions from one list, so that neither can lack an entry.
 macro_rules! catalogue {
     ($($variant:ident = $name:literal, $kind:expr, $unit:ident, [$($label:literal),*], $help:literal $(, as $specified:literal $selector:literal)*;)+) => {
@@ -104,6 +116,56 @@ catalogue! {
         "Pushes claimed for sending.";
     PushDeferred = "postrider_push_deferred_total", Kind::Counter, Count, [],
         "Pushes that missed their window while they waited and went back to SCHEDULED.";
+    EventReceiving = "postrider_event_receiving_seconds", Kind::Histogram(RECEIVING), Seconds, [],
+        "Time to receive an event or a batch of them: from the request to the answer.";
+    EventsAccepted = "postrider_events_accepted_total", Kind::Counter, Count, [],
+        "Events stored; one that came again is not counted.";
+    EventBatchRows = "postrider_event_batch_rows", Kind::Histogram(BATCH_ROWS), Count, [],
+        "Events stored in one group commit.";
+    NotificationsCreated = "postrider_notifications_created_total", Kind::Counter, Count, [],
+        "Notifications made of events, one for each subscription that an event matches.";
+    NotificationsClaimed = "postrider_notifications_claimed_total", Kind::Counter, Count, [],
+        "Notifications claimed for an attempt.";
+    NotificationsDelivered = "postrider_notifications_delivered_total", Kind::Counter, Count, [],
+        "Notifications that their endpoint accepted.";
+    NotificationsFailed = "postrider_notifications_failed_total", Kind::Counter, Count, ["reason"],
+        "Notifications that became FAILED; `reason` is `client_error` (4xx), `gone` (410), `redirect` (3xx) or `other`.";
+    NotificationsRetried = "postrider_notifications_retried_total", Kind::Counter, Count, [],
+        "Attempts that failed and are followed by another one.";
+    NotificationsGivenUp = "postrider_notifications_given_up_total", Kind::Counter, Count, [],
+        "Notifications that used up their attempts, or whose subscription was deactivated meanwhile.";
+    NotificationsDeferred = "postrider_notifications_deferred_total", Kind::Counter, Count, ["reason"],
+        "Notifications that went back to wait when they were to be claimed; `reason` is `quota` (for another day), `rate` (for their turn) or `paused`.";
+    NotificationsSidelined = "postrider_notifications_sidelined_total", Kind::Counter, Count, [],
+        "Notifications that went from the queue back into the database because their subscription had its share.";
+    NotificationsPromoted = "postrider_notifications_promoted_total", Kind::Counter, Count, ["queue"],
+        "Notifications put from the database into a queue.";
+    NotificationsRescued = "postrider_notifications_rescued_total", Kind::Counter, Count, [],
+        "Notifications found IN_MEMORY with a lease that ran out, and made due again.";
+    NotificationsReplayed = "postrider_notifications_replayed_total", Kind::Counter, Count, [],
+        "Notifications made or sent again by replays.";
+    NotificationsOldestDueAge = "postrider_notifications_oldest_due_age_seconds", Kind::Gauge, Seconds, ["status"],
+        "How long the oldest notification of a status has been due; 0 when none is.";
+    DeliveryLag = "postrider_delivery_lag_seconds", Kind::Histogram(DELIVERY_LAG), Seconds, [],
+        "Time from storing an event to the start of a notification's first attempt.";
+    DeliveryResponse = "postrider_delivery_response_seconds", Kind::Histogram(DELIVERY_RESPONSE), Seconds, ["lane"],
+        "Time an attempt takes, answered or not; `lane` is `first` or `retry`.";
+    DeliveryPayload = "postrider_delivery_payload_bytes", Kind::Histogram(PAYLOAD_BYTES), Bytes, [],
+        "Size of the bodies sent, once for each attempt.";
+    DeliveryErrors = "postrider_delivery_errors_total", Kind::Counter, Count, ["type"],
+        "Attempts that failed; `type` is `http` (an answer that is not 2xx), `timeout`, `dns`, `tls`, `connect`, `protocol`, `egress` (an address that must not be dialled) or `other` (our own).";
+    DeliveryClientErrors = "postrider_delivery_client_errors_total", Kind::Counter, Count, ["status"],
+        "Answers of endpoints with a 4xx status, by status code.";
+    DeliveriesInFlight = "postrider_deliveries_in_flight", Kind::Gauge, Count, ["lane"],
+        "Attempts that wait for their answer; `lane` is `first` or `retry`.";
+    Subscriptions = "postrider_subscriptions", Kind::Gauge, Count, ["state"],
+        "Subscriptions by state: `PENDING_VERIFICATION`, `ACTIVE`, `DEGRADED` or `DEACTIVATED`.";
+    EmailsSent = "postrider_emails_sent_total", Kind::Counter, Count, [],
+        "E-mails that the mail server took.";
+    EmailsFailed = "postrider_emails_failed_total", Kind::Counter, Count, [],
+        "E-mails that will not be sent any more.";
+    EmailsWaiting = "postrider_emails_waiting", Kind::Gauge, Count, [],
+        "E-mails that are still to be sent.";
     DeadLetters = "postrider_dead_letters_total", Kind::Counter, Count, ["reason"],
         "Dead letters stored, by reason.";
     BrokerConnected = "postrider_broker_connected", Kind::Gauge, Count, [],

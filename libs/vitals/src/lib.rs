@@ -23,21 +23,31 @@ const PARTING_LIMIT: Duration = Duration::from_secs(3);
 ///
 /// [`store::Error::Url`] when the database URL cannot be read.
 pub fn open(config: &Config, name: &str) -> Result<(Store, Broker), store::Error> {
-    let store = Store::open(&store::Settings {
-        url: config.database.url.expose().to_owned(),
-        max_connections: config.database.max_connections,
-        acquire_timeout: config.database.acquire_timeout,
-        application_name: name.to_owned(),
-    })?;
+    let store = open_store(config, name)?;
     let broker = Broker::start(broker::Settings {
         url: config.amqp.url.expose().to_owned(),
         queue_prefix: config.amqp.queue_prefix.clone(),
         connection_name: name.to_owned(),
         push_queue_capacity: config.push.queue.capacity,
+        reseller_queue_capacity: config.reseller.queue.capacity,
         confirm_timeout: config.amqp.confirm_timeout,
         max_unconfirmed: config.amqp.max_unconfirmed,
     });
     Ok((store, broker))
+}
+
+/// The same for a service that needs no broker.
+///
+/// # Errors
+///
+/// As [`open`].
+pub fn open_store(config: &Config, name: &str) -> Result<Store, store::Error> {
+    Store::open(&store::Settings {
+        url: config.database.url.expose().to_owned(),
+        max_connections: config.database.max_connections,
+        acquire_timeout: config.database.acquire_timeout,
+        application_name: name.to_owned(),
+    })
 }
 
 /// Watches database, schema and broker until shutdown.
@@ -52,6 +62,15 @@ pub async fn watch(store: Store, broker: Broker, readiness: Readiness, shutdown:
     }
 }
 
+/// Watches database and schema until shutdown, for a service that needs no broker.
+pub async fn watch_database(store: Store, readiness: Readiness, shutdown: Shutdown) {
+    let (database, schema) = (readiness.condition("database"), readiness.condition("migrations"));
+    tokio::select! {
+        () = shutdown.cancelled() => {}
+        () = watch_store(&store, &database, &schema) => {}
+    }
+}
+
 /// Closes what a service was connected to at its end, as far as the other side lets it.
 pub async fn part(broker: Broker, store: Store) {
     let closed = async {
@@ -59,6 +78,13 @@ pub async fn part(broker: Broker, store: Store) {
     };
     if tokio::time::timeout(PARTING_LIMIT, closed).await.is_err() {
         tracing::debug!("the connections to broker and database were left to the operating system");
+    }
+}
+
+/// As [`part`], for a service that needs no broker.
+pub async fn part_store(store: Store) {
+    if tokio::time::timeout(PARTING_LIMIT, store.close()).await.is_err() {
+        tracing::debug!("the connections to the database were left to the operating system");
     }
 }
 

@@ -9,7 +9,7 @@ use broker::{DeadLetter, Queue, Settlement};
 use crate::rig::{Rig, connected, eventually, ids, newer, publish, soon, take, with_rig};
 
 async fn dead_letters(broker: &broker::Broker, count: usize) -> Vec<DeadLetter> {
-    let mut consumer = broker.consume_dead(100);
+    let mut consumer = broker.consume_dead(Queue::PushDead, 100);
     let mut letters = Vec::new();
     while letters.len() < count {
         letters.extend(
@@ -80,7 +80,7 @@ async fn message_that_is_never_acknowledged_becomes_a_dead_letter() {
         let sent = publish(&broker, 1).await;
         let mut consumer = broker.consume(Queue::PushReady, 1);
         let mut deliveries = 0;
-        let mut archive = broker.consume_dead(1);
+        let mut archive = broker.consume_dead(Queue::PushDead, 1);
         let letter = loop {
             tokio::select! {
                 batch = consumer.next_batch(1) => {

@@ -7,6 +7,7 @@ mod consuming;
 mod proxy;
 mod publishing;
 mod receipts;
+mod reseller;
 mod rig;
 mod topology;
 mod unanswered;

@@ -46,6 +46,7 @@ impl Rig {
             queue_prefix: self.prefix.clone(),
             connection_name: self.prefix.clone(),
             push_queue_capacity: 10_000,
+            reseller_queue_capacity: 10_000,
             confirm_timeout: Duration::from_secs(20),
             max_unconfirmed: 1_000,
         }
@@ -125,7 +126,7 @@ impl Rig {
     }
 
     async fn clean(&self) {
-        for queue in [Queue::PushReady, Queue::PushDead] {
+        for queue in Queue::ALL {
             let name = self.name(queue.name());
             self.channel()
                 .await

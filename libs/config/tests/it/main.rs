@@ -6,6 +6,7 @@ mod defaults;
 mod documents;
 mod errors;
 mod layers;
+mod reseller;
 mod rules;
 mod secrets;
 

@@ -28,6 +28,10 @@ pub struct SubscriptionDraft {
     pub description: Option<String>,
     /// How long the endpoint may take.
     pub timeout_millis: Option<i64>,
+    /// Whether a daily quota is asked for, whatever it is.
+    pub daily_quota: bool,
+    /// Whether a number of requests per second is asked for, whatever it is.
+    pub requests_per_second: bool,
 }
 
 /// A subscription that was found acceptable.
@@ -87,6 +91,17 @@ impl Findings {
     fn take<T>(&mut self, result: Result<T, FieldError>) -> Option<T> {
         result.map_err(|error| self.0.push(error)).ok()
     }
+
+    /// How much a subscription may get is not for its reseller to say.
+    fn refuse_limits(&mut self, daily_quota: bool, requests_per_second: bool) {
+        let limits = [
+            ("dailyQuota", daily_quota),
+            ("requestsPerSecond", requests_per_second),
+        ];
+        let asked = limits.into_iter().filter(|(_, asked)| *asked);
+        self.0
+            .extend(asked.map(|(field, _)| FieldError::NotYours { field }));
+    }
 }
 
 impl SubscriptionRequest {
@@ -136,13 +151,7 @@ impl SubscriptionChange {
         let timeout_millis = draft
             .timeout_millis
             .and_then(|timeout| found.take(check_timeout(timeout, bounds.max_timeout)));
-        let guarded = [
-            ("dailyQuota", draft.daily_quota),
-            ("requestsPerSecond", draft.requests_per_second),
-        ];
-        for (field, _) in guarded.into_iter().filter(|(_, asked)| *asked) {
-            found.0.push(FieldError::NotYours { field });
-        }
+        found.refuse_limits(draft.daily_quota, draft.requests_per_second);
         if !found.0.is_empty() {
             return Err(found.0);
         }
@@ -178,8 +187,7 @@ mod tests {
             url: Some("https://reseller.example/hooks".to_owned()),
             event_types: Some(vec!["domain.*".to_owned()]),
             email: Some("ops@reseller.example".to_owned()),
-            description: None,
-            timeout_millis: None,
+            ..SubscriptionDraft::default()
         }
     }
 
@@ -206,6 +214,8 @@ mod tests {
             email: Some("nobody".to_owned()),
             description: Some("a\0".to_owned()),
             timeout_millis: Some(30_001),
+            daily_quota: true,
+            requests_per_second: false,
         };
         assert_eq!(
             refused(wrong),

@@ -1,0 +1,113 @@
+//! The rules between the keys of the reseller lane.
+
+use std::time::Duration;
+
+use crate::Config;
+use crate::reader::Reader;
+
+/// Room for what an event says besides its data.
+const EVENT_FRAME: usize = 4096;
+
+pub(super) fn check(config: &Config, reader: &mut Reader) {
+    body(config, reader);
+    delivery(config, reader);
+    retry(config, reader);
+    health(config, reader);
+    secrets(config, reader);
+}
+
+fn body(config: &Config, reader: &mut Reader) {
+    let (body, data) = (config.ingest.max_body_bytes, config.reseller.event.max_data_bytes);
+    let least = data.saturating_add(EVENT_FRAME);
+    reader.rule(
+        &["ingest.maxBodyBytes", "reseller.event.maxDataBytes"],
+        body >= least,
+        &format!(
+            "ingest.maxBodyBytes ({body}) must be at least reseller.event.maxDataBytes + {EVENT_FRAME} \
+             ({data} + {EVENT_FRAME} = {least}), or no event of the allowed size could be received"
+        ),
+        format!("raise ingest.maxBodyBytes to {least} or more, or lower reseller.event.maxDataBytes"),
+    );
+}
+
+fn delivery(config: &Config, reader: &mut Reader) {
+    let delivery = &config.reseller.delivery;
+    ordered(
+        reader,
+        ("reseller.delivery.timeoutMillis", delivery.timeout.as_millis()),
+        (
+            "reseller.delivery.maxTimeoutMillis",
+            delivery.max_timeout.as_millis(),
+        ),
+    );
+    ordered(
+        reader,
+        (
+            "reseller.delivery.maxInFlightPerSubscription",
+            delivery.max_in_flight_per_subscription as u128,
+        ),
+        ("reseller.delivery.maxInFlight", delivery.max_in_flight as u128),
+    );
+}
+
+fn retry(config: &Config, reader: &mut Reader) {
+    let retry = &config.reseller.retry;
+    ordered(
+        reader,
+        (
+            "reseller.retry.initialDelayInSeconds",
+            u128::from(retry.initial_delay.as_secs()),
+        ),
+        (
+            "reseller.retry.maxDelayInSeconds",
+            u128::from(retry.max_delay.as_secs()),
+        ),
+    );
+}
+
+fn health(config: &Config, reader: &mut Reader) {
+    const DEGRADED: &str = "reseller.health.degradedAfterInHours";
+    const DEACTIVATED: &str = "reseller.health.deactivatedAfterInHours";
+    let health = &config.reseller.health;
+    let hours = |duration: Duration| u128::from(duration.as_secs() / 3600);
+    let (degraded, deactivated) = (hours(health.degraded_after), hours(health.deactivated_after));
+    reader.rule(
+        &[DEGRADED, DEACTIVATED],
+        degraded < deactivated,
+        &format!(
+            "{DEGRADED} ({degraded}) must be less than {DEACTIVATED} ({deactivated}), or nobody would be warned"
+        ),
+        format!("raise {DEACTIVATED}, or lower {DEGRADED}"),
+    );
+    // Evidence that takes longer than the limit it is for would silently be the limit.
+    ordered(
+        reader,
+        (
+            "reseller.health.evidenceAfterInHours",
+            hours(health.evidence_after),
+        ),
+        (DEGRADED, degraded),
+    );
+}
+
+fn secrets(config: &Config, reader: &mut Reader) {
+    const KEY: &str = "reseller.secrets.key";
+    const PREVIOUS: &str = "reseller.secrets.previousKeys";
+    let secrets = &config.reseller.secrets;
+    reader.rule(
+        &[PREVIOUS, KEY],
+        secrets.key.is_some() || secrets.previous_keys.is_empty(),
+        &format!("{PREVIOUS} needs {KEY}: new secrets are sealed with that one"),
+        format!("set {KEY}, or remove {PREVIOUS}"),
+    );
+}
+
+/// The rule that one key's value is at most another's.
+fn ordered(reader: &mut Reader, (low_key, low): (&str, u128), (high_key, high): (&str, u128)) {
+    reader.rule(
+        &[low_key, high_key],
+        low <= high,
+        &format!("{low_key} ({low}) must be at most {high_key} ({high})"),
+        format!("lower {low_key} to {high} or less, or raise {high_key}"),
+    );
+}

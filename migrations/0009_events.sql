@@ -12,14 +12,17 @@ CREATE TABLE events (
     created_at  timestamptz NOT NULL,
     traceparent text,
     test_of     uuid,
-    PRIMARY KEY (id)
+    PRIMARY KEY (id),
+    CONSTRAINT reseller_is_given CHECK (reseller_id <> '')
 ) PARTITION BY RANGE (id);
 
 COMMENT ON COLUMN events.event_id IS 'What receivers know the event by: the caller''s own id, else the id.';
 COMMENT ON COLUMN events.body IS 'The bytes of the request body, the same for every attempt and every subscription.';
 COMMENT ON COLUMN events.test_of IS 'The one subscription that a test event is for.';
 
-CREATE INDEX events_reseller ON events (reseller_id, id);
+-- The condition is always true. It keeps the index from look-ups by id alone, which do not state it: while a partition is
+-- empty all its indexes look alike to the planner, and a cached plan would later read all of this one for a single row.
+CREATE INDEX events_reseller ON events (reseller_id, id) WHERE reseller_id <> '';
 
 CREATE TABLE notifications (
     id              uuid        NOT NULL,
@@ -31,6 +34,7 @@ CREATE TABLE notifications (
     reason          text,
     attempts        integer     NOT NULL DEFAULT 0,
     resent_after    integer     NOT NULL DEFAULT 0,
+    resent_at       timestamptz,
     next_attempt_at timestamptz,
     charged_on      date,
     slot_at         timestamptz,
@@ -47,6 +51,7 @@ CREATE TABLE notifications (
     CONSTRAINT in_memory_is_leased CHECK ((status = 'IN_MEMORY') = (leased_until IS NOT NULL)),
     CONSTRAINT only_in_memory_is_claimed CHECK (lease_token IS NULL OR status = 'IN_MEMORY'),
     CONSTRAINT a_claim_is_an_attempt CHECK (lease_token IS NULL OR attempts > 0),
+    CONSTRAINT reseller_is_given CHECK (reseller_id <> ''),
     CONSTRAINT waiting_has_a_time CHECK ((status IN ('SCHEDULED', 'RETRY')) = (next_attempt_at IS NOT NULL)),
     CONSTRAINT pending_is_new CHECK (status <> 'PENDING' OR attempts = 0),
     CONSTRAINT scheduled_has_a_reason CHECK (status <> 'SCHEDULED' OR reason IS NOT NULL),
@@ -58,15 +63,17 @@ COMMENT ON COLUMN notifications.id IS
     'notification_id(event, subscription_id): whoever fans an event out, and however often, makes the same row.';
 COMMENT ON COLUMN notifications.reason IS 'Why it waits or has ended, for people and for what comes next.';
 COMMENT ON COLUMN notifications.resent_after IS 'Attempts before somebody asked to send it again; retries count from there.';
+COMMENT ON COLUMN notifications.resent_at IS 'When that was; what waits is not too old while this is young.';
 COMMENT ON COLUMN notifications.charged_on IS 'The day whose quota it has a place in.';
 COMMENT ON COLUMN notifications.slot_at IS 'Its place in the requests per second.';
 
 CREATE INDEX notifications_pending ON notifications (subscription_id, id) WHERE status = 'PENDING';
-CREATE INDEX notifications_due ON notifications (next_attempt_at, id) WHERE status IN ('SCHEDULED', 'RETRY');
 CREATE INDEX notifications_leased ON notifications (leased_until) WHERE status = 'IN_MEMORY';
-CREATE INDEX notifications_waiting ON notifications (subscription_id, next_attempt_at, id)
-    WHERE status IN ('SCHEDULED', 'RETRY');
-CREATE INDEX notifications_subscription ON notifications (subscription_id, id);
+CREATE INDEX notifications_due ON notifications (next_attempt_at, id) WHERE status = 'SCHEDULED';
+CREATE INDEX notifications_scheduled ON notifications (subscription_id, next_attempt_at, id) WHERE status = 'SCHEDULED';
+CREATE INDEX notifications_retry ON notifications (subscription_id, next_attempt_at, id) WHERE status = 'RETRY';
+-- As above.
+CREATE INDEX notifications_subscription ON notifications (subscription_id, id) WHERE reseller_id <> '';
 
 CREATE TABLE delivery_attempts (
     notification_id uuid        NOT NULL,
@@ -90,6 +97,16 @@ CREATE TABLE delivery_attempts (
 
 COMMENT ON COLUMN delivery_attempts.started_at IS 'Also the timestamp that was signed, cut to the second.';
 COMMENT ON COLUMN delivery_attempts.response_body IS 'The first bytes of the answer.';
+
+-- Subscriptions that had more in a queue than their share. What else they have waiting is left to whoever sidelined
+-- that, for a moment.
+CREATE TABLE subscription_sidelines (
+    subscription_id uuid        NOT NULL REFERENCES subscriptions (id),
+    lane            text        NOT NULL,
+    until           timestamptz NOT NULL,
+    PRIMARY KEY (subscription_id, lane),
+    CONSTRAINT lane_is_known CHECK (lane IN ('first', 'retry'))
+) WITH (fillfactor = 50);
 
 -- The same in every process: the event's time, version 8, and a hash of the two.
 CREATE FUNCTION notification_id(event uuid, subscription uuid) RETURNS uuid

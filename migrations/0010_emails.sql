@@ -26,6 +26,7 @@ CREATE TABLE emails (
 
 CREATE INDEX emails_due ON emails (next_attempt_at, id) WHERE status = 'PENDING';
 CREATE INDEX emails_leased ON emails (leased_until) WHERE status = 'SENDING';
+CREATE INDEX emails_ended ON emails (finished_at) WHERE finished_at IS NOT NULL;
 -- Exhausted retries are told of once in an hour: further ones are counted in the mail that waits.
 CREATE UNIQUE INDEX emails_exhausted_waiting ON emails (subscription_id)
     WHERE kind = 'RETRIES_EXHAUSTED' AND status = 'PENDING';

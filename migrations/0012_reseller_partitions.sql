@@ -33,7 +33,7 @@ BEGIN
 END
 $$;
 
--- Three questions, because each has a partial index of its own; one question for all four statuses would read the
+-- Several questions, because each has a partial index of its own; one question for all four statuses would read the
 -- whole month.
 CREATE FUNCTION has_unfinished_rows(child text) RETURNS boolean
     LANGUAGE plpgsql
@@ -43,7 +43,8 @@ DECLARE
 BEGIN
     EXECUTE format(
         'SELECT EXISTS (SELECT FROM %1$I WHERE status = ''PENDING'')'
-        ' OR EXISTS (SELECT FROM %1$I WHERE status IN (''SCHEDULED'', ''RETRY''))'
+        ' OR EXISTS (SELECT FROM %1$I WHERE status = ''SCHEDULED'')'
+        ' OR EXISTS (SELECT FROM %1$I WHERE status = ''RETRY'')'
         ' OR EXISTS (SELECT FROM %1$I WHERE status = ''IN_MEMORY'')', child) INTO unfinished;
     RETURN unfinished;
 END

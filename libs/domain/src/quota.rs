@@ -47,18 +47,26 @@ impl Budget {
     #[must_use]
     pub fn charge(self, today: NaiveDate, before: u32, quota: u32, count: u64) -> (Self, u64) {
         let mut current = self.on(today, before);
-        if before != quota && current.used > u64::from(before) {
-            let last = current.place(current.used - 1, before);
-            current = Self {
-                day: last.day,
-                used: last.number + 1,
-            };
+        if before != quota {
+            current = current.moved(before, quota);
         }
         let charged = Self {
             used: current.used.saturating_add(count),
             ..current
         };
         (charged, current.used)
+    }
+
+    /// The budget from the last day on that has a place taken. A day that has had more than the new quota allows is over;
+    /// the days after it owe nothing.
+    fn moved(self, before: u32, quota: u32) -> Self {
+        let last = self.place(self.used.saturating_sub(1), before);
+        let used = if self.used == 0 { 0 } else { last.number + 1 };
+        if used > u64::from(quota) {
+            let day = last.day.succ_opt().unwrap_or(NaiveDate::MAX);
+            return Self { day, used: 0 };
+        }
+        Self { day: last.day, used }
     }
 
     /// The place that a number counted from [`Budget::day`] is.
@@ -158,6 +166,22 @@ mod tests {
         assert_eq!([1, 2, 3, 4].map(|d| charged.used_on(day(d), 10)), [10, 10, 5, 0]);
         let (later, first) = charged.charge(day(3), 10, 10, 1);
         assert_eq!((later, first), (Budget { day: day(3), used: 6 }, 5));
+    }
+
+    #[test]
+    fn a_quota_that_is_lowered_during_the_day_ends_the_day_and_no_more() {
+        let used = Budget {
+            day: day(1),
+            used: 80,
+        };
+        let (charged, first) = used.charge(day(1), 100, 10, 1);
+        assert_eq!(
+            charged.place(first, 10),
+            Place {
+                day: day(2),
+                number: 0
+            }
+        );
     }
 
     #[test]

@@ -15,6 +15,8 @@ pub struct ApiKey {
     pub name: String,
     /// What it allows.
     pub roles: Vec<Role>,
+    /// Whose it is, when it has the role of a reseller; that one has no other role beside it.
+    pub reseller_id: Option<String>,
     /// When it was made.
     pub created_at: DateTime<Utc>,
     /// When it was revoked.
@@ -25,6 +27,7 @@ struct Row {
     id: Uuid,
     name: String,
     roles: Vec<String>,
+    reseller_id: Option<String>,
     created_at: DateTime<Utc>,
     revoked_at: Option<DateTime<Utc>>,
 }
@@ -42,6 +45,7 @@ impl TryFrom<Row> for ApiKey {
             id: row.id,
             name: row.name,
             roles,
+            reseller_id: row.reseller_id,
             created_at: row.created_at,
             revoked_at: row.revoked_at,
         })
@@ -53,15 +57,19 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error`] when the database fails or refuses the name or the roles.
+    /// [`Error`] when the database fails or refuses the name, the roles, or a reseller that does not go with them.
     pub async fn insert_api_key(&self, key: &ApiKey, digest: &KeyDigest) -> Result<(), Error> {
         let roles: Vec<&str> = key.roles.iter().map(|role| role.as_str()).collect();
         sqlx::query!(
-            "INSERT INTO api_keys (id, name, digest, roles, created_at) VALUES ($1, $2, $3, $4, $5)",
+            r#"
+            INSERT INTO api_keys (id, name, digest, roles, reseller_id, created_at)
+            VALUES ($1, $2, $3, $4, $5, $6)
+            "#,
             key.id,
             key.name,
             digest.as_bytes(),
             &roles as &[&str],
+            key.reseller_id,
             key.created_at,
         )
         .execute(&self.pool)
@@ -78,7 +86,7 @@ impl Store {
         let row = sqlx::query_as!(
             Row,
             r#"
-            SELECT id, name, roles, created_at, revoked_at FROM api_keys
+            SELECT id, name, roles, reseller_id, created_at, revoked_at FROM api_keys
             WHERE digest = $1 AND revoked_at IS NULL
             "#,
             digest.as_bytes(),
@@ -96,7 +104,7 @@ impl Store {
     pub async fn list_api_keys(&self) -> Result<Vec<ApiKey>, Error> {
         let rows = sqlx::query_as!(
             Row,
-            "SELECT id, name, roles, created_at, revoked_at FROM api_keys ORDER BY created_at, id"
+            "SELECT id, name, roles, reseller_id, created_at, revoked_at FROM api_keys ORDER BY created_at, id"
         )
         .fetch_all(&self.pool)
         .await?;

@@ -18,8 +18,8 @@ mod partition;
 mod promote;
 mod push;
 mod release;
-pub mod reseller;
 mod rescue;
+pub mod reseller;
 mod text;
 
 use std::time::Duration;
@@ -33,7 +33,7 @@ pub use api_key::ApiKey;
 pub use backlog::Backlog;
 pub use claim::{Claim, ClaimedPush};
 pub use complete::Completion;
-pub use dead_letter::BrokerDeadLetter;
+pub use dead_letter::{BrokerDeadLetter, DeadLetterLane};
 pub use error::{Error, within};
 pub use ingest::{IdempotencyKey, Inserted, NewPush};
 pub use lease::{Lease, LeaseView};

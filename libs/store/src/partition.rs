@@ -22,14 +22,15 @@ impl Store {
         Ok(created)
     }
 
-    /// Drops the months before `before` in which every push has ended; returns their names.
+    /// Drops the months before `before` in which everything has ended, each lane by itself; returns the names of the
+    /// partitions of pushes and of notifications, with which all that belongs to them went.
     ///
     /// # Errors
     ///
     /// [`Error`] when the database fails, or a lock was not to be had within 2 s.
     pub async fn drop_partitions(&self, before: Month) -> Result<Vec<String>, Error> {
         let dropped = sqlx::query_scalar!(
-            r#"SELECT drop_month_partitions($1) AS "month!""#,
+            r#"SELECT drop_month_partitions($1) AS "partition!""#,
             before.first_day()
         )
         .fetch_all(&self.pool)

@@ -107,6 +107,7 @@ impl Installation {
             queue_prefix: self.config.amqp.queue_prefix.clone(),
             connection_name: "test".to_owned(),
             push_queue_capacity: self.config.push.queue.capacity,
+            reseller_queue_capacity: self.config.reseller.queue.capacity,
             confirm_timeout: self.config.amqp.confirm_timeout,
             max_unconfirmed: self.config.amqp.max_unconfirmed,
         })
@@ -217,8 +218,8 @@ impl Installation {
 /// The exchange that feeds a queue, without its prefix.
 fn exchange(queue: Queue) -> &'static str {
     match queue {
-        Queue::PushReady => "postrider",
-        Queue::PushDead => "postrider.dead",
+        Queue::PushReady | Queue::ResellerReady | Queue::ResellerRetry => "postrider",
+        Queue::PushDead | Queue::ResellerDead => "postrider.dead",
     }
 }
 
@@ -231,7 +232,7 @@ async fn connect() -> Connection {
 async fn remove_queues(prefix: &str) {
     let connection = connect().await;
     let channel = connection.create_channel().await.expect("a channel");
-    for queue in [Queue::PushReady, Queue::PushDead] {
+    for queue in Queue::ALL {
         let name = format!("{prefix}{}", queue.name());
         channel
             .queue_delete(name.into(), Default::default())

@@ -2,9 +2,11 @@
 
 mod cable;
 mod installation;
+pub mod notification_factory;
 pub mod push_factory;
 mod servers;
 mod service;
+pub mod subscription_factory;
 mod wait;
 
 pub use cable::Cable;

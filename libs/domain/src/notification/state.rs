@@ -75,7 +75,8 @@ pub enum Event {
     Enqueue,
     /// The broker did not take it, or whoever got its message has no room for more of its subscription.
     Sideline,
-    /// It is claimed for sending; this starts an attempt. One that waits in the database can be claimed as well.
+    /// It is claimed for sending; this starts an attempt. One that waits in the database and is due can be claimed as
+    /// well.
     Claim,
     /// It was to be claimed, and the quota or the requests per second of its subscription are used up.
     Defer,
@@ -164,9 +165,9 @@ pub fn transition(
     match (state, event) {
         (S::Scheduled | S::Pending | S::Retry, Event::Enqueue) => Ok(S::Queued),
         (S::Queued, Event::Sideline | Event::Rescue) => Ok(attempts.waiting(S::Pending)),
-        (S::Queued | S::Pending, Event::Claim) => Ok(S::Sending),
-        (S::Queued | S::Pending, Event::Defer) => Ok(attempts.waiting(S::Scheduled)),
-        (S::Queued | S::Pending, Event::Hold) => Ok(attempts.waiting(S::Pending)),
+        (S::Queued | S::Pending | S::Retry, Event::Claim) => Ok(S::Sending),
+        (S::Queued | S::Pending | S::Retry, Event::Defer) => Ok(attempts.waiting(S::Scheduled)),
+        (S::Queued | S::Pending | S::Retry, Event::Hold) => Ok(attempts.waiting(S::Pending)),
         (S::Sending, Event::Succeed) => Ok(S::Sent),
         (S::Sending, Event::FailPermanently) => Ok(S::Failed),
         (S::Sending, Event::FailRetryable | Event::Rescue) if another => Ok(S::Retry),

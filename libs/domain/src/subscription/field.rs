@@ -106,6 +106,27 @@ impl FieldError {
     }
 }
 
+/// Collects errors while values are taken.
+#[derive(Default)]
+pub(super) struct Findings(pub(super) Vec<FieldError>);
+
+impl Findings {
+    pub(super) fn take<T>(&mut self, result: Result<T, FieldError>) -> Option<T> {
+        result.map_err(|error| self.0.push(error)).ok()
+    }
+
+    /// How much a subscription may get is not for its reseller to say.
+    pub(super) fn refuse_limits(&mut self, daily_quota: bool, requests_per_second: bool) {
+        let limits = [
+            ("dailyQuota", daily_quota),
+            ("requestsPerSecond", requests_per_second),
+        ];
+        let asked = limits.into_iter().filter(|(_, asked)| *asked);
+        self.0
+            .extend(asked.map(|(field, _)| FieldError::NotYours { field }));
+    }
+}
+
 pub(super) fn check_url(url: Option<String>) -> Result<String, FieldError> {
     let url = url
         .filter(|url| !url.trim().is_empty())

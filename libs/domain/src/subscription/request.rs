@@ -4,7 +4,9 @@
 use std::time::Duration;
 
 use super::EventFilter;
-use super::field::{FieldError, check_description, check_email, check_filter, check_timeout, check_url};
+use super::field::{
+    FieldError, Findings, check_description, check_email, check_filter, check_timeout, check_url,
+};
 
 /// What a request is measured by.
 #[derive(Debug, Clone, Copy)]
@@ -83,27 +85,6 @@ pub struct SubscriptionChange {
     pub timeout_millis: Option<Option<u32>>,
 }
 
-/// Collects errors while values are taken.
-#[derive(Default)]
-struct Findings(Vec<FieldError>);
-
-impl Findings {
-    fn take<T>(&mut self, result: Result<T, FieldError>) -> Option<T> {
-        result.map_err(|error| self.0.push(error)).ok()
-    }
-
-    /// How much a subscription may get is not for its reseller to say.
-    fn refuse_limits(&mut self, daily_quota: bool, requests_per_second: bool) {
-        let limits = [
-            ("dailyQuota", daily_quota),
-            ("requestsPerSecond", requests_per_second),
-        ];
-        let asked = limits.into_iter().filter(|(_, asked)| *asked);
-        self.0
-            .extend(asked.map(|(field, _)| FieldError::NotYours { field }));
-    }
-}
-
 impl SubscriptionRequest {
     /// Checks everything that can be checked without asking anybody; the error lists every field that is wrong.
     ///
@@ -117,8 +98,11 @@ impl SubscriptionRequest {
         let email = found.take(check_email(draft.email));
         let description = found.take(check_description(draft.description));
         let timeout = found.take(check_timeout(draft.timeout_millis, bounds.max_timeout));
+        found.refuse_limits(draft.daily_quota, draft.requests_per_second);
         match (url, event_types, email, description, timeout) {
-            (Some(url), Some(event_types), Some(email), Some(description), Some(timeout_millis)) => {
+            (Some(url), Some(event_types), Some(email), Some(description), Some(timeout_millis))
+                if found.0.is_empty() =>
+            {
                 Ok(Self {
                     url,
                     event_types,
@@ -219,7 +203,14 @@ mod tests {
         };
         assert_eq!(
             refused(wrong),
-            ["url", "eventTypes", "email", "description", "timeoutMillis"]
+            [
+                "url",
+                "eventTypes",
+                "email",
+                "description",
+                "timeoutMillis",
+                "dailyQuota"
+            ]
         );
         assert_eq!(
             refused(SubscriptionDraft::default()),

@@ -16,15 +16,23 @@ fn key(name: &str, roles: &[Role]) -> ApiKey {
         id: Uuid::now_v7(),
         name: name.to_owned(),
         roles: roles.to_vec(),
+        reseller_id: None,
         created_at: now(),
         revoked_at: None,
+    }
+}
+
+fn of_reseller(name: &str, roles: &[Role]) -> ApiKey {
+    ApiKey {
+        reseller_id: Some("acme".to_owned()),
+        ..key(name, roles)
     }
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn a_key_is_found_by_its_digest_as_it_was_stored(pool: PgPool) {
     let store = Store::from_pool(pool);
-    let (one, all) = (key("loans", &[Role::Ingest]), key("on-call", &Role::ALL));
+    let (one, all) = (key("loans", &[Role::Ingest]), key("on-call", &Role::OF_THE_HOUSE));
     store.insert_api_key(&one, &KeyDigest::of("one")).await.unwrap();
     store.insert_api_key(&all, &KeyDigest::of("all")).await.unwrap();
     assert_eq!(
@@ -41,6 +49,18 @@ async fn a_key_is_found_by_its_digest_as_it_was_stored(pool: PgPool) {
         [one, all],
         "the oldest first"
     );
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn the_key_of_a_reseller_names_it(pool: PgPool) {
+    let store = Store::from_pool(pool);
+    let key = of_reseller("acme", &[Role::Reseller]);
+    store.insert_api_key(&key, &KeyDigest::of("acme")).await.unwrap();
+    assert_eq!(
+        store.find_api_key(&KeyDigest::of("acme")).await.unwrap(),
+        Some(key.clone())
+    );
+    assert_eq!(store.list_api_keys().await.unwrap(), [key]);
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
@@ -80,6 +100,16 @@ async fn keys_that_could_not_be_told_apart_or_used_are_refused(pool: PgPool) {
         (key("second", &[Role::Ingest]), digest),
         (key("no roles", &[]), KeyDigest::of("other")),
         (key("  ", &[Role::Ingest]), KeyDigest::of("other")),
+        (key("whose?", &[Role::Reseller]), KeyDigest::of("other")),
+        (
+            key("whose?", &[Role::Ingest, Role::Reseller]),
+            KeyDigest::of("other"),
+        ),
+        (
+            of_reseller("more", &[Role::Reseller, Role::Ingest]),
+            KeyDigest::of("other"),
+        ),
+        (of_reseller("less", &[Role::Ingest]), KeyDigest::of("other")),
     ] {
         let error = store.insert_api_key(&refused, &digest).await.unwrap_err();
         assert!(matches!(error, Error::Refused(_)), "{error:?}");

@@ -3,14 +3,15 @@
 use domain::push::{PushId, PushState};
 use serde_json::json;
 use sqlx::PgPool;
-use store::{BrokerDeadLetter, Store};
+use store::{BrokerDeadLetter, DeadLetterLane, Store};
 use testkit::push_factory::PushRow;
 
 use crate::scene::{count, state_of};
 
 fn letter(push_id: Option<PushId>) -> BrokerDeadLetter {
     BrokerDeadLetter {
-        push_id,
+        lane: DeadLetterLane::Push,
+        id: push_id.map(PushId::uuid),
         detail: "delivery limit of push.ready".to_owned(),
         fingerprint: "broker/delivery_limit".to_owned(),
         message: json!({ "body": "e30=", "headers": { "x-death": [] } }),
@@ -62,7 +63,8 @@ async fn a_message_that_names_no_push_is_archived_as_malformed(pool: PgPool) {
 async fn a_message_of_a_stranger_is_archived_whatever_it_holds(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let strange = BrokerDeadLetter {
-        push_id: None,
+        lane: DeadLetterLane::Push,
+        id: None,
         detail: "a\0b".to_owned(),
         fingerprint: "\0".to_owned(),
         message: json!({ "na\0me": ["te\0xt", { "n": 1, "null": null }] }),

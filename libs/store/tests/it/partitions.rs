@@ -2,12 +2,24 @@
 
 use chrono::{DateTime, TimeZone, Utc};
 use domain::month::Month;
+use domain::notification::NotificationState;
 use domain::push::{PushId, PushState, SendOutcome};
 use sqlx::{AssertSqlSafe, PgPool};
 use store::{Error, Store};
+use testkit::notification_factory::NotificationRow;
 use testkit::push_factory::PushRow;
+use uuid::Uuid;
 
 use crate::scene::{completion, until_blocked};
+
+/// Every table that is divided by month, in the order in which months are made.
+const PARENTS: [&str; 5] = [
+    "push_notifications",
+    "send_attempts",
+    "events",
+    "notifications",
+    "delivery_attempts",
+];
 
 fn noon(year: i32, month: u32) -> DateTime<Utc> {
     Utc.with_ymd_and_hms(year, month, 15, 12, 0, 0).unwrap()
@@ -25,12 +37,19 @@ async fn partitions(pool: &PgPool, parent: &str) -> Vec<(String, String)> {
     .unwrap()
 }
 
+async fn rows(pool: &PgPool, table: &str) -> i64 {
+    sqlx::query_scalar(AssertSqlSafe(format!("SELECT count(*) FROM {table}")))
+        .fetch_one(pool)
+        .await
+        .unwrap()
+}
+
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn bounds_are_those_of_the_month(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let first = Month::containing(noon(2031, 11));
-    assert_eq!(store.create_partitions(first, 4).await.unwrap(), 8);
-    for parent in ["push_notifications", "send_attempts"] {
+    assert_eq!(store.create_partitions(first, 4).await.unwrap(), 20);
+    for parent in PARENTS {
         let stored = partitions(&pool, parent).await;
         for month in (0..4).map(|n| first.plus(n)) {
             let (from, to) = (month.first_id(), month.plus(1).first_id());
@@ -46,6 +65,17 @@ async fn bounds_are_those_of_the_month(pool: PgPool) {
         .make(&pool)
         .await;
     assert!(store.find_push(made.id).await.unwrap().is_some());
+    NotificationRow::in_state(NotificationState::Sent, Uuid::now_v7())
+        .created_at(noon(2032, 2))
+        .make(&pool)
+        .await;
+    for parent in PARENTS {
+        assert_eq!(
+            rows(&pool, &format!("{parent}_y2032m02")).await,
+            1,
+            "{parent}: a row and what belongs to it lie in the same month"
+        );
+    }
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
@@ -61,12 +91,12 @@ async fn creation_is_idempotent_and_may_be_concurrent(pool: PgPool) {
     for task in tasks {
         made += task.await.unwrap().unwrap();
     }
-    assert_eq!(made, 6, "three months of two tables, once");
+    assert_eq!(made, 15, "three months of five tables, once");
     let store = Store::from_pool(pool);
     assert_eq!(store.create_partitions(first, 3).await.unwrap(), 0);
     assert_eq!(
         store.create_partitions(first, 4).await.unwrap(),
-        2,
+        5,
         "only what is missing"
     );
 }
@@ -77,7 +107,7 @@ async fn a_new_schema_has_three_months_ahead(pool: PgPool) {
     let now: DateTime<Utc> = sqlx::query_scalar("SELECT now()").fetch_one(&pool).await.unwrap();
     let current = Month::containing(now);
     assert_eq!(store.partitions_ahead(current).await.unwrap(), 3);
-    assert_eq!(store.create_partitions(current, 6).await.unwrap(), 4);
+    assert_eq!(store.create_partitions(current, 6).await.unwrap(), 10);
     assert_eq!(store.partitions_ahead(current).await.unwrap(), 5);
     assert_eq!(store.partitions_ahead(current.plus(5)).await.unwrap(), 0);
 }
@@ -104,7 +134,15 @@ async fn only_old_months_in_which_everything_ended_are_dropped(pool: PgPool) {
         .await;
     let march = Month::containing(noon(2020, 3));
 
-    assert_eq!(store.drop_partitions(march).await.unwrap(), ["y2020m01"]);
+    assert_eq!(
+        store.drop_partitions(march).await.unwrap(),
+        [
+            "push_notifications_y2020m01",
+            "notifications_y2020m01",
+            "notifications_y2020m02"
+        ],
+        "the lanes do not wait for each other"
+    );
     for parent in ["push_notifications", "send_attempts"] {
         assert_eq!(partitions(&pool, parent).await.len(), before + 2, "{parent}");
     }
@@ -118,8 +156,14 @@ async fn only_old_months_in_which_everything_ended_are_dropped(pool: PgPool) {
         .complete_pushes(&[completion(sending, 1, SendOutcome::Delivered)])
         .await
         .unwrap();
-    assert_eq!(store.drop_partitions(march).await.unwrap(), ["y2020m02"]);
-    assert_eq!(store.drop_partitions(march.plus(1)).await.unwrap(), ["y2020m03"]);
+    assert_eq!(
+        store.drop_partitions(march).await.unwrap(),
+        ["push_notifications_y2020m02"]
+    );
+    assert_eq!(
+        store.drop_partitions(march.plus(1)).await.unwrap(),
+        ["push_notifications_y2020m03", "notifications_y2020m03"]
+    );
     let left: i64 = sqlx::query_scalar("SELECT count(*) FROM pg_class WHERE relname LIKE '%y2020m%'")
         .fetch_one(&pool)
         .await
@@ -138,7 +182,8 @@ async fn every_unfinished_state_holds_its_month(pool: PgPool) {
             .make(&pool)
             .await;
         let dropped = store.drop_partitions(january.plus(1)).await.unwrap();
-        assert_eq!(dropped.len() == 1, state.status().is_terminal(), "{state:?}");
+        let gone = dropped.iter().any(|table| table == "push_notifications_y2020m01");
+        assert_eq!(gone, state.status().is_terminal(), "{state:?}");
         let left = store.find_push(push.id).await.unwrap();
         assert_eq!(left.is_none(), state.status().is_terminal(), "{state:?}");
         sqlx::raw_sql("DELETE FROM send_attempts; DELETE FROM push_notifications")
@@ -148,34 +193,82 @@ async fn every_unfinished_state_holds_its_month(pool: PgPool) {
     }
 }
 
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn every_unfinished_notification_holds_its_month_events_and_all(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let january = Month::containing(noon(2020, 1));
+    for state in NotificationState::ALL {
+        store.create_partitions(january, 1).await.unwrap();
+        NotificationRow::in_state(state, Uuid::now_v7())
+            .created_at(noon(2020, 1))
+            .make(&pool)
+            .await;
+        let dropped = store.drop_partitions(january.plus(1)).await.unwrap();
+        let gone = dropped.iter().any(|table| table == "notifications_y2020m01");
+        assert_eq!(gone, state.status().is_terminal(), "{state:?}");
+        for parent in ["events", "notifications", "delivery_attempts"] {
+            let month = format!("{parent}_y2020m01");
+            let left = partitions(&pool, parent).await;
+            assert_eq!(
+                left.iter().all(|(name, _)| *name != month),
+                gone,
+                "{state:?}: {parent}"
+            );
+        }
+        sqlx::raw_sql("DELETE FROM delivery_attempts; DELETE FROM notifications; DELETE FROM events")
+            .execute(&pool)
+            .await
+            .unwrap();
+    }
+}
+
+/// An upgrade may have found the tables of one lane alone.
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn the_lane_with_the_fewest_months_ahead_counts(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let now: DateTime<Utc> = sqlx::query_scalar("SELECT now()").fetch_one(&pool).await.unwrap();
+    let current = Month::containing(now);
+    let last = AssertSqlSafe(format!("DROP TABLE notifications_{}", current.plus(3).suffix()));
+    sqlx::query(last).execute(&pool).await.unwrap();
+    assert_eq!(store.partitions_ahead(current).await.unwrap(), 2);
+}
+
 /// A statement that has locked the table and is about to lock the month must not meet a drop that did it the other way
 /// round.
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn dropping_cannot_deadlock_with_a_statement_under_way(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
-    let january = Month::containing(noon(2020, 1));
-    store.create_partitions(january, 1).await.unwrap();
-    let mut statement = pool.begin().await.unwrap();
-    sqlx::query("LOCK TABLE ONLY push_notifications IN ROW EXCLUSIVE MODE")
-        .execute(&mut *statement)
-        .await
-        .unwrap();
+    for (n, parent) in (0..).zip(PARENTS) {
+        let month = Month::containing(noon(2020, 1)).plus(n);
+        store.create_partitions(month, 1).await.unwrap();
+        let mut statement = pool.begin().await.unwrap();
+        let table = AssertSqlSafe(format!("LOCK TABLE ONLY {parent} IN ROW EXCLUSIVE MODE"));
+        sqlx::query(table).execute(&mut *statement).await.unwrap();
 
-    let continues = async {
-        until_blocked(&pool, 1).await;
-        let month = AssertSqlSafe("LOCK TABLE push_notifications_y2020m01 IN ROW EXCLUSIVE MODE NOWAIT");
-        sqlx::query(month)
-            .execute(&mut *statement)
-            .await
-            .expect("the drop should not have locked the month yet");
-        statement.commit().await.unwrap();
-    };
-    let (dropped, ()) = tokio::join!(store.drop_partitions(january.plus(1)), continues);
+        let continues = async {
+            until_blocked(&pool, 1).await;
+            let partition = format!("{parent}_{}", month.suffix());
+            let lock = AssertSqlSafe(format!("LOCK TABLE {partition} IN ROW EXCLUSIVE MODE NOWAIT"));
+            sqlx::query(lock)
+                .execute(&mut *statement)
+                .await
+                .unwrap_or_else(|error| panic!("the drop should not have locked {partition} yet: {error}"));
+            statement.commit().await.unwrap();
+        };
+        let (dropped, ()) = tokio::join!(store.drop_partitions(month.plus(1)), continues);
 
-    match dropped {
-        Ok(months) => assert_eq!(months, ["y2020m01"]),
-        // A slow machine: the drop gave way after its lock timeout, as it should.
-        Err(error) => assert!(matches!(error, Error::Unavailable(_)), "{error:?}"),
+        match dropped {
+            Ok(dropped) => assert_eq!(
+                dropped.len(),
+                2,
+                "{parent}: both lanes, and each once: {dropped:?}"
+            ),
+            // A slow machine: the drop gave way after its lock timeout, as it should.
+            Err(error) => {
+                assert!(matches!(error, Error::Unavailable(_)), "{parent}: {error:?}");
+                store.drop_partitions(month.plus(1)).await.unwrap();
+            }
+        }
     }
 }
 

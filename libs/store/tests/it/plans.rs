@@ -10,11 +10,15 @@ use store::Settings;
 use crate::scene::LONG;
 
 const ROWS: i64 = 20_000;
-const GROWING: [&str; 4] = [
+const GROWING: [&str; 8] = [
     "push_notifications",
     "send_attempts",
     "idempotency_keys",
     "dead_letters",
+    "events",
+    "notifications",
+    "delivery_attempts",
+    "event_keys",
 ];
 
 /// Every statement that the store was compiled with, and how many parameters it takes.
@@ -62,7 +66,7 @@ async fn plan(connection: &mut PgConnection, query: &str, parameters: usize) -> 
 }
 
 /// What is wrong with a plan, down to its leaves. Under a LIMIT the order must come from an index: sorting reads all that
-/// the limit was to leave alone.
+/// the limit was to leave alone. A window function does so in any case: there the limits are those of its input.
 fn faults(node: &Value, limited: bool) -> Vec<String> {
     let text = |name: &str| node[name].as_str().unwrap_or_default();
     let (kind, table, index) = (text("Node Type"), text("Relation Name"), text("Index Name"));
@@ -70,8 +74,11 @@ fn faults(node: &Value, limited: bool) -> Vec<String> {
     let whole_table = growing && matches!(kind, "Seq Scan" | "Bitmap Heap Scan");
     let whole_index = growing && index.ends_with("_pkey") && node["Index Cond"].is_null();
     let whole_input = matches!(kind, "Hash Join" | "Merge Join") || limited && kind == "Sort";
-    let limited = limited || kind == "Limit";
-    let children = node["Plans"].as_array().into_iter().flatten();
+    let children = || node["Plans"].as_array().into_iter().flatten();
+    let window = kind == "WindowAgg" || children().any(|child| child["Node Type"] == "WindowAgg");
+    let whole_input = whole_input && !(window && kind == "Sort");
+    let limited = (limited || kind == "Limit") && kind != "WindowAgg";
+    let children = children();
     let mut found: Vec<String> = children.flat_map(|child| faults(child, limited)).collect();
     if whole_table || whole_index || whole_input {
         found.push(format!("{kind} {table} {index}"));
@@ -106,6 +113,47 @@ async fn fill(pool: &PgPool) {
     }
 }
 
+/// Notifications of a hundred subscriptions in all statuses, most of them at their end.
+async fn fill_reseller_lane(pool: &PgPool) {
+    let states = "ARRAY['PENDING', 'SCHEDULED', 'RETRY', 'IN_MEMORY', 'SENT', 'SENT', 'SENT', 'SENT']";
+    let subscriptions = "INSERT INTO subscriptions (id, reseller_id, url, event_types, email, state, state_reason,
+                                                    state_changed_at, created_at, updated_at)
+         SELECT gen_random_uuid(), 'reseller-' || n % 20, 'https://acme.example', ARRAY['*'], 'ops@acme.example',
+                'ACTIVE', 'MADE_BY_A_TEST', now(), now(), now()
+         FROM generate_series(1, 100) AS n";
+    let events = format!(
+        "INSERT INTO events (id, event_id, reseller_id, type, body, occurred_at, created_at)
+         SELECT (left(first_id_of_month(date_trunc('month', now())::date)::text, 9) || right(gen_random_uuid()::text, 27))::uuid,
+                'event-' || n, 'reseller-' || n % 20, 'domain.created', '{{}}', now(), now()
+         FROM generate_series(1, {ROWS}) AS n"
+    );
+    let notifications = format!(
+        "INSERT INTO notifications (id, event, subscription_id, reseller_id, event_type, status, reason, attempts,
+                                    next_attempt_at, leased_until, payload_bytes, created_at, updated_at, finished_at)
+         SELECT notification_id(event, subscription), event, subscription, reseller_id, 'domain.created', status, 'QUOTA',
+                CASE WHEN status = 'PENDING' THEN 0 ELSE 1 END,
+                CASE WHEN status IN ('SCHEDULED', 'RETRY') THEN now() + (n % 1000 - 500) * interval '1 s' END,
+                CASE WHEN status = 'IN_MEMORY' THEN now() + (n % 1000 - 100) * interval '1 s' END,
+                2, now(), now(), CASE WHEN status = 'SENT' THEN now() END
+         FROM (SELECT n, e.id AS event, s.id AS subscription, e.reseller_id, ({states})[1 + n % 8] AS status
+               FROM (SELECT *, row_number() OVER () AS n FROM events) AS e
+               JOIN subscriptions s ON s.reseller_id = e.reseller_id) AS row"
+    );
+    let attempts = "INSERT INTO delivery_attempts (notification_id, number, status, started_at, url)
+         SELECT id, 1, 'OK', now(), 'https://acme.example' FROM notifications";
+    let keys = format!(
+        "INSERT INTO event_keys
+         SELECT 'reseller/' || n % 20, 'key-' || n, gen_random_uuid(), '\\x01', now() - n * interval '1 s'
+         FROM generate_series(1, {ROWS}) AS n"
+    );
+    for statement in [subscriptions, &events, &notifications, attempts, &keys] {
+        sqlx::raw_sql(AssertSqlSafe(statement.to_owned()))
+            .execute(pool)
+            .await
+            .unwrap();
+    }
+}
+
 async fn assert_plans(pool: &PgPool, when: &str) {
     let settings = Settings {
         url: pool.connect_options().to_url_lossy().to_string(),
@@ -122,21 +170,23 @@ async fn assert_plans(pool: &PgPool, when: &str) {
         "only {} statements were found",
         statements.len()
     );
+    let mut faulty = Vec::new();
     for (query, parameters) in statements {
         let plan = plan(&mut connection, &query, parameters).await;
         let faults = faults(&plan, false);
-        assert!(
-            faults.is_empty(),
-            "{when}: {faults:?} in the plan of {query}\n{plan:#}"
-        );
+        if !faults.is_empty() {
+            faulty.push(format!("{faults:?} in the plan of {query}\n{plan:#}"));
+        }
     }
     connection.close().await.unwrap();
+    assert!(faulty.is_empty(), "{when}: {}", faulty.join("\n\n"));
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn no_statement_reads_a_growing_table_from_end_to_end(pool: PgPool) {
     assert_plans(&pool, "with empty tables").await;
     fill(&pool).await;
+    fill_reseller_lane(&pool).await;
     assert_plans(&pool, "with full tables that were never analysed").await;
     let months = "SELECT c.oid::regclass::text FROM pg_class c WHERE c.relkind = 'r' AND c.reltuples <> 0
                   AND pg_relation_size(c.oid) > 0 AND c.relnamespace = 'public'::regnamespace";

@@ -1,0 +1,40 @@
+//! How far behind the reseller lane is; cheap with any backlog, as that of the push lane.
+
+use crate::{Backlog, Error, Store};
+
+impl Store {
+    /// Looks at what has waited longest among notifications.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn notification_backlog(&self) -> Result<Backlog, Error> {
+        let backlog = sqlx::query_as!(
+            Backlog,
+            r#"
+            WITH RECURSIVE failing AS (
+                (SELECT subscription_id FROM notifications WHERE status = 'RETRY' ORDER BY subscription_id LIMIT 1)
+                UNION ALL
+                SELECT (SELECT n.subscription_id FROM notifications n
+                        WHERE n.status = 'RETRY' AND n.subscription_id > f.subscription_id
+                        ORDER BY n.subscription_id LIMIT 1)
+                FROM failing f WHERE f.subscription_id IS NOT NULL)
+            SELECT
+                (SELECT created_at FROM notifications WHERE status = 'PENDING'
+                 ORDER BY subscription_id, id LIMIT 1) AS oldest_pending,
+                least((SELECT next_attempt_at FROM notifications WHERE status = 'SCHEDULED'
+                       ORDER BY next_attempt_at, id LIMIT 1),
+                      (SELECT min(head.next_attempt_at) FROM failing f
+                       CROSS JOIN LATERAL (
+                           SELECT n.next_attempt_at FROM notifications n
+                           WHERE n.subscription_id = f.subscription_id AND n.status = 'RETRY'
+                           ORDER BY n.next_attempt_at, n.id LIMIT 1) head)) AS oldest_due,
+                (SELECT leased_until FROM notifications WHERE status = 'IN_MEMORY'
+                 ORDER BY leased_until LIMIT 1) AS first_lease_end
+            "#
+        )
+        .fetch_one(&self.pool)
+        .await?;
+        Ok(backlog)
+    }
+}

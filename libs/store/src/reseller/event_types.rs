@@ -1,0 +1,135 @@
+//! The catalogue of event types: what resellers can subscribe to, and what payloads of a type look like.
+//!
+//! It deliberately checks no payload: a schema is stored as it came, and whoever accepts events compiles it.
+
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+
+use crate::{Error, Store, text};
+
+/// An event type of the catalogue.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EventType {
+    /// Its name, such as `domain.created`.
+    pub name: String,
+    /// When it occurs, for people.
+    pub description: String,
+    /// A JSON array that describes the attributes of a payload, for people.
+    pub attributes: Value,
+    /// A payload.
+    pub example: Value,
+    /// A JSON Schema for payloads.
+    pub schema: Option<Value>,
+    /// When it got into the catalogue.
+    pub created_at: DateTime<Utc>,
+    /// When it last changed.
+    pub updated_at: DateTime<Utc>,
+    /// When it was retired.
+    pub retired_at: Option<DateTime<Utc>>,
+}
+
+/// What the catalogue is to say of an event type.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewEventType {
+    /// Its name.
+    pub name: String,
+    /// When it occurs, for people.
+    pub description: String,
+    /// A JSON array.
+    pub attributes: Value,
+    /// A JSON object.
+    pub example: Value,
+    /// A JSON Schema for payloads.
+    pub schema: Option<Value>,
+}
+
+impl Store {
+    /// The event type of this name, retired ones included.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn find_event_type(&self, name: &str) -> Result<Option<EventType>, Error> {
+        let found = sqlx::query_as!(
+            EventType,
+            r#"
+            SELECT name, description, attributes, example, schema, created_at, updated_at, retired_at
+            FROM event_types WHERE name = $1
+            "#,
+            name,
+        )
+        .fetch_optional(&self.pool)
+        .await?;
+        Ok(found)
+    }
+
+    /// Every event type by name, retired ones included.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn list_event_types(&self) -> Result<Vec<EventType>, Error> {
+        let types = sqlx::query_as!(
+            EventType,
+            r#"
+            SELECT name, description, attributes, example, schema, created_at, updated_at, retired_at
+            FROM event_types ORDER BY name
+            "#,
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        Ok(types)
+    }
+
+    /// Adds an event type to the catalogue, or replaces what the catalogue says of it; one that was retired is in use
+    /// again. Returns whether it was new.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails or refuses the name, the attributes or the example.
+    pub async fn put_event_type(&self, event_type: &NewEventType, at: DateTime<Utc>) -> Result<bool, Error> {
+        let description = text::storable(&event_type.description);
+        let schema = event_type.schema.as_ref().map(text::storable_json);
+        let new = sqlx::query_scalar!(
+            r#"
+            INSERT INTO event_types AS t (name, description, attributes, example, schema, created_at, updated_at)
+            VALUES ($1, $2, $3, $4, $5, $6, $6)
+            ON CONFLICT (name) DO UPDATE
+            SET description = EXCLUDED.description, attributes = EXCLUDED.attributes, example = EXCLUDED.example,
+                schema = EXCLUDED.schema, retired_at = NULL,
+                -- Whoever remembers a compiled schema knows it by this time: it must not stand still.
+                updated_at = greatest(EXCLUDED.updated_at, t.updated_at + interval '1 microsecond')
+            RETURNING xmax = 0 AS "new!"
+            "#,
+            event_type.name,
+            description.as_ref(),
+            text::storable_json(&event_type.attributes),
+            text::storable_json(&event_type.example),
+            schema,
+            at,
+        )
+        .fetch_one(&self.pool)
+        .await?;
+        Ok(new)
+    }
+
+    /// Retires an event type: new events of it are refused from now on. `false` when there is none of this name that is
+    /// in use.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn retire_event_type(&self, name: &str, at: DateTime<Utc>) -> Result<bool, Error> {
+        let retired = sqlx::query!(
+            r#"
+            UPDATE event_types SET retired_at = $2, updated_at = greatest($2, updated_at + interval '1 microsecond')
+            WHERE name = $1 AND retired_at IS NULL
+            "#,
+            name,
+            at,
+        )
+        .execute(&self.pool)
+        .await?;
+        Ok(retired.rows_affected() == 1)
+    }
+}

@@ -1,0 +1,180 @@
+//! Reading one event with the notifications that it became.
+//!
+//! It deliberately leaves the payload out: who may look is not who may read.
+
+use chrono::{DateTime, Utc};
+use domain::notification::{NotificationId, NotificationStatus};
+use uuid::Uuid;
+
+use crate::{Error, Store, stored};
+
+/// An event as it stands.
+#[derive(Debug, Clone)]
+pub struct EventView {
+    /// Its identifier.
+    pub id: Uuid,
+    /// What receivers know it by.
+    pub event_id: String,
+    /// Whose event it is.
+    pub reseller_id: String,
+    /// Its type.
+    pub event_type: String,
+    /// When it happened.
+    pub occurred_at: DateTime<Utc>,
+    /// When it was accepted.
+    pub created_at: DateTime<Utc>,
+    /// The length of what receivers are sent, in bytes.
+    pub body_bytes: u32,
+    /// The one subscription that a test event is for.
+    pub test_of: Option<Uuid>,
+    /// What it became, in the order of the subscriptions' identifiers.
+    pub notifications: Vec<EventNotification>,
+}
+
+/// A notification that an event became.
+#[derive(Debug, Clone)]
+pub struct EventNotification {
+    /// Its identifier.
+    pub id: NotificationId,
+    /// Who is notified.
+    pub subscription_id: Uuid,
+    /// Where to, as the subscription has it now.
+    pub url: String,
+    /// Whether the reseller has paused the subscription.
+    pub paused: bool,
+    /// Where it stands.
+    pub status: NotificationStatus,
+    /// Whether somebody has claimed it.
+    pub claimed: bool,
+    /// Why it waits or has ended.
+    pub reason: Option<String>,
+    /// Attempts so far.
+    pub attempts: u32,
+    /// When it is due, for `SCHEDULED` and `RETRY`.
+    pub next_attempt_at: Option<DateTime<Utc>>,
+    /// When it is taken for lost, for `IN_MEMORY`.
+    pub leased_until: Option<DateTime<Utc>>,
+    /// When its status last changed.
+    pub updated_at: DateTime<Utc>,
+    /// When it ended.
+    pub finished_at: Option<DateTime<Utc>>,
+    /// The last attempt that has ended.
+    pub last: Option<LastAttempt>,
+}
+
+/// How an attempt ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LastAttempt {
+    /// Counts from 1.
+    pub number: u32,
+    /// The status code of the answer.
+    pub response_status: Option<i32>,
+    /// The kind of a failure.
+    pub error_type: Option<String>,
+    /// The failure in words.
+    pub error: Option<String>,
+}
+
+impl Store {
+    /// The event with this identifier.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn find_event(&self, id: Uuid) -> Result<Option<EventView>, Error> {
+        let row = sqlx::query!(
+            r#"
+            SELECT event_id, reseller_id, type AS event_type, occurred_at, created_at, test_of,
+                   octet_length(body) AS "body_bytes!"
+            FROM events WHERE id = $1
+            "#,
+            id,
+        )
+        .fetch_optional(&self.pool)
+        .await?;
+        let Some(row) = row else { return Ok(None) };
+        Ok(Some(EventView {
+            id,
+            event_id: row.event_id,
+            reseller_id: row.reseller_id,
+            event_type: row.event_type,
+            occurred_at: row.occurred_at,
+            created_at: row.created_at,
+            body_bytes: row.body_bytes.unsigned_abs(),
+            test_of: row.test_of,
+            notifications: self.notifications_of(id).await?,
+        }))
+    }
+
+    async fn notifications_of(&self, event: Uuid) -> Result<Vec<EventNotification>, Error> {
+        let (first, last) = bounds(event);
+        let rows = sqlx::query!(
+            r#"
+            SELECT n.id, n.subscription_id, n.status, n.lease_token IS NOT NULL AS "claimed!", n.reason, n.attempts,
+                   n.next_attempt_at, n.leased_until, n.updated_at, n.finished_at, s.url,
+                   s.paused_at IS NOT NULL AS "paused!", a.number AS "number?", a.response_status,
+                   a.error_type, a.error
+            FROM notifications n
+            JOIN subscriptions s ON s.id = n.subscription_id
+            LEFT JOIN LATERAL (
+                SELECT number, response_status, error_type, error FROM delivery_attempts
+                WHERE notification_id = n.id AND status <> 'IN_PROCESS' ORDER BY number DESC LIMIT 1) a ON true
+            WHERE n.id BETWEEN $2 AND $3 AND n.event = $1
+            ORDER BY n.subscription_id
+            "#,
+            event,
+            first,
+            last,
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        rows.into_iter()
+            .map(|row| {
+                Ok(EventNotification {
+                    id: row.id.into(),
+                    subscription_id: row.subscription_id,
+                    url: row.url,
+                    paused: row.paused,
+                    status: stored("notification status", &row.status)?,
+                    claimed: row.claimed,
+                    reason: row.reason,
+                    attempts: row.attempts.unsigned_abs(),
+                    next_attempt_at: row.next_attempt_at,
+                    leased_until: row.leased_until,
+                    updated_at: row.updated_at,
+                    finished_at: row.finished_at,
+                    last: row.number.map(|number| LastAttempt {
+                        number: number.unsigned_abs(),
+                        response_status: row.response_status,
+                        error_type: row.error_type,
+                        error: row.error,
+                    }),
+                })
+            })
+            .collect()
+    }
+}
+
+/// Between which identifiers the notifications of an event lie: all begin with its millisecond. No index by event is
+/// needed for that, which every notification would have to pay for.
+fn bounds(event: Uuid) -> (Uuid, Uuid) {
+    let (mut first, mut last) = ([0; 16], [0xff; 16]);
+    first[..6].copy_from_slice(&event.as_bytes()[..6]);
+    last[..6].copy_from_slice(&event.as_bytes()[..6]);
+    (Uuid::from_bytes(first), Uuid::from_bytes(last))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_notification_of_an_event_lies_between_its_bounds() {
+        let event = Uuid::now_v7();
+        let (first, last) = bounds(event);
+        for _ in 0..100 {
+            let id = NotificationId::of(event, Uuid::now_v7()).uuid();
+            assert!(first < id && id < last);
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Storing events together with the notifications that they become: many in one transaction, so that the commit is paid
+//! once for all of them.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use domain::notification::{NotificationId, NotificationStatus};
+use sqlx::{PgConnection, Postgres, Transaction};
+use uuid::Uuid;
+
+use crate::reseller::event_key::{self, EventKey, Known};
+use crate::{Error, Store, interval, stored};
+
+/// An event to store.
+#[derive(Debug, Clone)]
+pub struct NewEvent {
+    /// Its identifier: a version 7 UUID.
+    pub id: Uuid,
+    /// What receivers know it by.
+    pub event_id: String,
+    /// Whose event it is.
+    pub reseller_id: String,
+    /// Its type.
+    pub event_type: String,
+    /// The bytes of every request body that tells of it.
+    pub body: String,
+    /// When it happened.
+    pub occurred_at: DateTime<Utc>,
+    /// When it was accepted.
+    pub created_at: DateTime<Utc>,
+    /// W3C trace context of the request.
+    pub traceparent: Option<String>,
+    /// Each makes a repeated request return the first answer.
+    pub keys: Vec<EventKey>,
+}
+
+/// What became of an event that was to be stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InsertedEvent {
+    /// It is stored, with these notifications.
+    New(Vec<FannedOut>),
+    /// The same request was stored before, as this event.
+    Repeated(Uuid),
+    /// One of its keys, by its place in [`NewEvent::keys`], belongs to a different request.
+    KeyReused(usize),
+}
+
+/// A notification that an event became.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FannedOut {
+    /// Its identifier.
+    pub id: NotificationId,
+    /// Who is to be notified.
+    pub subscription_id: Uuid,
+    /// `IN_MEMORY`: its message is to be published now. `PENDING`: it waits.
+    pub status: NotificationStatus,
+}
+
+impl Store {
+    /// Stores a batch in one transaction; the answers are in the order of `events`. Notifications are `IN_MEMORY` when
+    /// `queued` says so and their subscription is not paused, and are taken for lost after `queue_lease`.
+    ///
+    /// Of the events that share a key within the batch the first is stored.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails; then none of the batch is stored, unless the connection broke during the
+    /// commit, where either all of it is or none.
+    pub async fn insert_events(
+        &self,
+        events: &[NewEvent],
+        queued: bool,
+        queue_lease: Duration,
+    ) -> Result<Vec<InsertedEvent>, Error> {
+        if events.iter().all(|event| event.keys.is_empty()) {
+            let mut connection = self.pool.acquire().await?;
+            let all: Vec<&NewEvent> = events.iter().collect();
+            let fanned = insert(&mut connection, &all, queued, queue_lease).await?;
+            return Ok(answers(events, fanned, &HashMap::new()));
+        }
+        let mut transaction = self.pool.begin().await?;
+        let inserted = insert_new(&mut transaction, events, queued, queue_lease).await?;
+        transaction.commit().await?;
+        Ok(inserted)
+    }
+
+    /// As [`Store::insert_events`], for events that one caller handed in as one: when a key of any of them belongs to
+    /// another request, none is stored.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::insert_events`].
+    pub async fn insert_events_together(
+        &self,
+        events: &[NewEvent],
+        queued: bool,
+        queue_lease: Duration,
+    ) -> Result<Vec<InsertedEvent>, Error> {
+        let mut transaction = self.pool.begin().await?;
+        let inserted = insert_new(&mut transaction, events, queued, queue_lease).await?;
+        if inserted
+            .iter()
+            .any(|answer| matches!(answer, InsertedEvent::KeyReused(_)))
+        {
+            transaction.rollback().await?;
+        } else {
+            transaction.commit().await?;
+        }
+        Ok(inserted)
+    }
+}
+
+async fn insert_new(
+    transaction: &mut Transaction<'_, Postgres>,
+    events: &[NewEvent],
+    queued: bool,
+    queue_lease: Duration,
+) -> Result<Vec<InsertedEvent>, Error> {
+    let known = event_key::remember(transaction, events).await?;
+    let new: Vec<&NewEvent> = events
+        .iter()
+        .filter(|event| !known.contains_key(&event.id))
+        .collect();
+    let fanned = insert(transaction, &new, queued, queue_lease).await?;
+    Ok(answers(events, fanned, &known))
+}
+
+fn answers(
+    events: &[NewEvent],
+    mut fanned: HashMap<Uuid, Vec<FannedOut>>,
+    known: &HashMap<Uuid, Known>,
+) -> Vec<InsertedEvent> {
+    events
+        .iter()
+        .map(|event| match known.get(&event.id) {
+            Some(Known::Same(first)) => InsertedEvent::Repeated(*first),
+            Some(Known::Other(key)) => InsertedEvent::KeyReused(*key),
+            None => InsertedEvent::New(fanned.remove(&event.id).unwrap_or_default()),
+        })
+        .collect()
+}
+
+async fn insert(
+    connection: &mut PgConnection,
+    events: &[&NewEvent],
+    queued: bool,
+    queue_lease: Duration,
+) -> Result<HashMap<Uuid, Vec<FannedOut>>, Error> {
+    let mut fanned: HashMap<Uuid, Vec<FannedOut>> = HashMap::new();
+    if events.is_empty() {
+        return Ok(fanned);
+    }
+    let text = |f: fn(&NewEvent) -> &str| events.iter().map(|event| f(event)).collect::<Vec<_>>();
+    // The rule of filters stays in `domain`: the database only looks for what would let the event through.
+    let patterns: Vec<String> = events
+        .iter()
+        .map(|event| domain::subscription::patterns_of(&event.event_type).join(" "))
+        .collect();
+    let rows = sqlx::query!(
+        r#"
+        WITH input AS (
+            SELECT * FROM UNNEST($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[],
+                                 $7::timestamptz[], $8::timestamptz[], $9::text[])
+                AS i(id, event_id, reseller_id, type, body, patterns, occurred_at, created_at, traceparent)),
+        stored AS (
+            INSERT INTO events (id, event_id, reseller_id, type, body, occurred_at, created_at, traceparent)
+            SELECT id, event_id, reseller_id, type, body, occurred_at, created_at, traceparent FROM input),
+        fanned AS (
+            INSERT INTO notifications (id, event, subscription_id, reseller_id, event_type, status, leased_until,
+                                       payload_bytes, created_at, updated_at)
+            SELECT notification_id(i.id, s.id), i.id, s.id, i.reseller_id, i.type,
+                   CASE WHEN $10 AND s.paused_at IS NULL THEN 'IN_MEMORY' ELSE 'PENDING' END,
+                   CASE WHEN $10 AND s.paused_at IS NULL THEN now() + $11::interval END,
+                   octet_length(i.body), i.created_at, i.created_at
+            FROM input i
+            JOIN subscriptions s ON s.reseller_id = i.reseller_id AND s.deleted_at IS NULL
+            WHERE s.state IN ('ACTIVE', 'DEGRADED') AND s.event_types && string_to_array(i.patterns, ' ')
+            RETURNING id, event, subscription_id, status)
+        SELECT id AS "id!", event AS "event!", subscription_id AS "subscription_id!", status AS "status!" FROM fanned
+        "#,
+        &events.iter().map(|event| event.id).collect::<Vec<_>>(),
+        &text(|event| &event.event_id) as &[&str],
+        &text(|event| &event.reseller_id) as &[&str],
+        &text(|event| &event.event_type) as &[&str],
+        &text(|event| &event.body) as &[&str],
+        &patterns,
+        &events.iter().map(|event| event.occurred_at).collect::<Vec<_>>(),
+        &events.iter().map(|event| event.created_at).collect::<Vec<_>>(),
+        &events.iter().map(|event| event.traceparent.as_deref()).collect::<Vec<_>>() as &[Option<&str>],
+        queued,
+        interval(queue_lease),
+    )
+    .fetch_all(connection)
+    .await?;
+    for row in rows {
+        fanned.entry(row.event).or_default().push(FannedOut {
+            id: row.id.into(),
+            subscription_id: row.subscription_id,
+            status: stored("notification status", &row.status)?,
+        });
+    }
+    Ok(fanned)
+}

@@ -1,0 +1,184 @@
+//! The health of endpoints that fail for days: `domain` judges, and here the judgement is carried out, together with the
+//! e-mail that tells of it.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::subscription::{Health, HealthPolicy, SubscriptionState};
+use uuid::Uuid;
+
+use crate::{Error, Store, stored};
+
+/// Subscriptions that are judged in one statement.
+const PAGE: i64 = 500;
+
+/// How many subscriptions changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Judged {
+    /// Became `DEGRADED`.
+    pub degraded: u64,
+    /// Became `DEACTIVATED`.
+    pub deactivated: u64,
+}
+
+/// A subscription whose endpoint fails.
+struct Failing {
+    id: Uuid,
+    state: SubscriptionState,
+    failing_since: DateTime<Utc>,
+    last_failure_at: Option<DateTime<Utc>>,
+}
+
+impl Failing {
+    /// The state that follows, if it is another one. Health only falls here: a success heals where it is recorded.
+    fn next(&self, policy: &HealthPolicy, at: DateTime<Utc>) -> Option<SubscriptionState> {
+        match (
+            policy.judge(at, Some(self.failing_since), self.last_failure_at),
+            self.state,
+        ) {
+            (Health::Degraded, SubscriptionState::Active) => Some(SubscriptionState::Degraded),
+            (Health::Deactivated, _) => Some(SubscriptionState::Deactivated),
+            _ => None,
+        }
+    }
+}
+
+impl Store {
+    /// Judges every endpoint that fails, at the time `at`. However many replicas do so at once, each change is made and
+    /// told once. Paused subscriptions are left alone: what is not tried cannot succeed.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails; what was judged before stays judged.
+    pub async fn judge_health(&self, policy: &HealthPolicy, at: DateTime<Utc>) -> Result<Judged, Error> {
+        let (mut judged, mut after) = (Judged::default(), (DateTime::UNIX_EPOCH, Uuid::nil()));
+        loop {
+            let page = self.failing_subscriptions(policy, at, after).await?;
+            let Some(last) = page.last() else {
+                return Ok(judged);
+            };
+            after = (last.failing_since, last.id);
+            let changes: Vec<_> = page
+                .iter()
+                .filter_map(|failing| Some((failing, failing.next(policy, at)?)))
+                .collect();
+            for state in self.let_health_fall(&changes, policy, at).await? {
+                match stored("subscription state", &state)? {
+                    SubscriptionState::Degraded => judged.degraded += 1,
+                    _ => judged.deactivated += 1,
+                }
+            }
+        }
+    }
+
+    /// The next page of the subscriptions that have failed for long enough to be looked at.
+    async fn failing_subscriptions(
+        &self,
+        policy: &HealthPolicy,
+        at: DateTime<Utc>,
+        after: (DateTime<Utc>, Uuid),
+    ) -> Result<Vec<Failing>, Error> {
+        let rows = sqlx::query!(
+            r#"
+            SELECT id, state, failing_since AS "failing_since!", last_failure_at FROM subscriptions
+            WHERE failing_since <= $1 AND (failing_since, id) > ($2, $3) AND failing_since IS NOT NULL
+              AND deleted_at IS NULL AND paused_at IS NULL AND state IN ('ACTIVE', 'DEGRADED')
+            ORDER BY failing_since, id LIMIT $4
+            "#,
+            before(at, policy.degraded_after.min(policy.deactivated_after)),
+            after.0,
+            after.1,
+            PAGE,
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        rows.into_iter()
+            .map(|row| {
+                Ok(Failing {
+                    id: row.id,
+                    state: stored("subscription state", &row.state)?,
+                    failing_since: row.failing_since,
+                    last_failure_at: row.last_failure_at,
+                })
+            })
+            .collect()
+    }
+
+    /// Changes those that are still as they were when they were judged; returns their new states.
+    async fn let_health_fall(
+        &self,
+        changes: &[(&Failing, SubscriptionState)],
+        policy: &HealthPolicy,
+        at: DateTime<Utc>,
+    ) -> Result<Vec<String>, Error> {
+        if changes.is_empty() {
+            return Ok(Vec::new());
+        }
+        let lasting = TimeDelta::from_std(policy.deactivated_after).unwrap_or(TimeDelta::MAX);
+        let ends: Vec<_> = changes
+            .iter()
+            .map(|(failing, _)| failing.failing_since.checked_add_signed(lasting))
+            .collect();
+        let states = sqlx::query_scalar!(
+            r#"
+            WITH input AS (
+                SELECT * FROM UNNEST($1::uuid[], $2::text[], $3::timestamptz[], $4::text[], $5::timestamptz[])
+                    AS i(id, previous, failing_since, state, deactivated_at)),
+            judged AS (
+                SELECT s.id, i.previous, i.state, i.deactivated_at
+                FROM input i JOIN subscriptions s ON s.id = i.id
+                WHERE s.state = i.previous AND s.failing_since = i.failing_since AND s.deleted_at IS NULL
+                  AND s.paused_at IS NULL
+                ORDER BY s.id
+                FOR NO KEY UPDATE OF s),
+            changed AS (
+                UPDATE subscriptions s
+                SET state = j.state, state_reason = 'FAILING', state_changed_at = $6, updated_at = $6
+                FROM judged j WHERE s.id = j.id
+                RETURNING s.id, s.state, j.previous, j.deactivated_at, s.email, s.url, s.description, s.reseller_id,
+                          s.failing_since),
+            mail AS (
+                INSERT INTO emails (id, kind, subscription_id, recipient, data, next_attempt_at, created_at)
+                SELECT gen_random_uuid(), 'STATE_CHANGED', c.id, c.email,
+                       jsonb_build_object('state', c.state, 'previous', c.previous, 'reason', 'FAILING', 'url', c.url,
+                                          'description', c.description, 'resellerId', c.reseller_id,
+                                          'failingSince', c.failing_since, 'deactivatedAt', c.deactivated_at),
+                       $6, $6
+                FROM changed c)
+            SELECT state AS "state!" FROM changed
+            "#,
+            &changes.iter().map(|(failing, _)| failing.id).collect::<Vec<_>>(),
+            &changes.iter().map(|(failing, _)| failing.state.as_str()).collect::<Vec<_>>() as &[&str],
+            &changes.iter().map(|(failing, _)| failing.failing_since).collect::<Vec<_>>(),
+            &changes.iter().map(|(_, state)| state.as_str()).collect::<Vec<_>>() as &[&str],
+            &ends as &[Option<DateTime<Utc>>],
+            at,
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        Ok(states)
+    }
+
+    /// Counts the subscriptions that exist; every state is named.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn count_subscriptions(&self) -> Result<Vec<(SubscriptionState, u64)>, Error> {
+        let rows = sqlx::query!(
+            r#"SELECT state, count(*) AS "count!" FROM subscriptions WHERE deleted_at IS NULL GROUP BY state"#,
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        let count = |state: SubscriptionState| {
+            let row = rows.iter().find(|row| row.state == state.as_str());
+            (state, row.map_or(0, |row| row.count.unsigned_abs()))
+        };
+        Ok(SubscriptionState::ALL.map(count).to_vec())
+    }
+}
+
+fn before(at: DateTime<Utc>, span: std::time::Duration) -> DateTime<Utc> {
+    TimeDelta::from_std(span)
+        .ok()
+        .and_then(|span| at.checked_sub_signed(span))
+        .unwrap_or(DateTime::UNIX_EPOCH)
+}

@@ -1,0 +1,204 @@
+//! Notifications that wait in vain end: those of a subscription which gets nothing any more, and those that have become
+//! too old. They end as `GIVEN_UP`, with the reason, and without a dead letter, since nobody has to mend anything. What
+//! they are about stays stored and can be replayed.
+//!
+//! Those that are being sent or are in a queue are left to whoever claims them.
+
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
+
+use super::listing::first_id_at;
+use crate::{Error, Store};
+
+/// How many subscriptions with waiting notifications are looked at in one statement.
+const PAGE: i32 = 200;
+
+/// Where a walk over the subscriptions with waiting notifications stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Walk {
+    /// Those on this stretch that were looked for.
+    pub found: Vec<Uuid>,
+    /// Where to go on; `None` at the end.
+    pub next: Option<Uuid>,
+}
+
+impl Store {
+    /// Looks for subscriptions that get nothing any more and have notifications waiting, on a stretch that begins after
+    /// `after`.
+    ///
+    /// It hops from one subscription to the next over the indexes of what waits, so its cost depends on how many have
+    /// something waiting, not on how much waits, nor on how many there are or ever were.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn inactive_with_waiting(&self, after: Uuid) -> Result<Walk, Error> {
+        let rows = sqlx::query!(
+            r#"
+            WITH RECURSIVE hop (id, number) AS (
+                SELECT $1::uuid, 0
+                UNION ALL
+                SELECT least((SELECT n.subscription_id FROM notifications n
+                              WHERE n.status = 'PENDING' AND n.subscription_id > h.id
+                              ORDER BY n.subscription_id LIMIT 1),
+                             (SELECT n.subscription_id FROM notifications n
+                              WHERE n.status = 'SCHEDULED' AND n.subscription_id > h.id
+                              ORDER BY n.subscription_id LIMIT 1),
+                             (SELECT n.subscription_id FROM notifications n
+                              WHERE n.status = 'RETRY' AND n.subscription_id > h.id
+                              ORDER BY n.subscription_id LIMIT 1)),
+                       h.number + 1
+                FROM hop h WHERE h.id IS NOT NULL AND h.number < $2)
+            SELECT h.id, coalesce(s.state = 'DEACTIVATED' OR s.deleted_at IS NOT NULL, false) AS "found!",
+                   h.number = $2 AS "last!"
+            FROM hop h LEFT JOIN subscriptions s ON s.id = h.id
+            WHERE h.number > 0
+            "#,
+            after,
+            PAGE,
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        Ok(walk(rows.into_iter().map(|row| (row.id, row.found, row.last))))
+    }
+
+    /// Looks for subscriptions, active or not, that have notifications waiting whose events are from before `before`, on
+    /// a stretch that begins after `after`. It hops as the other walk does; of what waits, only the partitions of old
+    /// months are read.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn expired_with_waiting(&self, after: Uuid, before: DateTime<Utc>) -> Result<Walk, Error> {
+        let rows = sqlx::query!(
+            r#"
+            WITH RECURSIVE hop (id, number) AS (
+                SELECT $1::uuid, 0
+                UNION ALL
+                SELECT least((SELECT n.subscription_id FROM notifications n
+                              WHERE n.status = 'PENDING' AND n.subscription_id > h.id AND n.id < $3
+                              ORDER BY n.subscription_id LIMIT 1),
+                             (SELECT n.subscription_id FROM notifications n
+                              WHERE n.status = 'SCHEDULED' AND n.subscription_id > h.id AND n.id < $3
+                              ORDER BY n.subscription_id LIMIT 1),
+                             (SELECT n.subscription_id FROM notifications n
+                              WHERE n.status = 'RETRY' AND n.subscription_id > h.id AND n.id < $3
+                              ORDER BY n.subscription_id LIMIT 1)),
+                       h.number + 1
+                FROM hop h WHERE h.id IS NOT NULL AND h.number < $2)
+            SELECT h.id, h.id IS NOT NULL AS "found!", h.number = $2 AS "last!"
+            FROM hop h
+            WHERE h.number > 0
+            "#,
+            after,
+            PAGE,
+            first_id_at(before),
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        Ok(walk(rows.into_iter().map(|row| (row.id, row.found, row.last))))
+    }
+
+    /// Ends at most `limit` notifications of a subscription in each of the three ways to wait, the oldest first, if it
+    /// really gets nothing any more; returns how many.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails; then nothing is ended.
+    pub async fn end_inactive(
+        &self,
+        subscription: Uuid,
+        limit: u32,
+        at: DateTime<Utc>,
+    ) -> Result<u64, Error> {
+        let ended = sqlx::query!(
+            r#"
+            -- The lock keeps it inactive until this has ended: what is activated at this moment loses nothing.
+            WITH inactive AS (
+                SELECT id, CASE WHEN deleted_at IS NULL THEN 'SUBSCRIPTION_DEACTIVATED'
+                                ELSE 'SUBSCRIPTION_DELETED' END AS reason
+                FROM subscriptions WHERE id = $1 AND (state = 'DEACTIVATED' OR deleted_at IS NOT NULL)
+                FOR SHARE),
+            pending AS (
+                SELECT id FROM notifications
+                WHERE subscription_id = $1 AND status = 'PENDING' AND EXISTS (SELECT FROM inactive)
+                ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED),
+            scheduled AS (
+                SELECT id FROM notifications
+                WHERE subscription_id = $1 AND status = 'SCHEDULED' AND EXISTS (SELECT FROM inactive)
+                ORDER BY next_attempt_at, id LIMIT $2 FOR UPDATE SKIP LOCKED),
+            retries AS (
+                SELECT id FROM notifications
+                WHERE subscription_id = $1 AND status = 'RETRY' AND EXISTS (SELECT FROM inactive)
+                ORDER BY next_attempt_at, id LIMIT $2 FOR UPDATE SKIP LOCKED)
+            UPDATE notifications n
+            SET status = 'GIVEN_UP', reason = (SELECT reason FROM inactive), next_attempt_at = NULL, slot_at = NULL,
+                finished_at = $3, updated_at = $3
+            FROM (SELECT id FROM pending UNION ALL SELECT id FROM scheduled UNION ALL SELECT id FROM retries) w
+            WHERE n.id = w.id
+            "#,
+            subscription,
+            i64::from(limit),
+            at,
+        )
+        .execute(&self.pool)
+        .await?;
+        Ok(ended.rows_affected())
+    }
+
+    /// Ends at most `limit` notifications of a subscription in each of the three ways to wait that have waited for too
+    /// long: their events are from before `before`, and so is the last request to send them again. Returns how many.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails; then nothing is ended.
+    pub async fn end_expired(
+        &self,
+        subscription: Uuid,
+        before: DateTime<Utc>,
+        limit: u32,
+        at: DateTime<Utc>,
+    ) -> Result<u64, Error> {
+        // The condition on the id leaves young months alone. That on the times spares what a replay has made of an old
+        // event lately, and what somebody had sent again.
+        let ended = sqlx::query!(
+            r#"
+            WITH pending AS (
+                SELECT id FROM notifications
+                WHERE subscription_id = $1 AND status = 'PENDING' AND id < $2 AND coalesce(resent_at, created_at) < $3
+                ORDER BY id LIMIT $4 FOR UPDATE SKIP LOCKED),
+            scheduled AS (
+                SELECT id FROM notifications
+                WHERE subscription_id = $1 AND status = 'SCHEDULED' AND id < $2 AND coalesce(resent_at, created_at) < $3
+                ORDER BY next_attempt_at, id LIMIT $4 FOR UPDATE SKIP LOCKED),
+            retries AS (
+                SELECT id FROM notifications
+                WHERE subscription_id = $1 AND status = 'RETRY' AND id < $2 AND coalesce(resent_at, created_at) < $3
+                ORDER BY next_attempt_at, id LIMIT $4 FOR UPDATE SKIP LOCKED)
+            UPDATE notifications n
+            SET status = 'GIVEN_UP', reason = 'EXPIRED', next_attempt_at = NULL, slot_at = NULL, finished_at = $5,
+                updated_at = $5
+            FROM (SELECT id FROM pending UNION ALL SELECT id FROM scheduled UNION ALL SELECT id FROM retries) w
+            WHERE n.id = w.id
+            "#,
+            subscription,
+            first_id_at(before),
+            before,
+            i64::from(limit),
+            at,
+        )
+        .execute(&self.pool)
+        .await?;
+        Ok(ended.rows_affected())
+    }
+}
+
+/// What a stretch says: of each hop the subscription, whether it was looked for, and whether the stretch ends there.
+fn walk(hops: impl Iterator<Item = (Option<Uuid>, bool, bool)>) -> Walk {
+    let (mut found, mut next) = (Vec::new(), None);
+    for (id, looked_for, last) in hops {
+        found.extend(id.filter(|_| looked_for));
+        next = next.or(id.filter(|_| last));
+    }
+    Walk { found, next }
+}

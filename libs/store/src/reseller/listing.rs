@@ -1,0 +1,222 @@
+//! Lists of a subscription's notifications, as its reseller sees them.
+//!
+//! An identifier begins with the time of its event, so that a list by time is a range of identifiers.
+
+use chrono::{DateTime, Utc};
+use domain::notification::{NotificationId, NotificationStatus};
+use uuid::Uuid;
+
+use crate::{Error, Store, stored};
+
+/// Most notifications that are looked at for one page. A filter that matches hardly any would otherwise read the whole
+/// week of a large subscription.
+const EXAMINED_MAX: i64 = 10_000;
+
+/// The first identifier of the instant `at`; those of earlier ones are smaller.
+pub(super) fn first_id_at(at: DateTime<Utc>) -> Uuid {
+    let millis = u64::try_from(at.timestamp_millis()).unwrap_or(0);
+    Uuid::from_u128(u128::from(millis) << 80)
+}
+
+/// Which notifications of a subscription are listed. An empty list of statuses or event types stands for all.
+#[derive(Debug, Clone)]
+pub struct NotificationFilter {
+    /// Whose.
+    pub subscription: Uuid,
+    /// Their statuses.
+    pub statuses: Vec<NotificationStatus>,
+    /// Their event types.
+    pub event_types: Vec<String>,
+    /// Of events from here on.
+    pub since: DateTime<Utc>,
+    /// Of events before this.
+    pub until: DateTime<Utc>,
+    /// Only those before this one.
+    pub before: Option<Uuid>,
+    /// Greatest number.
+    pub limit: u32,
+}
+
+/// A part of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page<T, C> {
+    /// What is in it.
+    pub items: Vec<T>,
+    /// Where the next part begins. There may be one although this part is not full, or is empty.
+    pub next: Option<C>,
+}
+
+/// A notification in a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotificationRow {
+    /// Its identifier.
+    pub id: NotificationId,
+    /// What receivers know its event by.
+    pub event_id: String,
+    /// The type of its event.
+    pub event_type: String,
+    /// Where it stands.
+    pub status: NotificationStatus,
+    /// Why it waits or has ended.
+    pub reason: Option<String>,
+    /// Attempts so far.
+    pub attempts: u32,
+    /// When it is due, if it is SCHEDULED or RETRY.
+    pub next_attempt_at: Option<DateTime<Utc>>,
+    /// The size of its body.
+    pub payload_bytes: u32,
+    /// When its event was accepted.
+    pub accepted_at: DateTime<Utc>,
+    /// When its status last changed.
+    pub updated_at: DateTime<Utc>,
+    /// When it ended.
+    pub finished_at: Option<DateTime<Utc>>,
+}
+
+/// Where the next part of a list by due time begins.
+pub type DueCursor = (DateTime<Utc>, Uuid);
+
+struct Row {
+    id: Uuid,
+    event_id: Option<String>,
+    event_type: String,
+    status: String,
+    reason: Option<String>,
+    attempts: i32,
+    next_attempt_at: Option<DateTime<Utc>>,
+    payload_bytes: i32,
+    accepted_at: Option<DateTime<Utc>>,
+    created_at: DateTime<Utc>,
+    updated_at: DateTime<Utc>,
+    finished_at: Option<DateTime<Utc>>,
+}
+
+impl TryFrom<Row> for NotificationRow {
+    type Error = Error;
+
+    fn try_from(row: Row) -> Result<Self, Error> {
+        Ok(Self {
+            id: row.id.into(),
+            event_id: row.event_id.unwrap_or_default(),
+            event_type: row.event_type,
+            status: stored("notification status", &row.status)?,
+            reason: row.reason,
+            attempts: row.attempts.unsigned_abs(),
+            next_attempt_at: row.next_attempt_at,
+            payload_bytes: row.payload_bytes.unsigned_abs(),
+            accepted_at: row.accepted_at.unwrap_or(row.created_at),
+            updated_at: row.updated_at,
+            finished_at: row.finished_at,
+        })
+    }
+}
+
+impl Store {
+    /// Notifications of a subscription, the newest event first. Whose the subscription is, is for the caller to know.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn list_notifications(
+        &self,
+        filter: &NotificationFilter,
+    ) -> Result<Page<NotificationRow, Uuid>, Error> {
+        let limit = i64::from(filter.limit);
+        let filtered = !(filter.statuses.is_empty() && filter.event_types.is_empty());
+        let examined_max = if filtered { EXAMINED_MAX.max(limit) } else { limit };
+        let (first, end) = (first_id_at(filter.since), first_id_at(filter.until));
+        let end = filter.before.map_or(end, |before| before.min(end));
+        let last = self
+            .last_examined(filter.subscription, (first, end), examined_max)
+            .await?;
+        let statuses: Vec<&str> = filter.statuses.iter().map(|status| status.as_str()).collect();
+        let rows = sqlx::query_as!(
+            Row,
+            r#"
+            SELECT n.id, e.event_id AS "event_id?", n.event_type, n.status, n.reason, n.attempts, n.next_attempt_at,
+                   n.payload_bytes, e.created_at AS "accepted_at?", n.created_at, n.updated_at, n.finished_at
+            FROM events e RIGHT JOIN notifications n ON e.id = n.event
+            WHERE n.subscription_id = $1 AND n.reseller_id <> '' AND n.id >= $2 AND n.id < $3
+              AND (cardinality($4::text[]) = 0 OR n.status = ANY ($4))
+              AND (cardinality($5::text[]) = 0 OR n.event_type = ANY ($5))
+            ORDER BY n.id DESC LIMIT $6
+            "#,
+            filter.subscription,
+            last.unwrap_or(first),
+            end,
+            &statuses as &[&str],
+            &filter.event_types,
+            limit,
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        let full = rows.len() >= filter.limit as usize;
+        let next = if full { rows.last().map(|row| row.id) } else { last };
+        let items = rows
+            .into_iter()
+            .map(NotificationRow::try_from)
+            .collect::<Result<_, _>>()?;
+        Ok(Page { items, next })
+    }
+
+    /// The notification up to which a page looks, when there may be more beyond it.
+    async fn last_examined(
+        &self,
+        subscription: Uuid,
+        (first, end): (Uuid, Uuid),
+        examined_max: i64,
+    ) -> Result<Option<Uuid>, Error> {
+        let last = sqlx::query_scalar!(
+            r#"
+            SELECT id FROM notifications WHERE subscription_id = $1 AND reseller_id <> '' AND id >= $2 AND id < $3
+            ORDER BY id DESC OFFSET $4 LIMIT 1
+            "#,
+            subscription,
+            first,
+            end,
+            examined_max - 1,
+        )
+        .fetch_optional(&self.pool)
+        .await?;
+        Ok(last)
+    }
+
+    /// What of a subscription is SCHEDULED, soonest first, after a place in the list.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn list_scheduled(
+        &self,
+        subscription: Uuid,
+        after: Option<DueCursor>,
+        limit: u32,
+    ) -> Result<Page<NotificationRow, DueCursor>, Error> {
+        let (due, id) = after.unwrap_or((DateTime::UNIX_EPOCH, Uuid::nil()));
+        let rows = sqlx::query_as!(
+            Row,
+            r#"
+            SELECT n.id, e.event_id AS "event_id?", n.event_type, n.status, n.reason, n.attempts, n.next_attempt_at,
+                   n.payload_bytes, e.created_at AS "accepted_at?", n.created_at, n.updated_at, n.finished_at
+            FROM events e RIGHT JOIN notifications n ON e.id = n.event
+            WHERE n.subscription_id = $1 AND n.status = 'SCHEDULED'
+              AND (n.next_attempt_at, n.id) > ($2, $3)
+            ORDER BY n.next_attempt_at, n.id LIMIT $4
+            "#,
+            subscription,
+            due,
+            id,
+            i64::from(limit),
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        let full = rows.len() >= limit as usize;
+        let last = rows.last().filter(|_| full);
+        let next = last.and_then(|row| Some((row.next_attempt_at?, row.id)));
+        let items = rows
+            .into_iter()
+            .map(NotificationRow::try_from)
+            .collect::<Result<_, _>>()?;
+        Ok(Page { items, next })
+    }
+}

@@ -1,0 +1,119 @@
+//! One notification with everything that happened to it, as its reseller sees it.
+
+use chrono::{DateTime, Utc};
+use domain::notification::NotificationId;
+use domain::push::AttemptStatus;
+use uuid::Uuid;
+
+use super::listing::NotificationRow;
+use crate::{Error, Store, stored};
+
+/// A notification with everything that happened to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotificationView {
+    /// As in a list.
+    pub row: NotificationRow,
+    /// To whom it goes.
+    pub subscription: Uuid,
+    /// The bytes that are sent.
+    pub body: String,
+    /// Its attempts, the first one first.
+    pub history: Vec<DeliveryAttemptView>,
+}
+
+/// One attempt to deliver a notification.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeliveryAttemptView {
+    /// Counts from 1.
+    pub number: u32,
+    /// How far it came.
+    pub status: AttemptStatus,
+    /// When it began.
+    pub started_at: DateTime<Utc>,
+    /// How long it took, in milliseconds.
+    pub millis: Option<i64>,
+    /// Where it went.
+    pub url: String,
+    /// The status code of the answer.
+    pub response_status: Option<u16>,
+    /// The first bytes of the answer.
+    pub response_body: Option<String>,
+    /// What kind of failure it was.
+    pub error_type: Option<String>,
+    /// The failure in words.
+    pub error: Option<String>,
+}
+
+impl Store {
+    /// A reseller's notification with its attempts.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn find_notification(
+        &self,
+        reseller: &str,
+        id: NotificationId,
+    ) -> Result<Option<NotificationView>, Error> {
+        let row = sqlx::query!(
+            r#"
+            SELECT n.subscription_id, e.event_id, n.event_type, n.status, n.reason, n.attempts, n.next_attempt_at,
+                   n.payload_bytes, e.created_at AS accepted_at, n.updated_at, n.finished_at, e.body
+            FROM notifications n
+            JOIN events e ON e.id = n.event
+            JOIN subscriptions s ON s.id = n.subscription_id AND s.deleted_at IS NULL
+            WHERE n.id = $1 AND n.reseller_id = $2
+            "#,
+            id.uuid(),
+            reseller,
+        )
+        .fetch_optional(&self.pool)
+        .await?;
+        let Some(row) = row else { return Ok(None) };
+        Ok(Some(NotificationView {
+            row: NotificationRow {
+                id,
+                event_id: row.event_id,
+                event_type: row.event_type,
+                status: stored("notification status", &row.status)?,
+                reason: row.reason,
+                attempts: row.attempts.unsigned_abs(),
+                next_attempt_at: row.next_attempt_at,
+                payload_bytes: row.payload_bytes.unsigned_abs(),
+                accepted_at: row.accepted_at,
+                updated_at: row.updated_at,
+                finished_at: row.finished_at,
+            },
+            subscription: row.subscription_id,
+            body: row.body,
+            history: self.delivery_attempts(id).await?,
+        }))
+    }
+
+    async fn delivery_attempts(&self, id: NotificationId) -> Result<Vec<DeliveryAttemptView>, Error> {
+        let rows = sqlx::query!(
+            r#"
+            SELECT number, status, started_at, millis, url, response_status, response_body, error_type, error
+            FROM delivery_attempts WHERE notification_id = $1 ORDER BY number
+            "#,
+            id.uuid(),
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        rows.into_iter()
+            .map(|row| {
+                Ok(DeliveryAttemptView {
+                    number: row.number.unsigned_abs(),
+                    status: stored("attempt status", &row.status)?,
+                    started_at: row.started_at,
+                    millis: row.millis,
+                    url: row.url,
+                    response_status: row.response_status.and_then(|status| u16::try_from(status).ok()),
+                    response_body: row.response_body,
+                    error_type: row.error_type,
+                    error: row.error,
+                })
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,57 @@
+//! The outbox of e-mails as a whole: how much waits in it, and what it forgets. Single mails are in `emails`.
+
+use chrono::{DateTime, Utc};
+
+use crate::{Error, Store};
+
+/// What the outbox holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Outbox {
+    /// Mails that are not sent yet.
+    pub waiting: u64,
+    /// When the longest overdue of them came due; it may lie ahead.
+    pub oldest_due: Option<DateTime<Utc>>,
+}
+
+impl Store {
+    /// Looks at what waits to be sent.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn outbox(&self) -> Result<Outbox, Error> {
+        let row = sqlx::query!(
+            r#"
+            SELECT (SELECT count(*) FROM emails WHERE status = 'PENDING') AS "pending!",
+                   (SELECT count(*) FROM emails WHERE status = 'SENDING') AS "sending!",
+                   (SELECT next_attempt_at FROM emails WHERE status = 'PENDING'
+                    ORDER BY next_attempt_at, id LIMIT 1) AS oldest_due
+            "#,
+        )
+        .fetch_one(&self.pool)
+        .await?;
+        Ok(Outbox {
+            waiting: row.pending.unsigned_abs() + row.sending.unsigned_abs(),
+            oldest_due: row.oldest_due,
+        })
+    }
+
+    /// Forgets at most `limit` mails that ended before `before`, sent or not; returns how many.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails; then nothing is forgotten.
+    pub async fn forget_emails(&self, before: DateTime<Utc>, limit: u32) -> Result<u64, Error> {
+        let forgotten = sqlx::query!(
+            r#"
+            DELETE FROM emails WHERE id IN (
+                SELECT id FROM emails WHERE finished_at < $1 ORDER BY finished_at LIMIT $2 FOR UPDATE SKIP LOCKED)
+            "#,
+            before,
+            i64::from(limit),
+        )
+        .execute(&self.pool)
+        .await?;
+        Ok(forgotten.rows_affected())
+    }
+}

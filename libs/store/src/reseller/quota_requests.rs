@@ -1,0 +1,273 @@
+//! Requests for a higher daily quota: made by a reseller, decided by an administrator.
+
+use chrono::{DateTime, Utc};
+use domain::subscription::QuotaRequestStatus;
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::quota::{Limits, QuotaTerms, change_limits};
+use crate::text::storable;
+use crate::{Error, Store, stored};
+
+/// A quota request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QuotaRequestView {
+    /// Its identifier.
+    pub id: Uuid,
+    /// For which subscription.
+    pub subscription: Uuid,
+    /// Whose.
+    pub reseller: String,
+    /// The daily quota that is asked for.
+    pub requested: u32,
+    /// Why.
+    pub reason: String,
+    /// Where it stands.
+    pub status: QuotaRequestStatus,
+    /// The daily quota that was given.
+    pub granted: Option<u32>,
+    /// What the administrator says about it.
+    pub note: Option<String>,
+    /// Who decided.
+    pub decided_by: Option<String>,
+    /// When it was made.
+    pub created_at: DateTime<Utc>,
+    /// When it was decided.
+    pub decided_at: Option<DateTime<Utc>>,
+}
+
+/// A quota request to be stored.
+#[derive(Debug, Clone)]
+pub struct NewQuotaRequest {
+    /// Its identifier.
+    pub id: Uuid,
+    /// For which subscription.
+    pub subscription: Uuid,
+    /// The daily quota that is asked for.
+    pub requested: u32,
+    /// Why.
+    pub reason: String,
+    /// When.
+    pub created_at: DateTime<Utc>,
+}
+
+/// What came of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QuotaRequested {
+    /// It waits for a decision.
+    Done,
+    /// An earlier one still does.
+    Open,
+    /// The reseller has no such subscription.
+    Unknown,
+}
+
+/// What an administrator makes of a request.
+#[derive(Debug, Clone)]
+pub struct Decision {
+    /// Whether the quota is raised.
+    pub approve: bool,
+    /// To how much, when not to what was asked for.
+    pub granted: Option<u32>,
+    /// A word about it, for the reseller.
+    pub note: Option<String>,
+    /// Who decides.
+    pub by: String,
+    /// When.
+    pub at: DateTime<Utc>,
+}
+
+/// What came of a decision.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decided {
+    /// It is carried out.
+    Done(Box<QuotaRequestView>),
+    /// Somebody has decided before.
+    Before(QuotaRequestStatus),
+    /// There is no such request.
+    Unknown,
+}
+
+struct Row {
+    id: Uuid,
+    subscription_id: Uuid,
+    reseller_id: String,
+    requested: i32,
+    reason: String,
+    status: String,
+    granted: Option<i32>,
+    note: Option<String>,
+    decided_by: Option<String>,
+    created_at: DateTime<Utc>,
+    decided_at: Option<DateTime<Utc>>,
+}
+
+impl TryFrom<Row> for QuotaRequestView {
+    type Error = Error;
+
+    fn try_from(row: Row) -> Result<Self, Error> {
+        Ok(Self {
+            id: row.id,
+            subscription: row.subscription_id,
+            reseller: row.reseller_id,
+            requested: row.requested.unsigned_abs(),
+            reason: row.reason,
+            status: stored("quota request status", &row.status)?,
+            granted: row.granted.map(i32::unsigned_abs),
+            note: row.note,
+            decided_by: row.decided_by,
+            created_at: row.created_at,
+            decided_at: row.decided_at,
+        })
+    }
+}
+
+impl Store {
+    /// Stores a request for a reseller's subscription, unless one is waiting.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails; then nothing is stored.
+    pub async fn insert_quota_request(
+        &self,
+        reseller: &str,
+        new: &NewQuotaRequest,
+    ) -> Result<QuotaRequested, Error> {
+        let row = sqlx::query!(
+            r#"
+            WITH owned AS (
+                SELECT id FROM subscriptions WHERE reseller_id = $1 AND id = $2 AND deleted_at IS NULL
+                FOR NO KEY UPDATE),
+            inserted AS (
+                INSERT INTO quota_requests (id, subscription_id, reseller_id, requested, reason, created_at)
+                SELECT $3, o.id, $1, $4, $5, $6 FROM owned o
+                ON CONFLICT (subscription_id) WHERE status = 'REQUESTED' DO NOTHING
+                RETURNING id)
+            SELECT EXISTS (SELECT FROM owned) AS "owned!", EXISTS (SELECT FROM inserted) AS "inserted!"
+            "#,
+            reseller,
+            new.subscription,
+            new.id,
+            i32::try_from(new.requested).unwrap_or(i32::MAX),
+            &*storable(&new.reason),
+            new.created_at,
+        )
+        .fetch_one(&self.pool)
+        .await?;
+        Ok(match (row.owned, row.inserted) {
+            (false, _) => QuotaRequested::Unknown,
+            (true, false) => QuotaRequested::Open,
+            (true, true) => QuotaRequested::Done,
+        })
+    }
+
+    /// Requests, the newest first, from the one before `before` on: of one subscription or of all, of one status or of
+    /// any. Whose they are is for the caller to decide.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn list_quota_requests(
+        &self,
+        subscription: Option<Uuid>,
+        status: Option<QuotaRequestStatus>,
+        before: Option<Uuid>,
+        limit: u32,
+    ) -> Result<Vec<QuotaRequestView>, Error> {
+        let rows = sqlx::query_as!(
+            Row,
+            r#"
+            SELECT id, subscription_id, reseller_id, requested, reason, status, granted, note, decided_by, created_at,
+                   decided_at
+            FROM quota_requests
+            WHERE ($1::uuid IS NULL OR subscription_id = $1) AND ($2::text IS NULL OR status = $2)
+              AND ($3::uuid IS NULL OR id < $3)
+            ORDER BY id DESC LIMIT $4
+            "#,
+            subscription,
+            status.map(QuotaRequestStatus::as_str),
+            before,
+            i64::from(limit),
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        rows.into_iter().map(QuotaRequestView::try_from).collect()
+    }
+
+    /// Decides a request; an approval takes effect in the same transaction.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails; then nothing is decided.
+    pub async fn decide_quota_request(
+        &self,
+        id: Uuid,
+        decision: &Decision,
+        terms: &QuotaTerms,
+    ) -> Result<Decided, Error> {
+        let status = if decision.approve { "APPROVED" } else { "DENIED" };
+        let granted = decision
+            .granted
+            .map(|granted| i32::try_from(granted).unwrap_or(i32::MAX));
+        let note = decision.note.as_deref().map(storable);
+        let mut transaction = self.pool.begin().await?;
+        lock_subscription(&mut transaction, id).await?;
+        let decided = sqlx::query_as!(
+            Row,
+            r#"
+            UPDATE quota_requests
+            SET status = $2, granted = CASE WHEN $2 = 'APPROVED' THEN coalesce($3, requested) END, note = $4,
+                decided_by = $5, decided_at = $6
+            WHERE id = $1 AND status = 'REQUESTED'
+            RETURNING id, subscription_id, reseller_id, requested, reason, status, granted, note, decided_by, created_at,
+                      decided_at
+            "#,
+            id,
+            status,
+            granted,
+            note.as_deref(),
+            &*storable(&decision.by),
+            decision.at,
+        )
+        .fetch_optional(&mut *transaction)
+        .await?;
+        let Some(decided) = decided else {
+            return why_undecided(&mut transaction, id).await;
+        };
+        let view = QuotaRequestView::try_from(decided)?;
+        if let Some(quota) = view.granted {
+            let limits = Limits {
+                daily_quota: Some(quota),
+                ..Limits::default()
+            };
+            change_limits(&mut transaction, view.subscription, limits, terms, decision.at).await?;
+        }
+        transaction.commit().await?;
+        Ok(Decided::Done(Box::new(view)))
+    }
+}
+
+/// Locks the subscription that a request is for: before the request, as whoever deletes the subscription does.
+async fn lock_subscription(connection: &mut PgConnection, request: Uuid) -> Result<(), Error> {
+    sqlx::query!(
+        r#"
+        SELECT s.id FROM quota_requests q JOIN subscriptions s ON s.id = q.subscription_id WHERE q.id = $1
+        FOR NO KEY UPDATE OF s
+        "#,
+        request,
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(())
+}
+
+/// Why a request could not be decided, asked on the connection that is held already: there may be no other.
+async fn why_undecided(connection: &mut PgConnection, id: Uuid) -> Result<Decided, Error> {
+    let status = sqlx::query_scalar!("SELECT status FROM quota_requests WHERE id = $1", id)
+        .fetch_optional(connection)
+        .await?;
+    Ok(match status {
+        Some(status) => Decided::Before(stored("quota request status", &status)?),
+        None => Decided::Unknown,
+    })
+}

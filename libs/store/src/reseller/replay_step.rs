@@ -1,0 +1,260 @@
+//! A step of a replay: looks at the next events, and makes due what the subscription missed of them. The cursor moves in
+//! the same transaction, so that a crash repeats nothing and skips nothing; two replicas at once work one after the other.
+
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::subscription::{Allowance, EventFilter};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::listing::first_id_at;
+use crate::{Error, Store};
+
+/// Events looked at in one step.
+const EXAMINED_MAX: i64 = 1_000;
+/// An event gets its identifier some moments before it can be seen: younger ones are left to a later step, so that none
+/// appears behind the cursor. No statement of a service takes longer.
+pub const SETTLED_AFTER: Duration = Duration::from_secs(10);
+
+/// What a step has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ReplayStep {
+    /// Events looked at.
+    pub examined: u64,
+    /// Notifications that were made or made due again.
+    pub replayed: u64,
+    /// Whether the next step would find something to do at once.
+    pub more: bool,
+}
+
+/// A replay that this transaction has to itself.
+struct Held {
+    id: Uuid,
+    subscription: Uuid,
+    reseller: String,
+    filter: Vec<EventFilter>,
+    next: Uuid,
+    until: DateTime<Utc>,
+    per_second: u32,
+    /// Up to when its rate is used up.
+    paced_to: DateTime<Utc>,
+}
+
+/// An event, and whether the subscription missed it.
+struct Candidate {
+    id: Uuid,
+    event_type: String,
+    bytes: i32,
+    missed: bool,
+}
+
+impl Store {
+    /// Takes a replay one step further, as far as its rate allows at `now`. Does nothing when another one is at it, when
+    /// it has ended, or while its subscription gets nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails; then the step has not happened.
+    pub async fn advance_replay(&self, id: Uuid, now: DateTime<Utc>) -> Result<ReplayStep, Error> {
+        let mut transaction = self.pool.begin().await?;
+        let Some(replay) = hold(&mut transaction, id).await? else {
+            return Ok(ReplayStep::default());
+        };
+        let settled = now - TimeDelta::from_std(SETTLED_AFTER).unwrap_or_default();
+        let end = first_id_at(replay.until.min(settled));
+        let candidates = candidates(&mut transaction, &replay, end).await?;
+        let whole = candidates.len() < usize::try_from(EXAMINED_MAX).unwrap_or(usize::MAX);
+        let allowance = Allowance::at(now, replay.paced_to, replay.per_second);
+        let (examined, missed) = within(&candidates, allowance.count);
+        let replayed = make_due(&mut transaction, &replay, &missed, now).await?;
+        let through = examined.len() == candidates.len();
+        let progress = Progress {
+            cursor: examined.last().map(|event| event.id),
+            examined: examined.len(),
+            replayed,
+            paced_to: allowance.paced_to(missed.len()),
+            finished: whole && through && replay.until <= settled,
+        };
+        record(&mut transaction, &replay, &progress, now).await?;
+        transaction.commit().await?;
+        Ok(ReplayStep {
+            examined: examined.len() as u64,
+            replayed,
+            more: through && !whole,
+        })
+    }
+}
+
+/// The events up to the one at which the allowance is used up, and those of them that were missed.
+fn within(candidates: &[Candidate], allowance: usize) -> (&[Candidate], Vec<&Candidate>) {
+    let mut missed = Vec::new();
+    for (index, candidate) in candidates.iter().enumerate() {
+        if candidate.missed {
+            if missed.len() >= allowance {
+                return (&candidates[..index], missed);
+            }
+            missed.push(candidate);
+        }
+    }
+    (candidates, missed)
+}
+
+async fn hold(connection: &mut PgConnection, id: Uuid) -> Result<Option<Held>, Error> {
+    let row = sqlx::query!(
+        r#"
+        SELECT r.subscription_id, r.reseller_id, r.since, r.until, r.per_second, r.cursor, r.updated_at, s.event_types
+        FROM replays r JOIN subscriptions s ON s.id = r.subscription_id
+        WHERE r.id = $1 AND r.status = 'RUNNING' AND s.state IN ('ACTIVE', 'DEGRADED') AND s.paused_at IS NULL
+          AND s.deleted_at IS NULL
+        FOR UPDATE OF r SKIP LOCKED
+        "#,
+        id,
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(row.map(|row| Held {
+        id,
+        subscription: row.subscription_id,
+        reseller: row.reseller_id,
+        // Entries are checked before they are stored; one that a later version wrote selects nothing for this one.
+        filter: row
+            .event_types
+            .iter()
+            .filter_map(|entry| EventFilter::parse(entry).ok())
+            .collect(),
+        next: row.cursor.map_or(first_id_at(row.since), |cursor| {
+            Uuid::from_u128(cursor.as_u128() + 1)
+        }),
+        until: row.until,
+        per_second: row.per_second.unsigned_abs(),
+        paced_to: row.updated_at,
+    }))
+}
+
+async fn candidates(
+    connection: &mut PgConnection,
+    replay: &Held,
+    end: Uuid,
+) -> Result<Vec<Candidate>, Error> {
+    let rows = sqlx::query!(
+        r#"
+        SELECT e.id, e.type AS event_type, octet_length(e.body) AS "bytes!", n.status AS "status?"
+        FROM events e LEFT JOIN notifications n ON n.id = notification_id(e.id, $2)
+        WHERE e.reseller_id = $1 AND e.reseller_id <> '' AND e.id >= $3 AND e.id < $4 AND e.test_of IS NULL
+        ORDER BY e.id LIMIT $5
+        "#,
+        replay.reseller,
+        replay.subscription,
+        replay.next,
+        end,
+        EXAMINED_MAX,
+    )
+    .fetch_all(connection)
+    .await?;
+    let selected = |event_type: &str| replay.filter.iter().any(|filter| filter.matches(event_type));
+    Ok(rows
+        .into_iter()
+        .map(|row| Candidate {
+            missed: selected(&row.event_type)
+                && matches!(row.status.as_deref(), None | Some("FAILED" | "GIVEN_UP")),
+            id: row.id,
+            event_type: row.event_type,
+            bytes: row.bytes,
+        })
+        .collect())
+}
+
+/// Makes a notification of each event that has none, and those that ended badly due again. Whatever somebody else did to
+/// one meanwhile stays.
+async fn make_due(
+    connection: &mut PgConnection,
+    replay: &Held,
+    missed: &[&Candidate],
+    now: DateTime<Utc>,
+) -> Result<u64, Error> {
+    if missed.is_empty() {
+        return Ok(0);
+    }
+    let made = sqlx::query!(
+        r#"
+        INSERT INTO notifications AS n (id, event, subscription_id, reseller_id, event_type, status, payload_bytes,
+                                        created_at, updated_at)
+        SELECT notification_id(i.event, $4), i.event, $4, $5, i.type, 'PENDING', i.bytes, $6, $6
+        FROM UNNEST($1::uuid[], $2::text[], $3::integer[]) AS i(event, type, bytes)
+        ORDER BY 1
+        ON CONFLICT (id) DO UPDATE
+        SET status = 'RETRY', next_attempt_at = $6, resent_after = n.attempts, resent_at = $6, finished_at = NULL,
+            reason = 'REPLAYED', slot_at = NULL, updated_at = $6
+        WHERE n.status IN ('FAILED', 'GIVEN_UP')
+        "#,
+        &missed.iter().map(|event| event.id).collect::<Vec<_>>(),
+        &missed.iter().map(|event| event.event_type.as_str()).collect::<Vec<_>>() as &[&str],
+        &missed.iter().map(|event| event.bytes).collect::<Vec<_>>(),
+        replay.subscription,
+        replay.reseller,
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(made.rows_affected())
+}
+
+struct Progress {
+    cursor: Option<Uuid>,
+    examined: usize,
+    replayed: u64,
+    paced_to: DateTime<Utc>,
+    finished: bool,
+}
+
+async fn record(
+    connection: &mut PgConnection,
+    replay: &Held,
+    progress: &Progress,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    sqlx::query!(
+        r#"
+        UPDATE replays
+        SET cursor = coalesce($2, cursor), examined = examined + $3, replayed = replayed + $4,
+            updated_at = CASE WHEN $6 THEN $7::timestamptz ELSE $5 END,
+            status = CASE WHEN $6 THEN 'COMPLETED' ELSE status END,
+            finished_at = CASE WHEN $6 THEN $7::timestamptz END
+        WHERE id = $1
+        "#,
+        replay.id,
+        progress.cursor,
+        i64::try_from(progress.examined).unwrap_or(i64::MAX),
+        i64::try_from(progress.replayed).unwrap_or(i64::MAX),
+        progress.paced_to,
+        progress.finished,
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_ends_before_the_first_missed_event_that_is_too_many() {
+        let candidates: Vec<Candidate> = [true, false, true, false, true]
+            .into_iter()
+            .map(|missed| Candidate {
+                id: Uuid::nil(),
+                event_type: String::new(),
+                bytes: 0,
+                missed,
+            })
+            .collect();
+        let lengths = |allowance| {
+            let (examined, missed) = within(&candidates, allowance);
+            (examined.len(), missed.len())
+        };
+        assert_eq!([0, 1, 2, 3].map(lengths), [(0, 0), (2, 1), (4, 2), (5, 3)]);
+    }
+}

@@ -1,0 +1,209 @@
+//! Replays: what a subscription missed since a time, sent again by a job that survives crashes. This is their book-keeping;
+//! a step of one is in `replay_step`.
+
+use chrono::{DateTime, Utc};
+use domain::subscription::ReplayStatus;
+use uuid::Uuid;
+
+use crate::{Error, Store, stored};
+
+/// A replay as its reseller sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplayView {
+    /// Its identifier.
+    pub id: Uuid,
+    /// For which subscription.
+    pub subscription: Uuid,
+    /// Where it stands.
+    pub status: ReplayStatus,
+    /// Of events from here on.
+    pub since: DateTime<Utc>,
+    /// Of events before this.
+    pub until: DateTime<Utc>,
+    /// Most notifications a second.
+    pub per_second: u32,
+    /// The last event that was looked at.
+    pub cursor: Option<Uuid>,
+    /// Events that were looked at.
+    pub examined: u64,
+    /// Notifications that were made or made due again.
+    pub replayed: u64,
+    /// When it was asked for.
+    pub created_at: DateTime<Utc>,
+    /// When it last got on.
+    pub updated_at: DateTime<Utc>,
+    /// When it ended.
+    pub finished_at: Option<DateTime<Utc>>,
+}
+
+/// A replay to be stored.
+#[derive(Debug, Clone)]
+pub struct NewReplay {
+    /// Its identifier.
+    pub id: Uuid,
+    /// For which subscription.
+    pub subscription: Uuid,
+    /// Of events from here on.
+    pub since: DateTime<Utc>,
+    /// Of events before this.
+    pub until: DateTime<Utc>,
+    /// Most notifications a second.
+    pub per_second: u32,
+    /// When it was asked for.
+    pub created_at: DateTime<Utc>,
+}
+
+/// What came of asking for a replay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReplayRequested {
+    /// It runs.
+    Done,
+    /// Another one of the subscription does.
+    Running,
+    /// The reseller has no such subscription.
+    Unknown,
+}
+
+/// What came of cancelling a replay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cancelled {
+    /// It has ended, now or by an earlier cancellation.
+    Done,
+    /// It had been through already.
+    Completed,
+    /// The subscription has no such replay.
+    Unknown,
+}
+
+impl Store {
+    /// Stores a replay for a reseller's subscription, unless one is running.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails; then nothing is stored.
+    pub async fn insert_replay(&self, reseller: &str, new: &NewReplay) -> Result<ReplayRequested, Error> {
+        let row = sqlx::query!(
+            r#"
+            WITH owned AS (
+                SELECT id FROM subscriptions WHERE reseller_id = $1 AND id = $2 AND deleted_at IS NULL
+                FOR NO KEY UPDATE),
+            inserted AS (
+                INSERT INTO replays (id, subscription_id, reseller_id, since, until, per_second, created_at, updated_at)
+                SELECT $3, o.id, $1, $4, $5, $6, $7, $7 FROM owned o
+                ON CONFLICT (subscription_id) WHERE status = 'RUNNING' DO NOTHING
+                RETURNING id)
+            SELECT EXISTS (SELECT FROM owned) AS "owned!", EXISTS (SELECT FROM inserted) AS "inserted!"
+            "#,
+            reseller,
+            new.subscription,
+            new.id,
+            new.since,
+            new.until,
+            i32::try_from(new.per_second).unwrap_or(i32::MAX),
+            new.created_at,
+        )
+        .fetch_one(&self.pool)
+        .await?;
+        Ok(match (row.owned, row.inserted) {
+            (false, _) => ReplayRequested::Unknown,
+            (true, false) => ReplayRequested::Running,
+            (true, true) => ReplayRequested::Done,
+        })
+    }
+
+    /// The replays of a subscription, the newest first, or the one with an identifier. Whose the subscription is, is for
+    /// the caller to know.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn list_replays(
+        &self,
+        subscription: Uuid,
+        id: Option<Uuid>,
+        before: Option<Uuid>,
+        limit: u32,
+    ) -> Result<Vec<ReplayView>, Error> {
+        let rows = sqlx::query!(
+            r#"
+            SELECT id, status, since, until, per_second, cursor, examined, replayed, created_at, updated_at, finished_at
+            FROM replays
+            WHERE subscription_id = $1 AND ($2::uuid IS NULL OR id = $2) AND ($3::uuid IS NULL OR id < $3)
+            ORDER BY id DESC LIMIT $4
+            "#,
+            subscription,
+            id,
+            before,
+            i64::from(limit),
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        rows.into_iter()
+            .map(|row| {
+                Ok(ReplayView {
+                    id: row.id,
+                    subscription,
+                    status: stored("replay status", &row.status)?,
+                    since: row.since,
+                    until: row.until,
+                    per_second: row.per_second.unsigned_abs(),
+                    cursor: row.cursor,
+                    examined: row.examined.unsigned_abs(),
+                    replayed: row.replayed.unsigned_abs(),
+                    created_at: row.created_at,
+                    updated_at: row.updated_at,
+                    finished_at: row.finished_at,
+                })
+            })
+            .collect()
+    }
+
+    /// Stops a replay; what it has made due already is still sent.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails; then nothing is changed.
+    pub async fn cancel_replay(
+        &self,
+        subscription: Uuid,
+        id: Uuid,
+        now: DateTime<Utc>,
+    ) -> Result<Cancelled, Error> {
+        sqlx::query!(
+            r#"
+            UPDATE replays SET status = 'CANCELLED', finished_at = $3, updated_at = $3
+            WHERE subscription_id = $1 AND id = $2 AND status = 'RUNNING'
+            "#,
+            subscription,
+            id,
+            now,
+        )
+        .execute(&self.pool)
+        .await?;
+        let found = self.list_replays(subscription, Some(id), None, 1).await?.pop();
+        Ok(match found.map(|replay| replay.status) {
+            None => Cancelled::Unknown,
+            Some(ReplayStatus::Completed) => Cancelled::Completed,
+            Some(_) => Cancelled::Done,
+        })
+    }
+
+    /// The replays that can get on: those that run, and whose subscription gets something.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn running_replays(&self) -> Result<Vec<Uuid>, Error> {
+        let ids = sqlx::query_scalar!(
+            r#"
+            SELECT r.id FROM replays r JOIN subscriptions s ON s.id = r.subscription_id
+            WHERE r.status = 'RUNNING' AND s.state IN ('ACTIVE', 'DEGRADED') AND s.paused_at IS NULL
+              AND s.deleted_at IS NULL
+            ORDER BY r.id
+            "#,
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        Ok(ids)
+    }
+}

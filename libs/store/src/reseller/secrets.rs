@@ -1,0 +1,199 @@
+//! Signing secrets of subscriptions, always sealed: what a secret is, is known to its holders alone.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::subscription_change::lock;
+use crate::{Error, Store, interval};
+
+/// Most secrets of a subscription that are valid at once. Each of them is one more signature in every request.
+const VALID_MAX: i64 = 5;
+
+/// A secret to be stored. Its `Debug` shows how long the sealed bytes are and nothing else.
+pub struct NewSecret {
+    /// Its identifier.
+    pub id: Uuid,
+    /// The secret, sealed for its subscription.
+    pub sealed: Vec<u8>,
+}
+
+impl std::fmt::Debug for NewSecret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("NewSecret")
+            .field("id", &self.id)
+            .field("sealed", &self.sealed.len())
+            .finish()
+    }
+}
+
+/// A secret as its reseller sees it later on: everything but the secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SecretView {
+    /// Its identifier.
+    pub id: Uuid,
+    /// When it was made.
+    pub created_at: DateTime<Utc>,
+    /// Until when it signs, if a rotation has set an end.
+    pub expires_at: Option<DateTime<Utc>>,
+    /// When it was revoked.
+    pub revoked_at: Option<DateTime<Utc>>,
+}
+
+/// What came of a rotation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rotated {
+    /// The new secret signs from now on.
+    Done,
+    /// Too many secrets are still valid.
+    TooMany,
+    /// The reseller has no such subscription.
+    Unknown,
+}
+
+/// What came of a revocation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Revoked {
+    /// It signs nothing any more.
+    Done,
+    /// It is the last one without an end: without it nothing could be signed, now or soon.
+    Last,
+    /// The reseller has no such secret.
+    Unknown,
+}
+
+impl Store {
+    /// Adds a secret to a subscription; the others sign along for `overlap` and not longer.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails; then nothing is changed.
+    pub async fn rotate_secret(
+        &self,
+        (reseller, subscription): (&str, Uuid),
+        new: &NewSecret,
+        overlap: Duration,
+        now: DateTime<Utc>,
+    ) -> Result<Rotated, Error> {
+        let mut transaction = self.pool.begin().await?;
+        if lock(&mut transaction, reseller, subscription).await?.is_none() {
+            return Ok(Rotated::Unknown);
+        }
+        let valid = sqlx::query_scalar!(
+            r#"
+            SELECT count(*) AS "count!" FROM signing_secrets
+            WHERE subscription_id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)
+            "#,
+            subscription,
+            now,
+        )
+        .fetch_one(&mut *transaction)
+        .await?;
+        if valid >= VALID_MAX {
+            return Ok(Rotated::TooMany);
+        }
+        sqlx::query!(
+            r#"
+            UPDATE signing_secrets SET expires_at = $2::timestamptz + $3::interval
+            WHERE subscription_id = $1 AND revoked_at IS NULL AND expires_at IS NULL
+            "#,
+            subscription,
+            now,
+            interval(overlap),
+        )
+        .execute(&mut *transaction)
+        .await?;
+        insert_secret(&mut transaction, subscription, new, now).await?;
+        transaction.commit().await?;
+        Ok(Rotated::Done)
+    }
+
+    /// The secrets of a reseller's subscription, the newest first; `None` when there is no such subscription.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn list_secrets(
+        &self,
+        reseller: &str,
+        subscription: Uuid,
+    ) -> Result<Option<Vec<SecretView>>, Error> {
+        if self.find_subscription(reseller, subscription).await?.is_none() {
+            return Ok(None);
+        }
+        let secrets = sqlx::query_as!(
+            SecretView,
+            r#"
+            SELECT id, created_at, expires_at, revoked_at FROM signing_secrets
+            WHERE subscription_id = $1 ORDER BY created_at DESC, id DESC LIMIT 100
+            "#,
+            subscription,
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        Ok(Some(secrets))
+    }
+
+    /// Ends a secret at once. One that has ended already stays as it is.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails; then nothing is changed.
+    pub async fn revoke_secret(
+        &self,
+        (reseller, subscription): (&str, Uuid),
+        secret: Uuid,
+        now: DateTime<Utc>,
+    ) -> Result<Revoked, Error> {
+        let mut transaction = self.pool.begin().await?;
+        if lock(&mut transaction, reseller, subscription).await?.is_none() {
+            return Ok(Revoked::Unknown);
+        }
+        let lasting = sqlx::query!(
+            r#"
+            SELECT id, expires_at IS NULL AND revoked_at IS NULL AS "lasting!" FROM signing_secrets
+            WHERE subscription_id = $1
+            "#,
+            subscription,
+        )
+        .fetch_all(&mut *transaction)
+        .await?;
+        match lasting.iter().find(|row| row.id == secret) {
+            None => return Ok(Revoked::Unknown),
+            // One that a rotation has given an end does not count: when it ends nothing would be left.
+            Some(row) if row.lasting && lasting.iter().filter(|other| other.lasting).count() == 1 => {
+                return Ok(Revoked::Last);
+            }
+            Some(_) => {}
+        }
+        sqlx::query!(
+            "UPDATE signing_secrets SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL",
+            secret,
+            now,
+        )
+        .execute(&mut *transaction)
+        .await?;
+        transaction.commit().await?;
+        Ok(Revoked::Done)
+    }
+}
+
+pub(super) async fn insert_secret(
+    connection: &mut PgConnection,
+    subscription: Uuid,
+    new: &NewSecret,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    sqlx::query!(
+        "INSERT INTO signing_secrets (id, subscription_id, sealed, created_at) VALUES ($1, $2, $3, $4)",
+        new.id,
+        subscription,
+        new.sealed,
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}

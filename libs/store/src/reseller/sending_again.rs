@@ -1,0 +1,141 @@
+//! What a reseller can have sent on request: a notification once more, and a test event.
+
+use chrono::{DateTime, NaiveDate, Utc};
+use domain::notification::{NotificationId, NotificationStatus};
+use domain::subscription::SubscriptionState;
+use uuid::Uuid;
+
+use crate::{Error, Store, stored};
+
+/// What came of asking for a notification to be sent again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resent {
+    /// It is due now.
+    Done,
+    /// It has not ended yet, so that it will be sent anyhow.
+    Unfinished(NotificationStatus),
+    /// Its subscription gets nothing.
+    NotActive(SubscriptionState),
+    /// The reseller has no such notification.
+    Unknown,
+}
+
+/// A test event to be stored.
+#[derive(Debug, Clone)]
+pub struct NewTestEvent {
+    /// Its identifier: a version 7 UUID.
+    pub id: Uuid,
+    /// The one subscription that gets it.
+    pub subscription: Uuid,
+    /// Its type.
+    pub event_type: &'static str,
+    /// The bytes to send.
+    pub body: String,
+    /// The day whose quota it is taken for charged on, so that no place of it is used.
+    pub today: NaiveDate,
+    /// When it was asked for.
+    pub created_at: DateTime<Utc>,
+}
+
+/// What came of asking for a test event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tested {
+    /// It waits to be sent.
+    Done(NotificationId),
+    /// The subscription gets nothing.
+    NotActive(SubscriptionState),
+    /// The reseller has no such subscription.
+    Unknown,
+}
+
+impl Store {
+    /// Makes a notification that has ended due again, with all of its retries ahead of it. It keeps its place in the
+    /// quota, if it ever had one.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails; then nothing is changed.
+    pub async fn resend_notification(
+        &self,
+        reseller: &str,
+        id: NotificationId,
+        now: DateTime<Utc>,
+    ) -> Result<Resent, Error> {
+        let row = sqlx::query!(
+            r#"
+            WITH found AS (
+                SELECT n.id, n.status, s.state
+                FROM notifications n JOIN subscriptions s ON s.id = n.subscription_id AND s.deleted_at IS NULL
+                WHERE n.id = $1 AND n.reseller_id = $2
+                FOR UPDATE OF n),
+            resent AS (
+                UPDATE notifications n
+                SET status = 'RETRY', next_attempt_at = $3, resent_after = n.attempts, resent_at = $3,
+                    finished_at = NULL, reason = 'RESENT', slot_at = NULL, updated_at = $3
+                FROM found f
+                WHERE n.id = f.id AND f.status IN ('SENT', 'FAILED', 'GIVEN_UP') AND f.state IN ('ACTIVE', 'DEGRADED')
+                RETURNING n.id)
+            SELECT status AS "status!", state AS "state!", EXISTS (SELECT FROM resent) AS "resent!" FROM found
+            "#,
+            id.uuid(),
+            reseller,
+            now,
+        )
+        .fetch_optional(&self.pool)
+        .await?;
+        let Some(row) = row else {
+            return Ok(Resent::Unknown);
+        };
+        if row.resent {
+            return Ok(Resent::Done);
+        }
+        let status: NotificationStatus = stored("notification status", &row.status)?;
+        if status.is_terminal() {
+            Ok(Resent::NotActive(stored("subscription state", &row.state)?))
+        } else {
+            Ok(Resent::Unfinished(status))
+        }
+    }
+
+    /// Stores a test event with its one notification, if the subscription gets anything.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails; then nothing is stored.
+    pub async fn insert_test_event(&self, reseller: &str, test: &NewTestEvent) -> Result<Tested, Error> {
+        let row = sqlx::query!(
+            r#"
+            WITH found AS (
+                SELECT id, reseller_id, state FROM subscriptions
+                WHERE reseller_id = $1 AND id = $2 AND deleted_at IS NULL),
+            event AS (
+                INSERT INTO events (id, event_id, reseller_id, type, body, occurred_at, created_at, test_of)
+                SELECT $3::uuid, ($3::uuid)::text, f.reseller_id, $4, $5, $7, $7, f.id
+                FROM found f WHERE f.state IN ('ACTIVE', 'DEGRADED')),
+            notification AS (
+                INSERT INTO notifications (id, event, subscription_id, reseller_id, event_type, status, charged_on,
+                                           payload_bytes, created_at, updated_at)
+                SELECT notification_id($3, f.id), $3, f.id, f.reseller_id, $4, 'PENDING', $6, octet_length($5), $7, $7
+                FROM found f WHERE f.state IN ('ACTIVE', 'DEGRADED')
+                RETURNING id)
+            SELECT f.state AS "state!", (SELECT id FROM notification) AS notification FROM found f
+            "#,
+            reseller,
+            test.subscription,
+            test.id,
+            test.event_type,
+            test.body,
+            test.today,
+            test.created_at,
+        )
+        .fetch_optional(&self.pool)
+        .await?;
+        let Some(row) = row else {
+            return Ok(Tested::Unknown);
+        };
+        Ok(match row.notification {
+            Some(id) => Tested::Done(id.into()),
+            None => Tested::NotActive(stored("subscription state", &row.state)?),
+        })
+    }
+}

@@ -1,0 +1,212 @@
+//! Changing a subscription: its fields, and what its reseller makes of its state. `domain` decides which state follows;
+//! here it is carried out on a locked row, in one transaction with the e-mail that tells of it.
+
+use chrono::{DateTime, Utc};
+use domain::subscription::{Command, CommandRefused, SubscriptionChange, SubscriptionState};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::subscriptions::{SubscriptionView, millis, names, select};
+use crate::{Error, Store, stored};
+
+/// What came of a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Commanded {
+    /// The subscription as it stands now.
+    Done(Box<SubscriptionView>),
+    /// The command makes no sense now.
+    Refused(CommandRefused),
+    /// The reseller has no such subscription.
+    Unknown,
+}
+
+/// A locked subscription, as far as commands look at it.
+pub(super) struct Locked {
+    state: SubscriptionState,
+    verified: bool,
+    url: String,
+}
+
+impl Store {
+    /// Changes a subscription. Another URL has to be verified before anything is delivered to it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails; then nothing is changed.
+    pub async fn change_subscription(
+        &self,
+        reseller: &str,
+        id: Uuid,
+        change: &SubscriptionChange,
+        now: DateTime<Utc>,
+    ) -> Result<Option<SubscriptionView>, Error> {
+        let mut transaction = self.pool.begin().await?;
+        let Some(locked) = lock(&mut transaction, reseller, id).await? else {
+            return Ok(None);
+        };
+        update_fields(&mut transaction, id, change, now).await?;
+        if change.url.as_ref().is_some_and(|url| *url != locked.url) {
+            // Refused by no state: where it may not lead anywhere else, it leads to the same.
+            if let Ok(next) = locked.state.command(Command::MoveEndpoint, locked.verified) {
+                move_to(&mut transaction, id, Command::MoveEndpoint, next, now).await?;
+            }
+        }
+        let changed = select(&mut transaction, reseller, Some(id), None, 1).await?.pop();
+        transaction.commit().await?;
+        Ok(changed)
+    }
+
+    /// Does what the reseller asks for, if that makes sense in the present state; a change of state is also told by
+    /// e-mail.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails; then nothing is changed.
+    pub async fn command_subscription(
+        &self,
+        reseller: &str,
+        id: Uuid,
+        command: Command,
+        now: DateTime<Utc>,
+    ) -> Result<Commanded, Error> {
+        let mut transaction = self.pool.begin().await?;
+        let Some(locked) = lock(&mut transaction, reseller, id).await? else {
+            return Ok(Commanded::Unknown);
+        };
+        let next = match locked.state.command(command, locked.verified) {
+            Ok(next) => next,
+            Err(refused) => return Ok(Commanded::Refused(refused)),
+        };
+        move_to(&mut transaction, id, command, next, now).await?;
+        let done = select(&mut transaction, reseller, Some(id), None, 1).await?.pop();
+        transaction.commit().await?;
+        Ok(done.map_or(Commanded::Unknown, |view| Commanded::Done(Box::new(view))))
+    }
+
+    /// Pauses a subscription or lets it go on; what is so already stays as it is. An endpoint that failed when it was
+    /// paused is judged from the moment at which it goes on: what was not tried meanwhile is no failure.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails; then nothing is changed.
+    pub async fn pause_subscription(
+        &self,
+        reseller: &str,
+        id: Uuid,
+        paused: bool,
+        now: DateTime<Utc>,
+    ) -> Result<Option<SubscriptionView>, Error> {
+        sqlx::query!(
+            r#"
+            UPDATE subscriptions
+            SET paused_at = CASE WHEN $3 THEN $4::timestamptz END, updated_at = $4,
+                -- Not NULL: only a success makes a degraded one healthy.
+                failing_since = CASE WHEN $3 OR failing_since IS NULL THEN failing_since ELSE $4 END,
+                last_failure_at = CASE WHEN $3 OR failing_since IS NULL THEN last_failure_at ELSE $4 END
+            WHERE reseller_id = $1 AND id = $2 AND deleted_at IS NULL AND (paused_at IS NOT NULL) <> $3
+            "#,
+            reseller,
+            id,
+            paused,
+            now,
+        )
+        .execute(&self.pool)
+        .await?;
+        self.find_subscription(reseller, id).await
+    }
+}
+
+/// Locks a subscription against every other change of it, until the transaction ends.
+pub(super) async fn lock(
+    connection: &mut PgConnection,
+    reseller: &str,
+    id: Uuid,
+) -> Result<Option<Locked>, Error> {
+    let row = sqlx::query!(
+        r#"
+        SELECT state, verified_at IS NOT NULL AS "verified!", url FROM subscriptions
+        WHERE reseller_id = $1 AND id = $2 AND deleted_at IS NULL
+        FOR NO KEY UPDATE
+        "#,
+        reseller,
+        id,
+    )
+    .fetch_optional(connection)
+    .await?;
+    row.map(|row| {
+        Ok(Locked {
+            state: stored("subscription state", &row.state)?,
+            verified: row.verified,
+            url: row.url,
+        })
+    })
+    .transpose()
+}
+
+async fn update_fields(
+    connection: &mut PgConnection,
+    id: Uuid,
+    change: &SubscriptionChange,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    let event_types = change.event_types.as_deref().map(names);
+    sqlx::query!(
+        r#"
+        UPDATE subscriptions
+        SET url = coalesce($2, url), event_types = coalesce($3, event_types), email = coalesce($4, email),
+            description = coalesce($5, description),
+            timeout_millis = CASE WHEN $6 THEN $7 ELSE timeout_millis END,
+            verified_at = CASE WHEN url = coalesce($2, url) THEN verified_at END,
+            updated_at = $8
+        WHERE id = $1
+        "#,
+        id,
+        change.url.as_deref(),
+        event_types.as_deref() as Option<&[&str]>,
+        change.email.as_deref(),
+        change.description.as_deref(),
+        change.timeout_millis.is_some(),
+        millis(change.timeout_millis.flatten()),
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Carries out a command on a locked subscription: what was known of its endpoint begins anew, and a change of state is
+/// told once.
+async fn move_to(
+    connection: &mut PgConnection,
+    id: Uuid,
+    command: Command,
+    next: SubscriptionState,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    sqlx::query!(
+        r#"
+        WITH before AS (SELECT id, state FROM subscriptions WHERE id = $1),
+        moved AS (
+            UPDATE subscriptions s
+            SET state = $2, state_reason = $3, failing_since = NULL, last_failure_at = NULL, updated_at = $4,
+                state_changed_at = CASE WHEN s.state = $2 THEN s.state_changed_at ELSE $4 END,
+                verification_due_at = CASE WHEN $2 = 'PENDING_VERIFICATION' THEN $4::timestamptz END,
+                verification_attempts = 0, verification_error = NULL
+            FROM before b WHERE s.id = b.id
+            RETURNING s.*, b.state AS previous)
+        INSERT INTO emails (id, kind, subscription_id, recipient, data, next_attempt_at, created_at)
+        SELECT gen_random_uuid(), 'STATE_CHANGED', m.id, m.email,
+               jsonb_build_object('state', m.state, 'previous', m.previous, 'reason', m.state_reason, 'url', m.url,
+                                  'description', m.description, 'resellerId', m.reseller_id),
+               $4, $4
+        FROM moved m WHERE m.state <> m.previous
+        "#,
+        id,
+        next.as_str(),
+        command.reason(next),
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}

@@ -1,0 +1,92 @@
+//! The catalogue of event types.
+
+use chrono::TimeDelta;
+use domain::clock::{Clock as _, SystemClock};
+use event_schema::Definition;
+use serde_json::json;
+use sqlx::PgPool;
+use store::Store;
+use store::reseller::NewEventType;
+
+fn event_type(schema: Option<serde_json::Value>) -> NewEventType {
+    NewEventType {
+        name: "certificate.issued".to_owned(),
+        description: "A certificate was issued.".to_owned(),
+        attributes: json!([]),
+        example: json!({"serial": "01"}),
+        schema,
+    }
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn every_type_that_comes_with_the_schema_could_be_put_as_it_is(pool: PgPool) {
+    let store = Store::from_pool(pool);
+    let types = store.list_event_types().await.unwrap();
+    assert!(types.len() >= 30, "{}", types.len());
+    for event_type in types {
+        let definition: Definition = serde_json::from_value(json!({
+            "description": event_type.description,
+            "attributes": event_type.attributes,
+            "example": event_type.example,
+            "schema": event_type.schema,
+        }))
+        .unwrap();
+        assert_eq!(definition.findings(&event_type.name), [], "{}", event_type.name);
+        assert!(definition.schema.is_some() && !definition.attributes.is_empty());
+    }
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_type_is_put_replaced_retired_once_and_revived(pool: PgPool) {
+    let store = Store::from_pool(pool);
+    let at = SystemClock.now();
+    let name = "certificate.issued";
+    assert!(store.put_event_type(&event_type(None), at).await.unwrap());
+    assert!(
+        !store
+            .put_event_type(&event_type(Some(json!({}))), at)
+            .await
+            .unwrap()
+    );
+    let replaced = store.find_event_type(name).await.unwrap().unwrap();
+    assert_eq!((replaced.schema, replaced.retired_at), (Some(json!({})), None));
+    assert!(store.retire_event_type(name, at).await.unwrap());
+    assert!(!store.retire_event_type(name, at).await.unwrap());
+    let retired = store.find_event_type(name).await.unwrap().unwrap();
+    assert!(retired.retired_at.is_some());
+    store.put_event_type(&event_type(None), at).await.unwrap();
+    let revived = store.find_event_type(name).await.unwrap().unwrap();
+    assert_eq!(revived.retired_at, None);
+    assert!(!store.retire_event_type("no.such_type", at).await.unwrap());
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_change_is_seen_by_its_time_even_when_the_clock_stands_still_or_goes_back(pool: PgPool) {
+    let store = Store::from_pool(pool);
+    let at = SystemClock.now();
+    let mut last = None;
+    for at in [at, at, at - TimeDelta::hours(1), at] {
+        store.put_event_type(&event_type(None), at).await.unwrap();
+        let changed = store
+            .find_event_type("certificate.issued")
+            .await
+            .unwrap()
+            .unwrap()
+            .updated_at;
+        assert!(last < Some(changed), "{last:?} {changed}");
+        last = Some(changed);
+    }
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_name_that_is_none_is_refused(pool: PgPool) {
+    let store = Store::from_pool(pool);
+    for name in ["domain", "Domain.created", "a..b", ""] {
+        let wrong = NewEventType {
+            name: name.to_owned(),
+            ..event_type(None)
+        };
+        let refused = store.put_event_type(&wrong, SystemClock.now()).await;
+        assert!(refused.is_err_and(|error| !error.is_transient()), "{name}");
+    }
+}

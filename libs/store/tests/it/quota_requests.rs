@@ -1,0 +1,128 @@
+//! Quota requests while their subscription is being deleted: nobody waits for the other for ever, and none is left open.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use domain::clock::{Clock, SystemClock};
+use domain::subscription::QuotaRequestStatus;
+use sqlx::{PgConnection, PgPool};
+use store::Store;
+use store::reseller::{Decided, Decision, NewQuotaRequest, QuotaRequested, QuotaTerms};
+use testkit::subscription_factory::SubscriptionRow;
+use uuid::Uuid;
+
+use crate::scene::until_blocked;
+
+const TERMS: QuotaTerms = QuotaTerms {
+    zone: chrono_tz::Tz::UTC,
+    release_window: Duration::from_secs(3_600),
+};
+
+fn request(subscription: Uuid, now: DateTime<Utc>) -> NewQuotaRequest {
+    NewQuotaRequest {
+        id: Uuid::now_v7(),
+        subscription,
+        requested: 500,
+        reason: "More customers.".to_owned(),
+        created_at: now,
+    }
+}
+
+/// What whoever deletes a subscription does to it first.
+async fn delete(connection: &mut PgConnection, subscription: Uuid) {
+    sqlx::query("UPDATE subscriptions SET deleted_at = now() WHERE id = $1")
+        .bind(subscription)
+        .execute(connection)
+        .await
+        .unwrap();
+}
+
+async fn status(store: &Store, subscription: Uuid) -> Vec<QuotaRequestStatus> {
+    let requests = store
+        .list_quota_requests(Some(subscription), None, None, 10)
+        .await;
+    requests.unwrap().iter().map(|request| request.status).collect()
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_decision_waits_for_a_deletion_without_holding_it_up(pool: PgPool) {
+    let (store, now) = (Store::from_pool(pool.clone()), SystemClock.now());
+    let id = SubscriptionRow::active().make(&pool).await;
+    let request = request(id, now);
+    let requested = store.insert_quota_request("acme", &request).await.unwrap();
+    assert_eq!(requested, QuotaRequested::Done);
+    let mut deleting = pool.begin().await.unwrap();
+    delete(&mut deleting, id).await;
+    let deciding = tokio::spawn({
+        let store = store.clone();
+        async move {
+            let decision = Decision {
+                approve: true,
+                granted: None,
+                note: None,
+                by: "ops".to_owned(),
+                at: now,
+            };
+            store
+                .decide_quota_request(request.id, &decision, &TERMS)
+                .await
+                .unwrap()
+        }
+    });
+    until_blocked(&pool, 1).await;
+    sqlx::query("UPDATE quota_requests SET status = 'DENIED', decided_by = 'postrider', decided_at = now() WHERE id = $1")
+        .bind(request.id)
+        .execute(&mut *deleting)
+        .await
+        .expect("the decision should have locked nothing yet");
+    deleting.commit().await.unwrap();
+    assert_eq!(
+        deciding.await.unwrap(),
+        Decided::Before(QuotaRequestStatus::Denied)
+    );
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_subscription_that_is_being_deleted_gets_no_request(pool: PgPool) {
+    let (store, now) = (Store::from_pool(pool.clone()), SystemClock.now());
+    let id = SubscriptionRow::active().make(&pool).await;
+    let mut deleting = pool.begin().await.unwrap();
+    delete(&mut deleting, id).await;
+    let asking = tokio::spawn({
+        let store = store.clone();
+        async move {
+            store
+                .insert_quota_request("acme", &request(id, now))
+                .await
+                .unwrap()
+        }
+    });
+    until_blocked(&pool, 1).await;
+    deleting.commit().await.unwrap();
+    assert_eq!(asking.await.unwrap(), QuotaRequested::Unknown);
+    assert_eq!(status(&store, id).await, []);
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_request_that_comes_right_before_a_deletion_is_answered_by_it(pool: PgPool) {
+    let (store, now) = (Store::from_pool(pool.clone()), SystemClock.now());
+    let id = SubscriptionRow::active().make(&pool).await;
+    let mut asking = pool.begin().await.unwrap();
+    sqlx::query(
+        "WITH owned AS (SELECT id, reseller_id FROM subscriptions WHERE id = $1 FOR NO KEY UPDATE)
+         INSERT INTO quota_requests (id, subscription_id, reseller_id, requested, reason, created_at)
+         SELECT gen_random_uuid(), id, reseller_id, 500, 'More customers.', now() FROM owned",
+    )
+    .bind(id)
+    .execute(&mut *asking)
+    .await
+    .unwrap();
+    let deleting = tokio::spawn({
+        let store = store.clone();
+        async move { store.delete_subscription("acme", id, now).await.unwrap() }
+    });
+    until_blocked(&pool, 1).await;
+    asking.commit().await.unwrap();
+    assert!(deleting.await.unwrap());
+    assert_eq!(status(&store, id).await, [QuotaRequestStatus::Denied]);
+}

@@ -1,0 +1,214 @@
+//! Promotion of what waits for its time, and what is put aside.
+
+use chrono::TimeDelta;
+use domain::clock::{Clock, SystemClock};
+use domain::notification::{NotificationId, NotificationState};
+use sqlx::PgPool;
+use store::Store;
+use store::reseller::Sidelined;
+use testkit::notification_factory::NotificationRow;
+use testkit::subscription_factory::SubscriptionRow;
+
+use crate::reseller::scene::{ids, notifications, promote_due_ids, row};
+use crate::scene::LONG;
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn what_is_scheduled_is_promoted_longest_overdue_first(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let subscription = SubscriptionRow::active().make(&pool).await;
+    let mut expected = Vec::new();
+    for minutes in [-10, -30, 30, -20, -5] {
+        let made = NotificationRow::in_state(NotificationState::Scheduled, subscription);
+        let made = made.due_in(TimeDelta::minutes(minutes)).make(&pool).await;
+        if minutes < 0 {
+            expected.push((minutes, made.id.uuid()));
+        }
+        NotificationRow::in_state(NotificationState::Retry, subscription)
+            .make(&pool)
+            .await;
+    }
+    expected.sort_unstable();
+    let now = SystemClock.now();
+    let first = store.promote_scheduled(now, 3, LONG).await.unwrap();
+    let rest = store.promote_scheduled(now, 3, LONG).await.unwrap();
+    let promoted: Vec<_> = [first, rest].concat().iter().map(|one| one.id).collect();
+    assert_eq!(promoted, expected.iter().map(|(_, id)| *id).collect::<Vec<_>>());
+    for id in promoted {
+        assert_eq!(row(&pool, id.into()).await.state(), NotificationState::Queued);
+    }
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn each_subscription_gets_its_share_of_retries_longest_overdue_first(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let (much, little, paused) = (
+        SubscriptionRow::active().make(&pool).await,
+        SubscriptionRow::active().make(&pool).await,
+        SubscriptionRow::active().paused().make(&pool).await,
+    );
+    let make = async |subscription, minutes| {
+        let row = NotificationRow::in_state(NotificationState::Retry, subscription);
+        row.due_in(TimeDelta::minutes(minutes))
+            .make(&pool)
+            .await
+            .id
+            .uuid()
+    };
+    let mut overdue = Vec::new();
+    for minutes in [-40, -90, -70, -60, -80, 10] {
+        overdue.push((minutes, make(much, minutes).await));
+    }
+    overdue.sort_unstable();
+    let last = make(little, -1).await;
+    make(little, 1).await;
+    make(paused, -50).await;
+    let now = SystemClock.now();
+    let promoted = store.promote_retries(now, 3, 4, LONG).await.unwrap();
+    let promoted: Vec<_> = promoted.iter().map(|one| one.id).collect();
+    assert_eq!(promoted, [overdue[0].1, overdue[1].1, overdue[2].1, last]);
+    let row = row(&pool, overdue[0].1.into()).await;
+    assert_eq!(
+        (row.state(), row.reason.as_deref()),
+        (NotificationState::Queued, Some("BACKLOG"))
+    );
+    let waiting = store.waiting_retries(much, now, 9).await.unwrap();
+    assert_eq!(
+        waiting.iter().map(|id| id.uuid()).collect::<Vec<_>>(),
+        [overdue[3].1, overdue[4].1]
+    );
+    assert_eq!(store.waiting_retries(much, now, 1).await.unwrap(), waiting[..1]);
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn what_has_its_slot_in_a_second_is_promoted_already_and_nothing_else_is(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let subscription = SubscriptionRow::active().make(&pool).await;
+    let made =
+        NotificationRow::in_state(NotificationState::Scheduled, subscription).due_in(TimeDelta::hours(1));
+    let (quota, rate, later) = (
+        made.make(&pool).await,
+        made.make(&pool).await,
+        made.make(&pool).await,
+    );
+    let due: chrono::DateTime<chrono::Utc> = sqlx::query_scalar(
+        "UPDATE notifications SET reason = 'RATE' WHERE id = $1 RETURNING next_attempt_at",
+    )
+    .bind(rate.id.uuid())
+    .fetch_one(&pool)
+    .await
+    .unwrap();
+    for (id, seconds) in [(quota.id, 0.0), (later.id, 1.0)] {
+        sqlx::query("UPDATE notifications SET next_attempt_at = $2 + $3 * interval '1 s' WHERE id = $1")
+            .bind(id.uuid())
+            .bind(due)
+            .bind(seconds)
+            .execute(&pool)
+            .await
+            .unwrap();
+    }
+    let promote = async |millis: i64| -> Vec<NotificationId> {
+        let at = due - TimeDelta::milliseconds(millis);
+        promote_due_ids(&store, at).await
+    };
+    assert_eq!(promote(1_001).await, []);
+    assert_eq!(promote(1_000).await, [rate.id]);
+    assert_eq!(promote(1).await, []);
+    assert_eq!(promote(0).await, [quota.id]);
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn promoters_at_once_promote_what_is_due_once(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let subscription = SubscriptionRow::active().make(&pool).await;
+    let made = ids(&notifications(&pool, NotificationState::Retry, subscription, 100).await);
+    let now = SystemClock.now();
+    let mut all = Vec::new();
+    loop {
+        let promote = || store.promote_retries(now, 10, 10, LONG);
+        let (a, b, c) = tokio::join!(promote(), promote(), promote());
+        let promoted = [a.unwrap(), b.unwrap(), c.unwrap()].concat();
+        if promoted.is_empty() {
+            break;
+        }
+        all.extend(promoted.into_iter().map(|one| NotificationId::from(one.id)));
+    }
+    all.sort_unstable();
+    assert_eq!(all, made);
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn what_is_put_aside_waits_in_its_own_lane(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let subscription = SubscriptionRow::active().make(&pool).await;
+    for (why, reason) in [(Sidelined::Busy, Some("BUSY")), (Sidelined::NotEnqueued, None)] {
+        let untried = NotificationRow::in_state(NotificationState::Queued, subscription)
+            .make(&pool)
+            .await;
+        let tried = NotificationRow::in_state(NotificationState::Queued, subscription).attempts(2);
+        let tried = tried.make(&pool).await;
+        let now = SystemClock.now();
+        let unknown = NotificationId::from(uuid::Uuid::now_v7());
+        let named = [tried.id, unknown, untried.id];
+        assert_eq!(store.sideline_notifications(&named, why, now).await.unwrap(), 2);
+        assert_eq!(store.sideline_notifications(&named, why, now).await.unwrap(), 0);
+        let (untried, tried) = (row(&pool, untried.id).await, row(&pool, tried.id).await);
+        assert_eq!((&*untried.status, untried.next_attempt_at), ("PENDING", None));
+        assert_eq!((&*tried.status, tried.attempts), ("RETRY", 2));
+        let later = tried.next_attempt_at.unwrap() - now;
+        if why == Sidelined::Busy {
+            // Whoever did it comes back for it as soon as there is room.
+            assert!(later.abs() < TimeDelta::milliseconds(1), "{later}");
+        } else {
+            assert!(
+                later >= TimeDelta::seconds(5) && later <= TimeDelta::seconds(10),
+                "{later}"
+            );
+        }
+        assert_eq!([untried.reason.as_deref(), tried.reason.as_deref()], [reason; 2]);
+    }
+    assert_eq!(
+        store
+            .sideline_notifications(&[], Sidelined::Busy, SystemClock.now())
+            .await
+            .unwrap(),
+        0
+    );
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn the_backlog_shows_what_has_waited_longest(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let empty = store.notification_backlog().await.unwrap();
+    assert_eq!(
+        (empty.oldest_pending, empty.oldest_due, empty.first_lease_end),
+        (None, None, None)
+    );
+    let subscription = SubscriptionRow::active().make(&pool).await;
+    let made = notifications(&pool, NotificationState::Pending, subscription, 2).await;
+    for minutes in [-3, -9, 5] {
+        let retry = NotificationRow::in_state(NotificationState::Retry, subscription);
+        retry.due_in(TimeDelta::minutes(minutes)).make(&pool).await;
+    }
+    let queued = NotificationRow::in_state(NotificationState::Queued, subscription);
+    let first = queued.clone().leased_for(TimeDelta::minutes(1)).make(&pool).await;
+    queued.make(&pool).await;
+    let backlog = store.notification_backlog().await.unwrap();
+    let expected: (Option<_>, Option<_>, Option<_>) = sqlx::query_as(
+        "SELECT (SELECT created_at FROM notifications WHERE id = $1),
+                (SELECT min(next_attempt_at) FROM notifications),
+                (SELECT leased_until FROM notifications WHERE id = $2)",
+    )
+    .bind(made[0].id.uuid())
+    .bind(first.id.uuid())
+    .fetch_one(&pool)
+    .await
+    .unwrap();
+    assert_eq!(
+        (
+            backlog.oldest_pending,
+            backlog.oldest_due,
+            backlog.first_lease_end
+        ),
+        expected
+    );
+}

@@ -1,0 +1,180 @@
+//! Which subscriptions an event becomes notifications of, and in which state those begin.
+
+use std::collections::BTreeSet;
+
+use domain::notification::{NotificationId, NotificationStatus};
+use domain::subscription::{EventFilter, SubscriptionState};
+use sqlx::PgPool;
+use store::Store;
+use store::reseller::NewEvent;
+use testkit::subscription_factory::SubscriptionRow;
+use uuid::Uuid;
+
+use crate::reseller::scene::{event, new, row};
+use crate::scene::{LONG, count};
+
+/// Stores one event; returns whom it goes to.
+async fn fan_out(store: &Store, event: NewEvent) -> BTreeSet<Uuid> {
+    let inserted = store.insert_events(&[event], true, LONG).await.unwrap();
+    new(&inserted[0]).iter().map(|one| one.subscription_id).collect()
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn an_event_goes_to_those_whose_filter_lets_it_through_as_the_domain_says(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let filters: [&[&str]; 9] = [
+        &["*"],
+        &["domain.*"],
+        &["domain.transfer.*"],
+        &["domain.created"],
+        &["domain.transfer.completed"],
+        &["contact.*", "domain.created"],
+        &["contact.updated", "contact.*"],
+        &["domains.*"],
+        &["domain.created", "domain.*", "*"],
+    ];
+    let mut subscriptions = Vec::new();
+    for filter in filters {
+        let id = SubscriptionRow::active().event_types(filter).make(&pool).await;
+        subscriptions.push((id, filter));
+    }
+    for event_type in [
+        "domain.created",
+        "domain.transfer.completed",
+        "domain.transfer.started",
+        "domains.created",
+        "contact.updated",
+        "host.deleted",
+        "domain.created.again",
+    ] {
+        let lets = |entry: &&str| EventFilter::parse(entry).unwrap().matches(event_type);
+        let expected: BTreeSet<Uuid> = subscriptions
+            .iter()
+            .filter(|(_, filter)| filter.iter().any(&lets))
+            .map(|(id, _)| *id)
+            .collect();
+        assert_eq!(fan_out(&store, event(event_type)).await, expected, "{event_type}");
+    }
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn only_subscriptions_of_the_reseller_that_get_anything_are_notified(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let mut expected = BTreeSet::new();
+    for state in SubscriptionState::ALL {
+        let id = SubscriptionRow::in_state(state).make(&pool).await;
+        if state.receives() {
+            expected.insert(id);
+        }
+        SubscriptionRow::in_state(state).deleted().make(&pool).await;
+        SubscriptionRow::in_state(state)
+            .reseller("acme2")
+            .make(&pool)
+            .await;
+    }
+    assert_eq!(fan_out(&store, event("domain.created")).await, expected);
+    assert_eq!(count(&pool, "notifications").await, 2);
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn an_event_that_matches_nothing_is_stored_all_the_same(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    SubscriptionRow::active()
+        .event_types(&["contact.*"])
+        .make(&pool)
+        .await;
+    let event = event("domain.created");
+    assert!(fan_out(&store, event.clone()).await.is_empty());
+    let (body, stored): (String, String) = sqlx::query_as("SELECT body, event_id FROM events WHERE id = $1")
+        .bind(event.id)
+        .fetch_one(&pool)
+        .await
+        .unwrap();
+    assert_eq!((body, stored), (event.body, event.event_id));
+    assert_eq!(count(&pool, "notifications").await, 0);
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn notifications_are_queued_unless_the_queue_is_full_or_the_subscription_is_paused(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let active = SubscriptionRow::active().make(&pool).await;
+    let paused = SubscriptionRow::active().paused().make(&pool).await;
+    for (queued, expected) in [
+        (true, NotificationStatus::InMemory),
+        (false, NotificationStatus::Pending),
+    ] {
+        let one = event("domain.created");
+        let inserted = store
+            .insert_events(std::slice::from_ref(&one), queued, LONG)
+            .await
+            .unwrap();
+        for fanned in new(&inserted[0]) {
+            assert_eq!(fanned.id, NotificationId::of(one.id, fanned.subscription_id));
+            let status = if fanned.subscription_id == paused {
+                NotificationStatus::Pending
+            } else {
+                expected
+            };
+            assert_eq!(fanned.status, status);
+            let row = row(&pool, fanned.id).await;
+            assert_eq!((row.status, row.attempts), (status.to_string(), 0));
+        }
+        assert_eq!(new(&inserted[0]).len(), 2, "{active} and {paused}");
+    }
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn every_event_of_a_batch_gets_its_own_answer_in_the_order_of_the_batch(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    SubscriptionRow::active()
+        .event_types(&["domain.*"])
+        .make(&pool)
+        .await;
+    SubscriptionRow::active().event_types(&["*"]).make(&pool).await;
+    let types = [
+        "domain.created",
+        "contact.updated",
+        "domain.deleted",
+        "host.created",
+    ];
+    let events: Vec<NewEvent> = (0..100).map(|n| event(types[n % types.len()])).collect();
+    let inserted = store.insert_events(&events, true, LONG).await.unwrap();
+    assert_eq!(inserted.len(), events.len());
+    for (event, inserted) in events.iter().zip(&inserted) {
+        let expected = if event.event_type.starts_with("domain.") {
+            2
+        } else {
+            1
+        };
+        assert_eq!(new(inserted).len(), expected, "{}", event.event_type);
+        for fanned in new(inserted) {
+            assert_eq!(fanned.id, NotificationId::of(event.id, fanned.subscription_id));
+        }
+    }
+    assert_eq!(count(&pool, "notifications").await, 150);
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn an_empty_batch_stores_nothing(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    assert!(store.insert_events(&[], true, LONG).await.unwrap().is_empty());
+    assert!(
+        store
+            .insert_events_together(&[], true, LONG)
+            .await
+            .unwrap()
+            .is_empty()
+    );
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_fan_out_that_fails_leaves_nothing_behind(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    SubscriptionRow::active().make(&pool).await;
+    let (first, mut twice) = (event("domain.created"), event("domain.created"));
+    twice.id = first.id;
+    assert!(store.insert_events(&[first, twice], true, LONG).await.is_err());
+    for table in ["events", "notifications", "event_keys"] {
+        assert_eq!(count(&pool, table).await, 0, "{table}");
+    }
+}

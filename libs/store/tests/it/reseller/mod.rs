@@ -1,0 +1,19 @@
+//! The statements of the reseller lane.
+
+mod charges;
+mod claims;
+mod completions;
+mod dead_letters;
+mod due;
+mod event_keys;
+mod exhausted;
+mod fan_out;
+mod fences;
+mod health_signals;
+mod ids;
+mod paces;
+mod promotion;
+mod quotas;
+mod rescue;
+mod scene;
+mod state_table;

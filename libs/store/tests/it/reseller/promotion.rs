@@ -1,0 +1,209 @@
+//! Promotion of first attempts: an equal share of each subscription.
+
+use std::collections::BTreeMap;
+
+use chrono::TimeDelta;
+use domain::clock::{Clock, SystemClock};
+use domain::notification::{NotificationId, NotificationState};
+use domain::subscription::SubscriptionState;
+use sqlx::PgPool;
+use store::Store;
+use store::reseller::{PromotedNotification, Sidelined};
+use testkit::notification_factory::NotificationRow;
+use testkit::subscription_factory::SubscriptionRow;
+use uuid::Uuid;
+
+use crate::reseller::scene::{ids, many_pending, notifications, row};
+use crate::scene::LONG;
+
+async fn promote(store: &Store, share: u32, limit: u32) -> Vec<PromotedNotification> {
+    store
+        .promote_first_attempts(SystemClock.now(), share, limit, LONG)
+        .await
+        .unwrap()
+}
+
+fn by_subscription(promoted: &[PromotedNotification]) -> BTreeMap<Uuid, usize> {
+    let mut counts = BTreeMap::new();
+    for one in promoted {
+        *counts.entry(one.subscription_id).or_default() += 1;
+    }
+    counts
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn each_subscription_gets_its_share_however_much_another_has(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let flooding = SubscriptionRow::active().make(&pool).await;
+    many_pending(&pool, flooding, 20_000).await;
+    let mut expected = BTreeMap::from([(flooding, 8)]);
+    for count in [1, 8, 20] {
+        let subscription = SubscriptionRow::active().make(&pool).await;
+        many_pending(&pool, subscription, count).await;
+        expected.insert(subscription, usize::try_from(count.min(8)).unwrap());
+    }
+    let promoted = promote(&store, 8, 1_000).await;
+    assert_eq!(by_subscription(&promoted), expected);
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn the_oldest_of_a_subscription_come_first(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let subscription = SubscriptionRow::active().make(&pool).await;
+    let made = ids(&notifications(&pool, NotificationState::Pending, subscription, 10).await);
+    for part in made.chunks(4) {
+        let promoted: Vec<NotificationId> = promote(&store, 4, 100)
+            .await
+            .iter()
+            .map(|one| NotificationId::from(one.id))
+            .collect();
+        assert_eq!(promoted, part);
+    }
+    let row = row(&pool, made[0]).await;
+    assert_eq!(
+        (row.state(), row.reason.as_deref()),
+        (NotificationState::Queued, Some("BACKLOG"))
+    );
+    assert!(promote(&store, 4, 100).await.is_empty());
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn nobody_gets_a_second_one_before_everybody_has_had_a_first(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    for _ in 0..50 {
+        let subscription = SubscriptionRow::active().make(&pool).await;
+        notifications(&pool, NotificationState::Pending, subscription, 3).await;
+    }
+    for room in [50, 50, 50] {
+        let promoted = by_subscription(&promote(&store, 5, room).await);
+        assert_eq!(promoted.len(), 50, "{promoted:?}");
+    }
+    assert!(promote(&store, 5, 50).await.is_empty());
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn when_there_is_room_for_few_who_has_waited_longest_comes_first(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let mut subscriptions = Vec::new();
+    for _ in 0..30 {
+        subscriptions.push(SubscriptionRow::active().make(&pool).await);
+    }
+    subscriptions.reverse();
+    for subscription in &subscriptions {
+        notifications(&pool, NotificationState::Pending, *subscription, 1).await;
+    }
+    for part in subscriptions.chunks(10) {
+        let promoted = by_subscription(&promote(&store, 5, 10).await);
+        assert_eq!(promoted, part.iter().map(|id| (*id, 1)).collect());
+    }
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn what_its_subscription_does_not_get_now_stays(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    for subscription in [
+        SubscriptionRow::active().paused(),
+        SubscriptionRow::active().deleted(),
+        SubscriptionRow::in_state(SubscriptionState::PendingVerification),
+        SubscriptionRow::in_state(SubscriptionState::Deactivated),
+    ] {
+        let subscription = subscription.make(&pool).await;
+        notifications(&pool, NotificationState::Pending, subscription, 2).await;
+    }
+    let degraded = SubscriptionRow::in_state(SubscriptionState::Degraded)
+        .make(&pool)
+        .await;
+    notifications(&pool, NotificationState::Pending, degraded, 2).await;
+    assert_eq!(
+        by_subscription(&promote(&store, 8, 100).await),
+        BTreeMap::from([(degraded, 2)])
+    );
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn what_was_put_aside_is_left_for_a_moment_to_whoever_did_it(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let (busy, refused) = (
+        SubscriptionRow::active().make(&pool).await,
+        SubscriptionRow::active().make(&pool).await,
+    );
+    let now = SystemClock.now();
+    for (subscription, why) in [(busy, Sidelined::Busy), (refused, Sidelined::NotEnqueued)] {
+        let made = notifications(&pool, NotificationState::Queued, subscription, 3).await;
+        assert_eq!(
+            store.sideline_notifications(&ids(&made), why, now).await.unwrap(),
+            3
+        );
+    }
+    let at = |seconds| now + TimeDelta::seconds(seconds);
+    let promoted = store.promote_first_attempts(at(4), 8, 100, LONG).await.unwrap();
+    assert_eq!(by_subscription(&promoted), BTreeMap::from([(refused, 3)]));
+    let promoted = store.promote_first_attempts(at(5), 8, 100, LONG).await.unwrap();
+    assert_eq!(by_subscription(&promoted), BTreeMap::from([(busy, 3)]));
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn what_somebody_else_has_just_locked_is_passed_over(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let subscription = SubscriptionRow::active().make(&pool).await;
+    let made = ids(&notifications(&pool, NotificationState::Pending, subscription, 3).await);
+    let mut other = pool.begin().await.unwrap();
+    sqlx::query("SELECT FROM notifications WHERE id = $1 FOR UPDATE")
+        .bind(made[0].uuid())
+        .execute(&mut *other)
+        .await
+        .unwrap();
+    let promoted: Vec<_> = promote(&store, 8, 100)
+        .await
+        .iter()
+        .map(|one| NotificationId::from(one.id))
+        .collect();
+    assert_eq!(promoted, made[1..]);
+    other.rollback().await.unwrap();
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn promoters_at_once_promote_each_notification_once(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    for _ in 0..5 {
+        let subscription = SubscriptionRow::active().make(&pool).await;
+        many_pending(&pool, subscription, 100).await;
+    }
+    let mut all = Vec::new();
+    loop {
+        let (a, b, c) = tokio::join!(
+            promote(&store, 16, 60),
+            promote(&store, 16, 60),
+            promote(&store, 16, 60)
+        );
+        let promoted = [a, b, c].concat();
+        if promoted.is_empty() {
+            break;
+        }
+        all.extend(promoted.into_iter().map(|one| NotificationId::from(one.id)));
+    }
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), 500);
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn the_first_attempts_that_wait_are_found_oldest_first(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let subscription = SubscriptionRow::active().make(&pool).await;
+    let made = ids(&notifications(&pool, NotificationState::Pending, subscription, 5).await);
+    let other = SubscriptionRow::active().make(&pool).await;
+    notifications(&pool, NotificationState::Pending, other, 5).await;
+    for state in [
+        NotificationState::Queued,
+        NotificationState::Scheduled,
+        NotificationState::Retry,
+    ] {
+        NotificationRow::in_state(state, subscription).make(&pool).await;
+    }
+    assert_eq!(
+        store.waiting_first_attempts(subscription, 3).await.unwrap(),
+        made[..3]
+    );
+    assert_eq!(store.waiting_first_attempts(subscription, 9).await.unwrap(), made);
+}

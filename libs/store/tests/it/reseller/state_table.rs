@@ -1,0 +1,250 @@
+//! Every state × every event, driven through the store, must come out as `domain::notification::transition` says: the
+//! same next state, or a refusal that leaves every byte as it was.
+
+use chrono::TimeDelta;
+use domain::clock::{Clock, SystemClock};
+use domain::notification::{
+    Attempts, DeliveryOutcome, Event, NotificationState, NotificationStatus, transition,
+};
+use sqlx::PgPool;
+use store::Store;
+use store::reseller::{ClaimTerms, DeliveryCompletion, Resent, Sidelined};
+use testkit::notification_factory::{MadeNotification, NotificationRow};
+use testkit::subscription_factory::SubscriptionRow;
+
+use crate::reseller::scene::{
+    POLICY, answered, clear, everything, promote_due_ids, row, set, terms, timed_out,
+};
+use crate::scene::{LONG, count};
+
+/// How the subscription is when the event happens, where one event can have several causes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cause {
+    Plain,
+    Quota,
+    Rate,
+    Paused,
+    Unverified,
+    Deactivated,
+    Deleted,
+}
+
+fn causes(event: Event) -> &'static [Cause] {
+    match event {
+        Event::Defer => &[Cause::Quota, Cause::Rate],
+        Event::Hold => &[Cause::Paused, Cause::Unverified],
+        Event::Abandon => &[Cause::Deactivated, Cause::Deleted],
+        _ => &[Cause::Plain],
+    }
+}
+
+async fn bring_about(pool: &PgPool, cause: Cause, made: &MadeNotification) {
+    let statement = match cause {
+        Cause::Plain => return,
+        Cause::Quota => {
+            "INSERT INTO subscription_budgets (subscription_id, day, used, quota)
+             VALUES ($1, (now() AT TIME ZONE 'UTC')::date, 1000000, 1000000)"
+        }
+        Cause::Rate => {
+            "INSERT INTO subscription_paces (subscription_id, next_slot_at, asked_at, span)
+             VALUES ($1, now() + interval '1 hour', now(), '1 second')"
+        }
+        Cause::Paused => "UPDATE subscriptions SET paused_at = now() WHERE id = $1",
+        Cause::Unverified => "UPDATE subscriptions SET state = 'PENDING_VERIFICATION' WHERE id = $1",
+        Cause::Deactivated => "UPDATE subscriptions SET state = 'DEACTIVATED' WHERE id = $1",
+        Cause::Deleted => "UPDATE subscriptions SET deleted_at = now() WHERE id = $1",
+    };
+    set(pool, statement, made.subscription).await;
+}
+
+/// Drives `event`; tells whether the store says that it happened.
+async fn drive(store: &Store, event: Event, made: MadeNotification, next: Option<NotificationState>) -> bool {
+    let now = SystemClock.now();
+    let terms = ClaimTerms {
+        requests_per_second: (event == Event::Defer).then_some(1),
+        ..terms(now)
+    };
+    match event {
+        Event::Enqueue => {
+            let first = store.promote_first_attempts(now, 9, 9, LONG).await.unwrap();
+            first.iter().any(|promoted| promoted.id == made.id.uuid())
+                || promote_due_ids(store, now).await.contains(&made.id)
+        }
+        Event::Sideline => {
+            let why = Sidelined::NotEnqueued;
+            store.sideline_notifications(&[made.id], why, now).await.unwrap() == 1
+        }
+        Event::Claim | Event::Defer | Event::Hold => {
+            let claims = store.claim_notifications(&[made.id], &terms).await.unwrap();
+            match event {
+                Event::Claim => claims.claimed.len() == 1,
+                Event::Defer => claims.over_quota + claims.over_rate == 1,
+                _ => claims.held == 1,
+            }
+        }
+        Event::Abandon => {
+            let claims = store.claim_notifications(&[made.id], &terms).await.unwrap();
+            claims.abandoned + store.end_inactive(made.subscription, 9, now).await.unwrap() == 1
+        }
+        Event::Succeed => complete(store, made, answered(204), next, NotificationStatus::Sent).await,
+        Event::FailRetryable => complete(store, made, timed_out(), next, NotificationStatus::Retry).await,
+        Event::FailPermanently => {
+            complete(store, made, answered(404), next, NotificationStatus::Failed).await
+        }
+        Event::Rescue => {
+            let rescued = store
+                .rescue_notifications(now, 9, POLICY.max_retries)
+                .await
+                .unwrap();
+            rescued.pending + rescued.retry + rescued.given_up == 1
+        }
+        Event::Resend => store.resend_notification("acme", made.id, now).await.unwrap() == Resent::Done,
+    }
+}
+
+async fn complete(
+    store: &Store,
+    made: MadeNotification,
+    outcome: DeliveryOutcome,
+    next: Option<NotificationState>,
+    otherwise: NotificationStatus,
+) -> bool {
+    let status = next.map_or(otherwise, NotificationState::status);
+    let now = SystemClock.now();
+    let completion = DeliveryCompletion {
+        id: made.id,
+        lease_token: made.lease_token,
+        status,
+        next_attempt_at: (status == NotificationStatus::Retry).then_some(now),
+        started_at: now,
+        millis: 983,
+        verdict: outcome.verdict(false),
+    };
+    let completed = store.complete_deliveries(&[completion], now).await.unwrap();
+    completed.contains(&made.id)
+}
+
+/// How the last attempt stands after `event`.
+fn expected_last(event: Event, before: Option<String>) -> Option<String> {
+    match event {
+        Event::Claim => Some("IN_PROCESS".to_owned()),
+        Event::Succeed => Some("OK".to_owned()),
+        Event::FailRetryable | Event::FailPermanently => Some("ERROR".to_owned()),
+        Event::Rescue => before.map(|_| "ERROR".to_owned()),
+        _ => before,
+    }
+}
+
+async fn attempt_rows(pool: &PgPool, made: &MadeNotification) -> Vec<(i32, String)> {
+    sqlx::query_as("SELECT number, status FROM delivery_attempts WHERE notification_id = $1 ORDER BY number")
+        .bind(made.id.uuid())
+        .fetch_all(pool)
+        .await
+        .unwrap()
+}
+
+/// The attempts that a notification may have had in a state, in all and before it was resent.
+fn histories(state: NotificationState) -> Vec<Attempts> {
+    let histories: &[(u32, u32)] = match state {
+        NotificationState::Scheduled | NotificationState::Pending => &[(0, 0)],
+        NotificationState::Queued => &[(0, 0), (1, 0), (4, 4)],
+        _ => &[(1, 0), (3, 0), (4, 0), (7, 4), (8, 4)],
+    };
+    let attempts = |&(total, before_resend)| Attempts { total, before_resend };
+    histories.iter().map(attempts).collect()
+}
+
+async fn check(pool: &PgPool, event: Event, cause: Cause, state: NotificationState, attempts: Attempts) {
+    let case = format!("{event:?} ({cause:?}) of a notification that is {state:?} after {attempts:?}");
+    let store = Store::from_pool(pool.clone());
+    let subscription = SubscriptionRow::active().make(pool).await;
+    let mut made = NotificationRow::in_state(state, subscription).attempts(attempts.total);
+    if event == Event::Rescue {
+        made = made.leased_for(TimeDelta::seconds(-1));
+    }
+    let made = made.make(pool).await;
+    sqlx::query("UPDATE notifications SET resent_after = $1 WHERE id = $2")
+        .bind(i32::try_from(attempts.before_resend).unwrap())
+        .bind(made.id.uuid())
+        .execute(pool)
+        .await
+        .unwrap();
+    bring_about(pool, cause, &made).await;
+    let before = everything(pool).await;
+    let (letters, last) = (
+        count(pool, "dead_letters").await,
+        attempt_rows(pool, &made).await.pop().map(|(_, status)| status),
+    );
+    let expected = transition(state, event, attempts, &POLICY);
+
+    let happened = drive(&store, event, made, expected.ok()).await;
+
+    assert_eq!(happened, expected.is_ok(), "{case}");
+    let Ok(next) = expected else {
+        assert_eq!(everything(pool).await, before, "changed by a refused {case}");
+        return;
+    };
+    let after = row(pool, made.id).await;
+    assert_eq!(after.state(), next, "{case}");
+    let total = attempts.total + u32::from(event == Event::Claim);
+    assert_eq!(after.attempts.unsigned_abs(), total, "attempts: {case}");
+    let before_resend = if event == Event::Resend {
+        total
+    } else {
+        attempts.before_resend
+    };
+    assert_eq!(after.resent_after.unsigned_abs(), before_resend, "{case}");
+    let rows = attempt_rows(pool, &made).await;
+    assert_eq!(
+        rows.len(),
+        usize::try_from(total).unwrap(),
+        "attempt rows: {case}"
+    );
+    assert_eq!(
+        rows.last().map(|(_, status)| status.clone()),
+        expected_last(event, last),
+        "last attempt: {case}"
+    );
+    // What is given up because its subscription gets nothing any more is nothing that somebody has to mend.
+    let new_letters =
+        matches!(next, NotificationState::Failed | NotificationState::GivenUp) && event != Event::Abandon;
+    assert_eq!(
+        count(pool, "dead_letters").await - letters,
+        i64::from(new_letters),
+        "dead letters: {case}"
+    );
+}
+
+async fn mirrors_the_domain(pool: &PgPool, event: Event) {
+    for cause in causes(event) {
+        for state in NotificationState::ALL {
+            for attempts in histories(state) {
+                check(pool, event, *cause, state, attempts).await;
+                clear(pool).await;
+            }
+        }
+    }
+}
+
+macro_rules! mirror {
+    ($($name:ident: $event:ident,)*) => {$(
+        #[sqlx::test(migrator = "store::MIGRATOR")]
+        async fn $name(pool: PgPool) {
+            mirrors_the_domain(&pool, Event::$event).await;
+        }
+    )*};
+}
+
+mirror! {
+    enqueue_mirrors_the_domain: Enqueue,
+    sideline_mirrors_the_domain: Sideline,
+    claim_mirrors_the_domain: Claim,
+    defer_mirrors_the_domain: Defer,
+    hold_mirrors_the_domain: Hold,
+    succeed_mirrors_the_domain: Succeed,
+    fail_retryable_mirrors_the_domain: FailRetryable,
+    fail_permanently_mirrors_the_domain: FailPermanently,
+    rescue_mirrors_the_domain: Rescue,
+    abandon_mirrors_the_domain: Abandon,
+    resend_mirrors_the_domain: Resend,
+}

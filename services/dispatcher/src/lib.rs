@@ -1,7 +1,9 @@
-//! The dispatcher: takes pushes from the queue, claims them in PostgreSQL, sends them to Swrve at the one pace that
-//! Swrve allows, and records what came of it.
+//! The dispatcher. In the push lane it takes pushes from the queue, claims them in PostgreSQL, sends them to Swrve at the
+//! one pace that Swrve allows, and records what came of it. In the reseller lane it makes the first attempts to deliver
+//! notifications; all of that is in [`courier`], and every replica does it at the same time.
 //!
-//! Any number of replicas may run; one of them leads and sends, the others stand by (see [`leadership`]). Within a term
+//! Any number of replicas may run; one of them leads the push lane and sends, the others stand by (see [`leadership`]).
+//! Within a term
 //! a push passes through three stages, each of which works in batches where it commits:
 //!
 //! ```text
@@ -24,8 +26,9 @@ mod work;
 use std::sync::Arc;
 
 use config::Config;
+use courier::Courier;
 use domain::clock::{Clock, SystemClock};
-use lifecycle::{Drained, Lifecycle, TaskGroup};
+use lifecycle::{Drained, Lifecycle, Shutdown, TaskGroup};
 
 use lane::Lane;
 
@@ -47,6 +50,12 @@ pub enum Error {
     /// The completer ended while outcomes could still come; the log says why.
     #[error("the completer ended by itself")]
     CompleterEnded,
+    /// The reseller lane cannot be set up as configured.
+    #[error("failed to prepare the reseller lane")]
+    Courier(#[source] courier::OpenError),
+    /// The reseller lane ended without having been asked to; the log says why.
+    #[error("the reseller lane ended by itself")]
+    CourierEnded,
     /// The push lane ended without having been asked to; the log says why.
     #[error("the push lane ended by itself")]
     LaneEnded,
@@ -72,6 +81,7 @@ pub async fn run_with_clock(
     clock: Arc<dyn Clock>,
 ) -> Result<(), Error> {
     let (store, broker) = vitals::open(&config, "postrider-dispatcher").map_err(Error::Store)?;
+    let courier = courier::Tools::open(&config, &store, &broker, &clock).map_err(Error::Courier)?;
     let lane = Lane::new(config.clone(), store.clone(), broker.clone(), clock)?;
     let tasks = TaskGroup::under(&lifecycle.shutdown);
     let shutdown = lifecycle.shutdown.child();
@@ -85,10 +95,12 @@ pub async fn run_with_clock(
         ),
     );
     let lead = tasks.spawn("push lane", lane.lead(shutdown.clone()));
+    let deliver = tasks.spawn("reseller lane", deliver(courier, shutdown.clone()));
     let ended = tokio::select! {
         biased;
         () = shutdown.cancelled() => Ok(()),
         _ = lead => Err(Error::LaneEnded),
+        _ = deliver => Err(Error::CourierEnded),
     };
     shutdown.trigger();
     if let Drained::Abandoned(count) = tasks.drain(config.shutdown.grace_period).await {
@@ -99,4 +111,15 @@ pub async fn run_with_clock(
     }
     vitals::part(broker, store).await;
     ended
+}
+
+/// First attempts to deliver notifications, until shutdown.
+async fn deliver(tools: Option<courier::Tools>, shutdown: Shutdown) {
+    match tools {
+        Some(tools) => Courier::new(courier::Lane::First, tools).run(shutdown).await,
+        None => {
+            tracing::warn!("the reseller lane is off: reseller.secrets.key is not set");
+            shutdown.cancelled().await;
+        }
+    }
 }

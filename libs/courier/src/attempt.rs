@@ -1,0 +1,124 @@
+//! One attempt: the request is made and signed, sent, and its outcome judged.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use chrono::{DateTime, Utc};
+use delivery::WebhookRequest;
+use domain::notification::{DeliveryOutcome, NotificationState, NotificationStatus, RetryPolicy, transition};
+use store::reseller::{ClaimedNotification, DeliveryCompletion};
+use tracing::Instrument as _;
+
+use crate::Tools;
+use crate::claimer::HORIZON;
+use crate::endpoints::Target;
+use crate::request::{Content, ours, signed};
+
+/// An attempt that is over.
+pub(crate) struct Attempted {
+    pub(crate) completion: DeliveryCompletion,
+    pub(crate) subscription: uuid::Uuid,
+    pub(crate) payload_bytes: usize,
+    pub(crate) elapsed: Duration,
+}
+
+/// Makes the attempt that was claimed; it is over when this returns, however it ended. `None` when it was too late: the
+/// claim could run out before the answer, and whoever rescues the notification sends it.
+pub(crate) async fn make(
+    tools: &Tools,
+    policy: &RetryPolicy,
+    claimed: ClaimedNotification,
+    target: Option<Arc<Target>>,
+    until: Instant,
+) -> Option<Attempted> {
+    if let Some(at) = claimed.send_at
+        && let Ok(wait) = (at - tools.clock.now()).to_std()
+    {
+        // Never more than was agreed with the database, whatever the clock does meanwhile.
+        tokio::time::sleep(wait.min(HORIZON)).await;
+    }
+    let timeout = target.as_ref().map_or(Duration::ZERO, |target| target.timeout);
+    if Instant::now() + timeout > until {
+        tracing::warn!(notification.id = %claimed.id, "the claim is too old for an attempt");
+        return None;
+    }
+    let span = tracing::info_span!("deliver notification", notification.id = %claimed.id, attempt = claimed.attempts.total);
+    if let Some(traceparent) = &claimed.traceparent {
+        telemetry::traceparent::set_parent(&span, traceparent);
+    }
+    let (started_at, started) = (tools.clock.now(), Instant::now());
+    let payload_bytes = claimed.body.len();
+    let (elapsed, outcome) = match request(&claimed, target, started_at) {
+        Ok(request) => {
+            let reply = tools.client.send(request).instrument(span).await;
+            (reply.elapsed, reply.outcome)
+        }
+        Err(outcome) => (started.elapsed(), outcome),
+    };
+    tracing::debug!(notification.id = %claimed.id, ?elapsed, "attempt ended");
+    let strict = tools.config.reseller.retry.strict_client_errors;
+    Some(Attempted {
+        subscription: claimed.subscription_id,
+        payload_bytes,
+        elapsed,
+        completion: complete(
+            &claimed,
+            outcome,
+            policy,
+            strict,
+            (started_at, elapsed),
+            tools.clock.now(),
+        ),
+    })
+}
+
+fn request(
+    claimed: &ClaimedNotification,
+    target: Option<Arc<Target>>,
+    at: DateTime<Utc>,
+) -> Result<WebhookRequest, DeliveryOutcome> {
+    let target = target.ok_or_else(|| ours("the subscription is gone".to_owned()))?;
+    let content = Content {
+        id: &claimed.event_id,
+        body: Bytes::from(claimed.body.clone()),
+        traceparent: claimed.traceparent.as_deref(),
+    };
+    signed(content, &target, at)
+}
+
+fn complete(
+    claimed: &ClaimedNotification,
+    outcome: DeliveryOutcome,
+    policy: &RetryPolicy,
+    strict: bool,
+    (started_at, elapsed): (DateTime<Utc>, Duration),
+    now: DateTime<Utc>,
+) -> DeliveryCompletion {
+    let verdict = outcome.verdict(strict);
+    let state = transition(
+        NotificationState::Sending,
+        verdict.event,
+        claimed.attempts,
+        policy,
+    )
+    .expect("invariant: every verdict is an event that a notification being sent accepts");
+    let status = state.status();
+    let next_attempt_at = (status == NotificationStatus::Retry).then(|| {
+        policy.next_attempt_at(
+            now,
+            claimed.attempts.counted(),
+            verdict.retry_after,
+            rand::random(),
+        )
+    });
+    DeliveryCompletion {
+        id: claimed.id,
+        lease_token: claimed.lease_token,
+        status,
+        next_attempt_at,
+        started_at,
+        millis: i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX),
+        verdict,
+    }
+}

@@ -1,0 +1,409 @@
+//! Who goes next: the waiting notifications of every subscription, and how much each may use.
+//!
+//! Nobody's limit is fixed. A subscription may use a share of what is free at the moment: alone it gets a lot, among
+//! many that hang everybody gets little, and something always stays free for one that comes new. (Networks share the
+//! memory of a switch that way; see Choudhury and Hahne, "Dynamic queue length thresholds for shared-memory packet
+//! switches", 1998.)
+//!
+//! It is deliberately free of I/O and time: messages in, turns out.
+
+use std::collections::{HashMap, VecDeque};
+
+use domain::notification::NotificationId;
+use uuid::Uuid;
+
+/// A subscription may use one part in so many of what is free.
+const SHARE: usize = 8;
+
+/// How much there is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Capacity {
+    /// Attempts that may be under way.
+    pub(crate) slots: usize,
+    /// Of them, for one subscription.
+    pub(crate) slots_each: usize,
+    /// Notifications that may wait here.
+    pub(crate) seats: usize,
+}
+
+/// The board. `M` is what comes with a notification: the right to settle its message.
+pub(crate) struct Board<M> {
+    capacity: Capacity,
+    subscriptions: HashMap<Uuid, Subscription<M>>,
+    /// Those with something waiting, in the order of their turns. Each is in it once.
+    turns: VecDeque<Uuid>,
+    /// Those that may have more in the database, in the order of their turns. Each is in it once.
+    backlogs: VecDeque<Uuid>,
+    /// What is to go to the database, behind what waits there.
+    behind: Vec<(NotificationId, M)>,
+    waiting: usize,
+    in_flight: usize,
+}
+
+struct Subscription<M> {
+    waiting: VecDeque<(NotificationId, M)>,
+    in_flight: usize,
+    in_turns: bool,
+    /// Whether more of it may wait in the database.
+    backlog: bool,
+    /// Whether somebody is fetching that.
+    fetching: bool,
+}
+
+impl<M> Default for Subscription<M> {
+    fn default() -> Self {
+        Self {
+            waiting: VecDeque::new(),
+            in_flight: 0,
+            in_turns: false,
+            backlog: false,
+            fetching: false,
+        }
+    }
+}
+
+/// A notification whose turn it is. Its slot is taken until [`Board::release`].
+pub(crate) struct Turn<M> {
+    pub(crate) subscription: Uuid,
+    pub(crate) id: NotificationId,
+    pub(crate) message: M,
+}
+
+/// Slots of a subscription that are kept for what waits in the database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Fetch {
+    pub(crate) subscription: Uuid,
+    pub(crate) slots: usize,
+}
+
+impl<M> Board<M> {
+    pub(crate) fn new(capacity: Capacity) -> Self {
+        Self {
+            capacity,
+            subscriptions: HashMap::new(),
+            turns: VecDeque::new(),
+            backlogs: VecDeque::new(),
+            behind: Vec::new(),
+            waiting: 0,
+            in_flight: 0,
+        }
+    }
+
+    /// Takes a notification in.
+    pub(crate) fn arrive(&mut self, subscription: Uuid, id: NotificationId, message: M) {
+        let entry = self.subscriptions.entry(subscription).or_default();
+        if entry.backlog {
+            // Else the newest would always find a seat, and what waits in the database never would.
+            self.behind.push((id, message));
+            return;
+        }
+        entry.waiting.push_back((id, message));
+        self.waiting += 1;
+        if !entry.in_turns {
+            entry.in_turns = true;
+            self.turns.push_back(subscription);
+        }
+    }
+
+    /// What goes to the database: what came while more of its subscription waits there, and what there is no room for,
+    /// taken from the subscription with the most waiting, the newest half at once.
+    pub(crate) fn overflow(&mut self) -> Vec<(NotificationId, M)> {
+        let mut over = std::mem::take(&mut self.behind);
+        while self.waiting > self.capacity.seats {
+            let most = self
+                .subscriptions
+                .iter_mut()
+                .max_by_key(|(_, entry)| entry.waiting.len());
+            let Some((subscription, entry)) = most else {
+                break;
+            };
+            let (subscription, kept) = (*subscription, entry.waiting.len() / 2);
+            // Identifiers begin with a time; what comes from the database again is older than what has just arrived.
+            entry
+                .waiting
+                .make_contiguous()
+                .sort_unstable_by_key(|(id, _)| *id);
+            self.waiting -= entry.waiting.len() - kept;
+            over.extend(entry.waiting.drain(kept..));
+            self.note_backlog(subscription);
+        }
+        over
+    }
+
+    /// Who may start now, in turns, at most `limit`.
+    pub(crate) fn take(&mut self, limit: usize) -> Vec<Turn<M>> {
+        let mut taken = Vec::new();
+        // Those passed over because they use all that they may keep their order.
+        let mut passed = 0;
+        while taken.len() < limit && passed < self.turns.len() {
+            let Some(subscription) = self.turns.pop_front() else {
+                break;
+            };
+            let room = self.room(subscription);
+            let Some(entry) = self.subscriptions.get_mut(&subscription) else {
+                continue;
+            };
+            if entry.waiting.is_empty() {
+                entry.in_turns = false;
+                self.forget_if_idle(subscription);
+                continue;
+            }
+            self.turns.push_back(subscription);
+            if room == 0 {
+                passed += 1;
+                continue;
+            }
+            passed = 0;
+            let Some((id, message)) = entry.waiting.pop_front() else {
+                continue;
+            };
+            entry.in_flight += 1;
+            self.in_flight += 1;
+            self.waiting -= 1;
+            taken.push(Turn {
+                subscription,
+                id,
+                message,
+            });
+        }
+        taken
+    }
+
+    /// Notes that more of a subscription may wait in the database.
+    pub(crate) fn note_backlog(&mut self, subscription: Uuid) {
+        let entry = self.subscriptions.entry(subscription).or_default();
+        if !entry.backlog {
+            entry.backlog = true;
+            self.backlogs.push_back(subscription);
+        }
+    }
+
+    /// Subscriptions that have slots for what waits for them in the database, of the next `limit` in turn. The slots are
+    /// taken until [`Board::fetched`].
+    pub(crate) fn fetches(&mut self, limit: usize) -> Vec<Fetch> {
+        let mut fetches = Vec::new();
+        for _ in 0..limit.min(self.backlogs.len()) {
+            let Some(subscription) = self.backlogs.pop_front() else {
+                break;
+            };
+            let slots = self.room(subscription);
+            let Some(entry) = self
+                .subscriptions
+                .get_mut(&subscription)
+                .filter(|entry| entry.backlog)
+            else {
+                continue;
+            };
+            self.backlogs.push_back(subscription);
+            if slots > 0 && !entry.fetching && entry.waiting.is_empty() {
+                entry.fetching = true;
+                entry.in_flight += slots;
+                self.in_flight += slots;
+                fetches.push(Fetch { subscription, slots });
+            }
+        }
+        fetches
+    }
+
+    /// Ends a fetch that found `used` notifications, which keep their slots; `more` tells whether there may be more.
+    pub(crate) fn fetched(&mut self, fetch: Fetch, used: usize, more: bool) {
+        if let Some(entry) = self.subscriptions.get_mut(&fetch.subscription) {
+            entry.fetching = false;
+            entry.backlog = more;
+            if !more {
+                self.backlogs.retain(|other| *other != fetch.subscription);
+            }
+        }
+        self.release(fetch.subscription, fetch.slots.saturating_sub(used));
+    }
+
+    /// Gives slots of a subscription back.
+    pub(crate) fn release(&mut self, subscription: Uuid, slots: usize) {
+        if let Some(entry) = self.subscriptions.get_mut(&subscription) {
+            let slots = slots.min(entry.in_flight);
+            entry.in_flight -= slots;
+            self.in_flight -= slots;
+        }
+        self.forget_if_idle(subscription);
+    }
+
+    /// Attempts under way, and slots kept for them.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.in_flight
+    }
+
+    /// Everything that waits, for giving it back.
+    pub(crate) fn clear(&mut self) -> Vec<M> {
+        self.waiting = 0;
+        self.turns.clear();
+        let waiting = self.subscriptions.values_mut().flat_map(|entry| {
+            entry.in_turns = false;
+            entry.waiting.drain(..)
+        });
+        self.behind
+            .drain(..)
+            .chain(waiting)
+            .map(|(_, message)| message)
+            .collect()
+    }
+
+    /// How many more attempts a subscription may start.
+    fn room(&self, subscription: Uuid) -> usize {
+        let free = self.capacity.slots.saturating_sub(self.in_flight);
+        let used = self
+            .subscriptions
+            .get(&subscription)
+            .map_or(0, |entry| entry.in_flight);
+        let allowed = (free / SHARE).max(1).min(self.capacity.slots_each);
+        allowed.saturating_sub(used).min(free)
+    }
+
+    fn forget_if_idle(&mut self, subscription: Uuid) {
+        let idle = self.subscriptions.get(&subscription).is_some_and(|entry| {
+            entry.waiting.is_empty()
+                && entry.in_flight == 0
+                && !entry.in_turns
+                && !entry.backlog
+                && !entry.fetching
+        });
+        if idle {
+            self.subscriptions.remove(&subscription);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const CAPACITY: Capacity = Capacity {
+        slots: 64,
+        slots_each: 16,
+        seats: 100,
+    };
+
+    fn subscription(number: u128) -> Uuid {
+        Uuid::from_u128(number)
+    }
+
+    fn id(number: u128) -> NotificationId {
+        Uuid::from_u128(number).into()
+    }
+
+    fn board_with(waiting: &[(u128, usize)]) -> Board<()> {
+        let mut board = Board::new(CAPACITY);
+        for (number, count) in waiting {
+            for index in 0..*count {
+                board.arrive(subscription(*number), id(number << 64 | index as u128), ());
+            }
+        }
+        board
+    }
+
+    fn started(turns: &[Turn<()>], number: u128) -> usize {
+        turns
+            .iter()
+            .filter(|turn| turn.subscription == subscription(number))
+            .count()
+    }
+
+    #[test]
+    fn subscriptions_take_turns() {
+        let mut board = board_with(&[(1, 10), (2, 10), (3, 1)]);
+        let order: Vec<u128> = board
+            .take(5)
+            .iter()
+            .map(|turn| turn.subscription.as_u128())
+            .collect();
+        assert_eq!(order, [1, 2, 3, 1, 2]);
+    }
+
+    #[test]
+    fn one_alone_gets_a_part_and_leaves_the_rest_free() {
+        let mut board = board_with(&[(1, 60)]);
+        let turns = board.take(60);
+        assert_eq!(turns.len(), 7, "an eighth of what is free while it starts");
+        board.arrive(subscription(2), id(7), ());
+        assert_eq!(started(&board.take(60), 2), 1);
+    }
+
+    #[test]
+    fn many_that_hang_leave_room_for_one_that_comes_new() {
+        let mut board = board_with(&(1..=40).map(|number| (number, 2)).collect::<Vec<_>>());
+        let hanging = board.take(1_000).len();
+        assert!((40..64).contains(&hanging), "{hanging}");
+        board.arrive(subscription(99), id(99), ());
+        assert_eq!(started(&board.take(1_000), 99), 1);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_taken_from_the_one_that_has_most() {
+        let mut board = board_with(&[(1, 90), (2, 8)]);
+        assert!(board.overflow().is_empty());
+        for index in 0..5 {
+            board.arrive(subscription(2), id(500 + index), ());
+        }
+        let over = board.overflow();
+        assert_eq!(over.len(), 45);
+        assert_eq!(over[0].0, id(1 << 64 | 45), "the oldest stay");
+        assert_eq!(board.waiting, 58);
+    }
+
+    #[test]
+    fn a_backlog_is_fetched_once_at_a_time_after_what_waits_here_and_before_what_comes() {
+        let mut board = board_with(&[(1, 1)]);
+        board.note_backlog(subscription(1));
+        board.arrive(subscription(1), id(7), ());
+        assert_eq!(board.overflow().len(), 1, "it goes behind the backlog");
+        assert!(board.fetches(9).is_empty());
+        assert_eq!(board.take(9).len(), 1);
+        let fetch = board.fetches(9)[0];
+        assert!(fetch.slots > 0 && board.fetches(9).is_empty());
+        board.fetched(fetch, 2, true);
+        assert_eq!(board.in_flight(), 3);
+        let again = board.fetches(9)[0];
+        board.fetched(again, 0, false);
+        assert!(board.fetches(9).is_empty());
+        board.release(subscription(1), 3);
+        assert!(board.take(9).is_empty());
+        assert!(board.subscriptions.is_empty());
+    }
+
+    proptest! {
+        /// Whatever happens, slots are never exceeded, nobody exceeds its own, nothing is lost and nothing comes twice.
+        #[test]
+        fn books_are_kept(steps in proptest::collection::vec((0_u8..4, 0_u128..6, 1_usize..20), 1..200)) {
+            let mut board: Board<()> = Board::new(CAPACITY);
+            let (mut arrived, mut left, mut running) = (0_u128, HashSet::new(), Vec::new());
+            for (step, number, count) in steps {
+                match step {
+                    0 => for _ in 0..count {
+                        arrived += 1;
+                        board.arrive(subscription(number), id(arrived), ());
+                    },
+                    1 => for turn in board.take(count) {
+                        prop_assert!(left.insert(turn.id));
+                        running.push(turn.subscription);
+                    },
+                    2 => for (over, ()) in board.overflow() {
+                        prop_assert!(left.insert(over));
+                    },
+                    _ => for _ in 0..count.min(running.len()) {
+                        let finished = running.swap_remove(0);
+                        board.release(finished, 1);
+                    },
+                }
+                prop_assert!(board.in_flight() <= CAPACITY.slots);
+                prop_assert_eq!(board.in_flight(), running.len());
+                for entry in board.subscriptions.values() {
+                    prop_assert!(entry.in_flight <= CAPACITY.slots_each);
+                }
+                prop_assert_eq!(board.waiting + board.behind.len() + left.len(), arrived as usize);
+            }
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! The challenge that an endpoint has to answer before anything else is sent to it: a signed request with a random text,
+//! which has to come back. Whoever can make our requests go to an address cannot make that address answer them.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use delivery::{WebhookClient, WebhookRequest};
+use domain::event;
+use domain::notification::{DeliveryOutcome, FailureKind};
+use serde_json::Value;
+use store::reseller::Endpoint;
+use uuid::Uuid;
+
+use crate::endpoints::Endpoints;
+use crate::request::{Content, signed};
+use crate::{OpenError, Tools};
+
+/// The type of the request. It is in no catalogue.
+const EVENT_TYPE: &str = "postrider.verification";
+
+/// Most of the time that an endpoint gets, whatever it gets for notifications: somebody waits for a challenge.
+const LONGEST: Duration = Duration::from_secs(30);
+
+/// How much of an answer is read, even where less of an answer to a notification is kept.
+const ANSWER_BYTES: usize = 4_096;
+
+/// How an endpoint answered its challenge.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// As it has to.
+    Right,
+    /// Otherwise or not at all; in words for its owner.
+    Wrong(String),
+    /// It was not asked, through no fault of its own; in words for us.
+    NotAsked(String),
+}
+
+/// Challenges endpoints. Cheap to clone.
+#[derive(Clone)]
+pub struct Challenger {
+    tools: Tools,
+    client: WebhookClient,
+    endpoints: Arc<Endpoints>,
+}
+
+impl Challenger {
+    /// One that works with these tools.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError`] when the client cannot be set up.
+    pub fn new(tools: Tools) -> Result<Self, OpenError> {
+        let delivery = &tools.config.reseller.delivery;
+        let (store, sealer) = (tools.store.clone(), tools.sealer.clone());
+        let endpoints = Endpoints::new(store, sealer, delivery.timeout, delivery.max_timeout);
+        let client = if delivery.response_body_bytes < ANSWER_BYTES {
+            tools.client_that_keeps(ANSWER_BYTES)?
+        } else {
+            tools.client.clone()
+        };
+        Ok(Self {
+            endpoints: Arc::new(endpoints),
+            client,
+            tools,
+        })
+    }
+
+    /// Challenges the endpoint of a subscription and waits for the answer.
+    pub async fn challenge(&self, subscription: Uuid, endpoint: &Endpoint) -> Answer {
+        let text = random_text();
+        match self.request(subscription, endpoint, &text) {
+            Ok(request) => judge(self.client.send(request).await.outcome, &text),
+            // Without a request there was nothing that the endpoint could have done wrong.
+            Err(DeliveryOutcome::Failed {
+                kind: FailureKind::Other,
+                message,
+            }) => Answer::NotAsked(message),
+            Err(outcome) => judge(outcome, &text),
+        }
+    }
+
+    fn request(
+        &self,
+        subscription: Uuid,
+        endpoint: &Endpoint,
+        text: &str,
+    ) -> Result<WebhookRequest, DeliveryOutcome> {
+        let target = self.endpoints.open(subscription, endpoint);
+        let at = self.tools.clock.now();
+        let id = Uuid::now_v7().to_string();
+        let data = format!(r#"{{"challenge":"{text}"}}"#);
+        let content = Content {
+            id: &id,
+            body: event::body(&id, EVENT_TYPE, at, &data).into(),
+            traceparent: None,
+        };
+        let mut request = signed(content, &target, at)?;
+        request.timeout = request.timeout.min(LONGEST);
+        Ok(request)
+    }
+}
+
+/// 256 random bits in hexadecimal.
+fn random_text() -> String {
+    let mut text = String::with_capacity(64);
+    for byte in rand::random::<[u8; 32]>() {
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+/// The right answer is a status from 200 to 299 and the text: alone, or as `challenge` of a JSON object.
+fn judge(outcome: DeliveryOutcome, text: &str) -> Answer {
+    match outcome {
+        DeliveryOutcome::Answered {
+            status: 200..=299,
+            body,
+            ..
+        } if holds(&body, text) => Answer::Right,
+        DeliveryOutcome::Answered {
+            status: status @ 200..=299,
+            ..
+        } => Answer::Wrong(format!(
+            "the endpoint answered {status}, but not with the challenge as the body"
+        )),
+        DeliveryOutcome::Answered { status, .. } => Answer::Wrong(format!("the endpoint answered {status}")),
+        DeliveryOutcome::Failed { message, .. } => Answer::Wrong(message),
+    }
+}
+
+fn holds(body: &str, text: &str) -> bool {
+    let json = || serde_json::from_str::<Value>(body).ok();
+    body.trim() == text || json().is_some_and(|json| json == text || json["challenge"] == text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answered(status: u16, body: &str) -> Answer {
+        let outcome = DeliveryOutcome::Answered {
+            status,
+            retry_after: None,
+            body: body.to_owned(),
+        };
+        judge(outcome, "abc")
+    }
+
+    #[test]
+    fn the_challenge_may_come_back_as_text_or_as_json() {
+        for body in [
+            "abc",
+            " abc\r\n",
+            r#"{"challenge": "abc", "more": 1}"#,
+            r#""abc""#,
+        ] {
+            assert_eq!(answered(200, body), Answer::Right, "{body}");
+        }
+        assert_eq!(answered(202, "abc"), Answer::Right);
+    }
+
+    #[test]
+    fn everything_else_is_wrong() {
+        for (status, body) in [
+            (200, ""),
+            (200, "ab"),
+            (200, "abcd"),
+            (200, r#"{"challenge": ["abc"]}"#),
+            (200, r#"{"data": {"challenge": "abc"}}"#),
+            (301, "abc"),
+            (404, "abc"),
+            (500, "abc"),
+        ] {
+            assert!(
+                matches!(answered(status, body), Answer::Wrong(_)),
+                "{status} {body}"
+            );
+        }
+    }
+
+    #[test]
+    fn no_answer_is_wrong_with_its_cause() {
+        let (kind, message) = (FailureKind::Timeout, "why".to_owned());
+        let judged = judge(DeliveryOutcome::Failed { kind, message }, "abc");
+        assert_eq!(judged, Answer::Wrong("why".to_owned()));
+    }
+
+    #[test]
+    fn no_two_challenges_are_alike() {
+        assert_ne!(random_text(), random_text());
+        assert_eq!(random_text().len(), 64);
+    }
+}

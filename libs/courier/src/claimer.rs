@@ -1,0 +1,167 @@
+//! Claims, made aside so that the next ones gather meanwhile.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use domain::notification::NotificationId;
+use lifecycle::error_chain;
+use store::reseller::{ClaimTerms, Claims};
+use telemetry::Metric;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::endpoints::{Endpoints, Target};
+use crate::{Lane, Tools};
+
+/// What a claim allows beyond the longest request: making the request, recording its outcome.
+const CLAIM_SLACK: Duration = Duration::from_secs(20);
+/// How far ahead of its time a notification with a place in the requests per second is claimed.
+pub(crate) const HORIZON: Duration = Duration::from_millis(1_500);
+/// How long the database may take for a claim before it counts as away.
+const CLAIM_LIMIT: Duration = Duration::from_secs(10);
+/// Pause before a claim that failed is tried again.
+const RETRY_PAUSE: Duration = Duration::from_millis(250);
+
+/// What was claimed, and where it goes.
+#[derive(Default)]
+pub(crate) struct Claimed {
+    pub(crate) claims: Claims,
+    pub(crate) targets: HashMap<Uuid, Arc<Target>>,
+    /// When the claim runs out; `None` when nothing of it may be sent.
+    pub(crate) until: Option<Instant>,
+}
+
+pub(crate) struct Claimer {
+    pub(crate) lane: Lane,
+    pub(crate) tools: Tools,
+    pub(crate) endpoints: Endpoints,
+    pub(crate) stop: CancellationToken,
+}
+
+impl Claimer {
+    /// Claims, for as long as it takes: while the database is away there is nothing else to do. `None` when nothing was
+    /// claimed because of the stop: then the messages have to go back.
+    pub(crate) async fn claim(&self, ids: &[NotificationId]) -> Option<Claimed> {
+        if ids.is_empty() {
+            return Some(Claimed::default());
+        }
+        let (claims, until) = loop {
+            let terms = self.terms();
+            // From before the claim was asked for, so that it is never too late.
+            let until = Instant::now() + terms.lease;
+            let claiming = self.tools.store.claim_notifications(ids, &terms);
+            match store::within(CLAIM_LIMIT, claiming).await {
+                Ok(claims) => break (claims, until),
+                Err(error) => {
+                    Metric::StoreErrors.increment_with(&[("operation", "reading_queue")], 1);
+                    if !error.is_transient() {
+                        // What cannot be claimed cannot be claimed by anybody; its lease brings it back, which bounds
+                        // how often that is found out.
+                        tracing::error!(error = error_chain(&error), "notifications could not be claimed");
+                        return Some(Claimed::default());
+                    }
+                    tracing::warn!(error = error_chain(&error), "cannot claim notifications");
+                }
+            }
+            tokio::select! {
+                () = self.stop.cancelled() => return None,
+                () = tokio::time::sleep(RETRY_PAUSE) => {}
+            }
+        };
+        count(&claims);
+        let targets = self.targets(&claims).await;
+        Some(Claimed {
+            until: targets.is_some().then_some(until),
+            targets: targets.unwrap_or_default(),
+            claims,
+        })
+    }
+
+    /// What waits in the database for a subscription, claimed. The flag tells whether there may be more.
+    pub(crate) async fn fetch(&self, subscription: Uuid, limit: usize) -> (Claimed, bool) {
+        let limit = u32::try_from(limit).unwrap_or(u32::MAX);
+        match store::within(CLAIM_LIMIT, self.waiting(subscription, limit)).await {
+            Ok(ids) => {
+                let claimed = self.claim(&ids).await.unwrap_or_default();
+                // When the requests per second are used up, or nothing came of it, the rest is left to the promoter.
+                let claims = &claimed.claims;
+                let more = ids.len() == limit as usize
+                    && claims.claimed.len() as u64 + claims.over_quota > 0
+                    && claims.held + claims.over_rate == 0;
+                (claimed, more)
+            }
+            Err(error) => {
+                tracing::debug!(
+                    error = error_chain(&error),
+                    "cannot look for waiting notifications"
+                );
+                (Claimed::default(), false)
+            }
+        }
+    }
+
+    async fn waiting(&self, subscription: Uuid, limit: u32) -> Result<Vec<NotificationId>, store::Error> {
+        let Tools { store, clock, .. } = &self.tools;
+        match self.lane {
+            Lane::First => store.waiting_first_attempts(subscription, limit).await,
+            Lane::Retry => store.waiting_retries(subscription, clock.now(), limit).await,
+        }
+    }
+
+    fn terms(&self) -> ClaimTerms {
+        let reseller = &self.tools.config.reseller;
+        ClaimTerms {
+            at: self.tools.clock.now(),
+            lease: reseller.delivery.max_timeout + HORIZON + CLAIM_SLACK,
+            daily_quota: reseller.subscription.daily_quota,
+            requests_per_second: reseller.subscription.requests_per_second,
+            zone: reseller.quota.time_zone,
+            release_window: reseller.quota.release_window,
+            horizon: HORIZON,
+        }
+    }
+
+    /// The targets of what was claimed, for as long as it takes: it is claimed, and nobody else will send it before its
+    /// lease has run out. `None` when it is to stop.
+    async fn targets(&self, claims: &Claims) -> Option<HashMap<Uuid, Arc<Target>>> {
+        loop {
+            match store::within(CLAIM_LIMIT, self.endpoints.of(&claims.claimed)).await {
+                Ok(targets) => return Some(targets),
+                Err(error) if error.is_transient() => {
+                    tracing::warn!(error = error_chain(&error), "cannot read endpoints");
+                }
+                Err(error) => {
+                    tracing::error!(error = error_chain(&error), "endpoints could not be read");
+                    return None;
+                }
+            }
+            tokio::select! {
+                () = self.stop.cancelled() => return None,
+                () = tokio::time::sleep(RETRY_PAUSE) => {}
+            }
+        }
+    }
+}
+
+fn count(claims: &Claims) {
+    Metric::NotificationsClaimed.increment(claims.claimed.len() as u64);
+    for (reason, count) in [
+        ("quota", claims.over_quota),
+        ("rate", claims.over_rate),
+        ("paused", claims.held),
+    ] {
+        if count > 0 {
+            Metric::NotificationsDeferred.increment_with(&[("reason", reason)], count);
+        }
+    }
+    if claims.orphaned > 0 {
+        tracing::error!(
+            count = claims.orphaned,
+            "notifications without their event were claimed"
+        );
+    }
+    if claims.abandoned > 0 {
+        Metric::NotificationsGivenUp.increment(claims.abandoned);
+    }
+}

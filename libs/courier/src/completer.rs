@@ -1,0 +1,169 @@
+//! The last stage: outcomes are recorded in batches, then their messages are settled.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use broker::Receipt;
+use domain::notification::{NotificationId, NotificationStatus};
+use lifecycle::error_chain;
+use store::reseller::DeliveryCompletion;
+use telemetry::Metric;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::attempt::Attempted;
+use crate::statistics::{self, Statistics};
+use crate::{Lane, Tools};
+
+/// Outcomes recorded in one statement.
+const BATCH: usize = 256;
+/// Pause before a statement that failed is tried again.
+const RETRY_PAUSE: Duration = Duration::from_millis(250);
+/// How long the database may take for a batch before it counts as away.
+const RECORD_LIMIT: Duration = Duration::from_secs(10);
+
+/// An attempt that is over, with the message that brought it if one did.
+pub(crate) struct Ending {
+    pub(crate) attempted: Attempted,
+    pub(crate) receipt: Option<Receipt>,
+}
+
+pub(crate) struct Completer {
+    pub(crate) lane: Lane,
+    pub(crate) tools: Tools,
+    pub(crate) statistics: Arc<Statistics>,
+}
+
+impl Completer {
+    /// Records until every sender is gone. While the database is away it tries again: an outcome that is known must not
+    /// be forgotten, and the bounded channel before it stops further attempts.
+    pub(crate) async fn run(self, mut outbox: mpsc::Receiver<Ending>) {
+        let ended = CancellationToken::new();
+        // Apart from the outcomes, which must not wait for numbers.
+        let flushing = tokio::spawn(flush(self.statistics.clone(), ended.clone()));
+        let mut batch = Vec::with_capacity(BATCH);
+        while outbox.recv_many(&mut batch, BATCH).await > 0 {
+            self.complete(std::mem::take(&mut batch)).await;
+        }
+        ended.cancel();
+        if let Err(error) = flushing.await {
+            tracing::error!(error = error_chain(&error), "counting deliveries failed");
+        }
+    }
+
+    async fn complete(&self, endings: Vec<Ending>) {
+        let (attempted, receipts): (Vec<_>, Vec<_>) =
+            endings.into_iter().map(|e| (e.attempted, e.receipt)).unzip();
+        let completions: Vec<DeliveryCompletion> = attempted.iter().map(|a| a.completion.clone()).collect();
+        let accepted = self.record(&completions).await;
+        for attempted in &attempted {
+            if accepted.contains(&attempted.completion.id) {
+                count(attempted, self.lane.label());
+                self.statistics.count(attempted);
+            } else {
+                lease_lost(attempted.completion.id);
+            }
+        }
+        for receipt in receipts.into_iter().flatten() {
+            // Whether the connection still took it does not matter: a message that comes again finds its row ended.
+            let _ = receipt.ack().await;
+        }
+    }
+
+    /// What the database refuses is tried again one by one, so that a row that cannot be stored does not take others
+    /// with it; that row is found by its lease.
+    async fn record(&self, completions: &[DeliveryCompletion]) -> HashSet<NotificationId> {
+        match self.write(completions).await {
+            Ok(accepted) => accepted,
+            Err(error) if completions.len() == 1 => {
+                tracing::error!(error = error_chain(&error), "an outcome could not be recorded");
+                HashSet::new()
+            }
+            Err(_) => {
+                let mut accepted = HashSet::new();
+                for one in completions {
+                    match self.write(std::slice::from_ref(one)).await {
+                        Ok(recorded) => accepted.extend(recorded),
+                        Err(error) => {
+                            tracing::error!(error = error_chain(&error), "an outcome could not be recorded")
+                        }
+                    }
+                }
+                accepted
+            }
+        }
+    }
+
+    async fn write(
+        &self,
+        completions: &[DeliveryCompletion],
+    ) -> Result<HashSet<NotificationId>, store::Error> {
+        loop {
+            let writing = self
+                .tools
+                .store
+                .complete_deliveries(completions, self.tools.clock.now());
+            let error = match store::within(RECORD_LIMIT, writing).await {
+                Ok(accepted) => return Ok(accepted),
+                Err(error) => error,
+            };
+            Metric::StoreErrors.increment_with(&[("operation", "attempt")], 1);
+            if !error.is_transient() {
+                return Err(error);
+            }
+            tracing::warn!(
+                error = error_chain(&error),
+                count = completions.len(),
+                "could not record outcomes"
+            );
+            tokio::time::sleep(RETRY_PAUSE).await;
+        }
+    }
+}
+
+/// Adds what was gathered to the database now and then, and once more at the end.
+async fn flush(statistics: Arc<Statistics>, ended: CancellationToken) {
+    while !ended.is_cancelled() {
+        let _ = tokio::time::timeout(statistics::INTERVAL, ended.cancelled()).await;
+        statistics.flush().await;
+    }
+}
+
+fn lease_lost(id: NotificationId) {
+    tracing::warn!(notification.id = %id, "the claim had run out when the outcome came; it may be delivered again");
+    Metric::LeaseLosses.increment_with(&[("kind", "claim")], 1);
+}
+
+fn count(attempted: &Attempted, lane: &'static str) {
+    let completion = &attempted.completion;
+    let verdict = &completion.verdict;
+    Metric::DeliveryResponse
+        .histogram(&[("lane", lane)])
+        .record(attempted.elapsed.as_secs_f64());
+    Metric::DeliveryPayload.record(attempted.payload_bytes as f64);
+    match completion.status {
+        NotificationStatus::Sent => Metric::NotificationsDelivered.increment(1),
+        NotificationStatus::Retry => Metric::NotificationsRetried.increment(1),
+        NotificationStatus::GivenUp => {
+            Metric::NotificationsGivenUp.increment(1);
+            Metric::DeadLetters.increment_with(&[("reason", "given_up")], 1);
+        }
+        _ => {
+            let reason = match verdict.response_status {
+                Some(300..=399) => "redirect",
+                Some(410) => "gone",
+                Some(400..=499) => "client_error",
+                _ => "other",
+            };
+            Metric::NotificationsFailed.increment_with(&[("reason", reason)], 1);
+            Metric::DeadLetters.increment_with(&[("reason", "failed")], 1);
+        }
+    }
+    if let Some(kind) = verdict.error_type {
+        Metric::DeliveryErrors.increment_with(&[("type", kind.to_ascii_lowercase().as_str())], 1);
+    }
+    if let Some(status @ 400..=499) = verdict.response_status {
+        Metric::DeliveryClientErrors.increment_with(&[("status", status.to_string().as_str())], 1);
+    }
+}

@@ -1,0 +1,359 @@
+//! The loop that keeps the stages busy: what arrives goes on the board, whose turn it is gets claimed, what is claimed
+//! is attempted, what is over makes room.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use broker::{Consumer, Delivery, Receipt};
+use domain::notification::{NotificationId, RetryPolicy};
+use lifecycle::{Shutdown, error_chain};
+use store::reseller::Sidelined;
+use telemetry::Metric;
+use tokio::sync::mpsc;
+use tokio_util::task::AbortOnDropHandle;
+use uuid::Uuid;
+
+use crate::attempt;
+use crate::board::{Board, Capacity, Fetch, Turn};
+use crate::claimer::{Claimed, Claimer};
+use crate::completer::{Completer, Ending};
+use crate::endpoints::Endpoints;
+use crate::statistics::Statistics;
+use crate::{Lane, Tools};
+
+/// Messages taken from the queue at once, and notifications claimed in one statement.
+const BATCH: usize = 256;
+/// Claims under way at once, by kind. More of them would only wait for each other in the database.
+const CLAIMS: usize = 2;
+/// Notifications that may wait on the board. What exceeds it goes back to the database.
+const SEATS: usize = 2_048;
+/// Subscriptions asked after their backlog in one go.
+const BACKLOGS: usize = 16;
+/// Outcomes that may wait to be recorded.
+const OUTBOX: usize = 1_024;
+/// How long the database may take to put notifications aside before it counts as away.
+const SIDELINE_LIMIT: Duration = Duration::from_secs(10);
+/// Pause before that is tried again.
+const RETRY_PAUSE: Duration = Duration::from_millis(250);
+
+/// One engine.
+pub struct Courier {
+    lane: Lane,
+    tools: Tools,
+}
+
+/// What comes back to the loop.
+enum Done {
+    Claimed(Vec<Turn<Receipt>>, Option<Claimed>),
+    Fetched(Fetch, Claimed, bool),
+    /// An attempt is over, or was dropped.
+    Attempted(Uuid),
+    Sidelined,
+}
+
+/// The slot of an attempt. Dropping it gives it back, however the attempt ended.
+struct Slot {
+    subscription: Uuid,
+    done: mpsc::UnboundedSender<Done>,
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        // The loop is gone when everything is.
+        let _ = self.done.send(Done::Attempted(self.subscription));
+    }
+}
+
+/// The state of the loop.
+struct Desk {
+    lane: Lane,
+    tools: Tools,
+    policy: RetryPolicy,
+    claimer: Arc<Claimer>,
+    board: Board<Receipt>,
+    claiming: usize,
+    fetching: usize,
+    sidelining: usize,
+    done: mpsc::UnboundedSender<Done>,
+    outbox: mpsc::Sender<Ending>,
+}
+
+impl Courier {
+    /// An engine for one lane.
+    #[must_use]
+    pub fn new(lane: Lane, tools: Tools) -> Self {
+        Self { lane, tools }
+    }
+
+    /// Delivers until shutdown; then what has begun is finished and recorded, and the rest goes back to the queue.
+    pub async fn run(self, shutdown: Shutdown) {
+        let slots = self.lane.slots(&self.tools.config);
+        let prefetch = u16::try_from(slots + SEATS + BATCH).unwrap_or(u16::MAX);
+        let mut consumer = self.tools.broker.consume(self.lane.queue(), prefetch);
+        let (outbox, endings) = mpsc::channel(OUTBOX);
+        let completer = Completer {
+            lane: self.lane,
+            tools: self.tools.clone(),
+            statistics: Arc::new(Statistics::new(self.tools.store.clone())),
+        };
+        let completer = AbortOnDropHandle::new(tokio::spawn(completer.run(endings)));
+        let (done, mut dones) = mpsc::unbounded_channel();
+        let mut desk = self.desk(slots, &shutdown, done, outbox);
+        desk.serve(&mut consumer, &mut dones, &shutdown).await;
+        for receipt in desk.board.clear() {
+            let _ = receipt.requeue().await;
+        }
+        let finishing = async {
+            while desk.is_busy() {
+                let Some(done) = dones.recv().await else { break };
+                desk.handle(done);
+            }
+        };
+        tokio::join!(finishing, consumer.stop());
+        drop(desk);
+        if let Err(error) = completer.await {
+            tracing::error!(error = error_chain(&error), "the completer failed");
+        }
+        consumer.close().await;
+    }
+
+    fn desk(
+        self,
+        slots: usize,
+        shutdown: &Shutdown,
+        done: mpsc::UnboundedSender<Done>,
+        outbox: mpsc::Sender<Ending>,
+    ) -> Desk {
+        let delivery = &self.tools.config.reseller.delivery;
+        let endpoints = Endpoints::new(
+            self.tools.store.clone(),
+            self.tools.sealer.clone(),
+            delivery.timeout,
+            delivery.max_timeout,
+        );
+        let capacity = Capacity {
+            slots,
+            slots_each: delivery.max_in_flight_per_subscription,
+            seats: SEATS,
+        };
+        Desk {
+            lane: self.lane,
+            policy: self.tools.policy(),
+            claimer: Arc::new(Claimer {
+                lane: self.lane,
+                tools: self.tools.clone(),
+                endpoints,
+                stop: shutdown.token(),
+            }),
+            tools: self.tools,
+            board: Board::new(capacity),
+            claiming: 0,
+            fetching: 0,
+            sidelining: 0,
+            done,
+            outbox,
+        }
+    }
+}
+
+impl Desk {
+    async fn serve(
+        &mut self,
+        consumer: &mut Consumer,
+        dones: &mut mpsc::UnboundedReceiver<Done>,
+        shutdown: &Shutdown,
+    ) {
+        loop {
+            tokio::select! {
+                biased;
+                () = shutdown.cancelled() => return,
+                Some(done) = dones.recv() => {
+                    self.handle(done);
+                    // Whatever else is over makes room for the same claim.
+                    while let Ok(done) = dones.try_recv() {
+                        self.handle(done);
+                    }
+                }
+                deliveries = consumer.next_batch(BATCH) => match deliveries {
+                    Some(deliveries) => self.seat(deliveries).await,
+                    None => return shutdown.cancelled().await,
+                },
+            }
+            self.start_claims();
+            Metric::DeliveriesInFlight
+                .set_with(&[("lane", self.lane.label())], self.board.in_flight() as f64);
+        }
+    }
+
+    async fn seat(&mut self, deliveries: Vec<Delivery>) {
+        for delivery in deliveries {
+            match delivery.envelope.group {
+                Some(subscription) => {
+                    self.board
+                        .arrive(subscription, delivery.envelope.id.into(), delivery.receipt);
+                }
+                // Not a message of this lane: the archiver shows it to somebody.
+                None => {
+                    let _ = delivery.receipt.reject().await;
+                }
+            }
+        }
+        let over = self.board.overflow();
+        if !over.is_empty() {
+            self.sidelining += 1;
+            let (claimer, done) = (self.claimer.clone(), self.done.clone());
+            tokio::spawn(async move {
+                sideline(&claimer, over).await;
+                let _ = done.send(Done::Sidelined);
+            });
+        }
+    }
+
+    fn start_claims(&mut self) {
+        while self.claiming < CLAIMS {
+            let turns = self.board.take(BATCH);
+            if turns.is_empty() {
+                break;
+            }
+            self.claiming += 1;
+            let (claimer, done) = (self.claimer.clone(), self.done.clone());
+            tokio::spawn(async move {
+                let mut ids: Vec<NotificationId> = turns.iter().map(|turn| turn.id).collect();
+                ids.sort_unstable();
+                ids.dedup();
+                let claimed = claimer.claim(&ids).await;
+                let _ = done.send(Done::Claimed(turns, claimed));
+            });
+        }
+        if self.fetching < CLAIMS {
+            for fetch in self.board.fetches(BACKLOGS) {
+                self.fetching += 1;
+                let (claimer, done) = (self.claimer.clone(), self.done.clone());
+                tokio::spawn(async move {
+                    let (claimed, more) = claimer.fetch(fetch.subscription, fetch.slots).await;
+                    let _ = done.send(Done::Fetched(fetch, claimed, more));
+                });
+            }
+        }
+    }
+
+    fn handle(&mut self, done: Done) {
+        match done {
+            Done::Attempted(subscription) => self.board.release(subscription, 1),
+            Done::Sidelined => self.sidelining -= 1,
+            Done::Claimed(turns, claimed) => {
+                self.claiming -= 1;
+                self.begin_turns(turns, claimed);
+            }
+            Done::Fetched(fetch, claimed, more) => {
+                self.fetching -= 1;
+                self.board.fetched(fetch, claimed.claims.claimed.len(), more);
+                self.begin(claimed, &mut HashMap::new());
+            }
+        }
+    }
+
+    /// Begins what was claimed of some turns; the others give their slots back, and their messages have nothing more to
+    /// say.
+    fn begin_turns(&mut self, turns: Vec<Turn<Receipt>>, claimed: Option<Claimed>) {
+        let stopped = claimed.is_none();
+        let claimed = claimed.unwrap_or_default();
+        let mut receipts: HashMap<NotificationId, Receipt> = HashMap::new();
+        let mut settled = Vec::new();
+        let mut slots: HashMap<Uuid, usize> = HashMap::new();
+        for turn in turns {
+            *slots.entry(turn.subscription).or_default() += 1;
+            // Two messages about one notification: the second has nothing to say.
+            settled.extend(receipts.insert(turn.id, turn.message));
+        }
+        for notification in &claimed.claims.claimed {
+            if let Some(slots) = slots.get_mut(&notification.subscription_id) {
+                *slots = slots.saturating_sub(1);
+            }
+            if notification.backlog {
+                self.board.note_backlog(notification.subscription_id);
+            }
+        }
+        for (subscription, unused) in slots {
+            self.board.release(subscription, unused);
+        }
+        self.begin(claimed, &mut receipts);
+        settled.extend(receipts.into_values());
+        tokio::spawn(async move {
+            for receipt in settled {
+                let _ = if stopped {
+                    receipt.requeue().await
+                } else {
+                    receipt.ack().await
+                };
+            }
+        });
+    }
+
+    fn begin(&self, claimed: Claimed, receipts: &mut HashMap<NotificationId, Receipt>) {
+        let until = claimed.until.unwrap_or_else(Instant::now);
+        for notification in claimed.claims.claimed {
+            let receipt = receipts.remove(&notification.id);
+            let target = claimed.targets.get(&notification.subscription_id).cloned();
+            let slot = Slot {
+                subscription: notification.subscription_id,
+                done: self.done.clone(),
+            };
+            if let Ok(lag) = (self.tools.clock.now() - notification.accepted_at).to_std()
+                && notification.attempts.total == 1
+            {
+                Metric::DeliveryLag.record_duration(lag);
+            }
+            let (tools, policy, outbox) = (self.tools.clone(), self.policy, self.outbox.clone());
+            tokio::spawn(async move {
+                match attempt::make(&tools, &policy, notification, target, until).await {
+                    Some(attempted) => {
+                        // The completer outlives the attempts; without it the lease finds the notification.
+                        let _ = outbox.send(Ending { attempted, receipt }).await;
+                    }
+                    None => {
+                        if let Some(receipt) = receipt {
+                            let _ = receipt.ack().await;
+                        }
+                    }
+                }
+                drop(slot);
+            });
+        }
+    }
+
+    fn is_busy(&self) -> bool {
+        self.claiming + self.fetching + self.sidelining + self.board.in_flight() > 0
+    }
+}
+
+/// Puts notifications back into the database, for as long as it takes; after the stop their messages go back instead.
+async fn sideline(claimer: &Claimer, over: Vec<(NotificationId, Receipt)>) {
+    let (ids, receipts): (Vec<NotificationId>, Vec<Receipt>) = over.into_iter().unzip();
+    let tools = &claimer.tools;
+    loop {
+        let sidelining = tools
+            .store
+            .sideline_notifications(&ids, Sidelined::Busy, tools.clock.now());
+        match store::within(SIDELINE_LIMIT, sidelining).await {
+            Ok(count) => {
+                Metric::NotificationsSidelined.increment(count);
+                for receipt in receipts {
+                    let _ = receipt.ack().await;
+                }
+                return;
+            }
+            Err(error) => tracing::warn!(error = error_chain(&error), "cannot put notifications aside"),
+        }
+        tokio::select! {
+            () = claimer.stop.cancelled() => {
+                for receipt in receipts {
+                    let _ = receipt.requeue().await;
+                }
+                return;
+            }
+            () = tokio::time::sleep(RETRY_PAUSE) => {}
+        }
+    }
+}

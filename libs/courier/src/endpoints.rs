@@ -1,0 +1,142 @@
+//! What deliveries need to know of their subscriptions, kept for as long as it is true: every claim says which version
+//! of its subscription it saw.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use delivery::Endpoint;
+use lifecycle::error_chain;
+use moka::sync::Cache;
+use sealing::Sealer;
+use signing::Secret;
+use store::Store;
+use store::reseller::ClaimedNotification;
+use uuid::Uuid;
+
+/// Most subscriptions kept.
+const KEPT: u64 = 100_000;
+/// One that is not delivered to for so long is forgotten.
+const IDLE: Duration = Duration::from_secs(600);
+
+/// Where and how one subscription is delivered to.
+pub(crate) struct Target {
+    version: i64,
+    /// The endpoint, or why there is none.
+    pub(crate) endpoint: Result<Endpoint, String>,
+    pub(crate) timeout: Duration,
+    secrets: Vec<SigningSecret>,
+}
+
+struct SigningSecret {
+    /// The secret, or why it cannot be used.
+    secret: Result<Secret, String>,
+    expires_at: Option<DateTime<Utc>>,
+}
+
+impl Target {
+    /// The secrets that sign at a time, the newest first.
+    ///
+    /// # Errors
+    ///
+    /// When there is none, in words.
+    pub(crate) fn secrets(&self, at: DateTime<Utc>) -> Result<Vec<&Secret>, String> {
+        let valid: Vec<&Secret> = self
+            .secrets
+            .iter()
+            .filter(|secret| secret.expires_at.is_none_or(|end| at < end))
+            .map(|secret| secret.secret.as_ref().map_err(Clone::clone))
+            .collect::<Result<_, _>>()?;
+        if valid.is_empty() {
+            return Err("the subscription has no signing secret".to_owned());
+        }
+        Ok(valid)
+    }
+}
+
+/// The targets of the last minutes.
+pub(crate) struct Endpoints {
+    store: Store,
+    sealer: Arc<Sealer>,
+    timeout: Duration,
+    longest: Duration,
+    kept: Cache<Uuid, Arc<Target>>,
+}
+
+impl Endpoints {
+    pub(crate) fn new(store: Store, sealer: Arc<Sealer>, timeout: Duration, longest: Duration) -> Self {
+        Self {
+            store,
+            sealer,
+            timeout,
+            longest,
+            kept: Cache::builder().max_capacity(KEPT).time_to_idle(IDLE).build(),
+        }
+    }
+
+    /// The targets of what was claimed, by subscription. A subscription that changed since the claim has its newest
+    /// one; one that the database no longer has is missing.
+    pub(crate) async fn of(
+        &self,
+        claimed: &[ClaimedNotification],
+    ) -> Result<HashMap<Uuid, Arc<Target>>, store::Error> {
+        let (mut targets, mut missing) = (HashMap::new(), Vec::new());
+        for notification in claimed {
+            let subscription = notification.subscription_id;
+            if targets.contains_key(&subscription) || missing.contains(&subscription) {
+                continue;
+            }
+            match self.kept.get(&subscription) {
+                Some(target) if target.version >= notification.version => {
+                    targets.insert(subscription, target);
+                }
+                _ => missing.push(subscription),
+            }
+        }
+        if missing.is_empty() {
+            return Ok(targets);
+        }
+        for (subscription, endpoint) in self.store.find_endpoints(&missing).await? {
+            let target = Arc::new(self.open(subscription, &endpoint));
+            self.kept.insert(subscription, target.clone());
+            targets.insert(subscription, target);
+        }
+        Ok(targets)
+    }
+
+    /// The target as it was read.
+    pub(crate) fn open(&self, subscription: Uuid, endpoint: &store::reseller::Endpoint) -> Target {
+        let timeout = endpoint
+            .timeout_millis
+            .map_or(self.timeout, |millis| Duration::from_millis(millis.into()));
+        Target {
+            version: endpoint.version,
+            endpoint: Endpoint::parse(&endpoint.url).map_err(|error| error_chain(&error)),
+            timeout: timeout.min(self.longest),
+            secrets: endpoint
+                .secrets
+                .iter()
+                .map(|sealed| self.unseal(subscription, sealed))
+                .collect(),
+        }
+    }
+
+    fn unseal(&self, subscription: Uuid, sealed: &store::reseller::SealedSecret) -> SigningSecret {
+        let secret = match self.sealer.open(subscription, &sealed.sealed) {
+            Ok(plain) => Secret::from_bytes(plain).map_err(|error| error_chain(&error)),
+            Err(error) => {
+                tracing::error!(
+                    subscription.id = %subscription,
+                    error = error_chain(&error),
+                    "cannot open a signing secret with the keys of reseller.secrets"
+                );
+                Err("a signing secret cannot be opened with the keys of reseller.secrets".to_owned())
+            }
+        };
+        SigningSecret {
+            secret,
+            expires_at: sealed.expires_at,
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! The engine of the reseller lane: takes notifications from a queue, claims them in PostgreSQL, delivers them signed to
+//! the resellers' endpoints, and records what came of it.
+//!
+//! It runs twice: in the dispatcher on the queue of first attempts, in the retry worker on the queue of retries, each
+//! with its own slots, so that endpoints that fail never slow first attempts down. Any number of replicas may run.
+//!
+//! ```text
+//! queue ─▶ board ─▶ claimer ─▶ attempts ─▶ completer ─▶ ack
+//!          (fair)   (SQL)      (HTTP)      (SQL)
+//! ```
+//!
+//! The [`board`] is what keeps one subscription from crowding out the others: each gets at most its share of what is
+//! free, they are served in turns, and what exceeds a share goes back to the database. Only what can start at once is
+//! claimed, so a claim is never old when its request begins. No stage holds a transaction while another talks to an
+//! endpoint, and the message is acknowledged last: whatever dies in between, the notification is found by its lease.
+//!
+//! It deliberately does not promote what waits (see the retry worker), and decides neither quotas (the claiming
+//! statement does) nor states (`domain` does).
+
+mod attempt;
+mod board;
+mod challenge;
+mod claimer;
+mod completer;
+mod courier;
+mod endpoints;
+mod lane;
+mod request;
+mod statistics;
+
+pub use challenge::{Answer, Challenger};
+pub use courier::Courier;
+pub use lane::{Lane, OpenError, QUEUE_LEASE, Tools};

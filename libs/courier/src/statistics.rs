@@ -1,0 +1,73 @@
+//! Deliveries in numbers for their resellers, gathered in memory and added to the database now and then.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use chrono::{DateTime, DurationRound as _, TimeDelta, Utc};
+use domain::notification::NotificationStatus;
+use lifecycle::error_chain;
+use store::Store;
+use store::reseller::{AttemptEnd, StatisticsDelta};
+use uuid::Uuid;
+
+use crate::attempt::Attempted;
+
+/// How long numbers may be gathered, and so what a crash may cost of them.
+pub(crate) const INTERVAL: Duration = Duration::from_secs(2);
+/// How long the database may take to add them.
+const LIMIT: Duration = Duration::from_secs(5);
+
+pub(crate) struct Statistics {
+    store: Store,
+    gathered: Mutex<HashMap<(Uuid, DateTime<Utc>), StatisticsDelta>>,
+}
+
+impl Statistics {
+    pub(crate) fn new(store: Store) -> Self {
+        Self {
+            store,
+            gathered: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn count(&self, attempted: &Attempted) {
+        let completion = &attempted.completion;
+        let end = match completion.status {
+            NotificationStatus::Sent => AttemptEnd::Delivered,
+            NotificationStatus::Retry => AttemptEnd::Retried,
+            _ => AttemptEnd::Failed,
+        };
+        let hour = completion
+            .started_at
+            .duration_trunc(TimeDelta::hours(1))
+            .unwrap_or(completion.started_at);
+        let mut gathered = self.gathered.lock().unwrap_or_else(PoisonError::into_inner);
+        gathered
+            .entry((attempted.subscription, hour))
+            .or_insert_with(|| StatisticsDelta::new(attempted.subscription, hour))
+            .record(
+                end,
+                attempted.elapsed,
+                completion.verdict.response_status,
+                attempted.payload_bytes,
+            );
+    }
+
+    /// Adds what was gathered to the database. What it does not take is dropped: numbers are not worth a delay.
+    pub(crate) async fn flush(&self) {
+        let deltas: Vec<StatisticsDelta> = {
+            let mut gathered = self.gathered.lock().unwrap_or_else(PoisonError::into_inner);
+            gathered.drain().map(|(_, delta)| delta).collect()
+        };
+        if deltas.is_empty() {
+            return;
+        }
+        if let Err(error) = store::within(LIMIT, self.store.add_delivery_statistics(&deltas)).await {
+            tracing::info!(
+                error = error_chain(&error),
+                "the numbers of some deliveries are lost"
+            );
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! The engine against a real database, a real broker and a real receiver.
+
+mod backlog;
+mod fairness;
+mod outages;
+mod outcomes;
+mod quotas;
+mod repeats;
+mod requests;
+mod retries;
+mod rig;
+mod secrets;
+mod stopping;

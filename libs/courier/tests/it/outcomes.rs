@@ -1,0 +1,300 @@
+//! Each row of the outcome table, from the answer to the notification, the attempt, the subscription and the mails.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use courier::Lane;
+use domain::clock::Clock;
+use domain::notification::NotificationStatus::{self, Failed, Retry, Sent};
+use receiver::Rule;
+use sqlx::PgPool;
+use testkit::{eventually, with_installation};
+use tokio::net::TcpListener;
+
+use crate::rig::{Rig, frozen, row};
+
+/// Where a retry is put off to, counted from now.
+type Window = Option<(TimeDelta, TimeDelta)>;
+
+struct Case {
+    name: String,
+    rule: Option<Rule>,
+    url: Option<String>,
+    status: NotificationStatus,
+    /// The kind of the error and the fingerprint; `None` for a success.
+    error: Option<(&'static str, String)>,
+    state: &'static str,
+    window: Window,
+}
+
+/// A quarter less or more than half a minute.
+fn backoff() -> Window {
+    Some((TimeDelta::milliseconds(22_499), TimeDelta::milliseconds(37_501)))
+}
+
+fn answering(rule: Rule, status: NotificationStatus) -> Case {
+    let code = rule.status.expect("an answer has a status");
+    let error = (status != Sent).then(|| ("HTTP", format!("delivery/http/{code}")));
+    Case {
+        name: format!("answer-{code}"),
+        rule: Some(rule),
+        url: None,
+        status,
+        error,
+        state: "ACTIVE",
+        window: if status == Retry { backoff() } else { None },
+    }
+}
+
+fn failing(name: &str, rule: Option<Rule>, url: Option<String>, kind: &'static str) -> Case {
+    Case {
+        name: name.to_owned(),
+        rule,
+        url,
+        status: Retry,
+        error: Some((kind, format!("delivery/{}", kind.to_lowercase()))),
+        state: "ACTIVE",
+        window: backoff(),
+    }
+}
+
+fn with_header(mut rule: Rule, name: &str, value: String) -> Rule {
+    rule.headers = BTreeMap::from([(name.to_owned(), value)]);
+    rule
+}
+
+fn put_off(status: u16, retry_after: &str, seconds: i64) -> Case {
+    let rule = with_header(Rule::answering(status), "Retry-After", retry_after.to_owned());
+    let mut case = answering(rule, Retry);
+    case.name = format!(
+        "answer-{status}-after-{}",
+        retry_after.replace([' ', ',', ':'], "-")
+    );
+    case.window = Some((TimeDelta::seconds(seconds - 1), TimeDelta::seconds(seconds)));
+    case
+}
+
+#[derive(sqlx::FromRow)]
+struct Outcome {
+    id: uuid::Uuid,
+    error_type: Option<String>,
+    fingerprint: Option<String>,
+    error: Option<String>,
+    attempt: String,
+    response_status: Option<i32>,
+    state: String,
+    failing: bool,
+    letters: i64,
+    mails: i64,
+}
+
+/// Runs all cases at once, each with a subscription of its own to one event.
+async fn run(rig: &Rig, now: DateTime<Utc>, clock: std::sync::Arc<dyn Clock>, cases: Vec<Case>) {
+    let mut rules = vec![Rule::answering(200).at("/target")];
+    let mut subscriptions = BTreeMap::new();
+    for case in cases {
+        let path = format!("/{}", case.name);
+        rules.extend(case.rule.clone().map(|rule| rule.at(path.clone())));
+        let url = case.url.clone().unwrap_or_else(|| rig.receiver.url(&path));
+        let subscription = rig.subscription().url(&url).timeout_millis(1_500);
+        subscriptions.insert(subscription.make(&rig.it.pool).await, case);
+    }
+    rig.script(rules);
+    let engine = rig.start_at(Lane::First, clock).await;
+    let fanned = rig.send(1).await;
+    assert_eq!(fanned.len(), subscriptions.len());
+    eventually("every attempt to be over", async || {
+        (rig.count(NotificationStatus::InMemory).await == 0).then_some(())
+    })
+    .await;
+    engine.stop().await;
+    for (subscription, case) in subscriptions {
+        let outcome: Outcome = sqlx::query_as(
+            "SELECT n.id, a.error_type, a.fingerprint, a.error, a.status AS attempt, a.response_status, s.state,
+                    s.failing_since IS NOT NULL AS failing,
+                    (SELECT count(*) FROM dead_letters d WHERE d.notification_id = n.id) AS letters,
+                    (SELECT count(*) FROM emails e WHERE e.subscription_id = s.id) AS mails
+             FROM notifications n JOIN subscriptions s ON s.id = n.subscription_id
+             JOIN delivery_attempts a ON a.notification_id = n.id WHERE s.id = $1",
+        )
+        .bind(subscription)
+        .fetch_one(&rig.it.pool)
+        .await
+        .expect("there is one attempt");
+        check(rig, now, &case, outcome).await;
+    }
+    assert!(rig.arrived_at("/target").is_empty(), "a redirect was followed");
+}
+
+async fn check(rig: &Rig, now: DateTime<Utc>, case: &Case, outcome: Outcome) {
+    let name = &case.name;
+    let row = row(&rig.it.pool, outcome.id.into()).await;
+    let error = outcome.error.as_deref().unwrap_or_default();
+    assert_eq!(row.status, case.status.as_str(), "{name}: {error}");
+    assert_eq!(row.attempts, 1, "{name}");
+    let found = outcome.error_type.as_deref().zip(outcome.fingerprint.clone());
+    assert_eq!(found, case.error, "{name}: {error}");
+    assert_eq!(
+        outcome.attempt,
+        if case.error.is_none() { "OK" } else { "ERROR" },
+        "{name}"
+    );
+    assert_eq!(outcome.failing, case.error.is_some(), "{name}");
+    assert_eq!(outcome.state, case.state, "{name}");
+    assert_eq!(outcome.letters, i64::from(case.status == Failed), "{name}");
+    assert_eq!(outcome.mails, i64::from(case.state != "ACTIVE"), "{name}");
+    let answered = case.rule.as_ref().and_then(|rule| rule.status).map(i32::from);
+    assert_eq!(outcome.response_status, answered, "{name}");
+    let delay = row.next_attempt_at.map(|at| at - now);
+    match (delay, case.window) {
+        (None, None) => {}
+        (Some(delay), Some((least, most))) if delay >= least && delay <= most => {}
+        other => panic!("{name}: {other:?}"),
+    }
+    if case.url.is_none() {
+        assert_eq!(rig.arrived_at(&format!("/{name}")).len(), 1, "{name}");
+    }
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn every_answer_has_its_row_in_the_outcome_table(pool: PgPool) {
+    with_installation(pool, async |it| {
+        let rig = Rig::new(it).await;
+        let clock = frozen();
+        let now = clock.now();
+        let mut cases = Vec::new();
+        for code in [200, 201, 202, 204, 299] {
+            cases.push(answering(Rule::answering(code), Sent));
+        }
+        for code in [301, 302, 303, 307, 308, 410] {
+            let rule = with_header(Rule::answering(code), "Location", rig.receiver.url("/target"));
+            let mut case = answering(rule, Failed);
+            case.state = "DEACTIVATED";
+            cases.push(case);
+        }
+        for code in [400, 401, 402, 403, 404, 405, 409, 413, 415, 422, 451] {
+            cases.push(answering(Rule::answering(code), Failed));
+        }
+        for code in [408, 425, 429, 500, 501, 502, 503, 504, 599] {
+            cases.push(answering(Rule::answering(code), Retry));
+        }
+        for code in [408, 425, 429, 503] {
+            cases.push(put_off(code, "120", 120));
+            let date = (now + TimeDelta::seconds(600))
+                .format("%a, %d %b %Y %H:%M:%S GMT")
+                .to_string();
+            cases.push(put_off(code, &date, 600));
+        }
+        cases.push(put_off(429, "8640000", 86_400));
+        let mut unreadable = put_off(429, "soon", 0);
+        unreadable.window = backoff();
+        cases.push(unreadable);
+        run(&rig, now, clock, cases).await;
+    })
+    .await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn the_strict_reading_retries_no_4xx(pool: PgPool) {
+    with_installation(pool, async |mut it| {
+        it.config.reseller.retry.strict_client_errors = true;
+        let rig = Rig::new(it).await;
+        let clock = frozen();
+        let mut cases = Vec::new();
+        for code in [400, 408, 425, 429, 499] {
+            cases.push(answering(Rule::answering(code), Failed));
+        }
+        cases.push(answering(Rule::answering(503), Retry));
+        cases.push(answering(Rule::answering(200), Sent));
+        run(&rig, clock.now(), clock, cases).await;
+    })
+    .await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn whatever_keeps_an_answer_from_coming_is_tried_again(pool: PgPool) {
+    with_installation(pool, async |it| {
+        let rig = Rig::new(it).await;
+        let clock = frozen();
+        let nobody = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let refusing = format!("http://{}/", nobody.local_addr().expect("an address"));
+        drop(nobody);
+        let hang = Rule {
+            hang: true,
+            ..Rule::default()
+        };
+        let drop_it = Rule {
+            drop: true,
+            ..Rule::default()
+        };
+        let tls_to_plain = rig.receiver.url("/").replace("http://", "https://");
+        let cases = vec![
+            failing("hangs", Some(hang), None, "TIMEOUT"),
+            failing("closes", Some(drop_it), None, "CONNECT"),
+            failing("refuses", None, Some(refusing), "CONNECT"),
+            failing("plain", None, Some(tls_to_plain), "TLS"),
+            failing(
+                "nowhere",
+                None,
+                Some("https://does-not-exist.invalid/".to_owned()),
+                "DNS",
+            ),
+            failing("private", None, Some("https://10.0.0.1/".to_owned()), "EGRESS"),
+            failing(
+                "metadata",
+                None,
+                Some("http://169.254.169.254/".to_owned()),
+                "EGRESS",
+            ),
+            failing("nonsense", None, Some("no url at all".to_owned()), "EGRESS"),
+        ];
+        run(&rig, clock.now(), clock, cases).await;
+    })
+    .await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn the_status_decides_even_if_the_body_never_ends(pool: PgPool) {
+    with_installation(pool, async |it| {
+        let rig = Rig::new(it).await;
+        let clock = frozen();
+        let endless = |code, byte_millis| Rule {
+            endless: true,
+            byte_millis,
+            ..Rule::answering(code)
+        };
+        let cases = vec![
+            answering(endless(200, None), Sent),
+            answering(endless(201, Some(50)), Sent),
+            answering(endless(404, Some(50)), Failed),
+            answering(endless(500, None), Retry),
+        ];
+        run(&rig, clock.now(), clock, cases).await;
+    })
+    .await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn the_answers_first_bytes_are_kept(pool: PgPool) {
+    with_installation(pool, async |it| {
+        let kept = it.config.reseller.delivery.response_body_bytes;
+        let rig = Rig::new(it).await;
+        rig.subscription().make(&rig.it.pool).await;
+        let rule = Rule {
+            status: Some(500),
+            body: Some("x".repeat(3 * kept)),
+            ..Rule::default()
+        };
+        rig.script(vec![rule]);
+        let engine = rig.start(Lane::First).await;
+        let sent = rig.send(1).await;
+        rig.settled(sent[0].id, Retry).await;
+        let body: String = sqlx::query_scalar("SELECT response_body FROM delivery_attempts")
+            .fetch_one(&rig.it.pool)
+            .await
+            .expect("there is an attempt");
+        assert_eq!(body, "x".repeat(kept));
+        engine.stop().await;
+    })
+    .await;
+}

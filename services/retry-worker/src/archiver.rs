@@ -1,12 +1,12 @@
-//! Moves what the broker gave up from its dead-letter queue into the database, where people look.
+//! Moves what the broker gave up from the dead-letter queues into the database, where people look.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use broker::{DeadLetter, Envelope};
+use broker::{DeadLetter, Envelope, Kind, Queue};
 use lifecycle::{Shutdown, error_chain};
 use serde_json::json;
-use store::BrokerDeadLetter;
+use store::{BrokerDeadLetter, DeadLetterLane};
 use telemetry::Metric;
 
 use crate::context::Context;
@@ -21,17 +21,23 @@ const ARCHIVE_LIMIT: Duration = Duration::from_secs(10);
 
 pub(crate) struct Archiver {
     context: Arc<Context>,
+    lane: DeadLetterLane,
 }
 
 impl Archiver {
-    pub(crate) fn new(context: Arc<Context>) -> Self {
-        Self { context }
+    /// One for the dead letters of a lane.
+    pub(crate) fn new(context: Arc<Context>, lane: DeadLetterLane) -> Self {
+        Self { context, lane }
     }
 
     /// Archives until shutdown. A letter is acknowledged once it is stored; one that was stored just before a crash is
     /// stored again, since keeping it twice beats losing it.
     pub(crate) async fn run(self, shutdown: Shutdown) {
-        let mut consumer = self.context.broker.consume_dead(PREFETCH);
+        let queue = match self.lane {
+            DeadLetterLane::Push => Queue::PushDead,
+            DeadLetterLane::Reseller => Queue::ResellerDead,
+        };
+        let mut consumer = self.context.broker.consume_dead(queue, PREFETCH);
         loop {
             let letters = tokio::select! {
                 () = shutdown.cancelled() => break,
@@ -49,12 +55,12 @@ impl Archiver {
 
     /// Stores one letter, however long the database is away; `false` when there is no more time for that.
     async fn archive(&self, letter: DeadLetter, shutdown: &Shutdown) -> bool {
-        let record = record_of(&letter);
+        let record = record_of(&letter, self.lane);
         loop {
             match store::within(ARCHIVE_LIMIT, self.context.store.archive_dead_letter(&record)).await {
                 Ok(requeued) => {
-                    tracing::warn!(push.id = ?record.push_id, detail = record.detail, requeued, "archived a dead letter");
-                    let reason = if record.push_id.is_some() {
+                    tracing::warn!(id = ?record.id, detail = record.detail, requeued, "archived a dead letter");
+                    let reason = if record.id.is_some() {
                         "rejected"
                     } else {
                         "malformed"
@@ -73,11 +79,20 @@ impl Archiver {
     }
 }
 
-fn record_of(letter: &DeadLetter) -> BrokerDeadLetter {
+fn record_of(letter: &DeadLetter, lane: DeadLetterLane) -> BrokerDeadLetter {
     let reason = letter.reason.as_deref().unwrap_or("unknown");
-    let (push_id, detail, kind) = match Envelope::decode(&letter.body) {
+    let expected = match lane {
+        DeadLetterLane::Push => Kind::Push,
+        DeadLetterLane::Reseller => Kind::Notification,
+    };
+    let (id, detail, kind) = match Envelope::decode(&letter.body) {
+        Ok(envelope) if envelope.kind != expected => (
+            None,
+            format!("a message about a {} in a queue for another kind", envelope.kind),
+            "malformed",
+        ),
         Ok(envelope) => (
-            Some(envelope.id.into()),
+            Some(envelope.id),
             format!("the broker gave the message up: {reason}"),
             reason,
         ),
@@ -85,7 +100,8 @@ fn record_of(letter: &DeadLetter) -> BrokerDeadLetter {
     };
     let shown = &letter.body[..letter.body.len().min(BODY_LIMIT)];
     BrokerDeadLetter {
-        push_id,
+        lane,
+        id,
         detail,
         fingerprint: format!("broker/{kind}"),
         message: json!({

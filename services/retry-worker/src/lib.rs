@@ -1,8 +1,9 @@
-//! The retry worker: everything that happens to pushes while nobody sends them. It puts waiting pushes into the queue,
-//! finds lost ones, archives what the broker gives up, and keeps the tables in shape.
+//! The retry worker: everything that happens to pushes and notifications while nobody sends them. It puts waiting ones
+//! into the queues, finds lost ones, archives what the broker gives up, and keeps the tables in shape. It also makes the
+//! further attempts to deliver notifications (see [`courier`]), apart from the first ones, which they must not slow.
 //!
 //! Any number of replicas may run. Each periodic job runs in one of them at a time, under a lease of its own; since
-//! every statement is guarded as well, two at once would waste work and do no harm. It never sends anything itself.
+//! every statement is guarded as well, two at once would waste work and do no harm. It never sends a push itself.
 
 mod archiver;
 mod context;
@@ -12,16 +13,22 @@ mod periodic;
 use std::sync::Arc;
 
 use config::Config;
+use courier::Courier;
 use domain::clock::{Clock, SystemClock};
 use futures::future::select_all;
 use lifecycle::{Drained, Lifecycle, Shutdown, TaskGroup};
+use store::DeadLetterLane;
 use tokio::task::JoinHandle;
 
 use archiver::Archiver;
 use context::Context;
 use periodic::Job;
 
-use jobs::{ForgetIdempotencyKeys, KeepPartitions, Monitor, RescueLost, SendPending, SendScheduled};
+use jobs::{
+    CountSubscriptions, EndExpired, EndInactive, ForgetEmails, ForgetIdempotencyKeys, JudgeHealth, KeepPartitions, Mailer, Monitor, Replay, RescueLost,
+    RescueLostNotifications, SendPending, SendRetries, SendScheduled, SendScheduledNotifications,
+    SendWaitingNotifications, VerifyEndpoints,
+};
 
 /// Why the retry worker could not start or had to end.
 #[derive(Debug, thiserror::Error)]
@@ -29,7 +36,13 @@ pub enum Error {
     /// The database settings are unusable.
     #[error("failed to prepare the database connection")]
     Store(#[source] store::Error),
-    /// A job or the archiver ended without having been asked to; the log says which and why.
+    /// The reseller lane cannot be set up as configured.
+    #[error("failed to prepare the reseller lane")]
+    Courier(#[source] courier::OpenError),
+    /// The mail server cannot be used as configured.
+    #[error("failed to prepare the mail server")]
+    Mail(#[source] mail::SettingsError),
+    /// A job or an archiver ended without having been asked to; the log says which and why.
     #[error("a task ended by itself")]
     TaskEnded,
 }
@@ -54,6 +67,9 @@ pub async fn run_with_clock(
     clock: Arc<dyn Clock>,
 ) -> Result<(), Error> {
     let (store, broker) = vitals::open(&config, "postrider-retry-worker").map_err(Error::Store)?;
+    let courier = courier::Tools::open(&config, &store, &broker, &clock).map_err(Error::Courier)?;
+    let verifier = VerifyEndpoints::new(courier.clone()).map_err(Error::Courier)?;
+    let mailer = Mailer::new(&config).map_err(Error::Mail)?;
     let shutdown = lifecycle.shutdown.child();
     let tasks = TaskGroup::under(&shutdown);
     tasks.spawn(
@@ -77,8 +93,22 @@ pub async fn run_with_clock(
         start(&tasks, RescueLost, &context, &shutdown),
         start(&tasks, KeepPartitions, &context, &shutdown),
         start(&tasks, ForgetIdempotencyKeys, &context, &shutdown),
+        start(&tasks, ForgetEmails, &context, &shutdown),
         start(&tasks, Monitor, &context, &shutdown),
-        tasks.spawn("archiver", Archiver::new(context).run(shutdown.clone())),
+        start(&tasks, CountSubscriptions, &context, &shutdown),
+        start(&tasks, SendWaitingNotifications, &context, &shutdown),
+        start(&tasks, SendScheduledNotifications, &context, &shutdown),
+        start(&tasks, SendRetries, &context, &shutdown),
+        start(&tasks, RescueLostNotifications, &context, &shutdown),
+        start(&tasks, JudgeHealth, &context, &shutdown),
+        start(&tasks, EndInactive, &context, &shutdown),
+        start(&tasks, EndExpired, &context, &shutdown),
+        start(&tasks, Replay, &context, &shutdown),
+        start(&tasks, verifier, &context, &shutdown),
+        start(&tasks, mailer, &context, &shutdown),
+        tasks.spawn("reseller lane", deliver(courier, shutdown.clone())),
+        archive(&tasks, DeadLetterLane::Push, &context, &shutdown),
+        archive(&tasks, DeadLetterLane::Reseller, &context, &shutdown),
     ];
     let ended = tokio::select! {
         biased;
@@ -99,4 +129,27 @@ pub async fn run_with_clock(
 
 fn start<J: Job>(tasks: &TaskGroup, job: J, context: &Arc<Context>, shutdown: &Shutdown) -> JoinHandle<()> {
     tasks.spawn(J::NAME, periodic::run(job, context.clone(), shutdown.clone()))
+}
+
+fn archive(
+    tasks: &TaskGroup,
+    lane: DeadLetterLane,
+    context: &Arc<Context>,
+    shutdown: &Shutdown,
+) -> JoinHandle<()> {
+    tasks.spawn(
+        "archiver",
+        Archiver::new(context.clone(), lane).run(shutdown.clone()),
+    )
+}
+
+/// Further attempts to deliver notifications, until shutdown.
+async fn deliver(tools: Option<courier::Tools>, shutdown: Shutdown) {
+    match tools {
+        Some(tools) => Courier::new(courier::Lane::Retry, tools).run(shutdown).await,
+        None => {
+            tracing::warn!("the reseller lane is off: reseller.secrets.key is not set");
+            shutdown.cancelled().await;
+        }
+    }
 }

@@ -32,12 +32,12 @@ impl Job for KeepPartitions {
             tracing::info!(tables = created, "made partitions");
         }
         Metric::PartitionsAheadMonths.set(context.store.partitions_ahead(current).await?);
-        for month in context
+        for partition in context
             .store
             .drop_partitions(current.minus(settings.retention_months))
             .await?
         {
-            tracing::info!(month, "dropped a partition that was past its retention");
+            tracing::info!(partition, "dropped a month that was past its retention");
         }
         Ok(())
     }

@@ -1,16 +1,36 @@
 //! The periodic jobs, one file each.
 
+mod count_subscriptions;
+mod end_expired;
+mod end_inactive;
+mod forget_emails;
 mod forget_idempotency_keys;
+mod health;
 mod keep_partitions;
+mod mailer;
 mod monitor;
 mod promotion;
+mod replay;
 mod rescue_lost;
+mod rescue_lost_notifications;
+mod send_notifications;
 mod send_pending;
 mod send_scheduled;
+mod verify_endpoints;
 
+pub(crate) use count_subscriptions::CountSubscriptions;
+pub(crate) use end_expired::EndExpired;
+pub(crate) use end_inactive::EndInactive;
+pub(crate) use forget_emails::ForgetEmails;
 pub(crate) use forget_idempotency_keys::ForgetIdempotencyKeys;
+pub(crate) use health::JudgeHealth;
 pub(crate) use keep_partitions::KeepPartitions;
+pub(crate) use mailer::Mailer;
 pub(crate) use monitor::Monitor;
+pub(crate) use replay::Replay;
 pub(crate) use rescue_lost::RescueLost;
+pub(crate) use rescue_lost_notifications::RescueLostNotifications;
+pub(crate) use send_notifications::{SendRetries, SendScheduledNotifications, SendWaitingNotifications};
 pub(crate) use send_pending::SendPending;
 pub(crate) use send_scheduled::SendScheduled;
+pub(crate) use verify_endpoints::VerifyEndpoints;

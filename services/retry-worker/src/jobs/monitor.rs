@@ -1,9 +1,10 @@
-//! Measures how far behind the lane is: queue depths, and the age of what has waited longest.
+//! Measures how far behind the lanes are: queue depths, and the age of what has waited longest.
 
 use std::time::Duration;
 
 use broker::Queue;
 use chrono::{DateTime, Utc};
+use store::Backlog;
 use telemetry::Metric;
 
 use crate::context::Context;
@@ -24,13 +25,14 @@ impl Job for Monitor {
     async fn execute(&self, context: &Context) -> Result<(), JobError> {
         let backlog = context.store.backlog().await?;
         let now = context.clock.now();
-        set_age("pending", backlog.oldest_pending, now);
-        set_age("due", backlog.oldest_due, now);
-        set_age("lost", backlog.first_lease_end, now);
+        set_ages(Metric::PushOldestDueAge, &backlog, now);
+        let backlog = context.store.notification_backlog().await?;
+        set_ages(Metric::NotificationsOldestDueAge, &backlog, now);
+        Metric::EmailsWaiting.set(context.store.outbox().await?.waiting as f64);
         if context.broker.state().borrow().is_connected() {
-            for (queue, label) in [(Queue::PushReady, "push.ready"), (Queue::PushDead, "push.dead")] {
+            for queue in Queue::ALL {
                 let depth = context.broker.depth(queue).await?;
-                Metric::QueueMessages.set_with(&[("queue", label)], depth.messages);
+                Metric::QueueMessages.set_with(&[("queue", queue.name())], depth.messages);
             }
         }
         Ok(())
@@ -38,9 +40,15 @@ impl Job for Monitor {
 }
 
 /// What is not due yet has waited for no time.
-fn set_age(status: &'static str, since: Option<DateTime<Utc>>, now: DateTime<Utc>) {
-    let age = since
-        .and_then(|since| (now - since).to_std().ok())
-        .unwrap_or(Duration::ZERO);
-    Metric::PushOldestDueAge.set_with(&[("status", status)], age.as_secs_f64());
+fn set_ages(metric: Metric, backlog: &Backlog, now: DateTime<Utc>) {
+    for (status, since) in [
+        ("pending", backlog.oldest_pending),
+        ("due", backlog.oldest_due),
+        ("lost", backlog.first_lease_end),
+    ] {
+        let age = since
+            .and_then(|since| (now - since).to_std().ok())
+            .unwrap_or(Duration::ZERO);
+        metric.set_with(&[("status", status)], age.as_secs_f64());
+    }
 }

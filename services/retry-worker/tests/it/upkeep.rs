@@ -89,34 +89,40 @@ async fn a_month_past_its_retention_is_dropped_when_it_is_finished_and_only_then
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn idempotency_keys_are_forgotten_after_their_retention(pool: PgPool) {
+async fn keys_of_pushes_and_events_are_forgotten_after_their_retention(pool: PgPool) {
     with_installation(pool, async |it| {
         let clock = stopped_clock();
-        let retention = TimeDelta::from_std(it.config.push.idempotency.retention).unwrap();
-        for (key, age) in [
-            ("too old", retention + TimeDelta::minutes(1)),
-            ("old", retention - TimeDelta::minutes(1)),
+        let retention = |of| TimeDelta::from_std(of).unwrap();
+        let pushes = retention(it.config.push.idempotency.retention);
+        let events = retention(it.config.reseller.event.key_retention);
+        for (key, sooner) in [
+            ("too old", -TimeDelta::minutes(1)),
+            ("old", TimeDelta::minutes(1)),
         ] {
             sqlx::query(
-                "INSERT INTO idempotency_keys (owner, key, push_id, request, created_at)
-                 VALUES (gen_random_uuid(), $1, gen_random_uuid(), '', $2)",
+                "WITH push AS (
+                     INSERT INTO idempotency_keys (owner, key, push_id, request, created_at)
+                     VALUES (gen_random_uuid(), $1, gen_random_uuid(), '', $2))
+                 INSERT INTO event_keys (scope, key, event, request, created_at)
+                 VALUES ('reseller/acme', $1, gen_random_uuid(), '', $3)",
             )
             .bind(key)
-            .bind(clock.now() - age)
+            .bind(clock.now() - pushes + sooner)
+            .bind(clock.now() - events + sooner)
             .execute(&it.pool)
             .await
             .unwrap();
         }
         let worker = start_at(&it.config, Arc::new(clock));
-        let left = eventually("a key to be forgotten", async || {
-            let left: Vec<String> = sqlx::query_scalar("SELECT key FROM idempotency_keys")
-                .fetch_all(&it.pool)
-                .await
-                .unwrap();
-            (left.len() < 2).then_some(left)
-        })
-        .await;
-        assert_eq!(left, ["old"]);
+        for table in ["idempotency_keys", "event_keys"] {
+            let left = eventually("a key to be forgotten", async || {
+                let keys = sqlx::AssertSqlSafe(format!("SELECT key FROM {table}"));
+                let left: Vec<String> = sqlx::query_scalar(keys).fetch_all(&it.pool).await.unwrap();
+                (left.len() < 2).then_some(left)
+            })
+            .await;
+            assert_eq!(left, ["old"], "{table}");
+        }
         worker.stop().await;
     })
     .await;

@@ -1,0 +1,19 @@
+//! E-mails to resellers: what they say, and how they are handed to a mail server.
+//!
+//! What it deliberately does not do: decide when a mail is due, store anything, or try anything twice. Whoever calls it
+//! keeps the mail until the server has taken it.
+
+mod error;
+mod message;
+mod news;
+mod page;
+mod server;
+mod session;
+mod words;
+
+pub use error::{SendError, SettingsError, Unreadable};
+pub use message::{Envelope, Letter};
+pub use news::News;
+pub use page::Rendered;
+pub use server::{MailServer, Settings};
+pub use session::Session;

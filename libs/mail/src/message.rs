@@ -1,0 +1,109 @@
+//! A mail in the form in which it travels.
+
+use chrono::{DateTime, Utc};
+use domain::email::EmailKind;
+use lettre::message::header::{ContentType, Header, HeaderName, HeaderValue};
+use lettre::message::{Mailbox, MultiPart, SinglePart};
+use lettre::{Address, Message};
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::words::{Circumstances, page};
+use crate::{News, Rendered, Unreadable};
+
+/// A stored mail.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Letter {
+    /// Its identifier.
+    pub id: Uuid,
+    /// The occasion.
+    pub kind: EmailKind,
+    /// The subscription that it is about.
+    pub subscription_id: Uuid,
+    /// The address.
+    pub recipient: String,
+    /// What it tells, by its kind.
+    pub data: Value,
+    /// How many occasions it stands for.
+    pub occurrences: u64,
+    /// When the latest of them was.
+    pub created_at: DateTime<Utc>,
+}
+
+/// A mail as a server is given it.
+#[derive(Debug, Clone)]
+pub struct Envelope {
+    pub(crate) sender: Address,
+    pub(crate) recipient: Address,
+    pub(crate) content: Vec<u8>,
+}
+
+impl Letter {
+    /// What the recipient will read.
+    ///
+    /// # Errors
+    ///
+    /// [`Unreadable::Data`] when what it tells cannot be read.
+    pub fn render(&self) -> Result<Rendered, Unreadable> {
+        let news = News::read(self.kind, &self.data, self.occurrences)?;
+        let circumstances = Circumstances {
+            subscription_id: self.subscription_id,
+            at: self.created_at,
+        };
+        Ok(page(&news, circumstances).render())
+    }
+
+    /// The `Message-ID`. The same mail has the same one however often it is sent, so that a repetition is recognised; a
+    /// mail that has gathered more meanwhile is another one.
+    #[must_use]
+    pub fn message_id(&self, from: &Mailbox) -> String {
+        format!(
+            "<{}.{}@{}>",
+            self.id.simple(),
+            self.occurrences,
+            from.email.domain()
+        )
+    }
+
+    /// Composes the mail.
+    pub(crate) fn seal(&self, from: &Mailbox) -> Result<Envelope, Unreadable> {
+        let Rendered { subject, text, html } = self.render()?;
+        let recipient: Address = self.recipient.parse().map_err(Unreadable::Recipient)?;
+        let message = Message::builder()
+            .from(from.clone())
+            .to(Mailbox::new(None, recipient.clone()))
+            .subject(subject)
+            .message_id(Some(self.message_id(from)))
+            .date(self.created_at.into())
+            .header(AutoSubmitted)
+            .multipart(
+                MultiPart::alternative()
+                    .singlepart(SinglePart::builder().header(ContentType::TEXT_PLAIN).body(text))
+                    .singlepart(SinglePart::builder().header(ContentType::TEXT_HTML).body(html)),
+            )
+            .map_err(Unreadable::Form)?;
+        Ok(Envelope {
+            sender: from.email.clone(),
+            recipient,
+            content: message.formatted(),
+        })
+    }
+}
+
+/// Keeps absence notices and other robots from answering (RFC 3834).
+#[derive(Debug, Clone)]
+struct AutoSubmitted;
+
+impl Header for AutoSubmitted {
+    fn name() -> HeaderName {
+        HeaderName::new_from_ascii_str("Auto-Submitted")
+    }
+
+    fn parse(_: &str) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
+        Ok(Self)
+    }
+
+    fn display(&self) -> HeaderValue {
+        HeaderValue::new(Self::name(), "auto-generated".to_owned())
+    }
+}

@@ -1,0 +1,107 @@
+//! What a mail tells, as it is stored.
+
+use chrono::{DateTime, Utc};
+use domain::email::EmailKind;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::Unreadable;
+
+/// The occasion of a mail with everything that belongs to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum News {
+    /// A subscription is in another state.
+    StateChanged(StateChange),
+    /// Notifications were given up after all their retries.
+    RetriesExhausted(Exhaustion),
+    /// An endpoint did not answer its challenges.
+    VerificationFailed(FailedVerification),
+}
+
+/// Which subscription a mail is about.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Subject {
+    /// Where its notifications go.
+    pub url: String,
+    /// What its reseller calls it; may be empty.
+    #[serde(default)]
+    pub description: String,
+    /// Whose it is.
+    pub reseller_id: String,
+}
+
+/// The data of `STATE_CHANGED`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StateChange {
+    /// The subscription.
+    #[serde(flatten)]
+    pub subject: Subject,
+    /// The state now.
+    pub state: String,
+    /// The state before.
+    pub previous: String,
+    /// Why.
+    pub reason: String,
+    /// Since when its endpoint has failed, if it does.
+    pub failing_since: Option<DateTime<Utc>>,
+    /// When it is deactivated if it goes on failing.
+    pub deactivated_at: Option<DateTime<Utc>>,
+}
+
+/// The data of `RETRIES_EXHAUSTED`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Exhaustion {
+    /// The subscription.
+    #[serde(flatten)]
+    pub subject: Subject,
+    /// The type of one of the events.
+    pub event_type: Option<String>,
+    /// How its last attempt ended.
+    pub error: Option<String>,
+    /// When the first of them was given up.
+    pub since: Option<DateTime<Utc>>,
+    /// How many were given up.
+    #[serde(skip)]
+    pub count: u64,
+}
+
+/// The data of `VERIFICATION_FAILED`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FailedVerification {
+    /// The subscription.
+    #[serde(flatten)]
+    pub subject: Subject,
+    /// How the last challenge ended.
+    pub error: String,
+    /// How many challenges there were.
+    pub attempts: Option<u32>,
+}
+
+impl News {
+    /// Reads what a mail of a kind tells; `occurrences` is how many occasions it stands for.
+    ///
+    /// # Errors
+    ///
+    /// [`Unreadable::Data`] when something is missing or means nothing.
+    pub fn read(kind: EmailKind, data: &Value, occurrences: u64) -> Result<Self, Unreadable> {
+        Ok(match kind {
+            EmailKind::StateChanged => {
+                Self::StateChanged(StateChange::deserialize(data).map_err(Unreadable::Data)?)
+            }
+            EmailKind::RetriesExhausted => {
+                let exhaustion = Exhaustion::deserialize(data).map_err(Unreadable::Data)?;
+                Self::RetriesExhausted(Exhaustion {
+                    count: occurrences,
+                    ..exhaustion
+                })
+            }
+            EmailKind::VerificationFailed => {
+                Self::VerificationFailed(FailedVerification::deserialize(data).map_err(Unreadable::Data)?)
+            }
+        })
+    }
+}

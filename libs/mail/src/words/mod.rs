@@ -1,0 +1,137 @@
+//! The words of each kind of mail: what happened, what it means, what can be done.
+
+mod retries_exhausted;
+mod state_changed;
+mod verification_failed;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use uuid::Uuid;
+
+use crate::News;
+use crate::news::Subject;
+use crate::page::{Block, Page};
+
+/// What every mail knows.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Circumstances {
+    pub(crate) subscription_id: Uuid,
+    /// When it happened.
+    pub(crate) at: DateTime<Utc>,
+}
+
+/// Writes the page that tells the news.
+pub(crate) fn page(news: &News, circumstances: Circumstances) -> Page {
+    let mut page = match news {
+        News::StateChanged(change) => state_changed::page(change, circumstances),
+        News::RetriesExhausted(exhaustion) => retries_exhausted::page(exhaustion, circumstances),
+        News::VerificationFailed(failure) => verification_failed::page(failure, circumstances),
+    };
+    let id = circumstances.subscription_id.to_string();
+    for block in &mut page.blocks {
+        if let Block::Steps(_, steps) = block {
+            for step in steps {
+                *step = step.replace(SUBSCRIPTION, &id);
+            }
+        }
+    }
+    page
+}
+
+/// Stands for the subscription's identifier in what can be done.
+const SUBSCRIPTION: &str = "{subscription}";
+
+fn paragraph(text: impl Into<String>) -> Block {
+    Block::Paragraph(text.into())
+}
+
+fn steps<const N: usize>(steps: [&str; N]) -> Block {
+    Block::Steps("What you can do:", steps.map(str::to_owned).to_vec())
+}
+
+fn time(at: DateTime<Utc>) -> String {
+    at.format("%Y-%m-%d %H:%M:%S UTC").to_string()
+}
+
+/// How long something took, in its largest unit: `3 days`.
+fn span(span: TimeDelta) -> String {
+    let count = |number: i64, unit| match number {
+        1 => format!("1 {unit}"),
+        number => format!("{number} {unit}s"),
+    };
+    if span.num_days() > 0 {
+        count(span.num_days(), "day")
+    } else if span.num_hours() > 0 {
+        count(span.num_hours(), "hour")
+    } else {
+        count(span.num_minutes().max(1), "minute")
+    }
+}
+
+/// What a subscription is called in a subject line: its description, else the host of its endpoint.
+fn name(subject: &Subject) -> &str {
+    const LONGEST: usize = 60;
+    let described = subject.description.trim();
+    let name = if described.is_empty() {
+        let rest = subject
+            .url
+            .split_once("://")
+            .map_or(&*subject.url, |(_, rest)| rest);
+        rest.split(['/', '?', '#']).next().unwrap_or(rest)
+    } else {
+        described
+    };
+    let end = name
+        .char_indices()
+        .nth(LONGEST)
+        .map_or(name.len(), |(end, _)| end);
+    &name[..end]
+}
+
+/// The facts that stand in every mail.
+fn facts(
+    subject: &Subject,
+    Circumstances { subscription_id, at }: Circumstances,
+) -> Vec<(&'static str, String)> {
+    let mut facts = vec![
+        ("Subscription", subscription_id.to_string()),
+        ("Endpoint", subject.url.clone()),
+        ("Reseller", subject.reseller_id.clone()),
+        ("Time", time(at)),
+    ];
+    if !subject.description.trim().is_empty() {
+        facts.insert(1, ("Description", subject.description.clone()));
+    }
+    facts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_told_in_their_largest_unit() {
+        for (seconds, told) in [
+            (1, "1 minute"),
+            (7_200, "2 hours"),
+            (86_400, "1 day"),
+            (431_999, "4 days"),
+        ] {
+            assert_eq!(span(TimeDelta::seconds(seconds)), told);
+        }
+    }
+
+    #[test]
+    fn a_subscription_is_called_by_its_description_or_its_host() {
+        let subject = |url: &str, description: &str| Subject {
+            url: url.to_owned(),
+            description: description.to_owned(),
+            reseller_id: "acme".to_owned(),
+        };
+        assert_eq!(
+            name(&subject("https://hooks.example.org:8443/a?b", " ")),
+            "hooks.example.org:8443"
+        );
+        assert_eq!(name(&subject("no url", "billing")), "billing");
+        assert_eq!(name(&subject("", &"ä".repeat(100))).chars().count(), 60);
+    }
+}

@@ -1,0 +1,122 @@
+//! The words of every kind of mail.
+
+use std::fmt::Write as _;
+
+use domain::email::EmailKind;
+use mail::Letter;
+use serde_json::json;
+
+use crate::{at, change, letter};
+
+fn told(letter: &Letter) -> String {
+    let mail = letter.render().unwrap();
+    format!("Subject: {}\n\n{}", mail.subject, mail.text)
+}
+
+fn degraded() -> Letter {
+    let mut letter = change("DEGRADED", "ACTIVE", "FAILING");
+    letter.data["failingSince"] = json!("2026-11-19T08:45:10+00:00");
+    letter.data["deactivatedAt"] = json!("2026-11-24T08:45:10Z");
+    letter
+}
+
+#[test]
+fn a_degraded_subscription() {
+    insta::assert_snapshot!(told(&degraded()));
+}
+
+#[test]
+fn the_html_form_says_the_same_and_escapes_what_is_not_ours() {
+    let html = degraded().render().unwrap().html;
+    assert!(
+        html.contains("Billing &lt;main&gt;") && !html.contains("<main>"),
+        "{html}"
+    );
+    insta::assert_snapshot!(html);
+}
+
+#[test]
+fn every_other_change_of_state() {
+    let mut mails = String::new();
+    for (state, previous, reason) in [
+        ("DEACTIVATED", "DEGRADED", "FAILING"),
+        ("DEACTIVATED", "ACTIVE", "REDIRECTED"),
+        ("DEACTIVATED", "ACTIVE", "GONE"),
+        ("DEACTIVATED", "ACTIVE", "BY_RESELLER"),
+        ("ACTIVE", "DEGRADED", "RECOVERED"),
+        ("ACTIVE", "PENDING_VERIFICATION", "VERIFIED"),
+        ("ACTIVE", "DEACTIVATED", "BY_RESELLER"),
+        ("PENDING_VERIFICATION", "ACTIVE", "ENDPOINT_CHANGED"),
+        ("PENDING_VERIFICATION", "DEACTIVATED", "VERIFICATION_REQUESTED"),
+        ("RETIRED", "ACTIVE", "OF_A_LATER_VERSION"),
+    ] {
+        let _ = writeln!(mails, "{}\n==========", told(&change(state, previous, reason)));
+    }
+    insta::assert_snapshot!(mails);
+}
+
+#[test]
+fn one_notification_that_was_given_up() {
+    let data = json!({
+        "eventType": "domain.created",
+        "error": "the endpoint answered 503",
+        "since": "2026-11-21T08:45:10Z",
+    });
+    insta::assert_snapshot!(told(&letter(EmailKind::RetriesExhausted, &data)));
+}
+
+#[test]
+fn many_notifications_that_were_given_up() {
+    let mut letter = letter(
+        EmailKind::RetriesExhausted,
+        &json!({ "eventType": null, "error": null, "since": "2026-11-21T07:50:00.123456+00:00", "description": "" }),
+    );
+    letter.occurrences = 1_234;
+    insta::assert_snapshot!(told(&letter));
+}
+
+#[test]
+fn an_endpoint_that_was_not_verified() {
+    let data = json!({ "error": "the endpoint answered 404", "attempts": 5 });
+    insta::assert_snapshot!(told(&letter(EmailKind::VerificationFailed, &data)));
+}
+
+#[test]
+fn nothing_of_a_stranger_forges_a_part_of_the_mail() {
+    let mut letter = change("DEACTIVATED", "ACTIVE", "GONE");
+    letter.data["description"] = json!("x\r\nBcc: victim@example.org\r\n\r\n<script>alert(1)</script>");
+    letter.data["url"] = json!("https://example.org/\"onclick='x'");
+    let mail = letter.render().unwrap();
+    assert!(
+        mail.subject
+            .starts_with("x Bcc: victim@example.org <script>alert(1)</script>: "),
+        "{}",
+        mail.subject
+    );
+    assert!(!mail.subject.contains(['\r', '\n']));
+    assert!(!mail.text.contains("\r\nBcc"));
+    assert!(
+        !mail.html.contains("<script>") && !mail.html.contains("'x'"),
+        "{}",
+        mail.html
+    );
+}
+
+#[test]
+fn what_is_missing_from_the_data_is_an_error() {
+    let mut letter = change("ACTIVE", "DEGRADED", "RECOVERED");
+    letter.data.as_object_mut().unwrap().remove("state");
+    assert!(matches!(letter.render(), Err(mail::Unreadable::Data(_))));
+}
+
+#[test]
+fn the_message_id_is_that_of_the_row_and_of_what_it_has_gathered() {
+    let from = "Postrider <postrider@example.org>".parse().unwrap();
+    let mut letter = degraded();
+    let id = letter.message_id(&from);
+    assert_eq!(id, "<01934c5e000070008000000000000001.1@example.org>");
+    letter.created_at = at("2027-01-01T00:00:00Z");
+    assert_eq!(letter.message_id(&from), id);
+    letter.occurrences = 2;
+    assert_ne!(letter.message_id(&from), id);
+}

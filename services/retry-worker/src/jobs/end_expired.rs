@@ -1,0 +1,62 @@
+//! Ends notifications that have waited for too long, whatever for: a subscription that stays paused or is never verified,
+//! a quota that is far too small. Otherwise what they are about would keep everybody's month from being dropped.
+
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use telemetry::Metric;
+use uuid::Uuid;
+
+use crate::context::Context;
+use crate::periodic::{Job, JobError, Timing};
+
+/// Notifications ended in one statement, in each of the ways to wait.
+const BATCH: u32 = 500;
+
+pub(crate) struct EndExpired;
+
+impl Job for EndExpired {
+    const NAME: &'static str = "expired";
+
+    fn timing(&self, _: &Context) -> Timing {
+        Timing {
+            start_delay: Duration::ZERO,
+            repeat_interval: Duration::from_secs(60),
+        }
+    }
+
+    async fn execute(&self, context: &Context) -> Result<(), JobError> {
+        let age = context.config.reseller.delivery.max_age;
+        let age = TimeDelta::from_std(age).unwrap_or(TimeDelta::MAX);
+        let Some(before) = context.clock.now().checked_sub_signed(age) else {
+            return Ok(());
+        };
+        let mut after = Uuid::nil();
+        loop {
+            let walk = context.store.expired_with_waiting(after, before).await?;
+            for subscription in walk.found {
+                let ended = end(context, subscription, before).await?;
+                if ended > 0 {
+                    tracing::info!(subscription.id = %subscription, notifications = ended, "ended what waited for too long");
+                }
+            }
+            match walk.next {
+                Some(next) => after = next,
+                None => return Ok(()),
+            }
+        }
+    }
+}
+
+async fn end(context: &Context, subscription: Uuid, before: DateTime<Utc>) -> Result<u64, JobError> {
+    let mut ended = 0;
+    loop {
+        let now = context.clock.now();
+        let batch = context.store.end_expired(subscription, before, BATCH, now).await?;
+        ended += batch;
+        Metric::NotificationsGivenUp.increment(batch);
+        if batch == 0 {
+            return Ok(ended);
+        }
+    }
+}

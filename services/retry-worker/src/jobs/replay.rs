@@ -1,0 +1,56 @@
+//! Takes replays on: what subscriptions missed since a time is made due again, at the rate of each replay.
+//!
+//! Where a replay stands is in its row, and moves in the transaction that makes something due: whoever comes after a crash
+//! goes on where the last step ended. Sending is left to those who send.
+
+use std::time::Duration;
+
+use lifecycle::error_chain;
+use telemetry::Metric;
+use uuid::Uuid;
+
+use crate::context::Context;
+use crate::periodic::{Job, JobError, Timing};
+
+/// Steps of one replay in an execution. One that finds much to pass over must not keep the others waiting.
+const STEPS: u32 = 20;
+
+pub(crate) struct Replay;
+
+impl Job for Replay {
+    const NAME: &'static str = "replay";
+
+    fn timing(&self, _: &Context) -> Timing {
+        Timing {
+            start_delay: Duration::ZERO,
+            repeat_interval: Duration::from_millis(500),
+        }
+    }
+
+    async fn execute(&self, context: &Context) -> Result<(), JobError> {
+        for replay in context.store.running_replays().await? {
+            match take_on(context, replay).await {
+                Err(error) if error.is_transient() => return Err(error.into()),
+                Err(error) => {
+                    tracing::error!(%replay, error = error_chain(&error), "failed to take a replay on");
+                }
+                Ok(()) => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+async fn take_on(context: &Context, replay: Uuid) -> Result<(), store::Error> {
+    for _ in 0..STEPS {
+        let step = context.store.advance_replay(replay, context.clock.now()).await?;
+        if step.replayed > 0 {
+            Metric::NotificationsReplayed.increment(step.replayed);
+            tracing::debug!(%replay, replayed = step.replayed, "made missed notifications due");
+        }
+        if !step.more {
+            break;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,200 @@
+//! The health of endpoints over days, and what their resellers are told of it.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
+use domain::clock::{Clock, ManualClock};
+use domain::notification::{DeliveryOutcome, NotificationState, NotificationStatus};
+use domain::subscription::SubscriptionState;
+use sqlx::PgPool;
+use store::reseller::DeliveryCompletion;
+use testkit::notification_factory::NotificationRow;
+use testkit::subscription_factory::SubscriptionRow;
+use testkit::{Installation, eventually, with_installation};
+use uuid::Uuid;
+
+use crate::post::Post;
+use crate::rig::{signs_of_life, start_at, stopped_clock};
+
+/// An attempt to deliver to a subscription, answered with `status`.
+async fn attempt(it: &Installation, clock: &ManualClock, subscription: Uuid, status: u16) {
+    let row = NotificationRow::in_state(NotificationState::Sending, subscription);
+    let made = row.make(&it.pool).await;
+    let outcome = DeliveryOutcome::Answered {
+        status,
+        retry_after: None,
+        body: String::new(),
+    };
+    let completion = DeliveryCompletion {
+        id: made.id,
+        lease_token: made.lease_token,
+        status: if status == 200 {
+            NotificationStatus::Sent
+        } else {
+            NotificationStatus::Failed
+        },
+        next_attempt_at: None,
+        started_at: clock.now(),
+        millis: 5,
+        verdict: outcome.verdict(false),
+    };
+    let completed = it.store.complete_deliveries(&[completion], clock.now()).await;
+    assert_eq!(completed.unwrap().len(), 1);
+}
+
+async fn state(it: &Installation, id: Uuid) -> (String, DateTime<Utc>) {
+    sqlx::query_as("SELECT state, state_changed_at FROM subscriptions WHERE id = $1")
+        .bind(id)
+        .fetch_one(&it.pool)
+        .await
+        .unwrap()
+}
+
+async fn becomes(it: &Installation, id: Uuid, wanted: SubscriptionState) -> DateTime<Utc> {
+    eventually(&format!("the subscription to become {wanted}"), async || {
+        let (state, at) = state(it, id).await;
+        (state == wanted.as_str()).then_some(at)
+    })
+    .await
+}
+
+/// Waits until the health job has been executed at the present time.
+async fn judged(it: &Installation) {
+    let seen = signs_of_life(&it.pool, "health").await.unwrap_or(0);
+    eventually("the health job to be executed", async || {
+        signs_of_life(&it.pool, "health")
+            .await
+            .filter(|signs| *signs > seen + 2)
+    })
+    .await;
+}
+
+async fn subjects(post: &Post, count: usize) -> Vec<String> {
+    eventually(&format!("{count} mails to arrive"), async || {
+        let subjects = post.subjects();
+        (subjects.len() >= count).then_some(subjects)
+    })
+    .await
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn an_endpoint_that_fails_for_six_days_is_degraded_and_deactivated_to_the_second(pool: PgPool) {
+    with_installation(pool, async |mut it| {
+        let post = Post::open().await;
+        post.serve(&mut it.config);
+        let clock = stopped_clock();
+        let workers = [
+            start_at(&it.config, Arc::new(clock.clone())),
+            start_at(&it.config, Arc::new(clock.clone())),
+        ];
+        let id = SubscriptionRow::active().make(&it.pool).await;
+        let well = SubscriptionRow::active().make(&it.pool).await;
+        // The rows are of the system's present; what was attempted before then says nothing about them.
+        let start = (clock.now() + TimeDelta::minutes(1)).trunc_subsecs(0);
+        let go_to = |hours: i64, seconds: i64| {
+            let at = start + TimeDelta::hours(hours) + TimeDelta::seconds(seconds);
+            clock.advance(at - clock.now());
+        };
+        for hours in (0..48).step_by(6) {
+            go_to(hours, 0);
+            attempt(&it, &clock, id, 503).await;
+            attempt(&it, &clock, well, 200).await;
+        }
+        go_to(48, -1);
+        judged(&it).await;
+        assert_eq!(state(&it, id).await.0, "ACTIVE");
+        go_to(48, 0);
+        let changed_at = becomes(&it, id, SubscriptionState::Degraded).await;
+        assert_eq!((changed_at - start).num_seconds(), 48 * 3_600);
+        for hours in (54..120).step_by(6) {
+            go_to(hours, 0);
+            attempt(&it, &clock, id, 503).await;
+        }
+        go_to(120, -1);
+        judged(&it).await;
+        assert_eq!(state(&it, id).await.0, "DEGRADED");
+        go_to(120, 0);
+        let changed_at = becomes(&it, id, SubscriptionState::Deactivated).await;
+        assert_eq!((changed_at - start).num_seconds(), 120 * 3_600);
+        go_to(144, 0);
+        judged(&it).await;
+        let subjects = subjects(&post, 2).await;
+        assert_eq!(
+            subjects,
+            [
+                "acme.example: subscription degraded, deliveries keep failing",
+                "acme.example: subscription deactivated after failing for days",
+            ]
+        );
+        assert_eq!(state(&it, well).await.0, "ACTIVE");
+        for worker in workers {
+            worker.stop().await;
+        }
+    })
+    .await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_success_heals_and_the_days_are_counted_anew(pool: PgPool) {
+    with_installation(pool, async |mut it| {
+        let post = Post::open().await;
+        post.serve(&mut it.config);
+        let clock = stopped_clock();
+        let worker = start_at(&it.config, Arc::new(clock.clone()));
+        let id = SubscriptionRow::active().make(&it.pool).await;
+        clock.advance(TimeDelta::minutes(1));
+        for _ in 0..5 {
+            attempt(&it, &clock, id, 503).await;
+            clock.advance(TimeDelta::hours(12));
+        }
+        becomes(&it, id, SubscriptionState::Degraded).await;
+        subjects(&post, 1).await;
+        attempt(&it, &clock, id, 200).await;
+        becomes(&it, id, SubscriptionState::Active).await;
+        assert_eq!(
+            subjects(&post, 2).await[1],
+            "acme.example: subscription active again"
+        );
+        for _ in 0..3 {
+            attempt(&it, &clock, id, 503).await;
+            clock.advance(TimeDelta::hours(15));
+        }
+        judged(&it).await;
+        assert_eq!(
+            state(&it, id).await.0,
+            "ACTIVE",
+            "45 hours since the success are not two days"
+        );
+        clock.advance(TimeDelta::hours(3));
+        becomes(&it, id, SubscriptionState::Degraded).await;
+        subjects(&post, 3).await;
+        worker.stop().await;
+    })
+    .await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn what_waits_for_a_deactivated_subscription_ends(pool: PgPool) {
+    with_installation(pool, async |it| {
+        let row = SubscriptionRow::in_state(SubscriptionState::Deactivated);
+        let id = row.make(&it.pool).await;
+        for state in [NotificationState::Scheduled, NotificationState::Retry] {
+            let row = NotificationRow::in_state(state, id).due_in(TimeDelta::days(1));
+            row.make(&it.pool).await;
+        }
+        let worker = start_at(&it.config, Arc::new(stopped_clock()));
+        eventually("the notifications to end", async || {
+            let ended: i64 = sqlx::query_scalar(
+                "SELECT count(*) FROM notifications
+                 WHERE status = 'GIVEN_UP' AND reason = 'SUBSCRIPTION_DEACTIVATED'",
+            )
+            .fetch_one(&it.pool)
+            .await
+            .unwrap();
+            (ended == 2).then_some(())
+        })
+        .await;
+        worker.stop().await;
+    })
+    .await;
+}

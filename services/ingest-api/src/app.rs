@@ -3,60 +3,68 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use chrono_tz::Tz;
 use config::Config;
 use domain::clock::Clock;
 use domain::push::Limits;
 use http::HeaderMap;
+use http_api::{Caller, Keys, Problem};
 use store::Store;
-use tokio::time::{Instant, timeout_at};
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
 
-use crate::auth::{Caller, Keys};
-use crate::intake::Intake;
-use crate::meters::Meters;
-use crate::problem::Problem;
+use crate::event::Catalogue;
+use crate::event::lane::EventLane;
+use crate::lane::intake::Intake;
+use crate::push::lane::PushLane;
 
-/// When to try again after a request that took too long, in seconds.
-const RETRY_AFTER: u32 = 5;
+/// Batches of events that may be in memory for every writer: one is written while the next one is read.
+const BATCHES_PER_WRITER: usize = 2;
+/// The mean length of the events in a batch that is as large as it may be. A bound for a batch of the largest events that
+/// are accepted would let a few callers fill the memory.
+const BYTES_PER_EVENT: usize = 4096;
 
 /// The state behind every request.
 pub(crate) struct App {
     pub(crate) keys: Keys,
-    pub(crate) intake: Intake,
+    pub(crate) catalogue: Catalogue,
+    pub(crate) pushes: Intake<PushLane>,
+    pub(crate) events: Intake<EventLane>,
+    /// How many batches of events may be in memory at once.
+    pub(crate) batches: Semaphore,
     pub(crate) store: Store,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) meters: Arc<Meters>,
     pub(crate) limits: Limits,
     pub(crate) time_zone: Tz,
     pub(crate) max_attempts: u32,
     pub(crate) max_body_bytes: usize,
+    pub(crate) max_batch_bytes: usize,
+    pub(crate) max_data_bytes: usize,
+    pub(crate) batch_max: usize,
     pub(crate) request_timeout: Duration,
     /// Whether a span is made for each request.
     pub(crate) traced: bool,
-    /// The OpenAPI document as JSON.
-    pub(crate) openapi: Bytes,
-    /// The same as a page.
-    pub(crate) docs: Bytes,
 }
 
 /// The parts of [`App`] that are not configuration.
 pub(crate) struct Parts {
-    pub(crate) intake: Intake,
+    pub(crate) pushes: Intake<PushLane>,
+    pub(crate) events: Intake<EventLane>,
     pub(crate) store: Store,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) meters: Arc<Meters>,
 }
 
 impl App {
-    pub(crate) fn new(config: &Config, parts: Parts) -> Result<Self, serde_json::Error> {
-        let document = serde_json::to_value(crate::openapi::document())?;
-        Ok(Self {
+    pub(crate) fn new(config: &Config, parts: Parts) -> Self {
+        let event = &config.reseller.event;
+        Self {
             keys: Keys::new(parts.store.clone()),
-            intake: parts.intake,
+            catalogue: Catalogue::new(parts.store.clone()),
+            pushes: parts.pushes,
+            events: parts.events,
+            batches: Semaphore::new(config.ingest.writers * BATCHES_PER_WRITER),
             store: parts.store,
             clock: parts.clock,
-            meters: parts.meters,
             limits: Limits {
                 message_max_bytes: config.push.message_max_bytes,
                 push_key_max_bytes: config.push.push_key_max_bytes,
@@ -64,11 +72,12 @@ impl App {
             time_zone: config.push.time_zone,
             max_attempts: config.push.retry.max_attempts,
             max_body_bytes: config.ingest.max_body_bytes,
+            max_batch_bytes: (event.batch_max * BYTES_PER_EVENT).max(config.ingest.max_body_bytes),
+            max_data_bytes: event.max_data_bytes,
+            batch_max: event.batch_max,
             request_timeout: config.ingest.request_timeout,
             traced: config.telemetry.otlp_endpoint.is_some(),
-            openapi: serde_json::to_vec(&document)?.into(),
-            docs: crate::docs_page::render(&document).into(),
-        })
+        }
     }
 
     /// When a request that starts now has to be answered.
@@ -82,13 +91,6 @@ impl App {
         headers: &HeaderMap,
         deadline: Instant,
     ) -> Result<Arc<Caller>, Problem> {
-        timeout_at(deadline, self.keys.caller(headers))
-            .await
-            .unwrap_or_else(|_| {
-                Err(Problem::unavailable(
-                    "the API key cannot be looked up now",
-                    RETRY_AFTER,
-                ))
-            })
+        self.keys.caller(headers, deadline).await
     }
 }

@@ -1,36 +1,23 @@
-//! The service that takes pushes in: `POST /push` authenticates, validates, stores and answers; publishing to the queue
-//! follows. `GET /push/{id}` tells what has become of a push.
+//! The service that takes pushes and events in: `POST /push`, `POST /events` and `POST /events/batch` authenticate,
+//! validate, store and answer; publishing to the queue follows. `GET /push/{id}` and `GET /events/{id}` tell what has
+//! become of them, and `/event-types` is the catalogue that events are checked against.
 //!
-//! The way of a push: `submit` checks it, `intake` queues it, a `writer` stores it together with whatever else has
-//! arrived and answers, `outbox` publishes it. From the commit on the push is safe: an answer 202 never depends on the
-//! broker. The `gate` spares the broker what it would refuse.
+//! The folders: `push` and `event` hold what is served about either; `lane` is the way that both take from the request
+//! to the group commit and from there to the queue. From the commit on everything is safe: an answer 202 never depends on
+//! the broker.
 //!
-//! What it deliberately does not do: send anything to Swrve, promote what waits, or rescue what was lost. It serves no
-//! metrics either; those are on the process's own listener (`telemetry::admin`).
+//! What it deliberately does not do: send anything to Swrve or to resellers, promote what waits, or rescue what was lost.
+//! It serves no metrics either; those are on the process's own listener (`telemetry::admin`).
 
 mod app;
-mod auth;
-mod body;
-mod docs_page;
-mod drain;
 mod error;
-mod explanation;
-mod gate;
-mod intake;
-mod lookup;
-mod meters;
+mod event;
+mod lane;
 mod openapi;
-mod outage;
-mod outbox;
-mod payload;
-mod pipeline;
-mod problem;
+mod problems;
+mod push;
 mod router;
-mod server;
 mod service;
-mod submit;
-mod watch;
-mod writer;
 
 use std::sync::Arc;
 

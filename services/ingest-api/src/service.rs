@@ -6,21 +6,29 @@ use std::time::Duration;
 use broker::Broker;
 use config::Config;
 use domain::clock::{Clock, SystemClock};
+use domain::push::queue_lease;
+use http_api::Documents;
 use lifecycle::{Lifecycle, Shutdown, TaskGroup};
 use store::Store;
+use telemetry::Metric;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::app::{self, App};
-use crate::gate::Gate;
-use crate::meters::Meters;
-use crate::pipeline::{self, Pipeline};
-use crate::watch::GateWatch;
-use crate::{Error, router, server};
+use crate::event::lane::EventLane;
+use crate::lane::Lane;
+use crate::lane::gate::Gate;
+use crate::lane::intake::Intake;
+use crate::lane::pipeline::{self, Pipeline};
+use crate::lane::watch::{GateWatch, WatchedGate};
+use crate::push::lane::PushLane;
+use crate::router::Meters;
+use crate::{Error, event, push, router};
 
 /// The name in `pg_stat_activity` and the broker's list of connections.
 const NAME: &str = "ingest-api";
+
 /// The service before it runs.
 pub struct Service {
     config: Arc<Config>,
@@ -60,35 +68,39 @@ impl Service {
             clock,
         } = self;
         let (store, broker) = vitals::open(&config, NAME).map_err(Error::Database)?;
-        let (gate, meters) = (Arc::new(Gate::default()), Arc::new(Meters::new()));
+        let gates = Gates::default();
         let watching = Shutdown::new();
-        let watches = watch(&config, &lifecycle, (&store, &broker), (&gate, &clock), &watching);
-        let parts = pipeline::Parts {
-            store: store.clone(),
-            publisher: broker.publisher(),
-            gate,
-            clock: Arc::clone(&clock),
-            meters: Arc::clone(&meters),
+        let watches = watch(
+            &config,
+            &lifecycle,
+            (&store, &broker),
+            (&gates, &clock),
+            &watching,
+        );
+        let meters = Meters {
+            push: Arc::new(push::meters::Meters::new()),
+            event: Arc::new(event::meters::Meters::new()),
         };
-        let (mut pipeline, intake) = Pipeline::start(&config, parts);
+        let (mut lanes, pushes, events) = Lanes::start(&config, (&store, &broker), &gates, &clock, &meters);
         let parts = app::Parts {
-            intake,
+            pushes,
+            events,
             store: store.clone(),
             clock,
-            meters,
         };
-        let app = Arc::new(App::new(&config, parts).map_err(Error::OpenApi)?);
-        let router = router::router(app, lifecycle.readiness.clone());
+        let documents = Documents::of(&crate::openapi()).map_err(Error::OpenApi)?;
+        let app = Arc::new(App::new(&config, parts));
+        let router = router::router(app, documents, lifecycle.readiness.clone(), meters);
         let connections = TaskGroup::under(&lifecycle.shutdown);
         // A child, so that the connections also end when the service fails and the process goes on.
         let stop = lifecycle.shutdown.token().child_token();
         let served = tokio::select! {
-            () = server::serve(listener, router, &connections, stop.clone()) => Ok(()),
-            task = pipeline.ended() => Err(Error::TaskEnded { task }),
+            () = http_api::serve(listener, router, &connections, stop.clone()) => Ok(()),
+            task = lanes.ended() => Err(Error::TaskEnded { task }),
         };
         stop.cancel();
         let grace = config.shutdown.grace_period;
-        finish(&lifecycle.shutdown, grace, &connections, pipeline).await;
+        finish(&lifecycle.shutdown, grace, &connections, lanes).await;
         watching.trigger();
         watches.join_all().await;
         vitals::part(broker, store).await;
@@ -96,21 +108,107 @@ impl Service {
     }
 }
 
+/// The gates of both lanes.
+struct Gates {
+    push: Arc<Gate>,
+    event: Arc<Gate>,
+}
+
+impl Default for Gates {
+    fn default() -> Self {
+        Self {
+            push: Arc::new(Gate::of(PushLane::WHAT)),
+            event: Arc::new(Gate::of(EventLane::WHAT)),
+        }
+    }
+}
+
+/// The running tasks of both lanes.
+struct Lanes {
+    push: Pipeline,
+    event: Pipeline,
+}
+
+impl Lanes {
+    fn start(
+        config: &Config,
+        (store, broker): (&Store, &Broker),
+        gates: &Gates,
+        clock: &Arc<dyn Clock>,
+        meters: &Meters,
+    ) -> (Self, Intake<PushLane>, Intake<EventLane>) {
+        let push = PushLane {
+            store: store.clone(),
+            queue_lease: queue_lease(config.push.queue.capacity, config.swrve.delay),
+            meters: Arc::clone(&meters.push),
+        };
+        let event = EventLane {
+            store: store.clone(),
+            clock: Arc::clone(clock),
+            meters: Arc::clone(&meters.event),
+        };
+        let (push, pushes) = start(config, push, &gates.push, broker, clock);
+        let (event, events) = start(config, event, &gates.event, broker, clock);
+        (Self { push, event }, pushes, events)
+    }
+
+    /// Completes, with its name, when a task has ended although nothing was asked to.
+    async fn ended(&mut self) -> &'static str {
+        tokio::select! {
+            task = self.push.ended() => task,
+            task = self.event.ended() => task,
+        }
+    }
+
+    /// As [`Pipeline::finish`], for both at once.
+    async fn finish(self, deadline: Instant) {
+        tokio::join!(self.push.finish(deadline), self.event.finish(deadline));
+    }
+}
+
+fn start<L: Lane>(
+    config: &Config,
+    lane: L,
+    gate: &Arc<Gate>,
+    broker: &Broker,
+    clock: &Arc<dyn Clock>,
+) -> (Pipeline, Intake<L>) {
+    let parts = pipeline::Parts {
+        lane,
+        gate: Arc::clone(gate),
+        publisher: broker.publisher(),
+        clock: Arc::clone(clock),
+    };
+    Pipeline::start(&config.ingest, parts)
+}
+
 /// What is looked at in the background until `stop`.
 fn watch(
     config: &Config,
     lifecycle: &Lifecycle,
     (store, broker): (&Store, &Broker),
-    (gate, clock): (&Arc<Gate>, &Arc<dyn Clock>),
+    (gates, clock): (&Gates, &Arc<dyn Clock>),
     stop: &Shutdown,
 ) -> JoinSet<()> {
     let readiness = &lifecycle.readiness;
+    let push_gate = WatchedGate {
+        gate: Arc::clone(&gates.push),
+        queue: PushLane::QUEUE,
+        capacity: config.push.queue.capacity,
+        patience: Some(config.push.job.send_pending.repeat_interval * 2),
+        metric: Metric::IngestQueueGateOpen,
+    };
+    let event_gate = WatchedGate {
+        gate: Arc::clone(&gates.event),
+        queue: EventLane::QUEUE,
+        capacity: config.reseller.queue.capacity,
+        patience: None,
+        metric: Metric::EventQueueGateOpen,
+    };
     let gate_watch = GateWatch {
         broker: broker.clone(),
         store: store.clone(),
-        gate: Arc::clone(gate),
-        capacity: config.push.queue.capacity,
-        patience: config.push.job.send_pending.repeat_interval * 2,
+        gates: vec![push_gate, event_gate],
         clock: Arc::clone(clock),
         seen: readiness.condition("queue"),
     };
@@ -126,13 +224,13 @@ fn watch(
 }
 
 /// Finishes requests, then what they left behind. Callers get three quarters of the grace period, so that slow ones
-/// leave time for the pushes that are already here.
-async fn finish(shutdown: &Shutdown, grace: Duration, connections: &TaskGroup, pipeline: Pipeline) {
+/// leave time for what is already here.
+async fn finish(shutdown: &Shutdown, grace: Duration, connections: &TaskGroup, lanes: Lanes) {
     let deadline = Instant::now() + grace;
     let drained = connections.drain(grace.mul_f64(0.75)).await;
     tracing::debug!(?drained, "no more requests");
     tokio::select! {
-        () = pipeline.finish(deadline) => {}
+        () = lanes.finish(deadline) => {}
         () = shutdown.hurried() => {}
     }
 }

@@ -88,7 +88,7 @@ async fn what_does_not_exist_is_not_found_whatever_its_form(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn every_role_may_look_and_nobody_without_a_key(pool: PgPool) {
+async fn every_role_of_the_house_may_look_and_nobody_else(pool: PgPool) {
     with_installation(pool, async |installation| {
         let service = Running::ready(&installation).await;
         let id = PushRow::in_state(PushState::Sent)
@@ -104,7 +104,8 @@ async fn every_role_may_look_and_nobody_without_a_key(pool: PgPool) {
                 .send()
                 .await
                 .unwrap();
-            assert_eq!(answer.status().as_u16(), 200, "{role}");
+            let expected = if role == Role::Reseller { 403 } else { 200 };
+            assert_eq!(answer.status().as_u16(), expected, "{role}");
         }
         problem(
             service.request("GET", &path).send().await.unwrap(),

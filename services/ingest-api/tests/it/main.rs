@@ -7,6 +7,7 @@
 
 mod accepting;
 mod documents;
+mod events;
 mod group_commit;
 mod idempotency;
 mod looking_up;

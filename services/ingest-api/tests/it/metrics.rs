@@ -66,6 +66,12 @@ async fn pushes_that_the_full_queue_refuses_are_counted_as_gone_pending(pool: Pg
         for answer in futures::future::join_all(requests).await {
             assert_eq!(answer.unwrap().status().as_u16(), 202);
         }
+        // The broker takes a burst that comes in one piece whole, however long the queue may be: it refuses what follows.
+        eventually("a push to find the queue full", async || {
+            let id = service.accepted(&push()).await;
+            (service.look_up(id).await["status"] == "PENDING").then_some(())
+        })
+        .await;
         eventually("the counter to agree with the table", async || {
             let pending: i64 =
                 sqlx::query_scalar("SELECT count(*) FROM push_notifications WHERE status = 'PENDING'")

@@ -170,6 +170,7 @@ pub(crate) async fn make_key(store: &Store, roles: &[Role]) -> (Uuid, String) {
         roles: roles.to_vec(),
         created_at: SystemClock.now(),
         revoked_at: None,
+        reseller_id: roles.contains(&Role::Reseller).then(|| "acme".to_owned()),
     };
     store.insert_api_key(&stored, &KeyDigest::of(&key)).await.unwrap();
     (id, key)

@@ -1,0 +1,204 @@
+//! An event type as whoever maintains the catalogue writes it down.
+
+use std::collections::HashSet;
+
+use domain::event::is_reserved;
+use domain::subscription::is_event_type;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::PayloadSchema;
+
+/// Longest description, in bytes.
+const DESCRIPTION_MAX: usize = 2000;
+/// Largest schema and largest example, in bytes of compact JSON.
+const JSON_MAX: usize = 65_536;
+/// Most attributes.
+const ATTRIBUTES_MAX: usize = 200;
+
+/// What the catalogue says of an event type.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", expecting = "an object")]
+pub struct Definition {
+    /// When the event occurs, for people.
+    #[serde(default)]
+    pub description: String,
+    /// The attributes of a payload, for people.
+    #[serde(default)]
+    pub attributes: Vec<Attribute>,
+    /// A payload.
+    #[serde(default)]
+    pub example: Value,
+    /// A JSON Schema that payloads are checked against.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Value>,
+}
+
+/// An attribute of a payload.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", expecting = "an object")]
+pub struct Attribute {
+    /// Its name, with dots between the names of nested objects.
+    pub name: String,
+    /// Its JSON type, or what of it is expected.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// What it says.
+    #[serde(default)]
+    pub description: String,
+    /// Whether it is always there.
+    #[serde(default)]
+    pub required: bool,
+}
+
+/// What is wrong with a definition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// The field on the wire.
+    pub field: String,
+    /// What is wrong with it.
+    pub detail: String,
+}
+
+impl Finding {
+    fn new(field: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self {
+            field: field.into(),
+            detail: detail.into(),
+        }
+    }
+}
+
+impl Definition {
+    /// Everything that keeps the definition from becoming the catalogue's entry `name`; empty when nothing does. Among
+    /// it: a schema that does not compile, and an example that does not keep to it.
+    #[must_use]
+    pub fn findings(&self, name: &str) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        if !is_event_type(name) {
+            findings.push(Finding::new(
+                "name",
+                "must be an event type such as domain.created",
+            ));
+        } else if is_reserved(name) {
+            findings.push(Finding::new(
+                "name",
+                "must not start with postrider., which is kept for events about the service itself",
+            ));
+        }
+        if self.description.trim().is_empty() || self.description.len() > DESCRIPTION_MAX {
+            let detail = format!("must be a text of at most {DESCRIPTION_MAX} bytes that is not blank");
+            findings.push(Finding::new("description", detail));
+        }
+        self.judge_attributes(&mut findings);
+        self.judge_payloads(&mut findings);
+        findings
+    }
+
+    fn judge_attributes(&self, findings: &mut Vec<Finding>) {
+        if self.attributes.len() > ATTRIBUTES_MAX {
+            let detail = format!("must be at most {ATTRIBUTES_MAX}");
+            findings.push(Finding::new("attributes", detail));
+        }
+        let mut names = HashSet::new();
+        for (place, attribute) in self.attributes.iter().enumerate() {
+            let mut wrong = |field, detail| {
+                findings.push(Finding::new(format!("attributes[{place}].{field}"), detail));
+            };
+            if attribute.name.trim().is_empty() {
+                wrong("name", "must not be blank");
+            } else if !names.insert(&attribute.name) {
+                wrong("name", "must not be given twice");
+            }
+            if attribute.kind.trim().is_empty() {
+                wrong("type", "must not be blank");
+            }
+        }
+    }
+
+    fn judge_payloads(&self, findings: &mut Vec<Finding>) {
+        let too_long = |value: &Value| value.to_string().len() > JSON_MAX;
+        let length = || format!("must be at most {JSON_MAX} bytes long");
+        if !self.example.is_object() {
+            findings.push(Finding::new("example", "must be a JSON object"));
+        } else if too_long(&self.example) {
+            findings.push(Finding::new("example", length()));
+        }
+        let Some(schema) = &self.schema else { return };
+        if too_long(schema) {
+            findings.push(Finding::new("schema", length()));
+            return;
+        }
+        match PayloadSchema::compile(schema) {
+            Ok(schema) => findings.extend(
+                schema
+                    .violations(&self.example)
+                    .into_iter()
+                    .map(|violation| Finding::new(format!("example{}", violation.pointer), violation.detail)),
+            ),
+            Err(error) => findings.push(Finding::new("schema", error.to_string())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn definition(changes: &Value) -> Definition {
+        let mut whole = json!({
+            "description": "A domain was registered.",
+            "attributes": [{"name": "domain.name", "type": "string", "description": "Its name.", "required": true}],
+            "example": {"domain": {"name": "example.org"}},
+            "schema": {"type": "object", "required": ["domain"]},
+        });
+        for (name, value) in changes.as_object().unwrap() {
+            whole[name] = value.clone();
+        }
+        serde_json::from_value(whole).unwrap()
+    }
+
+    fn fields(name: &str, changes: &Value) -> Vec<String> {
+        let findings = definition(changes).findings(name);
+        findings.into_iter().map(|finding| finding.field).collect()
+    }
+
+    #[test]
+    fn a_complete_definition_is_accepted() {
+        assert!(fields("domain.created", &json!({})).is_empty());
+        assert!(fields("domain.created", &json!({"schema": null, "attributes": []})).is_empty());
+    }
+
+    #[test]
+    fn everything_that_is_wrong_is_listed() {
+        let wrong = json!({
+            "description": " ",
+            "attributes": [{"name": "a", "type": " "}, {"name": "a", "type": "string"}],
+            "example": [],
+            "schema": {"type": "thing"},
+        });
+        assert_eq!(
+            fields("domain", &wrong),
+            [
+                "name",
+                "description",
+                "attributes[0].type",
+                "attributes[1].name",
+                "example",
+                "schema"
+            ]
+        );
+        assert_eq!(fields("postrider.mine", &json!({})), ["name"]);
+    }
+
+    #[test]
+    fn an_example_has_to_keep_to_the_schema() {
+        let schema = json!({"properties": {"domain": {"properties": {"name": {"type": "integer"}}}}});
+        assert_eq!(
+            fields("domain.created", &json!({"schema": schema})),
+            ["example/domain/name"]
+        );
+    }
+}

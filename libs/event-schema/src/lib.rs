@@ -1,0 +1,10 @@
+//! What an event type's entry in the catalogue must be, and whether a payload is what its JSON Schema asks for.
+//!
+//! It deliberately fetches nothing: a schema that refers to something outside itself is refused. And it never repeats
+//! what a payload holds: an explanation names the place and the rule.
+
+mod definition;
+mod schema;
+
+pub use definition::{Attribute, Definition, Finding};
+pub use schema::{PayloadSchema, SchemaError, Violation};

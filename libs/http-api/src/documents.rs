@@ -1,0 +1,74 @@
+//! What a service says about itself: its OpenAPI document, for programs and as a page for people.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::State;
+use axum::routing::get;
+use bytes::Bytes;
+use http::{HeaderName, header};
+use utoipa::openapi::OpenApi;
+
+use crate::docs_page;
+
+/// A service's OpenAPI document, rendered once.
+pub struct Documents {
+    json: Bytes,
+    page: Bytes,
+}
+
+impl Documents {
+    /// Renders `document`.
+    ///
+    /// # Errors
+    ///
+    /// When the document cannot be written as JSON.
+    pub fn of(document: &OpenApi) -> Result<Self, serde_json::Error> {
+        let document = serde_json::to_value(document)?;
+        Ok(Self {
+            json: serde_json::to_vec(&document)?.into(),
+            page: docs_page::render(&document).into(),
+        })
+    }
+
+    /// `/openapi.json` and `/docs`.
+    pub(crate) fn router(self) -> Router {
+        Router::new()
+            .route("/openapi.json", get(openapi))
+            .route("/docs", get(docs))
+            .with_state(Arc::new(self))
+    }
+}
+
+/// The OpenAPI document of this service.
+#[utoipa::path(
+    get, path = "/openapi.json", tag = "service", operation_id = "openapi",
+    responses((status = 200, description = "This document.", body = serde_json::Value))
+)]
+pub(crate) async fn openapi(
+    State(documents): State<Arc<Documents>>,
+) -> ([(HeaderName, &'static str); 1], Bytes) {
+    (
+        [(header::CONTENT_TYPE, "application/json")],
+        documents.json.clone(),
+    )
+}
+
+/// The same as a page for people.
+#[utoipa::path(
+    get, path = "/docs", tag = "service", operation_id = "docs",
+    responses((status = 200, description = "A page without scripts or outside resources.",
+        body = String, content_type = "text/html"))
+)]
+pub(crate) async fn docs(
+    State(documents): State<Arc<Documents>>,
+) -> ([(HeaderName, &'static str); 2], Bytes) {
+    let headers = [
+        (header::CONTENT_TYPE, "text/html; charset=utf-8"),
+        (
+            header::CONTENT_SECURITY_POLICY,
+            docs_page::CONTENT_SECURITY_POLICY,
+        ),
+    ];
+    (headers, documents.page.clone())
+}

@@ -1,0 +1,33 @@
+//! What every HTTP API of Postrider has: API keys, bodies and their JSON, problem details, connections with bounded
+//! waits, what is observed of each request, and the documents about itself.
+//!
+//! What it deliberately does not have: a route. What is served under which path, to whom, and which limits hold is the
+//! business of each service.
+
+mod auth;
+mod body;
+pub mod docs_page;
+mod documents;
+mod idempotency;
+mod json;
+mod kind;
+mod observe;
+pub mod openapi;
+mod outage;
+mod problem;
+mod reading;
+mod router;
+mod server;
+
+pub use auth::{Caller, Keys};
+pub use body::{read as read_body, require_json};
+pub use documents::Documents;
+pub use idempotency::{IDEMPOTENCY_KEY, REPLAYED, idempotency_key};
+pub use json::read as read_json;
+pub use kind::ProblemKind;
+pub use observe::{Observer, traceparent};
+pub use outage::Outage;
+pub use problem::{FieldProblem, PROBLEM_JSON, Problem, ProblemBody};
+pub use reading::by;
+pub use router::complete;
+pub use server::serve;

@@ -1,0 +1,184 @@
+//! What a caller is told when a request fails: problem details as RFC 9457 has them.
+//!
+//! It deliberately carries nothing of the error behind it: a problem says what the caller can do, the log says the rest.
+
+use std::borrow::Cow;
+
+use axum::response::{IntoResponse, Response};
+use http::{HeaderValue, header};
+use serde::{Serialize, Serializer};
+use utoipa::ToSchema;
+
+use crate::kind::ProblemKind;
+
+/// The media type of a problem.
+pub const PROBLEM_JSON: &str = "application/problem+json";
+
+/// What is wrong with one field.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct FieldProblem {
+    /// The field's name, as in the request; empty for the body as a whole.
+    #[schema(example = "cronExpression")]
+    pub field: Cow<'static, str>,
+    /// What is wrong with it.
+    #[schema(example = "is not a cron expression: column 3, field minute: 61 is not between 0 and 59")]
+    pub detail: String,
+    /// Line of the body, from 1, when the body could not be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<usize>,
+    /// Column of the body, in bytes from 1, when the body could not be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<usize>,
+}
+
+impl FieldProblem {
+    /// A field that was read but cannot be accepted.
+    pub fn new(field: impl Into<Cow<'static, str>>, detail: impl Into<String>) -> Self {
+        Self {
+            field: field.into(),
+            detail: detail.into(),
+            line: None,
+            column: None,
+        }
+    }
+}
+
+/// A problem on its way to the caller.
+// Boxed, so that the results that may hold one stay as small as their values.
+#[derive(Debug, Clone)]
+pub struct Problem(Box<Occurrence>);
+
+#[derive(Debug, Clone)]
+struct Occurrence {
+    kind: ProblemKind,
+    detail: Cow<'static, str>,
+    errors: Vec<FieldProblem>,
+    hint: Hint,
+}
+
+/// What the caller is to do next, as a header.
+#[derive(Debug, Clone, Copy)]
+enum Hint {
+    None,
+    /// `WWW-Authenticate`.
+    Challenge(&'static str),
+    /// `Retry-After`, in seconds.
+    RetryAfter(u32),
+}
+
+/// Problem details of RFC 9457.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Problem)]
+pub struct ProblemBody<'a> {
+    /// Identifies the kind of problem; stable.
+    #[serde(rename = "type", serialize_with = "as_uri")]
+    #[schema(value_type = String, example = "urn:postrider:problem:validation")]
+    uri: ProblemKind,
+    /// The same for every problem of the kind.
+    #[schema(example = "The request is not acceptable")]
+    title: &'static str,
+    /// The HTTP status code.
+    #[schema(example = 422)]
+    status: u16,
+    /// What is wrong in this case.
+    #[schema(example = "1 field cannot be accepted")]
+    detail: &'a str,
+    /// The fields that are wrong, when fields are.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schema(value_type = Vec<FieldProblem>, required = false)]
+    errors: &'a [FieldProblem],
+}
+
+fn as_uri<S: Serializer>(kind: &ProblemKind, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&kind.uri())
+}
+
+impl Problem {
+    /// A problem of this kind; `detail` says what is wrong in this case.
+    pub fn new(kind: ProblemKind, detail: impl Into<Cow<'static, str>>) -> Self {
+        Self(Box::new(Occurrence {
+            kind,
+            detail: detail.into(),
+            errors: Vec::new(),
+            hint: Hint::None,
+        }))
+    }
+
+    /// The caller has to show a valid key. `challenge` is the `WWW-Authenticate` header.
+    #[must_use]
+    pub fn unauthorized(detail: &'static str, challenge: &'static str) -> Self {
+        let mut problem = Self::new(ProblemKind::UNAUTHORIZED, detail);
+        problem.0.hint = Hint::Challenge(challenge);
+        problem
+    }
+
+    /// The same request may succeed in `seconds`.
+    pub fn unavailable(detail: impl Into<Cow<'static, str>>, seconds: u32) -> Self {
+        Self::new(ProblemKind::UNAVAILABLE, detail).retry_after(seconds)
+    }
+
+    /// Some fields cannot be accepted.
+    #[must_use]
+    pub fn fields(errors: Vec<FieldProblem>) -> Self {
+        let noun = if errors.len() == 1 { "field" } else { "fields" };
+        let detail = format!("{} {noun} cannot be accepted", errors.len());
+        Self::new(ProblemKind::VALIDATION, detail).with_errors(errors)
+    }
+
+    /// Names the fields that are wrong.
+    #[must_use]
+    pub fn with_errors(mut self, errors: Vec<FieldProblem>) -> Self {
+        self.0.errors = errors;
+        self
+    }
+
+    /// Tells the caller to try again in `seconds`.
+    #[must_use]
+    pub fn retry_after(mut self, seconds: u32) -> Self {
+        self.0.hint = Hint::RetryAfter(seconds);
+        self
+    }
+
+    /// Its kind.
+    #[must_use]
+    pub fn kind(&self) -> ProblemKind {
+        self.0.kind
+    }
+
+    fn body(&self) -> ProblemBody<'_> {
+        ProblemBody {
+            uri: self.0.kind,
+            title: self.0.kind.title(),
+            status: self.0.kind.status().as_u16(),
+            detail: &self.0.detail,
+            errors: &self.0.errors,
+        }
+    }
+
+    /// The problem as it looks on the wire, for examples.
+    ///
+    /// # Panics
+    ///
+    /// Never: a problem is always valid JSON.
+    #[must_use]
+    pub fn example(&self) -> serde_json::Value {
+        serde_json::to_value(self.body())
+            .expect("invariant: a struct of strings and numbers is always valid JSON")
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let body = serde_json::to_vec(&self.body())
+            .expect("invariant: a struct of strings and numbers is always valid JSON");
+        let content_type = [(header::CONTENT_TYPE, PROBLEM_JSON)];
+        let mut response = (self.kind().status(), content_type, body).into_response();
+        let hint = match self.0.hint {
+            Hint::None => return response,
+            Hint::Challenge(challenge) => (header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge)),
+            Hint::RetryAfter(seconds) => (header::RETRY_AFTER, HeaderValue::from(seconds)),
+        };
+        response.headers_mut().insert(hint.0, hint.1);
+        response
+    }
+}

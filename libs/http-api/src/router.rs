@@ -1,0 +1,31 @@
+//! Around a service's own routes: its documents, its probes, and answers for every path and method that it lacks.
+
+use axum::Router;
+use lifecycle::Readiness;
+
+use crate::documents::Documents;
+use crate::kind::ProblemKind;
+use crate::observe::Observer;
+use crate::problem::Problem;
+
+/// The routes of a service with what every service has: `/openapi.json`, `/docs`, `/healthz`, `/readyz`, problems for
+/// paths and methods that do not exist, and `observer` around all of them.
+pub fn complete(routes: Router, documents: Documents, readiness: Readiness, observer: Observer) -> Router {
+    let routes = routes
+        .merge(documents.router())
+        .merge(telemetry::admin::probes(readiness))
+        .fallback(not_found)
+        .method_not_allowed_fallback(method_not_allowed);
+    observer.around(routes)
+}
+
+async fn not_found() -> Problem {
+    Problem::new(ProblemKind::NOT_FOUND, "the path does not exist")
+}
+
+async fn method_not_allowed() -> Problem {
+    Problem::new(
+        ProblemKind::METHOD_NOT_ALLOWED,
+        "the path exists, but not for this method",
+    )
+}

@@ -1,0 +1,242 @@
+//! `POST /events/batch`: many events in one request, stored together or not at all.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+use domain::key::Role;
+use http::{HeaderValue, StatusCode};
+use http_api::{FieldProblem, Problem, ProblemKind, REPLAYED};
+use serde::{Deserialize, Serialize};
+use store::reseller::{EventKey, NewEvent};
+use tokio::time::timeout_at;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::app::App;
+use crate::event::checking::{Circumstances, Unacceptable, check};
+use crate::event::lane::Stored;
+use crate::event::payload::EventPayload;
+use crate::event::promise::{self, EVENT_ID_REUSED, Promise};
+use crate::event::submit::{location, not_stored, recall};
+use crate::lane::intake::NotStored;
+
+/// Most wrong fields that are listed.
+const TOLD: usize = 100;
+/// Events that are checked before others get their turn.
+const TURN: usize = 64;
+
+/// Events to tell resellers of.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", expecting = "an object")]
+#[schema(as = EventBatch)]
+pub(crate) struct BatchPayload<'a> {
+    /// 1 to reseller.event.batchMax of them, of one reseller or of several.
+    #[serde(borrow, default)]
+    #[schema(value_type = Vec<EventPayload>, required = true, min_items = 1)]
+    events: Option<Vec<EventPayload<'a>>>,
+}
+
+/// What became of the events of a batch.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = StoredEvents)]
+pub(crate) struct BatchAnswer {
+    /// In the order of the request.
+    events: Vec<StoredEvent>,
+}
+
+/// An event that is stored.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct StoredEvent {
+    /// Its identifier.
+    #[schema(example = "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d")]
+    id: Uuid,
+    /// Where it can be looked up.
+    #[schema(example = "/events/019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d")]
+    location: String,
+    /// Whether it had been stored by an earlier request, or under the same eventId earlier in this one.
+    replayed: bool,
+}
+
+/// Hands in many events at once.
+///
+/// All of them are stored, in one transaction, or none: when anything is wrong with one of them the answer lists what
+/// (`events[3].type`), at most 100 fields, and nothing is stored. What holds for an event of `POST /events` holds for each
+/// of these.
+#[utoipa::path(
+    post,
+    path = "/events/batch",
+    tag = "events",
+    operation_id = "submitEvents",
+    security(("apiKey" = [])),
+    params(
+        ("Idempotency-Key" = Option<String>, Header,
+            description = "As for a single event, for the batch as a whole.", example = "import-2026-11-21-17"),
+        ("traceparent" = Option<String>, Header,
+            description = "W3C trace context; the notifications continue the trace. An invalid one is ignored.",
+            example = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"),
+    ),
+    request_body(
+        content = BatchPayload,
+        content_type = "application/json",
+        description = "text/json and application/*+json are accepted as well. At most 4096 bytes times \
+                       reseller.event.batchMax long, or ingest.maxBodyBytes if that is more.",
+    ),
+    responses(
+        (status = 202, description = "Every event is stored.", body = BatchAnswer, headers(
+            ("Idempotent-Replayed" = Option<String>,
+                description = "true when every event had been stored by an earlier request"),
+        )),
+    )
+)]
+pub(crate) async fn submit_batch(State(app): State<Arc<App>>, request: Request) -> Response {
+    match accept(&app, request).await {
+        Ok(stored) => accepted(stored),
+        Err(problem) => problem.into_response(),
+    }
+}
+
+async fn accept(app: &App, request: Request) -> Result<Vec<StoredEvent>, Problem> {
+    let deadline = app.deadline();
+    let (head, body) = request.into_parts();
+    let caller = app.caller(&head.headers, deadline).await?;
+    caller.require(Role::may_ingest)?;
+    http_api::require_json(&head.headers)?;
+    let key = http_api::idempotency_key(&head.headers)?;
+    // Bodies of this size are let in only as many at a time as memory is meant to hold.
+    let permit = timeout_at(deadline, app.batches.acquire()).await;
+    let _permit = permit
+        .ok()
+        .and_then(Result::ok)
+        .ok_or_else(|| not_stored(NotStored::Busy))?;
+    let body = http_api::read_body(&head.headers, body, app.max_batch_bytes, deadline).await?;
+    let promise = key.map(|key| Promise::of(caller.key, key, &body));
+    let payload: BatchPayload<'_> = http_api::read_json(&body)?;
+    let payloads = counted(payload.events, app.batch_max)?;
+    let circumstances = Circumstances {
+        now: app.clock.now(),
+        deadline,
+        traceparent: http_api::traceparent(&head.headers, app.traced),
+        promise: promise.as_ref(),
+    };
+    let events = match check_all(app, &payloads, &circumstances).await {
+        Ok(events) => events,
+        Err(problem) if problem.kind() == ProblemKind::VALIDATION => {
+            return recall_all(app, &payloads, &circumstances).await.ok_or(problem);
+        }
+        Err(problem) => return Err(problem),
+    };
+    let keys: Vec<Vec<EventKey>> = events.iter().map(|event| event.keys.clone()).collect();
+    let answers = app.events.store(events, deadline).await.map_err(not_stored)?;
+    stored(&answers, &keys)
+}
+
+fn counted(events: Option<Vec<EventPayload<'_>>>, max: usize) -> Result<Vec<EventPayload<'_>>, Problem> {
+    match events {
+        Some(events) if (1..=max).contains(&events.len()) => Ok(events),
+        _ => {
+            let detail = format!("must be a list of 1 to {max} events");
+            Err(Problem::fields(vec![FieldProblem::new("events", detail)]))
+        }
+    }
+}
+
+async fn check_all(
+    app: &App,
+    payloads: &[EventPayload<'_>],
+    circumstances: &Circumstances<'_>,
+) -> Result<Vec<NewEvent>, Problem> {
+    let mut events = Vec::with_capacity(payloads.len());
+    let mut wrong = Vec::new();
+    for (place, payload) in payloads.iter().enumerate() {
+        if place % TURN == TURN - 1 {
+            tokio::task::yield_now().await;
+        }
+        match check(app, payload, place, circumstances).await {
+            Ok(event) => events.push(event),
+            Err(Unacceptable::Problem(problem)) => return Err(problem),
+            Err(Unacceptable::Fields(fields)) => wrong.extend(fields.into_iter().map(|problem| {
+                FieldProblem::new(format!("events[{place}].{}", problem.field), problem.detail)
+            })),
+        }
+    }
+    if wrong.is_empty() {
+        return Ok(events);
+    }
+    let total = wrong.len();
+    if total <= TOLD {
+        return Err(Problem::fields(wrong));
+    }
+    wrong.truncate(TOLD);
+    let detail = format!("{total} fields cannot be accepted; the first {TOLD} are listed");
+    Err(Problem::new(ProblemKind::VALIDATION, detail).with_errors(wrong))
+}
+
+/// The events that the same request made when all of them were still acceptable.
+async fn recall_all(
+    app: &App,
+    payloads: &[EventPayload<'_>],
+    circumstances: &Circumstances<'_>,
+) -> Option<Vec<StoredEvent>> {
+    let mut events = Vec::with_capacity(payloads.len());
+    for (place, payload) in payloads.iter().enumerate() {
+        let keys = promise::remembered(payload, circumstances.promise, place);
+        // A request that was never accepted is found out at its first event.
+        let first = recall(app, &keys, circumstances.deadline).await?;
+        events.push(repeated(first));
+    }
+    Some(events)
+}
+
+fn stored(answers: &[Stored], keys: &[Vec<EventKey>]) -> Result<Vec<StoredEvent>, Problem> {
+    let mut reused = Vec::new();
+    for (place, (answer, keys)) in answers.iter().zip(keys).enumerate() {
+        if let Stored::KeyReused(key) = answer {
+            let kind = promise::reused(keys, *key);
+            if kind == ProblemKind::IDEMPOTENCY_KEY_REUSED {
+                return Err(Problem::new(
+                    kind,
+                    "the Idempotency-Key was used before with another body",
+                ));
+            }
+            let detail = "was used before for an event with another type, time or data";
+            reused.push(FieldProblem::new(format!("events[{place}].eventId"), detail));
+        }
+    }
+    if !reused.is_empty() {
+        let detail = format!("{} of the event ids belong to other events", reused.len());
+        reused.truncate(TOLD);
+        return Err(Problem::new(EVENT_ID_REUSED, detail).with_errors(reused));
+    }
+    Ok(answers
+        .iter()
+        .filter_map(|answer| match answer {
+            Stored::New(id) => Some(StoredEvent {
+                replayed: false,
+                ..repeated(*id)
+            }),
+            Stored::Repeated(first) => Some(repeated(*first)),
+            Stored::KeyReused(_) => None,
+        })
+        .collect())
+}
+
+fn repeated(id: Uuid) -> StoredEvent {
+    StoredEvent {
+        id,
+        location: location(id),
+        replayed: true,
+    }
+}
+
+fn accepted(events: Vec<StoredEvent>) -> Response {
+    let replayed = events.iter().all(|event| event.replayed);
+    let mut response = (StatusCode::ACCEPTED, Json(BatchAnswer { events })).into_response();
+    if replayed {
+        response
+            .headers_mut()
+            .insert(REPLAYED, HeaderValue::from_static("true"));
+    }
+    response
+}

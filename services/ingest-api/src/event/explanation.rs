@@ -1,0 +1,214 @@
+//! One sentence on where a notification stands, for people who do not know its states.
+
+use chrono::{DateTime, Utc};
+use domain::notification::NotificationStatus;
+use store::reseller::{EventNotification, LastAttempt};
+
+/// Where `notification` stands at `now`, in a sentence.
+pub(crate) fn explain(notification: &EventNotification, now: DateTime<Utc>) -> String {
+    match notification.status {
+        NotificationStatus::Scheduled => scheduled(notification, now),
+        NotificationStatus::Pending => pending(notification),
+        NotificationStatus::InMemory => in_memory(notification, now),
+        NotificationStatus::Retry => retry(notification, now),
+        NotificationStatus::Sent if notification.attempts > 1 => {
+            format!("The endpoint accepted it at attempt {}.", notification.attempts)
+        }
+        NotificationStatus::Sent => "The endpoint accepted it.".to_owned(),
+        NotificationStatus::Failed => format!(
+            "Will not be sent again: attempt {} failed {}.",
+            notification.attempts,
+            last_cause(notification)
+        ),
+        NotificationStatus::GivenUp => given_up(notification),
+    }
+}
+
+fn scheduled(notification: &EventNotification, now: DateTime<Utc>) -> String {
+    let when = match notification.next_attempt_at {
+        Some(at) if at > now => format!("until {}", time(at)),
+        _ => "and is due".to_owned(),
+    };
+    match notification.reason.as_deref() {
+        Some("QUOTA") => format!("The subscription's daily quota is used up; waits for another day, {when}."),
+        Some("RATE") => format!("Waits for its place in the subscription's requests per second, {when}."),
+        _ => format!("Waits {when}."),
+    }
+}
+
+fn pending(notification: &EventNotification) -> String {
+    match notification.reason.as_deref() {
+        Some("PAUSED") => "Waits because the reseller has paused the subscription.".to_owned(),
+        _ if notification.paused => "Waits because the reseller has paused the subscription.".to_owned(),
+        Some("UNVERIFIED") => "Waits because the subscription's endpoint is not verified.".to_owned(),
+        Some("BUSY") => {
+            "Waits because as many notifications of its subscription are being sent as may be at once."
+                .to_owned()
+        }
+        _ => "Waits for room in the queue.".to_owned(),
+    }
+}
+
+fn in_memory(notification: &EventNotification, now: DateTime<Utc>) -> String {
+    let overdue = notification.leased_until.is_some_and(|until| until < now);
+    match (notification.claimed, overdue) {
+        (true, false) => format!("Is being sent: attempt {}.", notification.attempts),
+        (true, true) => format!(
+            "The outcome of attempt {} is overdue; the notification will be rescued and sent again if attempts are left.",
+            notification.attempts
+        ),
+        (false, false) => "Is in the queue.".to_owned(),
+        (false, true) => "Is overdue in the queue; will be rescued and put there again.".to_owned(),
+    }
+}
+
+fn retry(notification: &EventNotification, now: DateTime<Utc>) -> String {
+    let when = match notification.next_attempt_at {
+        Some(at) if at > now => format!("Will be tried again after {}", time(at)),
+        _ => "Is due to be tried again".to_owned(),
+    };
+    let obstacle = match notification.reason.as_deref() {
+        Some("PAUSED") => ", unless the subscription is still paused then",
+        Some("UNVERIFIED") => ", unless its endpoint is still not verified then",
+        Some("QUOTA") => ", since the subscription's daily quota is used up",
+        _ => "",
+    };
+    format!(
+        "{when}{obstacle}: attempt {} failed {}.",
+        notification.attempts,
+        last_cause(notification)
+    )
+}
+
+fn given_up(notification: &EventNotification) -> String {
+    match notification.reason.as_deref() {
+        Some("SUBSCRIPTION_DELETED") => "Given up: the subscription was deleted.".to_owned(),
+        Some("EXPIRED") => "Given up: it waited for too long.".to_owned(),
+        Some("SUBSCRIPTION_DEACTIVATED") => {
+            "Given up: the subscription was deactivated; a replay sends it.".to_owned()
+        }
+        _ => format!(
+            "Given up: the last of {} attempts failed {}.",
+            notification.attempts,
+            last_cause(notification)
+        ),
+    }
+}
+
+fn last_cause(notification: &EventNotification) -> String {
+    match &notification.last {
+        Some(last) => cause(last),
+        None => "for a reason that was not recorded".to_owned(),
+    }
+}
+
+fn cause(attempt: &LastAttempt) -> String {
+    match (attempt.error_type.as_deref(), attempt.response_status) {
+        (_, Some(status)) => format!("with {status}"),
+        (Some("TIMEOUT"), _) => "because the endpoint did not answer in time".to_owned(),
+        (Some("DNS"), _) => "because the endpoint's name could not be resolved".to_owned(),
+        (Some("TLS"), _) => "because no secure connection to the endpoint came about".to_owned(),
+        (Some("CONNECT"), _) => "because the endpoint could not be reached".to_owned(),
+        (Some("PROTOCOL"), _) => "because what came from the endpoint was no HTTP".to_owned(),
+        (Some("EGRESS"), _) => "because the endpoint's address is not a public one".to_owned(),
+        _ => match &attempt.error {
+            Some(error) => format!("on our side: {error}"),
+            None => "on our side".to_owned(),
+        },
+    }
+}
+
+fn time(at: DateTime<Utc>) -> impl std::fmt::Display {
+    at.format("%Y-%m-%d %H:%M:%S UTC")
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::{TimeDelta, TimeZone as _};
+    use domain::notification::NotificationId;
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn now() -> DateTime<Utc> {
+        Utc.with_ymd_and_hms(2026, 11, 21, 12, 0, 0).unwrap()
+    }
+
+    fn notification(status: NotificationStatus, attempts: u32) -> EventNotification {
+        EventNotification {
+            id: NotificationId::of(Uuid::nil(), Uuid::nil()),
+            subscription_id: Uuid::nil(),
+            url: "https://example.org".to_owned(),
+            paused: false,
+            status,
+            claimed: false,
+            reason: None,
+            attempts,
+            next_attempt_at: Some(now() + TimeDelta::seconds(90)),
+            leased_until: Some(now() + TimeDelta::seconds(60)),
+            updated_at: now(),
+            finished_at: None,
+            last: (attempts > 0).then(|| LastAttempt {
+                number: attempts,
+                response_status: Some(503),
+                error_type: Some("HTTP".to_owned()),
+                error: None,
+            }),
+        }
+    }
+
+    fn said(status: NotificationStatus, attempts: u32, reason: &str) -> String {
+        let mut notification = notification(status, attempts);
+        notification.reason = (!reason.is_empty()).then(|| reason.to_owned());
+        explain(&notification, now())
+    }
+
+    #[test]
+    fn waiting_names_what_for_and_until_when() {
+        let quota = said(NotificationStatus::Scheduled, 0, "QUOTA");
+        assert!(quota.contains("daily quota") && quota.ends_with("until 2026-11-21 12:01:30 UTC."));
+        assert!(said(NotificationStatus::Scheduled, 0, "RATE").contains("requests per second"));
+        assert!(said(NotificationStatus::Pending, 0, "PAUSED").contains("paused"));
+        assert!(said(NotificationStatus::Pending, 0, "BUSY").contains("at once"));
+        assert_eq!(
+            said(NotificationStatus::Pending, 0, ""),
+            "Waits for room in the queue."
+        );
+    }
+
+    #[test]
+    fn a_paused_subscription_explains_what_never_reached_the_queue() {
+        let mut waiting = notification(NotificationStatus::Pending, 0);
+        waiting.paused = true;
+        assert!(explain(&waiting, now()).contains("paused"));
+    }
+
+    #[test]
+    fn in_memory_tells_the_queue_from_the_sender_and_late_from_lost() {
+        let mut queued = notification(NotificationStatus::InMemory, 0);
+        assert_eq!(explain(&queued, now()), "Is in the queue.");
+        queued.leased_until = Some(now() - TimeDelta::seconds(1));
+        assert!(explain(&queued, now()).contains("rescued"));
+        queued.claimed = true;
+        assert!(explain(&queued, now()).contains("overdue"));
+    }
+
+    #[test]
+    fn a_retry_and_an_end_name_their_cause() {
+        assert_eq!(
+            said(NotificationStatus::Retry, 2, ""),
+            "Will be tried again after 2026-11-21 12:01:30 UTC: attempt 2 failed with 503."
+        );
+        assert!(said(NotificationStatus::GivenUp, 4, "delivery/http-503").contains("the last of 4 attempts"));
+        assert!(said(NotificationStatus::GivenUp, 0, "SUBSCRIPTION_DELETED").contains("deleted"));
+        let mut failed = notification(NotificationStatus::Failed, 1);
+        failed.last = Some(LastAttempt {
+            number: 1,
+            response_status: None,
+            error_type: Some("EGRESS".to_owned()),
+            error: None,
+        });
+        assert!(explain(&failed, now()).contains("not a public one"));
+        assert_eq!(said(NotificationStatus::Sent, 1, ""), "The endpoint accepted it.");
+    }
+}

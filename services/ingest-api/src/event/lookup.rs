@@ -1,0 +1,175 @@
+//! `GET /events/{id}`.
+//!
+//! It deliberately does not show the data: who may look is not who may read.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse, Response};
+use chrono::{DateTime, Utc};
+use domain::key::Role;
+use http::HeaderMap;
+use http_api::{Problem, ProblemKind};
+use serde::Serialize;
+use store::reseller::{EventNotification, EventView};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::app::App;
+use crate::event::explanation::explain;
+
+/// An event as it stands.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Event)]
+pub(crate) struct EventDocument {
+    /// Its identifier.
+    #[schema(example = "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d")]
+    id: Uuid,
+    /// What receivers know it by: the caller's eventId, else the identifier.
+    #[schema(example = "order-4711-created")]
+    event_id: String,
+    /// Its type.
+    #[serde(rename = "type")]
+    #[schema(example = "domain.created")]
+    event_type: String,
+    /// Whose event it is.
+    #[schema(example = "acme")]
+    reseller_id: String,
+    /// When it happened.
+    occurred_at: DateTime<Utc>,
+    /// When it was accepted.
+    created_at: DateTime<Utc>,
+    /// The length of what receivers are sent, in bytes.
+    payload_bytes: u32,
+    /// The one subscription that it is for, when it is a test.
+    test_of: Option<Uuid>,
+    /// What it became: one for each subscription that it matched when it was accepted, or that it was replayed to.
+    notifications: Vec<NotificationDocument>,
+}
+
+/// A notification as it stands.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Notification)]
+pub(crate) struct NotificationDocument {
+    /// Its identifier.
+    #[schema(example = "019aa2f0-5b1c-8025-9519-0863916ea2df")]
+    id: Uuid,
+    /// Who is notified.
+    subscription_id: Uuid,
+    /// Where to, as the subscription has it now.
+    #[schema(example = "https://example.org/hooks")]
+    url: String,
+    /// Where it stands.
+    #[schema(value_type = NotificationStatusName)]
+    status: &'static str,
+    /// The same in words.
+    #[schema(example = "Will be tried again after 2026-11-21 12:01:30 UTC: attempt 2 failed with 503.")]
+    explanation: String,
+    /// Why it waits or has ended, as a stable text for programs.
+    #[schema(example = "QUOTA")]
+    reason: Option<String>,
+    /// Attempts to deliver it so far.
+    attempts: u32,
+    /// When it is due, if it is SCHEDULED or RETRY.
+    next_attempt_at: Option<DateTime<Utc>>,
+    /// When its status last changed.
+    updated_at: DateTime<Utc>,
+    /// When it ended, if it has.
+    finished_at: Option<DateTime<Utc>>,
+    /// What the endpoint answered at the last attempt that has ended.
+    #[schema(example = 503)]
+    response_status: Option<i32>,
+}
+
+/// Where a notification stands.
+#[derive(ToSchema)]
+#[schema(as = NotificationStatus, rename_all = "SCREAMING_SNAKE_CASE")]
+#[expect(dead_code, reason = "describes a text for the OpenAPI document")]
+pub(crate) enum NotificationStatusName {
+    /// Waits for a day with quota left, or for its place in the requests per second.
+    Scheduled,
+    /// Waits for room in the queue or for its subscription; was never tried.
+    Pending,
+    /// In the queue or being sent.
+    InMemory,
+    /// Was tried; waits for its next attempt.
+    Retry,
+    /// Accepted by the endpoint.
+    Sent,
+    /// Failed in a way that will not pass.
+    Failed,
+    /// Failed as often as it may, or its subscription is not active any more.
+    GivenUp,
+}
+
+/// Tells where the notifications of an event stand.
+///
+/// Any API key of the house may ask. The data is not shown.
+#[utoipa::path(
+    get,
+    path = "/events/{id}",
+    tag = "events",
+    operation_id = "findEvent",
+    security(("apiKey" = [])),
+    params(("id" = Uuid, Path, description = "The event's identifier, from Location. What is no identifier is not found.",
+        example = "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d")),
+    responses((status = 200, description = "The event as it stands.", body = EventDocument))
+)]
+pub(crate) async fn find(
+    State(app): State<Arc<App>>,
+    id: Result<Path<Uuid>, PathRejection>,
+    headers: HeaderMap,
+) -> Response {
+    match look_up(&app, id.ok(), &headers).await {
+        Ok(event) => Json(event).into_response(),
+        Err(problem) => problem.into_response(),
+    }
+}
+
+async fn look_up(app: &App, id: Option<Path<Uuid>>, headers: &HeaderMap) -> Result<EventDocument, Problem> {
+    let deadline = app.deadline();
+    let caller = app.caller(headers, deadline).await?;
+    caller.require(Role::may_read)?;
+    let not_found = || Problem::new(ProblemKind::NOT_FOUND, "no event has this identifier");
+    let Path(id) = id.ok_or_else(not_found)?;
+    let found = http_api::by(deadline, ("the event", "read"), app.store.find_event(id)).await?;
+    Ok(document(found.ok_or_else(not_found)?, app.clock.now()))
+}
+
+fn document(event: EventView, now: DateTime<Utc>) -> EventDocument {
+    EventDocument {
+        id: event.id,
+        event_id: event.event_id,
+        event_type: event.event_type,
+        reseller_id: event.reseller_id,
+        occurred_at: event.occurred_at,
+        created_at: event.created_at,
+        payload_bytes: event.body_bytes,
+        test_of: event.test_of,
+        notifications: event
+            .notifications
+            .into_iter()
+            .map(|notification| notified(notification, now))
+            .collect(),
+    }
+}
+
+fn notified(notification: EventNotification, now: DateTime<Utc>) -> NotificationDocument {
+    NotificationDocument {
+        explanation: explain(&notification, now),
+        id: notification.id.uuid(),
+        subscription_id: notification.subscription_id,
+        url: notification.url,
+        status: notification.status.as_str(),
+        reason: notification.reason,
+        attempts: notification.attempts,
+        next_attempt_at: notification.next_attempt_at,
+        updated_at: notification.updated_at,
+        finished_at: notification.finished_at,
+        response_status: notification.last.and_then(|last| last.response_status),
+    }
+}

@@ -1,0 +1,100 @@
+//! The keys by which a repeated event is known: the caller's own event id, and the request's `Idempotency-Key`.
+
+use chrono::{DateTime, Utc};
+use domain::event::EventRequest;
+use http::StatusCode;
+use http_api::ProblemKind;
+use sha2::{Digest as _, Sha256};
+use store::reseller::EventKey;
+use uuid::Uuid;
+
+use crate::event::payload::EventPayload;
+
+/// The event id belongs to another event.
+pub(crate) const EVENT_ID_REUSED: ProblemKind = ProblemKind::new(
+    "event-id-reused",
+    StatusCode::UNPROCESSABLE_ENTITY,
+    "The event id belongs to another event",
+    "The eventId was used before for an event of the same reseller with another type, time or data.",
+);
+
+/// A request's `Idempotency-Key`.
+#[derive(Debug, Clone)]
+pub(crate) struct Promise {
+    owner: Uuid,
+    key: String,
+    /// SHA-256 over the body.
+    request: [u8; 32],
+}
+
+impl Promise {
+    /// The promise of the API key `owner` that whatever comes with `key` has this body.
+    pub(crate) fn of(owner: Uuid, key: &str, body: &[u8]) -> Self {
+        Self {
+            owner,
+            key: key.to_owned(),
+            request: Sha256::digest(body).into(),
+        }
+    }
+
+    /// The key of the event at a place of the request.
+    pub(crate) fn key(&self, place: usize) -> EventKey {
+        EventKey {
+            scope: format!("key/{}/{place}", self.owner),
+            key: self.key.clone(),
+            request: self.request,
+        }
+    }
+}
+
+/// Every key of an event: its own first, so that a place in the list tells which of the two it is.
+pub(crate) fn keys(request: &EventRequest<'_>, promise: Option<&Promise>, place: usize) -> Vec<EventKey> {
+    let own = request.event_id.map(|id| EventKey {
+        scope: format!("reseller/{}", request.reseller_id),
+        key: id.to_owned(),
+        request: request.fingerprint(),
+    });
+    own.into_iter()
+        .chain(promise.map(|promise| promise.key(place)))
+        .collect()
+}
+
+/// What is wrong when the key at `place` of [`keys`] belongs to another request.
+pub(crate) fn reused(keys: &[EventKey], place: usize) -> ProblemKind {
+    match keys.get(place) {
+        Some(key) if key.scope.starts_with("reseller/") => EVENT_ID_REUSED,
+        _ => ProblemKind::IDEMPOTENCY_KEY_REUSED,
+    }
+}
+
+/// The keys by which an earlier request with this payload would be known, although it cannot be accepted now.
+pub(crate) fn remembered(
+    payload: &EventPayload<'_>,
+    promise: Option<&Promise>,
+    place: usize,
+) -> Vec<EventKey> {
+    let draft = payload.draft();
+    let time = draft.occurred_at.map(DateTime::parse_from_rfc3339);
+    let own = match (
+        draft.event_type,
+        draft.reseller_id,
+        draft.data,
+        draft.event_id,
+        time,
+    ) {
+        (Some(event_type), Some(reseller_id), Some(data), Some(event_id), None | Some(Ok(_))) => {
+            let request = EventRequest {
+                event_type,
+                reseller_id,
+                occurred_at: time.and_then(Result::ok).map(|time| time.with_timezone(&Utc)),
+                event_id: Some(event_id),
+                data,
+            };
+            keys(&request, None, place)
+        }
+        _ => Vec::new(),
+    };
+    own.into_iter()
+        .chain(promise.map(|promise| promise.key(place)))
+        .collect()
+}

@@ -1,0 +1,111 @@
+//! The way from a request to the group commit: a bounded channel, with an answer for each item.
+//!
+//! It deliberately holds nothing back to make batches larger: what has queued up while the writers were busy is a batch.
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, timeout_at};
+
+use crate::lane::Lane;
+
+/// Why an item is not stored, or not known to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NotStored {
+    /// More arrives than can be written.
+    Busy,
+    /// The service is about to stop.
+    Stopping,
+    /// The database is away.
+    Unavailable,
+    /// The writing took longer than the request may.
+    Late,
+    /// The database refuses this item.
+    Refused,
+}
+
+/// An item on its way to a writer. Its caller has gone when `answer` is closed.
+pub(crate) struct Entry<L: Lane> {
+    pub(crate) item: L::Item,
+    pub(crate) answer: oneshot::Sender<Result<L::Answer, NotStored>>,
+}
+
+/// The entrance. Clones are the same one.
+#[derive(Clone)]
+pub(crate) struct Intake<L: Lane> {
+    entries: mpsc::Sender<Entry<L>>,
+}
+
+impl<L: Lane> Intake<L> {
+    /// An entrance before which at most `capacity` items wait, and its other end.
+    pub(crate) fn new(capacity: usize) -> (Self, mpsc::Receiver<Entry<L>>) {
+        let (entries, receiver) = mpsc::channel(capacity);
+        (Self { entries }, receiver)
+    }
+
+    /// Hands `item` to the writers and returns when it is committed.
+    ///
+    /// After [`NotStored::Late`] an item that no writer has taken up yet is never written; one that is being written may
+    /// be stored all the same, which only an idempotency key can tell the caller.
+    pub(crate) async fn store(&self, item: L::Item, deadline: Instant) -> Result<L::Answer, NotStored> {
+        let (answer, answered) = oneshot::channel();
+        self.entries
+            .try_send(Entry { item, answer })
+            .map_err(|error| match error {
+                mpsc::error::TrySendError::Full(_) => NotStored::Busy,
+                mpsc::error::TrySendError::Closed(_) => NotStored::Stopping,
+            })?;
+        match timeout_at(deadline, answered).await {
+            Ok(Ok(answer)) => answer,
+            // The writer has gone with the entry; whether it was written before is not known.
+            Ok(Err(_)) => Err(NotStored::Stopping),
+            Err(_) => Err(NotStored::Late),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::DateTime;
+    use domain::push::{Platform, PushId, PushRequest, PushStatus};
+    use store::NewPush;
+
+    use super::*;
+    use crate::push::lane::PushLane;
+
+    fn push() -> NewPush {
+        NewPush {
+            id: PushId::at(DateTime::UNIX_EPOCH),
+            request: PushRequest {
+                platform: Platform::Ios,
+                message_prototype_key: None,
+                push_key: "device".to_owned(),
+                message: "text".to_owned(),
+                cron_expression: None,
+                first_window: None,
+            },
+            status: PushStatus::InMemory,
+            created_at: DateTime::UNIX_EPOCH,
+            traceparent: None,
+            idempotency: None,
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_full_channel_refuses_at_once_and_a_late_caller_is_seen_to_have_gone() {
+        let (intake, mut entries) = Intake::<PushLane>::new(1);
+        let late = intake.store(push(), Instant::now() + std::time::Duration::from_secs(5));
+        assert_eq!(late.await, Err(NotStored::Late));
+        let deadline = Instant::now() + std::time::Duration::from_secs(5);
+        assert_eq!(intake.store(push(), deadline).await, Err(NotStored::Busy));
+        assert!(entries.recv().await.is_some_and(|entry| entry.answer.is_closed()));
+    }
+
+    #[tokio::test]
+    async fn a_closed_channel_says_that_the_service_stops() {
+        let (intake, entries) = Intake::<PushLane>::new(1);
+        drop(entries);
+        assert_eq!(
+            intake.store(push(), Instant::now()).await,
+            Err(NotStored::Stopping)
+        );
+    }
+}

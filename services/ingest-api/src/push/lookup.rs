@@ -1,0 +1,199 @@
+//! `GET /push/{id}`.
+//!
+//! It deliberately shows neither the push key nor the text: who may look is not who may read.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse, Response};
+use chrono::{DateTime, Utc};
+use domain::key::Role;
+use domain::push::PushId;
+use http::HeaderMap;
+use http_api::{Problem, ProblemKind};
+use serde::Serialize;
+use store::{AttemptView, PushView};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::app::App;
+use crate::push::explanation::explain;
+use crate::push::payload::PlatformName;
+
+/// A push as it stands.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Push)]
+pub(crate) struct PushDocument {
+    /// Its identifier.
+    #[schema(example = "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d")]
+    id: Uuid,
+    /// Where it stands.
+    #[schema(value_type = StatusName)]
+    status: &'static str,
+    /// The same in words.
+    #[schema(example = "Will be tried again after 2026-11-21 12:01:30 UTC: attempt 2 of 5 failed with 503.")]
+    explanation: String,
+    /// The platform of the client's device.
+    #[schema(value_type = PlatformName)]
+    platform: &'static str,
+    /// Names the message prototype.
+    message_prototype_key: Option<String>,
+    /// When it may be sent.
+    cron_expression: Option<String>,
+    /// When it was accepted.
+    created_at: DateTime<Utc>,
+    /// When its status last changed.
+    updated_at: DateTime<Utc>,
+    /// When it ended, if it has.
+    finished_at: Option<DateTime<Utc>>,
+    /// When it is due, if it is SCHEDULED or RETRY.
+    next_attempt_at: Option<DateTime<Utc>>,
+    /// Attempts to send it so far.
+    attempts: u32,
+    /// Its attempts, the first one first.
+    history: Vec<AttemptDocument>,
+}
+
+/// One attempt to send a push.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Attempt)]
+pub(crate) struct AttemptDocument {
+    /// Counts from 1.
+    #[schema(minimum = 1)]
+    number: u32,
+    /// How far it came.
+    #[schema(value_type = AttemptStatusName)]
+    status: &'static str,
+    /// When it began.
+    started_at: DateTime<Utc>,
+    /// How long Swrve took to answer, in milliseconds.
+    millis: Option<i64>,
+    /// Whose fault a failure was.
+    #[schema(value_type = Option<ErrorTypeName>)]
+    error_type: Option<&'static str>,
+    /// Swrve's own code, else the HTTP status.
+    #[schema(example = 503)]
+    swrve_error_code: Option<i64>,
+    /// Swrve's message.
+    #[schema(example = "Service Unavailable")]
+    swrve_error_message: Option<String>,
+    /// What went wrong on our side.
+    other_error: Option<String>,
+}
+
+/// Where a push stands.
+#[derive(ToSchema)]
+#[schema(as = Status, rename_all = "SCREAMING_SNAKE_CASE")]
+#[expect(dead_code, reason = "describes a text for the OpenAPI document")]
+pub(crate) enum StatusName {
+    /// Waits for its sending window.
+    Scheduled,
+    /// Waits for room in the queue.
+    Pending,
+    /// In the queue or being sent.
+    InMemory,
+    /// Failed in a way that may pass; waits for its next attempt.
+    Retry,
+    /// Accepted by Swrve.
+    Sent,
+    /// Failed in a way that will not pass.
+    Failed,
+    /// Failed as often as it may.
+    GivenUp,
+}
+
+/// How far an attempt came.
+#[derive(ToSchema)]
+#[schema(as = AttemptStatus, rename_all = "SCREAMING_SNAKE_CASE")]
+#[expect(dead_code, reason = "describes a text for the OpenAPI document")]
+pub(crate) enum AttemptStatusName {
+    /// The answer is not known yet.
+    InProcess,
+    /// Swrve accepted the push.
+    Ok,
+    /// It did not, or could not be asked.
+    Error,
+}
+
+/// Whose fault a failed attempt was.
+#[derive(ToSchema)]
+#[schema(as = ErrorType, rename_all = "SCREAMING_SNAKE_CASE")]
+#[expect(dead_code, reason = "describes a text for the OpenAPI document")]
+pub(crate) enum ErrorTypeName {
+    /// Swrve answered with an error, or could not be reached.
+    Swrve,
+    /// No Swrve push key is configured for the platform and message prototype.
+    MessagePrototypeKey,
+    /// Ours.
+    Other,
+}
+
+/// Tells what has become of a push.
+///
+/// Any API key may ask. The push key and the text are not shown.
+#[utoipa::path(
+    get,
+    path = "/push/{id}",
+    tag = "push",
+    operation_id = "findPush",
+    security(("apiKey" = [])),
+    params(("id" = Uuid, Path, description = "The push's identifier, from Location. What is no identifier is not found.",
+        example = "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d")),
+    responses((status = 200, description = "The push as it stands.", body = PushDocument))
+)]
+pub(crate) async fn find(
+    State(app): State<Arc<App>>,
+    id: Result<Path<Uuid>, PathRejection>,
+    headers: HeaderMap,
+) -> Response {
+    match look_up(&app, id.ok(), &headers).await {
+        Ok(push) => Json(push).into_response(),
+        Err(problem) => problem.into_response(),
+    }
+}
+
+async fn look_up(app: &App, id: Option<Path<Uuid>>, headers: &HeaderMap) -> Result<PushDocument, Problem> {
+    let deadline = app.deadline();
+    let caller = app.caller(headers, deadline).await?;
+    caller.require(Role::may_read)?;
+    let not_found = || Problem::new(ProblemKind::NOT_FOUND, "no push has this identifier");
+    let Path(id) = id.ok_or_else(not_found)?;
+    let reading = app.store.find_push(PushId::from(id));
+    let found = http_api::by(deadline, ("the push", "read"), reading).await?;
+    let push = found.ok_or_else(not_found)?;
+    Ok(document(push, app.max_attempts, app.clock.now()))
+}
+
+fn document(push: PushView, max_attempts: u32, now: DateTime<Utc>) -> PushDocument {
+    PushDocument {
+        explanation: explain(&push, max_attempts, now),
+        id: push.id.uuid(),
+        status: push.status.as_str(),
+        platform: push.platform.as_str(),
+        message_prototype_key: push.message_prototype_key,
+        cron_expression: push.cron_expression,
+        created_at: push.created_at,
+        updated_at: push.updated_at,
+        finished_at: push.finished_at,
+        next_attempt_at: push.next_attempt_at,
+        attempts: push.attempts,
+        history: push.history.into_iter().map(attempt).collect(),
+    }
+}
+
+fn attempt(attempt: AttemptView) -> AttemptDocument {
+    AttemptDocument {
+        number: attempt.number,
+        status: attempt.status.as_str(),
+        started_at: attempt.started_at,
+        millis: attempt.millis,
+        error_type: attempt.error_type.map(|kind| kind.as_str()),
+        swrve_error_code: attempt.swrve_error_code,
+        swrve_error_message: attempt.swrve_error_message,
+        other_error: attempt.other_error,
+    }
+}

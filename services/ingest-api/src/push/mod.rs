@@ -1,0 +1,8 @@
+//! What is served about pushes.
+
+mod explanation;
+pub(crate) mod lane;
+pub(crate) mod lookup;
+pub(crate) mod meters;
+pub(crate) mod payload;
+pub(crate) mod submit;

@@ -1,0 +1,170 @@
+//! The catalogue of event types, and how soon a change of it counts.
+
+use domain::key::Role;
+use reqwest::{Response, StatusCode};
+use serde_json::{Value, json};
+use sqlx::PgPool;
+use testkit::{eventually, with_installation};
+
+use crate::events::{event_with, key_with};
+use crate::running::{Running, problem};
+
+fn definition() -> Value {
+    json!({
+        "description": "A certificate was issued.",
+        "attributes": [{"name": "serial", "type": "string", "required": true}],
+        "example": {"serial": "01"},
+        "schema": {"type": "object", "required": ["serial"], "properties": {"serial": {"type": "string"}}},
+    })
+}
+
+async fn put(service: &Running, key: &str, name: &str, definition: &Value) -> Response {
+    let request = service.request("PUT", &format!("/event-types/{name}"));
+    request.bearer_auth(key).json(definition).send().await.unwrap()
+}
+
+async fn retire(service: &Running, key: &str, name: &str) -> Response {
+    let request = service.request("DELETE", &format!("/event-types/{name}"));
+    request.bearer_auth(key).send().await.unwrap()
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_type_is_put_changed_retired_and_put_again(pool: PgPool) {
+    with_installation(pool, async |installation| {
+        let service = Running::ready(&installation).await;
+        let admin = key_with(&installation, Role::Admin).await;
+        let name = "certificate.issued";
+        let event = event_with(json!({"type": name, "data": {"serial": "02"}}));
+        // Refused before, so that what is not there must not be remembered either.
+        let answer = service.post_event(&event).send().await.unwrap();
+        problem(answer, 422, "validation").await;
+        assert_eq!(
+            put(&service, &admin, name, &definition()).await.status(),
+            StatusCode::CREATED
+        );
+        service.accepted_event(&event).await;
+        let mut stricter = definition();
+        stricter["schema"]["properties"]["serial"] = json!({"const": "01"});
+        let answer = put(&service, &admin, name, &stricter).await;
+        assert_eq!(answer.status(), StatusCode::OK);
+        let stored: Value = answer.json().await.unwrap();
+        assert_eq!(
+            (&stored["name"], &stored["schema"]),
+            (&name.into(), &stricter["schema"])
+        );
+        let answer = service.post_event(&event).send().await.unwrap();
+        problem(answer, 422, "validation").await;
+        for _ in 0..2 {
+            assert_eq!(
+                retire(&service, &admin, name).await.status(),
+                StatusCode::NO_CONTENT
+            );
+        }
+        let valid = event_with(json!({"type": name, "data": {"serial": "01"}}));
+        let answer = service.post_event(&valid).send().await.unwrap();
+        let problem = problem(answer, 422, "validation").await;
+        assert!(
+            problem["errors"][0]["detail"]
+                .as_str()
+                .unwrap()
+                .contains("retired"),
+            "{problem}"
+        );
+        let shown: Value = service
+            .get(&format!("/event-types/{name}"))
+            .send()
+            .await
+            .unwrap()
+            .json()
+            .await
+            .unwrap();
+        assert!(shown["retiredAt"].is_string(), "{shown}");
+        assert_eq!(
+            put(&service, &admin, name, &definition()).await.status(),
+            StatusCode::OK
+        );
+        service.accepted_event(&event).await;
+        service.stop().await;
+    })
+    .await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_change_made_elsewhere_counts_within_seconds(pool: PgPool) {
+    with_installation(pool, async |installation| {
+        let service = Running::ready(&installation).await;
+        let other = Running::ready(&installation).await;
+        let admin = key_with(&installation, Role::Admin).await;
+        let name = "certificate.issued";
+        let event = event_with(json!({"type": name, "data": {"serial": "02"}}));
+        put(&other, &admin, name, &definition()).await;
+        service.accepted_event(&event).await;
+        retire(&other, &admin, name).await;
+        eventually("the retired type to be refused", async || {
+            let answer = service.post_event(&event).send().await.unwrap();
+            (answer.status().as_u16() == 422).then_some(())
+        })
+        .await;
+        other.stop().await;
+        service.stop().await;
+    })
+    .await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_definition_that_cannot_be_used_is_refused(pool: PgPool) {
+    with_installation(pool, async |installation| {
+        let service = Running::ready(&installation).await;
+        let admin = key_with(&installation, Role::Admin).await;
+        for (name, field, value, wrong) in [
+            ("certificate", "description", json!("x"), "name"),
+            ("postrider.mine", "description", json!("x"), "name"),
+            ("certificate.issued", "description", json!(""), "description"),
+            ("certificate.issued", "example", json!([]), "example"),
+            (
+                "certificate.issued",
+                "example",
+                json!({"serial": 1}),
+                "example/serial",
+            ),
+            ("certificate.issued", "schema", json!({"type": "thing"}), "schema"),
+            (
+                "certificate.issued",
+                "schema",
+                json!({"$ref": "http://127.0.0.1:1/schema.json"}),
+                "schema",
+            ),
+        ] {
+            let mut definition = definition();
+            definition[field] = value;
+            let problem = problem(put(&service, &admin, name, &definition).await, 422, "validation").await;
+            assert_eq!(problem["errors"][0]["field"], wrong, "{problem}");
+        }
+        let answer = service
+            .get("/event-types/certificate.issued")
+            .send()
+            .await
+            .unwrap();
+        problem(answer, 404, "not-found").await;
+        service.stop().await;
+    })
+    .await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn only_an_admin_may_change_the_catalogue(pool: PgPool) {
+    with_installation(pool, async |installation| {
+        let service = Running::ready(&installation).await;
+        for role in Role::ALL.into_iter().filter(|role| *role != Role::Admin) {
+            let key = key_with(&installation, role).await;
+            problem(put(&service, &key, "a.b", &definition()).await, 403, "forbidden").await;
+            problem(retire(&service, &key, "domain.created").await, 403, "forbidden").await;
+        }
+        let admin = key_with(&installation, Role::Admin).await;
+        problem(retire(&service, &admin, "no.such_type").await, 404, "not-found").await;
+        let with_nul = retire(&service, &admin, "a.%00").await;
+        problem(with_nul, 404, "not-found").await;
+        service.stop().await;
+    })
+    .await;
+}

@@ -1,0 +1,91 @@
+//! What `GET /events/{id}` tells.
+
+use domain::key::Role;
+use domain::notification::NotificationState;
+use sqlx::PgPool;
+use testkit::notification_factory::NotificationRow;
+use testkit::subscription_factory::SubscriptionRow;
+use testkit::with_installation;
+use uuid::Uuid;
+
+use crate::events::{event, key_with};
+use crate::running::{Running, problem};
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn every_state_of_a_notification_is_explained(pool: PgPool) {
+    with_installation(pool, async |installation| {
+        let service = Running::ready(&installation).await;
+        let subscription = SubscriptionRow::active().make(&installation.pool).await;
+        for state in NotificationState::ALL {
+            let made = NotificationRow::in_state(state, subscription)
+                .make(&installation.pool)
+                .await;
+            let view = service.look_up_event(made.event).await;
+            let notification = &view["notifications"][0];
+            assert_eq!(notification["id"], made.id.to_string());
+            assert_eq!(notification["status"], state.status().as_str());
+            assert!(
+                notification["explanation"].as_str().unwrap().len() > 10,
+                "{notification}"
+            );
+            assert!(notification["attempts"].is_u64());
+            assert!(notification.get("data").is_none() && view.get("data").is_none());
+        }
+        service.stop().await;
+    })
+    .await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn roles_of_the_house_may_look_and_nobody_else(pool: PgPool) {
+    with_installation(pool, async |installation| {
+        let service = Running::ready(&installation).await;
+        let id = service.accepted_event(&event()).await;
+        for path in [
+            &format!("/events/{id}"),
+            "/event-types",
+            "/event-types/domain.created",
+        ] {
+            for role in Role::ALL {
+                let key = key_with(&installation, role).await;
+                let answer = service
+                    .request("GET", path)
+                    .bearer_auth(&key)
+                    .send()
+                    .await
+                    .unwrap();
+                let expected = if role == Role::Reseller { 403 } else { 200 };
+                assert_eq!(answer.status().as_u16(), expected, "{role} {path}");
+            }
+            problem(
+                service.request("GET", path).send().await.unwrap(),
+                401,
+                "unauthorized",
+            )
+            .await;
+        }
+        service.stop().await;
+    })
+    .await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn what_does_not_exist_is_not_found_whatever_its_form(pool: PgPool) {
+    with_installation(pool, async |installation| {
+        let service = Running::ready(&installation).await;
+        for id in [
+            &Uuid::now_v7().to_string(),
+            &Uuid::nil().to_string(),
+            "1",
+            "..%2f",
+        ] {
+            let answer = service.get(&format!("/events/{id}")).send().await.unwrap();
+            problem(answer, 404, "not-found").await;
+        }
+        // There is a path of this name, but only for handing in.
+        let answer = service.get("/events/batch").send().await.unwrap();
+        assert!([404, 405].contains(&answer.status().as_u16()));
+        service.stop().await;
+    })
+    .await;
+}

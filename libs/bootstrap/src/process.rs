@@ -16,10 +16,6 @@ use tokio::task::{Id, JoinError, JoinSet};
 use crate::service::Running;
 use crate::{Error, Service, ServiceError};
 
-/// What every service waits for. Registered before the services start, so that nobody takes a list that is still empty for
-/// readiness.
-const AWAITED: [&str; 3] = ["database", "migrations", "broker"];
-
 /// How much longer than the grace period a service may take, for closing its connections.
 const CLOSING: Duration = Duration::from_secs(5);
 
@@ -89,7 +85,8 @@ impl Process {
             } else {
                 readiness.part(service.name)
             };
-            for name in AWAITED {
+            // Before the services start, so that nobody takes a list that is still empty for readiness.
+            for name in service.awaits {
                 part.condition(name);
             }
             let lifecycle = Lifecycle {

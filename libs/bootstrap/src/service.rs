@@ -16,10 +16,16 @@ pub(crate) type Running = Pin<Box<dyn Future<Output = Result<(), ServiceError>> 
 
 type Start = Box<dyn FnOnce(Arc<Config>, Option<TcpListener>, Lifecycle) -> Running + Send>;
 
+/// The conditions that a service reports.
+const AWAITED: [&str; 3] = ["database", "migrations", "broker"];
+/// Those of a service without a broker.
+const AWAITED_WITHOUT_BROKER: [&str; 2] = ["database", "migrations"];
+
 /// A service that a process can run. It runs until its lifecycle's shutdown, and bounds the time it needs to stop by itself.
 pub struct Service {
     pub(crate) name: &'static str,
     pub(crate) listen: Option<Listen>,
+    pub(crate) awaits: &'static [&'static str],
     pub(crate) start: Start,
 }
 
@@ -40,6 +46,7 @@ impl Service {
         Self {
             name,
             listen: None,
+            awaits: &AWAITED,
             start: Box::new(move |config, _, lifecycle| {
                 let running = run(config, lifecycle);
                 Box::pin(async move { running.await.map_err(Into::into) })
@@ -61,11 +68,21 @@ impl Service {
         Self {
             name,
             listen: Some(Listen { key, address }),
+            awaits: &AWAITED,
             start: Box::new(move |config, listener, lifecycle| {
                 let listener = listener.expect("invariant: a process binds what a service listens on");
                 let running = run(config, listener, lifecycle);
                 Box::pin(async move { running.await.map_err(Into::into) })
             }),
+        }
+    }
+
+    /// The same for a service that needs no broker, and so is ready without one.
+    #[must_use]
+    pub fn without_broker(self) -> Self {
+        Self {
+            awaits: &AWAITED_WITHOUT_BROKER,
+            ..self
         }
     }
 

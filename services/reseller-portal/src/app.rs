@@ -1,0 +1,107 @@
+//! What the handlers share.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, SubsecRound as _, Utc};
+use config::Config;
+use delivery::EgressPolicy;
+use domain::clock::Clock;
+use domain::push::PushId;
+use http_api::{Keys, Problem};
+use sealing::{Sealer, SealingKey};
+use store::Store;
+use store::reseller::{QuotaTerms, SubscriptionView};
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use crate::problems;
+use crate::request::Reseller;
+
+/// When to try again while no secret can be sealed, in seconds. Somebody has to change the configuration first.
+const UNCONFIGURED_RETRY: u32 = 60;
+
+/// The state behind every request.
+pub(crate) struct App {
+    pub(crate) keys: Keys,
+    pub(crate) store: Store,
+    clock: Arc<dyn Clock>,
+    pub(crate) config: Arc<Config>,
+    pub(crate) egress: EgressPolicy,
+    sealer: Option<Sealer>,
+}
+
+impl App {
+    pub(crate) fn new(config: Arc<Config>, store: Store, clock: Arc<dyn Clock>) -> Self {
+        let secrets = &config.reseller.secrets;
+        let sealer = secrets.key_bytes().map(|key| {
+            // Nothing is opened here, so that the earlier keys are of no use.
+            Sealer::new(&SealingKey::from_bytes(key), &[])
+        });
+        if sealer.is_none() {
+            tracing::warn!("reseller.secrets.key is not set: no subscription can be made");
+        }
+        Self {
+            keys: Keys::new(store.clone()),
+            store,
+            clock,
+            egress: EgressPolicy {
+                allow: config.reseller.egress.allow_networks.clone(),
+                allow_http: config.reseller.egress.allow_http,
+            },
+            sealer,
+            config,
+        }
+    }
+
+    /// The present time, as precise as the database keeps it, so that an answer and a later one say the same.
+    pub(crate) fn now(&self) -> DateTime<Utc> {
+        self.clock.now().trunc_subsecs(6)
+    }
+
+    /// When a request that starts now has to be answered.
+    pub(crate) fn deadline(&self) -> Instant {
+        Instant::now() + self.config.portal.request_timeout
+    }
+
+    /// What seals secrets.
+    ///
+    /// # Errors
+    ///
+    /// An `UNAVAILABLE` when the installation has no key for that.
+    pub(crate) fn sealer(&self) -> Result<&Sealer, Problem> {
+        self.sealer.as_ref().ok_or_else(|| {
+            Problem::unavailable(
+                "no signing secret can be made: the operator has to set reseller.secrets.key first",
+                UNCONFIGURED_RETRY,
+            )
+        })
+    }
+
+    /// The reseller's subscription with this identifier.
+    ///
+    /// # Errors
+    ///
+    /// A `NOT_FOUND` when it has none, whoever else may have one.
+    pub(crate) async fn subscription(
+        &self,
+        reseller: &Reseller,
+        id: Uuid,
+    ) -> Result<SubscriptionView, Problem> {
+        let look = self.store.find_subscription(&reseller.id, id);
+        let found = http_api::by(reseller.deadline, ("the subscription", "read"), look).await?;
+        found.ok_or_else(problems::no_subscription)
+    }
+
+    pub(crate) fn quota_terms(&self) -> QuotaTerms {
+        QuotaTerms {
+            zone: self.config.reseller.quota.time_zone,
+            release_window: self.config.reseller.quota.release_window,
+        }
+    }
+}
+
+/// A new identifier for something made at `now`.
+pub(crate) fn new_id(now: DateTime<Utc>) -> Uuid {
+    // Every identifier is made the same way, whatever it identifies.
+    PushId::at(now).uuid()
+}

@@ -1,0 +1,46 @@
+//! The service that resellers talk to: their subscriptions, secrets, quotas, notifications, replays and numbers.
+//!
+//! Every route takes the reseller from the API key and from nowhere else; what belongs to another one does not exist. A few
+//! routes are for administrators, who decide what resellers ask for.
+//!
+//! What it deliberately does not do: deliver anything. It changes rows; the dispatcher and the retry worker find them. It
+//! has no broker, and its answers never hold a secret, save the one that made it.
+
+mod admin;
+mod app;
+mod error;
+mod event_types;
+mod metrics;
+mod notifications;
+mod openapi;
+mod paging;
+mod problems;
+mod quotas;
+mod replays;
+mod request;
+mod router;
+mod secrets;
+mod sending_ips;
+mod service;
+mod subscriptions;
+
+use std::sync::Arc;
+
+use config::Config;
+use lifecycle::Lifecycle;
+use tokio::net::TcpListener;
+
+pub use error::Error;
+pub use openapi::document as openapi;
+pub use service::Service;
+
+/// Serves `listener` until the shutdown of `lifecycle`; then finishes what is under way, within the grace period.
+///
+/// The database may be away at the start and go away later.
+///
+/// # Errors
+///
+/// [`Error`] when the service cannot start.
+pub async fn run(config: Arc<Config>, listener: TcpListener, lifecycle: Lifecycle) -> Result<(), Error> {
+    Service::new(config, listener, lifecycle).run().await
+}

@@ -1,0 +1,226 @@
+//! Notifications and attempts as they are shown.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use store::reseller::{DeliveryAttemptView, NotificationRow, NotificationView};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+/// A notification in a list.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = NotificationRow)]
+pub(crate) struct RowDocument {
+    /// Its identifier.
+    #[schema(example = "019aa2f0-5b1c-8025-9519-0863916ea2df")]
+    id: Uuid,
+    /// The event, as the endpoint knows it: the same in every attempt.
+    event_id: String,
+    /// The type of its event.
+    #[schema(example = "domain.created")]
+    event_type: String,
+    /// Where it stands.
+    #[schema(value_type = NotificationStatusName)]
+    status: &'static str,
+    /// Why it waits or has ended: QUOTA or RATE (a limit of the subscription), PAUSED, UNVERIFIED (the endpoint has not answered
+    /// its challenge yet), RESENT, REPLAYED, BUSY or BACKLOG (others of the subscription come first), SUBSCRIPTION_DEACTIVATED,
+    /// SUBSCRIPTION_DELETED, EXPIRED (it waited for too long), or the kind of the last failure, such as delivery/http/503.
+    reason: Option<String>,
+    /// Attempts so far.
+    attempts: u32,
+    /// When it is due, if it is SCHEDULED or RETRY.
+    next_attempt_at: Option<DateTime<Utc>>,
+    /// The size of its body.
+    payload_bytes: u32,
+    /// When its event was accepted.
+    accepted_at: DateTime<Utc>,
+    /// When its status last changed.
+    updated_at: DateTime<Utc>,
+    /// When it ended, if it has.
+    finished_at: Option<DateTime<Utc>>,
+}
+
+/// A notification with its attempts.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Notification)]
+pub(crate) struct NotificationDocument {
+    #[serde(flatten)]
+    row: RowDocument,
+    /// To which subscription it goes.
+    subscription_id: Uuid,
+    /// The body of the request, to the byte: the same in every attempt.
+    body: String,
+    /// Its attempts, the first one first.
+    history: Vec<AttemptDocument>,
+}
+
+/// An attempt to deliver a notification.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Attempt)]
+pub(crate) struct AttemptDocument {
+    /// Counts from 1.
+    #[schema(minimum = 1)]
+    number: u32,
+    /// How far it came.
+    #[schema(value_type = AttemptStatusName)]
+    status: &'static str,
+    /// When it began.
+    started_at: DateTime<Utc>,
+    /// How long it took, in milliseconds.
+    millis: Option<i64>,
+    /// What was sent.
+    request: RequestDocument,
+    /// What came back, if anything did.
+    response: Option<ResponseDocument>,
+    /// What kind of failure it was.
+    #[schema(value_type = Option<ErrorTypeName>)]
+    error_type: Option<String>,
+    /// The failure in words.
+    error: Option<String>,
+}
+
+/// What was sent, apart from the body, which stands with the notification.
+#[derive(Serialize, ToSchema)]
+#[schema(as = AttemptRequest)]
+struct RequestDocument {
+    /// Always POST.
+    #[schema(example = "POST")]
+    method: &'static str,
+    /// Where to.
+    url: String,
+    /// The headers that identify it; never a signature.
+    #[schema(example = json!({"content-type": "application/json", "webhook-id": "019aa2f0", "webhook-timestamp": "1795262400"}))]
+    headers: BTreeMap<&'static str, String>,
+}
+
+/// What came back.
+#[derive(Serialize, ToSchema)]
+#[schema(as = AttemptResponse)]
+struct ResponseDocument {
+    /// The status code.
+    #[schema(example = 503)]
+    status: u16,
+    /// The first bytes of the body.
+    body: Option<String>,
+}
+
+/// Where a notification stands.
+#[derive(ToSchema)]
+#[schema(as = NotificationStatus, rename_all = "SCREAMING_SNAKE_CASE")]
+#[expect(dead_code, reason = "describes a text for the OpenAPI document")]
+pub(crate) enum NotificationStatusName {
+    /// Waits for a day with quota left, or for its place in the requests per second.
+    Scheduled,
+    /// Waits for its first attempt.
+    Pending,
+    /// In the queue or being sent.
+    InMemory,
+    /// Waits for another attempt.
+    Retry,
+    /// The endpoint took it.
+    Sent,
+    /// Failed in a way that will not pass.
+    Failed,
+    /// Failed as often as it may, or its subscription is not active any more.
+    GivenUp,
+}
+
+/// How far an attempt came.
+#[derive(ToSchema)]
+#[schema(as = AttemptStatus, rename_all = "SCREAMING_SNAKE_CASE")]
+#[expect(dead_code, reason = "describes a text for the OpenAPI document")]
+pub(crate) enum AttemptStatusName {
+    /// The answer is not known yet.
+    InProcess,
+    /// The endpoint took the notification.
+    Ok,
+    /// It did not, or could not be asked.
+    Error,
+}
+
+/// What kind of failure an attempt was.
+#[derive(ToSchema)]
+#[schema(as = ErrorType, rename_all = "SCREAMING_SNAKE_CASE")]
+#[expect(dead_code, reason = "describes a text for the OpenAPI document")]
+pub(crate) enum ErrorTypeName {
+    /// The endpoint answered with another status than 2xx.
+    Http,
+    /// No answer in time.
+    Timeout,
+    /// The name could not be resolved.
+    Dns,
+    /// No secure connection.
+    Tls,
+    /// No connection.
+    Connect,
+    /// What came was no HTTP.
+    Protocol,
+    /// The address is not one that may be dialled.
+    Egress,
+    /// Ours.
+    Other,
+}
+
+impl From<NotificationRow> for RowDocument {
+    fn from(row: NotificationRow) -> Self {
+        Self {
+            id: row.id.uuid(),
+            event_id: row.event_id,
+            event_type: row.event_type,
+            status: row.status.as_str(),
+            reason: row.reason,
+            attempts: row.attempts,
+            next_attempt_at: row.next_attempt_at,
+            payload_bytes: row.payload_bytes,
+            accepted_at: row.accepted_at,
+            updated_at: row.updated_at,
+            finished_at: row.finished_at,
+        }
+    }
+}
+
+impl From<NotificationView> for NotificationDocument {
+    fn from(view: NotificationView) -> Self {
+        let key = signing::idempotency_key(view.body.as_bytes());
+        let attempt = |attempt| AttemptDocument::of(attempt, &view.row.event_id, &key);
+        Self {
+            history: view.history.into_iter().map(attempt).collect(),
+            subscription_id: view.subscription,
+            body: view.body,
+            row: view.row.into(),
+        }
+    }
+}
+
+impl AttemptDocument {
+    fn of(attempt: DeliveryAttemptView, event_id: &str, idempotency_key: &str) -> Self {
+        let headers = BTreeMap::from([
+            ("content-type", "application/json".to_owned()),
+            ("event-id", event_id.to_owned()),
+            ("idempotency-key", idempotency_key.to_owned()),
+            ("webhook-id", event_id.to_owned()),
+            ("webhook-timestamp", attempt.started_at.timestamp().to_string()),
+        ]);
+        let body = attempt.response_body;
+        Self {
+            number: attempt.number,
+            status: attempt.status.as_str(),
+            started_at: attempt.started_at,
+            millis: attempt.millis,
+            request: RequestDocument {
+                method: "POST",
+                url: attempt.url,
+                headers,
+            },
+            response: attempt
+                .response_status
+                .map(|status| ResponseDocument { status, body }),
+            error_type: attempt.error_type,
+            error: attempt.error,
+        }
+    }
+}

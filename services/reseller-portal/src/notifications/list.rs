@@ -1,0 +1,153 @@
+//! `GET /subscriptions/{id}/notifications` and `GET /subscriptions/{id}/scheduled`.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::notification::NotificationStatus;
+use http_api::Problem;
+use serde::Deserialize;
+use store::reseller::NotificationFilter;
+use uuid::Uuid;
+
+use super::RowDocument;
+use crate::app::App;
+use crate::paging::{self, List};
+use crate::problems::invalid_query;
+use crate::request::{Id, Params, Reseller};
+
+/// How far back the list goes.
+const SHOWN: TimeDelta = TimeDelta::days(7);
+/// Most event types that can be asked for at once.
+const EVENT_TYPES_MAX: usize = 50;
+
+/// Which notifications.
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct NotificationParams {
+    /// Of these statuses, separated by commas; of any when missing.
+    #[param(example = "FAILED,GIVEN_UP")]
+    status: Option<String>,
+    /// Of these event types, separated by commas; of any when missing.
+    #[param(example = "domain.created")]
+    event_type: Option<String>,
+    /// Of events that were accepted at this time or later; never of more than 7 days ago.
+    since: Option<DateTime<Utc>>,
+    /// Of events that were accepted before this time.
+    until: Option<DateTime<Utc>>,
+    /// How many entries.
+    #[param(minimum = 1, maximum = 200, default = 50)]
+    limit: Option<u32>,
+    /// What the previous part gave as `next`.
+    cursor: Option<String>,
+}
+
+/// Which part of the list.
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ScheduledParams {
+    /// How many entries.
+    #[param(minimum = 1, maximum = 200, default = 50)]
+    limit: Option<u32>,
+    /// What the previous part gave as `next`.
+    cursor: Option<String>,
+}
+
+/// Lists the notifications of the last 7 days, the newest event first.
+#[utoipa::path(
+    get, path = "/subscriptions/{id}/notifications", tag = "notifications", operation_id = "listNotifications",
+    security(("apiKey" = [])),
+    params(("id" = Uuid, Path, description = "The subscription's identifier."), NotificationParams),
+    responses((status = 200, description = "A part of the list.", body = List<RowDocument>))
+)]
+pub(crate) async fn list(
+    State(app): State<Arc<App>>,
+    reseller: Reseller,
+    Id(id): Id,
+    Params(params): Params<NotificationParams>,
+) -> Result<Json<List<RowDocument>>, Problem> {
+    let filter = filter(id, &params, app.now())?;
+    app.subscription(&reseller, id).await?;
+    let list = app.store.list_notifications(&filter);
+    let page = http_api::by(reseller.deadline, ("the notifications", "read"), list).await?;
+    let items = page.items.into_iter().map(RowDocument::from).collect();
+    Ok(Json(List::new(items, page.next.map(paging::write_id))))
+}
+
+fn filter(
+    subscription: Uuid,
+    params: &NotificationParams,
+    now: DateTime<Utc>,
+) -> Result<NotificationFilter, Problem> {
+    let earliest = now - SHOWN;
+    Ok(NotificationFilter {
+        subscription,
+        statuses: statuses(params.status.as_deref())?,
+        event_types: event_types(params.event_type.as_deref())?,
+        since: params.since.map_or(earliest, |since| since.max(earliest)),
+        // The clock of whoever took an event in may be a little ahead of ours.
+        until: params.until.unwrap_or(now + TimeDelta::days(1)),
+        before: paging::read_id(params.cursor.as_deref())?,
+        limit: paging::limit(params.limit)?,
+    })
+}
+
+fn listed(text: Option<&str>) -> impl Iterator<Item = &str> {
+    let entries = text.unwrap_or_default().split(',').map(str::trim);
+    entries.filter(|entry| !entry.is_empty())
+}
+
+fn statuses(text: Option<&str>) -> Result<Vec<NotificationStatus>, Problem> {
+    let read = |name: &str| {
+        name.parse().map_err(|_| {
+            let known: Vec<_> = NotificationStatus::ALL
+                .iter()
+                .map(|status| status.as_str())
+                .collect();
+            invalid_query("status", format!("must be some of {}", known.join(", ")))
+        })
+    };
+    listed(text).map(read).collect()
+}
+
+fn event_types(text: Option<&str>) -> Result<Vec<String>, Problem> {
+    let names: Vec<String> = listed(text).map(str::to_owned).collect();
+    if names.len() > EVENT_TYPES_MAX {
+        return Err(invalid_query(
+            "eventType",
+            format!("must be at most {EVENT_TYPES_MAX} names"),
+        ));
+    }
+    if names.iter().all(|name| domain::subscription::is_event_type(name)) {
+        return Ok(names);
+    }
+    Err(invalid_query(
+        "eventType",
+        "must be event types such as domain.created",
+    ))
+}
+
+/// Lists what waits for a coming day or for its place in the requests per second, soonest first.
+#[utoipa::path(
+    get, path = "/subscriptions/{id}/scheduled", tag = "notifications", operation_id = "listScheduled",
+    security(("apiKey" = [])),
+    params(("id" = Uuid, Path, description = "The subscription's identifier."), ScheduledParams),
+    responses((status = 200, description = "A part of the list.", body = List<RowDocument>))
+)]
+pub(crate) async fn scheduled(
+    State(app): State<Arc<App>>,
+    reseller: Reseller,
+    Id(id): Id,
+    Params(params): Params<ScheduledParams>,
+) -> Result<Json<List<RowDocument>>, Problem> {
+    let limit = paging::limit(params.limit)?;
+    let after = paging::read_due(params.cursor.as_deref())?;
+    app.subscription(&reseller, id).await?;
+    let list = app.store.list_scheduled(id, after, limit);
+    let page = http_api::by(reseller.deadline, ("the notifications", "read"), list).await?;
+    let items = page.items.into_iter().map(RowDocument::from).collect();
+    Ok(Json(List::new(items, page.next.map(paging::write_due))))
+}

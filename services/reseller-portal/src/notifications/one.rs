@@ -1,0 +1,65 @@
+//! `GET /notifications/{id}` and `POST /notifications/{id}/resend`.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use domain::notification::NotificationId;
+use http::StatusCode;
+use http_api::Problem;
+use store::reseller::{NotificationView, Resent};
+
+use super::NotificationDocument;
+use crate::app::App;
+use crate::problems::{self, NOTIFICATION_UNFINISHED};
+use crate::request::{Id, Reseller};
+
+/// Shows a notification with its attempts: what was sent, what came back, how long it took.
+#[utoipa::path(
+    get, path = "/notifications/{id}", tag = "notifications", operation_id = "findNotification",
+    security(("apiKey" = [])),
+    params(("id" = uuid::Uuid, Path, description = "The notification's identifier.")),
+    responses((status = 200, description = "The notification.", body = NotificationDocument))
+)]
+pub(crate) async fn find(
+    State(app): State<Arc<App>>,
+    reseller: Reseller,
+    Id(id): Id,
+) -> Result<Json<NotificationDocument>, Problem> {
+    Ok(Json(look_up(&app, &reseller, id.into()).await?.into()))
+}
+
+/// Sends a notification again that is SENT, FAILED or GIVEN_UP.
+///
+/// It is the same notification: the same event id, idempotency key and body. All of its retries are ahead of it.
+#[utoipa::path(
+    post, path = "/notifications/{id}/resend", tag = "notifications", operation_id = "resendNotification",
+    security(("apiKey" = [])),
+    params(("id" = uuid::Uuid, Path, description = "The notification's identifier.")),
+    responses((status = 202, description = "It will be sent in a moment.", body = NotificationDocument))
+)]
+pub(crate) async fn resend(
+    State(app): State<Arc<App>>,
+    reseller: Reseller,
+    Id(id): Id,
+) -> Result<(StatusCode, Json<NotificationDocument>), Problem> {
+    let id = NotificationId::from(id);
+    let resend = app.store.resend_notification(&reseller.id, id, app.now());
+    match http_api::by(reseller.deadline, ("the notification", "sent again"), resend).await? {
+        Resent::Done => {}
+        Resent::Unfinished(status) => {
+            let detail = format!("the notification is {status}, so that it will be sent anyhow");
+            return Err(Problem::new(NOTIFICATION_UNFINISHED, detail));
+        }
+        Resent::NotActive(state) => return Err(problems::not_active(state)),
+        Resent::Unknown => return Err(problems::no_notification()),
+    }
+    let found = look_up(&app, &reseller, id).await?;
+    Ok((StatusCode::ACCEPTED, Json(found.into())))
+}
+
+async fn look_up(app: &App, reseller: &Reseller, id: NotificationId) -> Result<NotificationView, Problem> {
+    let find = app.store.find_notification(&reseller.id, id);
+    let found = http_api::by(reseller.deadline, ("the notification", "read"), find).await?;
+    found.ok_or_else(problems::no_notification)
+}

@@ -1,0 +1,162 @@
+//! The OpenAPI document: what the handlers say about themselves, and the problems that each of them can answer with.
+
+use http_api::openapi::{Readiness, add_api_key, add_problems, typical};
+use http_api::{FieldProblem, Problem, ProblemBody, ProblemKind};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::path::{Operation, ParameterIn, PathItem};
+use utoipa::{Modify, OpenApi};
+
+use crate::problems::{
+    LAST_SECRET, NOTIFICATION_UNFINISHED, QUOTA_REQUEST_DECIDED, QUOTA_REQUEST_OPEN, REPLAY_COMPLETED,
+    REPLAY_RUNNING, SUBSCRIPTION_STATE, TOO_MANY_SECRETS, TOO_MANY_SUBSCRIPTIONS,
+};
+use crate::{
+    admin, event_types, metrics, notifications, quotas, replays, secrets, sending_ips, subscriptions,
+};
+
+/// The document, as served at `/openapi.json`.
+#[must_use]
+pub fn document() -> utoipa::openapi::OpenApi {
+    Document::openapi()
+}
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Postrider reseller API",
+        description = "For resellers: where notifications about their domains and contacts go, and what became of them.\n\n\
+            Everything that is seen and changed here belongs to the reseller of the API key; what belongs to another one is \
+            not found. Lists come in parts: `next` of one part is the `cursor` of the following one. Everything but a success \
+            is answered with problem details (RFC 9457, application/problem+json); the member `type` tells problems apart \
+            and is stable.",
+        license(name = "Apache-2.0", identifier = "Apache-2.0"),
+    ),
+    servers((url = "/", description = "The server that this document comes from.")),
+    tags(
+        (name = "subscriptions", description = "Endpoints, and which events they get."),
+        (name = "secrets", description = "What notifications are signed with."),
+        (name = "event types", description = "What there is to subscribe to."),
+        (name = "quotas", description = "How much a subscription may get."),
+        (name = "notifications", description = "What was sent, is sent and will be sent."),
+        (name = "replays", description = "Sending again what was missed."),
+        (name = "metrics", description = "Deliveries in numbers."),
+        (name = "administration", description = "For keys of the role admin."),
+        (name = "service", description = "The service itself; no API key is needed."),
+    ),
+    paths(
+        subscriptions::create, subscriptions::list, subscriptions::find, subscriptions::change, subscriptions::delete,
+        subscriptions::activate, subscriptions::deactivate, subscriptions::pause, subscriptions::resume,
+        subscriptions::verify, subscriptions::send_test,
+        secrets::rotate, secrets::list, secrets::revoke,
+        event_types::list, event_types::find,
+        quotas::show, quotas::request, quotas::list,
+        notifications::list, notifications::scheduled, notifications::find, notifications::resend,
+        replays::create, replays::list, replays::find, replays::cancel,
+        metrics::show,
+        admin::list, admin::approve, admin::deny,
+        sending_ips::list, http_api::openapi::healthz, readyz, http_api::openapi::openapi, http_api::openapi::docs,
+    ),
+    components(schemas(ProblemBody, FieldProblem, Readiness)),
+    modifiers(&ApiKeys, &Problems),
+)]
+struct Document;
+
+/// Tells whether the process can do its work.
+#[utoipa::path(
+    get, path = "/readyz", tag = "service", operation_id = "readyz",
+    responses(
+        (status = 200, description = "Every condition holds.", body = Readiness,
+            example = json!({"ready": true, "conditions": {"database": null, "migrations": null}})),
+        (status = 503, description = "A condition does not hold.", body = Readiness,
+            example = json!({"ready": false,
+                "conditions": {"database": "the database is not available", "migrations": null}})),
+    )
+)]
+#[expect(dead_code, reason = "describes a handler of another crate")]
+fn readyz() {}
+
+struct ApiKeys;
+
+impl Modify for ApiKeys {
+    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
+        let description = "An API key, made with `postrider keys create --role reseller --reseller ID`; keys of the house \
+            are refused, save for administration, which needs one of the role admin. A revoked key is refused within 5 \
+            seconds.";
+        add_api_key(document, description);
+    }
+}
+
+struct Problems;
+
+impl Modify for Problems {
+    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
+        for (path, item) in &mut document.paths.paths {
+            let named = path.contains('{');
+            for operation in operations(item) {
+                if operation.security.is_some() {
+                    add_problems(operation, &problems_of(operation, named));
+                }
+            }
+        }
+    }
+}
+
+fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
+    [&mut item.get, &mut item.post, &mut item.patch, &mut item.delete]
+        .into_iter()
+        .filter_map(Option::as_mut)
+}
+
+/// What an operation that needs a key can answer. `named`: its path names something that may not exist.
+fn problems_of(operation: &Operation, named: bool) -> Vec<Problem> {
+    let mut problems = vec![
+        typical(ProblemKind::UNAUTHORIZED),
+        typical(ProblemKind::FORBIDDEN),
+        typical(ProblemKind::INTERNAL),
+        Problem::unavailable("the subscription cannot be read now", 5),
+    ];
+    if named {
+        problems.push(typical(ProblemKind::NOT_FOUND));
+    }
+    if operation.request_body.is_some() {
+        problems.extend(of_bodies());
+    }
+    let mut parameters = operation.parameters.iter().flatten();
+    if parameters.any(|parameter| matches!(parameter, RefOr::T(it) if it.parameter_in == ParameterIn::Query))
+    {
+        problems.push(typical(ProblemKind::INVALID_QUERY));
+    }
+    let name = operation.operation_id.as_deref().unwrap_or_default();
+    problems.extend(conflicts_of(name).iter().map(|kind| typical(*kind)));
+    problems
+}
+
+fn of_bodies() -> Vec<Problem> {
+    vec![
+        typical(ProblemKind::MALFORMED_BODY),
+        typical(ProblemKind::REQUEST_TIMEOUT),
+        typical(ProblemKind::BODY_TOO_LARGE.meant("The body is longer than portal.maxBodyBytes.")),
+        typical(ProblemKind::UNSUPPORTED_MEDIA_TYPE),
+        Problem::fields(vec![FieldProblem::new(
+            "eventTypes[1]",
+            "is \"domain.creatd\", but the catalogue has no such event type; GET /event-types lists what it has",
+        )]),
+    ]
+}
+
+fn conflicts_of(operation: &str) -> &'static [ProblemKind] {
+    match operation {
+        "createSubscription" => &[TOO_MANY_SUBSCRIPTIONS],
+        "activateSubscription" | "deactivateSubscription" | "verifySubscription" | "testSubscription" => {
+            &[SUBSCRIPTION_STATE]
+        }
+        "rotateSecret" => &[TOO_MANY_SECRETS],
+        "revokeSecret" => &[LAST_SECRET],
+        "requestQuota" => &[QUOTA_REQUEST_OPEN],
+        "approveQuotaRequest" | "denyQuotaRequest" => &[QUOTA_REQUEST_DECIDED],
+        "resendNotification" => &[NOTIFICATION_UNFINISHED, SUBSCRIPTION_STATE],
+        "createReplay" => &[REPLAY_RUNNING],
+        "cancelReplay" => &[REPLAY_COMPLETED],
+        _ => &[],
+    }
+}

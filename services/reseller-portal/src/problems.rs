@@ -1,0 +1,98 @@
+//! The problems that only this service has, and how the common ones are worded here.
+
+use domain::subscription::SubscriptionState;
+use http::StatusCode;
+use http_api::{Problem, ProblemKind};
+
+/// The reseller has as many subscriptions as it may.
+pub(crate) const TOO_MANY_SUBSCRIPTIONS: ProblemKind = ProblemKind::new(
+    "too-many-subscriptions",
+    StatusCode::CONFLICT,
+    "There are as many subscriptions as there may be",
+    "The reseller has reseller.subscription.maximum subscriptions; one of them has to be deleted first.",
+);
+
+/// What is asked for makes no sense in the subscription's state.
+pub(crate) const SUBSCRIPTION_STATE: ProblemKind = ProblemKind::new(
+    "subscription-state",
+    StatusCode::CONFLICT,
+    "The subscription's state does not allow this",
+    "The subscription is in a state in which the request makes no sense; detail names it.",
+);
+
+/// The last secret cannot be revoked.
+pub(crate) const LAST_SECRET: ProblemKind = ProblemKind::new(
+    "last-secret",
+    StatusCode::CONFLICT,
+    "The last secret cannot be revoked",
+    "Without this secret nothing could be signed any more, now or once the others have expired. Make a new one first.",
+);
+
+/// There are too many secrets.
+pub(crate) const TOO_MANY_SECRETS: ProblemKind = ProblemKind::new(
+    "too-many-secrets",
+    StatusCode::CONFLICT,
+    "Too many secrets are valid",
+    "Each valid secret signs every request. Revoke one, or wait for one to expire, before making another.",
+);
+
+/// A quota request is open.
+pub(crate) const QUOTA_REQUEST_OPEN: ProblemKind = ProblemKind::new(
+    "quota-request-open",
+    StatusCode::CONFLICT,
+    "A quota request is waiting already",
+    "The subscription has a quota request that nobody has decided yet.",
+);
+
+/// A quota request was decided before.
+pub(crate) const QUOTA_REQUEST_DECIDED: ProblemKind = ProblemKind::new(
+    "quota-request-decided",
+    StatusCode::CONFLICT,
+    "The quota request has been decided",
+    "Somebody has approved or denied the quota request before.",
+);
+
+/// A notification is still on its way.
+pub(crate) const NOTIFICATION_UNFINISHED: ProblemKind = ProblemKind::new(
+    "notification-unfinished",
+    StatusCode::CONFLICT,
+    "The notification has not ended",
+    "Only a notification that is SENT, FAILED or GIVEN_UP can be sent again; this one will be sent anyhow.",
+);
+
+/// A replay is running.
+pub(crate) const REPLAY_RUNNING: ProblemKind = ProblemKind::new(
+    "replay-running",
+    StatusCode::CONFLICT,
+    "A replay is running already",
+    "The subscription has a replay that has not ended; wait for its end or cancel it.",
+);
+
+/// A replay is through.
+pub(crate) const REPLAY_COMPLETED: ProblemKind = ProblemKind::new(
+    "replay-completed",
+    StatusCode::CONFLICT,
+    "The replay has been through",
+    "A replay that has been through all of its events cannot be cancelled any more.",
+);
+
+pub(crate) fn no_subscription() -> Problem {
+    Problem::new(ProblemKind::NOT_FOUND, "no subscription has this identifier")
+}
+
+pub(crate) fn no_notification() -> Problem {
+    Problem::new(ProblemKind::NOT_FOUND, "no notification has this identifier")
+}
+
+/// The subscription gets nothing at present.
+pub(crate) fn not_active(state: SubscriptionState) -> Problem {
+    let detail = format!("the subscription is {state}, so that nothing is sent to it");
+    Problem::new(SUBSCRIPTION_STATE, detail)
+}
+
+/// A parameter of the query holds what cannot be accepted.
+pub(crate) fn invalid_query(parameter: &'static str, detail: impl Into<String>) -> Problem {
+    let detail = detail.into();
+    let wrong = http_api::FieldProblem::new(parameter, detail.clone());
+    Problem::new(ProblemKind::INVALID_QUERY, format!("{parameter} {detail}")).with_errors(vec![wrong])
+}

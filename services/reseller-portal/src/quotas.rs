@@ -1,0 +1,276 @@
+//! Quotas: `/subscriptions/{id}/quota` and `/subscriptions/{id}/quota-requests`.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use chrono::{DateTime, Days, Utc};
+use config::Config;
+use domain::quota::{day_of, start_of};
+use domain::subscription::QuotaRequestStatus;
+use http::StatusCode;
+use http_api::{FieldProblem, Problem};
+use serde::{Deserialize, Serialize};
+use store::reseller::{NewQuotaRequest, QuotaRequestView, QuotaRequested, QuotaView};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::app::{App, new_id};
+use crate::paging::{self, List};
+use crate::problems::{self, QUOTA_REQUEST_OPEN};
+use crate::request::{Id, Params, Payload, Reseller};
+
+/// Greatest daily quota.
+pub(crate) const QUOTA_MAX: u32 = 1_000_000_000;
+/// Longest reason, in bytes.
+const REASON_MAX_BYTES: usize = 2_000;
+
+/// How much a subscription may get, and has got.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Quota)]
+pub(crate) struct QuotaDocument {
+    /// Notifications a day.
+    daily_quota: u32,
+    /// Those of today that are sent or have their place.
+    used_today: u64,
+    /// What is left of today.
+    remaining_today: u64,
+    /// Notifications that wait for a coming day, counted up to 100,000.
+    scheduled: u64,
+    /// When the next day begins.
+    resets_at: DateTime<Utc>,
+    /// In which time zone days begin.
+    #[schema(example = "UTC")]
+    time_zone: &'static str,
+    /// How many attempts are made in a second; null: as many as there are.
+    requests_per_second: Option<u32>,
+}
+
+/// A higher quota that is asked for.
+#[derive(Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", expecting = "an object")]
+#[schema(as = QuotaRequestRequest)]
+pub(crate) struct QuotaRequestPayload {
+    /// Notifications a day.
+    #[schema(value_type = u32, required = true, minimum = 1, maximum = 1_000_000_000, example = 2_000_000)]
+    daily_quota: Option<i64>,
+    /// Why; an administrator reads it.
+    #[schema(value_type = String, required = true, example = "We take over the domains of another registrar.")]
+    reason: Option<String>,
+}
+
+/// A quota request.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = QuotaRequest)]
+pub(crate) struct QuotaRequestDocument {
+    /// Its identifier.
+    id: Uuid,
+    /// For which subscription.
+    subscription_id: Uuid,
+    /// The daily quota that is asked for.
+    daily_quota: u32,
+    /// Why.
+    reason: String,
+    /// Where it stands.
+    #[schema(value_type = QuotaRequestStatusName)]
+    status: &'static str,
+    /// The daily quota that was given.
+    granted: Option<u32>,
+    /// What the administrator says about it.
+    note: Option<String>,
+    /// When it was made.
+    created_at: DateTime<Utc>,
+    /// When it was decided.
+    decided_at: Option<DateTime<Utc>>,
+}
+
+/// Where a quota request stands.
+#[derive(ToSchema)]
+#[schema(as = QuotaRequestStatus, rename_all = "SCREAMING_SNAKE_CASE")]
+#[expect(dead_code, reason = "describes a text for the OpenAPI document")]
+pub(crate) enum QuotaRequestStatusName {
+    /// Nobody has decided it yet.
+    Requested,
+    /// The quota was raised.
+    Approved,
+    /// It was not.
+    Denied,
+}
+
+impl From<QuotaRequestView> for QuotaRequestDocument {
+    fn from(view: QuotaRequestView) -> Self {
+        Self {
+            id: view.id,
+            subscription_id: view.subscription,
+            daily_quota: view.requested,
+            reason: view.reason,
+            status: view.status.as_str(),
+            granted: view.granted,
+            note: view.note,
+            created_at: view.created_at,
+            decided_at: view.decided_at,
+        }
+    }
+}
+
+/// Which part of the list.
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct QuotaRequestParams {
+    /// How many entries.
+    #[param(minimum = 1, maximum = 200, default = 50)]
+    limit: Option<u32>,
+    /// What the previous part gave as `next`.
+    cursor: Option<String>,
+}
+
+/// Shows how much of the quota is used.
+#[utoipa::path(
+    get, path = "/subscriptions/{id}/quota", tag = "quotas", operation_id = "findQuota",
+    security(("apiKey" = [])),
+    params(("id" = Uuid, Path, description = "The subscription's identifier.")),
+    responses((status = 200, description = "The quota.", body = QuotaDocument))
+)]
+pub(crate) async fn show(
+    State(app): State<Arc<App>>,
+    reseller: Reseller,
+    Id(id): Id,
+) -> Result<Json<QuotaDocument>, Problem> {
+    let find = app.store.find_quota(&reseller.id, id);
+    let found = http_api::by(reseller.deadline, ("the quota", "read"), find).await?;
+    let quota = found.ok_or_else(problems::no_subscription)?;
+    Ok(Json(document(quota, &app.config, app.now())))
+}
+
+fn document(view: QuotaView, config: &Config, now: DateTime<Utc>) -> QuotaDocument {
+    let (defaults, zone) = (&config.reseller.subscription, config.reseller.quota.time_zone);
+    let daily_quota = view.daily_quota.unwrap_or(defaults.daily_quota);
+    let today = day_of(now, zone);
+    let used = view.budget.map_or(0, |(budget, quota)| {
+        budget.on(today, quota).used_on(today, daily_quota)
+    });
+    let tomorrow = today.checked_add_days(Days::new(1)).unwrap_or(today);
+    QuotaDocument {
+        daily_quota,
+        used_today: used,
+        remaining_today: u64::from(daily_quota).saturating_sub(used),
+        scheduled: view.scheduled,
+        resets_at: start_of(tomorrow, zone),
+        time_zone: zone.name(),
+        requests_per_second: view.requests_per_second.or(defaults.requests_per_second),
+    }
+}
+
+/// Asks for a higher quota.
+///
+/// An administrator decides. Only one request of a subscription can wait at a time.
+#[utoipa::path(
+    post, path = "/subscriptions/{id}/quota-requests", tag = "quotas", operation_id = "requestQuota",
+    security(("apiKey" = [])),
+    params(("id" = Uuid, Path, description = "The subscription's identifier.")),
+    request_body = QuotaRequestPayload,
+    responses((status = 201, description = "It waits for a decision.", body = QuotaRequestDocument))
+)]
+pub(crate) async fn request(
+    State(app): State<Arc<App>>,
+    reseller: Reseller,
+    Id(subscription): Id,
+    Payload(payload): Payload<QuotaRequestPayload>,
+) -> Result<(StatusCode, Json<QuotaRequestDocument>), Problem> {
+    let (requested, reason) = check(payload)?;
+    let now = app.now();
+    let new = NewQuotaRequest {
+        id: new_id(now),
+        subscription,
+        requested,
+        reason,
+        created_at: now,
+    };
+    let insert = app.store.insert_quota_request(&reseller.id, &new);
+    match http_api::by(reseller.deadline, ("the quota request", "stored"), insert).await? {
+        QuotaRequested::Done => {}
+        QuotaRequested::Open => {
+            return Err(Problem::new(
+                QUOTA_REQUEST_OPEN,
+                "an earlier quota request has not been decided yet",
+            ));
+        }
+        QuotaRequested::Unknown => return Err(problems::no_subscription()),
+    }
+    let document = QuotaRequestDocument {
+        id: new.id,
+        subscription_id: subscription,
+        daily_quota: requested,
+        reason: new.reason,
+        status: QuotaRequestStatus::Requested.as_str(),
+        granted: None,
+        note: None,
+        created_at: now,
+        decided_at: None,
+    };
+    Ok((StatusCode::CREATED, Json(document)))
+}
+
+fn check(payload: QuotaRequestPayload) -> Result<(u32, String), Problem> {
+    let mut errors = Vec::new();
+    let quota = check_quota(payload.daily_quota);
+    if quota.is_none() {
+        errors.push(FieldProblem::new(
+            "dailyQuota",
+            format!("must be between 1 and {QUOTA_MAX}"),
+        ));
+    }
+    let reason = payload.reason.filter(|reason| !reason.trim().is_empty());
+    match &reason {
+        None => errors.push(FieldProblem::new("reason", "must be a string that is not blank")),
+        Some(reason) if reason.len() > REASON_MAX_BYTES => {
+            let detail = format!(
+                "is {} bytes long, but may be at most {REASON_MAX_BYTES}",
+                reason.len()
+            );
+            errors.push(FieldProblem::new("reason", detail));
+        }
+        Some(_) => {}
+    }
+    match (quota, reason) {
+        (Some(quota), Some(reason)) if errors.is_empty() => Ok((quota, reason)),
+        _ => Err(Problem::fields(errors)),
+    }
+}
+
+/// A daily quota that can be had.
+pub(crate) fn check_quota(asked: Option<i64>) -> Option<u32> {
+    let quota = u32::try_from(asked?).ok()?;
+    (1..=QUOTA_MAX).contains(&quota).then_some(quota)
+}
+
+/// Lists the quota requests of a subscription, the newest first.
+#[utoipa::path(
+    get, path = "/subscriptions/{id}/quota-requests", tag = "quotas", operation_id = "listQuotaRequests",
+    security(("apiKey" = [])),
+    params(("id" = Uuid, Path, description = "The subscription's identifier."), QuotaRequestParams),
+    responses((status = 200, description = "A part of the list.", body = List<QuotaRequestDocument>))
+)]
+pub(crate) async fn list(
+    State(app): State<Arc<App>>,
+    reseller: Reseller,
+    Id(id): Id,
+    Params(params): Params<QuotaRequestParams>,
+) -> Result<Json<List<QuotaRequestDocument>>, Problem> {
+    let limit = paging::limit(params.limit)?;
+    let before = paging::read_id(params.cursor.as_deref())?;
+    let subscription = app.subscription(&reseller, id).await?;
+    let list = app
+        .store
+        .list_quota_requests(Some(subscription.id), None, before, limit + 1);
+    let found = http_api::by(reseller.deadline, ("the quota requests", "read"), list).await?;
+    Ok(Json(List::by_id(
+        found,
+        limit,
+        |view| view.id,
+        QuotaRequestDocument::from,
+    )))
+}

@@ -1,0 +1,290 @@
+//! Replays: `/subscriptions/{id}/replays`. What a subscription missed since a time is sent again, by the retry worker.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::subscription::ReplayStatus;
+use http::{HeaderName, StatusCode, header};
+use http_api::{FieldProblem, Problem, ProblemKind};
+use serde::{Deserialize, Serialize};
+use store::reseller::{Cancelled, NewReplay, ReplayRequested, ReplayView};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::app::{App, new_id};
+use crate::paging::{self, List};
+use crate::problems::{self, REPLAY_COMPLETED, REPLAY_RUNNING};
+use crate::request::{Id, Ids, Params, Payload, Reseller};
+
+/// A replay to be made.
+#[derive(Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", expecting = "an object")]
+#[schema(as = ReplayRequest)]
+pub(crate) struct ReplayPayload {
+    /// Of events that were accepted at this time or later, at most reseller.replay.maxAgeInDays ago.
+    #[schema(value_type = DateTime<Utc>, required = true)]
+    since: Option<DateTime<Utc>>,
+    /// Of events that were accepted before this time; the present one when missing.
+    until: Option<DateTime<Utc>>,
+}
+
+/// A replay.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Replay)]
+pub(crate) struct ReplayDocument {
+    /// Its identifier.
+    id: Uuid,
+    /// For which subscription.
+    subscription_id: Uuid,
+    /// Where it stands.
+    #[schema(value_type = ReplayStatusName)]
+    status: &'static str,
+    /// Of events that were accepted at this time or later.
+    since: DateTime<Utc>,
+    /// Of events that were accepted before this time.
+    until: DateTime<Utc>,
+    /// Most notifications in a second.
+    per_second: u32,
+    /// Which part of the time from since to until is behind it, from 0 to 1.
+    progress: f64,
+    /// Events that were looked at.
+    examined: u64,
+    /// Notifications that were made, or made due again.
+    replayed: u64,
+    /// When it was asked for.
+    created_at: DateTime<Utc>,
+    /// When it last got on.
+    updated_at: DateTime<Utc>,
+    /// When it ended.
+    finished_at: Option<DateTime<Utc>>,
+}
+
+/// Where a replay stands.
+#[derive(ToSchema)]
+#[schema(as = ReplayStatus, rename_all = "SCREAMING_SNAKE_CASE")]
+#[expect(dead_code, reason = "describes a text for the OpenAPI document")]
+pub(crate) enum ReplayStatusName {
+    /// Goes on, or waits while its subscription is paused or not active.
+    Running,
+    /// Has been through all of its events.
+    Completed,
+    /// Was stopped before.
+    Cancelled,
+}
+
+/// Which part of the list.
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ReplayParams {
+    /// How many entries.
+    #[param(minimum = 1, maximum = 200, default = 50)]
+    limit: Option<u32>,
+    /// What the previous part gave as `next`.
+    cursor: Option<String>,
+}
+
+impl From<ReplayView> for ReplayDocument {
+    fn from(view: ReplayView) -> Self {
+        Self {
+            progress: progress(&view),
+            id: view.id,
+            subscription_id: view.subscription,
+            status: view.status.as_str(),
+            since: view.since,
+            until: view.until,
+            per_second: view.per_second,
+            examined: view.examined,
+            replayed: view.replayed,
+            created_at: view.created_at,
+            updated_at: view.updated_at,
+            finished_at: view.finished_at,
+        }
+    }
+}
+
+/// By time: how many events lie ahead nobody has counted.
+#[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
+fn progress(view: &ReplayView) -> f64 {
+    if view.status == ReplayStatus::Completed {
+        return 1.0;
+    }
+    let reached = view.cursor.and_then(|cursor| {
+        // An event's identifier begins with its time in milliseconds.
+        let millis = i64::try_from(cursor.as_u128() >> 80).ok()?;
+        DateTime::from_timestamp_millis(millis)
+    });
+    let part = |from: DateTime<Utc>, to: DateTime<Utc>| (to - from).num_milliseconds() as f64;
+    reached.map_or(0.0, |reached| {
+        (part(view.since, reached) / part(view.since, view.until)).clamp(0.0, 1.0)
+    })
+}
+
+/// Sends again what the subscription missed since a time.
+///
+/// Of each event that the filter lets through now: a notification that FAILED or was GIVEN_UP is sent again, one that
+/// never was is made, and all others are left alone. It is a job of its own and goes on at reseller.replay.perSecond.
+#[utoipa::path(
+    post, path = "/subscriptions/{id}/replays", tag = "replays", operation_id = "createReplay",
+    security(("apiKey" = [])),
+    params(("id" = Uuid, Path, description = "The subscription's identifier.")),
+    request_body = ReplayPayload,
+    responses((status = 202, description = "It begins in a moment.", body = ReplayDocument,
+        headers(("Location" = String, description = "Where the replay is: /subscriptions/{id}/replays/{replay}"))))
+)]
+pub(crate) async fn create(
+    State(app): State<Arc<App>>,
+    reseller: Reseller,
+    Id(subscription): Id,
+    Payload(payload): Payload<ReplayPayload>,
+) -> Result<(StatusCode, [(HeaderName, String); 1], Json<ReplayDocument>), Problem> {
+    let now = app.now();
+    let (since, until) = check(&app, &payload, now)?;
+    let new = NewReplay {
+        id: new_id(now),
+        subscription,
+        since,
+        until,
+        per_second: app.config.reseller.replay.per_second,
+        created_at: now,
+    };
+    let insert = app.store.insert_replay(&reseller.id, &new);
+    match http_api::by(reseller.deadline, ("the replay", "stored"), insert).await? {
+        ReplayRequested::Done => {}
+        ReplayRequested::Running => {
+            return Err(Problem::new(
+                REPLAY_RUNNING,
+                "another replay of the subscription is running",
+            ));
+        }
+        ReplayRequested::Unknown => return Err(problems::no_subscription()),
+    }
+    let location = format!("/subscriptions/{subscription}/replays/{}", new.id);
+    let stored = look_up(&app, &reseller, subscription, new.id).await?;
+    Ok((
+        StatusCode::ACCEPTED,
+        [(header::LOCATION, location)],
+        Json(stored.into()),
+    ))
+}
+
+fn check(
+    app: &App,
+    payload: &ReplayPayload,
+    now: DateTime<Utc>,
+) -> Result<(DateTime<Utc>, DateTime<Utc>), Problem> {
+    let max_age = TimeDelta::from_std(app.config.reseller.replay.max_age).unwrap_or(TimeDelta::MAX);
+    let until = payload.until.unwrap_or(now);
+    let mut errors = Vec::new();
+    if until > now {
+        errors.push(FieldProblem::new("until", "must not be in the future"));
+    }
+    match payload.since {
+        None => errors.push(FieldProblem::new(
+            "since",
+            "must be a time such as 2026-11-21T12:00:00Z",
+        )),
+        Some(since) if now - since > max_age => {
+            let detail = format!("must not be more than {} days ago", max_age.num_days());
+            errors.push(FieldProblem::new("since", detail));
+        }
+        Some(since) if since >= until => {
+            errors.push(FieldProblem::new("since", "must be before until"));
+        }
+        Some(since) if errors.is_empty() => return Ok((since, until)),
+        Some(_) => {}
+    }
+    Err(Problem::fields(errors))
+}
+
+/// Lists the replays of a subscription, the newest first.
+#[utoipa::path(
+    get, path = "/subscriptions/{id}/replays", tag = "replays", operation_id = "listReplays",
+    security(("apiKey" = [])),
+    params(("id" = Uuid, Path, description = "The subscription's identifier."), ReplayParams),
+    responses((status = 200, description = "A part of the list.", body = List<ReplayDocument>))
+)]
+pub(crate) async fn list(
+    State(app): State<Arc<App>>,
+    reseller: Reseller,
+    Id(id): Id,
+    Params(params): Params<ReplayParams>,
+) -> Result<Json<List<ReplayDocument>>, Problem> {
+    let limit = paging::limit(params.limit)?;
+    let before = paging::read_id(params.cursor.as_deref())?;
+    app.subscription(&reseller, id).await?;
+    let list = app.store.list_replays(id, None, before, limit + 1);
+    let found = http_api::by(reseller.deadline, ("the replays", "read"), list).await?;
+    Ok(Json(List::by_id(
+        found,
+        limit,
+        |view| view.id,
+        ReplayDocument::from,
+    )))
+}
+
+/// Shows a replay.
+#[utoipa::path(
+    get, path = "/subscriptions/{id}/replays/{replay}", tag = "replays", operation_id = "findReplay",
+    security(("apiKey" = [])),
+    params(
+        ("id" = Uuid, Path, description = "The subscription's identifier."),
+        ("replay" = Uuid, Path, description = "The replay's identifier."),
+    ),
+    responses((status = 200, description = "The replay.", body = ReplayDocument))
+)]
+pub(crate) async fn find(
+    State(app): State<Arc<App>>,
+    reseller: Reseller,
+    Ids(subscription, replay): Ids,
+) -> Result<Json<ReplayDocument>, Problem> {
+    Ok(Json(look_up(&app, &reseller, subscription, replay).await?.into()))
+}
+
+/// Cancels a replay.
+///
+/// What it has made due already is still sent.
+#[utoipa::path(
+    delete, path = "/subscriptions/{id}/replays/{replay}", tag = "replays", operation_id = "cancelReplay",
+    security(("apiKey" = [])),
+    params(
+        ("id" = Uuid, Path, description = "The subscription's identifier."),
+        ("replay" = Uuid, Path, description = "The replay's identifier."),
+    ),
+    responses((status = 204, description = "It goes on no more."))
+)]
+pub(crate) async fn cancel(
+    State(app): State<Arc<App>>,
+    reseller: Reseller,
+    Ids(subscription, replay): Ids,
+) -> Result<StatusCode, Problem> {
+    app.subscription(&reseller, subscription).await?;
+    let cancel = app.store.cancel_replay(subscription, replay, app.now());
+    match http_api::by(reseller.deadline, ("the replay", "cancelled"), cancel).await? {
+        Cancelled::Done => Ok(StatusCode::NO_CONTENT),
+        Cancelled::Completed => Err(Problem::new(
+            REPLAY_COMPLETED,
+            "the replay has been through already",
+        )),
+        Cancelled::Unknown => Err(no_replay()),
+    }
+}
+
+async fn look_up(
+    app: &App,
+    reseller: &Reseller,
+    subscription: Uuid,
+    replay: Uuid,
+) -> Result<ReplayView, Problem> {
+    app.subscription(reseller, subscription).await?;
+    let list = app.store.list_replays(subscription, Some(replay), None, 1);
+    let mut found = http_api::by(reseller.deadline, ("the replay", "read"), list).await?;
+    found.pop().ok_or_else(no_replay)
+}
+
+fn no_replay() -> Problem {
+    Problem::new(ProblemKind::NOT_FOUND, "no replay has this identifier")
+}

@@ -1,0 +1,75 @@
+//! Puts the parts together, and takes them apart again.
+
+use std::sync::Arc;
+
+use config::Config;
+use domain::clock::{Clock, SystemClock};
+use http_api::Documents;
+use lifecycle::{Lifecycle, Shutdown, TaskGroup};
+use tokio::net::TcpListener;
+
+use crate::app::App;
+use crate::{Error, router};
+
+/// The name in `pg_stat_activity`.
+const NAME: &str = "reseller-portal";
+
+/// The service before it runs.
+pub struct Service {
+    config: Arc<Config>,
+    listener: TcpListener,
+    lifecycle: Lifecycle,
+    clock: Arc<dyn Clock>,
+}
+
+impl Service {
+    /// A service on the system's clock.
+    pub fn new(config: Arc<Config>, listener: TcpListener, lifecycle: Lifecycle) -> Self {
+        Self {
+            config,
+            listener,
+            lifecycle,
+            clock: Arc::new(SystemClock),
+        }
+    }
+
+    /// Replaces the clock by which everything gets its time.
+    #[must_use]
+    pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// See [`crate::run`].
+    ///
+    /// # Errors
+    ///
+    /// As [`crate::run`].
+    pub async fn run(self) -> Result<(), Error> {
+        let Self {
+            config,
+            listener,
+            lifecycle,
+            clock,
+        } = self;
+        let store = vitals::open_store(&config, NAME).map_err(Error::Database)?;
+        let documents = Documents::of(&crate::openapi()).map_err(Error::OpenApi)?;
+        let grace = config.shutdown.grace_period;
+        let app = Arc::new(App::new(config, store.clone(), clock));
+        let router = router::router(app, documents, lifecycle.readiness.clone());
+        let watching = Shutdown::new();
+        let watch = vitals::watch_database(store.clone(), lifecycle.readiness.clone(), watching.clone());
+        let watch = tokio::spawn(watch);
+        let connections = TaskGroup::under(&lifecycle.shutdown);
+        let stop = lifecycle.shutdown.token().child_token();
+        http_api::serve(listener, router, &connections, stop).await;
+        let drained = connections.drain(grace).await;
+        tracing::debug!(?drained, "no more requests");
+        watching.trigger();
+        if watch.await.is_err() {
+            tracing::error!("the watch over the database panicked");
+        }
+        vitals::part_store(store).await;
+        Ok(())
+    }
+}

@@ -1,0 +1,110 @@
+//! `PATCH /subscriptions/{id}`.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use domain::subscription::{Bounds, ChangeDraft, SubscriptionChange};
+use http_api::Problem;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::SubscriptionDocument;
+use super::create::{all_or_errors, catalogue, check_url};
+use crate::app::App;
+use crate::problems;
+use crate::request::{Id, Payload, Reseller};
+
+/// Changes of a subscription; a field that is missing stays as it is.
+#[derive(Default, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", expecting = "an object", default)]
+#[schema(as = SubscriptionChange)]
+pub(crate) struct ChangePayload {
+    /// Another endpoint, which has to be verified before anything is sent there.
+    #[serde(deserialize_with = "present")]
+    #[schema(value_type = Option<String>, example = "https://reseller.example/hooks/domains")]
+    url: Option<Option<String>>,
+    /// The whole filter anew. It is asked when an event comes in: what waits already is still sent.
+    #[serde(deserialize_with = "present")]
+    #[schema(value_type = Option<Vec<String>>, example = json!(["domain.*"]))]
+    event_types: Option<Option<Vec<String>>>,
+    /// Who is told about trouble and changes of state.
+    #[serde(deserialize_with = "present")]
+    #[schema(value_type = Option<String>, example = "ops@reseller.example")]
+    email: Option<Option<String>>,
+    /// The reseller's own words.
+    #[serde(deserialize_with = "present")]
+    #[schema(value_type = Option<String>)]
+    description: Option<Option<String>>,
+    /// How long the endpoint may take to answer, in milliseconds; null for the default.
+    #[serde(deserialize_with = "present")]
+    #[schema(value_type = Option<i64>, minimum = 1)]
+    timeout_millis: Option<Option<i64>>,
+    #[serde(deserialize_with = "present")]
+    #[schema(ignore)]
+    daily_quota: Option<Value>,
+    #[serde(deserialize_with = "present")]
+    #[schema(ignore)]
+    requests_per_second: Option<Value>,
+}
+
+/// Tells a field that is null from one that is missing.
+fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}
+
+/// Changes a subscription.
+///
+/// Quotas are not the reseller's to change: see quota requests.
+#[utoipa::path(
+    patch, path = "/subscriptions/{id}", tag = "subscriptions", operation_id = "changeSubscription",
+    security(("apiKey" = [])),
+    params(("id" = uuid::Uuid, Path, description = "The subscription's identifier.")),
+    request_body = ChangePayload,
+    responses((status = 200, description = "The subscription as it is now.", body = SubscriptionDocument))
+)]
+pub(crate) async fn change(
+    State(app): State<Arc<App>>,
+    reseller: Reseller,
+    Id(id): Id,
+    Payload(payload): Payload<ChangePayload>,
+) -> Result<Json<SubscriptionDocument>, Problem> {
+    let change = check(&app, &reseller, payload).await?;
+    let change = app
+        .store
+        .change_subscription(&reseller.id, id, &change, app.now());
+    let changed = http_api::by(reseller.deadline, ("the subscription", "changed"), change).await?;
+    let changed = changed.ok_or_else(problems::no_subscription)?;
+    Ok(Json(SubscriptionDocument::of(changed, &app.config)))
+}
+
+async fn check(
+    app: &App,
+    reseller: &Reseller,
+    payload: ChangePayload,
+) -> Result<SubscriptionChange, Problem> {
+    let catalogue = match payload.event_types {
+        Some(_) => catalogue(app, reseller).await?,
+        None => Vec::new(),
+    };
+    let bounds = Bounds {
+        catalogue: &catalogue,
+        max_timeout: app.config.reseller.delivery.max_timeout,
+    };
+    let endpoint = check_url(app, payload.url.as_ref().and_then(|url| url.as_deref()));
+    let draft = ChangeDraft {
+        url: payload.url,
+        event_types: payload.event_types,
+        email: payload.email,
+        description: payload.description,
+        timeout_millis: payload.timeout_millis,
+        daily_quota: payload.daily_quota.is_some(),
+        requests_per_second: payload.requests_per_second.is_some(),
+    };
+    let (change, url) = all_or_errors(SubscriptionChange::check(draft, bounds), endpoint)?;
+    Ok(SubscriptionChange {
+        url: url.or(change.url),
+        ..change
+    })
+}

@@ -1,0 +1,179 @@
+//! `POST /subscriptions`.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use delivery::check_endpoint;
+use domain::subscription::{Bounds, FieldError, SubscriptionDraft, SubscriptionRequest};
+use http::{HeaderName, StatusCode, header};
+use http_api::{FieldProblem, Problem, ProblemKind};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use store::reseller::NewSubscription;
+use utoipa::ToSchema;
+
+use super::SubscriptionDocument;
+use crate::app::{App, new_id};
+use crate::problems::TOO_MANY_SUBSCRIPTIONS;
+use crate::request::{Payload, Reseller};
+use crate::secrets::{self, NewSecretDocument};
+
+/// A subscription to be made.
+#[derive(Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", expecting = "an object")]
+#[schema(as = SubscriptionRequest)]
+pub(crate) struct CreatePayload {
+    /// Where notifications are to be sent: an https URL whose host has public addresses only.
+    #[schema(value_type = String, required = true, example = "https://reseller.example/hooks/domains")]
+    url: Option<String>,
+    /// Which events it is to get: event types of the catalogue, prefixes such as domain.*, or * for all.
+    #[schema(value_type = Vec<String>, required = true, min_items = 1, example = json!(["domain.*", "contact.updated"]))]
+    event_types: Option<Vec<String>>,
+    /// Who is told about trouble and changes of state.
+    #[schema(value_type = String, required = true, example = "ops@reseller.example")]
+    email: Option<String>,
+    /// The reseller's own words.
+    description: Option<String>,
+    /// How long the endpoint may take to answer, in milliseconds, at most reseller.delivery.maxTimeoutMillis.
+    #[schema(minimum = 1)]
+    timeout_millis: Option<i64>,
+    #[schema(ignore)]
+    daily_quota: Option<Value>,
+    #[schema(ignore)]
+    requests_per_second: Option<Value>,
+}
+
+/// A subscription that was just made.
+#[derive(Serialize, ToSchema)]
+#[schema(as = CreatedSubscription)]
+pub(crate) struct CreatedDocument {
+    #[serde(flatten)]
+    subscription: SubscriptionDocument,
+    /// What its notifications are signed with. It is shown this once.
+    secret: NewSecretDocument,
+}
+
+/// Makes a subscription.
+///
+/// Its endpoint gets a challenge first: a signed POST of the type postrider.verification whose data.challenge has to be
+/// answered, as the body or as {"challenge": …}. Until then nothing else is sent there.
+#[utoipa::path(
+    post, path = "/subscriptions", tag = "subscriptions", operation_id = "createSubscription",
+    security(("apiKey" = [])),
+    request_body = CreatePayload,
+    responses((status = 201, description = "The subscription, with its first signing secret.", body = CreatedDocument,
+        headers(("Location" = String, description = "Where the subscription is: /subscriptions/{id}"))))
+)]
+pub(crate) async fn create(
+    State(app): State<Arc<App>>,
+    reseller: Reseller,
+    Payload(payload): Payload<CreatePayload>,
+) -> Result<(StatusCode, [(HeaderName, String); 2], Json<CreatedDocument>), Problem> {
+    let sealer = app.sealer()?;
+    let request = check(&app, &reseller, payload).await?;
+    let now = app.now();
+    let id = new_id(now);
+    let (sealed, shown) = secrets::make(sealer, id, now)?;
+    let new = NewSubscription {
+        id,
+        reseller: reseller.id.clone(),
+        request,
+        secret: sealed,
+        created_at: now,
+    };
+    let maximum = app.config.reseller.subscription.maximum;
+    let insert = app.store.insert_subscription(&new, maximum);
+    if !http_api::by(reseller.deadline, ("the subscription", "stored"), insert).await? {
+        let detail = format!("the reseller has {maximum} subscriptions, which is as many as there may be");
+        return Err(Problem::new(TOO_MANY_SUBSCRIPTIONS, detail));
+    }
+    let stored = app.subscription(&reseller, id).await?;
+    let created = CreatedDocument {
+        subscription: SubscriptionDocument::of(stored, &app.config),
+        secret: shown,
+    };
+    let headers = [
+        (header::LOCATION, format!("/subscriptions/{id}")),
+        secrets::not_to_be_kept(),
+    ];
+    Ok((StatusCode::CREATED, headers, Json(created)))
+}
+
+async fn check(
+    app: &App,
+    reseller: &Reseller,
+    payload: CreatePayload,
+) -> Result<SubscriptionRequest, Problem> {
+    let catalogue = catalogue(app, reseller).await?;
+    let bounds = Bounds {
+        catalogue: &catalogue,
+        max_timeout: app.config.reseller.delivery.max_timeout,
+    };
+    let endpoint = check_url(app, payload.url.as_deref());
+    let draft = SubscriptionDraft {
+        url: payload.url,
+        event_types: payload.event_types,
+        email: payload.email,
+        description: payload.description,
+        timeout_millis: payload.timeout_millis,
+        daily_quota: payload.daily_quota.is_some(),
+        requests_per_second: payload.requests_per_second.is_some(),
+    };
+    let checked = SubscriptionRequest::check(draft, bounds);
+    let (request, url) = all_or_errors(checked, endpoint)?;
+    Ok(SubscriptionRequest {
+        url: url.unwrap_or(request.url),
+        ..request
+    })
+}
+
+/// The event types that can be selected.
+pub(super) async fn catalogue(app: &App, reseller: &Reseller) -> Result<Vec<String>, Problem> {
+    let list = app.store.list_event_types();
+    let types = http_api::by(reseller.deadline, ("the event types", "read"), list).await?;
+    let in_use = types
+        .into_iter()
+        .filter(|event_type| event_type.retired_at.is_none());
+    Ok(in_use.map(|event_type| event_type.name).collect())
+}
+
+/// The URL as it will be dialled, or why it will not be. Whether there is one at all is found out elsewhere.
+pub(super) fn check_url(app: &App, url: Option<&str>) -> Result<Option<String>, FieldProblem> {
+    let Some(url) = url.filter(|url| !url.trim().is_empty()) else {
+        return Ok(None);
+    };
+    match check_endpoint(url, &app.egress) {
+        Ok(endpoint) => Ok(Some(endpoint.as_str().to_owned())),
+        Err(error) => Err(FieldProblem::new("url", error.to_string())),
+    }
+}
+
+/// Both results, or every error of both.
+pub(super) fn all_or_errors<T>(
+    checked: Result<T, Vec<FieldError>>,
+    endpoint: Result<Option<String>, FieldProblem>,
+) -> Result<(T, Option<String>), Problem> {
+    let mut errors = Vec::new();
+    let checked = checked.map_err(|found| {
+        errors.extend(
+            found
+                .iter()
+                .map(|error| FieldProblem::new(error.field(), error.to_string())),
+        );
+    });
+    let endpoint = endpoint.map_err(|error| {
+        // A URL that is too long, say, is wrong for both of them.
+        if errors.iter().all(|other| other.field != error.field) {
+            errors.insert(0, error);
+        }
+    });
+    match (checked, endpoint) {
+        (Ok(value), Ok(url)) => Ok((value, url)),
+        _ if errors.is_empty() => Err(Problem::new(
+            ProblemKind::VALIDATION,
+            "the request cannot be accepted",
+        )),
+        _ => Err(Problem::fields(errors)),
+    }
+}

@@ -1,0 +1,116 @@
+//! A subscription as it is shown.
+
+use chrono::{DateTime, Utc};
+use config::Config;
+use serde::Serialize;
+use store::reseller::SubscriptionView;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+/// A subscription.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Subscription)]
+pub(crate) struct SubscriptionDocument {
+    /// Its identifier.
+    #[schema(example = "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d")]
+    id: Uuid,
+    /// Where notifications are sent.
+    #[schema(example = "https://reseller.example/hooks/domains")]
+    url: String,
+    /// Which events it gets: event types, prefixes such as domain.*, or * for all.
+    #[schema(example = json!(["domain.*", "contact.updated"]))]
+    event_types: Vec<String>,
+    /// Who is told about trouble and changes of state.
+    #[schema(example = "ops@reseller.example")]
+    email: String,
+    /// The reseller's own words.
+    description: String,
+    /// Where it stands.
+    #[schema(value_type = SubscriptionStateName)]
+    state: &'static str,
+    /// Why it stands there: CREATED, VERIFIED, BY_RESELLER, VERIFICATION_REQUESTED, ENDPOINT_CHANGED, FAILING, RECOVERED,
+    /// REDIRECTED (it answered 3xx) or GONE (it answered 410).
+    #[schema(example = "VERIFIED")]
+    state_reason: String,
+    /// Since when.
+    state_changed_at: DateTime<Utc>,
+    /// When the reseller paused it; null when it is not paused. Events of a paused subscription wait.
+    paused_at: Option<DateTime<Utc>>,
+    /// The first failed attempt since the last success; null when all is well.
+    failing_since: Option<DateTime<Utc>>,
+    /// How its endpoint was verified, or why it is not.
+    verification: VerificationDocument,
+    /// How long the endpoint may take to answer, in milliseconds.
+    timeout_millis: u64,
+    /// How many notifications it gets in a day; further ones wait for the next.
+    daily_quota: u32,
+    /// How many attempts are made in a second; null: as many as there are.
+    requests_per_second: Option<u32>,
+    /// When it was made.
+    created_at: DateTime<Utc>,
+    /// When it was last changed.
+    updated_at: DateTime<Utc>,
+}
+
+/// How an endpoint was verified, or why it is not.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Verification)]
+struct VerificationDocument {
+    /// When the present endpoint answered its challenge.
+    verified_at: Option<DateTime<Utc>>,
+    /// When it is challenged next.
+    next_attempt_at: Option<DateTime<Utc>>,
+    /// How often it was challenged in vain.
+    failed_attempts: u32,
+    /// What came of the last challenge.
+    error: Option<String>,
+}
+
+/// Where a subscription stands.
+#[derive(ToSchema)]
+#[schema(as = SubscriptionState, rename_all = "SCREAMING_SNAKE_CASE")]
+#[expect(dead_code, reason = "describes a text for the OpenAPI document")]
+pub(crate) enum SubscriptionStateName {
+    /// Gets nothing but challenges, until its endpoint has answered one.
+    PendingVerification,
+    /// Gets everything that its filter lets through.
+    Active,
+    /// The same, although its endpoint has failed for days.
+    Degraded,
+    /// Gets nothing; its events are stored and can be replayed.
+    Deactivated,
+}
+
+impl SubscriptionDocument {
+    pub(crate) fn of(view: SubscriptionView, config: &Config) -> Self {
+        let defaults = &config.reseller.subscription;
+        let timeout = config.reseller.delivery.timeout.as_millis();
+        Self {
+            id: view.id,
+            url: view.url,
+            event_types: view.event_types,
+            email: view.email,
+            description: view.description,
+            state: view.state.as_str(),
+            state_reason: view.state_reason,
+            state_changed_at: view.state_changed_at,
+            paused_at: view.paused_at,
+            failing_since: view.failing_since,
+            verification: VerificationDocument {
+                verified_at: view.verified_at,
+                next_attempt_at: view.verification_due_at,
+                failed_attempts: view.verification_attempts,
+                error: view.verification_error,
+            },
+            timeout_millis: view
+                .timeout_millis
+                .map_or(u64::try_from(timeout).unwrap_or(u64::MAX), u64::from),
+            daily_quota: view.daily_quota.unwrap_or(defaults.daily_quota),
+            requests_per_second: view.requests_per_second.or(defaults.requests_per_second),
+            created_at: view.created_at,
+            updated_at: view.updated_at,
+        }
+    }
+}

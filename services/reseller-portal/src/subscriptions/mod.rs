@@ -1,0 +1,18 @@
+//! Subscriptions: `/subscriptions` and what is directly below it.
+
+mod change;
+mod command;
+mod create;
+mod document;
+mod read;
+mod test_event;
+
+pub(crate) use change::{__path_change, change};
+pub(crate) use command::{
+    __path_activate, __path_deactivate, __path_pause, __path_resume, __path_verify, activate, deactivate,
+    pause, resume, verify,
+};
+pub(crate) use create::{__path_create, create};
+pub(crate) use document::SubscriptionDocument;
+pub(crate) use read::{__path_delete, __path_find, __path_list, delete, find, list};
+pub(crate) use test_event::{__path_send_test, send_test};

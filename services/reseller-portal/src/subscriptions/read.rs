@@ -1,0 +1,85 @@
+//! `GET /subscriptions`, `GET` and `DELETE /subscriptions/{id}`.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use http::StatusCode;
+use http_api::Problem;
+use serde::Deserialize;
+
+use super::SubscriptionDocument;
+use crate::app::App;
+use crate::paging::{self, List};
+use crate::problems;
+use crate::request::{Id, Params, Reseller};
+
+/// Which part of a list.
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ListParams {
+    /// How many entries.
+    #[param(minimum = 1, maximum = 200, default = 50)]
+    limit: Option<u32>,
+    /// What the previous part gave as `next`.
+    cursor: Option<String>,
+}
+
+/// Lists the subscriptions, the oldest first.
+#[utoipa::path(
+    get, path = "/subscriptions", tag = "subscriptions", operation_id = "listSubscriptions",
+    security(("apiKey" = [])),
+    params(ListParams),
+    responses((status = 200, description = "A part of the list.", body = List<SubscriptionDocument>))
+)]
+pub(crate) async fn list(
+    State(app): State<Arc<App>>,
+    reseller: Reseller,
+    Params(params): Params<ListParams>,
+) -> Result<Json<List<SubscriptionDocument>>, Problem> {
+    let limit = paging::limit(params.limit)?;
+    let after = paging::read_id(params.cursor.as_deref())?;
+    let list = app.store.list_subscriptions(&reseller.id, after, limit + 1);
+    let found = http_api::by(reseller.deadline, ("the subscriptions", "read"), list).await?;
+    let show = |view| SubscriptionDocument::of(view, &app.config);
+    Ok(Json(List::by_id(found, limit, |view| view.id, show)))
+}
+
+/// Shows a subscription.
+#[utoipa::path(
+    get, path = "/subscriptions/{id}", tag = "subscriptions", operation_id = "findSubscription",
+    security(("apiKey" = [])),
+    params(("id" = uuid::Uuid, Path, description = "The subscription's identifier.")),
+    responses((status = 200, description = "The subscription.", body = SubscriptionDocument))
+)]
+pub(crate) async fn find(
+    State(app): State<Arc<App>>,
+    reseller: Reseller,
+    Id(id): Id,
+) -> Result<Json<SubscriptionDocument>, Problem> {
+    let found = app.subscription(&reseller, id).await?;
+    Ok(Json(SubscriptionDocument::of(found, &app.config)))
+}
+
+/// Deletes a subscription.
+///
+/// Nothing more is sent to it; what was waiting is given up.
+#[utoipa::path(
+    delete, path = "/subscriptions/{id}", tag = "subscriptions", operation_id = "deleteSubscription",
+    security(("apiKey" = [])),
+    params(("id" = uuid::Uuid, Path, description = "The subscription's identifier.")),
+    responses((status = 204, description = "It does not exist any more."))
+)]
+pub(crate) async fn delete(
+    State(app): State<Arc<App>>,
+    reseller: Reseller,
+    Id(id): Id,
+) -> Result<StatusCode, Problem> {
+    let delete = app.store.delete_subscription(&reseller.id, id, app.now());
+    if http_api::by(reseller.deadline, ("the subscription", "deleted"), delete).await? {
+        Ok(StatusCode::NO_CONTENT)
+    } else {
+        Err(problems::no_subscription())
+    }
+}

@@ -1,0 +1,204 @@
+//! Activating, deactivating, pausing, resuming, verifying and testing subscriptions.
+
+use chrono::{NaiveDate, TimeDelta};
+use domain::event;
+use domain::notification::NotificationId;
+use domain::subscription::SubscriptionState;
+use serde_json::{Value, json};
+use sqlx::PgPool;
+use testkit::subscription_factory::SubscriptionRow;
+use uuid::Uuid;
+
+use crate::portal::{Portal, emails};
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_deactivated_subscription_is_activated_and_its_failures_are_forgotten(pool: PgPool) {
+    let portal = Portal::start(pool).await;
+    let id = SubscriptionRow::in_state(SubscriptionState::Degraded)
+        .make(&portal.pool)
+        .await;
+    let path = format!("/subscriptions/{id}");
+    let off = portal.done("POST", &format!("{path}/deactivate"), 200).await;
+    assert_eq!(
+        (&off["state"], &off["stateReason"]),
+        (&json!("DEACTIVATED"), &json!("BY_RESELLER"))
+    );
+    portal
+        .refused(
+            "POST",
+            &format!("{path}/deactivate"),
+            None,
+            (409, "subscription-state"),
+        )
+        .await;
+    portal.clock.advance(TimeDelta::minutes(1));
+    let on = portal.done("POST", &format!("{path}/activate"), 200).await;
+    assert_eq!(
+        (&on["state"], &on["failingSince"]),
+        (&json!("ACTIVE"), &json!(null))
+    );
+    assert_eq!(on["stateChangedAt"], on["updatedAt"]);
+    portal
+        .refused(
+            "POST",
+            &format!("{path}/activate"),
+            None,
+            (409, "subscription-state"),
+        )
+        .await;
+    let told: Vec<_> = emails(&portal.pool)
+        .await
+        .into_iter()
+        .map(|(_, _, data)| (data["previous"].clone(), data["state"].clone()))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (json!("DEGRADED"), json!("DEACTIVATED")),
+            (json!("DEACTIVATED"), json!("ACTIVE"))
+        ]
+    );
+    portal.stop().await;
+}
+
+/// Of many that ask at once one is done, and one e-mail is sent.
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_change_of_state_is_done_and_told_once_however_many_ask(pool: PgPool) {
+    let portal = Portal::start(pool).await;
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    let path = format!("/subscriptions/{id}/deactivate");
+    let asking = (0..8).map(|_| portal.call("POST", &path).send());
+    let answers = futures::future::join_all(asking).await;
+    let done = answers
+        .into_iter()
+        .filter(|answer| answer.as_ref().unwrap().status() == 200);
+    assert_eq!(done.count(), 1);
+    assert_eq!(emails(&portal.pool).await.len(), 1);
+    portal.stop().await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_verification_that_was_given_up_starts_over(pool: PgPool) {
+    let portal = Portal::start(pool).await;
+    let id = SubscriptionRow::in_state(SubscriptionState::PendingVerification)
+        .make(&portal.pool)
+        .await;
+    sqlx::query(
+        "UPDATE subscriptions SET verification_due_at = NULL, verification_attempts = 5, verification_error = 'timeout'",
+    )
+    .execute(&portal.pool)
+    .await
+    .unwrap();
+    let path = format!("/subscriptions/{id}");
+    assert_eq!(portal.see(&path).await["verification"]["error"], "timeout");
+    let again = portal.done("POST", &format!("{path}/verify"), 200).await;
+    let verification = &again["verification"];
+    assert_eq!(
+        (&verification["failedAttempts"], &verification["error"]),
+        (&json!(0), &json!(null))
+    );
+    assert_eq!(verification["nextAttemptAt"], again["updatedAt"]);
+    assert_eq!(emails(&portal.pool).await, []);
+    let active = SubscriptionRow::active().make(&portal.pool).await;
+    let path = format!("/subscriptions/{active}/verify");
+    portal
+        .refused("POST", &path, None, (409, "subscription-state"))
+        .await;
+    portal.stop().await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn pausing_twice_is_pausing_once(pool: PgPool) {
+    let portal = Portal::start(pool).await;
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    let path = format!("/subscriptions/{id}");
+    let paused = portal.done("POST", &format!("{path}/pause"), 200).await;
+    assert_eq!(
+        (&paused["state"], &paused["pausedAt"]),
+        (&json!("ACTIVE"), &paused["updatedAt"])
+    );
+    portal.clock.advance(TimeDelta::minutes(1));
+    assert_eq!(portal.done("POST", &format!("{path}/pause"), 200).await, paused);
+    let resumed = portal.done("POST", &format!("{path}/resume"), 200).await;
+    assert_eq!(resumed["pausedAt"], Value::Null);
+    assert_eq!(portal.done("POST", &format!("{path}/resume"), 200).await, resumed);
+    portal.stop().await;
+}
+
+#[derive(Debug, sqlx::FromRow)]
+struct TestRow {
+    status: String,
+    charged_on: Option<NaiveDate>,
+    payload_bytes: i32,
+    body: String,
+    test_of: Option<Uuid>,
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_test_event_goes_to_one_subscription_and_uses_no_quota(pool: PgPool) {
+    let portal = Portal::start(pool).await;
+    let id = SubscriptionRow::active()
+        .event_types(&["contact.updated"])
+        .make(&portal.pool)
+        .await;
+    SubscriptionRow::active().make(&portal.pool).await;
+    let sent = portal
+        .done("POST", &format!("/subscriptions/{id}/test"), 202)
+        .await;
+    let event_id: Uuid = sent["eventId"].as_str().unwrap().parse().unwrap();
+    assert_eq!(
+        sent["notificationId"],
+        NotificationId::of(event_id, id).to_string()
+    );
+    let stored: Vec<TestRow> = sqlx::query_as(
+        "SELECT n.status, n.charged_on, n.payload_bytes, e.body, e.test_of
+         FROM notifications n JOIN events e ON e.id = n.event",
+    )
+    .fetch_all(&portal.pool)
+    .await
+    .unwrap();
+    let [row] = stored.as_slice() else {
+        panic!("one notification: {stored:?}");
+    };
+    let today = Some(portal.now().date_naive());
+    assert_eq!((row.status.as_str(), row.charged_on), ("PENDING", today));
+    assert_eq!(usize::try_from(row.payload_bytes).unwrap(), row.body.len());
+    assert_eq!(row.test_of, Some(id));
+    let data = json!({"message": "This is a test event.", "subscriptionId": id}).to_string();
+    assert_eq!(
+        row.body,
+        event::body(&event_id.to_string(), "postrider.test", portal.now(), &data)
+    );
+    assert_eq!(
+        portal.see(&format!("/subscriptions/{id}/quota")).await["usedToday"],
+        0
+    );
+    let path = format!("/notifications/{}", sent["notificationId"].as_str().unwrap());
+    assert_eq!(portal.see(&path).await["eventType"], "postrider.test");
+    portal.stop().await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn nothing_is_tested_that_gets_nothing(pool: PgPool) {
+    let portal = Portal::start(pool).await;
+    for state in [
+        SubscriptionState::PendingVerification,
+        SubscriptionState::Deactivated,
+    ] {
+        let id = SubscriptionRow::in_state(state).make(&portal.pool).await;
+        let path = format!("/subscriptions/{id}/test");
+        let problem = portal
+            .refused("POST", &path, None, (409, "subscription-state"))
+            .await;
+        assert!(
+            problem["detail"].as_str().unwrap().contains(state.as_str()),
+            "{problem}"
+        );
+    }
+    let events: i64 = sqlx::query_scalar("SELECT count(*) FROM events")
+        .fetch_one(&portal.pool)
+        .await
+        .unwrap();
+    assert_eq!(events, 0);
+    portal.stop().await;
+}

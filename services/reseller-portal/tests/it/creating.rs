@@ -1,0 +1,200 @@
+//! Making subscriptions, and reading them.
+
+use serde_json::{Value, json};
+use sqlx::PgPool;
+
+use crate::portal::{Portal, emails, fields, id_of, subscription};
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_new_subscription_waits_for_its_verification_and_shows_its_secret_once(pool: PgPool) {
+    let portal = Portal::start(pool).await;
+    let response = portal
+        .call("POST", "/subscriptions")
+        .json(&subscription())
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(response.status(), 201);
+    assert_eq!(response.headers()["cache-control"], "no-store");
+    let location = response.headers()["location"].to_str().unwrap().to_owned();
+    let mut created: Value = response.json().await.unwrap();
+    let secret = created.as_object_mut().unwrap().remove("secret").unwrap();
+    assert!(secret["secret"].as_str().unwrap().starts_with("whsec_"));
+    assert_eq!(created["state"], "PENDING_VERIFICATION");
+    assert_eq!(created["stateReason"], "CREATED");
+    assert_eq!(created["verification"]["nextAttemptAt"], created["createdAt"]);
+    assert_eq!(
+        (&created["timeoutMillis"], &created["dailyQuota"]),
+        (&json!(10_000), &json!(1_000_000))
+    );
+    assert_eq!(created["requestsPerSecond"], Value::Null);
+    assert_eq!(
+        portal.see(&location).await,
+        created,
+        "the same, without the secret"
+    );
+    assert_eq!(portal.see("/subscriptions").await["items"], json!([created]));
+    let due: bool = sqlx::query_scalar("SELECT verification_due_at = $1 FROM subscriptions")
+        .bind(portal.now())
+        .fetch_one(&portal.pool)
+        .await
+        .unwrap();
+    assert!(due);
+    assert_eq!(
+        emails(&portal.pool).await,
+        [],
+        "a state that it was made in is no change"
+    );
+    portal.stop().await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn everything_that_is_wrong_is_listed_at_once(pool: PgPool) {
+    let portal = Portal::start(pool).await;
+    let wrong = json!({
+        "url": "ftp://reseller.example/",
+        "eventTypes": ["domain.created", "dmain.*", "postrider.test", "Domain"],
+        "email": "Ops <ops@reseller.example>",
+        "description": "x".repeat(501),
+        "timeoutMillis": 30_001,
+        "dailyQuota": 5,
+    });
+    let problem = portal
+        .refused("POST", "/subscriptions", Some(&wrong), (422, "validation"))
+        .await;
+    let expected = [
+        "url",
+        "eventTypes[1]",
+        "eventTypes[2]",
+        "eventTypes[3]",
+        "email",
+        "description",
+        "timeoutMillis",
+        "dailyQuota",
+    ];
+    assert_eq!(fields(&problem), expected, "{problem}");
+    let problem = portal
+        .refused("POST", "/subscriptions", Some(&json!({})), (422, "validation"))
+        .await;
+    assert_eq!(fields(&problem), ["url", "eventTypes", "email"]);
+    let none: i64 = sqlx::query_scalar("SELECT count(*) FROM subscriptions")
+        .fetch_one(&portal.pool)
+        .await
+        .unwrap();
+    assert_eq!(none, 0);
+    portal.stop().await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn an_endpoint_that_may_not_be_dialled_is_refused(pool: PgPool) {
+    let portal = Portal::start_with(pool, |config| {
+        config.reseller.egress.allow_http = false;
+        config.reseller.egress.allow_networks.clear();
+    })
+    .await;
+    for url in [
+        "http://reseller.example/hooks",
+        "https://user:s3cret@reseller.example/",
+        "https://10.0.0.1/hooks",
+        "https://127.0.0.1/hooks",
+        "https://169.254.169.254/latest/meta-data",
+        "https://[::ffff:10.0.0.1]/",
+        "https://0x0a.1/",
+        "not a url",
+    ] {
+        let mut body = subscription();
+        body["url"] = url.into();
+        let problem = portal
+            .refused("POST", "/subscriptions", Some(&body), (422, "validation"))
+            .await;
+        assert_eq!(fields(&problem), ["url"], "{url}: {problem}");
+        assert!(!problem.to_string().contains("s3cret"), "{problem}");
+    }
+    portal.stop().await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn without_a_sealing_key_no_subscription_can_be_made(pool: PgPool) {
+    let portal = Portal::start_with(pool, |config| config.reseller.secrets.key = None).await;
+    let problem = portal
+        .refused(
+            "POST",
+            "/subscriptions",
+            Some(&subscription()),
+            (503, "unavailable"),
+        )
+        .await;
+    assert!(
+        problem["detail"]
+            .as_str()
+            .unwrap()
+            .contains("reseller.secrets.key"),
+        "{problem}"
+    );
+    portal.stop().await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn bodies_that_cannot_be_read_are_refused(pool: PgPool) {
+    let portal = Portal::start_with(pool, |config| config.portal.max_body_bytes = 500).await;
+    let post = |content_type: &str, body: String| {
+        let request = portal
+            .call("POST", "/subscriptions")
+            .header("content-type", content_type);
+        request.body(body).send()
+    };
+    for (content_type, body, status) in [
+        ("application/json", "{\"url\":".to_owned(), 400),
+        ("application/json", "[]".to_owned(), 422),
+        ("application/json", "{\"url\": 5}".to_owned(), 422),
+        ("text/plain", "{}".to_owned(), 415),
+        ("application/json", " ".repeat(501), 413),
+    ] {
+        let answer = post(content_type, body.clone()).await.unwrap();
+        assert_eq!(answer.status().as_u16(), status, "{body}");
+    }
+    portal.stop().await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn subscriptions_are_listed_part_by_part(pool: PgPool) {
+    let portal = Portal::start(pool).await;
+    let mut ids = Vec::new();
+    for _ in 0..5 {
+        ids.push(id_of(&portal.created().await));
+    }
+    for limit in [1, 2, 5, 200] {
+        let listed: Vec<_> = portal
+            .all("/subscriptions", limit)
+            .await
+            .iter()
+            .map(id_of)
+            .collect();
+        assert_eq!(listed.len(), 5, "{limit}");
+        assert!(listed.is_sorted() && ids.iter().all(|id| listed.contains(id)));
+    }
+    for query in ["limit=0", "limit=201", "limit=x", "cursor=x", "order=asc"] {
+        let path = format!("/subscriptions?{query}");
+        portal.refused("GET", &path, None, (400, "invalid-query")).await;
+    }
+    portal.stop().await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn the_catalogue_is_shown(pool: PgPool) {
+    let portal = Portal::start(pool).await;
+    let types = portal.see("/event-types").await["items"]
+        .as_array()
+        .unwrap()
+        .clone();
+    let created = types
+        .iter()
+        .find(|it| it["name"] == "domain.created")
+        .expect("it is seeded");
+    assert_eq!(portal.see("/event-types/domain.created").await, *created);
+    for name in ["domain.unheard_of", "postrider.test", "%00", "a%27b"] {
+        let path = format!("/event-types/{name}");
+        portal.refused("GET", &path, None, (404, "not-found")).await;
+    }
+    portal.stop().await;
+}

@@ -1,0 +1,25 @@
+//! The service over HTTP, in process, on a database of each test's own.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "what the tests are built of fails like the tests themselves"
+)]
+
+mod administration;
+mod changes;
+mod commands;
+mod creating;
+mod documents;
+mod isolation;
+mod maximum;
+mod metrics;
+mod notifications;
+mod outages;
+mod portal;
+mod quota_races;
+mod quotas;
+mod replay_steps;
+mod replays;
+mod resending;
+mod secrecy;
+mod secrets;

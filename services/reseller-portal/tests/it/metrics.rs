@@ -1,0 +1,133 @@
+//! Deliveries in numbers: how they are added up, and how they are shown.
+
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use serde_json::{Value, json};
+use sqlx::PgPool;
+use store::Store;
+use store::reseller::{AttemptEnd, StatisticsDelta};
+use testkit::subscription_factory::SubscriptionRow;
+use uuid::Uuid;
+
+use crate::portal::Portal;
+
+fn delta(portal: &Portal, subscription: Uuid, age: TimeDelta) -> StatisticsDelta {
+    StatisticsDelta::new(subscription, portal.now() - age)
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn attempts_are_shown_as_rates_durations_and_answers(pool: PgPool) {
+    let portal = Portal::start(pool).await;
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    let mut counted = delta(&portal, id, TimeDelta::zero());
+    for _ in 0..97 {
+        counted.record(AttemptEnd::Delivered, Duration::from_millis(20), Some(200), 100);
+    }
+    counted.record(AttemptEnd::Retried, Duration::from_secs(10), None, 100);
+    counted.record(AttemptEnd::Failed, Duration::from_millis(20), Some(404), 100);
+    counted.record(AttemptEnd::Failed, Duration::from_millis(20), Some(500), 300);
+    portal.store.add_delivery_statistics(&[counted]).await.unwrap();
+    let seen = portal.see(&format!("/subscriptions/{id}/metrics")).await;
+    assert_eq!((&seen["attempts"], &seen["delivered"]), (&json!(100), &json!(97)));
+    assert_eq!((&seen["failed"], &seen["retried"]), (&json!(2), &json!(1)));
+    assert_eq!(seen["successRate"], json!(97.0 / 99.0));
+    assert_eq!(
+        (&seen["failureRate"], &seen["retryRate"]),
+        (&json!(2.0 / 99.0), &json!(0.01))
+    );
+    assert_eq!(seen["payloadBytes"], json!({"total": 10_200, "average": 102.0}));
+    assert_eq!(seen["answers"], json!({"200": 97, "404": 1, "500": 1}));
+    assert_eq!(seen["clientErrors"], json!({"404": 1}));
+    let latency = |name: &str| seen["latencyMillis"][name].as_f64().unwrap();
+    assert!((16.0..24.0).contains(&latency("p50")) && latency("p50") <= latency("p95"));
+    assert!(latency("p99") < 24.0, "the one that timed out is the hundredth");
+    portal.stop().await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn hours_are_shown_one_by_one_as_far_back_as_is_asked_for(pool: PgPool) {
+    let portal = Portal::start(pool).await;
+    let (id, other) = (
+        SubscriptionRow::active().make(&portal.pool).await,
+        SubscriptionRow::active().make(&portal.pool).await,
+    );
+    let mut deltas = Vec::new();
+    for (subscription, hours) in [(id, 0), (id, 1), (id, 23), (id, 24), (other, 0)] {
+        let mut counted = delta(&portal, subscription, TimeDelta::hours(hours));
+        counted.record(AttemptEnd::Delivered, Duration::from_millis(5), Some(204), 10);
+        deltas.push(counted);
+    }
+    portal.store.add_delivery_statistics(&deltas).await.unwrap();
+    let path = format!("/subscriptions/{id}/metrics");
+    let attempts = async |query: &str| portal.see(&format!("{path}{query}")).await["attempts"].clone();
+    assert_eq!(attempts("").await, 3);
+    assert_eq!(attempts("?hours=1").await, 1);
+    assert_eq!(attempts("?hours=25").await, 4);
+    let hours = portal.see(&path).await["hours"].as_array().unwrap().clone();
+    assert_eq!(hours.len(), 3);
+    assert!(hours.is_sorted_by_key(|hour| hour["hour"].as_str().unwrap().to_owned()));
+    for query in ["?hours=0", "?hours=673", "?hours=x", "?days=1"] {
+        portal
+            .refused("GET", &format!("{path}{query}"), None, (400, "invalid-query"))
+            .await;
+    }
+    portal.stop().await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn nothing_sent_has_no_rates(pool: PgPool) {
+    let portal = Portal::start(pool).await;
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    let seen = portal.see(&format!("/subscriptions/{id}/metrics")).await;
+    for name in ["successRate", "failureRate", "retryRate"] {
+        assert_eq!(seen[name], Value::Null);
+    }
+    assert_eq!(
+        seen["latencyMillis"],
+        json!({"p50": null, "p95": null, "p99": null})
+    );
+    portal.stop().await;
+}
+
+/// Many processes add to the same rows at once, in batches that name a row more than once.
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn nothing_is_lost_when_many_count_at_once(pool: PgPool) {
+    let portal = Portal::start(pool).await;
+    let ids: Vec<Uuid> = (0..5).map(|_| Uuid::now_v7()).collect();
+    let adding = (0..8).map(|turn| {
+        let store = Store::from_pool(portal.pool.clone());
+        let mut deltas: Vec<StatisticsDelta> = Vec::new();
+        for round in 0..4 {
+            for id in &ids {
+                let mut counted = delta(&portal, *id, TimeDelta::zero());
+                counted.record(
+                    AttemptEnd::Delivered,
+                    Duration::from_millis(3),
+                    Some(200 + round),
+                    7,
+                );
+                deltas.push(counted);
+            }
+        }
+        deltas.rotate_left(turn * 3 % 20);
+        tokio::spawn(async move { store.add_delivery_statistics(&deltas).await })
+    });
+    for added in futures::future::join_all(adding).await {
+        added.unwrap().expect("no deadlock");
+    }
+    for id in ids {
+        let rows = portal
+            .store
+            .delivery_statistics(id, portal.now() - TimeDelta::hours(1))
+            .await
+            .unwrap();
+        let [row] = rows.as_slice() else {
+            panic!("{rows:?}")
+        };
+        assert_eq!((row.attempts, row.delivered, row.payload_bytes), (32, 32, 7 * 32));
+        assert_eq!(row.latencies.total(), 32);
+        assert_eq!(row.statuses.values().copied().collect::<Vec<_>>(), [8; 4]);
+    }
+    portal.stop().await;
+}

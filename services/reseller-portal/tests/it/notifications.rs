@@ -1,0 +1,221 @@
+//! Looking at notifications: lists, what is scheduled, and one with its attempts.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::notification::NotificationState;
+use serde_json::{Value, json};
+use sqlx::PgPool;
+use testkit::notification_factory::{MadeNotification, NotificationRow};
+use testkit::subscription_factory::SubscriptionRow;
+use uuid::Uuid;
+
+use crate::portal::Portal;
+
+/// As a query string has it.
+fn encoded(at: DateTime<Utc>) -> String {
+    at.to_rfc3339_opts(chrono::SecondsFormat::Micros, true)
+}
+
+async fn ids(portal: &Portal, path: &str, limit: usize) -> Vec<String> {
+    let items = portal.all(path, limit).await;
+    items
+        .iter()
+        .map(|item| item["id"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+fn names(made: &[MadeNotification]) -> Vec<String> {
+    made.iter().map(|it| it.id.to_string()).collect()
+}
+
+/// Notifications accepted an hour apart, the newest first.
+async fn hourly(portal: &Portal, subscription: Uuid, states: &[NotificationState]) -> Vec<MadeNotification> {
+    let mut made = Vec::new();
+    for (hours, state) in (1..).zip(states) {
+        let row = NotificationRow::in_state(*state, subscription);
+        let row = row.created_at(portal.now() - TimeDelta::hours(hours));
+        made.push(row.make(&portal.pool).await);
+    }
+    made
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn the_newest_come_first_in_parts_of_any_size(pool: PgPool) {
+    let portal = Portal::start(pool).await;
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    let made = names(&hourly(&portal, id, &NotificationState::ALL).await);
+    let path = format!("/subscriptions/{id}/notifications");
+    for limit in [1, 3, 8, 200] {
+        assert_eq!(ids(&portal, &path, limit).await, made, "{limit}");
+    }
+    let first = &portal.see(&path).await["items"][5];
+    assert_eq!(
+        (&first["status"], &first["attempts"]),
+        (&json!("SENT"), &json!(1))
+    );
+    assert_eq!(first["eventType"], "domain.created");
+    portal.stop().await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn filters_thin_out_the_list_and_lose_nothing(pool: PgPool) {
+    let portal = Portal::start(pool).await;
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    use NotificationState::{Failed, GivenUp, Sent};
+    let made = names(&hourly(&portal, id, &[Sent, Failed, Sent, GivenUp, Sent, Failed, Sent]).await);
+    sqlx::query("UPDATE notifications SET event_type = 'contact.updated' WHERE id = $1")
+        .bind(made[5].parse::<Uuid>().unwrap())
+        .execute(&portal.pool)
+        .await
+        .unwrap();
+    let path = format!("/subscriptions/{id}/notifications");
+    let listed = async |query: &str| ids(&portal, &format!("{path}?{query}"), 2).await;
+    let chosen = |indexes: &[usize]| indexes.iter().map(|i| made[*i].clone()).collect::<Vec<_>>();
+    assert_eq!(listed("status=FAILED").await, chosen(&[1, 5]));
+    assert_eq!(listed("status=FAILED,GIVEN_UP").await, chosen(&[1, 3, 5]));
+    assert_eq!(listed("eventType=contact.updated").await, chosen(&[5]));
+    assert_eq!(
+        listed("status=FAILED&eventType=domain.created").await,
+        chosen(&[1])
+    );
+    let (since, until) = (
+        portal.now() - TimeDelta::hours(6),
+        portal.now() - TimeDelta::hours(2),
+    );
+    let between = format!("since={}&until={}", encoded(since), encoded(until));
+    assert_eq!(
+        listed(&between).await,
+        chosen(&[2, 3, 4, 5]),
+        "from since on and before until"
+    );
+    for query in [
+        "status=LOST",
+        "eventType=Domain",
+        "since=yesterday",
+        "limit=1000",
+        "cursor=1",
+        "state=SENT",
+    ] {
+        portal
+            .refused("GET", &format!("{path}?{query}"), None, (400, "invalid-query"))
+            .await;
+    }
+    portal.stop().await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn the_list_ends_after_seven_days_whatever_is_asked_for(pool: PgPool) {
+    let portal = Portal::start(pool).await;
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    let aged = async |age| {
+        let row = NotificationRow::in_state(NotificationState::Sent, id);
+        row.created_at(portal.now() - age)
+            .make(&portal.pool)
+            .await
+            .id
+            .to_string()
+    };
+    let week = TimeDelta::days(7);
+    let shown = aged(week - TimeDelta::seconds(1)).await;
+    let hidden = aged(week + TimeDelta::seconds(1)).await;
+    let since = encoded(portal.now() - TimeDelta::days(20));
+    for query in ["", &format!("?since={since}")] {
+        let path = format!("/subscriptions/{id}/notifications{query}");
+        assert_eq!(ids(&portal, &path, 50).await, std::slice::from_ref(&shown));
+    }
+    assert_eq!(
+        portal.see(&format!("/notifications/{hidden}")).await["status"],
+        "SENT",
+        "it is still there"
+    );
+    portal.stop().await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn what_is_scheduled_is_listed_soonest_first(pool: PgPool) {
+    let portal = Portal::start(pool).await;
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    let mut made = Vec::new();
+    for minutes in [30, 10, 20, 10] {
+        let row = NotificationRow::in_state(NotificationState::Scheduled, id);
+        made.push((
+            minutes,
+            row.due_in(TimeDelta::minutes(minutes))
+                .make(&portal.pool)
+                .await
+                .id
+                .to_string(),
+        ));
+    }
+    NotificationRow::in_state(NotificationState::Retry, id)
+        .make(&portal.pool)
+        .await;
+    sqlx::query("UPDATE notifications SET next_attempt_at = date_trunc('minute', next_attempt_at)")
+        .execute(&portal.pool)
+        .await
+        .unwrap();
+    made.sort();
+    let expected: Vec<String> = made.into_iter().map(|(_, id)| id).collect();
+    let path = format!("/subscriptions/{id}/scheduled");
+    for limit in [1, 2, 50] {
+        assert_eq!(ids(&portal, &path, limit).await, expected, "{limit}");
+    }
+    assert_eq!(portal.see(&path).await["items"][0]["reason"], "QUOTA");
+    portal.stop().await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn an_attempt_shows_what_was_sent_and_what_came_back_and_no_signature(pool: PgPool) {
+    let portal = Portal::start(pool).await;
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    let made = NotificationRow::in_state(NotificationState::Sent, id)
+        .attempts(2)
+        .make(&portal.pool)
+        .await;
+    sqlx::query("UPDATE delivery_attempts SET response_body = 'try later' WHERE number = 1")
+        .execute(&portal.pool)
+        .await
+        .unwrap();
+    let seen = portal.see(&format!("/notifications/{}", made.id)).await;
+    let (body, started_at): (String, DateTime<Utc>) = sqlx::query_as(
+        "SELECT e.body, a.started_at FROM events e CROSS JOIN delivery_attempts a WHERE a.number = 1",
+    )
+    .fetch_one(&portal.pool)
+    .await
+    .unwrap();
+    assert_eq!(
+        (&seen["body"], &seen["subscriptionId"]),
+        (&json!(body), &json!(id))
+    );
+    let [first, second] = seen["history"].as_array().unwrap().as_slice() else {
+        panic!("{seen}");
+    };
+    let expected = json!({
+        "method": "POST",
+        "url": "https://acme.example/hook",
+        "headers": {
+            "content-type": "application/json",
+            "event-id": made.event,
+            "idempotency-key": signing::idempotency_key(body.as_bytes()),
+            "webhook-id": made.event,
+            "webhook-timestamp": started_at.timestamp().to_string(),
+        },
+    });
+    assert_eq!(first["request"], expected);
+    assert_eq!(first["response"], json!({"status": 503, "body": "try later"}));
+    assert_eq!(
+        (&first["status"], &first["errorType"], &first["millis"]),
+        (&json!("ERROR"), &json!("HTTP"), &json!(250))
+    );
+    assert_eq!(
+        (&second["status"], &second["error"]),
+        (&json!("OK"), &Value::Null)
+    );
+    assert!(!seen.to_string().to_lowercase().contains("signature"));
+    for path in [
+        format!("/notifications/{}", Uuid::nil()),
+        "/notifications/x".to_owned(),
+    ] {
+        portal.refused("GET", &path, None, (404, "not-found")).await;
+    }
+    portal.stop().await;
+}

@@ -1,0 +1,128 @@
+//! Quotas and requests for more, as resellers see them.
+
+use chrono::{NaiveTime, TimeDelta};
+use serde_json::{Value, json};
+use sqlx::PgPool;
+use testkit::subscription_factory::SubscriptionRow;
+use uuid::Uuid;
+
+use crate::portal::{Portal, fields};
+
+async fn take(portal: &Portal, subscription: Uuid, used: i64, quota: i32) {
+    sqlx::query(
+        "INSERT INTO subscription_budgets (subscription_id, day, used, quota) VALUES ($1, $2, $3, $4)",
+    )
+    .bind(subscription)
+    .bind(portal.now().date_naive())
+    .bind(used)
+    .bind(quota)
+    .execute(&portal.pool)
+    .await
+    .unwrap();
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn the_use_of_a_day_is_shown_and_goes_over_to_the_next(pool: PgPool) {
+    let portal = Portal::start(pool).await;
+    let id = SubscriptionRow::active()
+        .daily_quota(10)
+        .requests_per_second(3)
+        .make(&portal.pool)
+        .await;
+    let path = format!("/subscriptions/{id}/quota");
+    let fresh = portal.see(&path).await;
+    let tomorrow = (portal.now() + TimeDelta::days(1))
+        .date_naive()
+        .and_time(NaiveTime::MIN)
+        .and_utc();
+    let expected = json!({
+        "dailyQuota": 10, "usedToday": 0, "remainingToday": 10, "scheduled": 0, "resetsAt": tomorrow, "timeZone": "UTC",
+        "requestsPerSecond": 3,
+    });
+    assert_eq!(fresh, expected);
+    take(&portal, id, 14, 10).await;
+    let used = |quota: &Value| (quota["usedToday"].as_u64(), quota["remainingToday"].as_u64());
+    assert_eq!(used(&portal.see(&path).await), (Some(10), Some(0)));
+    portal.clock.advance(TimeDelta::days(1));
+    assert_eq!(used(&portal.see(&path).await), (Some(4), Some(6)));
+    portal.clock.advance(TimeDelta::days(1));
+    assert_eq!(used(&portal.see(&path).await), (Some(0), Some(10)));
+    portal.stop().await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_subscription_without_limits_of_its_own_has_the_defaults(pool: PgPool) {
+    let portal = Portal::start_with(pool, |config| {
+        config.reseller.subscription.daily_quota = 77;
+        config.reseller.subscription.requests_per_second = Some(5);
+        config.reseller.quota.time_zone = "Europe/Berlin".parse().unwrap();
+    })
+    .await;
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    let quota = portal.see(&format!("/subscriptions/{id}/quota")).await;
+    assert_eq!(
+        (&quota["dailyQuota"], &quota["requestsPerSecond"]),
+        (&json!(77), &json!(5))
+    );
+    assert_eq!(quota["timeZone"], "Europe/Berlin");
+    assert_ne!(
+        &quota["resetsAt"].as_str().unwrap()[11..13],
+        "00",
+        "midnight in Berlin is not midnight"
+    );
+    portal.stop().await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn one_request_for_more_waits_at_a_time(pool: PgPool) {
+    let portal = Portal::start(pool).await;
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    let path = format!("/subscriptions/{id}/quota-requests");
+    let body = json!({"dailyQuota": 2_000_000, "reason": "A merger."});
+    let asking = (0..6).map(|_| portal.call("POST", &path).json(&body).send());
+    let mut statuses: Vec<u16> = futures::future::join_all(asking)
+        .await
+        .into_iter()
+        .map(|answer| answer.unwrap().status().as_u16())
+        .collect();
+    statuses.sort_unstable();
+    assert_eq!(statuses, [201, 409, 409, 409, 409, 409]);
+    portal
+        .refused("POST", &path, Some(&body), (409, "quota-request-open"))
+        .await;
+    let list = portal.see(&path).await;
+    let [request] = list["items"].as_array().unwrap().as_slice() else {
+        panic!("{list}");
+    };
+    assert_eq!(
+        (&request["status"], &request["dailyQuota"]),
+        (&json!("REQUESTED"), &json!(2_000_000))
+    );
+    assert_eq!(request["reason"], "A merger.");
+    portal.stop().await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_request_needs_a_number_and_a_reason(pool: PgPool) {
+    let portal = Portal::start(pool).await;
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    let path = format!("/subscriptions/{id}/quota-requests");
+    for (body, wrong) in [
+        (json!({}), &["dailyQuota", "reason"][..]),
+        (json!({"dailyQuota": 0, "reason": " "}), &["dailyQuota", "reason"]),
+        (
+            json!({"dailyQuota": 1_000_000_001, "reason": "x"}),
+            &["dailyQuota"],
+        ),
+        (
+            json!({"dailyQuota": -1, "reason": "x".repeat(2_001)}),
+            &["dailyQuota", "reason"],
+        ),
+    ] {
+        let problem = portal
+            .refused("POST", &path, Some(&body), (422, "validation"))
+            .await;
+        assert_eq!(fields(&problem), wrong, "{problem}");
+    }
+    portal.stop().await;
+}

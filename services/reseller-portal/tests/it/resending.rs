@@ -1,0 +1,108 @@
+//! Sending a notification again that has ended.
+
+use chrono::{DateTime, Utc};
+use domain::notification::{Attempts, Event, NotificationState, RetryPolicy, transition};
+use domain::subscription::SubscriptionState;
+use serde_json::{Value, json};
+use sqlx::PgPool;
+use testkit::notification_factory::NotificationRow;
+use testkit::subscription_factory::SubscriptionRow;
+
+use crate::portal::Portal;
+
+const POLICY: RetryPolicy = RetryPolicy {
+    max_retries: 3,
+    initial_delay: std::time::Duration::from_secs(30),
+    max_delay: std::time::Duration::from_secs(300),
+    max_retry_after: std::time::Duration::from_secs(300),
+};
+
+/// As `domain::notification::transition` says, in every state.
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn what_has_ended_is_sent_again_and_what_has_not_is_left_alone(pool: PgPool) {
+    let portal = Portal::start(pool).await;
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    for state in NotificationState::ALL {
+        let made = NotificationRow::in_state(state, id).make(&portal.pool).await;
+        let path = format!("/notifications/{}/resend", made.id);
+        let before = row(&portal.pool, made.id.uuid()).await;
+        match transition(state, Event::Resend, Attempts::default(), &POLICY) {
+            Ok(next) => {
+                let sent = portal.done("POST", &path, 202).await;
+                assert_eq!(sent["status"], next.status().as_str());
+                assert_eq!(
+                    (&sent["reason"], &sent["finishedAt"]),
+                    (&json!("RESENT"), &Value::Null)
+                );
+                let (resent_after, due): (i32, DateTime<Utc>) =
+                    sqlx::query_as("SELECT resent_after, next_attempt_at FROM notifications WHERE id = $1")
+                        .bind(made.id.uuid())
+                        .fetch_one(&portal.pool)
+                        .await
+                        .unwrap();
+                assert_eq!(resent_after, 1, "its retries count from here");
+                assert_eq!(due.timestamp_micros(), portal.now().timestamp_micros());
+                portal
+                    .refused("POST", &path, None, (409, "notification-unfinished"))
+                    .await;
+            }
+            Err(_) => {
+                portal
+                    .refused("POST", &path, None, (409, "notification-unfinished"))
+                    .await;
+                assert_eq!(row(&portal.pool, made.id.uuid()).await, before);
+            }
+        }
+    }
+    portal.stop().await;
+}
+
+async fn row(pool: &PgPool, id: uuid::Uuid) -> String {
+    sqlx::query_scalar("SELECT n::text FROM notifications n WHERE n.id = $1")
+        .bind(id)
+        .fetch_one(pool)
+        .await
+        .unwrap()
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn nothing_is_sent_again_to_whom_nothing_is_sent(pool: PgPool) {
+    let portal = Portal::start(pool).await;
+    for state in [
+        SubscriptionState::Deactivated,
+        SubscriptionState::PendingVerification,
+    ] {
+        let id = SubscriptionRow::in_state(state).make(&portal.pool).await;
+        let made = NotificationRow::in_state(NotificationState::GivenUp, id)
+            .make(&portal.pool)
+            .await;
+        let path = format!("/notifications/{}/resend", made.id);
+        portal
+            .refused("POST", &path, None, (409, "subscription-state"))
+            .await;
+    }
+    let deleted = SubscriptionRow::active().deleted().make(&portal.pool).await;
+    let made = NotificationRow::in_state(NotificationState::Sent, deleted)
+        .make(&portal.pool)
+        .await;
+    let path = format!("/notifications/{}/resend", made.id);
+    portal.refused("POST", &path, None, (404, "not-found")).await;
+    portal.stop().await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn it_is_sent_again_once_however_many_ask(pool: PgPool) {
+    let portal = Portal::start(pool).await;
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    let made = NotificationRow::in_state(NotificationState::Failed, id)
+        .make(&portal.pool)
+        .await;
+    let path = format!("/notifications/{}/resend", made.id);
+    let asking = (0..6).map(|_| portal.call("POST", &path).send());
+    let answers = futures::future::join_all(asking).await;
+    let done = answers
+        .into_iter()
+        .filter(|answer| answer.as_ref().unwrap().status() == 202);
+    assert_eq!(done.count(), 1);
+    portal.stop().await;
+}

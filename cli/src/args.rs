@@ -6,10 +6,14 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::broker::BrokerCommand;
 use crate::commands::config::ConfigCommand;
+use crate::commands::event::EventCommand;
+use crate::commands::event_types::EventTypesCommand;
 use crate::commands::healthcheck::HealthcheckArgs;
 use crate::commands::keys::KeysCommand;
 use crate::commands::migrate::MigrateArgs;
 use crate::commands::push::PushArgs;
+use crate::commands::quotas::QuotasCommand;
+use crate::commands::receive::ReceiveArgs;
 use crate::commands::serve::ServeArgs;
 use crate::commands::sim::SimCommand;
 use crate::demo::DemoArgs;
@@ -19,12 +23,14 @@ Examples:
   postrider migrate                                        prepare the database
   postrider up                                             run all services in this process
   postrider serve dispatcher                               run one of them
-  postrider keys create --name shop --role ingest          make an API key for POST /push
+  postrider keys create --name shop --role ingest          make an API key for POST /push and POST /events
+  postrider keys create --name acme --role reseller --reseller acme
   postrider push --platform IOS --prototype Hello --push-key 463B3209 --message 'Hello client!'
   postrider push show 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d
+  postrider event send --type contact.deleted --reseller acme --data '{\"contact\": {\"id\": \"contact-42\"}}'
   postrider sim swrve --listen 127.0.0.1:8090              a stand-in for Swrve";
 
-/// The durable push delivery platform: its services and the tools around them.
+/// The durable delivery platform for pushes and events: its services and the tools around them.
 ///
 /// Services and database commands read one configuration: defaults, then the YAML file, then POSTRIDER__… variables, with
 /// DATABASE_URL and AMQP_URL for the two servers. `postrider config show` prints what is in effect.
@@ -62,11 +68,22 @@ pub(crate) enum Tool {
     /// Shows what Postrider wants of RabbitMQ.
     #[command(subcommand)]
     Broker(BrokerCommand),
-    /// Runs and asks simulators of receivers.
+    /// Runs and asks simulators of receivers and of a mail server.
     #[command(subcommand)]
     Sim(SimCommand),
     /// Hands in a push, or shows one.
     Push(PushArgs),
+    /// Hands in an event, or shows one with its notifications.
+    #[command(subcommand)]
+    Event(EventCommand),
+    /// Shows and maintains the catalogue of event types.
+    #[command(subcommand)]
+    EventTypes(EventTypesCommand),
+    /// Lists and decides quota requests of resellers, and sets limits of subscriptions.
+    #[command(subcommand)]
+    Quotas(QuotasCommand),
+    /// Receives webhooks: checks signatures, prints what comes, and fails on demand.
+    Receive(ReceiveArgs),
     /// Sends real traffic through a running Postrider and shows what became of it.
     Demo(DemoArgs),
     /// Exits 0 when the URL answers with a 2xx status; for containers.

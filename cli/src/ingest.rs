@@ -7,7 +7,9 @@ use chrono::{DateTime, Utc};
 use clap::Args;
 use domain::push::{ErrorType, PushStatus};
 use reqwest::{Client, StatusCode, header};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use crate::web;
@@ -37,13 +39,27 @@ pub(crate) struct PushRequest {
     pub(crate) cron_expression: Option<String>,
 }
 
-/// What `POST /push` answered.
+/// The body of `POST /events`.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct EventRequest {
+    #[serde(rename = "type")]
+    pub(crate) event_type: String,
+    pub(crate) reseller_id: String,
+    pub(crate) data: Box<RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) occurred_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) event_id: Option<String>,
+}
+
+/// What `POST /push` or `POST /events` answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// 202: the push is stored.
+    /// 202: the push or the event is stored.
     Accepted {
         id: Uuid,
-        /// Whether this is the answer to an earlier request with the same Idempotency-Key.
+        /// Whether this is the answer to an earlier request that was the same one.
         replayed: bool,
     },
     /// Anything else.
@@ -81,6 +97,31 @@ pub(crate) struct Push {
     pub(crate) next_attempt_at: Option<DateTime<Utc>>,
     pub(crate) attempts: u32,
     pub(crate) history: Vec<Attempt>,
+}
+
+/// An event as `GET /events/{id}` shows it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Event {
+    pub(crate) id: Uuid,
+    pub(crate) event_id: String,
+    #[serde(rename = "type")]
+    pub(crate) event_type: String,
+    pub(crate) reseller_id: String,
+    pub(crate) occurred_at: DateTime<Utc>,
+    pub(crate) created_at: DateTime<Utc>,
+    pub(crate) notifications: Vec<Notification>,
+}
+
+/// A notification that an event became.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Notification {
+    pub(crate) subscription_id: Uuid,
+    pub(crate) url: String,
+    pub(crate) status: PushStatus,
+    pub(crate) attempts: u32,
+    pub(crate) explanation: String,
 }
 
 /// One attempt to send a push.
@@ -125,8 +166,26 @@ impl Ingest {
         push: &PushRequest,
         idempotency_key: Option<&str>,
     ) -> anyhow::Result<Answer> {
-        let url = format!("{}/push", self.url);
-        let mut request = self.client.post(&url).bearer_auth(&self.key).json(push);
+        self.hand_in("/push", push, idempotency_key).await
+    }
+
+    /// Hands in an event.
+    pub(crate) async fn post_event(
+        &self,
+        event: &EventRequest,
+        idempotency_key: Option<&str>,
+    ) -> anyhow::Result<Answer> {
+        self.hand_in("/events", event, idempotency_key).await
+    }
+
+    async fn hand_in(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+        idempotency_key: Option<&str>,
+    ) -> anyhow::Result<Answer> {
+        let url = format!("{}{path}", self.url);
+        let mut request = self.client.post(&url).bearer_auth(&self.key).json(body);
         if let Some(key) = idempotency_key {
             request = request.header("Idempotency-Key", key);
         }
@@ -140,7 +199,9 @@ impl Ingest {
             let id = location
                 .and_then(|location| location.rsplit('/').next())
                 .and_then(|id| id.parse().ok())
-                .with_context(|| format!("{url} answered 202 without a Location that names the push"))?;
+                .with_context(|| {
+                    format!("{url} answered 202 without a Location that names what was stored")
+                })?;
             let replayed = headers.contains_key("idempotent-replayed");
             return Ok(Answer::Accepted { id, replayed });
         }
@@ -150,9 +211,9 @@ impl Ingest {
         })
     }
 
-    /// What has become of a push, as JSON.
-    pub(crate) async fn document(&self, id: Uuid) -> anyhow::Result<serde_json::Value> {
-        let url = format!("{}/push/{id}", self.url);
+    /// What is at a path, as JSON.
+    pub(crate) async fn document(&self, path: &str) -> anyhow::Result<serde_json::Value> {
+        let url = format!("{}{path}", self.url);
         let request = self.client.get(&url).bearer_auth(&self.key);
         let response = web::send(request, &url).await?;
         let status = response.status();
@@ -166,13 +227,18 @@ impl Ingest {
 
     /// What has become of a push.
     pub(crate) async fn find(&self, id: Uuid) -> anyhow::Result<Push> {
-        let document = self.document(id).await?;
-        serde_json::from_value(document).with_context(|| {
-            format!(
-                "{}/push/{id} answered with something that is not a push",
-                self.url
-            )
-        })
+        self.read(&format!("/push/{id}"), "a push").await
+    }
+
+    /// Where an event's notifications stand.
+    pub(crate) async fn find_event(&self, id: Uuid) -> anyhow::Result<Event> {
+        self.read(&format!("/events/{id}"), "an event").await
+    }
+
+    async fn read<T: DeserializeOwned>(&self, path: &str, what: &str) -> anyhow::Result<T> {
+        let document = self.document(path).await?;
+        serde_json::from_value(document)
+            .with_context(|| format!("{}{path} answered with something that is not {what}", self.url))
     }
 }
 

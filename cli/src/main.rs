@@ -6,10 +6,13 @@
 mod args;
 mod commands;
 mod demo;
+mod file;
 mod ingest;
 mod output;
+mod portal;
 mod simulator;
 mod web;
+mod webhooks;
 
 use std::process::ExitCode;
 

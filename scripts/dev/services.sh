@@ -1,8 +1,12 @@
-# Sourced after checkout.sh, process.sh and port.sh. Postrider's services in one process, and the Swrve simulator.
+# Sourced after checkout.sh, process.sh and port.sh. Postrider's services in one process, and what they talk to: the Swrve
+# simulator, a receiver of webhooks, and a mail server that delivers nothing.
 
-readonly INGEST_PORT_SLOT=4 ADMIN_PORT_SLOT=5 SWRVE_PORT_SLOT=6
+readonly INGEST_PORT_SLOT=4 ADMIN_PORT_SLOT=5 SWRVE_PORT_SLOT=6 PORTAL_PORT_SLOT=7 RECEIVER_PORT_SLOT=8 SMTP_PORT_SLOT=9
 readonly ENV_FILE=$DEV_DIR/env
 readonly RUN_DIR=$DEV_DIR/run
+readonly DEV_MAIL_DIR=$DEV_DIR/mail
+readonly DEV_RESELLER=demo
+readonly SECRETS_KEY_FILE=$DEV_DIR/reseller-secrets.key
 readonly POSTRIDER=$DEV_DIR/postrider # a link to the built binary: one name for it, however it was built
 
 # The binary of PROFILE (release unless set otherwise), or POSTRIDER_BIN when one is there already.
@@ -35,14 +39,21 @@ http_ok() (
 # url_of ADDRESS: how this machine reaches a listener, which may listen on every address.
 url_of() { printf 'http://%s\n' "${1/#0.0.0.0:/127.0.0.1:}"; }
 
-# Both are the same program: their pid files tell them apart.
-postrider_pid() { owned_pid "$RUN_DIR/postrider.pid" "$CHECKOUT" postrider; }
-swrve_sim_pid() { owned_pid "$RUN_DIR/swrve-sim.pid" "$CHECKOUT" postrider; }
+# All are the same program: their pid files tell them apart.
+readonly PROCESSES=(postrider swrve-sim receiver smtp-sink)
 
-services_run() { postrider_pid >/dev/null && swrve_sim_pid >/dev/null; }
+pid_of() { owned_pid "$RUN_DIR/$1.pid" "$CHECKOUT" postrider; }
+
+services_run() {
+    local name
+    for name in "${PROCESSES[@]}"; do
+        pid_of "$name" >/dev/null || return 1
+    done
+}
 
 services_are_ready() {
-    http_ok "$INGEST_URL/readyz" && http_ok "${METRICS_URL%/metrics}/readyz" && http_ok "$SWRVE_SIM_URL/healthz"
+    http_ok "$INGEST_URL/readyz" && http_ok "$PORTAL_URL/readyz" && http_ok "${METRICS_URL%/metrics}/readyz" &&
+        http_ok "$SWRVE_SIM_URL/healthz" && http_ok "$RECEIVER_URL/_healthz" && port_is_open "${SMTP_SINK##*:}"
 }
 
 services_are_ready_or_died() { services_are_ready || ! services_run; }
@@ -65,31 +76,61 @@ choose_push_keys() {
     export POSTRIDER__SWRVE__MESSAGE_PROTOTYPE_PUSH_KEYS="{\"Hello\": $both, \"Good bye\": $both}"
 }
 
+# secrets_key: seals the signing secrets of this checkout's subscriptions; kept as long as its database is.
+secrets_key() {
+    if [[ ! -s $SECRETS_KEY_FILE ]]; then
+        head -c 32 /dev/urandom | base64 | write_private "$SECRETS_KEY_FILE"
+    fi
+    cat -- "$SECRETS_KEY_FILE"
+}
+
+# What the reseller lane needs on a machine for development: a key for its secrets, endpoints on this machine, and a mail
+# server. What the caller set stays, and a configuration of their own is left alone.
+choose_reseller_lane() {
+    [[ -z ${POSTRIDER_CONFIG:-} ]] || return 0
+    export POSTRIDER__RESELLER__SECRETS__KEY=${POSTRIDER__RESELLER__SECRETS__KEY:-$(secrets_key)}
+    export POSTRIDER__RESELLER__EGRESS__ALLOW_NETWORKS=${POSTRIDER__RESELLER__EGRESS__ALLOW_NETWORKS:-127.0.0.0/8,::1/128}
+    export POSTRIDER__RESELLER__EGRESS__ALLOW_HTTP=${POSTRIDER__RESELLER__EGRESS__ALLOW_HTTP:-true}
+    export POSTRIDER__MAIL__SMTP_URL=${POSTRIDER__MAIL__SMTP_URL:-smtp://$SMTP_SINK}
+}
+
 # What the caller set stays; the rest gets a port of this checkout.
 choose_addresses() {
-    local ingest admin swrve
+    local ingest portal admin swrve
     ingest=${POSTRIDER__INGEST__LISTEN:-127.0.0.1:$(assign_port "$RUN_DIR/ingest.port" "$INGEST_PORT_SLOT")}
+    portal=${POSTRIDER__PORTAL__LISTEN:-127.0.0.1:$(assign_port "$RUN_DIR/portal.port" "$PORTAL_PORT_SLOT")}
     admin=${POSTRIDER__ADMIN__LISTEN:-127.0.0.1:$(assign_port "$RUN_DIR/admin.port" "$ADMIN_PORT_SLOT")}
     swrve=127.0.0.1:$(assign_port "$RUN_DIR/swrve.port" "$SWRVE_PORT_SLOT")
     export POSTRIDER__INGEST__LISTEN=$ingest
+    export POSTRIDER__PORTAL__LISTEN=$portal
     export POSTRIDER__ADMIN__LISTEN=$admin
     export POSTRIDER__SWRVE__URL=${POSTRIDER__SWRVE__URL:-$(url_of "$swrve")}
     INGEST_URL=$(url_of "$ingest")
+    PORTAL_URL=$(url_of "$portal")
     METRICS_URL=$(url_of "$admin")/metrics
     SWRVE_SIM_URL=$(url_of "$swrve")
+    RECEIVER_URL=http://127.0.0.1:$(assign_port "$RUN_DIR/receiver.port" "$RECEIVER_PORT_SLOT")
+    SMTP_SINK=127.0.0.1:$(assign_port "$RUN_DIR/smtp-sink.port" "$SMTP_PORT_SLOT")
 }
 
 create_keys() {
     INGEST_KEY=$("$POSTRIDER" keys create --name dev-ingest --role ingest)
     ADMIN_KEY=$("$POSTRIDER" keys create --name dev-admin --role admin)
+    RESELLER_KEY=$("$POSTRIDER" keys create --name dev-reseller --role reseller --reseller "$DEV_RESELLER")
 }
 
 write_environment() {
     local name
-    POSTRIDER_PID=$(postrider_pid)
-    SWRVE_SIM_PID=$(swrve_sim_pid)
-    for name in INGEST_URL METRICS_URL SWRVE_SIM_URL INGEST_KEY ADMIN_KEY DATABASE_URL AMQP_URL \
-        POSTRIDER_PID SWRVE_SIM_PID POSTGRES_PID RABBITMQ_PID; do
+    POSTRIDER_PID=$(pid_of postrider)
+    SWRVE_SIM_PID=$(pid_of swrve-sim)
+    RECEIVER_PID=$(pid_of receiver)
+    SMTP_SINK_PID=$(pid_of smtp-sink)
+    SMTP_URL=smtp://$SMTP_SINK
+    MAIL_DIR=$DEV_MAIL_DIR
+    RESELLER_ID=$DEV_RESELLER
+    for name in INGEST_URL PORTAL_URL METRICS_URL SWRVE_SIM_URL RECEIVER_URL SMTP_URL MAIL_DIR \
+        INGEST_KEY ADMIN_KEY RESELLER_KEY RESELLER_ID DATABASE_URL AMQP_URL \
+        POSTRIDER_PID SWRVE_SIM_PID RECEIVER_PID SMTP_SINK_PID POSTGRES_PID RABBITMQ_PID; do
         # The servers' pids are known only of private servers.
         [[ -z ${!name:-} ]] || shell_line "$name" "${!name}"
     done | write_private "$ENV_FILE"
@@ -109,22 +150,28 @@ keep_services() {
     servers=$(for name in POSTGRES_PID RABBITMQ_PID; do shell_line "$name" "${!name:-}"; done)
     export_lines "$(<"$ENV_FILE")"
     export_lines "$servers"
+    SMTP_SINK=${SMTP_URL#smtp://}
     wait_for_services || return 1
     write_environment
 }
 
 start_services() {
+    local name
     stop_services
     mkdir -p -- "$RUN_DIR"
     "$POSTRIDER" migrate >&2
     choose_addresses
     choose_push_keys
+    choose_reseller_lane
     create_keys
     launch swrve-sim sim swrve --listen "${SWRVE_SIM_URL#http://}"
+    launch receiver receive --listen "${RECEIVER_URL#http://}"
+    launch smtp-sink sim smtp --listen "$SMTP_SINK" --dir "$DEV_MAIL_DIR"
     launch postrider up
     if ! wait_for_services; then
-        show_log_tail "$LOG_DIR/swrve-sim.log"
-        show_log_tail "$LOG_DIR/postrider.log"
+        for name in "${PROCESSES[@]}"; do
+            show_log_tail "$LOG_DIR/$name.log"
+        done
         stop_services
         die "Postrider did not become ready"
     fi
@@ -133,7 +180,10 @@ start_services() {
 
 # The time covers the services' own grace period, in which they finish what is in flight.
 stop_services() {
+    local name
     stop_process "$RUN_DIR/postrider.pid" "$CHECKOUT" postrider TERM 40
-    stop_process "$RUN_DIR/swrve-sim.pid" "$CHECKOUT" postrider TERM 5
+    for name in swrve-sim receiver smtp-sink; do
+        stop_process "$RUN_DIR/$name.pid" "$CHECKOUT" postrider TERM 5
+    done
     rm -f -- "$ENV_FILE"
 }

@@ -3,10 +3,14 @@
 pub(crate) mod broker;
 pub(crate) mod config;
 mod database;
+pub(crate) mod event;
+pub(crate) mod event_types;
 pub(crate) mod healthcheck;
 pub(crate) mod keys;
 pub(crate) mod migrate;
 pub(crate) mod push;
+pub(crate) mod quotas;
+pub(crate) mod receive;
 pub(crate) mod serve;
 pub(crate) mod sim;
 
@@ -24,6 +28,10 @@ pub(crate) async fn run(sources: &Sources, tool: Tool) -> anyhow::Result<()> {
         Tool::Broker(command) => broker::run(&command),
         Tool::Sim(command) => sim::run(command).await,
         Tool::Push(args) => push::run(args).await,
+        Tool::Event(command) => event::run(command).await,
+        Tool::EventTypes(command) => event_types::run(sources, command).await,
+        Tool::Quotas(command) => quotas::run(sources, command).await,
+        Tool::Receive(args) => receive::run(args).await,
         Tool::Demo(args) => demo::run(args).await,
         Tool::Healthcheck(args) => healthcheck::run(&args).await,
     }

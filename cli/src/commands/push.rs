@@ -105,7 +105,7 @@ async fn post(ingest: &Ingest, args: PostArgs) -> anyhow::Result<()> {
 
 async fn show(ingest: &Ingest, id: Uuid, json: bool) -> anyhow::Result<()> {
     if json {
-        return output::json(&ingest.document(id).await?);
+        return output::json(&ingest.document(&format!("/push/{id}")).await?);
     }
     let push = ingest.find(id).await?;
     let mut table = output::table(["push", &push.id.to_string()]);

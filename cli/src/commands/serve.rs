@@ -18,12 +18,14 @@ pub(crate) struct ServeArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ServiceName {
-    /// Takes pushes in over HTTP.
+    /// Takes pushes and events in over HTTP.
     IngestApi,
-    /// Sends them to Swrve.
+    /// Sends pushes to Swrve and notifications to the endpoints of resellers.
     Dispatcher,
-    /// Promotes what waits, rescues what was lost, keeps the tables in shape.
+    /// Promotes what waits, rescues what was lost, repeats deliveries, sends mails, keeps the tables in shape.
     RetryWorker,
+    /// The API of resellers: subscriptions, secrets, quotas, notifications.
+    ResellerPortal,
 }
 
 impl ServiceName {
@@ -36,6 +38,12 @@ impl ServiceName {
             ),
             Self::Dispatcher => Service::new("dispatcher", dispatcher::run),
             Self::RetryWorker => Service::new("retry-worker", retry_worker::run),
+            Self::ResellerPortal => Service::listening(
+                "reseller-portal",
+                ("portal.listen", |config| config.portal.listen),
+                reseller_portal::run,
+            )
+            .without_broker(),
         }
     }
 }

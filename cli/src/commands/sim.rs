@@ -1,4 +1,4 @@
-//! `postrider sim`: simulators of receivers.
+//! `postrider sim`: simulators of receivers and of a mail server.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use lifecycle::Shutdown;
+use smtp_sink::SmtpSink;
 use swrve_sim::{Options, Report, ResponseTime, SwrveSim, parse_script};
 use tokio::net::TcpListener;
 
@@ -20,6 +21,12 @@ pub(crate) enum SimCommand {
   curl -X PUT http://127.0.0.1:8090/script -d '[{\"match\": {\"user\": \"u-1\"}, \"status\": 503, \"times\": 2}]'
 More in docs/swrve-simulator.md.")]
     Swrve(SwrveArgs),
+    /// Stands in for a mail server until it is stopped: keeps each mail as a file, delivers none, and prints its report as
+    /// JSON at the end.
+    #[command(after_help = "Examples:
+  postrider sim smtp --listen 127.0.0.1:1025 --dir .dev/mail
+  POSTRIDER__MAIL__SMTP_URL=smtp://127.0.0.1:1025 postrider serve retry-worker")]
+    Smtp(SmtpArgs),
     /// Shows what has arrived at a simulator that runs.
     Report {
         /// Where it listens.
@@ -64,10 +71,21 @@ fn rate_limit(text: &str) -> Result<RateLimit, &'static str> {
     }
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct SmtpArgs {
+    /// Where to listen; port 0 takes a free one.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:1025")]
+    listen: SocketAddr,
+    /// The folder for the mails, one .eml file each; made if it is missing.
+    #[arg(long, value_name = "FOLDER", default_value = "mail")]
+    dir: PathBuf,
+}
+
 /// Does what the command says.
 pub(crate) async fn run(command: SimCommand) -> anyhow::Result<()> {
     match command {
         SimCommand::Swrve(args) => swrve(args).await,
+        SimCommand::Smtp(args) => smtp(args).await,
         SimCommand::Report { url, json } => {
             let report = Simulator::new(&url)?.report().await?;
             if json {
@@ -95,18 +113,32 @@ async fn swrve(args: SwrveArgs) -> anyhow::Result<()> {
         },
         ..Options::default()
     };
-    let listener = TcpListener::bind(args.listen).await.with_context(|| {
-        format!(
-            "failed to listen on {}; stop what listens there, or choose another address with --listen",
-            args.listen
-        )
-    })?;
+    let listener = listen(args.listen).await?;
     let simulator = SwrveSim::start(listener, options)?;
     output::result(format_args!("listening on http://{}", simulator.addr()))?;
     shutdown.cancelled().await;
     let report = simulator.report();
     simulator.shutdown().await;
     output::json(&report)
+}
+
+async fn smtp(args: SmtpArgs) -> anyhow::Result<()> {
+    let shutdown = Shutdown::on_signals().context("failed to register the signal handlers")?;
+    let sink = SmtpSink::start(listen(args.listen).await?, &args.dir)
+        .with_context(|| format!("failed to keep mails in {}", args.dir.display()))?;
+    output::result(format_args!("listening on smtp://{}", sink.addr()))?;
+    shutdown.cancelled().await;
+    let report = sink.report();
+    sink.shutdown().await;
+    output::json(&report)
+}
+
+async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(address).await.with_context(|| {
+        format!(
+            "failed to listen on {address}; stop what listens there, or choose another address with --listen"
+        )
+    })
 }
 
 fn show(report: &Report) -> anyhow::Result<()> {

@@ -67,7 +67,7 @@ pub(crate) struct Ended {
 }
 
 impl Attempts {
-    fn allow(self, attempts: u32) -> bool {
+    pub(crate) fn allow(self, attempts: u32) -> bool {
         match self {
             Self::Exactly(wanted) => attempts == wanted,
             Self::AtLeast(least) => attempts >= least,
@@ -164,6 +164,16 @@ impl Ended {
     }
 }
 
+impl fmt::Display for Attempts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exactly(1) => f.write_str("1 attempt"),
+            Self::Exactly(attempts) => write!(f, "{attempts} attempts"),
+            Self::AtLeast(attempts) => write!(f, "{attempts} attempts or more"),
+        }
+    }
+}
+
 impl fmt::Display for Expected {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -172,12 +182,7 @@ impl fmt::Display for Expected {
                 attempts,
                 error,
             } => {
-                write!(f, "{status}")?;
-                match attempts {
-                    Attempts::Exactly(1) => write!(f, " after 1 attempt")?,
-                    Attempts::Exactly(attempts) => write!(f, " after {attempts} attempts")?,
-                    Attempts::AtLeast(attempts) => write!(f, " after {attempts} attempts or more")?,
-                }
+                write!(f, "{status} after {attempts}")?;
                 error.map_or(Ok(()), |error| write!(f, " with the error {}", error.as_str()))
             }
             Self::OnePush { status } => write!(f, "{status} after 1 attempt"),

@@ -1,13 +1,15 @@
 //! `postrider demo`: real traffic through a running Postrider, and what became of it.
 //!
-//! It looks only at what any caller can see: the API's answers, `GET /push/{id}`, the metrics, and what arrived at the Swrve
-//! simulator.
+//! It looks only at what any caller can see: the APIs' answers, `GET /push/{id}`, `GET /events/{id}`, the metrics, and what
+//! arrived at the Swrve simulator, at the receiver and at the mail server. The push lane's part stands here, the reseller lane's
+//! in a folder of its own.
 
 mod case;
 mod metrics;
 mod mix;
 mod pacing;
 mod posting;
+mod reseller;
 mod table;
 mod waiting;
 
@@ -25,13 +27,15 @@ use crate::simulator::Simulator;
 
 use case::Case;
 use pacing::Pacing;
+use reseller::ResellerArgs;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Sends pushes that are delivered, that fail in every way there is, that wait for their window, that are repeated and that
-are refused, waits until each is where it should be, and prints a table of them. Exits 1 when something deviates.
+are refused, waits until each is where it should be, and prints a table of them. Then the same with events for a reseller, with
+subscriptions of its own at a receiver of webhooks. Exits 1 when something deviates.
 
-The Swrve simulator is told how to fail; its earlier script and report are lost. Needs the message prototype Hello with push
+The Swrve simulator and the receiver are told how to fail; their earlier rules are lost. Needs the message prototype Hello with push
 keys for IOS and ANDROID in swrve.messagePrototypePushKeys. With the default push.retry.delayInSeconds it takes some
 minutes until a push is given up.")]
 pub(crate) struct DemoArgs {
@@ -49,6 +53,8 @@ pub(crate) struct DemoArgs {
     /// How long to wait until all of them are where they should be.
     #[arg(long, value_name = "SECONDS", default_value_t = 420)]
     timeout: u64,
+    #[command(flatten)]
+    reseller: ResellerArgs,
 }
 
 /// Sends the mix, waits, and shows the outcome.
@@ -63,8 +69,10 @@ pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<()> {
     let outcome = drive(&args, &ingest, &simulator, cases).await;
     // Whatever came of it, later pushes are not to fail as these were told to.
     let cleared = simulator.script(&[]).await;
-    let deviations = outcome?;
+    let mut deviations = outcome?;
     cleared?;
+    let timeout = Duration::from_secs(args.timeout);
+    deviations.extend(reseller::run(&args.reseller, &ingest, &run, timeout).await?);
     conclude(&deviations)
 }
 
@@ -99,7 +107,7 @@ fn conclude(deviations: &[String]) -> anyhow::Result<()> {
         );
     }
     output::result(
-        "Every push is where it should be: delivered, refused, given up or waiting for its window, and none was lost.",
+        "Everything is where it should be: delivered, refused, given up or waiting for its time, and nothing was lost.",
     )?;
     Ok(())
 }

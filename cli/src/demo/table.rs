@@ -32,7 +32,7 @@ pub(crate) fn of(cases: &[Ended]) -> Table {
     table
 }
 
-fn answer(answer: &Answer) -> String {
+pub(crate) fn answer(answer: &Answer) -> String {
     match answer {
         Answer::Accepted { replayed: false, .. } => "202".to_owned(),
         Answer::Accepted { replayed: true, .. } => "202 replayed".to_owned(),
@@ -41,7 +41,7 @@ fn answer(answer: &Answer) -> String {
 }
 
 /// The different texts, with the number of each that does not speak for all or stand alone.
-fn counted(texts: impl Iterator<Item = String>) -> String {
+pub(crate) fn counted(texts: impl Iterator<Item = String>) -> String {
     let mut counts = BTreeMap::<String, usize>::new();
     for text in texts {
         *counts.entry(text).or_default() += 1;

@@ -1,5 +1,5 @@
 //! Postrider as separate processes, some of which are killed, frozen, stopped or cut off in mid-flight. Whatever happens,
-//! each push that was answered 202 is there once and ends as it should.
+//! each push and each event that was answered 202 is there once and ends as it should.
 //!
 //! The servers themselves stay up here; `restarts` takes them down.
 
@@ -10,6 +10,7 @@ mod leader_frozen;
 mod outcomes_counted;
 mod queue_full;
 mod replicas;
+mod reseller;
 mod retry_worker_killed;
 mod rig;
 mod shutdown;

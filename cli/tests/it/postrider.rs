@@ -54,6 +54,7 @@ impl Postrider {
             .env("POSTRIDER__SWRVE__URL", &it.config.swrve.url)
             .env("POSTRIDER__ADMIN__LISTEN", "127.0.0.1:0")
             .env("POSTRIDER__INGEST__LISTEN", "127.0.0.1:0")
+            .env("POSTRIDER__PORTAL__LISTEN", "127.0.0.1:0")
             .env("POSTRIDER__TELEMETRY__LOG_FORMAT", "json")
     }
 

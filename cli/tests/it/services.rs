@@ -28,7 +28,7 @@ async fn starts_alone_and_stops(it: &Installation, service: &str) {
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn every_service_starts_alone_becomes_ready_and_exits_0_on_sigterm(pool: PgPool) {
     with_installation(pool, async |it| {
-        for service in ["ingest-api", "dispatcher", "retry-worker"] {
+        for service in ["ingest-api", "dispatcher", "retry-worker", "reseller-portal"] {
             starts_alone_and_stops(&it, service).await;
         }
     })
@@ -40,7 +40,7 @@ async fn all_services_run_in_one_process_and_a_second_one_cannot_have_its_ports(
     with_installation(pool, async |it| {
         let process = postrider("up").within(&it).start();
         let admin = ready(&process).await;
-        for key in ["ADMIN", "INGEST"] {
+        for key in ["ADMIN", "INGEST", "PORTAL"] {
             let variable = format!("POSTRIDER__{key}__LISTEN");
             let finished = postrider("up").within(&it).env(&variable, &admin).run();
             assert_eq!(finished.code, Some(1), "{finished:?}");

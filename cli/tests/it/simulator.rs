@@ -1,4 +1,4 @@
-//! `sim swrve` and `sim report`.
+//! `sim swrve`, `sim smtp` and `sim report`.
 
 use testkit::eventually;
 
@@ -24,6 +24,36 @@ async fn the_simulator_says_where_it_listens_serves_and_reports_at_the_end() {
     assert_eq!(status.code(), Some(0));
     assert_eq!(report, asked.stdout);
     assert!(report.contains("\"received\": 0"), "{report}");
+}
+
+#[tokio::test]
+async fn the_mail_server_says_where_it_listens_keeps_mails_and_reports_at_the_end() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let folder = std::env::temp_dir().join(format!("postrider-mail-{}", uuid::Uuid::now_v7().simple()));
+    let mut process = postrider(&format!(
+        "sim smtp --listen 127.0.0.1:0 --dir {}",
+        folder.display()
+    ))
+    .start();
+    let line = process.line();
+    let addr = line
+        .trim_end()
+        .strip_prefix("listening on smtp://")
+        .expect("the address");
+    let mut client = tokio::net::TcpStream::connect(addr).await.unwrap();
+    let dialogue = "HELO me\r\nMAIL FROM:<a@example.org>\r\nRCPT TO:<b@example.org>\r\nDATA\r\n\
+                    Subject: hello\r\n\r\nhello\r\n.\r\nQUIT\r\n";
+    client.write_all(dialogue.as_bytes()).await.unwrap();
+    let mut answers = String::new();
+    client.read_to_string(&mut answers).await.unwrap();
+    assert!(answers.ends_with("221 2.0.0 bye\r\n"), "{answers}");
+    let (status, report) = process.stop().await;
+    assert_eq!(status.code(), Some(0));
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    assert_eq!(report["kept"], 1);
+    let kept = std::fs::read_to_string(report["mails"][0]["file"].as_str().unwrap()).unwrap();
+    assert_eq!(kept, "Subject: hello\r\n\r\nhello\r\n");
+    std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]

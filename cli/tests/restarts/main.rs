@@ -5,68 +5,127 @@
 mod rig;
 mod servers;
 
+use domain::notification::NotificationStatus;
 use domain::push::PushStatus;
 use sqlx::PgPool;
 use testkit::{Installation, eventually, with_installation};
 
-use rig::{Ended, Fleet, Process, answers_after, count_with_status, in_mid_flight, pushes};
+use rig::{
+    Answers, Delivered, Ended, Event, Fleet, Process, SENT, Subscribers, answers_after, count_with_status,
+    events, in_mid_flight, notifications_with_status, pushes, queue_leases_run_out,
+};
 use servers::Server;
 
 const BEFORE: usize = 200;
 const MEANWHILE: usize = 100;
 
+/// What was handed in so far, in both lanes.
+#[derive(Default)]
+struct Traffic {
+    pushes: Answers,
+    events: Vec<Event>,
+    events_answered: Answers,
+}
+
+/// What the faults happen to.
+struct Scene {
+    it: Installation,
+    fleet: Fleet,
+    subscribers: Subscribers,
+}
+
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn traffic_survives_a_stopped_broker_and_a_killed_database(pool: PgPool) {
     with_installation(pool, async |mut it| {
         it.sim.script(answers_after(200)).expect("a script");
+        let subscribers = Subscribers::usual(&it).await;
+        subscribers.answer_after(200);
         let broker = Server::rabbitmq(&mut it.config).await;
         let database = Server::postgres(&mut it.config).await;
         let fleet = Fleet::of(&it).await;
         let [ingest, _dispatcher, _worker] = fleet.start_all().await;
-        let mut answers = broker_stops(&it, &fleet, &broker).await;
-        let ended = Ended::of(&it, &answers, |_| PushStatus::Sent).await;
-        ended.assert_no_duplicates();
+        let scene = Scene {
+            it,
+            fleet,
+            subscribers,
+        };
+        let mut traffic = Traffic::default();
+        scene.broker_stops(&broker, &mut traffic).await;
+        let (pushes, notifications) = scene.audit(&traffic).await;
+        pushes.assert_no_duplicates();
+        notifications.assert_no_duplicates();
 
-        answers.extend(database_is_killed(&it, &fleet, &ingest, &database).await);
-        let ended = Ended::of(&it, &answers, |_| PushStatus::Sent).await;
-        // The dispatcher holds what it could not record. A claim whose commit it never heard of runs out; that push had
-        // not been sent.
-        assert_eq!(ended.duplicates(), 0);
+        scene.database_is_killed(&ingest, &database, &mut traffic).await;
+        let (pushes, notifications) = scene.audit(&traffic).await;
+        // The dispatcher holds what it could not record. A claim whose commit it never heard of runs out; what it was of
+        // had not been sent.
+        assert_eq!((pushes.duplicates(), notifications.duplicates()), (0, 0));
     })
     .await;
 }
 
-async fn broker_stops(it: &Installation, fleet: &Fleet, broker: &Server) -> rig::Answers {
-    let before = fleet.hand_in(pushes("broker-before", BEFORE));
-    in_mid_flight(it, 10).await;
-    let down = broker.take_down().await;
-    let meanwhile = fleet.hand_in(pushes("broker-away", MEANWHILE)).finish().await;
-    eventually("what came meanwhile to be PENDING", async || {
-        let pending = count_with_status(it, "broker-away", PushStatus::Pending).await;
-        (pending == MEANWHILE as i64).then_some(())
-    })
-    .await;
-    down.start_again();
-    let mut answers = before.finish().await;
-    answers.extend(meanwhile);
-    answers
-}
-
-async fn database_is_killed(
-    it: &Installation,
-    fleet: &Fleet,
-    ingest: &Process,
-    database: &Server,
-) -> rig::Answers {
-    let before = fleet.hand_in(pushes("database-before", BEFORE));
-    in_mid_flight(it, 10).await;
-    let down = database.take_down().await;
-    let meanwhile = fleet.hand_in(pushes("database-away", MEANWHILE));
-    ingest
-        .shows("postrider_store_errors_total{operation=\"receiving\"}", 1.0)
+impl Scene {
+    async fn broker_stops(&self, broker: &Server, traffic: &mut Traffic) {
+        let (it, fleet) = (&self.it, &self.fleet);
+        let before = fleet.hand_in(pushes("broker-before", BEFORE));
+        let events_before = fleet.hand_in(traffic.noting(events("broker-before", BEFORE)));
+        self.in_mid_flight().await;
+        let down = broker.take_down().await;
+        let meanwhile = fleet.hand_in(pushes("broker-away", MEANWHILE)).finish().await;
+        let events_meanwhile = events("broker-away", MEANWHILE);
+        let fanned_out = self.subscribers.notifications_of(&events_meanwhile);
+        let answered = fleet.hand_in(traffic.noting(events_meanwhile)).finish().await;
+        eventually("what came meanwhile to be PENDING", async || {
+            let pending = count_with_status(it, "broker-away", PushStatus::Pending).await;
+            let events = notifications_with_status(it, "broker-away", NotificationStatus::Pending).await;
+            (pending == MEANWHILE as i64 && events == fanned_out).then_some(())
+        })
         .await;
-    down.start_again();
-    let mut answers = before.finish().await;
-    answers.extend(meanwhile.finish().await);
-    answers
+        down.start_again();
+        traffic.pushes.extend(before.finish().await);
+        traffic.pushes.extend(meanwhile);
+        traffic.events_answered.extend(events_before.finish().await);
+        traffic.events_answered.extend(answered);
+    }
+
+    async fn database_is_killed(&self, ingest: &Process, database: &Server, traffic: &mut Traffic) {
+        let fleet = &self.fleet;
+        let before = fleet.hand_in(pushes("database-before", BEFORE));
+        let events_before = fleet.hand_in(traffic.noting(events("database-before", BEFORE)));
+        self.in_mid_flight().await;
+        let down = database.take_down().await;
+        let meanwhile = fleet.hand_in(pushes("database-away", MEANWHILE));
+        let events_meanwhile = fleet.hand_in(traffic.noting(events("database-away", MEANWHILE)));
+        ingest
+            .shows("postrider_store_errors_total{operation=\"receiving\"}", 1.0)
+            .await;
+        down.start_again();
+        traffic.pushes.extend(before.finish().await);
+        traffic.pushes.extend(meanwhile.finish().await);
+        traffic.events_answered.extend(events_before.finish().await);
+        traffic.events_answered.extend(events_meanwhile.finish().await);
+        // Some may be stored as queued without having been published: nobody heard of their commit.
+        queue_leases_run_out(&self.it).await;
+    }
+
+    async fn in_mid_flight(&self) {
+        in_mid_flight(&self.it, 10).await;
+        self.subscribers.in_mid_flight(10).await;
+    }
+
+    async fn audit(&self, traffic: &Traffic) -> (Ended, Delivered) {
+        let events = (&*traffic.events, &traffic.events_answered);
+        (
+            Ended::of(&self.it, &traffic.pushes, |_| PushStatus::Sent).await,
+            Delivered::of(&self.it, &self.subscribers, events, |_, _| SENT).await,
+        )
+    }
+}
+
+impl Traffic {
+    /// Notes events before they are handed in.
+    fn noting(&mut self, events: Vec<Event>) -> Vec<Event> {
+        self.events.extend(events.iter().cloned());
+        events
+    }
 }

@@ -1,4 +1,4 @@
-//! The reckoning after a fault: what was accepted, what the database says became of it, and what arrived at Swrve.
+//! The reckoning after a fault in the push lane: what was accepted, what the database says became of it, and what arrived at Swrve.
 
 use std::collections::BTreeMap;
 
@@ -9,6 +9,7 @@ use testkit::{Installation, eventually};
 use uuid::Uuid;
 
 use super::callers::Answers;
+use super::fleet::Service;
 
 /// A push as it ended.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
@@ -172,14 +173,26 @@ fn arrivals(receivers: &[&Running]) -> BTreeMap<String, Vec<Received>> {
 /// How many pushes are claimed after a dispatcher was killed or frozen, which is before another one leads: what may be
 /// sent again. Waits until the server has dealt with what the dispatcher had asked of it last.
 pub(crate) async fn claims_left_behind(it: &Installation) -> i64 {
-    let busy = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state <> 'idle'
-                AND application_name = 'postrider-dispatcher'";
-    eventually("the dispatcher's statements to end", async || {
-        (count(&it.pool, busy).await == 0).then_some(())
-    })
-    .await;
+    statements_ended(it, Service::Dispatcher).await;
     let claimed = "SELECT count(*) FROM push_notifications WHERE lease_token IS NOT NULL";
     count(&it.pool, claimed).await
+}
+
+/// Waits until the database server has dealt with what a service that was killed or frozen had asked of it last.
+pub(super) async fn statements_ended(it: &Installation, service: Service) {
+    let application = format!("postrider-{}", service.name());
+    eventually("the statements of a dead service to end", async || {
+        let busy: i64 = sqlx::query_scalar(
+            "SELECT count(*) FROM pg_stat_activity
+             WHERE datname = current_database() AND state <> 'idle' AND application_name = $1",
+        )
+        .bind(&application)
+        .fetch_one(&it.pool)
+        .await
+        .expect("the rows can be counted");
+        (busy == 0).then_some(())
+    })
+    .await;
 }
 
 /// How many pushes of a group have this status.
@@ -194,7 +207,7 @@ pub(crate) async fn count_with_status(it: &Installation, group: &str, status: Pu
     .expect("the rows can be counted")
 }
 
-async fn count(pool: &PgPool, query: &'static str) -> i64 {
+pub(super) async fn count(pool: &PgPool, query: &'static str) -> i64 {
     sqlx::query_scalar(query)
         .fetch_one(pool)
         .await

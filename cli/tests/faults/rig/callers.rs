@@ -1,12 +1,12 @@
-//! Callers of `POST /push` as they should be: each push has an Idempotency-Key, and what was not answered is asked again.
+//! Callers as they should be: what they hand in has a key of its own, and what was not answered is asked again.
 
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use reqwest::{Client, StatusCode, header};
-use serde_json::json;
+use reqwest::{Client, RequestBuilder, StatusCode, header};
 use testkit::PATIENCE;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -17,35 +17,19 @@ const CALLERS: usize = 8;
 /// Pause of a caller that was not answered.
 const ASK_AGAIN: Duration = Duration::from_millis(20);
 
-/// A push to hand in. Its user, who gets no other one, is the Idempotency-Key too.
-#[derive(Debug, Clone)]
-pub(crate) struct Push {
-    pub(crate) user: String,
-    pub(crate) prototype: Option<&'static str>,
-    pub(crate) cron: Option<&'static str>,
+/// What a caller hands in.
+pub(crate) trait Submission: Debug + Send + Sync + 'static {
+    /// Where to.
+    const PATH: &'static str;
+
+    /// By which the service knows it when it comes again; nothing else has the same one.
+    fn key(&self) -> &str;
+
+    /// Puts it into a request, with its key.
+    fn fill(&self, request: RequestBuilder) -> RequestBuilder;
 }
 
-/// Pushes to be sent at once to the users `{group}-0`, `{group}-1` and so on.
-pub(crate) fn pushes(group: &str, count: usize) -> Vec<Push> {
-    (0..count)
-        .map(|number| Push {
-            user: format!("{group}-{number}"),
-            prototype: Some("Hello"),
-            cron: None,
-        })
-        .collect()
-}
-
-/// [`pushes`] with a sending window.
-pub(crate) fn windowed_pushes(group: &str, count: usize, cron: &'static str) -> Vec<Push> {
-    let windowed = |push| Push {
-        cron: Some(cron),
-        ..push
-    };
-    pushes(group, count).into_iter().map(windowed).collect()
-}
-
-/// The identifier that each user's push was answered with.
+/// The identifier that was answered, by the key of what was handed in.
 pub(crate) type Answers = BTreeMap<String, Uuid>;
 
 /// A 202.
@@ -67,32 +51,23 @@ pub(crate) struct Door {
 }
 
 impl Door {
-    /// Hands a push in; `None` when there was no answer, or one that says "not now".
-    pub(crate) async fn hand_in(&self, push: &Push) -> Option<Accepted> {
+    /// Hands something in; `None` when there was no answer, or one that says "not now".
+    pub(crate) async fn hand_in<S: Submission>(&self, submission: &S) -> Option<Accepted> {
         let address = self.address()?;
-        let body = json!({
-            "platform": "IOS",
-            "messagePrototypeKey": push.prototype,
-            "pushKey": push.user,
-            "message": format!("Hello {}!", push.user),
-            "cronExpression": push.cron,
-        });
         let request = self
             .http
-            .post(format!("http://{address}/push"))
-            .bearer_auth(&self.key)
-            .header("Idempotency-Key", &push.user)
-            .json(&body);
-        let response = request.send().await.ok()?;
+            .post(format!("http://{address}{}", S::PATH))
+            .bearer_auth(&self.key);
+        let response = submission.fill(request).send().await.ok()?;
         match response.status() {
             StatusCode::ACCEPTED => {}
             StatusCode::SERVICE_UNAVAILABLE => return None,
-            status => panic!("{push:?} was answered {status}"),
+            status => panic!("{submission:?} was answered {status}"),
         }
         let location = response.headers()[header::LOCATION].to_str().expect("text");
         let id = location.rsplit('/').next().and_then(|id| id.parse().ok());
         Some(Accepted {
-            id: id.expect("the Location names the push"),
+            id: id.expect("the Location names what was accepted"),
             replayed: response.headers().contains_key("idempotent-replayed"),
         })
     }
@@ -115,28 +90,28 @@ pub(crate) struct Callers {
 }
 
 impl Callers {
-    pub(super) fn start(door: &Door, pushes: Vec<Push>) -> Self {
+    pub(super) fn start<S: Submission>(door: &Door, submissions: Vec<S>) -> Self {
         let (sender, answers) = watch::channel(Answers::new());
-        let pushes = Arc::new(Mutex::new(pushes.into_iter()));
+        let submissions = Arc::new(Mutex::new(submissions.into_iter()));
         let mut tasks = JoinSet::new();
         for _ in 0..CALLERS {
-            tasks.spawn(call(door.clone(), Arc::clone(&pushes), sender.clone()));
+            tasks.spawn(call(door.clone(), Arc::clone(&submissions), sender.clone()));
         }
         Self { tasks, answers }
     }
 
-    /// Waits until this many pushes were answered 202.
+    /// Waits until this many were answered 202.
     pub(crate) async fn have_answers(&mut self, count: usize) {
         let enough = self.answers.wait_for(|answers| answers.len() >= count).await;
-        enough.expect("there are so many pushes");
+        enough.expect("so many are handed in");
     }
 
-    /// How many pushes were answered so far.
+    /// How many were answered so far.
     pub(crate) fn answered(&self) -> usize {
         self.answers.borrow().len()
     }
 
-    /// Waits until every push was answered 202.
+    /// Waits until everything was answered 202.
     pub(crate) async fn finish(mut self) -> Answers {
         while let Some(ended) = self.tasks.join_next().await {
             ended.expect("a caller does not panic");
@@ -146,20 +121,24 @@ impl Callers {
     }
 }
 
-async fn call(door: Door, pushes: Arc<Mutex<std::vec::IntoIter<Push>>>, answers: watch::Sender<Answers>) {
-    let next = || pushes.lock().unwrap_or_else(PoisonError::into_inner).next();
-    while let Some(push) = next() {
-        let accepted = tokio::time::timeout(PATIENCE, insist(&door, &push)).await;
-        let accepted = accepted.unwrap_or_else(|_| panic!("{push:?} was never accepted"));
+async fn call<S: Submission>(
+    door: Door,
+    submissions: Arc<Mutex<std::vec::IntoIter<S>>>,
+    answers: watch::Sender<Answers>,
+) {
+    let next = || submissions.lock().unwrap_or_else(PoisonError::into_inner).next();
+    while let Some(submission) = next() {
+        let accepted = tokio::time::timeout(PATIENCE, insist(&door, &submission)).await;
+        let accepted = accepted.unwrap_or_else(|_| panic!("{submission:?} was never accepted"));
         answers.send_modify(|answers| {
-            answers.insert(push.user, accepted.id);
+            answers.insert(submission.key().to_owned(), accepted.id);
         });
     }
 }
 
-async fn insist(door: &Door, push: &Push) -> Accepted {
+async fn insist(door: &Door, submission: &impl Submission) -> Accepted {
     loop {
-        if let Some(accepted) = door.hand_in(push).await {
+        if let Some(accepted) = door.hand_in(submission).await {
             return accepted;
         }
         tokio::time::sleep(ASK_AGAIN).await;

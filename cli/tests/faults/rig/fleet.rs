@@ -11,10 +11,13 @@ use std::time::Duration;
 use domain::push::Platform;
 use reqwest::Client;
 use serde_json::{Value, json};
+use smtp_sink::SmtpSink;
 use testkit::{Installation, SWRVE_KEYS};
+use tokio::net::TcpListener;
 use uuid::Uuid;
 
-use super::callers::{Callers, Door, Push};
+use super::callers::{Callers, Door, Submission};
+use super::portal::Portal;
 use super::process::Process;
 
 /// Longer than any request should take; callers ask again after it.
@@ -26,16 +29,19 @@ pub(crate) enum Service {
     IngestApi,
     Dispatcher,
     RetryWorker,
+    ResellerPortal,
 }
 
 impl Service {
+    /// Those that everything goes through.
     pub(crate) const ALL: [Self; 3] = [Self::IngestApi, Self::Dispatcher, Self::RetryWorker];
 
-    fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::IngestApi => "ingest-api",
             Self::Dispatcher => "dispatcher",
             Self::RetryWorker => "retry-worker",
+            Self::ResellerPortal => "reseller-portal",
         }
     }
 }
@@ -62,25 +68,24 @@ impl Fleet {
             .no_proxy()
             .build()
             .expect("a client can be built");
-        let mut create = command("keys create --name callers --role ingest", &settings);
-        // Not on the test's own thread, on which the way to the database may be.
-        let output = tokio::task::spawn_blocking(move || create.output()).await;
-        let output = output.expect("it does not panic").expect("the binary can be run");
-        assert!(output.status.success(), "{output:?}");
-        let key = String::from_utf8(output.stdout).expect("a key is text");
+        let key = make_key("--name callers --role ingest", &settings).await;
         Self {
             settings,
             logs: Logs::new(),
             http,
             addresses: Arc::default(),
             turns: Arc::default(),
-            key: key.trim().to_owned(),
+            key,
             started: Cell::new(0),
         }
     }
 
     /// With another setting than usual.
-    pub(crate) fn with(mut self, variable: &'static str, value: u64) -> Self {
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "so that it can be a number as well as a text"
+    )]
+    pub(crate) fn with(mut self, variable: &'static str, value: impl ToString) -> Self {
         self.settings.push((variable, value.to_string()));
         self
     }
@@ -112,6 +117,26 @@ impl Fleet {
         tokio::join!(ingest, dispatcher, worker).into()
     }
 
+    /// With a mail server that keeps what comes.
+    pub(crate) async fn with_mail_server(self) -> (Self, smtp_sink::Running) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let sink = SmtpSink::start(listener, &self.logs.dir.join("mail")).expect("the sink starts");
+        let url = format!("smtp://{}", sink.addr());
+        (self.with("POSTRIDER__MAIL__SMTP_URL", url), sink)
+    }
+
+    /// Starts the portal and goes there as a reseller.
+    pub(crate) async fn portal(&self, reseller: &str) -> Portal {
+        let mut process = self.start(Service::ResellerPortal).await;
+        let create = format!("--name {reseller} --role reseller --reseller {reseller}");
+        Portal {
+            address: process.address_logged_with("listening").await,
+            _process: process,
+            http: self.http.clone(),
+            key: make_key(&create, &self.settings).await,
+        }
+    }
+
     /// From now on callers know none of the instances of ingest-api that were started so far.
     pub(crate) fn forget_addresses(&self) {
         let mut addresses = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
@@ -128,9 +153,9 @@ impl Fleet {
         }
     }
 
-    /// Has pushes handed in by several callers at once, in the background.
-    pub(crate) fn hand_in(&self, pushes: Vec<Push>) -> Callers {
-        Callers::start(&self.door(), pushes)
+    /// Has pushes or events handed in by several callers at once, in the background.
+    pub(crate) fn hand_in<S: Submission>(&self, submissions: Vec<S>) -> Callers {
+        Callers::start(&self.door(), submissions)
     }
 }
 
@@ -143,6 +168,17 @@ fn command(arguments: &str, settings: &[(&'static str, String)]) -> Command {
     command
 }
 
+/// Makes an API key with the arguments given.
+async fn make_key(arguments: &str, settings: &[(&'static str, String)]) -> String {
+    let mut create = command(&format!("keys create {arguments}"), settings);
+    // Not on the test's own thread, on which the way to the database may be.
+    let output = tokio::task::spawn_blocking(move || create.output()).await;
+    let output = output.expect("it does not panic").expect("the binary can be run");
+    assert!(output.status.success(), "{output:?}");
+    let key = String::from_utf8(output.stdout).expect("a key is text");
+    key.trim().to_owned()
+}
+
 fn settings(it: &Installation) -> Vec<(&'static str, String)> {
     let push_keys = |prototype: &str| {
         let keys = Platform::ALL.map(|platform| {
@@ -151,6 +187,7 @@ fn settings(it: &Installation) -> Vec<(&'static str, String)> {
         });
         (prototype.to_owned(), Value::from_iter(keys))
     };
+    let sealing_key = it.config.reseller.secrets.key.as_ref();
     vec![
         ("DATABASE_URL", it.config.database.url.expose().to_owned()),
         ("AMQP_URL", it.config.amqp.url.expose().to_owned()),
@@ -165,12 +202,32 @@ fn settings(it: &Installation) -> Vec<(&'static str, String)> {
         ),
         ("POSTRIDER__DATABASE__MAX_CONNECTIONS", "4".to_owned()),
         ("POSTRIDER__INGEST__LISTEN", "127.0.0.1:0".to_owned()),
+        ("POSTRIDER__PORTAL__LISTEN", "127.0.0.1:0".to_owned()),
         ("POSTRIDER__ADMIN__LISTEN", "127.0.0.1:0".to_owned()),
         ("POSTRIDER__TELEMETRY__LOG_FORMAT", "json".to_owned()),
         // A pool of 100, a lease of 19 s in the queue, and one of 20 s and twice the time limit of a request for a claim.
         ("POSTRIDER__SWRVE__AVERAGE_PROCESSING_MILLIS", "400".to_owned()),
         ("POSTRIDER__PUSH__QUEUE__CAPACITY", "1000".to_owned()),
         ("POSTRIDER__PUSH__RETRY__DELAY_IN_SECONDS", "1".to_owned()),
+        (
+            "POSTRIDER__RESELLER__SECRETS__KEY",
+            sealing_key.expect("tests have a key").expose().to_owned(),
+        ),
+        (
+            "POSTRIDER__RESELLER__EGRESS__ALLOW_NETWORKS",
+            "127.0.0.0/8".to_owned(),
+        ),
+        ("POSTRIDER__RESELLER__EGRESS__ALLOW_HTTP", "true".to_owned()),
+        // It decides how long a claim holds.
+        (
+            "POSTRIDER__RESELLER__DELIVERY__MAX_TIMEOUT_MILLIS",
+            "10000".to_owned(),
+        ),
+        (
+            "POSTRIDER__RESELLER__RETRY__INITIAL_DELAY_IN_SECONDS",
+            "1".to_owned(),
+        ),
+        ("POSTRIDER__RESELLER__RETRY__MAX_DELAY_IN_SECONDS", "1".to_owned()),
     ]
 }
 

@@ -8,14 +8,27 @@
 
 mod audit;
 mod callers;
+mod delivered;
+mod events;
 mod fleet;
 mod metrics;
+mod notifications;
+mod portal;
 mod process;
+mod pushes;
+mod subscribers;
 
 pub(crate) use audit::{Ended, claims_left_behind, count_with_status};
-pub(crate) use callers::{Answers, Push, pushes, windowed_pushes};
+pub(crate) use callers::Answers;
+pub(crate) use delivered::{Delivered, Ends, SENT};
+pub(crate) use events::{Event, RESELLERS, events, events_of};
 pub(crate) use fleet::{Fleet, Service};
+pub(crate) use notifications::{
+    claims_run_out, first_attempts_are_over, notifications_with_status, queue_leases_run_out,
+};
 pub(crate) use process::Process;
+pub(crate) use pushes::{Push, pushes, windowed_pushes};
+pub(crate) use subscribers::{Subscriber, Subscribers};
 
 use swrve_sim::{Match, Pattern, Rule};
 use testkit::{Installation, eventually};

@@ -1,0 +1,163 @@
+//! `postrider event-types`: the catalogue of event types.
+
+use anyhow::{Context as _, bail};
+use clap::Subcommand;
+use config::Sources;
+use domain::clock::{Clock as _, SystemClock};
+use event_schema::Definition;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use store::reseller::{EventType, NewEventType};
+
+use super::database::Database;
+use crate::{file, output};
+
+#[derive(Debug, Subcommand)]
+#[command(after_help = "Examples:
+  postrider event-types list
+  postrider event-types show domain.created > type.json
+  postrider event-types put type.json
+  postrider event-types retire domain.updated")]
+pub(crate) enum EventTypesCommand {
+    /// Lists the catalogue, retired types included.
+    List {
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Shows one event type as JSON, in the form that `put` reads.
+    Show {
+        /// Its name.
+        name: String,
+    },
+    /// Adds an event type, or replaces what the catalogue says of it; one that was retired is in use again.
+    Put {
+        /// JSON file with name, description, attributes, example and, if payloads are to be checked, schema; - for
+        /// standard input.
+        file: String,
+    },
+    /// Retires an event type: new events of it are refused some seconds later.
+    Retire {
+        /// Its name.
+        name: String,
+    },
+}
+
+/// What a file says.
+#[derive(Deserialize)]
+struct Named {
+    name: String,
+    #[serde(flatten)]
+    definition: Definition,
+}
+
+/// Does what the command says.
+pub(crate) async fn run(sources: &Sources, command: EventTypesCommand) -> anyhow::Result<()> {
+    let database = Database::open_migrated(sources).await?;
+    match command {
+        EventTypesCommand::List { json } => list(&database, json).await,
+        EventTypesCommand::Show { name } => show(&database, &name).await,
+        EventTypesCommand::Put { file } => put(&database, &file).await,
+        EventTypesCommand::Retire { name } => retire(&database, &name).await,
+    }
+}
+
+async fn list(database: &Database, as_json: bool) -> anyhow::Result<()> {
+    let types = database
+        .store
+        .list_event_types()
+        .await
+        .with_context(|| database.failure("read the event types from"))?;
+    if as_json {
+        let types: Vec<_> = types.iter().map(document).collect();
+        return output::json(&types);
+    }
+    let mut table = output::table(["event type", "description", "checked", "retired"]);
+    for event_type in types {
+        table.add_row([
+            event_type.name,
+            event_type.description,
+            if event_type.schema.is_some() { "yes" } else { "no" }.to_owned(),
+            event_type
+                .retired_at
+                .map(|at| at.to_rfc3339())
+                .unwrap_or_default(),
+        ]);
+    }
+    output::result(table)?;
+    Ok(())
+}
+
+async fn show(database: &Database, name: &str) -> anyhow::Result<()> {
+    output::json(&document(&find(database, name).await?))
+}
+
+async fn find(database: &Database, name: &str) -> anyhow::Result<EventType> {
+    let found = database
+        .store
+        .find_event_type(name)
+        .await
+        .with_context(|| database.failure("read the event type from"))?;
+    found.with_context(|| format!("the catalogue has no event type {name:?}"))
+}
+
+async fn put(database: &Database, path: &str) -> anyhow::Result<()> {
+    let Named { name, definition } = serde_json::from_str(&file::read(path)?)
+        .with_context(|| format!("{path} does not describe an event type"))?;
+    let findings = definition.findings(&name);
+    if !findings.is_empty() {
+        let findings: Vec<String> = findings
+            .into_iter()
+            .map(|finding| format!("{} {}", finding.field, finding.detail))
+            .collect();
+        bail!("the event type cannot be accepted: {}", findings.join("; "));
+    }
+    let event_type = NewEventType {
+        name,
+        description: definition.description,
+        attributes: serde_json::to_value(&definition.attributes)?,
+        example: definition.example,
+        schema: definition.schema,
+    };
+    let new = database
+        .store
+        .put_event_type(&event_type, SystemClock.now())
+        .await
+        .with_context(|| database.failure("store the event type in"))?;
+    output::note(format_args!(
+        "{} is {} the catalogue; running services see it within seconds",
+        event_type.name,
+        if new { "new in" } else { "replaced in" }
+    ));
+    Ok(())
+}
+
+async fn retire(database: &Database, name: &str) -> anyhow::Result<()> {
+    let retired = database
+        .store
+        .retire_event_type(name, SystemClock.now())
+        .await
+        .with_context(|| database.failure("retire the event type in"))?;
+    if !retired {
+        let since = find(database, name).await?.retired_at;
+        let since = since.map(|at| at.to_rfc3339()).unwrap_or_default();
+        bail!("the event type {name} has been retired since {since}");
+    }
+    output::note(format_args!(
+        "{name} is retired; running services refuse new events of it within seconds"
+    ));
+    Ok(())
+}
+
+fn document(event_type: &EventType) -> Value {
+    json!({
+        "name": event_type.name,
+        "description": event_type.description,
+        "attributes": event_type.attributes,
+        "example": event_type.example,
+        "schema": event_type.schema,
+        "createdAt": event_type.created_at,
+        "updatedAt": event_type.updated_at,
+        "retiredAt": event_type.retired_at,
+    })
+}

@@ -1,0 +1,188 @@
+//! `postrider quotas`: what resellers ask for, decided by whoever has the database, as API keys are made.
+
+use anyhow::{Context as _, bail};
+use clap::{Args, Subcommand};
+use config::Sources;
+use domain::clock::{Clock as _, SystemClock};
+use domain::subscription::QuotaRequestStatus;
+use serde_json::json;
+use store::reseller::{Decided, Decision, Limits, QuotaRequestView, QuotaTerms};
+use uuid::Uuid;
+
+use super::database::Database;
+use crate::output;
+
+/// Most quota requests that are listed.
+const LISTED_MAX: u32 = 1_000;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum QuotasCommand {
+    /// Lists quota requests, the newest first.
+    Requests {
+        /// Of this status: REQUESTED, APPROVED or DENIED; of any when missing.
+        #[arg(long, value_parser = |name: &str| name.parse::<QuotaRequestStatus>())]
+        status: Option<QuotaRequestStatus>,
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Approves a quota request; what waits for a coming day gets a new place.
+    Approve {
+        /// The request's identifier, from `postrider quotas requests`.
+        id: Uuid,
+        /// Notifications a day, when not as many as were asked for.
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000_000))]
+        granted: Option<u32>,
+        /// A word about it, for the reseller.
+        #[arg(long)]
+        note: Option<String>,
+    },
+    /// Denies a quota request.
+    Deny {
+        /// The request's identifier, from `postrider quotas requests`.
+        id: Uuid,
+        /// A word about it, for the reseller.
+        #[arg(long)]
+        note: Option<String>,
+    },
+    /// Sets limits of a subscription, whatever was asked for.
+    #[command(
+        after_help = "Example:\n  postrider quotas set 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --daily-quota 50000"
+    )]
+    Set(SetArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SetArgs {
+    /// The subscription's identifier.
+    subscription: Uuid,
+    #[command(flatten)]
+    limits: LimitArgs,
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = true)]
+struct LimitArgs {
+    /// Notifications a day.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000_000))]
+    daily_quota: Option<u32>,
+    /// Attempts a second.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    requests_per_second: Option<u32>,
+}
+
+/// Does what the command says.
+pub(crate) async fn run(sources: &Sources, command: QuotasCommand) -> anyhow::Result<()> {
+    let database = Database::open_migrated(sources).await?;
+    match command {
+        QuotasCommand::Requests { status, json } => list(&database, status, json).await,
+        QuotasCommand::Approve { id, granted, note } => {
+            decide(&database, id, decision(true, granted, note)).await
+        }
+        QuotasCommand::Deny { id, note } => decide(&database, id, decision(false, None, note)).await,
+        QuotasCommand::Set(args) => set(&database, &args).await,
+    }
+}
+
+fn terms(database: &Database) -> QuotaTerms {
+    let quota = &database.config.reseller.quota;
+    QuotaTerms {
+        zone: quota.time_zone,
+        release_window: quota.release_window,
+    }
+}
+
+fn decision(approve: bool, granted: Option<u32>, note: Option<String>) -> Decision {
+    Decision {
+        approve,
+        granted,
+        note,
+        by: "postrider-cli".to_owned(),
+        at: SystemClock.now(),
+    }
+}
+
+async fn list(database: &Database, status: Option<QuotaRequestStatus>, as_json: bool) -> anyhow::Result<()> {
+    let requests = database
+        .store
+        .list_quota_requests(None, status, None, LISTED_MAX)
+        .await
+        .with_context(|| database.failure("read the quota requests from"))?;
+    if as_json {
+        let requests: Vec<_> = requests.iter().map(document).collect();
+        return output::json(&requests);
+    }
+    let mut table = output::table([
+        "id",
+        "reseller",
+        "subscription",
+        "quota",
+        "status",
+        "granted",
+        "reason",
+    ]);
+    for request in &requests {
+        table.add_row([
+            request.id.to_string(),
+            request.reseller.clone(),
+            request.subscription.to_string(),
+            request.requested.to_string(),
+            request.status.to_string(),
+            request
+                .granted
+                .map(|granted| granted.to_string())
+                .unwrap_or_default(),
+            request.reason.clone(),
+        ]);
+    }
+    output::result(table)?;
+    Ok(())
+}
+
+async fn decide(database: &Database, id: Uuid, decision: Decision) -> anyhow::Result<()> {
+    let decided = database
+        .store
+        .decide_quota_request(id, &decision, &terms(database))
+        .await
+        .with_context(|| database.failure("decide the quota request in"))?;
+    match decided {
+        Decided::Done(request) => match request.granted {
+            Some(granted) => output::result(format_args!(
+                "approved {id}: subscription {} of {} gets {granted} a day",
+                request.subscription, request.reseller
+            ))?,
+            None => output::result(format_args!("denied {id}"))?,
+        },
+        Decided::Before(status) => bail!("the quota request {id} is {status} already"),
+        Decided::Unknown => {
+            bail!("no quota request has the id {id}; `postrider quotas requests` shows all of them")
+        }
+    }
+    Ok(())
+}
+
+async fn set(database: &Database, args: &SetArgs) -> anyhow::Result<()> {
+    let limits = Limits {
+        daily_quota: args.limits.daily_quota,
+        requests_per_second: args.limits.requests_per_second,
+    };
+    let found = database
+        .store
+        .set_limits(args.subscription, limits, &terms(database), SystemClock.now())
+        .await
+        .with_context(|| database.failure("set the limits in"))?;
+    if !found {
+        bail!("no subscription has the id {}", args.subscription);
+    }
+    output::result(format_args!("set the limits of {}", args.subscription))?;
+    Ok(())
+}
+
+fn document(request: &QuotaRequestView) -> serde_json::Value {
+    json!({
+        "id": request.id, "resellerId": request.reseller, "subscriptionId": request.subscription,
+        "dailyQuota": request.requested, "reason": request.reason, "status": request.status.as_str(),
+        "granted": request.granted, "note": request.note, "decidedBy": request.decided_by,
+        "createdAt": request.created_at, "decidedAt": request.decided_at,
+    })
+}

@@ -1,0 +1,59 @@
+//! An endpoint that answers 500 whatever comes.
+
+use domain::notification::NotificationStatus;
+use receiver::Rule;
+use sqlx::PgPool;
+use testkit::{eventually, with_installation};
+
+use crate::rig::{Delivered, Ends, Event, Fleet, RESELLERS, SENT, Subscriber, Subscribers, events_of};
+
+const EVENTS: usize = 12;
+const RETRIES: i64 = 2;
+const GIVEN_UP: Ends = &[NotificationStatus::GivenUp];
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn its_notifications_are_given_up_after_their_retries_and_one_mail_tells_of_them(pool: PgPool) {
+    with_installation(pool, async |it| {
+        let acme = RESELLERS[0];
+        let all = vec![
+            Subscriber::new("failing", acme, &["*"]),
+            Subscriber::new("working", acme, &["*"]),
+        ];
+        let subscribers = Subscribers::of(&it, all).await;
+        subscribers.script(vec![Rule::answering(500).at("/failing")]);
+        let fleet = Fleet::of(&it)
+            .await
+            .with("POSTRIDER__RESELLER__RETRY__MAX_RETRIES", RETRIES);
+        let (fleet, mail_server) = fleet.with_mail_server().await;
+        let _processes = fleet.start_all().await;
+        let events = events_of(acme, "all", EVENTS);
+        let answers = fleet.hand_in(events.clone()).finish().await;
+        let ends = |subscriber: &Subscriber, _: &Event| match subscriber.name {
+            "failing" => GIVEN_UP,
+            _ => SENT,
+        };
+        let delivered = Delivered::of(&it, &subscribers, (&events, &answers), ends).await;
+        delivered.assert_no_duplicates();
+        assert_eq!(delivered.attempts(&subscribers.all[0]), [1 + RETRIES; EVENTS]);
+        assert_eq!(delivered.attempts(&subscribers.all[1]), [1; EVENTS]);
+
+        eventually("the mail", async || (mail_server.report().kept > 0).then_some(())).await;
+        // What was given up after the mail had gone waits until an hour has passed, in one mail again.
+        let (kinds, told, waiting): (Vec<String>, i64, i64) = sqlx::query_as(
+            "SELECT array_agg(DISTINCT kind), sum(occurrences)::bigint,
+                    count(*) FILTER (WHERE next_attempt_at > created_at + interval '59 minutes')
+             FROM emails",
+        )
+        .fetch_one(&it.pool)
+        .await
+        .expect("the mails can be read");
+        assert_eq!(kinds, ["RETRIES_EXHAUSTED"]);
+        assert_eq!(told, EVENTS as i64);
+        assert!(waiting <= 1, "{waiting} mails wait");
+        let mails = mail_server.report().mails;
+        assert_eq!(mails.len(), 1, "{mails:?}");
+        assert_eq!(mails[0].recipients, ["ops@acme.example"]);
+        assert!(mails[0].file.is_file(), "{mails:?}");
+    })
+    .await;
+}

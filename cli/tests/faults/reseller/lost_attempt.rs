@@ -1,0 +1,41 @@
+//! `kill -9` of the dispatcher in the middle of the only attempt that a notification has.
+
+use domain::notification::NotificationStatus;
+use receiver::Rule;
+use sqlx::PgPool;
+use testkit::{eventually, with_installation};
+
+use crate::rig::{
+    Delivered, Ends, Fleet, RESELLERS, Service, Subscriber, Subscribers, claims_run_out, events_of,
+    first_attempts_are_over,
+};
+
+const EVENTS: usize = 5;
+const GIVEN_UP: Ends = &[NotificationStatus::GivenUp];
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn what_was_given_up_because_its_last_attempt_was_lost_is_told_by_mail_as_well(pool: PgPool) {
+    with_installation(pool, async |it| {
+        let acme = RESELLERS[0];
+        let subscribers = Subscribers::of(&it, vec![Subscriber::new("hanging", acme, &["*"])]).await;
+        subscribers.script(vec![Rule {
+            hang: true,
+            ..Rule::default()
+        }]);
+        let fleet = Fleet::of(&it)
+            .await
+            .with("POSTRIDER__RESELLER__RETRY__MAX_RETRIES", 0);
+        let (fleet, mail_server) = fleet.with_mail_server().await;
+        let [_ingest, dispatcher, _worker] = fleet.start_all().await;
+        let events = events_of(acme, "all", EVENTS);
+        let answers = fleet.hand_in(events.clone()).finish().await;
+        subscribers.in_mid_flight(EVENTS as u64).await;
+        dispatcher.kill();
+        assert_eq!(claims_run_out(&it, Service::Dispatcher).await, EVENTS as u64);
+        first_attempts_are_over(&it).await;
+        let lost = Delivered::of(&it, &subscribers, (&events, &answers), |_, _| GIVEN_UP).await;
+        lost.assert_duplicates_within(EVENTS as u64);
+        eventually("the mail", async || (mail_server.report().kept > 0).then_some(())).await;
+    })
+    .await;
+}

@@ -1,0 +1,79 @@
+//! `event-types`: the catalogue on the command line.
+
+use serde_json::{Value, json};
+use sqlx::PgPool;
+
+use crate::postrider::postrider;
+
+fn definition(schema: &Value) -> Value {
+    json!({
+        "name": "certificate.issued",
+        "description": "A certificate was issued.",
+        "attributes": [{"name": "serial", "type": "string", "description": "Its number.", "required": true}],
+        "example": {"serial": "01"},
+        "schema": schema,
+    })
+}
+
+/// A file of the test's own.
+fn file(name: &str, content: &Value) -> String {
+    let path = std::env::temp_dir().join(format!("{name}-{}.json", uuid::Uuid::now_v7()));
+    std::fs::write(&path, content.to_string()).expect("a temporary file");
+    path.to_str().expect("a path of text").to_owned()
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_type_is_put_shown_retired_and_put_again(pool: PgPool) {
+    let path = file("put", &definition(&json!({"required": ["serial"]})));
+    let put = || postrider("event-types put").arg(&path).on(&pool).run();
+    let first = put();
+    assert_eq!(first.code, Some(0), "{first:?}");
+    assert!(first.stderr.contains("new in the catalogue"), "{first:?}");
+    let shown = postrider("event-types show certificate.issued").on(&pool).run();
+    let shown: Value = serde_json::from_str(&shown.stdout).expect("JSON");
+    assert_eq!(shown["schema"], json!({"required": ["serial"]}));
+    // What is shown can be put as it is.
+    let again = postrider("event-types put")
+        .arg(&file("again", &shown))
+        .on(&pool)
+        .run();
+    assert!(
+        again.code == Some(0) && again.stderr.contains("replaced"),
+        "{again:?}"
+    );
+
+    let retire = || postrider("event-types retire certificate.issued").on(&pool).run();
+    assert_eq!(retire().code, Some(0));
+    let twice = retire();
+    assert!(
+        twice.code == Some(1) && twice.stderr.contains("retired since"),
+        "{twice:?}"
+    );
+    let listed = postrider("event-types list --json").on(&pool).run().stdout;
+    let listed: Vec<Value> = serde_json::from_str(&listed).expect("JSON");
+    let retired: Vec<_> = listed
+        .iter()
+        .filter(|event_type| !event_type["retiredAt"].is_null())
+        .map(|event_type| &event_type["name"])
+        .collect();
+    assert_eq!(retired, ["certificate.issued"]);
+    assert_eq!(put().code, Some(0));
+    let table = postrider("event-types list").on(&pool).run().stdout;
+    assert!(table.contains("domain.transfer.completed"), "{table}");
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn what_cannot_be_accepted_is_told_and_changes_nothing(pool: PgPool) {
+    let path = file(
+        "bad",
+        &definition(&json!({"properties": {"serial": {"type": "integer"}}})),
+    );
+    let refused = postrider("event-types put").arg(&path).on(&pool).run();
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.stderr.contains("example/serial"), "{refused:?}");
+    let shown = postrider("event-types show certificate.issued").on(&pool).run();
+    assert!(
+        shown.code == Some(1) && shown.stderr.contains("no event type"),
+        "{shown:?}"
+    );
+}

@@ -1,0 +1,105 @@
+//! `quotas requests`, `quotas approve`, `quotas deny`, `quotas set`.
+
+use domain::clock::{Clock as _, SystemClock};
+use serde_json::Value;
+use sqlx::PgPool;
+use store::Store;
+use store::reseller::NewQuotaRequest;
+use testkit::subscription_factory::SubscriptionRow;
+use uuid::Uuid;
+
+use crate::postrider::{Finished, postrider};
+
+async fn requested(pool: &PgPool, subscription: Uuid) -> Uuid {
+    let new = NewQuotaRequest {
+        id: Uuid::now_v7(),
+        subscription,
+        requested: 500,
+        reason: "A merger.".to_owned(),
+        created_at: SystemClock.now(),
+    };
+    let store = Store::from_pool(pool.clone());
+    store
+        .insert_quota_request("acme", &new)
+        .await
+        .expect("it is stored");
+    new.id
+}
+
+async fn limits(pool: &PgPool, subscription: Uuid) -> (Option<i32>, Option<i32>) {
+    sqlx::query_as("SELECT daily_quota, requests_per_second FROM subscriptions WHERE id = $1")
+        .bind(subscription)
+        .fetch_one(pool)
+        .await
+        .expect("the subscription")
+}
+
+fn listed(pool: &PgPool, arguments: &str) -> Vec<Value> {
+    let run = postrider(&format!("quotas requests --json {arguments}"))
+        .on(pool)
+        .run();
+    serde_json::from_str(&run.stdout).expect("JSON")
+}
+
+fn succeeds(finished: &Finished) {
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_request_is_listed_and_approved_once(pool: PgPool) {
+    let subscription = SubscriptionRow::active().make(&pool).await;
+    let id = requested(&pool, subscription).await;
+    let waiting = listed(&pool, "--status REQUESTED");
+    assert_eq!(
+        (&waiting[0]["id"], &waiting[0]["dailyQuota"]),
+        (&id.to_string().into(), &500.into())
+    );
+    let table = postrider("quotas requests").on(&pool).run().stdout;
+    assert!(
+        table.contains(&id.to_string()) && table.contains("acme"),
+        "{table}"
+    );
+
+    let approve = format!("quotas approve {id} --granted 400 --note welcome");
+    let approved = postrider(&approve).on(&pool).run();
+    succeeds(&approved);
+    assert!(approved.stdout.contains("400 a day"), "{approved:?}");
+    assert_eq!(limits(&pool, subscription).await, (Some(400), None));
+    assert_eq!(listed(&pool, "--status REQUESTED"), [] as [Value; 0]);
+    let decided = &listed(&pool, "--status APPROVED")[0];
+    assert_eq!(
+        (&decided["note"], &decided["decidedBy"]),
+        (&"welcome".into(), &"postrider-cli".into())
+    );
+    let again = postrider(&format!("quotas deny {id}")).on(&pool).run();
+    assert_eq!(again.code, Some(1));
+    assert!(again.stderr.contains("APPROVED already"), "{again:?}");
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_request_is_denied_and_changes_nothing(pool: PgPool) {
+    let subscription = SubscriptionRow::active().daily_quota(7).make(&pool).await;
+    let id = requested(&pool, subscription).await;
+    succeeds(&postrider(&format!("quotas deny {id}")).on(&pool).run());
+    assert_eq!(limits(&pool, subscription).await, (Some(7), None));
+    assert_eq!(listed(&pool, "")[0]["status"], "DENIED");
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn limits_are_set_one_by_one(pool: PgPool) {
+    let subscription = SubscriptionRow::active().make(&pool).await;
+    let set = |limit: &str| {
+        postrider(&format!("quotas set {subscription} {limit}"))
+            .on(&pool)
+            .run()
+    };
+    succeeds(&set("--daily-quota 9"));
+    assert_eq!(limits(&pool, subscription).await, (Some(9), None));
+    succeeds(&set("--requests-per-second 3"));
+    assert_eq!(limits(&pool, subscription).await, (Some(9), Some(3)));
+    for wrong in ["", "--daily-quota 0", "--requests-per-second x"] {
+        assert_eq!(set(wrong).code, Some(2), "{wrong}");
+    }
+    let unknown = format!("quotas set {} --daily-quota 9", Uuid::nil());
+    assert_eq!(postrider(&unknown).on(&pool).run().code, Some(1));
+}

@@ -1,0 +1,258 @@
+//! The reseller lane from end to end: all services in one process, a receiver, and what an implementation that is not ours says of
+//! what arrived there.
+
+use receiver::{Options, Received, Receiver, Running as Endpoint, SecretFor, Verdict};
+use reqwest::{Client, RequestBuilder};
+use serde_json::{Value, json};
+use sqlx::PgPool;
+use testkit::{Installation, eventually, with_installation};
+use tokio::net::TcpListener;
+
+use crate::postrider::{Running, postrider};
+use crate::python::{Message, verdicts};
+
+const RESELLER: &str = "acme";
+const PATH: &str = "/hook";
+const EVENTS: usize = 30;
+
+/// All services, a receiver, and the keys for them.
+struct Lane {
+    _process: Running,
+    endpoint: Endpoint,
+    client: Client,
+    ingest: (String, String),
+    portal: (String, String),
+    admin_key: String,
+    metrics_url: String,
+    swrve_sim_url: String,
+}
+
+impl Lane {
+    async fn start(it: &Installation) -> Self {
+        lifecycle::crypto::install_default_provider();
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let process = postrider("up")
+            .within(it)
+            .env(
+                "POSTRIDER__RESELLER__SECRETS__KEY",
+                "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
+            )
+            .env("POSTRIDER__RESELLER__EGRESS__ALLOW_NETWORKS", "127.0.0.0/8")
+            .env("POSTRIDER__RESELLER__EGRESS__ALLOW_HTTP", "true")
+            .env("POSTRIDER__RESELLER__RETRY__INITIAL_DELAY_IN_SECONDS", "0")
+            .env("POSTRIDER__PUSH__RETRY__DELAY_IN_SECONDS", "0")
+            .env(
+                "POSTRIDER__SWRVE__MESSAGE_PROTOTYPE_PUSH_KEYS",
+                r#"{"Hello": {"IOS": "key-for-ios", "ANDROID": "key-for-android"}}"#,
+            )
+            .start();
+        let url = |message| format!("http://{}", process.address_logged_with(message));
+        let admin = url("serving /healthz, /readyz and /metrics");
+        let (ingest, portal) = (url("listening"), url("listening"));
+        let probe = format!("healthcheck {admin}/readyz");
+        eventually("the services to become ready", async || {
+            (postrider(&probe).run().code == Some(0)).then_some(())
+        })
+        .await;
+        let key = |role: &str| {
+            let created = postrider(&format!("keys create --name test --role {role}"))
+                .on(&it.pool)
+                .run();
+            assert_eq!(created.code, Some(0), "{created:?}");
+            created.stdout.trim().to_owned()
+        };
+        Self {
+            _process: process,
+            endpoint: Receiver::start(listener, Options::default()).expect("the receiver starts"),
+            client: Client::builder().no_proxy().build().expect("a client"),
+            ingest: (ingest, key("ingest")),
+            portal: (portal, key(&format!("reseller --reseller {RESELLER}"))),
+            admin_key: key("admin"),
+            metrics_url: format!("{admin}/metrics"),
+            swrve_sim_url: format!("http://{}", it.sim.addr()),
+        }
+    }
+
+    async fn portal(&self, path: &str, body: Option<Value>) -> Value {
+        let (url, key) = &self.portal;
+        let url = format!("{url}{path}");
+        let request = match body {
+            Some(body) => self.client.post(url).json(&body),
+            None => self.client.get(url),
+        };
+        answer(request.bearer_auth(key)).await
+    }
+
+    /// A subscription for everything, verified; with its first secret.
+    async fn subscribe(&self) -> (String, String) {
+        let subscription =
+            json!({"url": self.endpoint.url(PATH), "eventTypes": ["*"], "email": "ops@example.org"});
+        let created = self.portal("/subscriptions", Some(subscription)).await;
+        let id = created["id"].as_str().expect("an identifier").to_owned();
+        eventually("the endpoint to be verified", async || {
+            let found = self.portal(&format!("/subscriptions/{id}"), None).await;
+            (found["state"] == "ACTIVE").then_some(())
+        })
+        .await;
+        let secret = created["secret"]["secret"].as_str().expect("a secret");
+        (id, secret.to_owned())
+    }
+
+    async fn send(&self, note: &str) {
+        let (url, key) = &self.ingest;
+        let event = json!({
+            "type": "contact.deleted", "resellerId": RESELLER, "data": {"contact": {"id": "contact-42"}, "note": note},
+        });
+        let request = self
+            .client
+            .post(format!("{url}/events"))
+            .json(&event)
+            .bearer_auth(key);
+        let status = request.send().await.expect("it answers").status();
+        assert_eq!(status, 202);
+    }
+
+    /// Everything that arrived, once so many notifications were accepted.
+    async fn arrived(&self, wanted: u64) -> Vec<Received> {
+        eventually("the notifications to arrive", async || {
+            let report = self.endpoint.report();
+            (report.accepted >= wanted && report.in_flight == 0).then_some(())
+        })
+        .await;
+        self.endpoint.received(0, usize::MAX).items
+    }
+}
+
+async fn answer(request: RequestBuilder) -> Value {
+    let response = request.send().await.expect("it answers");
+    let status = response.status();
+    let body = response.bytes().await.expect("a body");
+    assert!(
+        status.is_success(),
+        "{status}: {}",
+        String::from_utf8_lossy(&body)
+    );
+    serde_json::from_slice(&body).expect("JSON")
+}
+
+fn messages<'a>(received: &'a [Received], secret: &'a str) -> Vec<Message<'a>> {
+    let message = |request: &'a Received| Message {
+        secrets: vec![secret],
+        headers: json!(request.headers),
+        body: request.body.as_bytes(),
+        now: None,
+    };
+    received.iter().map(message).collect()
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn an_independent_implementation_accepts_what_is_delivered_and_refuses_what_was_changed(pool: PgPool) {
+    with_installation(pool, async |it| {
+        let lane = Lane::start(&it).await;
+        let (id, old) = lane.subscribe().await;
+        let rotated = lane
+            .portal(&format!("/subscriptions/{id}/secrets"), Some(json!({})))
+            .await;
+        let new = rotated["secret"].as_str().expect("a secret");
+        let knows = [SecretFor::path(PATH, new), SecretFor::path(PATH, &old)];
+        lane.endpoint
+            .secrets(knows.map(|secret| secret.expect("valid")).into());
+        // Each is refused at first, so that retries are judged as well.
+        let rule = receiver::Rule::answering(503).first(1);
+        lane.endpoint.script(vec![rule]).expect("a rule");
+        for number in 0..EVENTS {
+            lane.send(&format!(
+                "ünï©ødé № {number} \u{1F980} \"\\\u{0} {}",
+                "x".repeat(number * 50)
+            ))
+            .await;
+        }
+        let challenges = 1;
+        let all = lane.arrived(challenges + EVENTS as u64).await;
+        assert!(all.len() > 2 * EVENTS, "{}", all.len());
+        let (challenge, notifications) = all.split_at(1);
+        assert_eq!(verdicts(&messages(challenge, &old)), ["ok"]);
+        assert!(
+            notifications
+                .iter()
+                .all(|request| request.verdict == Verdict::Verified)
+        );
+        for secret in [&old, new] {
+            assert_eq!(
+                verdicts(&messages(notifications, secret)),
+                vec!["ok"; notifications.len()]
+            );
+        }
+        let changed: Vec<_> = notifications
+            .iter()
+            .map(|request| Received {
+                body: request.body.replace("contact-42", "contact-43"),
+                ..request.clone()
+            })
+            .collect();
+        for verdict in verdicts(&messages(&changed, new)) {
+            assert_eq!(verdict, "WebhookVerificationError: No matching signature found");
+        }
+    })
+    .await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn retries_carry_the_same_bytes_identifier_and_key(pool: PgPool) {
+    with_installation(pool, async |it| {
+        let lane = Lane::start(&it).await;
+        lane.subscribe().await;
+        let rule = receiver::Rule::answering(503).first(2);
+        lane.endpoint.script(vec![rule]).expect("a rule");
+        lane.send("once").await;
+        let all = lane.arrived(2).await;
+        let attempts = &all[1..];
+        assert_eq!(attempts.len(), 3);
+        for attempt in attempts {
+            assert_eq!(attempt.body, attempts[0].body);
+            let key = signing::idempotency_key(attempt.body.as_bytes());
+            assert_eq!(attempt.headers["idempotency-key"], key);
+            assert_eq!(attempt.headers["event-id"], attempts[0].id);
+            assert_eq!(attempt.headers["webhook-id"], attempts[0].id);
+            assert_eq!(attempt.headers["content-type"], "application/json");
+        }
+    })
+    .await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn the_demo_shows_the_reseller_lane_and_says_what_deviates(pool: PgPool) {
+    with_installation(pool, async |it| {
+        let lane = Lane::start(&it).await;
+        let demo = |reseller: &str| {
+            postrider("demo --pushes 2 --events 20 --timeout 60")
+                .env("INGEST_URL", &lane.ingest.0)
+                .env("INGEST_KEY", &lane.ingest.1)
+                .env("METRICS_URL", &lane.metrics_url)
+                .env("SWRVE_SIM_URL", &lane.swrve_sim_url)
+                .env("PORTAL_URL", &lane.portal.0)
+                .env("RESELLER_KEY", &lane.portal.1)
+                .env("RESELLER_ID", reseller)
+                .env("ADMIN_KEY", &lane.admin_key)
+                .env("RECEIVER_URL", lane.endpoint.url(""))
+                .run()
+        };
+        let finished = demo(RESELLER);
+        assert_eq!(finished.code, Some(0), "{}\n{}", finished.stdout, finished.stderr);
+        for part in [
+            "3 x SCHEDULED, 2 x SENT",
+            "410, ends its subscription",
+            "0 of them with a signature that it doubts",
+        ] {
+            assert!(finished.stdout.contains(part), "{}", finished.stdout);
+        }
+        // Events of a reseller that has no subscriptions reach nobody.
+        let finished = demo("somebody-else");
+        assert_eq!(finished.code, Some(1), "{}\n{}", finished.stdout, finished.stderr);
+        let wanted = "delivered: should be SENT after 1 attempt";
+        assert!(finished.stderr.contains(wanted), "{}", finished.stderr);
+        let left = lane.portal("/subscriptions", None).await;
+        assert_eq!(left["items"], json!([]));
+    })
+    .await;
+}

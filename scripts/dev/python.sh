@@ -1,0 +1,44 @@
+# Sourced after checkout.sh, process.sh and package.sh. A Python environment of this checkout, for tests against implementations
+# that are not ours. Nothing of it is shipped.
+
+readonly PYTHON_DIR=$DEV_DIR/python
+readonly PYTHON_REQUIREMENTS=$CHECKOUT/scripts/dev/python-requirements.txt
+readonly PYTHON_HELP="Needed: Python 3.9 or newer with venv and pip (Debian: apt-get install python3-venv), and what
+$PYTHON_REQUIREMENTS lists, from PyPI or a mirror of it (pip's own settings apply, such as PIP_INDEX_URL)."
+
+# has_python_packages PYTHON: it runs, and has what the tests import.
+has_python_packages() { "$1" -c 'import standardwebhooks' 2>/dev/null; }
+
+# The list that the environment was made from is kept in it.
+python_environment_is_current() {
+    cmp -s -- "$PYTHON_REQUIREMENTS" "$PYTHON_DIR/requirements.txt" && has_python_packages "$PYTHON_DIR/bin/python"
+}
+
+# Debian splits venv and pip off; elsewhere they come with Python.
+ensure_python_installed() {
+    python3 -c 'import venv, ensurepip' 2>/dev/null && return
+    command -v apt-get >/dev/null || {
+        say "$PYTHON_HELP"
+        die "there is no python3 with venv and pip, and no apt-get to install it with"
+    }
+    install_package python3-venv
+}
+
+make_python_environment() {
+    local log=$LOG_DIR/python.log
+    ensure_python_installed
+    say "making the Python environment $PYTHON_DIR"
+    if ! {
+        rm -rf -- "$PYTHON_DIR" &&
+            python3 -m venv -- "$PYTHON_DIR" &&
+            "$PYTHON_DIR/bin/python" -m pip --disable-pip-version-check install \
+                --require-hashes --only-binary :all: --requirement "$PYTHON_REQUIREMENTS" &&
+            has_python_packages "$PYTHON_DIR/bin/python"
+    } >"$log" 2>&1; then
+        show_log_tail "$log"
+        say "$PYTHON_HELP"
+        die "the Python environment could not be made"
+    fi
+    # Last, so that an environment that was left half made is made again.
+    cp -- "$PYTHON_REQUIREMENTS" "$PYTHON_DIR/requirements.txt"
+}

@@ -9,7 +9,7 @@ SHELL := /bin/bash
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-demo: ## Start everything, send real pushes, show what became of them, stop
+demo: ## Start everything, send real pushes and events, show what became of them, stop
 	@scripts/demo
 
 up: ## Start everything and leave it running; addresses and keys go to .dev/env
@@ -21,7 +21,7 @@ down: ## Stop what up started
 test: ## Run every test (ARGS="--package store" for some of them)
 	@scripts/test $(ARGS)
 
-bench: ## Measure throughput, pacing and memory (ARGS go to the harness)
+bench: ## Measure both lanes: throughput, latency, pacing, memory (ARGS go to the harness)
 	@scripts/bench $(ARGS)
 
 lint: ## Check format, lints, documentation, query descriptions, scripts and dependencies

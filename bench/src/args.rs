@@ -17,16 +17,19 @@ pub(crate) struct Args {
     /// Waiting pushes of the backlog scenario
     #[arg(long, default_value_t = 1_000_000)]
     pub(crate) backlog: u64,
-    /// Measured rounds of the ingest and latency scenarios
+    /// Measured rounds of the ingest, latency and reseller scenarios
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rounds: u32,
     /// Length of a measured round
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
     seconds: u64,
+    /// Length of a measured round of the reseller scenario, in seconds
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
+    sustained: u64,
     /// Load before each round that is not measured, in seconds
     #[arg(long, default_value_t = 2)]
     warm_up: u64,
-    /// Connections of the ingest scenario
+    /// Connections of the ingest scenario and of the floors
     #[arg(long, default_value_t = 64)]
     pub(crate) connections: usize,
     /// Pushes per second of the latency scenario
@@ -62,6 +65,8 @@ pub(crate) enum Scenario {
     Pacing,
     /// Memory and speed with many waiting pushes
     Backlog,
+    /// From POST /events to the endpoints of resellers: how much, how fast, how fair, how exact
+    Reseller,
 }
 
 impl Args {
@@ -71,6 +76,10 @@ impl Args {
 
     pub(crate) fn measured(&self) -> Duration {
         Duration::from_secs(self.seconds)
+    }
+
+    pub(crate) fn sustained(&self) -> Duration {
+        Duration::from_secs(self.sustained)
     }
 
     pub(crate) fn warm_up(&self) -> Duration {

@@ -8,11 +8,13 @@
 mod args;
 mod cpu;
 mod echo;
+mod epoch;
 mod exposition;
 mod floor;
 mod http;
 mod load;
 mod machine;
+mod receiver;
 mod report;
 mod rig;
 mod run;
@@ -27,6 +29,7 @@ use crate::args::Args;
 
 fn main() -> anyhow::Result<ExitCode> {
     let args = Args::parse();
+    epoch::begin();
     let runtime = tokio::runtime::Runtime::new()?;
     let ended = match args.echo_server {
         Some(address) => runtime.block_on(echo::serve(address)).map(|()| ExitCode::SUCCESS),

@@ -12,7 +12,7 @@ use crate::args::{Args, Scenario};
 use crate::machine;
 use crate::report::{Report, Section};
 use crate::rig::Rig;
-use crate::scenario::{backlog, floors, ingest, latency, pacing};
+use crate::scenario::{backlog, floors, ingest, latency, pacing, reseller};
 use crate::{table, tell};
 
 /// The exit code of a run that was interrupted, as shells give it.
@@ -74,6 +74,7 @@ async fn measure(args: &Args, rig: &Rig, report: &mut Report) -> Result<()> {
         Scenario::Latency,
         Scenario::Pacing,
         Scenario::Backlog,
+        Scenario::Reseller,
     ] {
         if !args.includes(scenario) {
             continue;
@@ -85,6 +86,7 @@ async fn measure(args: &Args, rig: &Rig, report: &mut Report) -> Result<()> {
             Scenario::Latency => Box::pin(latency::measure(args, rig, floors.as_ref())).await,
             Scenario::Pacing => Box::pin(pacing::measure(args, rig)).await,
             Scenario::Backlog => Box::pin(backlog::measure(args, rig)).await,
+            Scenario::Reseller => Box::pin(reseller::measure(args, rig)).await,
         };
         rig.stop_all().await;
         report.sections.push(measured?);

@@ -22,19 +22,26 @@ pub(crate) async fn confirmed_publishes(url: &str, queue: &str) -> Result<f64> {
         .await
         .context("failed to connect to the broker")?;
     let channel = connection.create_channel().await?;
-    channel.confirm_select(Default::default()).await?;
-    let mut arguments = FieldTable::default();
-    arguments.insert("x-queue-type".into(), AMQPValue::LongString("quorum".into()));
-    channel
-        .queue_declare(queue.into(), QueueDeclareOptions::durable(), arguments)
-        .await?;
+    declare(&channel, queue).await?;
     let measured = publish(&channel, queue).await;
     channel.queue_delete(queue.into(), Default::default()).await?;
     connection.close(200, "done".into()).await?;
     measured
 }
 
-async fn publish(channel: &Channel, queue: &str) -> Result<f64> {
+/// Makes the quorum queue, and prepares the channel for publishing to it.
+pub(super) async fn declare(channel: &Channel, queue: &str) -> Result<()> {
+    channel.confirm_select(Default::default()).await?;
+    let mut arguments = FieldTable::default();
+    arguments.insert("x-queue-type".into(), AMQPValue::LongString("quorum".into()));
+    channel
+        .queue_declare(queue.into(), QueueDeclareOptions::durable(), arguments)
+        .await?;
+    Ok(())
+}
+
+/// Confirmed publishes a second.
+pub(super) async fn publish(channel: &Channel, queue: &str) -> Result<f64> {
     let properties = BasicProperties::default().with_delivery_mode(PERSISTENT);
     let mut unconfirmed: VecDeque<PublisherConfirm> = VecDeque::with_capacity(UNCONFIRMED);
     let (from, mut confirmed) = (Instant::now() + WARM_UP, 0_u64);

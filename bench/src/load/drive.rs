@@ -70,6 +70,14 @@ enum Limit {
 }
 
 impl Limit {
+    /// When the last request may be sent, if that is known.
+    fn deadline(&self) -> Option<Instant> {
+        match self {
+            Self::Window(window) => Some(window.to),
+            Self::Accepted(_) => None,
+        }
+    }
+
     /// Whether one more request may be sent.
     fn admits(&self) -> bool {
         match self {
@@ -112,9 +120,9 @@ async fn closed(
         };
         let (limit, tally) = (limit.clone(), Rc::clone(tally));
         tasks.push(tokio::task::spawn_local(async move {
-            while limit.admits() {
+            while limit.admits() && caller.enter(limit.deadline()).await {
                 let from = Instant::now();
-                let outcome = caller.call().await;
+                let outcome = caller.call(from).await;
                 limit.settle(&mut tally.borrow_mut(), from, &outcome);
             }
         }));
@@ -176,7 +184,7 @@ async fn open(
 
 async fn work_off(mut caller: Caller, backlog: Rc<Backlog>, tally: Rc<RefCell<Tally>>, window: Window) {
     while let Some(due) = backlog.take().await {
-        let outcome = caller.call().await;
+        let outcome = caller.call(due).await;
         let mut tally = tally.borrow_mut();
         if window.holds(due) {
             tally.measured(due, &outcome);
@@ -239,7 +247,26 @@ struct Caller {
 }
 
 impl Caller {
-    async fn call(&mut self) -> io::Result<u16> {
+    /// Waits until there is room behind the answers; `false` when there is none in time.
+    async fn enter(&self, deadline: Option<Instant>) -> bool {
+        match &self.target.gate {
+            Some(gate) => gate.enter(self.request.count(), deadline).await,
+            None => true,
+        }
+    }
+
+    async fn call(&mut self, due: Instant) -> io::Result<u16> {
+        let outcome = self.exchange(due).await;
+        if let Some(gate) = &self.target.gate
+            && !matches!(outcome, Ok(202))
+        {
+            // Nothing of it will ever come out.
+            gate.leave(self.request.count() as usize);
+        }
+        outcome
+    }
+
+    async fn exchange(&mut self, due: Instant) -> io::Result<u16> {
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
             None => {
@@ -247,7 +274,7 @@ impl Caller {
                 Connection::open(self.target.address).await?
             }
         };
-        let status = connection.exchange(self.request.next()).await?;
+        let status = connection.exchange(self.request.next(due)).await?;
         self.connection = Some(connection);
         Ok(status)
     }

@@ -1,11 +1,12 @@
 //! The load generator: raw HTTP/1.1 over keep-alive connections, from one thread, so that it takes as little as possible
 //! of the CPU that it shares with what it measures.
 //!
-//! It knows one request, `POST /push` with a push of its own each time, and reads of the answers no more than where they
-//! end and their status.
+//! It knows `POST /push` and `POST /events`, with a push or events of its own each time, and reads of the answers no more
+//! than where they end and their status.
 
 mod connection;
 mod drive;
+mod gate;
 mod request;
 mod schedule;
 mod tally;
@@ -18,16 +19,30 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
+pub(crate) use gate::Gate;
+pub(crate) use request::EVENT_TYPE;
 pub(crate) use tally::Tally;
 
-/// Where pushes go, and as whom.
+/// Where requests go, as whom, and what they say.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     pub(crate) address: SocketAddr,
     /// The API key.
     pub(crate) key: String,
-    /// Numbers all pushes of a run, so that no two are the same.
+    /// Numbers all pushes and events of a run, so that no two are the same.
     pub(crate) serial: Arc<AtomicU64>,
+    pub(crate) what: What,
+    /// Bounds what is accepted and not delivered yet, in a closed loop.
+    pub(crate) gate: Option<Gate>,
+}
+
+/// What a request hands in.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum What {
+    /// One push.
+    Push,
+    /// One event, or a batch of so many, for so many resellers in turn.
+    Events { resellers: u32, batch: Option<usize> },
 }
 
 /// How pushes come.

@@ -29,11 +29,14 @@ pub(crate) async fn drop(url: &str, name: &str) -> Result<()> {
         .context("failed to drop the database")
 }
 
-/// Forgets all pushes, and starts the next scenario with a fresh checkpoint.
+/// Forgets all pushes, events and subscriptions, and starts the next scenario with a fresh checkpoint.
 pub(crate) async fn empty(pool: &PgPool) -> Result<()> {
-    pool.execute("TRUNCATE push_notifications, send_attempts, dead_letters, idempotency_keys, leases")
-        .await
-        .context("failed to empty the tables")?;
+    pool.execute(
+        "TRUNCATE push_notifications, send_attempts, dead_letters, idempotency_keys, leases, events, notifications,
+             delivery_attempts, event_keys, delivery_statistics, subscriptions CASCADE",
+    )
+    .await
+    .context("failed to empty the tables")?;
     // Not everyone may; then the checkpoint comes when it comes.
     let _ = pool.execute("CHECKPOINT").await;
     Ok(())

@@ -6,6 +6,7 @@ mod database;
 mod process;
 mod queues;
 mod services;
+mod subscriptions;
 
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
@@ -17,6 +18,7 @@ use sqlx::PgPool;
 
 pub(crate) use process::Process;
 pub(crate) use services::{Overrides, Service, Swrve, overrides};
+pub(crate) use subscriptions::{SEALING_KEY, Subscriber};
 
 use crate::args::Args;
 use crate::tell;

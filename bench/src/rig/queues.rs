@@ -9,7 +9,13 @@ pub(crate) async fn delete(url: &str, prefix: &str) -> Result<()> {
         .await
         .context("failed to connect to the broker")?;
     let channel = connection.create_channel().await?;
-    for queue in ["push.ready", "push.dead"] {
+    for queue in [
+        "push.ready",
+        "push.dead",
+        "reseller.ready",
+        "reseller.retry",
+        "reseller.dead",
+    ] {
         let name = format!("{prefix}{queue}");
         channel
             .queue_delete(name.as_str().into(), Default::default())

@@ -10,7 +10,7 @@ use tokio::process::Command;
 
 use super::{Process, Rig};
 use crate::exposition::Exposition;
-use crate::load::Target;
+use crate::load::{Target, What};
 use crate::{http, tell};
 
 /// How long a service may take to become ready.
@@ -60,6 +60,8 @@ impl Rig {
             address,
             key: self.key.lock().unwrap_or_else(PoisonError::into_inner).clone(),
             serial: Arc::clone(&self.serial),
+            what: What::Push,
+            gate: None,
         }
     }
 
@@ -72,6 +74,11 @@ impl Rig {
             PUSH_KEYS.to_owned(),
         ));
         self.serve("dispatcher", &own).await
+    }
+
+    /// Starts a dispatcher whose push lane has nothing to do.
+    pub(crate) async fn courier(&self, overrides: &Overrides) -> Result<Service> {
+        self.serve("dispatcher", overrides).await
     }
 
     /// Starts a retry-worker.

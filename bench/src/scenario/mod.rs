@@ -6,6 +6,7 @@ pub(crate) mod floors;
 pub(crate) mod ingest;
 pub(crate) mod latency;
 pub(crate) mod pacing;
+pub(crate) mod reseller;
 mod store_times;
 mod stored;
 mod takeover;

@@ -122,6 +122,8 @@ catalogue! {
         "Events stored; one that came again is not counted.";
     EventBatchRows = "postrider_event_batch_rows", Kind::Histogram(BATCH_ROWS), Count, [],
         "Events stored in one group commit.";
+    EventQueueGateOpen = "postrider_event_queue_gate_open", Kind::Gauge, Count, [],
+        "1 while the notifications of received events are published at once, 0 while their queue is known to be full.";
     NotificationsCreated = "postrider_notifications_created_total", Kind::Counter, Count, [],
         "Notifications made of events, one for each subscription that an event matches.";
     NotificationsClaimed = "postrider_notifications_claimed_total", Kind::Counter, Count, [],
@@ -133,7 +135,7 @@ catalogue! {
     NotificationsRetried = "postrider_notifications_retried_total", Kind::Counter, Count, [],
         "Attempts that failed and are followed by another one.";
     NotificationsGivenUp = "postrider_notifications_given_up_total", Kind::Counter, Count, [],
-        "Notifications that used up their attempts, or whose subscription was deactivated meanwhile.";
+        "Notifications that used up their attempts, waited for too long, or whose subscription was deactivated or deleted meanwhile.";
     NotificationsDeferred = "postrider_notifications_deferred_total", Kind::Counter, Count, ["reason"],
         "Notifications that went back to wait when they were to be claimed; `reason` is `quota` (for another day), `rate` (for their turn) or `paused`.";
     NotificationsSidelined = "postrider_notifications_sidelined_total", Kind::Counter, Count, [],

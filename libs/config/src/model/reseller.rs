@@ -76,6 +76,8 @@ pub struct ResellerDelivery {
     pub max_in_flight_per_subscription: usize,
     /// How much of an answer is read and kept, in bytes.
     pub response_body_bytes: usize,
+    /// How long a notification waits before it is given up, whatever it waits for.
+    pub max_age: Duration,
 }
 
 /// Repeated attempts to deliver a notification.
@@ -83,9 +85,9 @@ pub struct ResellerDelivery {
 pub struct ResellerRetry {
     /// Most attempts after the first one.
     pub max_retries: u32,
-    /// From the first attempt to the second, before jitter; it doubles from attempt to attempt.
+    /// From the first attempt to the second, before jitter; each further one is four times as long.
     pub initial_delay: Duration,
-    /// The longest delay that doubling leads to.
+    /// The longest delay that this leads to.
     pub max_delay: Duration,
     /// The longest delay that a receiver may ask for.
     pub max_retry_after: Duration,

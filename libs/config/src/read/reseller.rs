@@ -88,6 +88,7 @@ fn delivery(reader: &mut Reader) -> ResellerDelivery {
         max_in_flight_per_subscription: reader
             .integer("reseller.delivery.maxInFlightPerSubscription", 1..=65_535),
         response_body_bytes: reader.integer("reseller.delivery.responseBodyBytes", 0..=1_048_576),
+        max_age: reader.duration("reseller.delivery.maxAgeInDays", Unit::Days, 1..=365),
     }
 }
 

@@ -7,10 +7,12 @@ use crate::reader::Reader;
 
 /// Room for what an event says besides its data.
 const EVENT_FRAME: usize = 4096;
+const DAYS_OF_SHORTEST_MONTH: u64 = 28;
 
 pub(super) fn check(config: &Config, reader: &mut Reader) {
     body(config, reader);
     delivery(config, reader);
+    age(config, reader);
     retry(config, reader);
     health(config, reader);
     secrets(config, reader);
@@ -40,13 +42,23 @@ fn delivery(config: &Config, reader: &mut Reader) {
             delivery.max_timeout.as_millis(),
         ),
     );
-    ordered(
-        reader,
-        (
-            "reseller.delivery.maxInFlightPerSubscription",
-            delivery.max_in_flight_per_subscription as u128,
+}
+
+/// A month goes only when nothing in it waits any more.
+fn age(config: &Config, reader: &mut Reader) {
+    const AGE: &str = "reseller.delivery.maxAgeInDays";
+    const MONTHS: &str = "push.partitions.retentionMonths";
+    let days = config.reseller.delivery.max_age.as_secs() / 86_400;
+    let months = config.push.partitions.retention_months;
+    let kept = u64::from(months) * DAYS_OF_SHORTEST_MONTH;
+    reader.rule(
+        &[AGE, MONTHS],
+        days < kept,
+        &format!(
+            "{AGE} ({days}) must be less than {MONTHS} in days ({months} * {DAYS_OF_SHORTEST_MONTH} = {kept}), \
+             or what waits would keep months that are past their retention"
         ),
-        ("reseller.delivery.maxInFlight", delivery.max_in_flight as u128),
+        format!("lower {AGE}, or raise {MONTHS}"),
     );
 }
 

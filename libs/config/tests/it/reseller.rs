@@ -32,6 +32,7 @@ fn defaults_are_what_resellers_are_told() {
     let reseller = &config.reseller;
 
     assert_eq!(reseller.delivery.timeout, Duration::from_secs(10));
+    assert_eq!(reseller.delivery.max_age, 30 * 24 * HOUR);
     assert_eq!(reseller.retry.max_retries, 3);
     assert_eq!(reseller.retry.max_retry_after, 24 * HOUR);
     assert_eq!(reseller.subscription.maximum, 10);
@@ -225,10 +226,6 @@ fn limits_that_contradict_each_other_are_told_with_their_numbers() {
             "reseller.delivery.timeoutMillis (5000) must be at most reseller.delivery.maxTimeoutMillis (4000)",
         ),
         (
-            "delivery: { maxInFlight: 31 }",
-            "reseller.delivery.maxInFlightPerSubscription (32) must be at most reseller.delivery.maxInFlight (31)",
-        ),
-        (
             "retry: { initialDelayInSeconds: 20, maxDelayInSeconds: 10 }",
             "reseller.retry.initialDelayInSeconds (20) must be at most reseller.retry.maxDelayInSeconds (10)",
         ),
@@ -251,6 +248,22 @@ fn limits_that_contradict_each_other_are_told_with_their_numbers() {
     }
     load_yaml("reseller: { health: { degradedAfterInHours: 12, evidenceAfterInHours: 12 } }").unwrap();
     load_yaml("reseller: { delivery: { timeoutMillis: 30000 } }").unwrap();
+}
+
+#[test]
+fn what_waits_ends_before_its_month_is_past_its_retention() {
+    let months = |days: u32, months: u32| {
+        format!(
+            "push: {{ partitions: {{ retentionMonths: {months} }} }}\nreseller: {{ delivery: {{ maxAgeInDays: {days} }} }}\n"
+        )
+    };
+    for (days, kept) in [(27, 1), (55, 2), (365, 14)] {
+        load_yaml(&months(days, kept)).unwrap();
+    }
+    let problem = problem(&months(28, 1));
+    let told = "reseller.delivery.maxAgeInDays (28) must be less than push.partitions.retentionMonths in days (1 * 28 = 28)";
+    assert!(rule_of(&problem).contains(told), "{problem}");
+    load_yaml("push: { partitions: { retentionMonths: 1 } }").unwrap_err();
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod cases;
 mod interop;
+mod messages;
 mod python;
 mod vector;
 mod vectors;

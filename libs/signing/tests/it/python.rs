@@ -1,4 +1,4 @@
-//! Runs `tests/verify.py` in the Python environment of this checkout, which `scripts/dev/python` makes when it is missing.
+//! Runs `verify.py` in the Python environment of this checkout, which `scripts/python` makes when it is missing.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -7,14 +7,13 @@ use std::thread;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::json;
-
-use crate::vector::Headers;
+use serde_json::{Value, json};
 
 /// A message as the independent implementation gets it.
 pub(crate) struct Message<'a> {
     pub(crate) secrets: Vec<&'a str>,
-    pub(crate) headers: &'a Headers,
+    /// An object.
+    pub(crate) headers: Value,
     pub(crate) body: &'a [u8],
     /// Seconds since 1970; the real time for `None`.
     pub(crate) now: Option<i64>,
@@ -48,7 +47,7 @@ pub(crate) fn verdicts(messages: &[Message<'_>]) -> Vec<String> {
 }
 
 fn run(input: String) -> String {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/verify.py");
+    let script = checkout().join("libs/signing/tests/verify.py");
     let mut child = Command::new(interpreter())
         .arg(script)
         .stdin(Stdio::piped())
@@ -63,16 +62,12 @@ fn run(input: String) -> String {
         .join()
         .expect("nothing panics")
         .expect("the script reads everything");
-    assert!(
-        output.status.success(),
-        "tests/verify.py failed: {}",
-        output.status
-    );
+    assert!(output.status.success(), "verify.py failed: {}", output.status);
     String::from_utf8(output.stdout).expect("verdicts are UTF-8")
 }
 
 fn interpreter() -> PathBuf {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/python");
+    let script = checkout().join("scripts/python");
     let output = Command::new(&script)
         .stderr(Stdio::inherit())
         .output()
@@ -83,4 +78,11 @@ fn interpreter() -> PathBuf {
     );
     let path = String::from_utf8(output.stdout).expect("a path");
     PathBuf::from(path.trim_end())
+}
+
+/// Wherever in the checkout the crate is that includes this module.
+fn checkout() -> &'static Path {
+    let is_root = |folder: &&Path| folder.join("scripts/python").exists();
+    let mut folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    folders.find(is_root).expect("the crate is in its checkout")
 }

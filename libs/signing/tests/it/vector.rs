@@ -91,6 +91,10 @@ impl Body {
 }
 
 impl Headers {
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::to_value(self).expect("headers are plain text")
+    }
+
     pub(crate) fn borrowed(&self) -> SignedHeaders<'_> {
         SignedHeaders {
             id: self.webhook_id.as_deref(),

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use signing::{Secret, idempotency_key, signature_header};
 
-use crate::cases;
 use crate::vector::{SecretVector, Vectors};
+use crate::{cases, messages};
 
 fn path() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../sdks/vectors.json")
@@ -25,7 +25,7 @@ fn made() -> String {
         about: "Vectors for the signatures of Postrider's webhooks. See README.md in this folder.".to_owned(),
         secrets: cases::secrets(),
         sign: cases::sign(),
-        verify: cases::verify(),
+        verify: messages::verify(),
     };
     let mut text = serde_json::to_string_pretty(&vectors).expect("vectors can be written as JSON");
     text.push('\n');

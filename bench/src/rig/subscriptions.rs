@@ -1,0 +1,58 @@
+//! Subscriptions of made-up resellers, put straight into the tables as if their endpoints had been verified.
+
+use anyhow::Result;
+use sealing::{Sealer, SealingKey};
+use signing::Secret;
+use uuid::Uuid;
+
+use super::Rig;
+use crate::load::EVENT_TYPE;
+
+/// Seals the signing secrets of a run. It protects nothing.
+pub(crate) const SEALING_KEY: &str = "YmVuY2gtYmVuY2gtYmVuY2gtYmVuY2gtYmVuY2gtMDA=";
+
+/// A subscription: the reseller with the number of its place in the list, everything that happens to it.
+#[derive(Debug, Clone)]
+pub(crate) struct Subscriber {
+    pub(crate) url: String,
+    pub(crate) daily_quota: Option<i32>,
+}
+
+impl Rig {
+    /// Makes the event type of the load, and a subscription for each of `subscribers`.
+    pub(crate) async fn subscribe(&self, subscribers: &[Subscriber]) -> Result<()> {
+        let sealer = Sealer::new(&SealingKey::parse(SEALING_KEY)?, &[]);
+        let mut transaction = self.pool.begin().await?;
+        sqlx::query(
+            "INSERT INTO event_types (name, description, example) VALUES ($1, 'Something to measure.', '{}')
+             ON CONFLICT DO NOTHING",
+        )
+        .bind(EVENT_TYPE)
+        .execute(&mut *transaction)
+        .await?;
+        for (number, subscriber) in subscribers.iter().enumerate() {
+            let id = Uuid::now_v7();
+            sqlx::query(
+                "INSERT INTO subscriptions (id, reseller_id, url, event_types, email, state, state_reason, daily_quota,
+                                            state_changed_at, verified_at, created_at, updated_at)
+                 VALUES ($1, $2, $3, ARRAY ['*'], 'bench@localhost', 'ACTIVE', 'VERIFIED', $4, now(), now(), now(), now())",
+            )
+            .bind(id)
+            .bind(format!("bench-{number:04x}"))
+            .bind(&subscriber.url)
+            .bind(subscriber.daily_quota)
+            .execute(&mut *transaction)
+            .await?;
+            sqlx::query(
+                "INSERT INTO signing_secrets (id, subscription_id, sealed, created_at) VALUES ($1, $2, $3, now())",
+            )
+            .bind(Uuid::now_v7())
+            .bind(id)
+            .bind(sealer.seal(id, Secret::generate().expose_bytes())?)
+            .execute(&mut *transaction)
+            .await?;
+        }
+        transaction.commit().await?;
+        Ok(())
+    }
+}

@@ -1,7 +1,6 @@
 //! Which of the two lanes an engine serves, and what it works with.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use broker::{Broker, Queue};
 use config::Config;
@@ -10,10 +9,6 @@ use domain::clock::Clock;
 use domain::notification::RetryPolicy;
 use sealing::{KeyError, Sealer, SealingKey};
 use store::Store;
-
-/// How long a queued notification is left in peace before it is taken for lost. Queues are short: whoever reads them
-/// puts what it has no room for back into the database.
-pub const QUEUE_LEASE: Duration = Duration::from_secs(120);
 
 /// Which attempts an engine makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

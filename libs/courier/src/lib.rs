@@ -30,4 +30,4 @@ mod statistics;
 
 pub use challenge::{Answer, Challenger};
 pub use courier::Courier;
-pub use lane::{Lane, OpenError, QUEUE_LEASE, Tools};
+pub use lane::{Lane, OpenError, Tools};

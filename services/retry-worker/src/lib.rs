@@ -25,9 +25,9 @@ use context::Context;
 use periodic::Job;
 
 use jobs::{
-    CountSubscriptions, EndExpired, EndInactive, ForgetEmails, ForgetIdempotencyKeys, JudgeHealth, KeepPartitions, Mailer, Monitor, Replay, RescueLost,
-    RescueLostNotifications, SendPending, SendRetries, SendScheduled, SendScheduledNotifications,
-    SendWaitingNotifications, VerifyEndpoints,
+    CountSubscriptions, EndExpired, EndInactive, ForgetEmails, ForgetIdempotencyKeys, JudgeHealth,
+    KeepPartitions, Mailer, Monitor, Replay, RescueLost, RescueLostNotifications, SendPending, SendRetries,
+    SendScheduled, SendScheduledNotifications, SendWaitingNotifications, VerifyEndpoints,
 };
 
 /// Why the retry worker could not start or had to end.

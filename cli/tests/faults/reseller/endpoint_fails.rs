@@ -3,9 +3,12 @@
 use domain::notification::NotificationStatus;
 use receiver::Rule;
 use sqlx::PgPool;
-use testkit::{eventually, with_installation};
+use testkit::with_installation;
 
-use crate::rig::{Delivered, Ends, Event, Fleet, RESELLERS, SENT, Subscriber, Subscribers, events_of};
+use crate::rig::{
+    Delivered, Ends, Event, Fleet, RESELLERS, SENT, Subscriber, Subscribers, events_of,
+    one_mail_tells_of_given_up,
+};
 
 const EVENTS: usize = 12;
 const RETRIES: i64 = 2;
@@ -36,24 +39,7 @@ async fn its_notifications_are_given_up_after_their_retries_and_one_mail_tells_o
         delivered.assert_no_duplicates();
         assert_eq!(delivered.attempts(&subscribers.all[0]), [1 + RETRIES; EVENTS]);
         assert_eq!(delivered.attempts(&subscribers.all[1]), [1; EVENTS]);
-
-        eventually("the mail", async || (mail_server.report().kept > 0).then_some(())).await;
-        // What was given up after the mail had gone waits until an hour has passed, in one mail again.
-        let (kinds, told, waiting): (Vec<String>, i64, i64) = sqlx::query_as(
-            "SELECT array_agg(DISTINCT kind), sum(occurrences)::bigint,
-                    count(*) FILTER (WHERE next_attempt_at > created_at + interval '59 minutes')
-             FROM emails",
-        )
-        .fetch_one(&it.pool)
-        .await
-        .expect("the mails can be read");
-        assert_eq!(kinds, ["RETRIES_EXHAUSTED"]);
-        assert_eq!(told, EVENTS as i64);
-        assert!(waiting <= 1, "{waiting} mails wait");
-        let mails = mail_server.report().mails;
-        assert_eq!(mails.len(), 1, "{mails:?}");
-        assert_eq!(mails[0].recipients, ["ops@acme.example"]);
-        assert!(mails[0].file.is_file(), "{mails:?}");
+        one_mail_tells_of_given_up(&it, &mail_server, EVENTS).await;
     })
     .await;
 }

@@ -3,11 +3,11 @@
 use domain::notification::NotificationStatus;
 use receiver::Rule;
 use sqlx::PgPool;
-use testkit::{eventually, with_installation};
+use testkit::with_installation;
 
 use crate::rig::{
     Delivered, Ends, Fleet, RESELLERS, Service, Subscriber, Subscribers, claims_run_out, events_of,
-    first_attempts_are_over,
+    one_mail_tells_of_given_up,
 };
 
 const EVENTS: usize = 5;
@@ -32,10 +32,9 @@ async fn what_was_given_up_because_its_last_attempt_was_lost_is_told_by_mail_as_
         subscribers.in_mid_flight(EVENTS as u64).await;
         dispatcher.kill();
         assert_eq!(claims_run_out(&it, Service::Dispatcher).await, EVENTS as u64);
-        first_attempts_are_over(&it).await;
         let lost = Delivered::of(&it, &subscribers, (&events, &answers), |_, _| GIVEN_UP).await;
         lost.assert_duplicates_within(EVENTS as u64);
-        eventually("the mail", async || (mail_server.report().kept > 0).then_some(())).await;
+        one_mail_tells_of_given_up(&it, &mail_server, EVENTS).await;
     })
     .await;
 }

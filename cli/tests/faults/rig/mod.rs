@@ -11,6 +11,7 @@ mod callers;
 mod delivered;
 mod events;
 mod fleet;
+mod mails;
 mod metrics;
 mod notifications;
 mod portal;
@@ -23,6 +24,7 @@ pub(crate) use callers::Answers;
 pub(crate) use delivered::{Delivered, Ends, SENT};
 pub(crate) use events::{Event, RESELLERS, events, events_of};
 pub(crate) use fleet::{Fleet, Service};
+pub(crate) use mails::{one_mail_tells_of_given_up, the_only_mail};
 pub(crate) use notifications::{
     claims_run_out, first_attempts_are_over, notifications_with_status, queue_leases_run_out,
 };

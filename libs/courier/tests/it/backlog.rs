@@ -2,9 +2,9 @@
 
 use broker::Queue;
 use chrono::TimeDelta;
-use courier::{Lane, QUEUE_LEASE};
+use courier::Lane;
 use domain::clock::{Clock, SystemClock};
-use domain::notification::NotificationStatus;
+use domain::notification::{NotificationStatus, QUEUE_LEASE};
 use domain::push::PushId;
 use receiver::Rule;
 use sqlx::PgPool;

@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use broker::{Broker, Envelope, Published, Queue};
 use chrono::{DateTime, TimeDelta, Utc};
-use courier::{Courier, Lane, QUEUE_LEASE, Tools};
+use courier::{Courier, Lane, Tools};
 use domain::clock::{Clock, ManualClock, SystemClock};
-use domain::notification::{NotificationId, NotificationStatus};
+use domain::notification::{NotificationId, NotificationStatus, QUEUE_LEASE};
 use lifecycle::Shutdown;
 use receiver::{Options, Received, Receiver, Rule, Running, SecretFor};
 use sealing::{Sealer, SealingKey};
 use signing::Secret;
 use sqlx::PgPool;
+use store::Store;
 use store::reseller::{FannedOut, InsertedEvent, NewEvent, PromotedNotification};
 use testkit::subscription_factory::SubscriptionRow;
 use testkit::{Installation, PATIENCE, eventually};
@@ -80,9 +81,20 @@ impl Rig {
             .build()
             .expect("a runtime");
         let (config, shutdown) = (self.it.shared_config(), Shutdown::new());
+        // Its tasks have to end with it.
+        let broker = {
+            let _context = runtime.enter();
+            self.it.broker()
+        };
         let stop = shutdown.clone();
         let task = runtime.spawn(async move {
-            let (store, broker) = vitals::open(&config, "engine").expect("the URLs can be read");
+            let store = Store::open(&store::Settings {
+                url: config.database.url.expose().to_owned(),
+                max_connections: config.database.max_connections,
+                acquire_timeout: config.database.acquire_timeout,
+                application_name: "engine".to_owned(),
+            })
+            .expect("the URL can be read");
             let tools = Tools::open(&config, &store, &broker, &clock)
                 .expect("the tools are made")
                 .expect("tests have a key");

@@ -201,6 +201,7 @@ mod tests {
         );
         assert!(said(NotificationStatus::GivenUp, 4, "delivery/http-503").contains("the last of 4 attempts"));
         assert!(said(NotificationStatus::GivenUp, 0, "SUBSCRIPTION_DELETED").contains("deleted"));
+        assert!(said(NotificationStatus::GivenUp, 2, "EXPIRED").contains("waited for too long"));
         let mut failed = notification(NotificationStatus::Failed, 1);
         failed.last = Some(LastAttempt {
             number: 1,

@@ -6,18 +6,13 @@ use std::time::Duration;
 use broker::{Envelope, Queue};
 use chrono::{DateTime, Utc};
 use domain::clock::Clock;
-use domain::notification::{NotificationId, NotificationStatus};
+use domain::notification::{NotificationId, NotificationStatus, QUEUE_LEASE};
 use store::Store;
 use store::reseller::{FannedOut, InsertedEvent, NewEvent, Sidelined};
 use uuid::Uuid;
 
 use crate::event::meters::Meters;
 use crate::lane::{Handoff, Lane};
-
-/// How long a notification may be in the queue before it is taken for lost. The dispatcher empties the queue as fast as
-/// it can claim, whatever the endpoints do; one that is found there late all the same is claimed once, since a claim asks
-/// the row.
-const QUEUE_LEASE: Duration = Duration::from_secs(120);
 
 /// The lane of `POST /events`.
 #[derive(Clone)]

@@ -52,7 +52,10 @@ async fn end(context: &Context, subscription: Uuid, before: DateTime<Utc>) -> Re
     let mut ended = 0;
     loop {
         let now = context.clock.now();
-        let batch = context.store.end_expired(subscription, before, BATCH, now).await?;
+        let batch = context
+            .store
+            .end_expired(subscription, before, BATCH, now)
+            .await?;
         ended += batch;
         Metric::NotificationsGivenUp.increment(batch);
         if batch == 0 {

@@ -4,8 +4,7 @@
 use std::time::Duration;
 
 use broker::{Envelope, Published, Queue};
-use courier::QUEUE_LEASE;
-use domain::notification::NotificationId;
+use domain::notification::{NotificationId, QUEUE_LEASE};
 use store::reseller::{PromotedNotification, Sidelined};
 use telemetry::Metric;
 

@@ -6,6 +6,7 @@ use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
 use domain::clock::{Clock, ManualClock};
 use domain::notification::{DeliveryOutcome, NotificationState, NotificationStatus};
 use domain::subscription::SubscriptionState;
+use metrics_exporter_prometheus::PrometheusBuilder;
 use sqlx::PgPool;
 use store::reseller::DeliveryCompletion;
 use testkit::notification_factory::NotificationRow;
@@ -14,7 +15,7 @@ use testkit::{Installation, eventually, with_installation};
 use uuid::Uuid;
 
 use crate::post::Post;
-use crate::rig::{signs_of_life, start_at, stopped_clock};
+use crate::rig::{shows, signs_of_life, start_at, stopped_clock};
 
 /// An attempt to deliver to a subscription, answered with `status`.
 async fn attempt(it: &Installation, clock: &ManualClock, subscription: Uuid, status: u16) {
@@ -174,7 +175,10 @@ async fn a_success_heals_and_the_days_are_counted_anew(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn what_waits_for_a_deactivated_subscription_ends(pool: PgPool) {
+async fn what_waits_for_a_deactivated_subscription_ends_and_is_counted(pool: PgPool) {
+    let recorder = PrometheusBuilder::new().build_recorder();
+    let _recording = metrics::set_default_local_recorder(&recorder);
+    let metrics = recorder.handle();
     with_installation(pool, async |it| {
         let row = SubscriptionRow::in_state(SubscriptionState::Deactivated);
         let id = row.make(&it.pool).await;
@@ -194,6 +198,8 @@ async fn what_waits_for_a_deactivated_subscription_ends(pool: PgPool) {
             (ended == 2).then_some(())
         })
         .await;
+        shows(&metrics, "postrider_notifications_given_up_total 2").await;
+        shows(&metrics, "postrider_subscriptions{state=\"DEACTIVATED\"} 1").await;
         worker.stop().await;
     })
     .await;

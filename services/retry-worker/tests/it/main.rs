@@ -4,6 +4,7 @@
 
 mod dead_letters;
 mod ending;
+mod expiry;
 mod full_queue;
 mod health;
 mod lane;

@@ -77,7 +77,7 @@ async fn what_is_due_goes_into_the_queue_of_its_lane_and_what_is_not_stays(pool:
             [retry]
         );
         eventually("the job to have been executed again", async || {
-            signs_of_life(&it.pool, "send-due-notifications")
+            signs_of_life(&it.pool, "send-scheduled-notifications")
                 .await
                 .filter(|signs| *signs > 2)
         })
@@ -119,17 +119,13 @@ async fn what_its_reseller_has_paused_waits_until_it_goes_on(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_queue_never_holds_more_than_it_may(pool: PgPool) {
+async fn a_queue_is_not_filled_beyond_its_capacity(pool: PgPool) {
     with_installation(pool, async |mut it| {
         without_deliveries(&mut it);
         it.config.reseller.queue.capacity = 4;
         let subscription = SubscriptionRow::active().make(&it.pool).await;
-        for state in [
-            NotificationState::Pending,
-            NotificationState::Retry,
-            NotificationState::Scheduled,
-        ] {
-            for _ in 0..6 {
+        for state in [NotificationState::Pending, NotificationState::Retry] {
+            for _ in 0..12 {
                 NotificationRow::in_state(state, subscription)
                     .make(&it.pool)
                     .await;
@@ -141,16 +137,14 @@ async fn a_queue_never_holds_more_than_it_may(pool: PgPool) {
         queue_holds(&broker, Queue::ResellerRetry, 4).await;
         let mut ready = broker.consume(Queue::ResellerReady, 1);
         let mut retry = broker.consume(Queue::ResellerRetry, 1);
-        for n in 0..12 {
+        for _ in 0..12 {
             read(&mut ready, 1).await;
-            if n % 2 == 0 {
-                read(&mut retry, 1).await;
-            }
+            read(&mut retry, 1).await;
             for queue in [Queue::ResellerReady, Queue::ResellerRetry] {
                 assert!(broker.depth(queue).await.unwrap().messages <= 4);
             }
         }
-        assert_eq!(count_in_memory(&it.pool).await, 18);
+        assert_eq!(count_in_memory(&it.pool).await, 24);
         worker.stop().await;
     })
     .await;
@@ -240,7 +234,11 @@ async fn without_a_broker_nothing_is_promoted(pool: PgPool) {
         it.config.amqp.url = Secret::new(url);
         cable.cut();
         let worker = start(&it.config);
-        for job in ["send-waiting-notifications", "send-due-notifications"] {
+        for job in [
+            "send-waiting-notifications",
+            "send-scheduled-notifications",
+            "send-retries",
+        ] {
             eventually("the job to have been executed", async || {
                 signs_of_life(&it.pool, job).await.filter(|signs| *signs > 2)
             })

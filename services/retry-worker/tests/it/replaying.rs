@@ -6,6 +6,7 @@ use chrono::TimeDelta;
 use domain::clock::{Clock, SystemClock};
 use domain::notification::NotificationState;
 use domain::push::PushId;
+use metrics_exporter_prometheus::PrometheusBuilder;
 use sqlx::PgPool;
 use store::reseller::{NewReplay, ReplayRequested};
 use testkit::notification_factory::NotificationRow;
@@ -13,7 +14,7 @@ use testkit::subscription_factory::SubscriptionRow;
 use testkit::{Installation, eventually, with_installation};
 use uuid::Uuid;
 
-use crate::rig::start;
+use crate::rig::{shows, start};
 
 /// How many events a reseller had while its subscription got nothing.
 const MISSED: i64 = 60;
@@ -66,6 +67,9 @@ async fn completed(it: &Installation, replay: Uuid) -> (i64, i64) {
 /// The first worker is stopped in the middle, and two go on.
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn a_replay_goes_on_where_it_stood_and_does_everything_once(pool: PgPool) {
+    let recorder = PrometheusBuilder::new().build_recorder();
+    let _recording = metrics::set_default_local_recorder(&recorder);
+    let metrics = recorder.handle();
     with_installation(pool, async |it| {
         let subscription = SubscriptionRow::active().make(&it.pool).await;
         missed_events(&it).await;
@@ -86,6 +90,8 @@ async fn a_replay_goes_on_where_it_stood_and_does_everything_once(pool: PgPool) 
         first.stop().await;
         let others = [start(&it.config), start(&it.config)];
         assert_eq!(completed(&it, replay).await, (MISSED + 1, MISSED + 1));
+        let counted = format!("postrider_notifications_replayed_total {}", MISSED + 1);
+        shows(&metrics, &counted).await;
         for worker in others {
             worker.stop().await;
         }

@@ -8,6 +8,7 @@ use config::{Config, Job};
 use domain::clock::{Clock, ManualClock, SystemClock};
 use domain::push::PushId;
 use lifecycle::Lifecycle;
+use metrics_exporter_prometheus::PrometheusHandle;
 use sqlx::PgPool;
 use store::PushView;
 use testkit::{Installation, PATIENCE, Service, eventually};
@@ -80,6 +81,14 @@ pub(crate) async fn queue_holds(broker: &Broker, queue: Queue, messages: u32) {
     eventually(&format!("{messages} messages in {queue}"), async || {
         let depth = broker.depth(queue).await.ok()?;
         (depth.messages == messages).then_some(())
+    })
+    .await;
+}
+
+/// Waits until this line is among the metrics that were recorded on this thread.
+pub(crate) async fn shows(metrics: &PrometheusHandle, sample: &str) {
+    eventually(&format!("the sample {sample}"), async || {
+        metrics.render().lines().any(|line| line == sample).then_some(())
     })
     .await;
 }

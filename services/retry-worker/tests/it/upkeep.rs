@@ -1,4 +1,4 @@
-//! Partitions and idempotency keys, by the calendar.
+//! Partitions, idempotency keys and mails, by the calendar.
 
 use std::sync::Arc;
 
@@ -8,6 +8,7 @@ use domain::month::Month;
 use domain::push::PushState;
 use sqlx::PgPool;
 use testkit::push_factory::PushRow;
+use testkit::subscription_factory::SubscriptionRow;
 use testkit::{eventually, with_installation};
 
 use crate::rig::{start, start_at, stopped_clock, view};
@@ -123,6 +124,41 @@ async fn keys_of_pushes_and_events_are_forgotten_after_their_retention(pool: PgP
             .await;
             assert_eq!(left, ["old"], "{table}");
         }
+        worker.stop().await;
+    })
+    .await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn mails_that_ended_long_ago_are_forgotten(pool: PgPool) {
+    with_installation(pool, async |it| {
+        let clock = stopped_clock();
+        let subscription = SubscriptionRow::active().make(&it.pool).await;
+        for (status, days) in [("SENT", 31), ("FAILED", 31), ("SENT", 29), ("PENDING", 400)] {
+            sqlx::query(
+                "INSERT INTO emails (id, kind, subscription_id, recipient, data, status, next_attempt_at, created_at,
+                                     finished_at)
+                 VALUES (gen_random_uuid(), 'STATE_CHANGED', $1, 'ops@acme.example', '{}', $2,
+                         CASE WHEN $2 = 'PENDING' THEN $3::timestamptz END, $3,
+                         CASE WHEN $2 <> 'PENDING' THEN $3::timestamptz END)",
+            )
+            .bind(subscription)
+            .bind(status)
+            .bind(clock.now() - TimeDelta::days(days))
+            .execute(&it.pool)
+            .await
+            .unwrap();
+        }
+        let worker = start_at(&it.config, Arc::new(clock));
+        let left = eventually("the old mails to be forgotten", async || {
+            let left: Vec<String> = sqlx::query_scalar("SELECT status FROM emails ORDER BY status")
+                .fetch_all(&it.pool)
+                .await
+                .unwrap();
+            (left.len() < 4).then_some(left)
+        })
+        .await;
+        assert_eq!(left, ["PENDING", "SENT"]);
         worker.stop().await;
     })
     .await;

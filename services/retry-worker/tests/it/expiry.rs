@@ -1,0 +1,88 @@
+//! What has waited for too long ends, and does not keep its month.
+
+use std::sync::Arc;
+
+use chrono::TimeDelta;
+use domain::clock::{Clock, SystemClock};
+use domain::notification::NotificationState;
+use metrics_exporter_prometheus::PrometheusBuilder;
+use sqlx::PgPool;
+use testkit::notification_factory::NotificationRow;
+use testkit::subscription_factory::SubscriptionRow;
+use testkit::{Installation, eventually, with_installation};
+use uuid::Uuid;
+
+use crate::rig::{shows, start_at, stopped_clock};
+
+/// How many notifications of a subscription have expired, and how many wait.
+async fn standing(it: &Installation, subscription: Uuid) -> (i64, i64) {
+    sqlx::query_as(
+        "SELECT count(*) FILTER (WHERE status = 'GIVEN_UP' AND reason = 'EXPIRED'),
+                count(*) FILTER (WHERE status IN ('PENDING', 'SCHEDULED', 'RETRY'))
+         FROM notifications WHERE subscription_id = $1",
+    )
+    .bind(subscription)
+    .fetch_one(&it.pool)
+    .await
+    .unwrap()
+}
+
+async fn wait(it: &Installation, subscription: Uuid) {
+    for state in [
+        NotificationState::Pending,
+        NotificationState::Scheduled,
+        NotificationState::Retry,
+    ] {
+        let row = NotificationRow::in_state(state, subscription).due_in(TimeDelta::days(3_650));
+        row.make(&it.pool).await;
+    }
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn what_has_waited_for_too_long_expires_and_is_counted(pool: PgPool) {
+    let recorder = PrometheusBuilder::new().build_recorder();
+    let _recording = metrics::set_default_local_recorder(&recorder);
+    let metrics = recorder.handle();
+    with_installation(pool, async |it| {
+        let clock = stopped_clock();
+        let paused = SubscriptionRow::active().paused().make(&it.pool).await;
+        wait(&it, paused).await;
+        let age = TimeDelta::from_std(it.config.reseller.delivery.max_age).unwrap();
+        clock.advance(age + TimeDelta::minutes(1));
+        let worker = start_at(&it.config, Arc::new(clock));
+        eventually("the notifications to expire", async || {
+            (standing(&it, paused).await == (3, 0)).then_some(())
+        })
+        .await;
+        shows(&metrics, "postrider_notifications_given_up_total 3").await;
+        worker.stop().await;
+    })
+    .await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn what_is_younger_goes_on_waiting(pool: PgPool) {
+    with_installation(pool, async |it| {
+        let clock = stopped_clock();
+        let (old, young) = (
+            SubscriptionRow::active().paused().make(&it.pool).await,
+            SubscriptionRow::active().paused().make(&it.pool).await,
+        );
+        let age = TimeDelta::from_std(it.config.reseller.delivery.max_age).unwrap();
+        wait(&it, young).await;
+        clock.advance(age - TimeDelta::minutes(1));
+        // The job has been through when this one has ended.
+        let row = NotificationRow::in_state(NotificationState::Pending, old);
+        row.created_at(SystemClock.now() - TimeDelta::minutes(2))
+            .make(&it.pool)
+            .await;
+        let worker = start_at(&it.config, Arc::new(clock));
+        eventually("the old one to expire", async || {
+            (standing(&it, old).await == (1, 0)).then_some(())
+        })
+        .await;
+        worker.stop().await;
+        assert_eq!(standing(&it, young).await, (0, 3));
+    })
+    .await;
+}

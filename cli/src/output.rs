@@ -39,6 +39,12 @@ pub(crate) fn note(text: impl Display) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
+/// Text of strangers without what a terminal would obey: control characters are shown as U+FFFD.
+pub(crate) fn harmless(text: &str) -> String {
+    let shown = |c: char| if c.is_control() { '\u{fffd}' } else { c };
+    text.chars().map(shown).collect()
+}
+
 /// An empty table with these column heads.
 pub(crate) fn table<const COLUMNS: usize>(heads: [&str; COLUMNS]) -> Table {
     let mut table = Table::new();

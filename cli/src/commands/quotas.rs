@@ -132,7 +132,7 @@ async fn list(database: &Database, status: Option<QuotaRequestStatus>, as_json: 
                 .granted
                 .map(|granted| granted.to_string())
                 .unwrap_or_default(),
-            request.reason.clone(),
+            output::harmless(&request.reason),
         ]);
     }
     output::result(table)?;

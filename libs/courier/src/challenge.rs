@@ -20,7 +20,7 @@ use crate::{OpenError, Tools};
 const EVENT_TYPE: &str = "postrider.verification";
 
 /// Most of the time that an endpoint gets, whatever it gets for notifications: somebody waits for a challenge.
-const LONGEST: Duration = Duration::from_secs(30);
+const LONGEST: Duration = Duration::from_secs(10);
 
 /// How much of an answer is read, even where less of an answer to a notification is kept.
 const ANSWER_BYTES: usize = 4_096;

@@ -29,6 +29,10 @@ pub struct Violation {
     pub detail: String,
 }
 
+/// Most references in a schema. A chain of definitions that each name the next one twice takes two to the power of half
+/// of this many steps.
+const REFERENCES_MAX: usize = 24;
+
 impl PayloadSchema {
     /// Compiles a schema of the draft that its `$schema` names, 2020-12 when it names none. `format` is checked.
     ///
@@ -36,6 +40,14 @@ impl PayloadSchema {
     ///
     /// [`SchemaError`] when the schema is none, or refers to something outside itself.
     pub fn compile(schema: &Value) -> Result<Self, SchemaError> {
+        if references(schema) > REFERENCES_MAX {
+            return Err(SchemaError {
+                place: String::new(),
+                reason: format!(
+                    "holds more than {REFERENCES_MAX} references; each can double the work of a check"
+                ),
+            });
+        }
         // Patterns without look-around and back-references, whose time grows with the text and no faster.
         let options = jsonschema::options()
             .with_pattern_options(PatternOptions::regex())
@@ -67,6 +79,20 @@ impl PayloadSchema {
                 detail: error.masked().to_string(),
             })
             .collect()
+    }
+}
+
+/// How many references a schema holds, wherever they stand.
+fn references(schema: &Value) -> usize {
+    match schema {
+        Value::Object(members) => members
+            .iter()
+            .map(|(name, member)| {
+                usize::from(name.ends_with("ef") && name.starts_with('$')) + references(member)
+            })
+            .sum(),
+        Value::Array(items) => items.iter().map(references).sum(),
+        _ => 0,
     }
 }
 
@@ -152,5 +178,20 @@ mod tests {
     #[test]
     fn a_pattern_that_could_run_for_ever_is_refused() {
         assert!(PayloadSchema::compile(&json!({"pattern": "(a+)\\1"})).is_err());
+    }
+
+    #[test]
+    fn a_chain_of_references_that_doubles_with_each_link_is_refused() {
+        let mut definitions = serde_json::Map::new();
+        for link in 0..40 {
+            let next = format!("#/$defs/a{}", link + 1);
+            definitions.insert(
+                format!("a{link}"),
+                json!({"allOf": [{"$ref": next}, {"$ref": next}]}),
+            );
+        }
+        definitions.insert("a40".to_owned(), json!(true));
+        let bomb = json!({"$ref": "#/$defs/a0", "$defs": definitions});
+        assert!(PayloadSchema::compile(&bomb).is_err());
     }
 }

@@ -14,6 +14,7 @@ use store::reseller::{QuotaTerms, SubscriptionView};
 use tokio::time::Instant;
 use uuid::Uuid;
 
+use crate::limits::Limits;
 use crate::problems;
 use crate::request::Reseller;
 
@@ -23,6 +24,7 @@ const UNCONFIGURED_RETRY: u32 = 60;
 /// The state behind every request.
 pub(crate) struct App {
     pub(crate) keys: Keys,
+    pub(crate) limits: Limits,
     pub(crate) store: Store,
     clock: Arc<dyn Clock>,
     pub(crate) config: Arc<Config>,
@@ -42,6 +44,7 @@ impl App {
         }
         Self {
             keys: Keys::new(store.clone()),
+            limits: Limits::new(),
             store,
             clock,
             egress: EgressPolicy {

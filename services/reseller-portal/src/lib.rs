@@ -10,6 +10,7 @@ mod admin;
 mod app;
 mod error;
 mod event_types;
+mod limits;
 mod metrics;
 mod notifications;
 mod openapi;

@@ -8,7 +8,7 @@ use utoipa::{Modify, OpenApi};
 
 use crate::problems::{
     LAST_SECRET, NOTIFICATION_UNFINISHED, QUOTA_REQUEST_DECIDED, QUOTA_REQUEST_OPEN, REPLAY_COMPLETED,
-    REPLAY_RUNNING, SUBSCRIPTION_STATE, TOO_MANY_SECRETS, TOO_MANY_SUBSCRIPTIONS,
+    REPLAY_RUNNING, SUBSCRIPTION_STATE, TOO_MANY_REQUESTS, TOO_MANY_SECRETS, TOO_MANY_SUBSCRIPTIONS,
 };
 use crate::{
     admin, event_types, metrics, notifications, quotas, replays, secrets, sending_ips, subscriptions,
@@ -107,6 +107,13 @@ fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
         .filter_map(Option::as_mut)
 }
 
+/// The operations that are not for resellers.
+const OF_THE_HOUSE: [&str; 3] = [
+    "adminListQuotaRequests",
+    "approveQuotaRequest",
+    "denyQuotaRequest",
+];
+
 /// What an operation that needs a key can answer. `named`: its path names something that may not exist.
 fn problems_of(operation: &Operation, named: bool) -> Vec<Problem> {
     let mut problems = vec![
@@ -128,6 +135,9 @@ fn problems_of(operation: &Operation, named: bool) -> Vec<Problem> {
     }
     let name = operation.operation_id.as_deref().unwrap_or_default();
     problems.extend(conflicts_of(name).iter().map(|kind| typical(*kind)));
+    if !OF_THE_HOUSE.contains(&name) {
+        problems.push(typical(TOO_MANY_REQUESTS));
+    }
     problems
 }
 

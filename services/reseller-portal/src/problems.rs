@@ -60,6 +60,14 @@ pub(crate) const NOTIFICATION_UNFINISHED: ProblemKind = ProblemKind::new(
     "Only a notification that is SENT, FAILED or GIVEN_UP can be sent again; this one will be sent anyhow.",
 );
 
+/// The reseller asks too much.
+pub(crate) const TOO_MANY_REQUESTS: ProblemKind = ProblemKind::new(
+    "too-many-requests",
+    StatusCode::TOO_MANY_REQUESTS,
+    "Too many requests",
+    "The reseller has sent more requests than are answered in so short a time; Retry-After says when to try again.",
+);
+
 /// A replay is running.
 pub(crate) const REPLAY_RUNNING: ProblemKind = ProblemKind::new(
     "replay-running",

@@ -30,6 +30,7 @@ impl FromRequestParts<Arc<App>> for Reseller {
         let caller = app.keys.caller(&parts.headers, deadline).await?;
         caller.require(|role| role == Role::Reseller)?;
         let id = caller.reseller()?.to_owned();
+        app.limits.count(&id, &parts.method)?;
         Ok(Self { id, deadline })
     }
 }

@@ -8,6 +8,9 @@ use uuid::Uuid;
 use super::listing::NotificationRow;
 use crate::{Error, Store, stored};
 
+/// Attempts that are shown, the latest ones: whoever resends in a loop makes a history without end.
+const ATTEMPTS_SHOWN: i64 = 100;
+
 /// A notification with everything that happened to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotificationView {
@@ -94,13 +97,15 @@ impl Store {
         let rows = sqlx::query!(
             r#"
             SELECT number, status, started_at, millis, url, response_status, response_body, error_type, error
-            FROM delivery_attempts WHERE notification_id = $1 ORDER BY number
+            FROM delivery_attempts WHERE notification_id = $1 ORDER BY number DESC LIMIT $2
             "#,
             id.uuid(),
+            ATTEMPTS_SHOWN,
         )
         .fetch_all(&self.pool)
         .await?;
         rows.into_iter()
+            .rev()
             .map(|row| {
                 Ok(DeliveryAttemptView {
                     number: row.number.unsigned_abs(),

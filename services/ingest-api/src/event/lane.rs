@@ -1,7 +1,6 @@
 //! What the reseller lane stores and publishes: events, and the notifications that they become.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use broker::{Envelope, Queue};
 use chrono::{DateTime, Utc};

@@ -1,0 +1,85 @@
+//! How much one reseller may ask in how much time, so that none takes the database, the mail server or the endpoints of
+//! strangers for itself.
+//!
+//! Each replica counts for itself: the limits keep a loop in bounds, they are no quota.
+
+use std::num::NonZeroU32;
+
+use governor::clock::{Clock as _, DefaultClock};
+use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
+use http::Method;
+use http_api::Problem;
+
+use crate::problems::TOO_MANY_REQUESTS;
+
+/// Requests of any kind: a second, and at once after a pause.
+const REQUESTS: (NonZeroU32, NonZeroU32) = (per(50), per(200));
+/// Requests that change something or make something be sent.
+const CHANGES: (NonZeroU32, NonZeroU32) = (per(2), per(120));
+/// Resellers counted before those are forgotten that have been quiet for a while.
+const KEPT: usize = 10_000;
+
+const fn per(count: u32) -> NonZeroU32 {
+    NonZeroU32::new(count).expect("invariant: no limit here is zero")
+}
+
+/// What each reseller has asked for lately.
+pub(crate) struct Limits {
+    requests: DefaultKeyedRateLimiter<String>,
+    changes: DefaultKeyedRateLimiter<String>,
+}
+
+impl Limits {
+    pub(crate) fn new() -> Self {
+        let limiter = |(rate, burst)| RateLimiter::keyed(Quota::per_second(rate).allow_burst(burst));
+        Self {
+            requests: limiter(REQUESTS),
+            changes: limiter(CHANGES),
+        }
+    }
+
+    /// Counts a request of a reseller.
+    ///
+    /// # Errors
+    ///
+    /// A [`TOO_MANY_REQUESTS`] when it has asked too much.
+    pub(crate) fn count(&self, reseller: &str, method: &Method) -> Result<(), Problem> {
+        let reseller = reseller.to_owned();
+        count(&self.requests, &reseller)?;
+        if method == Method::GET || method == Method::HEAD {
+            return Ok(());
+        }
+        count(&self.changes, &reseller)
+    }
+}
+
+fn count(limiter: &DefaultKeyedRateLimiter<String>, reseller: &String) -> Result<(), Problem> {
+    if limiter.len() > KEPT {
+        limiter.retain_recent();
+    }
+    limiter.check_key(reseller).map_err(|early| {
+        let wait = early.wait_time_from(DefaultClock::default().now());
+        let seconds = u32::try_from(wait.as_secs() + 1).unwrap_or(u32::MAX);
+        Problem::new(
+            TOO_MANY_REQUESTS,
+            "there were too many requests with keys of this reseller",
+        )
+        .retry_after(seconds)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_reseller_in_a_loop_is_stopped_and_the_others_are_not() {
+        let limits = Limits::new();
+        let granted = (0..1_000)
+            .filter(|_| limits.count("loop", &Method::POST).is_ok())
+            .count();
+        assert!((120..200).contains(&granted), "{granted}");
+        assert!(limits.count("loop", &Method::GET).is_ok() || limits.requests.len() == 1);
+        assert!(limits.count("other", &Method::POST).is_ok());
+    }
+}

@@ -90,7 +90,7 @@ pub enum Event {
     FailPermanently,
     /// Its lease ran out. For a claimed one the attempt counts, since its outcome is unknown.
     Rescue,
-    /// Its subscription was deactivated or deleted.
+    /// Its subscription was deactivated or deleted, or it has waited for too long.
     Abandon,
     /// Somebody asked to send it again.
     Resend,

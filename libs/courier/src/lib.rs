@@ -9,7 +9,7 @@
 //!          (fair)   (SQL)      (HTTP)      (SQL)
 //! ```
 //!
-//! The [`board`] is what keeps one subscription from crowding out the others: each gets at most its share of what is
+//! The board is what keeps one subscription from crowding out the others: each gets at most its share of what is
 //! free, they are served in turns, and what exceeds a share goes back to the database. Only what can start at once is
 //! claimed, so a claim is never old when its request begins. No stage holds a transaction while another talks to an
 //! endpoint, and the message is acknowledged last: whatever dies in between, the notification is found by its lease.

@@ -2,7 +2,7 @@
 
 use super::{MAX_BYTES, VERSION};
 
-/// Why a body is not an [`Envelope`].
+/// Why a body is not an [`Envelope`](super::Envelope).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EnvelopeError {

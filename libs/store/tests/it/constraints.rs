@@ -89,10 +89,11 @@ async fn a_dead_letter_and_a_key_cannot_contradict_themselves(pool: PgPool) {
     for (sql, constraint) in [
         (letter("fax", "REJECTED"), "lane_is_known"),
         (letter("push", "BORED"), "reason_is_known"),
-        (letter("push", "FAILED"), "a_failure_names_its_push"),
+        (letter("push", "FAILED"), "a_failure_names_what_failed"),
         (key("'\\x00'", "'{ingest}'"), "digest_is_sha256"),
         (key(digest, "'{root}'"), "roles_are_known"),
         (key(digest, "'{}'"), "roles_are_given"),
+        (key(digest, "'{reseller}'"), "a_reseller_key_names_its_reseller"),
     ] {
         assert_eq!(
             broken_constraint(&pool, sql.clone()).await.as_deref(),

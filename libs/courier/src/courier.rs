@@ -49,7 +49,7 @@ enum Done {
     Fetched(Fetch, Claimed, bool),
     /// An attempt is over, or was dropped.
     Attempted(Uuid),
-    Sidelined,
+    Settled,
 }
 
 /// The slot of an attempt. Dropping it gives it back, however the attempt ended.
@@ -74,7 +74,7 @@ struct Desk {
     board: Board<Receipt>,
     claiming: usize,
     fetching: usize,
-    sidelining: usize,
+    settling: usize,
     done: mpsc::UnboundedSender<Done>,
     outbox: mpsc::Sender<Ending>,
 }
@@ -150,7 +150,7 @@ impl Courier {
             board: Board::new(capacity),
             claiming: 0,
             fetching: 0,
-            sidelining: 0,
+            settling: 0,
             done,
             outbox,
         }
@@ -201,11 +201,11 @@ impl Desk {
         }
         let over = self.board.overflow();
         if !over.is_empty() {
-            self.sidelining += 1;
+            self.settling += 1;
             let (claimer, done) = (self.claimer.clone(), self.done.clone());
             tokio::spawn(async move {
                 sideline(&claimer, over).await;
-                let _ = done.send(Done::Sidelined);
+                let _ = done.send(Done::Settled);
             });
         }
     }
@@ -241,7 +241,7 @@ impl Desk {
     fn handle(&mut self, done: Done) {
         match done {
             Done::Attempted(subscription) => self.board.release(subscription, 1),
-            Done::Sidelined => self.sidelining -= 1,
+            Done::Settled => self.settling -= 1,
             Done::Claimed(turns, claimed) => {
                 self.claiming -= 1;
                 self.begin_turns(turns, claimed);
@@ -280,6 +280,8 @@ impl Desk {
         }
         self.begin(claimed, &mut receipts);
         settled.extend(receipts.into_values());
+        self.settling += 1;
+        let done = self.done.clone();
         tokio::spawn(async move {
             for receipt in settled {
                 let _ = if stopped {
@@ -288,6 +290,7 @@ impl Desk {
                     receipt.ack().await
                 };
             }
+            let _ = done.send(Done::Settled);
         });
     }
 
@@ -324,7 +327,7 @@ impl Desk {
     }
 
     fn is_busy(&self) -> bool {
-        self.claiming + self.fetching + self.sidelining + self.board.in_flight() > 0
+        self.claiming + self.fetching + self.settling + self.board.in_flight() > 0
     }
 }
 

@@ -48,8 +48,6 @@ async fn a_notification_with_several_messages_is_sent_once(pool: PgPool) {
             engine.stop().await;
         }
         assert_eq!((attempts(&rig).await, rig.receiver.report().received), (40, 40));
-        // What was settled is gone from the queues, what was not would be there again.
-        drained(&rig, Queue::ResellerReady).await;
     })
     .await;
 }

@@ -43,6 +43,18 @@ pub struct Courier {
     tools: Tools,
 }
 
+/// Makes the attempts of a lane until shutdown; none when the installation has no key for signing secrets, which leaves
+/// the lane off.
+pub async fn deliver(lane: Lane, tools: Option<Tools>, shutdown: Shutdown) {
+    match tools {
+        Some(tools) => Courier::new(lane, tools).run(shutdown).await,
+        None => {
+            tracing::warn!("the reseller lane is off: reseller.secrets.key is not set");
+            shutdown.cancelled().await;
+        }
+    }
+}
+
 /// What comes back to the loop.
 enum Done {
     Claimed(Vec<Turn<Receipt>>, Option<Claimed>),

@@ -29,5 +29,5 @@ mod request;
 mod statistics;
 
 pub use challenge::{Answer, Challenger};
-pub use courier::Courier;
+pub use courier::{Courier, deliver};
 pub use lane::{Lane, OpenError, Tools};

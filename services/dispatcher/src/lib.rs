@@ -26,9 +26,8 @@ mod work;
 use std::sync::Arc;
 
 use config::Config;
-use courier::Courier;
 use domain::clock::{Clock, SystemClock};
-use lifecycle::{Drained, Lifecycle, Shutdown, TaskGroup};
+use lifecycle::{Drained, Lifecycle, TaskGroup};
 
 use lane::Lane;
 
@@ -95,7 +94,10 @@ pub async fn run_with_clock(
         ),
     );
     let lead = tasks.spawn("push lane", lane.lead(shutdown.clone()));
-    let deliver = tasks.spawn("reseller lane", deliver(courier, shutdown.clone()));
+    let deliver = tasks.spawn(
+        "reseller lane",
+        courier::deliver(courier::Lane::First, courier, shutdown.clone()),
+    );
     let ended = tokio::select! {
         biased;
         () = shutdown.cancelled() => Ok(()),
@@ -111,15 +113,4 @@ pub async fn run_with_clock(
     }
     vitals::part(broker, store).await;
     ended
-}
-
-/// First attempts to deliver notifications, until shutdown.
-async fn deliver(tools: Option<courier::Tools>, shutdown: Shutdown) {
-    match tools {
-        Some(tools) => Courier::new(courier::Lane::First, tools).run(shutdown).await,
-        None => {
-            tracing::warn!("the reseller lane is off: reseller.secrets.key is not set");
-            shutdown.cancelled().await;
-        }
-    }
 }

@@ -13,7 +13,6 @@ mod periodic;
 use std::sync::Arc;
 
 use config::Config;
-use courier::Courier;
 use domain::clock::{Clock, SystemClock};
 use futures::future::select_all;
 use lifecycle::{Drained, Lifecycle, Shutdown, TaskGroup};
@@ -106,7 +105,10 @@ pub async fn run_with_clock(
         start(&tasks, Replay, &context, &shutdown),
         start(&tasks, verifier, &context, &shutdown),
         start(&tasks, mailer, &context, &shutdown),
-        tasks.spawn("reseller lane", deliver(courier, shutdown.clone())),
+        tasks.spawn(
+            "reseller lane",
+            courier::deliver(courier::Lane::Retry, courier, shutdown.clone()),
+        ),
         archive(&tasks, DeadLetterLane::Push, &context, &shutdown),
         archive(&tasks, DeadLetterLane::Reseller, &context, &shutdown),
     ];
@@ -141,15 +143,4 @@ fn archive(
         "archiver",
         Archiver::new(context.clone(), lane).run(shutdown.clone()),
     )
-}
-
-/// Further attempts to deliver notifications, until shutdown.
-async fn deliver(tools: Option<courier::Tools>, shutdown: Shutdown) {
-    match tools {
-        Some(tools) => Courier::new(courier::Lane::Retry, tools).run(shutdown).await,
-        None => {
-            tracing::warn!("the reseller lane is off: reseller.secrets.key is not set");
-            shutdown.cancelled().await;
-        }
-    }
 }

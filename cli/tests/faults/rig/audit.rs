@@ -195,6 +195,15 @@ pub(super) async fn statements_ended(it: &Installation, service: Service) {
     .await;
 }
 
+/// How many pushes have ended.
+pub(crate) async fn pushes_ended(it: &Installation) -> i64 {
+    count(
+        &it.pool,
+        "SELECT count(*) FROM push_notifications WHERE finished_at IS NOT NULL",
+    )
+    .await
+}
+
 /// How many pushes of a group have this status.
 pub(crate) async fn count_with_status(it: &Installation, group: &str, status: PushStatus) -> i64 {
     sqlx::query_scalar(

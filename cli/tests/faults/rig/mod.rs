@@ -19,7 +19,7 @@ mod process;
 mod pushes;
 mod subscribers;
 
-pub(crate) use audit::{Ended, claims_left_behind, count_with_status};
+pub(crate) use audit::{Ended, claims_left_behind, count_with_status, pushes_ended};
 pub(crate) use callers::Answers;
 pub(crate) use delivered::{Delivered, Ends, SENT};
 pub(crate) use events::{Event, RESELLERS, events, events_of};

@@ -18,8 +18,9 @@ RUN apt-get update \
 COPY --from=build /out/postrider /usr/local/bin/postrider
 ENV POSTRIDER__INGEST__LISTEN=0.0.0.0:8080 \
     POSTRIDER__PORTAL__LISTEN=0.0.0.0:8081 \
+    POSTRIDER__OPERATOR__LISTEN=0.0.0.0:8082 \
     POSTRIDER__ADMIN__LISTEN=0.0.0.0:9090
-EXPOSE 8080 8081 9090
+EXPOSE 8080 8081 8082 9090
 USER 10001
 # Alive, not ready: a service whose database is away waits for it and must not be restarted.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=15s \

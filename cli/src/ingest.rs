@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
+use crate::problem::{Problem, Refusal};
 use crate::web;
 
 /// Longer than the service takes for its own "not now".
@@ -64,22 +65,6 @@ pub(crate) enum Answer {
     },
     /// Anything else.
     Refused { status: u16, problem: Problem },
-}
-
-/// A problem document, as far as it is shown.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(default)]
-pub(crate) struct Problem {
-    pub(crate) title: String,
-    pub(crate) detail: String,
-    pub(crate) errors: Vec<FieldProblem>,
-}
-
-/// What is wrong with one field.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub(crate) struct FieldProblem {
-    pub(crate) field: String,
-    pub(crate) detail: String,
 }
 
 /// A push as `GET /push/{id}` shows it.
@@ -216,13 +201,11 @@ impl Ingest {
         let url = format!("{}{path}", self.url);
         let request = self.client.get(&url).bearer_auth(&self.key);
         let response = web::send(request, &url).await?;
-        let status = response.status();
-        if status.is_success() {
+        if response.status().is_success() {
             let document = response.json().await;
             return document.with_context(|| format!("{url} answered with something that is not JSON"));
         }
-        let problem: Problem = response.json().await.unwrap_or_default();
-        bail!("{url} answered {}: {problem}", status.as_u16());
+        Err(Refusal::of(url, response).await.into())
     }
 
     /// What has become of a push.
@@ -239,22 +222,5 @@ impl Ingest {
         let document = self.document(path).await?;
         serde_json::from_value(document)
             .with_context(|| format!("{}{path} answered with something that is not {what}", self.url))
-    }
-}
-
-impl std::fmt::Display for Problem {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if self.errors.is_empty() {
-            return f.write_str(if self.detail.is_empty() {
-                "no reason given"
-            } else {
-                &self.detail
-            });
-        }
-        for (index, error) in self.errors.iter().enumerate() {
-            let separator = if index > 0 { "; " } else { "" };
-            write!(f, "{separator}{} {}", error.field, error.detail)?;
-        }
-        Ok(())
     }
 }

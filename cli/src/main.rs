@@ -3,13 +3,17 @@
 //! Results go to standard output, everything else to standard error. It deliberately holds no rule of the product: it calls the
 //! libraries and the services' HTTP API.
 
+mod age;
 mod args;
 mod commands;
 mod demo;
 mod file;
 mod ingest;
+mod operator;
 mod output;
 mod portal;
+mod problem;
+mod progress;
 mod simulator;
 mod web;
 mod webhooks;
@@ -32,7 +36,7 @@ fn main() -> ExitCode {
 }
 
 /// Tools need no more than one thread.
-fn run(sources: &Sources, tool: Tool) -> anyhow::Result<()> {
+fn run(sources: &Sources, tool: Tool) -> anyhow::Result<ExitCode> {
     lifecycle::crypto::install_default_provider();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -40,9 +44,9 @@ fn run(sources: &Sources, tool: Tool) -> anyhow::Result<()> {
     runtime.block_on(commands::run(sources, tool))
 }
 
-fn finish(outcome: anyhow::Result<()>) -> ExitCode {
+fn finish(outcome: anyhow::Result<ExitCode>) -> ExitCode {
     match outcome {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             output::note(format_args!("error: {error:#}"));
             if error.is::<config::Errors>() {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use reqwest::{Client, Method, RequestBuilder};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::ingest::Problem;
+use crate::problem::Refusal;
 use crate::web;
 
 /// Longer than the service takes for its own "not now".
@@ -172,11 +172,9 @@ impl Portal {
     async fn succeed(&self, request: RequestBuilder, path: &str) -> anyhow::Result<reqwest::Response> {
         let url = format!("{}{path}", self.url);
         let response = web::send(request, &url).await?;
-        let status = response.status();
-        if status.is_success() {
+        if response.status().is_success() {
             return Ok(response);
         }
-        let problem: Problem = response.json().await.unwrap_or_default();
-        bail!("{url} answered {}: {problem}", status.as_u16());
+        Err(Refusal::of(url, response).await.into())
     }
 }

@@ -2,6 +2,7 @@
 # simulator, a receiver of webhooks, and a mail server that delivers nothing.
 
 readonly INGEST_PORT_SLOT=4 ADMIN_PORT_SLOT=5 SWRVE_PORT_SLOT=6 PORTAL_PORT_SLOT=7 RECEIVER_PORT_SLOT=8 SMTP_PORT_SLOT=9
+readonly OPERATOR_PORT_SLOT=10
 readonly ENV_FILE=$DEV_DIR/env
 readonly RUN_DIR=$DEV_DIR/run
 readonly DEV_MAIL_DIR=$DEV_DIR/mail
@@ -52,8 +53,9 @@ services_run() {
 }
 
 services_are_ready() {
-    http_ok "$INGEST_URL/readyz" && http_ok "$PORTAL_URL/readyz" && http_ok "${METRICS_URL%/metrics}/readyz" &&
-        http_ok "$SWRVE_SIM_URL/healthz" && http_ok "$RECEIVER_URL/_healthz" && port_is_open "${SMTP_SINK##*:}"
+    http_ok "$INGEST_URL/readyz" && http_ok "$PORTAL_URL/readyz" && http_ok "$OPERATOR_URL/readyz" &&
+        http_ok "${METRICS_URL%/metrics}/readyz" && http_ok "$SWRVE_SIM_URL/healthz" &&
+        http_ok "$RECEIVER_URL/_healthz" && port_is_open "${SMTP_SINK##*:}"
 }
 
 services_are_ready_or_died() { services_are_ready || ! services_run; }
@@ -96,17 +98,20 @@ choose_reseller_lane() {
 
 # What the caller set stays; the rest gets a port of this checkout.
 choose_addresses() {
-    local ingest portal admin swrve
+    local ingest portal operator admin swrve
     ingest=${POSTRIDER__INGEST__LISTEN:-127.0.0.1:$(assign_port "$RUN_DIR/ingest.port" "$INGEST_PORT_SLOT")}
     portal=${POSTRIDER__PORTAL__LISTEN:-127.0.0.1:$(assign_port "$RUN_DIR/portal.port" "$PORTAL_PORT_SLOT")}
+    operator=${POSTRIDER__OPERATOR__LISTEN:-127.0.0.1:$(assign_port "$RUN_DIR/operator.port" "$OPERATOR_PORT_SLOT")}
     admin=${POSTRIDER__ADMIN__LISTEN:-127.0.0.1:$(assign_port "$RUN_DIR/admin.port" "$ADMIN_PORT_SLOT")}
     swrve=127.0.0.1:$(assign_port "$RUN_DIR/swrve.port" "$SWRVE_PORT_SLOT")
     export POSTRIDER__INGEST__LISTEN=$ingest
     export POSTRIDER__PORTAL__LISTEN=$portal
+    export POSTRIDER__OPERATOR__LISTEN=$operator
     export POSTRIDER__ADMIN__LISTEN=$admin
     export POSTRIDER__SWRVE__URL=${POSTRIDER__SWRVE__URL:-$(url_of "$swrve")}
     INGEST_URL=$(url_of "$ingest")
     PORTAL_URL=$(url_of "$portal")
+    OPERATOR_URL=$(url_of "$operator")
     METRICS_URL=$(url_of "$admin")/metrics
     SWRVE_SIM_URL=$(url_of "$swrve")
     RECEIVER_URL=http://127.0.0.1:$(assign_port "$RUN_DIR/receiver.port" "$RECEIVER_PORT_SLOT")
@@ -115,6 +120,8 @@ choose_addresses() {
 
 create_keys() {
     INGEST_KEY=$("$POSTRIDER" keys create --name dev-ingest --role ingest)
+    OPERATOR_KEY=$("$POSTRIDER" keys create --name dev-operator --role operator)
+    VIEWER_KEY=$("$POSTRIDER" keys create --name dev-viewer --role viewer)
     ADMIN_KEY=$("$POSTRIDER" keys create --name dev-admin --role admin)
     RESELLER_KEY=$("$POSTRIDER" keys create --name dev-reseller --role reseller --reseller "$DEV_RESELLER")
 }
@@ -128,17 +135,18 @@ write_environment() {
     SMTP_URL=smtp://$SMTP_SINK
     MAIL_DIR=$DEV_MAIL_DIR
     RESELLER_ID=$DEV_RESELLER
-    for name in INGEST_URL PORTAL_URL METRICS_URL SWRVE_SIM_URL RECEIVER_URL SMTP_URL MAIL_DIR \
-        INGEST_KEY ADMIN_KEY RESELLER_KEY RESELLER_ID DATABASE_URL AMQP_URL \
+    for name in INGEST_URL PORTAL_URL OPERATOR_URL METRICS_URL SWRVE_SIM_URL RECEIVER_URL SMTP_URL MAIL_DIR \
+        INGEST_KEY OPERATOR_KEY VIEWER_KEY ADMIN_KEY RESELLER_KEY RESELLER_ID DATABASE_URL AMQP_URL \
         POSTRIDER_PID SWRVE_SIM_PID RECEIVER_PID SMTP_SINK_PID POSTGRES_PID RABBITMQ_PID; do
         # The servers' pids are known only of private servers.
         [[ -z ${!name:-} ]] || shell_line "$name" "${!name}"
     done | write_private "$ENV_FILE"
 }
 
-# services_match: running, and on the same servers as DATABASE_URL and AMQP_URL name now.
+# services_match: running, on the same servers as DATABASE_URL and AMQP_URL name now, and all that this version knows of.
 services_match() {
     services_run && [[ -r $ENV_FILE ]] || return 1
+    grep -q '^OPERATOR_URL=' -- "$ENV_FILE" || return 1
     grep -qxF -- "$(shell_line DATABASE_URL "$DATABASE_URL")" "$ENV_FILE" &&
         grep -qxF -- "$(shell_line AMQP_URL "$AMQP_URL")" "$ENV_FILE"
 }

@@ -1,19 +1,56 @@
-//! `postrider broker`: what Postrider wants of RabbitMQ. Services declare it themselves; this is for those who look.
+//! `postrider broker`: what Postrider wants of RabbitMQ, and giving it back what it has lost. Services declare what they need
+//! themselves.
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
 
+use crate::operator::{Operator, OperatorArgs};
 use crate::output;
 
 #[derive(Debug, Subcommand)]
+#[command(after_help = "Examples:
+  postrider broker definitions > definitions.json
+  postrider broker rebuild --note 'the volume was lost'")]
 pub(crate) enum BrokerCommand {
     /// Prints exchanges, queues and bindings for `rabbitmqctl import_definitions`.
     Definitions,
+    /// Declares everything anew and lets all that was queued wait, from where the queues are filled again.
+    Rebuild(RebuildArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RebuildArgs {
+    /// Why, for whoever reads the records later.
+    #[arg(long)]
+    note: Option<String>,
+    /// As JSON, just as the API answers.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    operator: OperatorArgs,
 }
 
 /// Does what the command says.
-pub(crate) fn run(command: &BrokerCommand) -> anyhow::Result<()> {
+pub(crate) async fn run(command: BrokerCommand) -> anyhow::Result<()> {
     match command {
         BrokerCommand::Definitions => output::result(broker::topology::definitions_json().trim_end())?,
+        BrokerCommand::Rebuild(args) => rebuild(&args).await?,
     }
+    Ok(())
+}
+
+async fn rebuild(args: &RebuildArgs) -> anyhow::Result<()> {
+    let document: Value = Operator::new(&args.operator)?
+        .act("/broker/rebuild", &json!({"note": args.note}))
+        .await?;
+    if args.json {
+        return output::json(&document);
+    }
+    let count = |name: &str| document[name].as_u64().unwrap_or(0);
+    output::result(format_args!(
+        "the queues are declared; {} pushes and {} notifications go to them again",
+        count("pushes"),
+        count("notifications")
+    ))?;
     Ok(())
 }

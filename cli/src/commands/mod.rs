@@ -1,31 +1,47 @@
 //! One file per command.
 
+pub(crate) mod audit;
 pub(crate) mod broker;
+pub(crate) mod cancel;
+pub(crate) mod completions;
 pub(crate) mod config;
 mod database;
+pub(crate) mod dead_letters;
 pub(crate) mod event;
 pub(crate) mod event_types;
+pub(crate) mod explain;
 pub(crate) mod healthcheck;
+pub(crate) mod jobs;
 pub(crate) mod keys;
 pub(crate) mod migrate;
+pub(crate) mod pauses;
 pub(crate) mod push;
 pub(crate) mod quotas;
 pub(crate) mod receive;
+pub(crate) mod rescue;
 pub(crate) mod serve;
 pub(crate) mod sim;
+pub(crate) mod status;
+
+use std::process::ExitCode;
 
 use ::config::Sources;
 
 use crate::args::Tool;
 use crate::demo;
 
-/// Runs a tool.
-pub(crate) async fn run(sources: &Sources, tool: Tool) -> anyhow::Result<()> {
-    match tool {
+/// Runs a tool. Most say with their exit code only whether they failed; one that says more returns it by itself.
+pub(crate) async fn run(sources: &Sources, tool: Tool) -> anyhow::Result<ExitCode> {
+    let done = match tool {
         Tool::Migrate(args) => migrate::run(sources, &args).await,
         Tool::Keys(command) => keys::run(sources, command).await,
         Tool::Config(command) => config::run(sources, &command),
-        Tool::Broker(command) => broker::run(&command),
+        Tool::Broker(command) => broker::run(command).await,
+        Tool::Pause(command) => pauses::pause(command).await,
+        Tool::Resume(command) => pauses::resume(command).await,
+        Tool::Pauses(args) => pauses::list(&args).await,
+        Tool::Cancel(command) => cancel::run(command).await,
+        Tool::Rescue(args) => rescue::run(&args).await,
         Tool::Sim(command) => sim::run(command).await,
         Tool::Push(args) => push::run(args).await,
         Tool::Event(command) => event::run(command).await,
@@ -34,5 +50,12 @@ pub(crate) async fn run(sources: &Sources, tool: Tool) -> anyhow::Result<()> {
         Tool::Receive(args) => receive::run(args).await,
         Tool::Demo(args) => demo::run(args).await,
         Tool::Healthcheck(args) => healthcheck::run(&args).await,
-    }
+        Tool::Explain(args) => explain::run(args).await,
+        Tool::Status(args) => return status::run(args).await,
+        Tool::DeadLetters(command) => dead_letters::run(command).await,
+        Tool::Jobs(command) => jobs::run(command).await,
+        Tool::Audit(args) => audit::run(&args).await,
+        Tool::Completions(args) => completions::run(&args),
+    };
+    done.map(|()| ExitCode::SUCCESS)
 }

@@ -26,6 +26,8 @@ pub(crate) enum ServiceName {
     RetryWorker,
     /// The API of resellers: subscriptions, secrets, quotas, notifications.
     ResellerPortal,
+    /// The API of whoever is on call: dead letters, status, pauses.
+    OperatorApi,
 }
 
 impl ServiceName {
@@ -44,6 +46,11 @@ impl ServiceName {
                 reseller_portal::run,
             )
             .without_broker(),
+            Self::OperatorApi => Service::listening(
+                "operator-api",
+                ("operator.listen", |config| config.operator.listen),
+                operator_api::run,
+            ),
         }
     }
 }

@@ -5,14 +5,14 @@ use domain::push::PushStatus;
 use sqlx::PgPool;
 use testkit::{Cable, eventually, with_installation};
 
-use crate::rig::{Ended, Fleet, answers_after, count_with_status, in_mid_flight, pushes};
+use crate::rig::{Ended, Fleet, LONG_MILLIS, answers_after, count_with_status, in_mid_flight, pushes};
 
 const DURING: usize = 100;
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn pushes_are_accepted_as_pending_and_go_out_by_themselves_afterwards(pool: PgPool) {
     with_installation(pool, async |mut it| {
-        it.sim.script(answers_after(200)).expect("a script");
+        it.sim.script(answers_after(LONG_MILLIS)).expect("a script");
         let (cable, url) = Cable::for_url(it.config.amqp.url.expose()).await;
         it.config.amqp.url = Secret::new(url);
         let fleet = Fleet::of(&it).await;
@@ -20,6 +20,7 @@ async fn pushes_are_accepted_as_pending_and_go_out_by_themselves_afterwards(pool
         let before = fleet.hand_in(pushes("before", 200));
         in_mid_flight(&it, 10).await;
         cable.cut();
+        it.sim.script(answers_after(200)).expect("a script");
         let during = fleet.hand_in(pushes("during", DURING)).finish().await;
         eventually("what came meanwhile to be PENDING", async || {
             let pending = count_with_status(&it, "during", PushStatus::Pending).await;

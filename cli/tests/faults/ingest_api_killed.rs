@@ -24,7 +24,7 @@ async fn what_was_answered_is_not_lost_and_what_was_not_is_stored_once(pool: PgP
 
         let door = fleet.door();
         for push in pushes("all", PUSHES) {
-            let again = door.hand_in(&push).await.expect("an answer");
+            let again = door.insist(&push).await;
             assert!(again.replayed, "{push:?} was answered as if it were new");
             assert_eq!(again.id, answers[&push.user]);
         }

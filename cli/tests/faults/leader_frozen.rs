@@ -8,11 +8,10 @@ use swrve_sim::{Options, ResponseTime, Running, SwrveSim};
 use testkit::{Installation, eventually, with_installation};
 use tokio::net::TcpListener;
 
-use crate::rig::{
-    Ended, Fleet, Process, Service, answers_after, claims_left_behind, in_mid_flight, pushes, pushes_ended,
-};
+use crate::rig::{Ended, Fleet, Halt, LONG_MILLIS, Process, Service, answers_after, in_mid_flight, pushes};
 
 const CLAIMED: &str = "postrider_push_claimed_total";
+const EPOCH: &str = "postrider_push_leader_epoch";
 /// The sending thread may be frozen between its last look at the term and the socket, and nothing on this side can call
 /// back what it has in its hands then: one send at most.
 const CANNOT_BE_CALLED_BACK: u64 = 1;
@@ -23,28 +22,34 @@ struct Frozen {
     standby: Process,
     /// Where the standby sends to; the leader sends to the simulator of the installation.
     receiver: Running,
+    /// When.
+    halt: Halt,
     claims: i64,
-    /// What it had seen through.
-    ended: i64,
+    /// The greatest epoch in which it had led.
+    epoch: f64,
     /// What had arrived from the leader when it was frozen.
     arrived: u64,
 }
 
 async fn freeze(it: &Installation, fleet: &Fleet) -> Frozen {
-    it.sim.script(answers_after(300)).expect("a script");
+    it.sim.script(answers_after(LONG_MILLIS)).expect("a script");
     let receiver = another_receiver().await;
     let leader = fleet.start(Service::Dispatcher).await;
     leader.leads().await;
+    in_mid_flight(it, 20).await;
+    leader.freeze();
+    let halt = Halt::now();
+    let epoch: i64 = sqlx::query_scalar("SELECT epoch FROM leases WHERE name = 'push'")
+        .fetch_one(&it.pool)
+        .await
+        .expect("somebody has led");
     let url = format!("http://{}", receiver.addr());
     let standby = fleet
         .start_with(Service::Dispatcher, &[("POSTRIDER__SWRVE__URL", url)])
         .await;
-    in_mid_flight(it, 20).await;
-    leader.freeze();
-    let claims = claims_left_behind(it).await;
-    assert!(claims > 0, "it was not in mid-flight");
-    let ended = pushes_ended(it).await;
     standby.leads().await;
+    let claims = halt.claims_left_behind(it).await;
+    assert!(claims > 0, "it was not in mid-flight");
     eventually("Swrve to have answered the frozen leader", async || {
         (it.sim.report().in_flight == 0).then_some(())
     })
@@ -53,8 +58,9 @@ async fn freeze(it: &Installation, fleet: &Fleet) -> Frozen {
         leader,
         standby,
         receiver,
+        halt,
         claims,
-        ended,
+        epoch: epoch as f64,
         arrived: it.sim.report().received,
     }
 }
@@ -70,42 +76,41 @@ async fn another_receiver() -> Running {
     SwrveSim::start(listener, options).expect("a simulator starts")
 }
 
-/// A standby that is starved of processor time for longer than this would lose the lease again.
-async fn fleet(it: &Installation) -> Fleet {
-    Fleet::of(it)
-        .await
-        .with("POSTRIDER__PUSH__LEADER__TTL_MILLIS", 4_000)
-        .with("POSTRIDER__SWRVE__TIMEOUT_MILLIS", 1_000)
-}
-
 impl Frozen {
     async fn thaw(&self) {
         self.leader.thaw();
         self.leader
             .shows("postrider_lease_losses_total{kind=\"leader\"}", 1.0)
             .await;
+        // Then everything that it had begun is recorded, or refused.
         eventually("the old leader to end its term", async || {
-            (self.leader.metrics().await.value("postrider_push_leader") == 0.0).then_some(())
+            let leads = self.leader.metrics().await.value("postrider_push_leader") == 1.0;
+            (!leads || self.has_led_again().await).then_some(())
         })
         .await;
     }
 
-    /// How many of its claims it knows of: it may have been frozen while it waited for the answer to one, whose time is
-    /// over when it wakes up.
-    async fn claims_that_it_knows(&self) -> f64 {
-        self.leader.metrics().await.value(CLAIMED) - self.ended as f64
+    /// Which is its right when the standby gets no processor time for as long as a lease holds.
+    async fn has_led_again(&self) -> bool {
+        self.leader.metrics().await.value(EPOCH) > self.epoch
     }
 
-    fn assert_nothing_sent_since(&self, it: &Installation) {
+    /// Neither claims nor sends, compared with `claimed` claims after it had ended its term.
+    async fn assert_idle_since(&self, it: &Installation, claimed: f64) {
         let sent = it.sim.report().received - self.arrived;
+        let claims = self.leader.metrics().await.value(CLAIMED);
+        if self.has_led_again().await {
+            return;
+        }
         assert!(sent <= CANNOT_BE_CALLED_BACK, "{sent} sends under an old term");
+        assert_eq!(claims, claimed, "claims under an old term");
     }
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn a_leader_that_wakes_up_after_the_takeover_claims_and_sends_nothing_more(pool: PgPool) {
     with_installation(pool, async |it| {
-        let fleet = fleet(&it).await;
+        let fleet = Fleet::of(&it).await;
         let _ingest = fleet.start(Service::IngestApi).await;
         let _worker = fleet.start(Service::RetryWorker).await;
         let callers = fleet.hand_in(pushes("early", 300));
@@ -114,11 +119,12 @@ async fn a_leader_that_wakes_up_after_the_takeover_claims_and_sends_nothing_more
         let claimed = frozen.leader.metrics().await.value(CLAIMED);
         let mut answers = callers.finish().await;
         answers.extend(fleet.hand_in(pushes("late", 100)).finish().await);
+        // Those whose outcome it could not learn any more.
+        frozen.halt.claims_run_out(&it).await;
         let ended = Ended::through(&[&it.sim, &frozen.receiver], &it, &answers, |_| PushStatus::Sent).await;
         ended.assert_duplicates_within(frozen.claims);
-        frozen.assert_nothing_sent_since(&it);
-        assert_eq!(frozen.leader.metrics().await.value(CLAIMED), claimed);
-        assert_eq!(frozen.standby.metrics().await.value("postrider_push_leader"), 1.0);
+        frozen.assert_idle_since(&it, claimed).await;
+        assert!(frozen.standby.metrics().await.value(EPOCH) > frozen.epoch);
     })
     .await;
 }
@@ -126,7 +132,10 @@ async fn a_leader_that_wakes_up_after_the_takeover_claims_and_sends_nothing_more
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn a_leader_that_wakes_up_after_its_claims_ran_out_changes_nothing(pool: PgPool) {
     with_installation(pool, async |it| {
-        let fleet = fleet(&it).await;
+        // Its claims hold for 20 seconds and twice the time limit of a request, and here they run out by themselves.
+        let fleet = Fleet::of(&it)
+            .await
+            .with("POSTRIDER__SWRVE__TIMEOUT_MILLIS", 2 * LONG_MILLIS);
         let _ingest = fleet.start(Service::IngestApi).await;
         let _worker = fleet.start(Service::RetryWorker).await;
         let callers = fleet.hand_in(pushes("all", 300));
@@ -135,14 +144,14 @@ async fn a_leader_that_wakes_up_after_its_claims_ran_out_changes_nothing(pool: P
         let receivers = [&it.sim, &frozen.receiver];
         let before = Ended::through(&receivers, &it, &answers, |_| PushStatus::Sent).await;
         frozen.thaw().await;
-        // All that it had claimed, whether sent or not, turns out to be another's by now.
-        let claims = frozen.claims_that_it_knows().await;
+        let claimed = frozen.leader.metrics().await.value(CLAIMED);
+        // What it had claimed and sent turns out to be another's by now.
         frozen
             .leader
-            .shows("postrider_lease_losses_total{kind=\"claim\"}", claims)
+            .shows("postrider_lease_losses_total{kind=\"claim\"}", 1.0)
             .await;
         let after = Ended::through(&receivers, &it, &answers, |_| PushStatus::Sent).await;
-        frozen.assert_nothing_sent_since(&it);
+        frozen.assert_idle_since(&it, claimed).await;
         after.assert_duplicates_within(frozen.claims);
         after.assert_same_ends_as(&before);
     })

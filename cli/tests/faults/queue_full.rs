@@ -4,12 +4,12 @@ use domain::push::PushStatus;
 use sqlx::PgPool;
 use testkit::{eventually, with_installation};
 
-use crate::rig::{Ended, Fleet, answers_after, count_with_status, pushes};
+use crate::rig::{Ended, Fleet, LONG_MILLIS, answers_after, count_with_status, pushes};
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn what_finds_the_queue_full_waits_as_pending_and_is_sent(pool: PgPool) {
     with_installation(pool, async |it| {
-        it.sim.script(answers_after(1_000)).expect("a script");
+        it.sim.script(answers_after(LONG_MILLIS)).expect("a script");
         let fleet = Fleet::of(&it)
             .await
             .with("POSTRIDER__SWRVE__AVERAGE_PROCESSING_MILLIS", 40)

@@ -2,24 +2,36 @@
 
 use domain::push::PushStatus;
 use sqlx::PgPool;
+use swrve_sim::{Match, Pattern, Rule};
 use testkit::{eventually, with_installation};
 
-use crate::rig::{Ended, Fleet, Service, answer_to, count_with_status, pushes, windowed_pushes};
+use crate::rig::{Ended, Fleet, Push, Service, answer_to, count_with_status, pushes, windowed_pushes};
 
 const FLAKY: usize = 60;
+
+fn unavailable_at_first(push: &Push) -> Rule {
+    Rule {
+        matching: Match {
+            user: Some(Pattern::Exact(push.user.clone())),
+            ..Match::default()
+        },
+        status: Some(503),
+        times: Some(1),
+        ..Rule::default()
+    }
+}
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn retries_and_scheduled_pushes_go_on_after_a_restart(pool: PgPool) {
     with_installation(pool, async |it| {
-        let script = vec![
-            answer_to("flaky", 503, Some(FLAKY as u64)),
-            answer_to("hopeless", 500, None),
-            answer_to("refused", 400, None),
-        ];
+        let mut script = vec![answer_to("hopeless", 500, None), answer_to("refused", 400, None)];
+        // Each of them once, in whichever order attempts and retries come.
+        script.extend(pushes("flaky", FLAKY).iter().map(unavailable_at_first));
         it.sim.script(script).expect("a script");
         let fleet = Fleet::of(&it)
             .await
-            .with("POSTRIDER__PUSH__RETRY__MAX_ATTEMPTS", 3);
+            .with("POSTRIDER__PUSH__RETRY__MAX_ATTEMPTS", 3)
+            .with("POSTRIDER__PUSH__RETRY__DELAY_IN_SECONDS", 3);
         let [_ingest, _dispatcher, worker] = fleet.start_all().await;
         let mut all = pushes("flaky", FLAKY);
         all.extend(pushes("hopeless", 10));

@@ -1,9 +1,11 @@
 //! The `postrider` binary as its users meet it: run as a process, judged by its output and exit code.
 
 mod configuration;
+mod dead_letters;
 mod event_types;
 mod events;
 mod keys;
+mod letter_jobs;
 mod migrations;
 mod postrider;
 #[path = "../../../libs/signing/tests/it/python.rs"]

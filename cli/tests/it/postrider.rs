@@ -5,9 +5,22 @@ use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 
+use reqwest::Client;
 use rustix::process::{Pid, Signal, kill_process};
 use sqlx::{ConnectOptions as _, PgPool};
-use testkit::{Installation, PATIENCE, eventually};
+use testkit::{Installation, PATIENCE, PATIENT, eventually};
+
+/// Waits until the process with these admin endpoints is ready. They are asked directly: a process for each question
+/// would keep a slow machine from anything else.
+pub(crate) async fn until_ready(admin: &str) {
+    lifecycle::crypto::install_default_provider();
+    let client = Client::builder().no_proxy().build().expect("a client");
+    eventually("the process to become ready", async || {
+        let answer = client.get(format!("http://{admin}/readyz")).send().await.ok()?;
+        answer.status().is_success().then_some(())
+    })
+    .await;
+}
 
 /// A call of the binary.
 pub(crate) struct Postrider {
@@ -20,6 +33,12 @@ pub(crate) struct Finished {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
+}
+
+/// Whether callers were told to come again: the database may be too slow for the services for a moment.
+pub(crate) fn is_put_off(finished: &Finished) -> bool {
+    let said = |text: &str| text.contains("cannot be stored now") || text.contains("cannot be read now");
+    said(&finished.stdout) || said(&finished.stderr)
 }
 
 /// Arguments as one types them, separated by spaces.
@@ -48,13 +67,17 @@ impl Postrider {
 
     /// On everything of a test, with ports of its own and logs that can be read by a program.
     pub(crate) fn within(self, it: &Installation) -> Self {
-        self.env("DATABASE_URL", it.config.database.url.expose())
+        PATIENT
+            .iter()
+            .fold(self, |call, (variable, value)| call.env(variable, value))
+            .env("DATABASE_URL", it.config.database.url.expose())
             .env("AMQP_URL", it.config.amqp.url.expose())
             .env("POSTRIDER__AMQP__QUEUE_PREFIX", &it.config.amqp.queue_prefix)
             .env("POSTRIDER__SWRVE__URL", &it.config.swrve.url)
             .env("POSTRIDER__ADMIN__LISTEN", "127.0.0.1:0")
             .env("POSTRIDER__INGEST__LISTEN", "127.0.0.1:0")
             .env("POSTRIDER__PORTAL__LISTEN", "127.0.0.1:0")
+            .env("POSTRIDER__OPERATOR__LISTEN", "127.0.0.1:0")
             .env("POSTRIDER__TELEMETRY__LOG_FORMAT", "json")
     }
 

@@ -8,7 +8,7 @@ use sqlx::PgPool;
 use testkit::{Installation, eventually, with_installation};
 use tokio::net::TcpListener;
 
-use crate::postrider::{Running, postrider};
+use crate::postrider::{Running, is_put_off, postrider, until_ready};
 use crate::python::{Message, verdicts};
 
 const RESELLER: &str = "acme";
@@ -49,11 +49,7 @@ impl Lane {
         let url = |message| format!("http://{}", process.address_logged_with(message));
         let admin = url("serving /healthz, /readyz and /metrics");
         let (ingest, portal) = (url("listening"), url("listening"));
-        let probe = format!("healthcheck {admin}/readyz");
-        eventually("the services to become ready", async || {
-            (postrider(&probe).run().code == Some(0)).then_some(())
-        })
-        .await;
+        until_ready(admin.trim_start_matches("http://")).await;
         let key = |role: &str| {
             let created = postrider(&format!("keys create --name test --role {role}"))
                 .on(&it.pool)
@@ -101,14 +97,20 @@ impl Lane {
     async fn send(&self, note: &str) {
         let (url, key) = &self.ingest;
         let event = json!({
-            "type": "contact.deleted", "resellerId": RESELLER, "data": {"contact": {"id": "contact-42"}, "note": note},
+            "eventId": uuid::Uuid::now_v7(), "type": "contact.deleted", "resellerId": RESELLER, "data": {"contact": {"id": "contact-42"}, "note": note},
         });
         let request = self
             .client
             .post(format!("{url}/events"))
             .json(&event)
             .bearer_auth(key);
-        let status = request.send().await.expect("it answers").status();
+        // With a name, so that it may be asked again for the same when it is told to come later.
+        let status = eventually("an answer", async || {
+            let request = request.try_clone().expect("it can be sent again");
+            let status = request.send().await.expect("it answers").status();
+            (status != 503).then_some(status)
+        })
+        .await;
         assert_eq!(status, 202);
     }
 
@@ -207,7 +209,7 @@ async fn retries_carry_the_same_bytes_identifier_and_key(pool: PgPool) {
         lane.send("once").await;
         let all = lane.arrived(2).await;
         let attempts = &all[1..];
-        assert_eq!(attempts.len(), 3);
+        assert!(attempts.len() >= 3, "{}", attempts.len());
         for attempt in attempts {
             assert_eq!(attempt.body, attempts[0].body);
             let key = signing::idempotency_key(attempt.body.as_bytes());
@@ -224,8 +226,8 @@ async fn retries_carry_the_same_bytes_identifier_and_key(pool: PgPool) {
 async fn the_demo_shows_the_reseller_lane_and_says_what_deviates(pool: PgPool) {
     with_installation(pool, async |it| {
         let lane = Lane::start(&it).await;
-        let demo = |reseller: &str| {
-            postrider("demo --pushes 2 --events 20 --timeout 60")
+        let demo = |reseller: &str, timeout: u32| {
+            postrider(&format!("demo --pushes 2 --events 20 --timeout {timeout}"))
                 .env("INGEST_URL", &lane.ingest.0)
                 .env("INGEST_KEY", &lane.ingest.1)
                 .env("METRICS_URL", &lane.metrics_url)
@@ -237,7 +239,11 @@ async fn the_demo_shows_the_reseller_lane_and_says_what_deviates(pool: PgPool) {
                 .env("RECEIVER_URL", lane.endpoint.url(""))
                 .run()
         };
-        let finished = demo(RESELLER);
+        let finished = eventually("the demo to get answers", async || {
+            let finished = demo(RESELLER, 200);
+            (!is_put_off(&finished)).then_some(finished)
+        })
+        .await;
         assert_eq!(finished.code, Some(0), "{}\n{}", finished.stdout, finished.stderr);
         for part in [
             "3 x SCHEDULED, 2 x SENT",
@@ -247,7 +253,7 @@ async fn the_demo_shows_the_reseller_lane_and_says_what_deviates(pool: PgPool) {
             assert!(finished.stdout.contains(part), "{}", finished.stdout);
         }
         // Events of a reseller that has no subscriptions reach nobody.
-        let finished = demo("somebody-else");
+        let finished = demo("somebody-else", 30);
         assert_eq!(finished.code, Some(1), "{}\n{}", finished.stdout, finished.stderr);
         let wanted = "delivered: should be SENT after 1 attempt";
         assert!(finished.stderr.contains(wanted), "{}", finished.stderr);

@@ -3,15 +3,16 @@
 use sqlx::PgPool;
 use testkit::{Installation, eventually, with_installation};
 
-use crate::postrider::{Running, postrider};
+use crate::postrider::{Running, postrider, until_ready};
 
 const ADMIN: &str = "serving /healthz, /readyz and /metrics";
 
 /// Waits until the process says that it is ready; returns where its admin endpoints are.
 async fn ready(process: &Running) -> String {
     let address = process.address_logged_with(ADMIN);
+    until_ready(&address).await;
     let probe = format!("healthcheck http://{address}/readyz");
-    eventually("the process to become ready", async || {
+    eventually("the health check to say so", async || {
         (postrider(&probe).run().code == Some(0)).then_some(())
     })
     .await;
@@ -28,7 +29,13 @@ async fn starts_alone_and_stops(it: &Installation, service: &str) {
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn every_service_starts_alone_becomes_ready_and_exits_0_on_sigterm(pool: PgPool) {
     with_installation(pool, async |it| {
-        for service in ["ingest-api", "dispatcher", "retry-worker", "reseller-portal"] {
+        for service in [
+            "ingest-api",
+            "dispatcher",
+            "retry-worker",
+            "reseller-portal",
+            "operator-api",
+        ] {
             starts_alone_and_stops(&it, service).await;
         }
     })
@@ -40,7 +47,7 @@ async fn all_services_run_in_one_process_and_a_second_one_cannot_have_its_ports(
     with_installation(pool, async |it| {
         let process = postrider("up").within(&it).start();
         let admin = ready(&process).await;
-        for key in ["ADMIN", "INGEST", "PORTAL"] {
+        for key in ["ADMIN", "INGEST", "PORTAL", "OPERATOR"] {
             let variable = format!("POSTRIDER__{key}__LISTEN");
             let finished = postrider("up").within(&it).env(&variable, &admin).run();
             assert_eq!(finished.code, Some(1), "{finished:?}");
@@ -59,8 +66,11 @@ async fn a_service_without_the_schema_is_alive_but_not_ready(pool: PgPool) {
     with_installation(pool, async |it| {
         let process = postrider("serve dispatcher").within(&it).start();
         let address = process.address_logged_with(ADMIN);
-        let alive = postrider(&format!("healthcheck http://{address}/healthz")).run();
-        assert_eq!(alive.code, Some(0), "{alive:?}");
+        let probe = format!("healthcheck http://{address}/healthz");
+        eventually("the process to be alive", async || {
+            (postrider(&probe).run().code == Some(0)).then_some(())
+        })
+        .await;
         let probe = format!("healthcheck http://{address}/readyz");
         eventually("the missing schema to be named", async || {
             let finished = postrider(&probe).run();

@@ -3,7 +3,7 @@
 use sqlx::PgPool;
 use testkit::{Installation, eventually, with_installation};
 
-use crate::postrider::{Finished, Postrider, Running, postrider};
+use crate::postrider::{Finished, Postrider, Running, is_put_off, postrider, until_ready};
 
 const PUSH_KEYS: &str = r#"{"Hello": {"IOS": "key-for-ios", "ANDROID": "key-for-android"}}"#;
 
@@ -25,16 +25,10 @@ impl Up {
             .env("POSTRIDER__PUSH__JOB__SEND_SCHEDULED__REPEAT_INTERVAL", "200")
             .env("POSTRIDER__PUSH__JOB__SEND_SCHEDULED__PORTION_SIZE", "40")
             .start();
-        let admin_url = format!(
-            "http://{}",
-            process.address_logged_with("serving /healthz, /readyz and /metrics")
-        );
+        let admin = process.address_logged_with("serving /healthz, /readyz and /metrics");
+        let admin_url = format!("http://{admin}");
         let ingest_url = format!("http://{}", process.address_logged_with("listening"));
-        let probe = format!("healthcheck {admin_url}/readyz");
-        eventually("the services to become ready", async || {
-            (postrider(&probe).run().code == Some(0)).then_some(())
-        })
-        .await;
+        until_ready(&admin).await;
         let created = postrider("keys create --name test --role ingest")
             .on(&it.pool)
             .run();
@@ -55,12 +49,23 @@ impl Up {
             .env("SWRVE_SIM_URL", &self.sim_url)
     }
 
-    fn post(&self, message: &str) -> Finished {
-        self.caller(
-            "push --platform ios --prototype Hello --push-key device-1 --idempotency-key once --message",
-        )
-        .arg(message)
-        .run()
+    /// Asks again when it is told to.
+    async fn post(&self, message: &str) -> Finished {
+        let push =
+            "push --platform ios --prototype Hello --push-key device-1 --idempotency-key once --message";
+        eventually("an answer", async || {
+            let finished = self.caller(push).arg(message).run();
+            (!is_put_off(&finished)).then_some(finished)
+        })
+        .await
+    }
+
+    async fn demo(&self) -> Finished {
+        eventually("the demo to get answers", async || {
+            let finished = self.caller("demo --pushes 20").run();
+            (!is_put_off(&finished)).then_some(finished)
+        })
+        .await
     }
 }
 
@@ -68,7 +73,7 @@ impl Up {
 async fn the_demo_finds_everything_as_it_should_be(pool: PgPool) {
     with_installation(pool, async |it| {
         let up = Up::start(&it, PUSH_KEYS).await;
-        let finished = up.caller("demo --pushes 20").run();
+        let finished = up.demo().await;
         assert_eq!(finished.code, Some(0), "{}\n{}", finished.stdout, finished.stderr);
         for part in [
             "GIVEN_UP",
@@ -87,7 +92,7 @@ async fn the_demo_finds_everything_as_it_should_be(pool: PgPool) {
 async fn the_demo_says_what_deviates(pool: PgPool) {
     with_installation(pool, async |it| {
         let up = Up::start(&it, r#"{"Hello": {"IOS": "key-for-ios"}}"#).await;
-        let finished = up.caller("demo --pushes 20").run();
+        let finished = up.demo().await;
         assert_eq!(finished.code, Some(1), "{}\n{}", finished.stdout, finished.stderr);
         let wanted = "plain, ANDROID: 10 of 10 should be SENT after 1 attempt, but for example ";
         assert!(finished.stderr.contains(wanted), "{}", finished.stderr);
@@ -100,10 +105,10 @@ async fn the_demo_says_what_deviates(pool: PgPool) {
 async fn a_push_is_handed_in_once_per_idempotency_key_and_shown(pool: PgPool) {
     with_installation(pool, async |it| {
         let up = Up::start(&it, PUSH_KEYS).await;
-        let posted = up.post("Hello client!");
+        let posted = up.post("Hello client!").await;
         assert_eq!(posted.code, Some(0), "{posted:?}");
-        assert_eq!(up.post("Hello client!").stdout, posted.stdout);
-        let other = up.post("Something else");
+        assert_eq!(up.post("Hello client!").await.stdout, posted.stdout);
+        let other = up.post("Something else").await;
         assert_eq!(other.code, Some(1));
         assert!(other.stderr.contains("422"), "{}", other.stderr);
         let show = format!("push show {}", posted.stdout);

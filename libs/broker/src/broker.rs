@@ -7,11 +7,12 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::declare::inspect;
+use crate::declare::{declare, inspect};
 use crate::link::{ConnectionState, Links};
 use crate::pipeline::Pipeline;
 use crate::subscription::Subscription;
 use crate::supervisor::Supervisor;
+use crate::topology::{Capacities, Topology};
 use crate::{Consumer, DeadConsumer, Error, Publisher, Queue, Settings};
 
 /// Added to the confirm timeout for closing channels and the connection.
@@ -122,6 +123,22 @@ impl Broker {
     /// Every body is handed out as it is: there is no further queue for those that cannot be read.
     pub fn consume_dead(&self, queue: Queue, prefetch: u16) -> DeadConsumer {
         DeadConsumer::new(self.subscription(queue, prefetch))
+    }
+
+    /// Declares exchanges, queues and bindings once more, as every new connection does: for when somebody has deleted some
+    /// of them and nobody has noticed yet.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotConnected`], or what went wrong with a request.
+    pub async fn declare(&self) -> Result<(), Error> {
+        let link = self.inner.links.borrow().clone().ok_or(Error::NotConnected)?;
+        let settings = &self.inner.settings;
+        let topology = Topology::new(&settings.queue_prefix, Capacities::of(settings));
+        tokio::select! {
+            () = link.ended.cancelled() => Err(Error::NotConnected),
+            declared = declare(&link.connection, &topology) => declared,
+        }
     }
 
     /// Length and use of `queue`, asked from the server.

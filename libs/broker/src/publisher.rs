@@ -24,6 +24,20 @@ pub enum Published {
     NotSent,
 }
 
+impl Published {
+    /// In a word why the message is not known to be in the queue; `None` when it is.
+    #[must_use]
+    pub fn failure(self) -> Option<&'static str> {
+        match self {
+            Self::Confirmed => None,
+            Self::Rejected => Some("rejected"),
+            Self::Unroutable => Some("unroutable"),
+            Self::Unconfirmed => Some("unconfirmed"),
+            Self::NotSent => Some("not_sent"),
+        }
+    }
+}
+
 /// Publishes with confirms. Cheap to clone; all clones share the connection and the limit of unanswered
 /// messages.
 #[derive(Clone)]

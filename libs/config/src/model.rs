@@ -32,6 +32,8 @@ pub struct Config {
     pub ingest: Ingest,
     /// `portal`
     pub portal: Portal,
+    /// `operator`
+    pub operator: Operator,
     /// `admin`
     pub admin: Admin,
     /// `swrve`
@@ -64,6 +66,7 @@ impl Config {
                 .with_variable("POSTRIDER__INGEST__LISTEN", "127.0.0.1:0")
                 .with_variable("POSTRIDER__ADMIN__LISTEN", "127.0.0.1:0")
                 .with_variable("POSTRIDER__PORTAL__LISTEN", "127.0.0.1:0")
+                .with_variable("POSTRIDER__OPERATOR__LISTEN", "127.0.0.1:0")
                 .with_variable("POSTRIDER__RESELLER__SECRETS__KEY", TEST_SEALING_KEY)
                 .with_variable(
                     "POSTRIDER__RESELLER__EGRESS__ALLOW_NETWORKS",
@@ -128,6 +131,17 @@ pub struct Ingest {
     pub writers: usize,
     /// Most rows in one group commit.
     pub batch_rows: usize,
+}
+
+/// The service that whoever looks after the installation talks to.
+#[derive(Clone, Debug)]
+pub struct Operator {
+    /// Where it listens.
+    pub listen: SocketAddr,
+    /// Largest request body in bytes.
+    pub max_body_bytes: usize,
+    /// Longest time for one request.
+    pub request_timeout: Duration,
 }
 
 /// The listener for `/healthz`, `/readyz` and `/metrics` that each process has.

@@ -10,7 +10,7 @@ use crate::layers::Layers;
 use crate::reader::Reader;
 use crate::unit::Unit;
 use crate::{
-    Admin, Amqp, Config, Cron, Database, Errors, Idempotency, Ingest, Job, Jobs, Leader, LogFormat,
+    Admin, Amqp, Config, Cron, Database, Errors, Idempotency, Ingest, Job, Jobs, Leader, LogFormat, Operator,
     Partitions, Push, Queue, Rescue, Retry, ShutdownConfig, Sources, Swrve, Telemetry, render, rules,
 };
 
@@ -46,6 +46,7 @@ pub(crate) fn config(reader: &mut Reader) -> Config {
         amqp: amqp(reader),
         ingest: ingest(reader),
         portal: reseller::portal(reader),
+        operator: operator(reader),
         admin: Admin {
             listen: address(reader, "admin.listen"),
         },
@@ -95,6 +96,14 @@ fn ingest(reader: &mut Reader) -> Ingest {
         request_timeout: reader.duration("ingest.requestTimeoutMillis", Unit::Millis, 10..=MINUTES_10),
         writers: reader.integer("ingest.writers", 1..=256),
         batch_rows: reader.integer("ingest.batchRows", 1..=5000),
+    }
+}
+
+fn operator(reader: &mut Reader) -> Operator {
+    Operator {
+        listen: address(reader, "operator.listen"),
+        max_body_bytes: reader.integer("operator.maxBodyBytes", 1024..=16_777_216),
+        request_timeout: reader.duration("operator.requestTimeoutMillis", Unit::Millis, 10..=MINUTES_10),
     }
 }
 

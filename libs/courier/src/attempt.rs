@@ -8,12 +8,13 @@ use chrono::{DateTime, Utc};
 use delivery::WebhookRequest;
 use domain::notification::{DeliveryOutcome, NotificationState, NotificationStatus, RetryPolicy, transition};
 use store::reseller::{ClaimedNotification, DeliveryCompletion};
-use tracing::Instrument as _;
+use telemetry::traces::Span;
 
 use crate::Tools;
 use crate::claimer::HORIZON;
 use crate::endpoints::Target;
 use crate::request::{Content, ours, signed};
+use crate::spans;
 
 /// An attempt that is over.
 pub(crate) struct Attempted {
@@ -31,6 +32,7 @@ pub(crate) async fn make(
     claimed: ClaimedNotification,
     target: Option<Arc<Target>>,
     until: Instant,
+    span: &Span,
 ) -> Option<Attempted> {
     if let Some(at) = claimed.send_at
         && let Ok(wait) = (at - tools.clock.now()).to_std()
@@ -43,19 +45,20 @@ pub(crate) async fn make(
         tracing::warn!(notification.id = %claimed.id, "the claim is too old for an attempt");
         return None;
     }
-    let span = tracing::info_span!("deliver notification", notification.id = %claimed.id, attempt = claimed.attempts.total);
-    if let Some(traceparent) = &claimed.traceparent {
-        telemetry::traceparent::set_parent(&span, traceparent);
-    }
+    let endpoint = target.as_ref().and_then(|target| target.endpoint.as_ref().ok());
+    let span = spans::attempt(span, &claimed, endpoint);
+    // The attempt's own place in the trace; of a trace that is not recorded, what came in.
+    let traceparent = span.traceparent().or_else(|| claimed.traceparent.clone());
     let (started_at, started) = (tools.clock.now(), Instant::now());
     let payload_bytes = claimed.body.len();
-    let (elapsed, outcome) = match request(&claimed, target, started_at) {
+    let (elapsed, outcome) = match request(&claimed, target, traceparent, started_at) {
         Ok(request) => {
-            let reply = tools.client.send(request).instrument(span).await;
+            let reply = tools.client.send(request).await;
             (reply.elapsed, reply.outcome)
         }
         Err(outcome) => (started.elapsed(), outcome),
     };
+    spans::attempted(span, &outcome);
     tracing::debug!(notification.id = %claimed.id, ?elapsed, "attempt ended");
     let strict = tools.config.reseller.retry.strict_client_errors;
     Some(Attempted {
@@ -76,13 +79,14 @@ pub(crate) async fn make(
 fn request(
     claimed: &ClaimedNotification,
     target: Option<Arc<Target>>,
+    traceparent: Option<String>,
     at: DateTime<Utc>,
 ) -> Result<WebhookRequest, DeliveryOutcome> {
     let target = target.ok_or_else(|| ours("the subscription is gone".to_owned()))?;
     let content = Content {
         id: &claimed.event_id,
         body: Bytes::from(claimed.body.clone()),
-        traceparent: claimed.traceparent.as_deref(),
+        traceparent,
     };
     signed(content, &target, at)
 }

@@ -41,7 +41,7 @@ pub(crate) struct Claimer {
 
 impl Claimer {
     /// Claims, for as long as it takes: while the database is away there is nothing else to do. `None` when nothing was
-    /// claimed because of the stop: then the messages have to go back.
+    /// claimed because of the stop or a pause: then the messages have to go back.
     pub(crate) async fn claim(&self, ids: &[NotificationId]) -> Option<Claimed> {
         if ids.is_empty() {
             return Some(Claimed::default());
@@ -50,9 +50,13 @@ impl Claimer {
             let terms = self.terms();
             // From before the claim was asked for, so that it is never too late.
             let until = Instant::now() + terms.lease;
-            let claiming = self.tools.store.claim_notifications(ids, &terms);
-            match store::within(CLAIM_LIMIT, claiming).await {
-                Ok(claims) => break (claims, until),
+            match store::within(CLAIM_LIMIT, self.claim_unless_paused(ids, &terms)).await {
+                Ok(Some(claims)) => break (claims, until),
+                Ok(None) => {
+                    // The messages go back to a queue that nobody may read now, this engine first of all.
+                    self.stop.cancel();
+                    return None;
+                }
                 Err(error) => {
                     Metric::StoreErrors.increment_with(&[("operation", "reading_queue")], 1);
                     if !error.is_transient() {
@@ -76,6 +80,25 @@ impl Claimer {
             targets: targets.unwrap_or_default(),
             claims,
         })
+    }
+
+    /// `None` when the lane is paused. That is asked only when a claim took nothing although some of the notifications still
+    /// wait; whether there is a pause by now does not tell by itself, since it may have ended meanwhile.
+    async fn claim_unless_paused(
+        &self,
+        ids: &[NotificationId],
+        terms: &ClaimTerms,
+    ) -> Result<Option<Claims>, store::Error> {
+        let store = &self.tools.store;
+        loop {
+            let claims = store.claim_notifications(ids, terms).await?;
+            if claims != Claims::default() || !store.any_notification_waits(ids, terms.at).await? {
+                return Ok(Some(claims));
+            }
+            if store.lane_is_paused(store::Lane::Reseller).await? {
+                return Ok(None);
+            }
+        }
     }
 
     /// What waits in the database for a subscription, claimed. The flag tells whether there may be more.

@@ -4,15 +4,17 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use broker::Receipt;
 use domain::notification::{NotificationId, NotificationStatus};
 use lifecycle::error_chain;
 use store::reseller::DeliveryCompletion;
 use telemetry::Metric;
+use telemetry::traces::Span;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::attempt::Attempted;
+use crate::message::Message;
+use crate::spans::{self, Batch};
 use crate::statistics::{self, Statistics};
 use crate::{Lane, Tools};
 
@@ -23,10 +25,39 @@ const RETRY_PAUSE: Duration = Duration::from_millis(250);
 /// How long the database may take for a batch before it counts as away.
 const RECORD_LIMIT: Duration = Duration::from_secs(10);
 
-/// An attempt that is over, with the message that brought it if one did.
+/// An attempt that is over.
 pub(crate) struct Ending {
     pub(crate) attempted: Attempted,
-    pub(crate) receipt: Option<Receipt>,
+    pub(crate) work: Work,
+}
+
+/// What an attempt is made for; its span ends with it.
+pub(crate) enum Work {
+    /// A message.
+    Message(Message),
+    /// What waited in the database.
+    Backlog(Span),
+}
+
+impl Work {
+    pub(crate) fn span(&self) -> &Span {
+        match self {
+            Self::Message(Message { span, .. }) | Self::Backlog(span) => span,
+        }
+    }
+
+    pub(crate) fn span_mut(&mut self) -> &mut Span {
+        match self {
+            Self::Message(Message { span, .. }) | Self::Backlog(span) => span,
+        }
+    }
+
+    /// It is done, whatever came of it.
+    pub(crate) async fn settle(self) {
+        if let Self::Message(message) = self {
+            message.ack().await;
+        }
+    }
 }
 
 pub(crate) struct Completer {
@@ -53,10 +84,11 @@ impl Completer {
     }
 
     async fn complete(&self, endings: Vec<Ending>) {
-        let (attempted, receipts): (Vec<_>, Vec<_>) =
-            endings.into_iter().map(|e| (e.attempted, e.receipt)).unzip();
+        let (attempted, work): (Vec<_>, Vec<_>) = endings.into_iter().map(|e| (e.attempted, e.work)).unzip();
         let completions: Vec<DeliveryCompletion> = attempted.iter().map(|a| a.completion.clone()).collect();
+        let span = Batch::to_complete(work.iter().map(Work::span));
         let accepted = self.record(&completions).await;
+        span.end();
         for attempted in &attempted {
             if accepted.contains(&attempted.completion.id) {
                 count(attempted, self.lane.label());
@@ -65,9 +97,9 @@ impl Completer {
                 lease_lost(attempted.completion.id);
             }
         }
-        for receipt in receipts.into_iter().flatten() {
-            // Whether the connection still took it does not matter: a message that comes again finds its row ended.
-            let _ = receipt.ack().await;
+        for (mut work, completion) in work.into_iter().zip(&completions) {
+            spans::completed(work.span_mut(), completion);
+            work.settle().await;
         }
     }
 

@@ -3,10 +3,11 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
-use broker::{Consumer, Delivery, Receipt};
+use broker::{Consumer, Delivery};
 use domain::notification::{NotificationId, RetryPolicy};
+use leadership::LaneWatch;
 use lifecycle::{Shutdown, error_chain};
 use store::reseller::Sidelined;
 use telemetry::Metric;
@@ -17,8 +18,10 @@ use uuid::Uuid;
 use crate::attempt;
 use crate::board::{Board, Capacity, Fetch, Turn};
 use crate::claimer::{Claimed, Claimer};
-use crate::completer::{Completer, Ending};
+use crate::completer::{Completer, Ending, Work};
 use crate::endpoints::Endpoints;
+use crate::message::Message;
+use crate::spans::{self, Batch};
 use crate::statistics::Statistics;
 use crate::{Lane, Tools};
 
@@ -43,11 +46,11 @@ pub struct Courier {
     tools: Tools,
 }
 
-/// Makes the attempts of a lane until shutdown; none when the installation has no key for signing secrets, which leaves
-/// the lane off.
+/// Makes the attempts of a lane until shutdown, whenever it is not paused; none when the installation has no key for
+/// signing secrets, which leaves the lane off.
 pub async fn deliver(lane: Lane, tools: Option<Tools>, shutdown: Shutdown) {
     match tools {
-        Some(tools) => Courier::new(lane, tools).run(shutdown).await,
+        Some(tools) => deliver_unless_paused(lane, &tools, &shutdown).await,
         None => {
             tracing::warn!("the reseller lane is off: reseller.secrets.key is not set");
             shutdown.cancelled().await;
@@ -55,9 +58,26 @@ pub async fn deliver(lane: Lane, tools: Option<Tools>, shutdown: Shutdown) {
     }
 }
 
+/// An engine from each end of a pause to the next pause.
+async fn deliver_unless_paused(lane: Lane, tools: &Tools, shutdown: &Shutdown) {
+    let pauses = LaneWatch::new(tools.store.clone(), store::Lane::Reseller);
+    while pauses.opened(shutdown).await {
+        let open = shutdown.child();
+        let pausing = async {
+            pauses.paused().await;
+            open.trigger();
+            std::future::pending().await
+        };
+        tokio::select! {
+            () = Courier::new(lane, tools.clone()).run(open.clone()) => {}
+            () = pausing => {}
+        }
+    }
+}
+
 /// What comes back to the loop.
 enum Done {
-    Claimed(Vec<Turn<Receipt>>, Option<Claimed>),
+    Claimed(Vec<Turn<Message>>, Option<Claimed>),
     Fetched(Fetch, Claimed, bool),
     /// An attempt is over, or was dropped.
     Attempted(Uuid),
@@ -83,7 +103,7 @@ struct Desk {
     tools: Tools,
     policy: RetryPolicy,
     claimer: Arc<Claimer>,
-    board: Board<Receipt>,
+    board: Board<Message>,
     claiming: usize,
     fetching: usize,
     settling: usize,
@@ -101,6 +121,7 @@ impl Courier {
     /// Delivers until shutdown; then what has begun is finished and recorded, and the rest goes back to the queue.
     pub async fn run(self, shutdown: Shutdown) {
         let slots = self.lane.slots(&self.tools.config);
+        Metric::DeliverySlots.set_with(&[("lane", self.lane.label())], slots as f64);
         let prefetch = u16::try_from(slots + SEATS + BATCH).unwrap_or(u16::MAX);
         let mut consumer = self.tools.broker.consume(self.lane.queue(), prefetch);
         let (outbox, endings) = mpsc::channel(OUTBOX);
@@ -113,8 +134,8 @@ impl Courier {
         let (done, mut dones) = mpsc::unbounded_channel();
         let mut desk = self.desk(slots, &shutdown, done, outbox);
         desk.serve(&mut consumer, &mut dones, &shutdown).await;
-        for receipt in desk.board.clear() {
-            let _ = receipt.requeue().await;
+        for message in desk.board.clear() {
+            message.requeue().await;
         }
         let finishing = async {
             while desk.is_busy() {
@@ -123,6 +144,7 @@ impl Courier {
             }
         };
         tokio::join!(finishing, consumer.stop());
+        Metric::DeliveriesInFlight.set_with(&[("lane", desk.lane.label())], 0.0);
         drop(desk);
         if let Err(error) = completer.await {
             tracing::error!(error = error_chain(&error), "the completer failed");
@@ -202,8 +224,12 @@ impl Desk {
         for delivery in deliveries {
             match delivery.envelope.group {
                 Some(subscription) => {
+                    let message = Message {
+                        span: spans::message(self.lane, &delivery),
+                        receipt: delivery.receipt,
+                    };
                     self.board
-                        .arrive(subscription, delivery.envelope.id.into(), delivery.receipt);
+                        .arrive(subscription, delivery.envelope.id.into(), message);
                 }
                 // Not a message of this lane: the archiver shows it to somebody.
                 None => {
@@ -230,11 +256,13 @@ impl Desk {
             }
             self.claiming += 1;
             let (claimer, done) = (self.claimer.clone(), self.done.clone());
+            let span = Batch::to_claim(turns.iter().map(|turn| &turn.message.span));
             tokio::spawn(async move {
                 let mut ids: Vec<NotificationId> = turns.iter().map(|turn| turn.id).collect();
                 ids.sort_unstable();
                 ids.dedup();
                 let claimed = claimer.claim(&ids).await;
+                span.end();
                 let _ = done.send(Done::Claimed(turns, claimed));
             });
         }
@@ -243,7 +271,9 @@ impl Desk {
                 self.fetching += 1;
                 let (claimer, done) = (self.claimer.clone(), self.done.clone());
                 tokio::spawn(async move {
+                    let started = SystemTime::now();
                     let (claimed, more) = claimer.fetch(fetch.subscription, fetch.slots).await;
+                    spans::fetched(&claimed.claims.claimed, started);
                     let _ = done.send(Done::Fetched(fetch, claimed, more));
                 });
             }
@@ -268,16 +298,16 @@ impl Desk {
 
     /// Begins what was claimed of some turns; the others give their slots back, and their messages have nothing more to
     /// say.
-    fn begin_turns(&mut self, turns: Vec<Turn<Receipt>>, claimed: Option<Claimed>) {
+    fn begin_turns(&mut self, turns: Vec<Turn<Message>>, claimed: Option<Claimed>) {
         let stopped = claimed.is_none();
         let claimed = claimed.unwrap_or_default();
-        let mut receipts: HashMap<NotificationId, Receipt> = HashMap::new();
+        let mut messages: HashMap<NotificationId, Message> = HashMap::new();
         let mut settled = Vec::new();
         let mut slots: HashMap<Uuid, usize> = HashMap::new();
         for turn in turns {
             *slots.entry(turn.subscription).or_default() += 1;
             // Two messages about one notification: the second has nothing to say.
-            settled.extend(receipts.insert(turn.id, turn.message));
+            settled.extend(messages.insert(turn.id, turn.message));
         }
         for notification in &claimed.claims.claimed {
             if let Some(slots) = slots.get_mut(&notification.subscription_id) {
@@ -290,26 +320,29 @@ impl Desk {
         for (subscription, unused) in slots {
             self.board.release(subscription, unused);
         }
-        self.begin(claimed, &mut receipts);
-        settled.extend(receipts.into_values());
+        self.begin(claimed, &mut messages);
+        settled.extend(messages.into_values());
         self.settling += 1;
         let done = self.done.clone();
         tokio::spawn(async move {
-            for receipt in settled {
-                let _ = if stopped {
-                    receipt.requeue().await
+            for mut message in settled {
+                spans::not_attempted(&mut message.span, "not_claimed");
+                if stopped {
+                    message.requeue().await;
                 } else {
-                    receipt.ack().await
-                };
+                    message.ack().await;
+                }
             }
             let _ = done.send(Done::Settled);
         });
     }
 
-    fn begin(&self, claimed: Claimed, receipts: &mut HashMap<NotificationId, Receipt>) {
+    fn begin(&self, claimed: Claimed, messages: &mut HashMap<NotificationId, Message>) {
         let until = claimed.until.unwrap_or_else(Instant::now);
         for notification in claimed.claims.claimed {
-            let receipt = receipts.remove(&notification.id);
+            let mut work = messages
+                .remove(&notification.id)
+                .map_or_else(|| Work::Backlog(spans::backlog(&notification)), Work::Message);
             let target = claimed.targets.get(&notification.subscription_id).cloned();
             let slot = Slot {
                 subscription: notification.subscription_id,
@@ -322,15 +355,14 @@ impl Desk {
             }
             let (tools, policy, outbox) = (self.tools.clone(), self.policy, self.outbox.clone());
             tokio::spawn(async move {
-                match attempt::make(&tools, &policy, notification, target, until).await {
+                match attempt::make(&tools, &policy, notification, target, until, work.span()).await {
                     Some(attempted) => {
                         // The completer outlives the attempts; without it the lease finds the notification.
-                        let _ = outbox.send(Ending { attempted, receipt }).await;
+                        let _ = outbox.send(Ending { attempted, work }).await;
                     }
                     None => {
-                        if let Some(receipt) = receipt {
-                            let _ = receipt.ack().await;
-                        }
+                        spans::not_attempted(work.span_mut(), "too_late");
+                        work.settle().await;
                     }
                 }
                 drop(slot);
@@ -344,8 +376,11 @@ impl Desk {
 }
 
 /// Puts notifications back into the database, for as long as it takes; after the stop their messages go back instead.
-async fn sideline(claimer: &Claimer, over: Vec<(NotificationId, Receipt)>) {
-    let (ids, receipts): (Vec<NotificationId>, Vec<Receipt>) = over.into_iter().unzip();
+async fn sideline(claimer: &Claimer, over: Vec<(NotificationId, Message)>) {
+    let (ids, mut messages): (Vec<NotificationId>, Vec<Message>) = over.into_iter().unzip();
+    for message in &mut messages {
+        spans::not_attempted(&mut message.span, "sidelined");
+    }
     let tools = &claimer.tools;
     loop {
         let sidelining = tools
@@ -354,8 +389,8 @@ async fn sideline(claimer: &Claimer, over: Vec<(NotificationId, Receipt)>) {
         match store::within(SIDELINE_LIMIT, sidelining).await {
             Ok(count) => {
                 Metric::NotificationsSidelined.increment(count);
-                for receipt in receipts {
-                    let _ = receipt.ack().await;
+                for message in messages {
+                    message.ack().await;
                 }
                 return;
             }
@@ -363,8 +398,8 @@ async fn sideline(claimer: &Claimer, over: Vec<(NotificationId, Receipt)>) {
         }
         tokio::select! {
             () = claimer.stop.cancelled() => {
-                for receipt in receipts {
-                    let _ = receipt.requeue().await;
+                for message in messages {
+                    message.requeue().await;
                 }
                 return;
             }

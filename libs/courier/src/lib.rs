@@ -25,7 +25,9 @@ mod completer;
 mod courier;
 mod endpoints;
 mod lane;
+mod message;
 mod request;
+mod spans;
 mod statistics;
 
 pub use challenge::{Answer, Challenger};

@@ -21,7 +21,7 @@ pub(crate) struct Content<'a> {
     /// What the receiver knows the event by.
     pub(crate) id: &'a str,
     pub(crate) body: Bytes,
-    pub(crate) traceparent: Option<&'a str>,
+    pub(crate) traceparent: Option<String>,
 }
 
 /// The signed request.
@@ -58,7 +58,7 @@ pub(crate) fn signed(
     // A trace is not worth a notification.
     if let Some(traceparent) = content
         .traceparent
-        .and_then(|text| HeaderValue::from_str(text).ok())
+        .and_then(|text| HeaderValue::try_from(text).ok())
     {
         headers.insert(TRACEPARENT, traceparent);
     }

@@ -59,6 +59,18 @@ impl Role {
     pub fn may_read(self) -> bool {
         self != Self::Reseller
     }
+
+    /// Whether the role may look at the whole installation: dead letters, jobs, the record of what was done.
+    #[must_use]
+    pub fn may_view(self) -> bool {
+        matches!(self, Self::Viewer | Self::Operator | Self::Admin)
+    }
+
+    /// Whether the role may mend the installation: replay, discard, pause, cancel.
+    #[must_use]
+    pub fn may_operate(self) -> bool {
+        matches!(self, Self::Operator | Self::Admin)
+    }
 }
 
 impl fmt::Display for Role {
@@ -140,6 +152,18 @@ mod tests {
     fn viewers_and_operators_cannot_hand_in_pushes() {
         assert!(Role::Ingest.may_ingest() && Role::Admin.may_ingest());
         assert!(!Role::Viewer.may_ingest() && !Role::Operator.may_ingest());
+    }
+
+    #[test]
+    fn whoever_mends_may_look_and_neither_ingest_nor_resellers_may() {
+        let with = |allows: fn(Role) -> bool| {
+            Role::ALL
+                .into_iter()
+                .filter(|role| allows(*role))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(with(Role::may_view), [Role::Viewer, Role::Operator, Role::Admin]);
+        assert_eq!(with(Role::may_operate), [Role::Operator, Role::Admin]);
     }
 
     #[test]

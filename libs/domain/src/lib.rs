@@ -1,10 +1,12 @@
 //! The rules of Postrider, free of I/O: identifiers, the life cycles of pushes and notifications, retry policies, sending
-//! windows, quotas, the health of subscriptions, partition arithmetic, API key roles.
+//! windows, quotas, the health of subscriptions, partition arithmetic, API key roles, dead letters.
 //!
 //! Nothing here reads a clock, talks to a server or is `async`; callers pass the time in. Every rule has its one
 //! home here and is mirrored, never re-invented, by guarded SQL in `store`.
 
 pub mod clock;
+pub mod dead_letter;
+pub mod dead_letter_job;
 pub mod email;
 pub mod event;
 pub mod key;

@@ -56,6 +56,12 @@ impl Caller {
         ))
     }
 
+    /// Who it is, for the records: what the key is called, and which one it is.
+    #[must_use]
+    pub fn signature(&self) -> String {
+        format!("{} ({})", self.name, self.key)
+    }
+
     /// The reseller whose key this is.
     ///
     /// # Errors

@@ -14,8 +14,10 @@ mod kind;
 mod observe;
 pub mod openapi;
 mod outage;
+pub mod paging;
 mod problem;
 mod reading;
+mod request;
 mod router;
 mod server;
 
@@ -29,5 +31,6 @@ pub use observe::{Observer, traceparent};
 pub use outage::Outage;
 pub use problem::{FieldProblem, PROBLEM_JSON, Problem, ProblemBody};
 pub use reading::by;
+pub use request::{Id, Ids, Params, Payload, TakesBodies};
 pub use router::complete;
 pub use server::serve;

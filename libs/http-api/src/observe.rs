@@ -70,13 +70,25 @@ async fn observe(State(observer): State<Arc<Observer>>, request: Request, next: 
     };
     let response = next.run(request).instrument(span.clone()).await;
     let (status, elapsed) = (response.status(), start.elapsed());
-    span.record("http.response.status_code", status.as_u16());
+    if !span.is_none() {
+        finish(&span, status);
+    }
     observer.count(route, status, elapsed);
     tracing::debug!(%method, route, status = status.as_u16(), ?elapsed, "answered");
     response
 }
 
-/// The span of a request, named as OpenTelemetry's conventions for HTTP servers want it.
+/// Notes the answer. Only our own failures are errors of a server, as OpenTelemetry's conventions want it.
+fn finish(span: &Span, status: StatusCode) {
+    span.record("http.response.status_code", status.as_u16());
+    if status.is_server_error() {
+        span.record("error.type", status.as_str());
+        span.record("otel.status_code", "ERROR");
+    }
+}
+
+/// The span of a request, named as OpenTelemetry's conventions for HTTP servers want it. The path and the
+/// query are left out: they are whatever the caller wrote.
 fn request_span(request: &Request, method: &Method, route: &str) -> Span {
     let span = tracing::info_span!(
         "http_request",
@@ -85,6 +97,8 @@ fn request_span(request: &Request, method: &Method, route: &str) -> Span {
         http.request.method = %method,
         http.route = route,
         http.response.status_code = tracing::field::Empty,
+        error.type = tracing::field::Empty,
+        otel.status_code = tracing::field::Empty,
     );
     let inbound = request.headers().get(TRACEPARENT);
     if let Some(inbound) = inbound.and_then(|value| value.to_str().ok()) {

@@ -125,6 +125,14 @@ impl Problem {
         Self::new(ProblemKind::VALIDATION, detail).with_errors(errors)
     }
 
+    /// A parameter of the query string holds what cannot be accepted.
+    #[must_use]
+    pub fn query(parameter: &'static str, detail: impl Into<String>) -> Self {
+        let detail = detail.into();
+        let wrong = FieldProblem::new(parameter, detail.clone());
+        Self::new(ProblemKind::INVALID_QUERY, format!("{parameter} {detail}")).with_errors(vec![wrong])
+    }
+
     /// Names the fields that are wrong.
     #[must_use]
     pub fn with_errors(mut self, errors: Vec<FieldProblem>) -> Self {

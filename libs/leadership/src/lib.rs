@@ -5,11 +5,15 @@
 //! when it *saw* the last renewal, a holder counts from when it *asked* for it, so the holder always stops first,
 //! whatever wall clocks do. What a paused holder might still write is refused by the term's epoch.
 //!
+//! A [`LaneWatch`] tells when operators have paused what would be done.
+//!
 //! It does not do the work and knows nothing of what it is for.
 
 mod candidate;
 mod deadline;
+mod lane_watch;
 mod term;
 
 pub use candidate::{Candidate, Settings};
+pub use lane_watch::LaneWatch;
 pub use term::{Term, Validity};

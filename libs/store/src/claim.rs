@@ -25,6 +25,8 @@ pub struct ClaimedPush {
     pub lease_token: Uuid,
     /// Attempts so far, this one included.
     pub attempts: u32,
+    /// Of them, before it was replayed last: those do not count against the retries.
+    pub replayed_after: u32,
     /// The device's platform.
     pub platform: Platform,
     /// Names the Swrve campaign.
@@ -55,6 +57,7 @@ impl Store {
                 SELECT p.id FROM UNNEST($1::uuid[]) AS i(id) JOIN push_notifications p ON p.id = i.id
                 WHERE ((p.status = 'IN_MEMORY' AND p.lease_token IS NULL) OR p.status = 'PENDING')
                   AND EXISTS (SELECT FROM leases l WHERE l.name = $2 AND l.holder = $3 AND l.epoch = $4)
+                  AND (SELECT enter_lane(l.name, l.changes) FROM lanes l WHERE l.name = 'push')
                 ORDER BY p.id
                 FOR UPDATE OF p),
             claimed AS (
@@ -62,13 +65,13 @@ impl Store {
                 SET status = 'IN_MEMORY', attempts = p.attempts + 1, lease_token = $5,
                     leased_until = now() + $6::interval, updated_at = now()
                 FROM due WHERE p.id = due.id
-                RETURNING p.id, p.attempts, p.platform, p.message_prototype_key, p.push_key, p.message,
+                RETURNING p.id, p.attempts, p.replayed_after, p.platform, p.message_prototype_key, p.push_key, p.message,
                           p.cron_expression, p.traceparent),
             attempt AS (
                 INSERT INTO send_attempts (push_notification_id, number, status)
                 SELECT id, attempts, 'IN_PROCESS' FROM claimed)
-            SELECT id AS "id!", attempts AS "attempts!", platform AS "platform!", message_prototype_key,
-                   push_key AS "push_key!", message AS "message!", cron_expression, traceparent
+            SELECT id AS "id!", attempts AS "attempts!", replayed_after AS "replayed_after!",
+                   platform AS "platform!", message_prototype_key, push_key AS "push_key!", message AS "message!", cron_expression, traceparent
             FROM claimed
             "#,
             &ids,
@@ -86,6 +89,7 @@ impl Store {
                     id: row.id.into(),
                     lease_token,
                     attempts: row.attempts.unsigned_abs(),
+                    replayed_after: row.replayed_after.unsigned_abs(),
                     platform: stored("platform", &row.platform)?,
                     message_prototype_key: row.message_prototype_key,
                     push_key: row.push_key,
@@ -95,5 +99,25 @@ impl Store {
                 })
             })
             .collect()
+    }
+
+    /// Whether any of these would be claimed now if it were up to the push alone.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn any_push_waits(&self, ids: &[PushId]) -> Result<bool, Error> {
+        let ids: Vec<Uuid> = ids.iter().map(|id| id.uuid()).collect();
+        let waits = sqlx::query_scalar!(
+            r#"
+            SELECT EXISTS (
+                SELECT FROM UNNEST($1::uuid[]) AS i(id) JOIN push_notifications p ON p.id = i.id
+                WHERE (p.status = 'IN_MEMORY' AND p.lease_token IS NULL) OR p.status = 'PENDING') AS "waits!"
+            "#,
+            &ids,
+        )
+        .fetch_one(&self.pool)
+        .await?;
+        Ok(waits)
     }
 }

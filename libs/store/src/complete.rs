@@ -56,7 +56,7 @@ impl Store {
                     AS i(id, token, status, next_attempt_at, millis, attempt_status, error_type, swrve_code,
                          swrve_message, other_error, fingerprint)),
             claimed AS (
-                SELECT p.attempts, i.* FROM push_notifications p JOIN input i ON p.id = i.id
+                SELECT p.attempts, p.message_prototype_key, i.* FROM push_notifications p JOIN input i ON p.id = i.id
                 WHERE p.status = 'IN_MEMORY' AND p.lease_token = i.token
                 ORDER BY p.id
                 FOR UPDATE OF p),
@@ -74,9 +74,12 @@ impl Store {
                     other_error_stack_trace = c.other_error
                 FROM claimed c
                 WHERE a.push_notification_id = c.id AND a.number = c.attempts),
+            -- What indexes hold is cut: an entry that is too long for them would be refused, and the batch with it.
             dead AS (
-                INSERT INTO dead_letters (lane, reason, fingerprint, push_id, attempts, error_type, detail)
-                SELECT 'push', c.status, coalesce(c.fingerprint, 'unknown'), c.id, c.attempts, c.error_type,
+                INSERT INTO dead_letters (lane, reason, fingerprint, push_id, prototype, target, attempts, error_type, detail)
+                SELECT 'push', c.status, left(coalesce(c.fingerprint, 'unknown'), 300), c.id,
+                       left(c.message_prototype_key, 200),
+                       coalesce(c.swrve_code::text, ''), c.attempts, c.error_type,
                        coalesce(c.swrve_message, c.other_error, 'no detail')
                 FROM claimed c
                 WHERE c.status IN ('FAILED', 'GIVEN_UP'))

@@ -68,7 +68,8 @@ impl Store {
     ) -> Result<Option<Lease>, Error> {
         let epoch = sqlx::query_scalar!(
             r#"
-            UPDATE leases SET holder = $4, epoch = epoch + 1, renewals = renewals + 1, renewed_at = now()
+            UPDATE leases SET holder = $4, epoch = epoch + 1, renewals = renewals + 1, renewed_at = now(),
+                              taken_at = now()
             WHERE name = $1 AND epoch = $2 AND renewals = $3
             RETURNING epoch
             "#,

@@ -6,20 +6,30 @@
 //! receiver, and no transaction outlives a call.
 
 mod api_key;
+mod audit;
 mod backlog;
+mod cancel;
 mod claim;
 mod complete;
-mod dead_letter;
+mod connections;
+mod dead_letters;
 mod error;
 mod idempotency;
 mod ingest;
 mod lease;
+mod open_letters;
 mod partition;
+mod pauses;
+mod processes;
 mod promote;
 mod push;
 mod release;
 mod rescue;
 pub mod reseller;
+mod resolution;
+mod restore;
+pub mod status;
+pub mod story;
 mod text;
 
 use std::time::Duration;
@@ -30,17 +40,31 @@ use sqlx::postgres::types::PgInterval;
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
 
 pub use api_key::ApiKey;
+pub use audit::{Act, AuditEntry, AuditFilter, AuditView};
 pub use backlog::Backlog;
+pub use cancel::Cancellation;
 pub use claim::{Claim, ClaimedPush};
 pub use complete::Completion;
-pub use dead_letter::{BrokerDeadLetter, DeadLetterLane};
+pub use connections::Connections;
+pub use dead_letters::{
+    BrokerDeadLetter, DeadLetterCursor, DeadLetterFilter, DeadLetterGroup, DeadLetterGroups,
+    DeadLetterHistory, DeadLetterLane, DeadLetterOrder, DeadLetterReason, DeadLetterState, DeadLetterSubject,
+    DeadLetterView,
+};
 pub use error::{Error, within};
 pub use ingest::{IdempotencyKey, Inserted, NewPush};
 pub use lease::{Lease, LeaseView};
+pub use pauses::{Lane, Pausable, PauseChange, PauseCounts, PauseView, UnknownLane};
+pub use processes::{Beat, ProcessView};
 pub use promote::{Promoted, PromotionQueue};
 pub use push::{AttemptView, PushView};
 pub use release::Release;
 pub use rescue::Rescued;
+pub use resolution::{
+    DeadLetterJob, DeadLetterKind, DeadLetterStep, JobCommanded, JobCreated, LetterSelection,
+    NewDeadLetterJob, Preview, Resolved, Skipped,
+};
+pub use restore::{Requeued, RescuedNow};
 
 /// The schema, as a list of migrations.
 pub static MIGRATOR: Migrator = sqlx::migrate!("../../migrations");

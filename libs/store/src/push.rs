@@ -22,6 +22,10 @@ pub struct PushView {
     pub cron_expression: Option<String>,
     /// Attempts so far.
     pub attempts: u32,
+    /// Of them, before it was replayed last: those do not count against the retries.
+    pub replayed_after: u32,
+    /// Why somebody has moved it by hand: `REPLAYED` or `CANCELLED`.
+    pub reason: Option<String>,
     /// When it is due, for `SCHEDULED` and `RETRY`.
     pub next_attempt_at: Option<DateTime<Utc>>,
     /// When it is taken for lost, for `IN_MEMORY`.
@@ -67,7 +71,7 @@ impl Store {
         let row = sqlx::query!(
             r#"
             SELECT status, lease_token IS NOT NULL AS "claimed!", platform, message_prototype_key, cron_expression,
-                   attempts, next_attempt_at, leased_until, created_at, updated_at, finished_at
+                   attempts, replayed_after, reason, next_attempt_at, leased_until, created_at, updated_at, finished_at
             FROM push_notifications WHERE id = $1
             "#,
             id.uuid(),
@@ -83,6 +87,8 @@ impl Store {
             message_prototype_key: row.message_prototype_key,
             cron_expression: row.cron_expression,
             attempts: row.attempts.unsigned_abs(),
+            replayed_after: row.replayed_after.unsigned_abs(),
+            reason: row.reason,
             next_attempt_at: row.next_attempt_at,
             leased_until: row.leased_until,
             created_at: row.created_at,

@@ -13,7 +13,8 @@ pub struct Rescued {
 
 impl Store {
     /// Rescues at most `limit` pushes whose lease ran out, by the clock of the database. The attempt of a claimed one
-    /// ends as an error of unknown outcome; one that has had `max_attempts` is given up.
+    /// ends as an error of unknown outcome; one that has had `max_attempts` since it was accepted
+    /// or replayed last is given up.
     ///
     /// # Errors
     ///
@@ -22,16 +23,18 @@ impl Store {
         let rescued = sqlx::query!(
             r#"
             WITH lost AS (
-                SELECT id, lease_token IS NOT NULL AS claimed, attempts FROM push_notifications
+                SELECT id, attempts, lease_token IS NOT NULL AS claimed,
+                       lease_token IS NOT NULL AND attempts - replayed_after >= $2 AS spent
+                FROM push_notifications
                 WHERE status = 'IN_MEMORY' AND leased_until < now()
                 ORDER BY leased_until LIMIT $1 FOR UPDATE SKIP LOCKED),
             rescued AS (
                 UPDATE push_notifications p
-                SET status = CASE WHEN l.claimed AND l.attempts >= $2 THEN 'GIVEN_UP' ELSE 'PENDING' END,
-                    finished_at = CASE WHEN l.claimed AND l.attempts >= $2 THEN now() END,
+                SET status = CASE WHEN l.spent THEN 'GIVEN_UP' ELSE 'PENDING' END,
+                    finished_at = CASE WHEN l.spent THEN now() END,
                     lease_token = NULL, leased_until = NULL, updated_at = now()
                 FROM lost l WHERE p.id = l.id
-                RETURNING p.id, p.status, p.attempts),
+                RETURNING p.id, p.status, p.attempts, p.message_prototype_key),
             attempt AS (
                 UPDATE send_attempts a
                 SET status = 'ERROR', error_type = 'OTHER',
@@ -41,8 +44,8 @@ impl Store {
                 WHERE l.claimed AND a.push_notification_id = l.id AND a.number = l.attempts
                   AND a.status = 'IN_PROCESS'),
             dead AS (
-                INSERT INTO dead_letters (lane, reason, fingerprint, push_id, attempts, error_type, detail)
-                SELECT 'push', 'GIVEN_UP', 'other/lease-lost', id, attempts, 'OTHER',
+                INSERT INTO dead_letters (lane, reason, fingerprint, push_id, prototype, attempts, error_type, detail)
+                SELECT 'push', 'GIVEN_UP', 'other/lease-lost', id, left(message_prototype_key, 200), attempts, 'OTHER',
                        'the lease of the last allowed attempt ran out before an outcome was recorded'
                 FROM rescued WHERE status = 'GIVEN_UP')
             SELECT count(*) FILTER (WHERE status = 'PENDING') AS "pending!",

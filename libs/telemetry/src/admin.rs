@@ -14,7 +14,7 @@ use axum::{Json, Router};
 use lifecycle::{Readiness, Shutdown};
 use tokio::net::TcpListener;
 
-use crate::recorder;
+use crate::{Metric, recorder};
 
 /// The version of the text format that the exporter writes.
 const PROMETHEUS_TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -43,7 +43,10 @@ pub async fn serve(listener: TcpListener, readiness: Readiness, shutdown: Shutdo
 
 /// [`probes`] and `/metrics` (all metrics of the process as Prometheus text).
 pub fn router(readiness: Readiness) -> Router {
-    probes(readiness).route("/metrics", get(metrics))
+    let metrics = Router::new()
+        .route("/metrics", get(metrics))
+        .with_state(readiness.clone());
+    probes(readiness).merge(metrics)
 }
 
 /// `/healthz` (200 as long as the process can answer at all) and `/readyz` (200 when every condition of `readiness` holds, otherwise
@@ -69,7 +72,12 @@ async fn readyz(State(readiness): State<Readiness>) -> Response {
     (status, Json(report)).into_response()
 }
 
-async fn metrics() -> impl IntoResponse {
+async fn metrics(State(readiness): State<Readiness>) -> impl IntoResponse {
+    // Asked now, as for `/readyz`: both tell the same.
+    for (condition, reason) in readiness.report().conditions {
+        let holds = f64::from(u8::from(reason.is_none()));
+        Metric::Ready.set_with(&[("condition", condition.as_str())], holds);
+    }
     (
         [(header::CONTENT_TYPE, PROMETHEUS_TEXT)],
         recorder::render_metrics(),

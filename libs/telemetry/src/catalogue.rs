@@ -25,6 +25,11 @@ const DELIVERY_LAG: &[f64] = &[
     0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.015, 0.02, 0.03, 0.04, 0.06, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0,
     300.0, 3600.0, 86400.0,
 ];
+/// From a send that found everything idle to one that needed all of its attempts.
+const PUSH_DELIVERY: &[f64] = &[
+    0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3600.0, 21600.0,
+    86400.0,
+];
 const DELIVERY_RESPONSE: &[f64] = &[
     0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 30.0, 60.0,
 ];
@@ -74,6 +79,10 @@ catalogue! {
         "Pushes that Swrve accepted.", as "sendingSuccess" "";
     SwrveResponse = "postrider_swrve_response_seconds", Kind::Histogram(SWRVE_RESPONSE), Seconds, [],
         "Time Swrve takes to answer.", as "sendingTime" "";
+    SwrveAnswers = "postrider_swrve_answers_total", Kind::Counter, Count, ["status"],
+        "Answers of Swrve by HTTP status; `2xx` for all that accept, `none` when there was no answer: DNS, connection, TLS or timeout.";
+    PushDelivery = "postrider_push_delivery_seconds", Kind::Histogram(PUSH_DELIVERY), Seconds, [],
+        "Time from accepting an immediate push to Swrve's acceptance of it, further attempts included.";
     PushFailed = "postrider_push_failed_total", Kind::Counter, Count, [],
         "Pushes that became FAILED, whoever is to blame.", as "sendingFail" "";
     PushAttemptsRetryable = "postrider_push_attempts_retryable_total", Kind::Counter, Count, [],
@@ -92,6 +101,10 @@ catalogue! {
         as "notStoredExceptionReadingQueue" "{operation=\"reading_queue\"}";
     QueueMessages = "postrider_queue_messages", Kind::Gauge, Count, ["queue"],
         "Messages in a queue of the broker.", as "queueSize" "{queue=\"push.ready\"}";
+    QueueCapacity = "postrider_queue_capacity", Kind::Gauge, Count, ["queue"],
+        "Most messages that a queue of the broker takes, of those that have a limit.";
+    QueueConsumers = "postrider_queue_consumers", Kind::Gauge, Count, ["queue"],
+        "Consumers of a queue of the broker.";
     PushSendsInFlight = "postrider_push_sends_in_flight", Kind::Gauge, Count, [],
         "Sends that wait for Swrve's answer.", as "sendingThreadPoolSize" "";
     PushPoolSize = "postrider_push_pool_size", Kind::Gauge, Count, [],
@@ -114,6 +127,8 @@ catalogue! {
         "Pushes found IN_MEMORY with a lease that ran out, and made PENDING.";
     PushClaimed = "postrider_push_claimed_total", Kind::Counter, Count, [],
         "Pushes claimed for sending.";
+    PushClaimsInFlight = "postrider_push_claims_in_flight", Kind::Gauge, Count, [],
+        "Pushes that are claimed and whose outcome is not recorded yet.";
     PushDeferred = "postrider_push_deferred_total", Kind::Counter, Count, [],
         "Pushes that missed their window while they waited and went back to SCHEDULED.";
     EventReceiving = "postrider_event_receiving_seconds", Kind::Histogram(RECEIVING), Seconds, [],
@@ -147,7 +162,7 @@ catalogue! {
     NotificationsReplayed = "postrider_notifications_replayed_total", Kind::Counter, Count, [],
         "Notifications made or sent again by replays.";
     NotificationsOldestDueAge = "postrider_notifications_oldest_due_age_seconds", Kind::Gauge, Seconds, ["status"],
-        "How long the oldest notification of a status has been due; 0 when none is.";
+        "How long the oldest notification of a status has been due, those of paused subscriptions left out; 0 when none is.";
     DeliveryLag = "postrider_delivery_lag_seconds", Kind::Histogram(DELIVERY_LAG), Seconds, [],
         "Time from storing an event to the start of a notification's first attempt.";
     DeliveryResponse = "postrider_delivery_response_seconds", Kind::Histogram(DELIVERY_RESPONSE), Seconds, ["lane"],
@@ -160,18 +175,44 @@ catalogue! {
         "Answers of endpoints with a 4xx status, by status code.";
     DeliveriesInFlight = "postrider_deliveries_in_flight", Kind::Gauge, Count, ["lane"],
         "Attempts that wait for their answer; `lane` is `first` or `retry`.";
+    DeliverySlots = "postrider_delivery_slots", Kind::Gauge, Count, ["lane"],
+        "Most attempts in flight in this process: `reseller.delivery.maxInFlight` or `reseller.retry.maxInFlight`; `lane` is `first` or `retry`.";
     Subscriptions = "postrider_subscriptions", Kind::Gauge, Count, ["state"],
         "Subscriptions by state: `PENDING_VERIFICATION`, `ACTIVE`, `DEGRADED` or `DEACTIVATED`.";
+    SubscriptionsFailing = "postrider_subscriptions_failing", Kind::Gauge, Count, [],
+        "ACTIVE and DEGRADED subscriptions whose last attempt was a failure that came within the last hour.";
+    Paused = "postrider_paused", Kind::Gauge, Count, ["scope"],
+        "Pauses by operators that are in force; `scope` is `push_lane`, `reseller_lane`, `subscription` or `reseller`.";
     EmailsSent = "postrider_emails_sent_total", Kind::Counter, Count, [],
         "E-mails that the mail server took.";
     EmailsFailed = "postrider_emails_failed_total", Kind::Counter, Count, [],
         "E-mails that will not be sent any more.";
     EmailsWaiting = "postrider_emails_waiting", Kind::Gauge, Count, [],
         "E-mails that are still to be sent.";
+    EmailsOldestDueAge = "postrider_emails_oldest_due_age_seconds", Kind::Gauge, Seconds, [],
+        "How long the oldest e-mail that waits has been due; 0 when none is.";
     DeadLetters = "postrider_dead_letters_total", Kind::Counter, Count, ["reason"],
         "Dead letters stored, by reason.";
+    DeadLettersReplayed = "postrider_dead_letters_replayed_total", Kind::Counter, Count, [],
+        "Dead letters that were resolved by sending again what they are about.";
+    DeadLettersDiscarded = "postrider_dead_letters_discarded_total", Kind::Counter, Count, [],
+        "Dead letters that were put aside.";
+    DeadLettersOpen = "postrider_dead_letters_open", Kind::Gauge, Count, ["lane"],
+        "Dead letters that nobody has replayed or discarded; `lane` is `push` or `reseller`.";
     BrokerConnected = "postrider_broker_connected", Kind::Gauge, Count, [],
         "1 while there is a usable connection to the broker, otherwise 0.";
+    BrokerBlocked = "postrider_broker_blocked", Kind::Gauge, Count, [],
+        "1 while the broker takes nothing from us because it is short of memory or disk, otherwise 0.";
+    DatabaseConnections = "postrider_database_connections", Kind::Gauge, Count, ["service", "state"],
+        "Connections of a service's pool to the database; `state` is `busy` or `idle`.";
+    DatabaseConnectionsMax = "postrider_database_connections_max", Kind::Gauge, Count, ["service"],
+        "Most connections of a service's pool: `database.maxConnections`.";
+    Ready = "postrider_ready", Kind::Gauge, Count, ["condition"],
+        "1 while a condition of `/readyz` holds, otherwise 0.";
+    JobLastSuccess = "postrider_job_last_success_timestamp_seconds", Kind::Gauge, Seconds, ["name"],
+        "When this process last executed a periodic job well, as Unix time.";
+    JobFailures = "postrider_job_failures_total", Kind::Counter, Count, ["name"],
+        "Executions of periodic jobs that failed or took too long.";
     IngestBatchRows = "postrider_ingest_batch_rows", Kind::Histogram(BATCH_ROWS), Count, [],
         "Pushes stored in one group commit.";
     IngestQueueGateOpen = "postrider_ingest_queue_gate_open", Kind::Gauge, Count, [],
@@ -184,4 +225,10 @@ catalogue! {
         "CPU time this process has used, user and system. Linux only.";
     ProcessResidentMemory = "process_resident_memory_bytes", Kind::Gauge, Bytes, [],
         "Memory of this process that is resident. Linux only.";
+    ProcessStartTime = "process_start_time_seconds", Kind::Gauge, Seconds, [],
+        "When this process was started, as Unix time. Linux only.";
+    ProcessOpenFiles = "process_open_fds", Kind::Gauge, Count, [],
+        "File descriptors that this process has open, sockets included. Linux only.";
+    ProcessMaxFiles = "process_max_fds", Kind::Gauge, Count, [],
+        "Most file descriptors that this process may have open. Linux only.";
 }

@@ -11,12 +11,15 @@ mod logs;
 mod metric;
 mod otlp;
 mod process;
+mod readings;
 mod recorder;
 mod setup;
 pub mod traceparent;
+pub mod traces;
 
 pub use catalogue::Metric;
 pub use definition::{Definition, Kind, reference};
 pub use error::Error;
+pub use readings::Readings;
 pub use recorder::{describe_all, render_metrics};
 pub use setup::{Guard, LogFormat, Settings, init};

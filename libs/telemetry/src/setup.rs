@@ -9,6 +9,7 @@ use opentelemetry_sdk::trace::SdkTracerProvider;
 use tokio::task::JoinHandle;
 use tracing::level_filters::LevelFilter;
 use tracing::subscriber::set_global_default;
+use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::{Layer as _, Registry};
 
@@ -17,6 +18,11 @@ use crate::{Error, logs, otlp, recorder};
 /// How often the recorder folds observations into its buckets. It does so at every scrape too; this bounds its memory when no one
 /// scrapes.
 const UPKEEP: Duration = Duration::from_secs(5);
+
+/// Whose spans they are.
+const SCOPE: &str = "postrider";
+/// The broker's client has a span for the life of each connection, which belongs to no request's trace.
+const BROKER_CLIENT: &str = "lapin";
 
 /// How log lines look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,12 +77,21 @@ pub fn init(settings: &Settings) -> Result<Guard, Error> {
         .transpose()?;
     // The log filter must not thin traces out, so each layer has a filter of its own.
     let tracing_layer = traces.as_ref().map(|traces| {
+        // Threads, files and lines of our own sources tell nobody anything and would be in every span.
         tracing_opentelemetry::layer()
-            .with_tracer(traces.tracer("postrider"))
+            .with_tracer(traces.tracer(SCOPE))
+            .with_threads(false)
+            .with_location(false)
+            .with_target(false)
+            .with_tracked_inactivity(false)
+            .with_filter(filter_fn(|about| !about.target().starts_with(BROKER_CLIENT)))
             .with_filter(LevelFilter::INFO)
     });
     let lines = logs::to_stderr::<Registry>(settings.log_format, &settings.log_filter)?;
     if set_global_default(Registry::default().with(lines).with(tracing_layer)).is_ok() {
+        if let Some(traces) = &traces {
+            crate::traces::install(traces.tracer(SCOPE));
+        }
         guard.traces = traces;
     }
     Ok(guard)

@@ -20,14 +20,16 @@ pub fn current() -> Option<String> {
 pub fn of(span: &Span) -> Option<String> {
     let context = span.context();
     let context = context.span().span_context().clone();
-    context.is_valid().then(|| {
-        format!(
-            "00-{}-{}-{:02x}",
-            context.trace_id(),
-            context.span_id(),
-            context.trace_flags().to_u8()
-        )
-    })
+    context.is_valid().then(|| format(&context))
+}
+
+pub(crate) fn format(context: &SpanContext) -> String {
+    format!(
+        "00-{}-{}-{:02x}",
+        context.trace_id(),
+        context.span_id(),
+        context.trace_flags().to_u8()
+    )
 }
 
 /// Makes the sender of a `traceparent` the parent of a span that has not been entered yet. A text that is no valid `traceparent`,
@@ -50,7 +52,17 @@ pub fn is_valid(traceparent: &str) -> bool {
     parse(traceparent).is_some()
 }
 
-fn parse(text: &str) -> Option<SpanContext> {
+/// Whether the trace of a valid `traceparent` is recorded. Cheap: it looks at one byte.
+pub fn is_sampled(traceparent: &str) -> bool {
+    let flags = traceparent.as_bytes().get(LENGTH - 1);
+    flags.is_some_and(|digit| {
+        char::from(*digit)
+            .to_digit(16)
+            .is_some_and(|flags| flags & 1 == 1)
+    })
+}
+
+pub(crate) fn parse(text: &str) -> Option<SpanContext> {
     let (known, rest) = text.split_at_checked(LENGTH)?;
     let mut parts = known.split('-');
     let (version, trace, span, flags) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);

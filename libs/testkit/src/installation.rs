@@ -16,6 +16,7 @@ use swrve_sim::{Options, ResponseTime, Running, SwrveSim};
 use tokio::net::TcpListener;
 use uuid::Uuid;
 
+use crate::patience::be_patient;
 use crate::{amqp_url, eventually};
 
 /// The message prototypes that an installation knows, each with a push key for both platforms.
@@ -67,6 +68,7 @@ impl Installation {
         let mut config = Config::for_tests(&database, &amqp_url()).expect("the settings of a test are valid");
         prefix.clone_into(&mut config.amqp.queue_prefix);
         config.database.max_connections = 4;
+        be_patient(&mut config);
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let options = Options {
             response_time: ResponseTime::Fixed(std::time::Duration::ZERO),
@@ -199,6 +201,15 @@ impl Installation {
             .await
             .expect("the queue is unbound");
         let _ = connection.close(200, "done".into()).await;
+    }
+
+    /// Deletes every queue and exchange of the installation, behind the back of the product.
+    ///
+    /// # Panics
+    ///
+    /// When the broker does not do it.
+    pub async fn wipe_queues(&self) {
+        remove_queues(&self.config.amqp.queue_prefix).await;
     }
 
     /// Waits until a push has this status.

@@ -2,7 +2,9 @@
 
 mod cable;
 mod installation;
+mod keys;
 pub mod notification_factory;
+mod patience;
 pub mod push_factory;
 mod servers;
 mod service;
@@ -11,6 +13,8 @@ mod wait;
 
 pub use cable::Cable;
 pub use installation::{Installation, SWRVE_KEYS, push_request, with_installation};
+pub use keys::{key_of_the_house, key_of_the_reseller};
+pub use patience::PATIENT;
 pub use servers::{amqp_url, database_url};
 pub use service::Service;
 pub use wait::{PATIENCE, eventually};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// Longest wait for anything. Only a test that fails ever waits this long.
-pub const PATIENCE: Duration = Duration::from_secs(120);
+pub const PATIENCE: Duration = Duration::from_secs(240);
 
 /// Asks again and again until the answer is `Some`, and returns what is in it.
 ///

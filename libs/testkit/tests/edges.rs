@@ -96,6 +96,7 @@ fn libraries_of_the_reseller_lane_know_what_they_need() {
                 "config",
                 "delivery",
                 "domain",
+                "leadership",
                 "lifecycle",
                 "sealing",
                 "signing",

@@ -1,7 +1,11 @@
 //! What every service is connected to, database and broker: opening them, keeping the readiness conditions about them up to
 //! date, closing them.
 //!
-//! Watching only reports. No service stops because a condition fails; each goes on with what it can still do.
+//! Watching only reports. No service stops because a condition fails; each goes on with what it can still do. While it
+//! watches, a service also leaves a sign of life in the database, with what it is missing and what it has counted.
+
+mod heartbeat;
+mod report;
 
 use std::time::Duration;
 
@@ -10,6 +14,9 @@ use config::Config;
 use lifecycle::{Condition, Readiness, Shutdown, error_chain};
 use store::Store;
 use telemetry::Metric;
+
+pub use heartbeat::INTERVAL as BEAT_INTERVAL;
+pub use report::{Counters, Previous, Report};
 
 /// How often the database is asked, and for how long at most.
 const PROBE_INTERVAL: Duration = Duration::from_secs(1);
@@ -55,20 +62,32 @@ pub async fn watch(store: Store, broker: Broker, readiness: Readiness, shutdown:
     // Registered before the first probe, so that nobody finds an empty list and takes it for readiness.
     let (database, schema) = (readiness.condition("database"), readiness.condition("migrations"));
     let condition = readiness.condition("broker");
-    tokio::select! {
-        () = shutdown.cancelled() => {}
-        () = watch_store(&store, &database, &schema) => {}
-        () = watch_broker(&broker, &condition) => {}
-    }
+    let watching = async {
+        tokio::select! {
+            () = shutdown.cancelled() => {}
+            () = watch_store(&store, &database, &schema) => {}
+            () = watch_broker(&broker, &condition) => {}
+        }
+    };
+    tokio::join!(
+        watching,
+        heartbeat::run(store.clone(), readiness.clone(), shutdown.clone())
+    );
 }
 
 /// Watches database and schema until shutdown, for a service that needs no broker.
 pub async fn watch_database(store: Store, readiness: Readiness, shutdown: Shutdown) {
     let (database, schema) = (readiness.condition("database"), readiness.condition("migrations"));
-    tokio::select! {
-        () = shutdown.cancelled() => {}
-        () = watch_store(&store, &database, &schema) => {}
-    }
+    let watching = async {
+        tokio::select! {
+            () = shutdown.cancelled() => {}
+            () = watch_store(&store, &database, &schema) => {}
+        }
+    };
+    tokio::join!(
+        watching,
+        heartbeat::run(store.clone(), readiness.clone(), shutdown.clone())
+    );
 }
 
 /// Closes what a service was connected to at its end, as far as the other side lets it.
@@ -93,6 +112,7 @@ async fn watch_store(store: &Store, database: &Condition, schema: &Condition) {
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
+        show_connections(store);
         match tokio::time::timeout(PROBE_INTERVAL * 3, store.is_migrated()).await {
             Ok(Ok(migrated)) => {
                 database.ready();
@@ -111,11 +131,23 @@ async fn watch_store(store: &Store, database: &Condition, schema: &Condition) {
     }
 }
 
+/// Taken before the probe, which needs a connection itself.
+fn show_connections(store: &Store) {
+    let connections = store.connections();
+    let service = connections.service.as_str();
+    for (state, count) in [("busy", connections.busy), ("idle", connections.idle)] {
+        Metric::DatabaseConnections.set_with(&[("service", service), ("state", state)], count);
+    }
+    Metric::DatabaseConnectionsMax.set_with(&[("service", service)], connections.most);
+}
+
 async fn watch_broker(broker: &Broker, condition: &Condition) {
     let mut states = broker.state();
     loop {
         let state = states.borrow_and_update().clone();
         Metric::BrokerConnected.set(f64::from(u8::from(state.is_connected())));
+        let blocked = matches!(state, ConnectionState::Blocked { .. });
+        Metric::BrokerBlocked.set(f64::from(u8::from(blocked)));
         match state {
             ConnectionState::Connected { .. } => condition.ready(),
             ConnectionState::Connecting { last_error: None } => condition.not_ready("connecting"),

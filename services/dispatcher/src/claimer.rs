@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use broker::{Consumer, Delivery, Receipt};
+use broker::{Consumer, Delivery};
 use domain::push::PushId;
 use lifecycle::error_chain;
 use store::{Claim, ClaimedPush, Lease, Store};
@@ -11,7 +11,8 @@ use telemetry::Metric;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::work::{MessageFate, Work};
+use crate::spans::{self, Batch};
+use crate::work::{Message, MessageFate, Work};
 
 /// Pause before a claim that failed is tried again.
 const RETRY_PAUSE: Duration = Duration::from_millis(250);
@@ -33,7 +34,7 @@ pub(crate) struct Claimer<'a> {
 }
 
 impl Claimer<'_> {
-    /// Claims until it is stopped, the consumer or the sender has ended, or the lease turns out to be another's. A batch
+    /// Claims until it is stopped, the consumer or the sender has ended, the lease turns out to be another's, or the lane paused. A batch
     /// that was begun is passed on whole: the sender hands back what it may not start any more.
     pub(crate) async fn run(
         &self,
@@ -47,24 +48,25 @@ impl Claimer<'_> {
                 deliveries = consumer.next_batch(self.batch) => deliveries,
             };
             let Some(deliveries) = deliveries else { return };
-            let mut receipts = receipts_by_push(deliveries).await;
-            let Some((claimed, send_before)) = self.claim(receipts.keys().copied().collect(), stop).await
+            let mut messages = messages_by_push(deliveries).await;
+            let span = Batch::to_claim(messages.values());
+            let Some((claimed, send_before)) = self.claim(messages.keys().copied().collect(), stop).await
             else {
-                return settle_all(MessageFate::Requeue, receipts).await;
+                return settle_all(MessageFate::Requeue, messages).await;
             };
-            if claimed.is_empty() && !self.leads().await {
-                // Nothing was taken because it was not ours to take: the messages are for the next leader.
-                return settle_all(MessageFate::Requeue, receipts).await;
-            }
+            span.end();
             Metric::PushClaimed.increment(claimed.len() as u64);
+            Metric::PushClaimsInFlight
+                .gauge(&[])
+                .increment(claimed.len() as f64);
             for push in claimed {
-                let Some(receipt) = receipts.remove(&push.id) else {
+                let Some(message) = messages.remove(&push.id) else {
                     continue;
                 };
                 if sender
                     .send(Work {
                         push,
-                        receipt,
+                        message,
                         send_before,
                     })
                     .await
@@ -73,18 +75,29 @@ impl Claimer<'_> {
                     return;
                 }
             }
+            messages.values_mut().for_each(spans::not_claimed);
             // What could not be claimed has been dealt with, or will be without this message.
-            settle_all(MessageFate::Ack, receipts).await;
+            settle_all(MessageFate::Ack, messages).await;
         }
     }
 
-    /// Whether the lease is still ours; then it was when the last claim was made. Asked only when a claim took nothing.
-    async fn leads(&self) -> bool {
-        let view = store::within(CLAIM_LIMIT, self.store.view_lease(&self.leader.name)).await;
-        matches!(view, Ok(view) if view.holder == Some(self.leader.holder) && view.epoch == self.leader.epoch)
+    /// Whether a claim that took nothing was not to take anything: then some of the pushes still wait. What the lease and
+    /// the pause are by now does not tell; a pause may have ended meanwhile.
+    async fn was_refused(&self, ids: &[PushId]) -> bool {
+        let waits = store::within(CLAIM_LIMIT, self.store.any_push_waits(ids)).await;
+        waits.unwrap_or(true)
     }
 
-    /// Claims, for as long as it takes: while the database is away there is nothing else to do. `None` when stopped.
+    /// Whether the lease is still ours, and the lane is not paused.
+    async fn may_claim(&self) -> bool {
+        let view = store::within(CLAIM_LIMIT, self.store.view_lease(&self.leader.name)).await;
+        let paused = store::within(CLAIM_LIMIT, self.store.lane_is_paused(store::Lane::Push)).await;
+        matches!(view, Ok(view) if view.holder == Some(self.leader.holder) && view.epoch == self.leader.epoch)
+            && matches!(paused, Ok(false))
+    }
+
+    /// Claims, for as long as it takes: while the database is away there is nothing else to do. `None` when stopped, or when
+    /// the pushes are not ours to take, or nobody's: the messages are for the next leader.
     async fn claim(&self, ids: Vec<PushId>, stop: &CancellationToken) -> Option<(Vec<ClaimedPush>, Instant)> {
         loop {
             let asked = Instant::now();
@@ -96,6 +109,13 @@ impl Claimer<'_> {
                 // A claim under way is given a moment, so that what it takes is not left to its lease.
                 () = async { stop.cancelled().await; tokio::time::sleep(STOP_LIMIT).await } => return None,
                 answer = store::within(CLAIM_LIMIT, self.store.claim_pushes(&ids, claim)) => match answer {
+                    Ok(claimed) if claimed.is_empty() && self.was_refused(&ids).await => {
+                        if !self.may_claim().await {
+                            return None;
+                        }
+                        // The lane was paused and is open again: what was refused is there for the asking.
+                        continue;
+                    }
                     Ok(claimed) => return Some((claimed, asked + self.send_within)),
                     Err(error) => tracing::warn!(error = error_chain(&error), count = ids.len(), "could not claim pushes"),
                 },
@@ -109,22 +129,24 @@ impl Claimer<'_> {
     }
 }
 
-async fn settle_all(fate: MessageFate, receipts: HashMap<PushId, Receipt>) {
-    for receipt in receipts.into_values() {
-        fate.settle(receipt).await;
+async fn settle_all(fate: MessageFate, messages: HashMap<PushId, Message>) {
+    for message in messages.into_values() {
+        fate.settle(message).await;
     }
 }
 
-/// One receipt for each push. Of two messages about the same push the second has nothing to add.
-async fn receipts_by_push(deliveries: Vec<Delivery>) -> HashMap<PushId, Receipt> {
-    let mut receipts = HashMap::with_capacity(deliveries.len());
-    for Delivery {
-        envelope, receipt, ..
-    } in deliveries
-    {
-        if let Some(second) = receipts.insert(PushId::from(envelope.id), receipt) {
+/// One message for each push. Of two about the same push the second has nothing to add.
+async fn messages_by_push(deliveries: Vec<Delivery>) -> HashMap<PushId, Message> {
+    let mut messages = HashMap::with_capacity(deliveries.len());
+    for delivery in deliveries {
+        let id = PushId::from(delivery.envelope.id);
+        let message = Message {
+            span: spans::message(&delivery),
+            receipt: delivery.receipt,
+        };
+        if let Some(second) = messages.insert(id, message) {
             MessageFate::Ack.settle(second).await;
         }
     }
-    receipts
+    messages
 }

@@ -4,14 +4,14 @@ use std::collections::HashSet;
 use std::future::Future;
 use std::time::Duration;
 
-use broker::Receipt;
 use domain::push::{ErrorType, Event, PushId};
 use lifecycle::error_chain;
 use store::{Completion, Release, Store};
 use telemetry::Metric;
 use tokio::sync::mpsc;
 
-use crate::work::{Ending, MessageFate, dead_letter_reason};
+use crate::spans::{self, Batch};
+use crate::work::{Ending, Message, MessageFate, dead_letter_reason};
 
 /// Outcomes recorded in one statement.
 const BATCH: usize = 256;
@@ -34,46 +34,54 @@ impl Completer {
             let (mut completed, mut released) = (Vec::new(), Vec::new());
             for ending in batch.drain(..) {
                 match ending {
-                    Ending::Completed(completion, receipt) => completed.push((completion, receipt)),
-                    Ending::Released(release, receipt) => released.push((release, receipt)),
+                    Ending::Completed(completion, message) => completed.push((completion, message)),
+                    Ending::Released(release, message) => released.push((release, message)),
                 }
             }
+            let ended = completed.len() + released.len();
             self.complete(completed).await;
             self.release(released).await;
+            Metric::PushClaimsInFlight.gauge(&[]).decrement(ended as f64);
         }
     }
 
-    async fn complete(&self, completed: Vec<(Completion, Receipt)>) {
-        let (completions, receipts): (Vec<_>, Vec<_>) = completed.into_iter().unzip();
+    async fn complete(&self, completed: Vec<(Completion, Message)>) {
+        let (completions, messages): (Vec<_>, Vec<Message>) = completed.into_iter().unzip();
+        let span = Batch::to_complete(messages.iter());
         let write = |batch: Vec<Completion>| {
             let store = self.store.clone();
             async move { store.complete_pushes(&batch).await }
         };
         let accepted = record(&completions, write).await;
-        for (completion, receipt) in completions.iter().zip(receipts) {
+        span.end();
+        for (completion, mut message) in completions.iter().zip(messages) {
+            spans::completed(&mut message, completion);
             if accepted.contains(&completion.id) {
                 count(completion);
             } else {
                 lease_lost(completion.id);
             }
-            MessageFate::Ack.settle(receipt).await;
+            MessageFate::Ack.settle(message).await;
         }
     }
 
-    async fn release(&self, released: Vec<(Release, Receipt)>) {
-        let (releases, receipts): (Vec<_>, Vec<_>) = released.into_iter().unzip();
+    async fn release(&self, released: Vec<(Release, Message)>) {
+        let (releases, messages): (Vec<_>, Vec<Message>) = released.into_iter().unzip();
+        let span = Batch::to_release(messages.iter());
         let write = |batch: Vec<Release>| {
             let (store, queue_lease) = (self.store.clone(), self.queue_lease);
             async move { store.release_pushes(&batch, queue_lease).await }
         };
         let accepted = record(&releases, write).await;
-        for (release, receipt) in releases.iter().zip(receipts) {
+        span.end();
+        for (release, mut message) in releases.iter().zip(messages) {
+            spans::released(&mut message, release);
             if !accepted.contains(&release.id) {
                 lease_lost(release.id);
             } else if release.deferred_to.is_some() {
                 Metric::PushDeferred.increment(1);
             }
-            MessageFate::of(release).settle(receipt).await;
+            MessageFate::of(release).settle(message).await;
         }
     }
 }

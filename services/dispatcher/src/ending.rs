@@ -15,7 +15,8 @@ pub(crate) fn complete(
     now: DateTime<Utc>,
 ) -> Completion {
     let verdict = outcome.verdict();
-    let state = transition(PushState::Sending, verdict.event, push.attempts, policy)
+    let counted = push.attempts.saturating_sub(push.replayed_after);
+    let state = transition(PushState::Sending, verdict.event, counted, policy)
         .expect("invariant: every verdict is an event that a push being sent accepts");
     let status = state.status();
     Completion {

@@ -8,7 +8,7 @@ use config::Config;
 use delivery::{SwrveClient, SwrveSettings};
 use domain::clock::Clock;
 use domain::push::{RetryPolicy, queue_lease};
-use leadership::{Candidate, Term};
+use leadership::{Candidate, LaneWatch, Term};
 use lifecycle::{Shutdown, error_chain};
 use store::Store;
 use telemetry::Metric;
@@ -36,6 +36,7 @@ pub(crate) struct Lane {
     broker: Broker,
     clock: Arc<dyn Clock>,
     swrve: SwrveSettings,
+    pauses: LaneWatch,
 }
 
 impl Lane {
@@ -53,6 +54,7 @@ impl Lane {
         // Each term makes a client of its own; this one only finds out early whether that will work.
         SwrveClient::new(&swrve).map_err(Error::Swrve)?;
         Ok(Self {
+            pauses: LaneWatch::new(store.clone(), store::Lane::Push),
             config,
             store,
             broker,
@@ -83,6 +85,8 @@ impl Lane {
                 let _ = tokio::time::timeout(self.config.push.leader.ttl, shutdown.cancelled()).await;
             }
             Metric::PushLeader.set(0);
+            // What the term left behind is found by its leases.
+            Metric::PushClaimsInFlight.set(0);
         }
     }
 
@@ -112,6 +116,7 @@ impl Lane {
                     tracing::warn!("leaving the push lane to a replica that reaches the broker");
                     Ok(())
                 }
+                () = self.pauses.paused() => Ok(()),
                 () = sender.failed() => Err(Error::SenderEnded),
                 _ = &mut completer => Err(Error::CompleterEnded),
             };
@@ -140,14 +145,32 @@ impl Lane {
         ended
     }
 
-    /// A replica without the broker would lead and send nothing, beside others that could.
+    /// A replica without the broker would lead and send nothing, beside others that could. Nobody leads a paused lane.
     async fn next_term(&self, candidate: &Candidate, shutdown: &Shutdown) -> Option<Term> {
         let mut states = self.broker.state();
-        tokio::select! {
-            () = shutdown.cancelled() => return None,
-            connected = states.wait_for(ConnectionState::is_connected) => { connected.ok()?; }
+        loop {
+            tokio::select! {
+                () = shutdown.cancelled() => return None,
+                connected = states.wait_for(ConnectionState::is_connected) => { connected.ok()?; }
+            }
+            if !self.pauses.opened(shutdown).await {
+                return None;
+            }
+            // Told to stop, as by a shutdown, a candidate does not leave a lease behind that it was just granted.
+            let standing_by = shutdown.child();
+            let pausing = async {
+                self.pauses.paused().await;
+                standing_by.trigger();
+                std::future::pending().await
+            };
+            let term = tokio::select! {
+                term = candidate.next_term(&standing_by) => term,
+                term = pausing => term,
+            };
+            if term.is_some() || shutdown.is_cancelled() {
+                return term;
+            }
         }
-        candidate.next_term(shutdown).await
     }
 
     /// Completes when the broker has been out of reach for so long that it is worth changing the leader.

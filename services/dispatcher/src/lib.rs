@@ -21,6 +21,7 @@ mod ending;
 mod lane;
 mod plan;
 mod sender;
+mod spans;
 mod work;
 
 use std::sync::Arc;

@@ -10,7 +10,6 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use broker::Receipt;
 use delivery::{Pacer, PreparedPush, Reply};
 use domain::clock::Clock;
 use domain::push::{RetryPolicy, SendOutcome};
@@ -22,11 +21,11 @@ use telemetry::Metric;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tracing::Instrument;
 
 use crate::ending::complete;
 use crate::plan::{Plan, Planner};
-use crate::work::{Ending, Work};
+use crate::spans;
+use crate::work::{Ending, Message, Work};
 
 /// What the sender needs; it is moved to the sender's thread.
 pub(crate) struct Sender {
@@ -156,9 +155,9 @@ impl Loop {
                     },
                     Plan::End(outcome) => {
                         self.sender
-                            .ended(&work.push, outcome, Duration::ZERO, work.receipt)
+                            .ended(&work.push, outcome, Duration::ZERO, work.message)
                     }
-                    Plan::Release(release) => Ending::Released(release, work.receipt),
+                    Plan::Release(release) => Ending::Released(release, work.message),
                 }
             };
             // The completer outlives the sender; without it the lease finds the push.
@@ -237,39 +236,63 @@ impl Loop {
 
 /// One attempt from its start to its ending. A panic inside is an outcome like any other; what the term's end overtook
 /// on its way to the connection is handed back.
-async fn attempt(sender: Arc<Sender>, work: Work, request: PreparedPush) -> Ending {
+async fn attempt(sender: Arc<Sender>, work: Work, mut request: PreparedPush) -> Ending {
     let push = &work.push;
-    let span = tracing::info_span!("send push", push.id = %push.id, attempt = push.attempts);
-    if let Some(traceparent) = &push.traceparent {
-        telemetry::traceparent::set_parent(&span, traceparent);
-    }
+    let span = spans::send(&work, &mut request);
     let started = Instant::now();
-    let reply = AssertUnwindSafe(request.send().instrument(span))
-        .catch_unwind()
-        .await;
+    let reply = AssertUnwindSafe(request.send()).catch_unwind().await;
     let reply = reply.unwrap_or_else(|_| {
         Some(Reply {
             elapsed: started.elapsed(),
+            status: None,
             outcome: SendOutcome::Internal {
                 chain: "the attempt panicked; see the log".to_owned(),
             },
         })
     });
-    let Some(Reply { elapsed, outcome }) = reply else {
+    let Some(Reply {
+        elapsed,
+        status,
+        outcome,
+    }) = reply
+    else {
         tracing::info!(push.id = %push.id, "the term ended before the send had its connection");
         return hand_back(work);
     };
+    spans::answered(span, status, &outcome);
     Metric::SwrveResponse.record_duration(elapsed);
+    count(&outcome);
     tracing::debug!(push.id = %push.id, outcome = ?outcome, "attempt ended");
-    sender.ended(push, outcome, elapsed, work.receipt)
+    sender.ended(push, outcome, elapsed, work.message)
 }
 
 impl Sender {
-    fn ended(&self, push: &ClaimedPush, outcome: SendOutcome, elapsed: Duration, receipt: Receipt) -> Ending {
+    fn ended(&self, push: &ClaimedPush, outcome: SendOutcome, elapsed: Duration, message: Message) -> Ending {
+        self.observe(push, &outcome);
         Ending::Completed(
             complete(push, outcome, elapsed, &self.policy, self.clock.now()),
-            receipt,
+            message,
         )
+    }
+
+    /// How long an immediate push was under way. One with a schedule has waited because it was asked to, and one that was
+    /// replayed because nobody had looked.
+    fn observe(&self, push: &ClaimedPush, outcome: &SendOutcome) {
+        if *outcome == SendOutcome::Delivered && push.cron_expression.is_none() && push.replayed_after == 0 {
+            let since = self.clock.now() - push.id.created_at();
+            Metric::PushDelivery.record_duration(since.to_std().unwrap_or_default());
+        }
+    }
+}
+
+fn count(outcome: &SendOutcome) {
+    match outcome {
+        SendOutcome::Delivered => Metric::SwrveAnswers.increment_with(&[("status", "2xx")], 1),
+        SendOutcome::Refused { status, .. } => {
+            Metric::SwrveAnswers.increment_with(&[("status", status.to_string().as_str())], 1);
+        }
+        SendOutcome::Unreachable { .. } => Metric::SwrveAnswers.increment_with(&[("status", "none")], 1),
+        SendOutcome::PrototypeKeyMissing { .. } | SendOutcome::Internal { .. } => {}
     }
 }
 
@@ -279,5 +302,5 @@ fn hand_back(work: Work) -> Ending {
         lease_token: work.push.lease_token,
         deferred_to: None,
     };
-    Ending::Released(release, work.receipt)
+    Ending::Released(release, work.message)
 }

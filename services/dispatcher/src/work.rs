@@ -5,21 +5,28 @@ use std::time::Instant;
 use broker::Receipt;
 use domain::push::PushStatus;
 use store::{ClaimedPush, Completion, Release};
+use telemetry::traces::Span;
 
 /// A claimed push on its way to the sender.
 pub(crate) struct Work {
     pub(crate) push: ClaimedPush,
-    pub(crate) receipt: Receipt,
+    pub(crate) message: Message,
     /// A send that starts later might still be under way when the claim runs out.
     pub(crate) send_before: Instant,
+}
+
+/// A message until it is settled, and the span of that time.
+pub(crate) struct Message {
+    pub(crate) receipt: Receipt,
+    pub(crate) span: Span,
 }
 
 /// A push on its way from the sender to the database.
 pub(crate) enum Ending {
     /// An attempt was made.
-    Completed(Completion, Receipt),
+    Completed(Completion, Message),
     /// None was.
-    Released(Release, Receipt),
+    Released(Release, Message),
 }
 
 /// What is done with the message once its push's fate is recorded.
@@ -40,7 +47,8 @@ impl MessageFate {
         }
     }
 
-    pub(crate) async fn settle(self, receipt: Receipt) {
+    pub(crate) async fn settle(self, message: Message) {
+        let Message { receipt, span: _span } = message;
         // Whether the connection still took it does not matter: a message that comes again finds its push ended.
         let _ = match self {
             Self::Ack => receipt.ack().await,

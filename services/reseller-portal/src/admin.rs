@@ -5,17 +5,17 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use domain::subscription::QuotaRequestStatus;
-use http_api::{FieldProblem, Problem, ProblemKind};
+use http_api::paging::{self, List};
+use http_api::{FieldProblem, Id, Params, Payload, Problem, ProblemKind};
 use serde::{Deserialize, Serialize};
 use store::reseller::{Decided, Decision, QuotaRequestView};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::app::App;
-use crate::paging::{self, List};
-use crate::problems::{QUOTA_REQUEST_DECIDED, invalid_query};
+use crate::problems::QUOTA_REQUEST_DECIDED;
 use crate::quotas::{QUOTA_MAX, QuotaRequestDocument, check_quota};
-use crate::request::{Admin, Id, Params, Payload};
+use crate::request::Admin;
 
 /// Longest note, in bytes.
 const NOTE_MAX_BYTES: usize = 2_000;
@@ -96,7 +96,7 @@ pub(crate) async fn list(
         .status
         .map(|name| name.parse())
         .transpose()
-        .map_err(|_| invalid_query("status", "must be REQUESTED, APPROVED or DENIED"))?;
+        .map_err(|_| Problem::query("status", "must be REQUESTED, APPROVED or DENIED"))?;
     let list = app.store.list_quota_requests(None, status, before, limit + 1);
     let found = http_api::by(admin.deadline, ("the quota requests", "read"), list).await?;
     Ok(Json(List::by_id(

@@ -7,7 +7,7 @@ use config::Config;
 use delivery::EgressPolicy;
 use domain::clock::Clock;
 use domain::push::PushId;
-use http_api::{Keys, Problem};
+use http_api::{Keys, Problem, TakesBodies};
 use sealing::{Sealer, SealingKey};
 use store::Store;
 use store::reseller::{QuotaTerms, SubscriptionView};
@@ -100,6 +100,16 @@ impl App {
             zone: self.config.reseller.quota.time_zone,
             release_window: self.config.reseller.quota.release_window,
         }
+    }
+}
+
+impl TakesBodies for App {
+    fn max_body_bytes(&self) -> usize {
+        self.config.portal.max_body_bytes
+    }
+
+    fn deadline(&self) -> Instant {
+        Self::deadline(self)
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::{Path, State};
 use chrono::{DateTime, Utc};
+use http_api::paging::List;
 use http_api::{Problem, ProblemKind};
 use serde::Serialize;
 use serde_json::Value;
@@ -12,7 +13,6 @@ use store::reseller::EventType;
 use utoipa::ToSchema;
 
 use crate::app::App;
-use crate::paging::List;
 use crate::request::Reseller;
 
 /// An event type.

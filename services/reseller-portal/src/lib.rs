@@ -14,7 +14,6 @@ mod limits;
 mod metrics;
 mod notifications;
 mod openapi;
-mod paging;
 mod problems;
 mod quotas;
 mod replays;

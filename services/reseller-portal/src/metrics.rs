@@ -6,15 +6,14 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, DurationRound as _, TimeDelta, Utc};
-use http_api::Problem;
+use http_api::{Id, Params, Problem};
 use serde::{Deserialize, Serialize};
 use store::reseller::StatisticsDelta;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::app::App;
-use crate::problems::invalid_query;
-use crate::request::{Id, Params, Reseller};
+use crate::request::Reseller;
 
 const DEFAULT_HOURS: u32 = 24;
 /// Four weeks.
@@ -119,7 +118,7 @@ pub(crate) async fn show(
 ) -> Result<Json<MetricsDocument>, Problem> {
     let hours = params.hours.unwrap_or(DEFAULT_HOURS);
     if !(1..=HOURS_MAX).contains(&hours) {
-        return Err(invalid_query(
+        return Err(Problem::query(
             "hours",
             format!("must be between 1 and {HOURS_MAX}"),
         ));

@@ -97,10 +97,3 @@ pub(crate) fn not_active(state: SubscriptionState) -> Problem {
     let detail = format!("the subscription is {state}, so that nothing is sent to it");
     Problem::new(SUBSCRIPTION_STATE, detail)
 }
-
-/// A parameter of the query holds what cannot be accepted.
-pub(crate) fn invalid_query(parameter: &'static str, detail: impl Into<String>) -> Problem {
-    let detail = detail.into();
-    let wrong = http_api::FieldProblem::new(parameter, detail.clone());
-    Problem::new(ProblemKind::INVALID_QUERY, format!("{parameter} {detail}")).with_errors(vec![wrong])
-}

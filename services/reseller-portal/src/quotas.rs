@@ -9,16 +9,16 @@ use config::Config;
 use domain::quota::{day_of, start_of};
 use domain::subscription::QuotaRequestStatus;
 use http::StatusCode;
-use http_api::{FieldProblem, Problem};
+use http_api::paging::{self, List};
+use http_api::{FieldProblem, Id, Params, Payload, Problem};
 use serde::{Deserialize, Serialize};
 use store::reseller::{NewQuotaRequest, QuotaRequestView, QuotaRequested, QuotaView};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::app::{App, new_id};
-use crate::paging::{self, List};
 use crate::problems::{self, QUOTA_REQUEST_OPEN};
-use crate::request::{Id, Params, Payload, Reseller};
+use crate::request::Reseller;
 
 /// Greatest daily quota.
 pub(crate) const QUOTA_MAX: u32 = 1_000_000_000;

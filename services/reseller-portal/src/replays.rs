@@ -7,16 +7,16 @@ use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::subscription::ReplayStatus;
 use http::{HeaderName, StatusCode, header};
-use http_api::{FieldProblem, Problem, ProblemKind};
+use http_api::paging::{self, List};
+use http_api::{FieldProblem, Id, Ids, Params, Payload, Problem, ProblemKind};
 use serde::{Deserialize, Serialize};
 use store::reseller::{Cancelled, NewReplay, ReplayRequested, ReplayView};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::app::{App, new_id};
-use crate::paging::{self, List};
 use crate::problems::{self, REPLAY_COMPLETED, REPLAY_RUNNING};
-use crate::request::{Id, Ids, Params, Payload, Reseller};
+use crate::request::Reseller;
 
 /// A replay to be made.
 #[derive(Deserialize, ToSchema)]

@@ -6,7 +6,8 @@ use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, Utc};
 use http::{HeaderName, StatusCode, header};
-use http_api::{Problem, ProblemKind};
+use http_api::paging::List;
+use http_api::{Id, Ids, Problem, ProblemKind};
 use lifecycle::error_chain;
 use sealing::Sealer;
 use serde::Serialize;
@@ -16,9 +17,8 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::app::{App, new_id};
-use crate::paging::List;
 use crate::problems::{self, LAST_SECRET, TOO_MANY_SECRETS};
-use crate::request::{Id, Ids, Reseller};
+use crate::request::Reseller;
 
 /// A secret that was just made. Has no `Debug`, so that it cannot get into a log.
 #[derive(Serialize, ToSchema)]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use broker::{DeadLetter, Envelope, Kind, Queue};
+use domain::dead_letter::fingerprint_part;
 use lifecycle::{Shutdown, error_chain};
 use serde_json::json;
 use store::{BrokerDeadLetter, DeadLetterLane};
@@ -103,7 +104,7 @@ fn record_of(letter: &DeadLetter, lane: DeadLetterLane) -> BrokerDeadLetter {
         lane,
         id,
         detail,
-        fingerprint: format!("broker/{kind}"),
+        fingerprint: format!("broker/{}", fingerprint_part(kind)),
         message: json!({
             // PostgreSQL's JSON cannot hold U+0000.
             "body": String::from_utf8_lossy(shown).replace('\0', "\u{fffd}"),

@@ -24,9 +24,10 @@ use context::Context;
 use periodic::Job;
 
 use jobs::{
-    CountSubscriptions, EndExpired, EndInactive, ForgetEmails, ForgetIdempotencyKeys, JudgeHealth,
-    KeepPartitions, Mailer, Monitor, Replay, RescueLost, RescueLostNotifications, SendPending, SendRetries,
-    SendScheduled, SendScheduledNotifications, SendWaitingNotifications, VerifyEndpoints,
+    CountDeadLetters, CountSubscriptions, EndExpired, EndInactive, ForgetDeadLetters, ForgetEmails,
+    ForgetIdempotencyKeys, JudgeHealth, KeepPartitions, Mailer, Monitor, Replay, RescueLost,
+    RescueLostNotifications, SendPending, SendRetries, SendScheduled, SendScheduledNotifications,
+    SendWaitingNotifications, VerifyEndpoints, WorkDeadLetters,
 };
 
 /// Why the retry worker could not start or had to end.
@@ -95,6 +96,7 @@ pub async fn run_with_clock(
         start(&tasks, ForgetEmails, &context, &shutdown),
         start(&tasks, Monitor, &context, &shutdown),
         start(&tasks, CountSubscriptions, &context, &shutdown),
+        start(&tasks, CountDeadLetters, &context, &shutdown),
         start(&tasks, SendWaitingNotifications, &context, &shutdown),
         start(&tasks, SendScheduledNotifications, &context, &shutdown),
         start(&tasks, SendRetries, &context, &shutdown),
@@ -103,6 +105,8 @@ pub async fn run_with_clock(
         start(&tasks, EndInactive, &context, &shutdown),
         start(&tasks, EndExpired, &context, &shutdown),
         start(&tasks, Replay, &context, &shutdown),
+        start(&tasks, WorkDeadLetters, &context, &shutdown),
+        start(&tasks, ForgetDeadLetters, &context, &shutdown),
         start(&tasks, verifier, &context, &shutdown),
         start(&tasks, mailer, &context, &shutdown),
         tasks.spawn(

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use leadership::{Candidate, Term};
 use lifecycle::{Shutdown, error_chain};
+use telemetry::Metric;
 use tokio::time::MissedTickBehavior;
 
 use crate::context::Context;
@@ -15,6 +16,9 @@ const LEASE_TTL: Duration = Duration::from_secs(5);
 const LEASE_POLL: Duration = Duration::from_secs(1);
 /// An execution that takes longer is hanging, whatever it waits for.
 const EXECUTION_LIMIT: Duration = Duration::from_secs(60);
+
+/// The value of a gauge that this replica does not know. Prometheus leaves it out of a maximum, and it is past no threshold.
+pub(crate) const UNKNOWN: f64 = f64::NAN;
 
 /// When a job is executed.
 #[derive(Debug, Clone, Copy)]
@@ -41,6 +45,10 @@ pub(crate) trait Job: Send + Sync + 'static {
 
     fn timing(&self, context: &Context) -> Timing;
 
+    /// What this replica has measured is no longer kept up to date: another one does the job, or none. A gauge that stood
+    /// still would go on telling of a state that has long passed, so a job that sets gauges makes them unknown here.
+    fn end_of_term(&self) {}
+
     /// One execution. It may be dropped at any await point, and repeated.
     fn execute(&self, context: &Context) -> impl Future<Output = Result<(), JobError>> + Send;
 }
@@ -60,6 +68,8 @@ pub(crate) async fn run<J: Job>(job: J, context: Arc<Context>, shutdown: Shutdow
     let candidate = Candidate::new(context.store.clone(), settings);
     while let Some(term) = candidate.next_term(&shutdown).await {
         serve(&job, &context, timing, &term, &shutdown).await;
+        job.end_of_term();
+        Metric::JobLastSuccess.set_with(&[("name", J::NAME)], UNKNOWN);
         term.resign().await;
     }
 }
@@ -76,11 +86,18 @@ async fn serve<J: Job>(job: &J, context: &Context, timing: Timing, term: &Term, 
             _ = ticks.tick() => {}
         }
         match tokio::time::timeout(EXECUTION_LIMIT, job.execute(context)).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => {
-                tracing::warn!(job = J::NAME, error = error_chain(&error), "an execution failed")
+            Ok(Ok(())) => {
+                let now = context.clock.now().timestamp();
+                Metric::JobLastSuccess.set_with(&[("name", J::NAME)], now as f64);
             }
-            Err(_) => tracing::warn!(job = J::NAME, "an execution took too long and was given up"),
+            Ok(Err(error)) => {
+                tracing::warn!(job = J::NAME, error = error_chain(&error), "an execution failed");
+                Metric::JobFailures.increment_with(&[("name", J::NAME)], 1);
+            }
+            Err(_) => {
+                tracing::warn!(job = J::NAME, "an execution took too long and was given up");
+                Metric::JobFailures.increment_with(&[("name", J::NAME)], 1);
+            }
         }
     }
 }

@@ -5,13 +5,13 @@ use domain::notification::NotificationStatus;
 use sqlx::PgPool;
 use testkit::{Cable, eventually, with_installation};
 
-use crate::rig::{Delivered, Fleet, SENT, Subscribers, events, notifications_with_status};
+use crate::rig::{Delivered, Fleet, LONG_MILLIS, SENT, Subscribers, events, notifications_with_status};
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn events_are_fanned_out_as_pending_and_go_out_by_themselves_afterwards(pool: PgPool) {
     with_installation(pool, async |mut it| {
         let subscribers = Subscribers::usual(&it).await;
-        subscribers.answer_after(200);
+        subscribers.answer_after(LONG_MILLIS);
         let (cable, url) = Cable::for_url(it.config.amqp.url.expose()).await;
         it.config.amqp.url = Secret::new(url);
         let fleet = Fleet::of(&it).await;
@@ -20,6 +20,7 @@ async fn events_are_fanned_out_as_pending_and_go_out_by_themselves_afterwards(po
         let callers = fleet.hand_in(before.clone());
         subscribers.in_mid_flight(10).await;
         cable.cut();
+        subscribers.answer_after(200);
         let mut answers = fleet.hand_in(during.clone()).finish().await;
         let fanned_out = subscribers.notifications_of(&during);
         eventually("what came meanwhile to be PENDING", async || {

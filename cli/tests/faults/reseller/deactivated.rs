@@ -7,7 +7,7 @@ use testkit::{eventually, with_installation};
 
 use crate::rig::{
     Delivered, Ends, Event, Fleet, RESELLERS, SENT, Service, Subscriber, Subscribers, events_of,
-    queue_leases_run_out,
+    queue_leases_run_out, service_is_gone,
 };
 
 const MISSED: usize = 40;
@@ -28,7 +28,7 @@ async fn what_a_deactivated_subscription_missed_arrives_once_when_it_is_replayed
         let subscribers = Subscribers::of(&it, all).await;
         let fleet = Fleet::of(&it)
             .await
-            .with("POSTRIDER__RESELLER__REPLAY__PER_SECOND", 10);
+            .with("POSTRIDER__RESELLER__REPLAY__PER_SECOND", 1);
         let [_ingest, _dispatcher, worker] = fleet.start_all().await;
         let since = SystemClock.now();
         let mut events = events_of(acme, "missed", MISSED);
@@ -56,10 +56,16 @@ async fn what_a_deactivated_subscription_missed_arrives_once_when_it_is_replayed
         })
         .await;
         worker.kill();
+        service_is_gone(&it, Service::RetryWorker).await;
         let halfway = replayed(&portal.get(&replay).await);
         assert!(halfway < MISSED as u64, "it was killed too late");
         // Some are stored as queued and were never published.
         queue_leases_run_out(&it).await;
+        // So slow that there was time to kill it; the rest may go faster.
+        sqlx::query("UPDATE replays SET per_second = 50")
+            .execute(&it.pool)
+            .await
+            .expect("the row can be changed");
 
         let _worker = fleet.start(Service::RetryWorker).await;
         let completed = eventually("the replay to be through", async || {

@@ -24,7 +24,10 @@ async fn what_was_given_up_because_its_last_attempt_was_lost_is_told_by_mail_as_
         }]);
         let fleet = Fleet::of(&it)
             .await
-            .with("POSTRIDER__RESELLER__RETRY__MAX_RETRIES", 0);
+            .with("POSTRIDER__RESELLER__RETRY__MAX_RETRIES", 0)
+            // None of them may end by itself.
+            .with("POSTRIDER__RESELLER__DELIVERY__TIMEOUT_MILLIS", 600_000)
+            .with("POSTRIDER__RESELLER__DELIVERY__MAX_TIMEOUT_MILLIS", 600_000);
         let (fleet, mail_server) = fleet.with_mail_server().await;
         let [_ingest, dispatcher, _worker] = fleet.start_all().await;
         let events = events_of(acme, "all", EVENTS);

@@ -1,14 +1,16 @@
 //! Several replicas of each service at once, and a quota that none of them knows the others' part of.
 
+use broker::Queue;
 use chrono::Timelike as _;
 use domain::clock::{Clock as _, SystemClock};
 use domain::notification::NotificationStatus;
 use receiver::Rule;
 use sqlx::PgPool;
-use testkit::with_installation;
+use testkit::{eventually, with_installation};
 
 use crate::rig::{
-    Delivered, Ends, Event, Fleet, Process, RESELLERS, SENT, Service, Subscriber, Subscribers, events,
+    Delivered, Ends, Event, Fleet, PUSH_QUEUE_CAPACITY, Process, RESELLERS, SENT, Service, Subscriber,
+    Subscribers, events,
 };
 
 const EVENTS: usize = 300;
@@ -45,7 +47,8 @@ async fn assert_busy(processes: &[&Process], series: &str) {
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn each_notification_arrives_once_and_no_quota_is_exceeded_by_one(pool: PgPool) {
-    with_installation(pool, async |it| {
+    with_installation(pool, async |mut it| {
+        it.config.push.queue.capacity = PUSH_QUEUE_CAPACITY;
         let subscribers = Subscribers::of(&it, subscriptions()).await;
         let fail = Rule {
             times: Some(FAILURES),
@@ -66,6 +69,13 @@ async fn each_notification_arrives_once_and_no_quota_is_exceeded_by_one(pool: Pg
             fleet.start(Service::Dispatcher),
             fleet.start(Service::RetryWorker),
         );
+        // One that is ready may not have begun to take messages.
+        let broker = it.broker();
+        eventually("every dispatcher to take messages", async || {
+            let depth = broker.depth(Queue::ResellerReady).await.ok()?;
+            (depth.consumers == 3).then_some(())
+        })
+        .await;
         let all = events("all", EVENTS);
         let answers = fleet.hand_in(all.clone()).finish().await;
         let ends = |subscriber: &Subscriber, _: &Event| match subscriber.name {

@@ -72,6 +72,12 @@ impl Door {
         })
     }
 
+    /// [`Self::hand_in`] until there is an answer.
+    pub(crate) async fn insist<S: Submission>(&self, submission: &S) -> Accepted {
+        let accepted = tokio::time::timeout(PATIENCE, insist(self, submission)).await;
+        accepted.unwrap_or_else(|_| panic!("{submission:?} was never accepted"))
+    }
+
     /// One instance after the other.
     fn address(&self) -> Option<String> {
         let addresses = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
@@ -128,8 +134,7 @@ async fn call<S: Submission>(
 ) {
     let next = || submissions.lock().unwrap_or_else(PoisonError::into_inner).next();
     while let Some(submission) = next() {
-        let accepted = tokio::time::timeout(PATIENCE, insist(&door, &submission)).await;
-        let accepted = accepted.unwrap_or_else(|_| panic!("{submission:?} was never accepted"));
+        let accepted = door.insist(&submission).await;
         answers.send_modify(|answers| {
             answers.insert(submission.key().to_owned(), accepted.id);
         });

@@ -12,7 +12,7 @@ use domain::push::Platform;
 use reqwest::Client;
 use serde_json::{Value, json};
 use smtp_sink::SmtpSink;
-use testkit::{Installation, SWRVE_KEYS};
+use testkit::{Installation, PATIENT, SWRVE_KEYS};
 use tokio::net::TcpListener;
 use uuid::Uuid;
 
@@ -21,7 +21,10 @@ use super::portal::Portal;
 use super::process::Process;
 
 /// Longer than any request should take; callers ask again after it.
-const REQUEST_LIMIT: Duration = Duration::from_secs(10);
+const REQUEST_LIMIT: Duration = Duration::from_secs(90);
+
+/// What whoever connects beside the services must agree on.
+pub(crate) const PUSH_QUEUE_CAPACITY: u32 = 1_000;
 
 /// The services that can be started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +33,7 @@ pub(crate) enum Service {
     Dispatcher,
     RetryWorker,
     ResellerPortal,
+    OperatorApi,
 }
 
 impl Service {
@@ -42,6 +46,7 @@ impl Service {
             Self::Dispatcher => "dispatcher",
             Self::RetryWorker => "retry-worker",
             Self::ResellerPortal => "reseller-portal",
+            Self::OperatorApi => "operator-api",
         }
     }
 }
@@ -131,7 +136,7 @@ impl Fleet {
         let create = format!("--name {reseller} --role reseller --reseller {reseller}");
         Portal {
             address: process.address_logged_with("listening").await,
-            _process: process,
+            process,
             http: self.http.clone(),
             key: make_key(&create, &self.settings).await,
         }
@@ -188,7 +193,7 @@ fn settings(it: &Installation) -> Vec<(&'static str, String)> {
         (prototype.to_owned(), Value::from_iter(keys))
     };
     let sealing_key = it.config.reseller.secrets.key.as_ref();
-    vec![
+    let mut settings = vec![
         ("DATABASE_URL", it.config.database.url.expose().to_owned()),
         ("AMQP_URL", it.config.amqp.url.expose().to_owned()),
         (
@@ -203,12 +208,21 @@ fn settings(it: &Installation) -> Vec<(&'static str, String)> {
         ("POSTRIDER__DATABASE__MAX_CONNECTIONS", "4".to_owned()),
         ("POSTRIDER__INGEST__LISTEN", "127.0.0.1:0".to_owned()),
         ("POSTRIDER__PORTAL__LISTEN", "127.0.0.1:0".to_owned()),
+        ("POSTRIDER__OPERATOR__LISTEN", "127.0.0.1:0".to_owned()),
         ("POSTRIDER__ADMIN__LISTEN", "127.0.0.1:0".to_owned()),
         ("POSTRIDER__TELEMETRY__LOG_FORMAT", "json".to_owned()),
-        // A pool of 100, a lease of 19 s in the queue, and one of 20 s and twice the time limit of a request for a claim.
+        // A pool of 100, a lease of 19 s in the queue.
         ("POSTRIDER__SWRVE__AVERAGE_PROCESSING_MILLIS", "400".to_owned()),
-        ("POSTRIDER__PUSH__QUEUE__CAPACITY", "1000".to_owned()),
+        (
+            "POSTRIDER__PUSH__QUEUE__CAPACITY",
+            PUSH_QUEUE_CAPACITY.to_string(),
+        ),
         ("POSTRIDER__PUSH__RETRY__DELAY_IN_SECONDS", "1".to_owned()),
+        // A leader that gets no processor time for so long is taken for dead.
+        ("POSTRIDER__PUSH__LEADER__TTL_MILLIS", "4000".to_owned()),
+        // Whatever a slow machine makes of attempts, nothing is given up, unless a test is about that.
+        ("POSTRIDER__PUSH__RETRY__MAX_ATTEMPTS", "100".to_owned()),
+        ("POSTRIDER__RESELLER__RETRY__MAX_RETRIES", "100".to_owned()),
         (
             "POSTRIDER__RESELLER__SECRETS__KEY",
             sealing_key.expect("tests have a key").expose().to_owned(),
@@ -218,17 +232,14 @@ fn settings(it: &Installation) -> Vec<(&'static str, String)> {
             "127.0.0.0/8".to_owned(),
         ),
         ("POSTRIDER__RESELLER__EGRESS__ALLOW_HTTP", "true".to_owned()),
-        // It decides how long a claim holds.
-        (
-            "POSTRIDER__RESELLER__DELIVERY__MAX_TIMEOUT_MILLIS",
-            "10000".to_owned(),
-        ),
         (
             "POSTRIDER__RESELLER__RETRY__INITIAL_DELAY_IN_SECONDS",
             "1".to_owned(),
         ),
         ("POSTRIDER__RESELLER__RETRY__MAX_DELAY_IN_SECONDS", "1".to_owned()),
-    ]
+    ];
+    settings.extend(PATIENT.map(|(variable, value)| (variable, value.to_owned())));
+    settings
 }
 
 /// The folder for the logs of a test's processes, which is kept when the test fails.

@@ -3,7 +3,7 @@
 #![allow(
     dead_code,
     unused_imports,
-    reason = "two test binaries share it, and each leaves out something else"
+    reason = "several test binaries share it, and each leaves out something else"
 )]
 
 mod audit;
@@ -19,14 +19,14 @@ mod process;
 mod pushes;
 mod subscribers;
 
-pub(crate) use audit::{Ended, claims_left_behind, count_with_status, pushes_ended};
-pub(crate) use callers::Answers;
+pub(crate) use audit::{Ended, Halt, claimed_pushes, count_with_status};
+pub(crate) use callers::{Answers, Submission};
 pub(crate) use delivered::{Delivered, Ends, SENT};
 pub(crate) use events::{Event, RESELLERS, events, events_of};
-pub(crate) use fleet::{Fleet, Service};
+pub(crate) use fleet::{Fleet, PUSH_QUEUE_CAPACITY, Service};
 pub(crate) use mails::{one_mail_tells_of_given_up, the_only_mail};
 pub(crate) use notifications::{
-    claims_run_out, first_attempts_are_over, notifications_with_status, queue_leases_run_out,
+    claims_run_out, first_attempts_are_over, notifications_with_status, queue_leases_run_out, service_is_gone,
 };
 pub(crate) use process::Process;
 pub(crate) use pushes::{Push, pushes, windowed_pushes};
@@ -34,6 +34,10 @@ pub(crate) use subscribers::{Subscriber, Subscribers};
 
 use swrve_sim::{Match, Pattern, Rule};
 use testkit::{Installation, eventually};
+
+/// So long that a slow machine has many sends in flight at once, and that they still are when something is done to who
+/// sent them.
+pub(crate) const LONG_MILLIS: u64 = 4_000;
 
 /// Every push takes Swrve this long.
 pub(crate) fn answers_after(millis: u64) -> Vec<Rule> {

@@ -3,13 +3,13 @@
 use domain::notification::NotificationStatus;
 use testkit::{Installation, eventually};
 
-use super::audit::{count, statements_ended};
+use super::audit::{connections_ended, count};
 use super::fleet::Service;
 
 /// Brings about now what time would after the kill of the only process of a service: the claims that it left behind run
 /// out. Returns how many there were, which is how many may be sent again.
 pub(crate) async fn claims_run_out(it: &Installation, service: Service) -> u64 {
-    statements_ended(it, service).await;
+    connections_ended(it, service).await;
     // First attempts are the dispatcher's, further ones the retry worker's.
     let expired = sqlx::query(
         "UPDATE notifications SET leased_until = now() - interval '1 second'
@@ -23,7 +23,8 @@ pub(crate) async fn claims_run_out(it: &Installation, service: Service) -> u64 {
 }
 
 /// Brings about now what two minutes would: what is in the queue, or only seems to be because whoever was to publish it
-/// was killed, is taken for lost. It is safe at any time, since a claim asks the row.
+/// is dead, is taken for lost. It is safe at any time, since a claim asks the row; but whoever was killed must have been
+/// seen to be gone by the database server, see [`service_is_gone`].
 pub(crate) async fn queue_leases_run_out(it: &Installation) {
     sqlx::query(
         "UPDATE notifications SET leased_until = now() - interval '1 second'
@@ -32,6 +33,11 @@ pub(crate) async fn queue_leases_run_out(it: &Installation) {
     .execute(&it.pool)
     .await
     .expect("the rows can be changed");
+}
+
+/// Waits until nothing comes of what the killed only process of a service had asked of the database last.
+pub(crate) async fn service_is_gone(it: &Installation, service: Service) {
+    connections_ended(it, service).await;
 }
 
 /// How many notifications of the events of a group have this status.

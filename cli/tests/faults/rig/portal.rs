@@ -7,12 +7,18 @@ use super::process::Process;
 
 pub(crate) struct Portal {
     pub(super) address: String,
-    pub(super) _process: Process,
+    pub(super) process: Process,
     pub(super) http: Client,
     pub(super) key: String,
 }
 
 impl Portal {
+    /// Stops it, and waits for its end.
+    pub(crate) async fn stop(self) {
+        self.process.ask_to_stop();
+        self.process.ended().await;
+    }
+
     pub(crate) async fn get(&self, path: &str) -> Value {
         self.ask(Method::GET, path, None).await
     }

@@ -67,8 +67,11 @@ impl Process {
 
     pub(crate) async fn metrics(&self) -> Metrics {
         let url = format!("http://{}/metrics", self.admin);
-        let answer = self.http.get(&url).send().await.expect("the process answers");
-        Metrics::read(&answer.text().await.expect("metrics are text"))
+        let text = eventually("a process to show its metrics", async || {
+            self.http.get(&url).send().await.ok()?.text().await.ok()
+        })
+        .await;
+        Metrics::read(&text)
     }
 
     /// Waits until one of its metrics is at least this.

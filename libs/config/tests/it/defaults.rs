@@ -20,6 +20,10 @@ fn defaults_need_only_the_two_servers() {
     assert_eq!(config.push.idempotency.retention, Duration::from_secs(24 * 3600));
     assert_eq!(config.push.time_zone, chrono_tz::Tz::UTC);
     assert_eq!(config.push.job.send_pending.portion_size, 249);
+    assert_eq!(config.operator.listen.to_string(), "127.0.0.1:8082");
+    assert_eq!(config.operator.request_timeout, Duration::from_secs(10));
+    // The largest bulk action by identifier: 10,000 of them, each in quotation marks and with a comma.
+    assert!(config.operator.max_body_bytes > 10_000 * 39);
     assert_eq!(config.telemetry.log_format, LogFormat::Human);
     assert_eq!(config.telemetry.otlp_endpoint, None);
     assert!(config.swrve.message_prototype_push_keys.is_empty());
@@ -40,5 +44,6 @@ fn test_configuration_takes_free_ports() {
     let config = Config::for_tests(DATABASE_URL, AMQP_URL).unwrap();
 
     assert_eq!(config.ingest.listen.port(), 0);
+    assert_eq!(config.operator.listen.port(), 0);
     assert_eq!(config.admin.listen.port(), 0);
 }

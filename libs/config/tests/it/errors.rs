@@ -75,6 +75,12 @@ fn numbers_out_of_range_say_the_range() {
             "milliseconds, 100 to 4000",
         ),
         ("telemetry: { sampleRatio: 1.01 }", "1.01", "0 to 1"),
+        ("operator: { maxBodyBytes: 1023 }", "1023", "1024 to 16777216"),
+        (
+            "operator: { requestTimeoutMillis: 9 }",
+            "9",
+            "milliseconds, 10 to 600000",
+        ),
     ] {
         let expected = Fault::OutOfRange {
             found: found.to_owned(),

@@ -57,7 +57,7 @@ async fn what_the_engine_has_no_room_for_waits_in_the_database_and_is_fetched(po
         let rig = Rig::new(it).await;
         rig.subscription().make(&rig.it.pool).await;
         let slow = Rule {
-            delay_millis: Some(3_000),
+            delay_millis: Some(10_000),
             times: Some(32),
             ..Rule::default()
         };

@@ -5,9 +5,12 @@ use courier::Lane;
 use domain::notification::NotificationStatus;
 use receiver::Rule;
 use sqlx::PgPool;
-use testkit::with_installation;
+use testkit::{PATIENCE, with_installation};
 
 use crate::rig::{Rig, event};
+
+/// Longer than any test waits.
+const HANGING: i32 = 480_000;
 
 /// Accepts `count` events of a type of their own and publishes what they became.
 async fn send(rig: &Rig, event_type: &str, count: usize) {
@@ -26,6 +29,7 @@ async fn send(rig: &Rig, event_type: &str, count: usize) {
 async fn one_that_hangs_and_one_that_floods_leave_room_for_the_others(pool: PgPool) {
     with_installation(pool, async |mut it| {
         let delivery = &mut it.config.reseller.delivery;
+        delivery.max_timeout = 2 * PATIENCE;
         (delivery.max_in_flight, delivery.max_in_flight_per_subscription) = (32, 8);
         let rig = Rig::new(it).await;
         for name in ["hang", "flood", "calm"] {
@@ -33,7 +37,7 @@ async fn one_that_hangs_and_one_that_floods_leave_room_for_the_others(pool: PgPo
             let row = rig
                 .subscription()
                 .url(&rig.receiver.url(&format!("/{name}")))
-                .timeout_millis(30_000);
+                .timeout_millis(HANGING);
             row.event_types(&[&filter]).make(&rig.it.pool).await;
         }
         let hang = Rule {
@@ -41,7 +45,7 @@ async fn one_that_hangs_and_one_that_floods_leave_room_for_the_others(pool: PgPo
             ..Rule::default()
         };
         let slow = Rule {
-            delay_millis: Some(200),
+            delay_millis: Some(1_000),
             ..Rule::default()
         };
         rig.script(vec![hang.at("/hang"), slow.at("/flood")]);
@@ -72,13 +76,14 @@ async fn one_that_hangs_and_one_that_floods_leave_room_for_the_others(pool: PgPo
 async fn many_that_hang_leave_room_for_one_that_does_not(pool: PgPool) {
     with_installation(pool, async |mut it| {
         let delivery = &mut it.config.reseller.delivery;
+        delivery.max_timeout = 2 * PATIENCE;
         (delivery.max_in_flight, delivery.max_in_flight_per_subscription) = (64, 8);
         let rig = Rig::new(it).await;
         for _ in 0..40 {
             let row = rig
                 .subscription()
                 .url(&rig.receiver.url("/hang"))
-                .timeout_millis(30_000);
+                .timeout_millis(HANGING);
             row.event_types(&["hang.*"]).make(&rig.it.pool).await;
         }
         rig.subscription()

@@ -1,9 +1,11 @@
 //! The engine against a real database, a real broker and a real receiver.
 
+mod answers;
 mod backlog;
 mod fairness;
 mod outages;
 mod outcomes;
+mod pauses;
 mod quotas;
 mod repeats;
 mod requests;

@@ -12,7 +12,7 @@ use crate::rig::Rig;
 
 fn slow() -> Rule {
     Rule {
-        delay_millis: Some(1_000),
+        delay_millis: Some(6_000),
         ..Rule::default()
     }
 }

@@ -58,7 +58,7 @@ async fn a_message_that_comes_again_during_the_attempt_starts_no_second_one(pool
         let rig = Rig::new(it).await;
         rig.subscription().make(&rig.it.pool).await;
         let slow = Rule {
-            delay_millis: Some(1_000),
+            delay_millis: Some(4_000),
             ..Rule::default()
         };
         rig.script(vec![slow]);

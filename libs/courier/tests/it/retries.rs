@@ -37,7 +37,7 @@ async fn after_the_last_retry_it_is_given_up_told_and_kept_and_a_resend_begins_a
             }
             let row = rig.settled(sent[0].id, NotificationStatus::GivenUp).await;
             assert_eq!(row.attempts, 4 * life);
-            assert_eq!(row.reason.as_deref(), Some("delivery/http/500"));
+            assert_eq!(row.reason.as_deref(), Some("delivery/http/500/empty"));
             let letters = count(
                 &rig,
                 "SELECT count(*) FROM dead_letters WHERE reason = 'GIVEN_UP'",

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use broker::{Broker, Envelope, Published, Queue};
 use chrono::{DateTime, TimeDelta, Utc};
-use courier::{Courier, Lane, Tools};
+use courier::{Lane, Tools};
 use domain::clock::{Clock, ManualClock, SystemClock};
 use domain::notification::{NotificationId, NotificationStatus, QUEUE_LEASE};
 use lifecycle::Shutdown;
@@ -98,7 +98,7 @@ impl Rig {
             let tools = Tools::open(&config, &store, &broker, &clock)
                 .expect("the tools are made")
                 .expect("tests have a key");
-            Courier::new(lane, tools).run(stop).await;
+            courier::deliver(lane, Some(tools), stop).await;
             broker.close().await;
         });
         Engine {

@@ -18,7 +18,7 @@ async fn a_stop_finishes_what_has_begun_and_gives_back_the_rest(pool: PgPool) {
         let rig = Rig::new(it).await;
         rig.subscription().make(&rig.it.pool).await;
         let slow = Rule {
-            delay_millis: Some(500),
+            delay_millis: Some(3_000),
             ..Rule::default()
         };
         rig.script(vec![slow]);

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use domain::push::SendOutcome;
-use http::HeaderValue;
+use http::{HeaderName, HeaderValue};
 use hyper::body::Bytes;
 use reqwest::{Body, Client, Request, Url, redirect};
 
@@ -23,6 +23,7 @@ pub use endpoint::SwrveError;
 /// Idle connections are closed by us before usual receivers and balancers do (60 s and more): a request that meets a
 /// closing connection counts as unreachable.
 const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(30);
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 /// As many connections are worth keeping as there may be sends in flight.
 const POOL_MAX_IDLE: usize = 1_024;
 
@@ -51,6 +52,8 @@ pub struct SwrveClient {
 pub struct Reply {
     /// From the first poll of the send until its outcome was known.
     pub elapsed: Duration,
+    /// The HTTP status code of the answer, if there was one.
+    pub status: Option<u16>,
     /// The outcome: delivered, refused, unreachable, or our own failure.
     pub outcome: SendOutcome,
 }
@@ -118,20 +121,34 @@ impl SwrveClient {
         if self.test {
             form.push(("test", "1"));
         }
-        let mut request = self.http.post(self.endpoint.clone()).form(&form);
-        if let Some(traceparent) = traceparent.and_then(|text| HeaderValue::from_str(text).ok()) {
-            request = request.header("traceparent", traceparent);
-        }
-        PreparedPush {
+        let mut prepared = PreparedPush {
             http: self.http.clone(),
-            request: request.build(),
+            request: self.http.post(self.endpoint.clone()).form(&form).build(),
             timeout: self.timeout,
             withheld: None,
+        };
+        if let Some(traceparent) = traceparent {
+            prepared.set_traceparent(traceparent);
         }
+        prepared
     }
 }
 
 impl PreparedPush {
+    /// Sends this `traceparent`, whatever was to be sent before; one that cannot be a header changes nothing.
+    pub fn set_traceparent(&mut self, traceparent: &str) {
+        if let (Ok(request), Ok(value)) = (&mut self.request, HeaderValue::from_str(traceparent)) {
+            request.headers_mut().insert(TRACEPARENT, value);
+        }
+    }
+
+    /// The host and port that it goes to; `None` when it cannot be sent.
+    #[must_use]
+    pub fn server(&self) -> Option<(&str, u16)> {
+        let url = self.request.as_ref().ok()?.url();
+        Some((url.host_str()?, url.port_or_known_default()?))
+    }
+
     /// Makes known when the request is handed to its connection, for [`Pacer::watch`](crate::Pacer::watch), and lets
     /// that happen only if `permitted` still says so at that moment. Between the start of a send and its first byte a
     /// connection may have to be opened, and the whole process may have been suspended.
@@ -159,36 +176,41 @@ impl PreparedPush {
     /// Cancel-safe in that nothing is left running; whether Swrve got the push is then unknown.
     pub async fn send(self) -> Option<Reply> {
         let started = Instant::now();
-        let outcome = match self.request {
+        let (status, outcome) = match self.request {
             Ok(request) => exchange(&self.http, request, self.timeout).await,
-            Err(error) => SendOutcome::Internal {
-                chain: chain::of(error),
-            },
+            Err(error) => internal(error),
         };
         let withheld = self
             .withheld
             .is_some_and(|withheld| withheld.load(Ordering::SeqCst));
         (!withheld).then(|| Reply {
             elapsed: started.elapsed(),
+            status,
             outcome,
         })
     }
 }
 
-async fn exchange(http: &Client, request: Request, timeout: Duration) -> SendOutcome {
+async fn exchange(http: &Client, request: Request, timeout: Duration) -> (Option<u16>, SendOutcome) {
     let deadline = tokio::time::Instant::now() + timeout;
     match tokio::time::timeout_at(deadline, http.execute(request)).await {
-        Ok(Ok(response)) => answer::outcome_of(response, deadline).await,
-        Ok(Err(error)) if error.is_builder() => SendOutcome::Internal {
-            chain: chain::of(error),
-        },
-        Ok(Err(error)) => SendOutcome::Unreachable {
-            message: chain::of(error),
-        },
-        Err(_elapsed) => SendOutcome::Unreachable {
-            message: format!("no answer within {} ms", timeout.as_millis()),
-        },
+        Ok(Ok(response)) => {
+            let status = response.status().as_u16();
+            (Some(status), answer::outcome_of(response, deadline).await)
+        }
+        Ok(Err(error)) if error.is_builder() => internal(error),
+        Ok(Err(error)) => unreachable(chain::of(error)),
+        Err(_elapsed) => unreachable(format!("no answer within {} ms", timeout.as_millis())),
     }
+}
+
+fn internal(error: reqwest::Error) -> (Option<u16>, SendOutcome) {
+    let chain = chain::of(error);
+    (None, SendOutcome::Internal { chain })
+}
+
+fn unreachable(message: String) -> (Option<u16>, SendOutcome) {
+    (None, SendOutcome::Unreachable { message })
 }
 
 impl fmt::Debug for SwrveClient {

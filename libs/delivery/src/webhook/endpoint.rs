@@ -158,6 +158,12 @@ impl Endpoint {
         self.0.url.host_str().unwrap_or_default()
     }
 
+    /// The port, also when it is the scheme's own.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.0.url.port_or_known_default().unwrap_or_default()
+    }
+
     pub(super) fn url(&self) -> &Url {
         &self.0.url
     }

@@ -1,5 +1,6 @@
 //! The reseller lane: what a notification is, the states it goes through and the rules that move it.
 
+mod body_class;
 mod id;
 mod outcome;
 mod retry;

@@ -1,5 +1,6 @@
 //! What came of an attempt to deliver, and what that means for the notification and for its subscription.
 
+use super::body_class::BodyClass;
 use super::{Event, RetryAfter};
 
 /// What came of one attempt.
@@ -173,13 +174,14 @@ fn answered(status: u16, retry_after: Option<RetryAfter>, body: String, strict: 
             Some(format!("the endpoint failed ({status})")),
         ),
     };
+    let class = BodyClass::of(&body).as_str();
     Verdict {
         event,
         health,
         response_status: Some(status),
         response_body: Some(body),
         error_type: error.as_ref().map(|_| "HTTP"),
-        fingerprint: error.as_ref().map(|_| format!("delivery/http/{status}")),
+        fingerprint: error.as_ref().map(|_| format!("delivery/http/{status}/{class}")),
         error,
         retry_after,
     }
@@ -213,6 +215,23 @@ mod tests {
             };
             assert_eq!(of(status, false), expected, "{status}");
         }
+    }
+
+    #[test]
+    fn a_failing_endpoint_and_a_failing_balancer_before_it_have_two_fingerprints() {
+        let of = |body: &str| {
+            let outcome = DeliveryOutcome::Answered {
+                status: 503,
+                retry_after: None,
+                body: body.to_owned(),
+            };
+            outcome.verdict(false).fingerprint
+        };
+        assert_eq!(of(r#"{"error":17}"#).as_deref(), Some("delivery/http/503/json"));
+        assert_eq!(
+            of("<html><h1>503</h1>").as_deref(),
+            Some("delivery/http/503/html")
+        );
     }
 
     #[test]

@@ -94,11 +94,13 @@ pub enum Event {
     Abandon,
     /// Somebody asked to send it again.
     Resend,
+    /// Somebody does not want it sent any more.
+    Cancel,
 }
 
 impl Event {
     /// Every event there is.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Enqueue,
         Self::Sideline,
         Self::Claim,
@@ -110,6 +112,7 @@ impl Event {
         Self::Rescue,
         Self::Abandon,
         Self::Resend,
+        Self::Cancel,
     ];
 }
 
@@ -172,7 +175,7 @@ pub fn transition(
         (S::Sending, Event::FailPermanently) => Ok(S::Failed),
         (S::Sending, Event::FailRetryable | Event::Rescue) if another => Ok(S::Retry),
         (S::Sending, Event::FailRetryable | Event::Rescue) => Ok(S::GivenUp),
-        (S::Scheduled | S::Pending | S::Queued | S::Retry, Event::Abandon) => Ok(S::GivenUp),
+        (S::Scheduled | S::Pending | S::Queued | S::Retry, Event::Abandon | Event::Cancel) => Ok(S::GivenUp),
         (S::Sent | S::Failed | S::GivenUp, Event::Resend) => Ok(S::Retry),
         (state, event) => Err(Refused { state, event }),
     }

@@ -21,6 +21,16 @@ impl PushId {
         Self(Uuid::new_v7(timestamp))
     }
 
+    /// When it was made, to the millisecond; the start of 1970 when the identifier was not made by [`Self::at`].
+    #[must_use]
+    pub fn created_at(self) -> DateTime<Utc> {
+        let time = self.0.get_timestamp().and_then(|timestamp| {
+            let (seconds, nanos) = timestamp.to_unix();
+            DateTime::from_timestamp(i64::try_from(seconds).ok()?, nanos)
+        });
+        time.unwrap_or_default()
+    }
+
     /// The identifier as stored.
     #[must_use]
     pub fn uuid(self) -> Uuid {

@@ -1,5 +1,7 @@
 //! What came of an attempt, and what that means for the push.
 
+use crate::dead_letter::fingerprint_part;
+
 use super::{AttemptStatus, ErrorType, Event, Platform};
 
 /// What an answer's status code means.
@@ -139,7 +141,9 @@ impl SendOutcome {
             Self::Unreachable { .. } => Some("swrve/unreachable".to_owned()),
             Self::PrototypeKeyMissing { platform, prototype } => Some(format!(
                 "prototype-key/{platform}/{}",
-                prototype.as_deref().unwrap_or("none")
+                prototype
+                    .as_deref()
+                    .map_or_else(|| "none".to_owned(), fingerprint_part)
             )),
             Self::Internal { .. } => Some("other/internal".to_owned()),
         }
@@ -219,5 +223,19 @@ mod tests {
                 "{outcome:?}"
             );
         }
+    }
+
+    #[test]
+    fn a_prototype_cannot_make_its_fingerprint_mean_others() {
+        let fingerprint = |prototype: &str| {
+            SendOutcome::PrototypeKeyMissing {
+                platform: Platform::Ios,
+                prototype: Some(prototype.to_owned()),
+            }
+            .verdict()
+            .fingerprint
+        };
+        assert_eq!(fingerprint("Sale*").as_deref(), Some("prototype-key/IOS/Sale%2A"));
+        assert_eq!(fingerprint("Sale").as_deref(), Some("prototype-key/IOS/Sale"));
     }
 }

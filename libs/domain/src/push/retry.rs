@@ -9,12 +9,12 @@ use chrono::{DateTime, TimeDelta, Utc};
 pub struct RetryPolicy {
     /// Time between the end of an attempt and the next one (`push.retry.delayInSeconds`).
     pub delay: Duration,
-    /// Attempts that a push may have in all (`push.retry.maxAttempts`), at least 1.
+    /// Attempts that a push may have in all (`push.retry.maxAttempts`), at least 1; as many again for each replay.
     pub max_attempts: u32,
 }
 
 impl RetryPolicy {
-    /// Whether a push that has had `attempts` attempts may have another.
+    /// Whether a push that has had `attempts` attempts since it was accepted or replayed last may have another.
     #[must_use]
     pub fn allows_another(&self, attempts: u32) -> bool {
         attempts < self.max_attempts

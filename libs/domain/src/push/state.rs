@@ -170,11 +170,15 @@ pub enum Event {
     /// Its lease ran out: the message or the sender is lost. For a claimed push the attempt counts, since its
     /// outcome is unknown; one that kills its sender every time must end somewhere.
     Rescue,
+    /// Somebody wants it sent although it has ended badly; all of its attempts are ahead again.
+    Replay,
+    /// Somebody does not want it sent any more.
+    Cancel,
 }
 
 impl Event {
     /// Every event there is.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::Enqueue,
         Self::NotEnqueued,
         Self::Claim,
@@ -184,6 +188,8 @@ impl Event {
         Self::FailRetryable,
         Self::FailPermanently,
         Self::Rescue,
+        Self::Replay,
+        Self::Cancel,
     ];
 }
 
@@ -197,7 +203,8 @@ pub struct Refused {
     pub event: Event,
 }
 
-/// Decides what `event` makes of a push in `state` that has had `attempts` attempts, the current one included.
+/// Decides what `event` makes of a push in `state` that has had `attempts` attempts since it was accepted or replayed
+/// last, the current one included.
 ///
 /// # Errors
 ///
@@ -222,6 +229,10 @@ pub fn transition(
         (PushState::Sending, Event::FailRetryable) if another => Ok(PushState::Retry),
         (PushState::Sending, Event::Rescue) if another => Ok(PushState::Pending),
         (PushState::Sending, Event::FailRetryable | Event::Rescue) => Ok(PushState::GivenUp),
+        (PushState::Failed | PushState::GivenUp, Event::Replay) => Ok(PushState::Pending),
+        (PushState::Scheduled | PushState::Pending | PushState::Queued | PushState::Retry, Event::Cancel) => {
+            Ok(PushState::GivenUp)
+        }
         (state, event) => Err(Refused { state, event }),
     }
 }
@@ -240,13 +251,15 @@ mod tests {
     };
 
     #[test]
-    fn terminal_states_refuse_every_event() {
+    fn terminal_states_accept_only_a_replay_of_what_ended_badly() {
         for state in PushState::ALL.into_iter().filter(|s| s.status().is_terminal()) {
             for event in Event::ALL {
-                assert_eq!(
-                    transition(state, event, 1, &POLICY),
+                let expected = if event == Event::Replay && state != PushState::Sent {
+                    Ok(PushState::Pending)
+                } else {
                     Err(Refused { state, event })
-                );
+                };
+                assert_eq!(transition(state, event, 1, &POLICY), expected);
             }
         }
     }
@@ -268,7 +281,8 @@ mod tests {
     }
 
     proptest! {
-        /// However events arrive, a push ends after at most `max_attempts` claims that were not given back.
+        /// However events arrive, a push ends after at most `max_attempts` claims that were not given back, and after as
+        /// many again for each replay.
         #[test]
         fn attempts_are_bounded(events in proptest::collection::vec(proptest::sample::select(&Event::ALL[..]), 0..200)) {
             let (mut state, mut attempts) = (PushState::Pending, 0_u32);
@@ -277,6 +291,7 @@ mod tests {
                 let Ok(next) = transition(state, event, counted, &POLICY) else { continue };
                 attempts = match event {
                     Event::HandBack | Event::Defer => attempts - 1,
+                    Event::Replay => 0,
                     _ => counted,
                 };
                 state = next;

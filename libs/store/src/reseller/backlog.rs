@@ -3,7 +3,8 @@
 use crate::{Backlog, Error, Store};
 
 impl Store {
-    /// Looks at what has waited longest among notifications.
+    /// Looks at what has waited longest among notifications. Those of a suspended subscription wait because somebody wants
+    /// that; they do not count.
     ///
     /// # Errors
     ///
@@ -12,7 +13,14 @@ impl Store {
         let backlog = sqlx::query_as!(
             Backlog,
             r#"
-            WITH RECURSIVE failing AS (
+            WITH RECURSIVE waiting AS (
+                (SELECT subscription_id FROM notifications WHERE status = 'PENDING' ORDER BY subscription_id LIMIT 1)
+                UNION ALL
+                SELECT (SELECT n.subscription_id FROM notifications n
+                        WHERE n.status = 'PENDING' AND n.subscription_id > w.subscription_id
+                        ORDER BY n.subscription_id LIMIT 1)
+                FROM waiting w WHERE w.subscription_id IS NOT NULL),
+            failing AS (
                 (SELECT subscription_id FROM notifications WHERE status = 'RETRY' ORDER BY subscription_id LIMIT 1)
                 UNION ALL
                 SELECT (SELECT n.subscription_id FROM notifications n
@@ -20,11 +28,16 @@ impl Store {
                         ORDER BY n.subscription_id LIMIT 1)
                 FROM failing f WHERE f.subscription_id IS NOT NULL)
             SELECT
-                (SELECT created_at FROM notifications WHERE status = 'PENDING'
-                 ORDER BY subscription_id, id LIMIT 1) AS oldest_pending,
+                (SELECT min(head.created_at) FROM waiting w
+                 JOIN subscriptions s ON s.id = w.subscription_id AND NOT s.suspended
+                 CROSS JOIN LATERAL (
+                     SELECT n.created_at FROM notifications n
+                     WHERE n.subscription_id = w.subscription_id AND n.status = 'PENDING'
+                     ORDER BY n.id LIMIT 1) head) AS oldest_pending,
                 least((SELECT next_attempt_at FROM notifications WHERE status = 'SCHEDULED'
                        ORDER BY next_attempt_at, id LIMIT 1),
                       (SELECT min(head.next_attempt_at) FROM failing f
+                       JOIN subscriptions s ON s.id = f.subscription_id AND NOT s.suspended
                        CROSS JOIN LATERAL (
                            SELECT n.next_attempt_at FROM notifications n
                            WHERE n.subscription_id = f.subscription_id AND n.status = 'RETRY'

@@ -108,12 +108,13 @@ impl Store {
                        CASE WHEN s.deleted_at IS NOT NULL THEN 'SUBSCRIPTION_DELETED'
                             WHEN s.state = 'DEACTIVATED' THEN 'SUBSCRIPTION_DEACTIVATED'
                             WHEN s.state = 'PENDING_VERIFICATION' THEN 'UNVERIFIED'
-                            WHEN s.paused_at IS NOT NULL THEN 'PAUSED' END AS obstacle
+                            WHEN s.suspended THEN 'PAUSED' END AS obstacle
                 FROM UNNEST($1::uuid[]) AS i(id)
                 JOIN notifications n ON n.id = i.id
                 JOIN subscriptions s ON s.id = n.subscription_id
-                WHERE (n.status = 'IN_MEMORY' AND n.lease_token IS NULL) OR n.status = 'PENDING'
-                   OR (n.status = 'RETRY' AND n.next_attempt_at <= $2)
+                WHERE ((n.status = 'IN_MEMORY' AND n.lease_token IS NULL) OR n.status = 'PENDING'
+                       OR (n.status = 'RETRY' AND n.next_attempt_at <= $2))
+                  AND (SELECT enter_lane(l.name, l.changes) FROM lanes l WHERE l.name = 'reseller')
                 ORDER BY n.id
                 FOR UPDATE OF n),
             uncharged AS (
@@ -265,6 +266,34 @@ impl Store {
             }
         }
         Ok(claims)
+    }
+
+    /// Whether any of these would be claimed, or given a place or a reason to wait, if it were up to the notification alone.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn any_notification_waits(
+        &self,
+        ids: &[NotificationId],
+        at: DateTime<Utc>,
+    ) -> Result<bool, Error> {
+        let ids: Vec<Uuid> = ids.iter().map(|id| id.uuid()).collect();
+        let waits = sqlx::query_scalar!(
+            r#"
+            SELECT EXISTS (
+                SELECT FROM UNNEST($1::uuid[]) AS i(id)
+                JOIN notifications n ON n.id = i.id
+                JOIN subscriptions s ON s.id = n.subscription_id
+                WHERE (n.status = 'IN_MEMORY' AND n.lease_token IS NULL) OR n.status = 'PENDING'
+                   OR (n.status = 'RETRY' AND n.next_attempt_at <= $2)) AS "waits!"
+            "#,
+            &ids,
+            at,
+        )
+        .fetch_one(&self.pool)
+        .await?;
+        Ok(waits)
     }
 }
 

@@ -69,7 +69,7 @@ impl Store {
                     AS i(id, token, status, next_attempt_at, started_at, millis, response_status, response_body,
                          error_type, error, fingerprint, health)),
             claimed AS (
-                SELECT n.attempts, n.subscription_id, n.event_type, i.*
+                SELECT n.attempts, n.subscription_id, n.reseller_id, n.event_type, i.*
                 FROM notifications n JOIN input i ON n.id = i.id
                 WHERE n.status = 'IN_MEMORY' AND n.lease_token = i.token
                 ORDER BY n.id
@@ -89,9 +89,11 @@ impl Store {
                 FROM claimed c
                 WHERE a.notification_id = c.id AND a.number = c.attempts),
             dead AS (
-                INSERT INTO dead_letters (lane, reason, fingerprint, notification_id, subscription_id, event_type,
-                                          attempts, error_type, detail)
-                SELECT 'reseller', c.status, coalesce(c.fingerprint, 'unknown'), c.id, c.subscription_id, c.event_type,
+                INSERT INTO dead_letters (lane, reason, fingerprint, notification_id, subscription_id, reseller_id,
+                                          event_type, target, attempts, error_type, detail)
+                SELECT 'reseller', c.status, coalesce(c.fingerprint, 'unknown'), c.id, c.subscription_id, c.reseller_id,
+                       c.event_type, coalesce((SELECT endpoint_of(a.url) FROM delivery_attempts a
+                                               WHERE a.notification_id = c.id AND a.number = c.attempts), ''),
                        c.attempts, c.error_type, coalesce(c.error, 'no detail')
                 FROM claimed c WHERE c.status IN ('FAILED', 'GIVEN_UP')),
             -- What began before the present state says nothing about it: it may have been at another endpoint.

@@ -66,7 +66,7 @@ pub struct Postponement {
 
 impl Store {
     /// Claims at most `limit` mails that were due at the time `at`, longest overdue first, for `lease` by the clock of
-    /// the database.
+    /// the database. A mail about exhausted retries that is due too soon after the one before it is put off instead.
     ///
     /// # Errors
     ///
@@ -81,13 +81,24 @@ impl Store {
         let rows = sqlx::query!(
             r#"
             WITH due AS (
-                SELECT id, next_attempt_at FROM emails WHERE status = 'PENDING' AND next_attempt_at <= $1
+                SELECT id, kind, subscription_id, next_attempt_at FROM emails
+                WHERE status = 'PENDING' AND next_attempt_at <= $1
                 ORDER BY next_attempt_at, id LIMIT $2 FOR UPDATE SKIP LOCKED),
+            -- Whoever wrote it may have seen the one before it still waiting, when that was claimed at the same moment.
+            early AS (
+                SELECT d.id, max(coalesce(l.finished_at, $1)) + interval '1 hour' AS due_at
+                FROM due d JOIN emails l ON l.subscription_id = d.subscription_id AND l.kind = 'RETRIES_EXHAUSTED'
+                WHERE d.kind = 'RETRIES_EXHAUSTED'
+                  AND (l.finished_at > $1::timestamptz - interval '1 hour'
+                       OR (l.status = 'SENDING' AND l.leased_until > now()))
+                GROUP BY d.id),
+            put_off AS (
+                UPDATE emails e SET next_attempt_at = y.due_at FROM early y WHERE e.id = y.id),
             claimed AS (
                 UPDATE emails e
                 SET status = 'SENDING', attempts = e.attempts + 1, next_attempt_at = NULL, lease_token = $3,
                     leased_until = now() + $4::interval
-                FROM due d WHERE e.id = d.id
+                FROM due d WHERE e.id = d.id AND NOT EXISTS (SELECT FROM early y WHERE y.id = d.id)
                 RETURNING e.id, e.kind, e.subscription_id, e.recipient, e.data, e.occurrences, e.attempts, e.created_at,
                           d.next_attempt_at AS due_at)
             SELECT id AS "id!", kind AS "kind!", subscription_id AS "subscription_id!", recipient AS "recipient!",

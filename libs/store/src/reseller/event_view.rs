@@ -40,7 +40,7 @@ pub struct EventNotification {
     pub subscription_id: Uuid,
     /// Where to, as the subscription has it now.
     pub url: String,
-    /// Whether the reseller has paused the subscription.
+    /// Whether its reseller or an operator has paused the subscription.
     pub paused: bool,
     /// Where it stands.
     pub status: NotificationStatus,
@@ -112,7 +112,7 @@ impl Store {
             r#"
             SELECT n.id, n.subscription_id, n.status, n.lease_token IS NOT NULL AS "claimed!", n.reason, n.attempts,
                    n.next_attempt_at, n.leased_until, n.updated_at, n.finished_at, s.url,
-                   s.paused_at IS NOT NULL AS "paused!", a.number AS "number?", a.response_status,
+                   s.suspended AS "paused!", a.number AS "number?", a.response_status,
                    a.error_type, a.error
             FROM notifications n
             JOIN subscriptions s ON s.id = n.subscription_id

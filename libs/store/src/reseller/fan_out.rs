@@ -170,8 +170,8 @@ async fn insert(
             INSERT INTO notifications (id, event, subscription_id, reseller_id, event_type, status, leased_until,
                                        payload_bytes, created_at, updated_at)
             SELECT notification_id(i.id, s.id), i.id, s.id, i.reseller_id, i.type,
-                   CASE WHEN $10 AND s.paused_at IS NULL THEN 'IN_MEMORY' ELSE 'PENDING' END,
-                   CASE WHEN $10 AND s.paused_at IS NULL THEN now() + $11::interval END,
+                   CASE WHEN $10 AND NOT s.suspended THEN 'IN_MEMORY' ELSE 'PENDING' END,
+                   CASE WHEN $10 AND NOT s.suspended THEN now() + $11::interval END,
                    octet_length(i.body), i.created_at, i.created_at
             FROM input i
             JOIN subscriptions s ON s.reseller_id = i.reseller_id AND s.deleted_at IS NULL

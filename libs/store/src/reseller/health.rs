@@ -43,7 +43,7 @@ impl Failing {
 
 impl Store {
     /// Judges every endpoint that fails, at the time `at`. However many replicas do so at once, each change is made and
-    /// told once. Paused subscriptions are left alone: what is not tried cannot succeed.
+    /// told once. What is paused, by whomever, is left alone: what is not tried cannot succeed.
     ///
     /// # Errors
     ///
@@ -80,7 +80,8 @@ impl Store {
             r#"
             SELECT id, state, failing_since AS "failing_since!", last_failure_at FROM subscriptions
             WHERE failing_since <= $1 AND (failing_since, id) > ($2, $3) AND failing_since IS NOT NULL
-              AND deleted_at IS NULL AND paused_at IS NULL AND state IN ('ACTIVE', 'DEGRADED')
+              AND deleted_at IS NULL AND NOT suspended AND state IN ('ACTIVE', 'DEGRADED')
+              AND NOT (SELECT paused FROM lanes WHERE name = 'reseller')
             ORDER BY failing_since, id LIMIT $4
             "#,
             before(at, policy.degraded_after.min(policy.deactivated_after)),
@@ -126,7 +127,7 @@ impl Store {
                 SELECT s.id, i.previous, i.state, i.deactivated_at
                 FROM input i JOIN subscriptions s ON s.id = i.id
                 WHERE s.state = i.previous AND s.failing_since = i.failing_since AND s.deleted_at IS NULL
-                  AND s.paused_at IS NULL
+                  AND NOT s.suspended AND NOT (SELECT paused FROM lanes WHERE name = 'reseller')
                 ORDER BY s.id
                 FOR NO KEY UPDATE OF s),
             changed AS (
@@ -173,6 +174,26 @@ impl Store {
             (state, row.map_or(0, |row| row.count.unsigned_abs()))
         };
         Ok(SubscriptionState::ALL.map(count).to_vec())
+    }
+
+    /// Counts the subscriptions that get notifications and whose endpoint has failed since `since` and not succeeded
+    /// after that.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn count_failing_subscriptions(&self, since: DateTime<Utc>) -> Result<u64, Error> {
+        let count = sqlx::query_scalar!(
+            r#"
+            SELECT count(*) AS "count!" FROM subscriptions
+            WHERE failing_since IS NOT NULL AND deleted_at IS NULL AND NOT suspended
+              AND state IN ('ACTIVE', 'DEGRADED') AND last_failure_at >= $1
+            "#,
+            since,
+        )
+        .fetch_one(&self.pool)
+        .await?;
+        Ok(count.unsigned_abs())
     }
 }
 

@@ -13,7 +13,7 @@ use crate::{Error, Store, stored};
 const EXAMINED_MAX: i64 = 10_000;
 
 /// The first identifier of the instant `at`; those of earlier ones are smaller.
-pub(super) fn first_id_at(at: DateTime<Utc>) -> Uuid {
+pub(crate) fn first_id_at(at: DateTime<Utc>) -> Uuid {
     let millis = u64::try_from(at.timestamp_millis()).unwrap_or(0);
     Uuid::from_u128(u128::from(millis) << 80)
 }

@@ -24,6 +24,7 @@ mod sending_again;
 mod statistics;
 mod subscription_change;
 mod subscriptions;
+mod traces;
 mod verification;
 mod waiting;
 
@@ -37,6 +38,7 @@ pub use event_view::{EventNotification, EventView, LastAttempt};
 pub use fan_out::{FannedOut, InsertedEvent, NewEvent};
 pub use health::Judged;
 pub use inactive::Walk;
+pub(crate) use listing::first_id_at;
 pub use listing::{DueCursor, NotificationFilter, NotificationRow, Page};
 pub use notification_view::{DeliveryAttemptView, NotificationView};
 pub use outbox::Outbox;

@@ -93,7 +93,10 @@ impl Store {
         }))
     }
 
-    async fn delivery_attempts(&self, id: NotificationId) -> Result<Vec<DeliveryAttemptView>, Error> {
+    pub(crate) async fn delivery_attempts(
+        &self,
+        id: NotificationId,
+    ) -> Result<Vec<DeliveryAttemptView>, Error> {
         let rows = sqlx::query!(
             r#"
             SELECT number, status, started_at, millis, url, response_status, response_body, error_type, error

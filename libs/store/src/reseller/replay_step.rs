@@ -105,7 +105,7 @@ async fn hold(connection: &mut PgConnection, id: Uuid) -> Result<Option<Held>, E
         r#"
         SELECT r.subscription_id, r.reseller_id, r.since, r.until, r.per_second, r.cursor, r.updated_at, s.event_types
         FROM replays r JOIN subscriptions s ON s.id = r.subscription_id
-        WHERE r.id = $1 AND r.status = 'RUNNING' AND s.state IN ('ACTIVE', 'DEGRADED') AND s.paused_at IS NULL
+        WHERE r.id = $1 AND r.status = 'RUNNING' AND s.state IN ('ACTIVE', 'DEGRADED') AND NOT s.suspended
           AND s.deleted_at IS NULL
         FOR UPDATE OF r SKIP LOCKED
         "#,

@@ -197,7 +197,7 @@ impl Store {
         let ids = sqlx::query_scalar!(
             r#"
             SELECT r.id FROM replays r JOIN subscriptions s ON s.id = r.subscription_id
-            WHERE r.status = 'RUNNING' AND s.state IN ('ACTIVE', 'DEGRADED') AND s.paused_at IS NULL
+            WHERE r.status = 'RUNNING' AND s.state IN ('ACTIVE', 'DEGRADED') AND NOT s.suspended
               AND s.deleted_at IS NULL
             ORDER BY r.id
             "#,

@@ -35,6 +35,8 @@ pub struct NewTestEvent {
     pub today: NaiveDate,
     /// When it was asked for.
     pub created_at: DateTime<Utc>,
+    /// W3C trace context of the request.
+    pub traceparent: Option<String>,
 }
 
 /// What came of asking for a test event.
@@ -109,8 +111,9 @@ impl Store {
                 SELECT id, reseller_id, state FROM subscriptions
                 WHERE reseller_id = $1 AND id = $2 AND deleted_at IS NULL),
             event AS (
-                INSERT INTO events (id, event_id, reseller_id, type, body, occurred_at, created_at, test_of)
-                SELECT $3::uuid, ($3::uuid)::text, f.reseller_id, $4, $5, $7, $7, f.id
+                INSERT INTO events (id, event_id, reseller_id, type, body, occurred_at, created_at, traceparent,
+                                    test_of)
+                SELECT $3::uuid, ($3::uuid)::text, f.reseller_id, $4, $5, $7, $7, $8, f.id
                 FROM found f WHERE f.state IN ('ACTIVE', 'DEGRADED')),
             notification AS (
                 INSERT INTO notifications (id, event, subscription_id, reseller_id, event_type, status, charged_on,
@@ -127,6 +130,7 @@ impl Store {
             test.body,
             test.today,
             test.created_at,
+            test.traceparent,
         )
         .fetch_optional(&self.pool)
         .await?;

@@ -35,6 +35,8 @@ pub struct SubscriptionView {
     pub state_changed_at: DateTime<Utc>,
     /// When the reseller paused it, if it is paused.
     pub paused_at: Option<DateTime<Utc>>,
+    /// When an operator paused it, or all of its reseller, if that is so.
+    pub held_at: Option<DateTime<Utc>>,
     /// How long the endpoint may take; the default when `None`, as in the two below.
     pub timeout_millis: Option<u32>,
     /// Notifications a day.
@@ -158,7 +160,9 @@ impl Store {
                 WHERE id = $1),
             cancelled AS (
                 UPDATE replays SET status = 'CANCELLED', finished_at = $2, updated_at = $2
-                WHERE subscription_id = $1 AND status = 'RUNNING')
+                WHERE subscription_id = $1 AND status = 'RUNNING'),
+            unpaused AS (
+                DELETE FROM pauses WHERE scope = 'subscription' AND key = ($1::uuid)::text)
             UPDATE quota_requests
             SET status = 'DENIED', decided_by = 'postrider', decided_at = $2, note = 'The subscription was deleted.'
             WHERE subscription_id = $1 AND status = 'REQUESTED'
@@ -186,8 +190,10 @@ async fn insert(transaction: &mut Transaction<'_, Postgres>, new: &NewSubscripti
     sqlx::query!(
         r#"
         INSERT INTO subscriptions (id, reseller_id, description, url, event_types, email, state, state_reason,
-                                   state_changed_at, timeout_millis, verification_due_at, created_at, updated_at)
-        VALUES ($1, $2, $3, $4, $5, $6, 'PENDING_VERIFICATION', 'CREATED', $8, $7, $8, $8, $8)
+                                   state_changed_at, timeout_millis, verification_due_at, created_at, updated_at,
+                                   held_at)
+        VALUES ($1, $2, $3, $4, $5, $6, 'PENDING_VERIFICATION', 'CREATED', $8, $7, $8, $8, $8,
+                (SELECT paused_at FROM pauses WHERE scope = 'reseller' AND key = $2))
         "#,
         new.id,
         new.reseller,
@@ -214,7 +220,7 @@ pub(super) async fn select(
     let rows = sqlx::query!(
         r#"
         SELECT id, reseller_id, description, url, event_types, email, state, state_reason, state_changed_at, paused_at,
-               timeout_millis, daily_quota, requests_per_second, failing_since, verification_due_at,
+               held_at, timeout_millis, daily_quota, requests_per_second, failing_since, verification_due_at,
                verification_attempts, verification_error, verified_at, created_at, updated_at
         FROM subscriptions
         WHERE reseller_id = $1 AND deleted_at IS NULL AND ($2::uuid IS NULL OR id = $2) AND ($3::uuid IS NULL OR id > $3)
@@ -241,6 +247,7 @@ pub(super) async fn select(
                 state_reason: row.state_reason,
                 state_changed_at: row.state_changed_at,
                 paused_at: row.paused_at,
+                held_at: row.held_at,
                 timeout_millis: row.timeout_millis.map(i32::unsigned_abs),
                 daily_quota: row.daily_quota.map(i32::unsigned_abs),
                 requests_per_second: row.requests_per_second.map(i32::unsigned_abs),

@@ -73,7 +73,7 @@ impl Store {
                 FROM waiting w WHERE w.subscription_id IS NOT NULL),
             sendable AS (
                 SELECT s.id FROM waiting w JOIN subscriptions s ON s.id = w.subscription_id
-                WHERE s.state IN ('ACTIVE', 'DEGRADED') AND s.paused_at IS NULL AND s.deleted_at IS NULL
+                WHERE s.state IN ('ACTIVE', 'DEGRADED') AND NOT s.suspended AND s.deleted_at IS NULL
                   AND NOT EXISTS (SELECT FROM subscription_sidelines l
                                   WHERE l.subscription_id = s.id AND l.lane = 'first' AND l.until > $1)),
             oldest AS (
@@ -170,7 +170,7 @@ impl Store {
                 FROM waiting w WHERE w.subscription_id IS NOT NULL),
             sendable AS (
                 SELECT s.id FROM waiting w JOIN subscriptions s ON s.id = w.subscription_id
-                WHERE s.state IN ('ACTIVE', 'DEGRADED') AND s.paused_at IS NULL AND s.deleted_at IS NULL
+                WHERE s.state IN ('ACTIVE', 'DEGRADED') AND NOT s.suspended AND s.deleted_at IS NULL
                   AND NOT EXISTS (SELECT FROM subscription_sidelines l
                                   WHERE l.subscription_id = s.id AND l.lane = 'retry' AND l.until > $1)),
             overdue AS (
@@ -325,7 +325,7 @@ impl Store {
                     finished_at = CASE WHEN l.next = 'GIVEN_UP' THEN $3::timestamptz END,
                     reason = CASE WHEN l.claimed THEN 'delivery/lease-lost' END
                 FROM lost l WHERE n.id = l.id
-                RETURNING n.id, n.status, n.attempts, n.subscription_id, n.event_type),
+                RETURNING n.id, n.status, n.attempts, n.subscription_id, n.reseller_id, n.event_type),
             attempt AS (
                 UPDATE delivery_attempts a
                 SET status = 'ERROR', error_type = 'OTHER', fingerprint = 'delivery/lease-lost',
@@ -333,11 +333,13 @@ impl Store {
                 FROM lost l
                 WHERE l.claimed AND a.notification_id = l.id AND a.number = l.attempts AND a.status = 'IN_PROCESS'),
             dead AS (
-                INSERT INTO dead_letters (lane, reason, fingerprint, notification_id, subscription_id, event_type,
-                                          attempts, error_type, detail)
-                SELECT 'reseller', 'GIVEN_UP', 'delivery/lease-lost', id, subscription_id, event_type, attempts,
+                INSERT INTO dead_letters (lane, reason, fingerprint, notification_id, subscription_id, reseller_id,
+                                          event_type, target, attempts, error_type, detail)
+                SELECT 'reseller', 'GIVEN_UP', 'delivery/lease-lost', r.id, r.subscription_id, r.reseller_id,
+                       r.event_type, coalesce((SELECT endpoint_of(a.url) FROM delivery_attempts a
+                                               WHERE a.notification_id = r.id AND a.number = r.attempts), ''), r.attempts,
                        'OTHER', 'the lease of the last allowed attempt ran out before an outcome was recorded'
-                FROM rescued WHERE status = 'GIVEN_UP'),
+                FROM rescued r WHERE r.status = 'GIVEN_UP'),
             exhausted AS (
                 SELECT subscription_id, count(*) AS count, min(event_type) AS event_type
                 FROM rescued WHERE status = 'GIVEN_UP' GROUP BY subscription_id),

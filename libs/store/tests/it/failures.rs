@@ -15,7 +15,7 @@ fn settings(url: String) -> Settings {
     Settings {
         url,
         max_connections: 1,
-        acquire_timeout: Duration::from_secs(2),
+        acquire_timeout: Duration::from_secs(10),
         application_name: "failures".to_owned(),
     }
 }
@@ -108,7 +108,7 @@ async fn a_closed_store_is_unavailable(pool: PgPool) {
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn all_connections_in_use_is_transient(pool: PgPool) {
     let settings = Settings {
-        acquire_timeout: Duration::from_millis(500),
+        acquire_timeout: Duration::from_secs(3),
         ..settings(url(&pool))
     };
     let store = Store::open(&settings).unwrap();

@@ -7,6 +7,7 @@ use serde_json::Value;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection, PgPool};
 use store::Settings;
 
+use crate::letters_scene::make_letters;
 use crate::scene::LONG;
 
 const ROWS: i64 = 20_000;
@@ -76,7 +77,9 @@ fn faults(node: &Value, limited: bool) -> Vec<String> {
     let whole_input = matches!(kind, "Hash Join" | "Merge Join") || limited && kind == "Sort";
     let children = || node["Plans"].as_array().into_iter().flatten();
     let window = kind == "WindowAgg" || children().any(|child| child["Node Type"] == "WindowAgg");
-    let whole_input = whole_input && !(window && kind == "Sort");
+    // What lies below limits of its own on every path has been bounded before it is sorted.
+    let merged = kind == "Sort" && children().all(bounded);
+    let whole_input = whole_input && !(window && kind == "Sort") && !merged;
     let limited = (limited || kind == "Limit") && kind != "WindowAgg";
     let children = children();
     let mut found: Vec<String> = children.flat_map(|child| faults(child, limited)).collect();
@@ -84,6 +87,14 @@ fn faults(node: &Value, limited: bool) -> Vec<String> {
         found.push(format!("{kind} {table} {index}"));
     }
     found
+}
+
+/// Whether every growing table below a node is read under a limit.
+fn bounded(node: &Value) -> bool {
+    let table = node["Relation Name"].as_str().unwrap_or_default();
+    let growing = GROWING.iter().any(|name| table.starts_with(name));
+    let children = node["Plans"].as_array();
+    node["Node Type"] == "Limit" || !growing && children.into_iter().flatten().all(bounded)
 }
 
 async fn fill(pool: &PgPool) {
@@ -187,6 +198,7 @@ async fn no_statement_reads_a_growing_table_from_end_to_end(pool: PgPool) {
     assert_plans(&pool, "with empty tables").await;
     fill(&pool).await;
     fill_reseller_lane(&pool).await;
+    make_letters(&pool, 20_000).await;
     assert_plans(&pool, "with full tables that were never analysed").await;
     let months = "SELECT c.oid::regclass::text FROM pg_class c WHERE c.relkind = 'r' AND c.reltuples <> 0
                   AND pg_relation_size(c.oid) > 0 AND c.relnamespace = 'public'::regnamespace";

@@ -1,7 +1,6 @@
 //! Promotion: order, limit, due time, and two promoters at once.
 
 use std::collections::HashSet;
-use std::time::Duration;
 
 use chrono::TimeDelta;
 use domain::clock::{Clock, SystemClock};
@@ -141,7 +140,7 @@ async fn a_promoter_passes_over_what_another_holds(pool: PgPool) {
         .await
         .unwrap();
     let promotion = store.promote_pushes(PromotionQueue::Pending, 3, LONG);
-    let promoted = tokio::time::timeout(Duration::from_secs(20), promotion)
+    let promoted = tokio::time::timeout(testkit::PATIENCE, promotion)
         .await
         .expect("a promoter should not wait for another")
         .unwrap();

@@ -137,7 +137,7 @@ pub(crate) async fn until_blocked(pool: &PgPool, sessions: i64) {
             }
         }
     };
-    tokio::time::timeout(Duration::from_secs(20), blocked)
+    tokio::time::timeout(testkit::PATIENCE, blocked)
         .await
         .unwrap_or_else(|_| panic!("{sessions} sessions should wait for a lock by now"));
 }

@@ -6,7 +6,7 @@ use domain::clock::{Clock, SystemClock};
 use domain::push::{Event, PushState, PushStatus, SendOutcome, transition};
 use serde_json::Value;
 use sqlx::PgPool;
-use store::{Completion, PromotionQueue, PushView, Release, Store};
+use store::{Act, Cancellation, Completion, PromotionQueue, PushView, Release, Resolved, Store};
 use testkit::push_factory::{MadePush, PushRow};
 
 use crate::scene::{LONG, POLICY, claim, count, everything, lead, refused};
@@ -39,7 +39,38 @@ async fn drive(store: &Store, event: Event, push: MadePush, next: Option<PushSta
             let rescued = store.rescue_pushes(9, POLICY.max_attempts).await.unwrap();
             rescued.pending + rescued.given_up == 1
         }
+        Event::Replay => replay_by_letter(store, push).await,
+        Event::Cancel => {
+            let cancelled = store.cancel_push(push.id, act()).await.unwrap();
+            matches!(cancelled, Cancellation::Done(_))
+        }
     }
+}
+
+fn act() -> Act<'static> {
+    Act {
+        by: "Anna (1)",
+        note: None,
+        at: SystemClock.now(),
+    }
+}
+
+/// Replays it by its letter, which has the identifier of the push: see [`letter_about`].
+async fn replay_by_letter(store: &Store, push: MadePush) -> bool {
+    store.replay_dead_letter(push.id.uuid(), &act()).await.unwrap() == Resolved::Done
+}
+
+/// Makes sure that there is a letter about the push, whatever its state.
+async fn letter_about(pool: &PgPool, push: MadePush) {
+    sqlx::query(
+        "WITH known AS (UPDATE dead_letters SET id = push_id WHERE push_id = $1 RETURNING id)
+         INSERT INTO dead_letters (id, lane, reason, fingerprint, push_id, detail)
+         SELECT $1, 'push', 'REJECTED', 'broker/rejected', $1, 'rejected' WHERE NOT EXISTS (SELECT FROM known)",
+    )
+    .bind(push.id.uuid())
+    .execute(pool)
+    .await
+    .unwrap();
 }
 
 async fn release(store: &Store, push: MadePush, event: Event) -> bool {
@@ -79,7 +110,7 @@ fn expected_history(state: PushState, event: Event, attempts: u32) -> (u32, Opti
         Event::HandBack | Event::Defer => (attempts - 1, (attempts > 1).then_some("ERROR")),
         Event::Succeed => (attempts, Some("OK")),
         Event::FailRetryable | Event::FailPermanently => (attempts, Some("ERROR")),
-        Event::Enqueue | Event::NotEnqueued | Event::Rescue => {
+        Event::Enqueue | Event::NotEnqueued | Event::Rescue | Event::Replay | Event::Cancel => {
             let claimed = state == PushState::Sending;
             (attempts, (claimed || attempts > 0).then_some("ERROR"))
         }
@@ -106,6 +137,9 @@ async fn check(pool: &PgPool, event: Event, state: PushState, attempts: u32) {
         row = row.leased_for(TimeDelta::seconds(-1));
     }
     let push = row.make(pool).await;
+    if event == Event::Replay {
+        letter_about(pool, push).await;
+    }
     let before = everything(pool).await;
     let expected = transition(state, event, attempts, &POLICY);
 
@@ -119,7 +153,9 @@ async fn check(pool: &PgPool, event: Event, state: PushState, attempts: u32) {
     let after = store.find_push(push.id).await.unwrap().unwrap();
     assert_eq!(PushState::of(after.status, after.claimed), next, "{case}");
     assert_history(&after, expected_history(state, event, attempts), &case);
-    let letters = i64::from(matches!(next, PushState::Failed | PushState::GivenUp));
+    // What was cancelled is nothing that somebody has to mend.
+    let ended_badly = matches!(next, PushState::Failed | PushState::GivenUp) && event != Event::Cancel;
+    let letters = i64::from(event == Event::Replay || ended_badly);
     assert_eq!(count(pool, "dead_letters").await, letters, "dead letters: {case}");
 }
 
@@ -186,4 +222,14 @@ async fn fail_permanently_mirrors_the_domain(pool: PgPool) {
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn rescue_mirrors_the_domain(pool: PgPool) {
     mirrors_the_domain(&pool, Event::Rescue).await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn replay_mirrors_the_domain(pool: PgPool) {
+    mirrors_the_domain(&pool, Event::Replay).await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn cancel_mirrors_the_domain(pool: PgPool) {
+    mirrors_the_domain(&pool, Event::Cancel).await;
 }

@@ -5,9 +5,11 @@
 mod answers;
 mod lease;
 mod outages;
+mod pauses;
 mod pool;
 mod prototypes;
 mod redelivery;
+mod replays;
 mod retries;
 mod rig;
 mod settings;

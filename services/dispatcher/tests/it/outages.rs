@@ -37,7 +37,7 @@ async fn answered(it: &Installation) {
 async fn an_outcome_is_recorded_when_the_database_is_back(pool: PgPool) {
     with_installation(pool, async |it| {
         let (cable, config) = with_database_cable(&it).await;
-        it.sim.script(vec![slow(2_000)]).unwrap();
+        it.sim.script(vec![slow(6_000)]).unwrap();
         let (dispatcher, broker) = (start(&config), it.broker());
         let id = enqueue_for(&it, &broker, "device-1").await;
         arrivals(&it, 1).await;
@@ -60,7 +60,7 @@ async fn an_outcome_is_recorded_when_the_database_is_back(pool: PgPool) {
 async fn a_message_that_comes_again_after_a_lost_connection_is_not_sent_again(pool: PgPool) {
     with_installation(pool, async |it| {
         let (cable, config) = with_broker_cable(&it).await;
-        it.sim.script(vec![slow(2_000)]).unwrap();
+        it.sim.script(vec![slow(6_000)]).unwrap();
         let (dispatcher, broker) = (start(&config), it.broker());
         let id = enqueue_for(&it, &broker, "device-1").await;
         arrivals(&it, 1).await;

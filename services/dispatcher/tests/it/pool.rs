@@ -12,7 +12,7 @@ async fn the_pool_and_the_reader_itself_send_and_nobody_else(pool: PgPool) {
     with_installation(pool, async |mut it| {
         it.config.swrve.delay = Duration::from_millis(4);
         it.config.swrve.average_processing = Duration::from_millis(8);
-        it.sim.script(vec![slow(300)]).unwrap();
+        it.sim.script(vec![slow(1_500)]).unwrap();
         let broker = it.broker();
         let ids = enqueue(&it, &broker, 12).await;
         let dispatcher = start(&it.config);

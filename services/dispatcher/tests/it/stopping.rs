@@ -20,7 +20,7 @@ async fn what_was_started_is_finished_and_what_was_claimed_is_handed_back(pool: 
     with_installation(pool, async |mut it| {
         it.config.swrve.delay = Duration::from_millis(4);
         it.config.swrve.average_processing = Duration::from_millis(8);
-        it.sim.script(vec![slow(2_000)]).unwrap();
+        it.sim.script(vec![slow(4_000)]).unwrap();
         let broker = it.broker();
         let ids = enqueue(&it, &broker, PUSHES).await;
         let dispatcher = start(&it.config);
@@ -50,7 +50,7 @@ async fn what_was_started_is_finished_and_what_was_claimed_is_handed_back(pool: 
 async fn a_successor_does_not_wait_for_answers_that_are_still_out(pool: PgPool) {
     with_installation(pool, async |mut it| {
         it.config.swrve.average_processing = it.config.swrve.delay;
-        it.sim.script(vec![slow(5_000)]).unwrap();
+        it.sim.script(vec![slow(10_000)]).unwrap();
         let broker = it.broker();
         let ids = enqueue(&it, &broker, 4).await;
         let dispatcher = start(&it.config);

@@ -38,8 +38,8 @@ fn scheduled(notification: &EventNotification, now: DateTime<Utc>) -> String {
 
 fn pending(notification: &EventNotification) -> String {
     match notification.reason.as_deref() {
-        Some("PAUSED") => "Waits because the reseller has paused the subscription.".to_owned(),
-        _ if notification.paused => "Waits because the reseller has paused the subscription.".to_owned(),
+        Some("PAUSED") => "Waits because the subscription is paused.".to_owned(),
+        _ if notification.paused => "Waits because the subscription is paused.".to_owned(),
         Some("UNVERIFIED") => "Waits because the subscription's endpoint is not verified.".to_owned(),
         Some("BUSY") => {
             "Waits because as many notifications of its subscription are being sent as may be at once."
@@ -84,6 +84,7 @@ fn given_up(notification: &EventNotification) -> String {
     match notification.reason.as_deref() {
         Some("SUBSCRIPTION_DELETED") => "Given up: the subscription was deleted.".to_owned(),
         Some("EXPIRED") => "Given up: it waited for too long.".to_owned(),
+        Some("CANCELLED") => "Given up: it was cancelled.".to_owned(),
         Some("SUBSCRIPTION_DEACTIVATED") => {
             "Given up: the subscription was deactivated; a replay sends it.".to_owned()
         }
@@ -202,6 +203,7 @@ mod tests {
         assert!(said(NotificationStatus::GivenUp, 4, "delivery/http-503").contains("the last of 4 attempts"));
         assert!(said(NotificationStatus::GivenUp, 0, "SUBSCRIPTION_DELETED").contains("deleted"));
         assert!(said(NotificationStatus::GivenUp, 2, "EXPIRED").contains("waited for too long"));
+        assert!(said(NotificationStatus::GivenUp, 2, "CANCELLED").contains("cancelled"));
         let mut failed = notification(NotificationStatus::Failed, 1);
         failed.last = Some(LastAttempt {
             number: 1,

@@ -8,6 +8,7 @@ use domain::clock::Clock;
 use domain::notification::{NotificationId, NotificationStatus, QUEUE_LEASE};
 use store::Store;
 use store::reseller::{FannedOut, InsertedEvent, NewEvent, Sidelined};
+use telemetry::traces::Statement;
 use uuid::Uuid;
 
 use crate::event::meters::Meters;
@@ -42,11 +43,20 @@ impl Lane for EventLane {
     const WHAT: &'static str = "events";
     const FAILED_STORING: &'static str = "store events";
     const FAILED_MARKING: &'static str = "mark notifications that did not get into the queue";
+    const COMMIT: Statement = Statement {
+        summary: "store events",
+        operation: "INSERT",
+        table: "events",
+    };
     /// Room for the largest request at ten subscriptions, and a little more.
     const HANDOFFS: usize = 16_384;
 
     fn rows(events: &Vec<NewEvent>) -> usize {
         events.len()
+    }
+
+    fn traceparent(events: &Vec<NewEvent>) -> Option<&str> {
+        events.first()?.traceparent.as_deref()
     }
 
     /// Several events of one request are stored together or not at all, whatever happens to their neighbours.

@@ -102,7 +102,7 @@ pub(crate) enum NotificationStatusName {
     Sent,
     /// Failed in a way that will not pass.
     Failed,
-    /// Failed as often as it may, or its subscription is not active any more.
+    /// Failed as often as it may, cancelled, or its subscription is not active any more.
     GivenUp,
 }
 

@@ -2,6 +2,7 @@
 //!
 //! It deliberately holds nothing back to make batches larger: what has queued up while the writers were busy is a batch.
 
+use telemetry::traces::{Kind, Span};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 
@@ -26,6 +27,8 @@ pub(crate) enum NotStored {
 pub(crate) struct Entry<L: Lane> {
     pub(crate) item: L::Item,
     pub(crate) answer: oneshot::Sender<Result<L::Answer, NotStored>>,
+    /// The request's wait, until its item is committed.
+    pub(crate) wait: Span,
 }
 
 /// The entrance. Clones are the same one.
@@ -47,8 +50,13 @@ impl<L: Lane> Intake<L> {
     /// be stored all the same, which only an idempotency key can tell the caller.
     pub(crate) async fn store(&self, item: L::Item, deadline: Instant) -> Result<L::Answer, NotStored> {
         let (answer, answered) = oneshot::channel();
+        let wait = Span::begin(
+            Kind::Internal,
+            ("wait to", L::COMMIT.summary),
+            L::traceparent(&item),
+        );
         self.entries
-            .try_send(Entry { item, answer })
+            .try_send(Entry { item, answer, wait })
             .map_err(|error| match error {
                 mpsc::error::TrySendError::Full(_) => NotStored::Busy,
                 mpsc::error::TrySendError::Closed(_) => NotStored::Stopping,

@@ -15,6 +15,7 @@ mod writer;
 
 use broker::{Envelope, Queue};
 use chrono::{DateTime, Utc};
+use telemetry::traces::Statement;
 use uuid::Uuid;
 
 /// What a lane takes in, and what becomes of it.
@@ -34,6 +35,8 @@ pub(crate) trait Lane: Clone + Send + Sync + 'static {
     const FAILED_STORING: &'static str;
     /// The same, when what did not get into the queue cannot be marked.
     const FAILED_MARKING: &'static str;
+    /// The group commit, in traces.
+    const COMMIT: Statement;
     /// Most messages that wait to be published.
     const HANDOFFS: usize;
 
@@ -41,6 +44,9 @@ pub(crate) trait Lane: Clone + Send + Sync + 'static {
     fn rows(_item: &Self::Item) -> usize {
         1
     }
+
+    /// The trace that an item belongs to.
+    fn traceparent(item: &Self::Item) -> Option<&str>;
 
     /// Whether an item gets a transaction of its own.
     fn is_alone(_item: &Self::Item) -> bool {

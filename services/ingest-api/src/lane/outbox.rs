@@ -9,6 +9,7 @@ use std::time::Duration;
 use broker::{Published, Publisher};
 use domain::clock::Clock;
 use http_api::Outage;
+use telemetry::traces::Publishing;
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
@@ -84,8 +85,16 @@ impl<L: Lane> Dispatch<L> {
         while self.handoffs.take(&mut batch, BATCH).await {
             let ids: Vec<Uuid> = batch.iter().map(|handoff| handoff.id).collect();
             let now = self.clock.now();
-            let envelopes = batch.drain(..).map(|handoff| L::envelope(handoff, now)).collect();
+            let mut spans = Publishing::to(L::QUEUE.name());
+            let envelopes = batch
+                .drain(..)
+                .map(|mut handoff| {
+                    handoff.traceparent = spans.begin(handoff.id, handoff.traceparent);
+                    L::envelope(handoff, now)
+                })
+                .collect();
             let outcomes = self.publisher.publish(L::QUEUE, envelopes).await;
+            spans.end(|place| outcomes.get(place).and_then(|outcome| outcome.failure()));
             let (left, reason) = not_enqueued(&ids, &outcomes);
             if let Some(reason) = reason {
                 self.returns.take_back(&left, reason).await;

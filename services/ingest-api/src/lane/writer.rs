@@ -1,10 +1,11 @@
 //! The group commit: whatever has arrived is stored in one transaction, and every caller is answered after it.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bootstrap::error_chain;
 use http_api::Outage;
+use telemetry::traces::Span;
 use tokio::sync::oneshot;
 
 use crate::lane::Lane;
@@ -33,6 +34,41 @@ pub(crate) struct Writer<L: Lane> {
 struct Batch<L: Lane> {
     items: Vec<L::Item>,
     answers: Vec<Answer<L>>,
+    /// Of those whose traces are recorded.
+    waits: Vec<Span>,
+}
+
+impl<L: Lane> Batch<L> {
+    fn of(entries: Vec<Entry<L>>) -> Self {
+        let mut batch = Self {
+            items: Vec::with_capacity(entries.len()),
+            answers: Vec::with_capacity(entries.len()),
+            waits: Vec::new(),
+        };
+        for Entry { item, answer, wait } in entries {
+            batch.items.push(item);
+            batch.answers.push(answer);
+            batch.waits.extend(wait.is_recorded().then_some(wait));
+        }
+        batch
+    }
+
+    /// The items are committed, or are known not to be: their waits are over, and refer to what they waited for.
+    fn end_waits(&mut self, started: SystemTime, rows: usize, failed: bool) {
+        let members = self.waits.iter().filter_map(Span::context).collect();
+        let mut commit = L::COMMIT.executed(members, started, rows);
+        if failed {
+            commit.fail("database");
+        }
+        for mut wait in self.waits.drain(..) {
+            if let Some(commit) = commit.context() {
+                wait.link(commit);
+            }
+            if failed {
+                wait.fail("not_stored");
+            }
+        }
+    }
 }
 
 impl<L: Lane> Writer<L> {
@@ -41,15 +77,11 @@ impl<L: Lane> Writer<L> {
         let mut taken = Vec::with_capacity(self.batch_rows);
         while self.entries.take(&mut taken, self.batch_rows).await {
             let (together, alone) = prepare(&mut taken);
-            if !together.items.is_empty() {
-                self.write(together).await;
+            if !together.is_empty() {
+                self.write(Batch::of(together)).await;
             }
-            for (item, answer) in alone.items.into_iter().zip(alone.answers) {
-                self.write(Batch {
-                    items: vec![item],
-                    answers: vec![answer],
-                })
-                .await;
+            for entry in alone {
+                self.write(Batch::of(vec![entry])).await;
             }
         }
     }
@@ -58,7 +90,10 @@ impl<L: Lane> Writer<L> {
         let rows = batch.items.iter().map(L::rows).sum();
         let queued = self.gate.is_open();
         self.lane.writes(rows);
-        match self.insert(&mut batch.items, queued).await {
+        let started = SystemTime::now();
+        let inserted = self.insert(&mut batch.items, queued).await;
+        batch.end_waits(started, rows, inserted.is_err());
+        match inserted {
             Ok(inserted) => {
                 self.outage.worked();
                 self.settle(batch, inserted).await;
@@ -89,6 +124,7 @@ impl<L: Lane> Writer<L> {
                     let single = Batch {
                         items: vec![item],
                         answers: vec![answer],
+                        waits: Vec::new(),
                     };
                     self.settle(single, inserted).await;
                 }
@@ -129,15 +165,7 @@ impl<L: Lane> Writer<L> {
 }
 
 /// Leaves out whom nobody waits for any more: they were told that their item is not stored. What goes alone is apart.
-fn prepare<L: Lane>(taken: &mut Vec<Entry<L>>) -> (Batch<L>, Batch<L>) {
+fn prepare<L: Lane>(taken: &mut Vec<Entry<L>>) -> (Vec<Entry<L>>, Vec<Entry<L>>) {
     let awaited = taken.drain(..).filter(|entry| !entry.answer.is_closed());
-    let (alone, together): (Vec<_>, Vec<_>) = awaited.partition(|entry| L::is_alone(&entry.item));
-    let batch = |entries: Vec<Entry<L>>| {
-        let (items, answers) = entries
-            .into_iter()
-            .map(|entry| (entry.item, entry.answer))
-            .unzip();
-        Batch { items, answers }
-    };
-    (batch(together), batch(alone))
+    awaited.partition(|entry| !L::is_alone(&entry.item))
 }

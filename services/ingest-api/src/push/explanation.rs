@@ -25,6 +25,9 @@ pub(crate) fn explain(push: &PushView, max_attempts: u32, now: DateTime<Utc>) ->
                 last_cause(push)
             )
         }
+        PushStatus::GivenUp if push.reason.as_deref() == Some("CANCELLED") => {
+            "Given up: it was cancelled.".to_owned()
+        }
         PushStatus::GivenUp => format!(
             "Given up: the last of {} attempts failed {}.",
             push.attempts,
@@ -66,7 +69,7 @@ fn retry(push: &PushView, max_attempts: u32, now: DateTime<Utc>) -> String {
     format!(
         "{when}: attempt {} of {} failed {}.",
         push.attempts,
-        max_attempts.max(push.attempts),
+        (push.replayed_after + max_attempts).max(push.attempts),
         last_cause(push)
     )
 }
@@ -117,6 +120,8 @@ mod tests {
             message_prototype_key: None,
             cron_expression: None,
             attempts,
+            replayed_after: 0,
+            reason: None,
             next_attempt_at: None,
             leased_until: None,
             created_at: now(),
@@ -191,6 +196,9 @@ mod tests {
             said(&retry),
             "Will be tried again after 2026-11-21 12:01:30 UTC: attempt 2 of 5 failed with 503."
         );
+        retry.replayed_after = 1;
+        assert!(said(&retry).ends_with("attempt 2 of 6 failed with 503."));
+        retry.replayed_after = 0;
         retry.next_attempt_at = Some(now());
         retry.history.truncate(1);
         assert!(said(&retry).ends_with("attempt 2 of 5 failed because Swrve could not be reached."));
@@ -214,5 +222,12 @@ mod tests {
             said(&given_up),
             "Given up: the last of 5 attempts failed with 429."
         );
+    }
+
+    #[test]
+    fn a_cancelled_push_does_not_blame_an_attempt() {
+        let mut cancelled = push(PushStatus::GivenUp, 2);
+        cancelled.reason = Some("CANCELLED".to_owned());
+        assert_eq!(said(&cancelled), "Given up: it was cancelled.");
     }
 }

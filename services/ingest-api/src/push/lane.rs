@@ -7,6 +7,7 @@ use broker::{Envelope, Queue};
 use chrono::{DateTime, Utc};
 use domain::push::{PushId, PushStatus};
 use store::{Inserted, NewPush, Store};
+use telemetry::traces::Statement;
 use uuid::Uuid;
 
 use crate::lane::{Handoff, Lane};
@@ -29,7 +30,16 @@ impl Lane for PushLane {
     const WHAT: &'static str = "pushes";
     const FAILED_STORING: &'static str = "store pushes";
     const FAILED_MARKING: &'static str = "mark pushes that did not get into the queue";
+    const COMMIT: Statement = Statement {
+        summary: "store pushes",
+        operation: "INSERT",
+        table: "push_notifications",
+    };
     const HANDOFFS: usize = 8192;
+
+    fn traceparent(push: &NewPush) -> Option<&str> {
+        push.traceparent.as_deref()
+    }
 
     async fn insert(&self, pushes: &mut [NewPush], queued: bool) -> Result<Vec<Inserted>, store::Error> {
         if !queued {

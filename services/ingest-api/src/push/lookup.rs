@@ -36,6 +36,9 @@ pub(crate) struct PushDocument {
     /// The same in words.
     #[schema(example = "Will be tried again after 2026-11-21 12:01:30 UTC: attempt 2 of 5 failed with 503.")]
     explanation: String,
+    /// Why it stands there, when somebody has moved it by hand: REPLAYED or CANCELLED.
+    #[schema(example = "REPLAYED")]
+    reason: Option<String>,
     /// The platform of the client's device.
     #[schema(value_type = PlatformName)]
     platform: &'static str,
@@ -102,7 +105,7 @@ pub(crate) enum StatusName {
     Sent,
     /// Failed in a way that will not pass.
     Failed,
-    /// Failed as often as it may.
+    /// Failed as often as it may, or cancelled.
     GivenUp,
 }
 
@@ -173,6 +176,7 @@ fn document(push: PushView, max_attempts: u32, now: DateTime<Utc>) -> PushDocume
         explanation: explain(&push, max_attempts, now),
         id: push.id.uuid(),
         status: push.status.as_str(),
+        reason: push.reason,
         platform: push.platform.as_str(),
         message_prototype_key: push.message_prototype_key,
         cron_expression: push.cron_expression,

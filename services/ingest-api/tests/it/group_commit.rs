@@ -71,7 +71,7 @@ async fn a_push_that_the_database_refuses_does_not_take_its_neighbours_with_it(p
 async fn a_push_whose_caller_was_told_that_it_is_late_is_not_written_afterwards(pool: PgPool) {
     with_installation(pool, async |mut installation| {
         installation.config.ingest.writers = 1;
-        installation.config.ingest.request_timeout = Duration::from_millis(500);
+        installation.config.ingest.request_timeout = Duration::from_secs(4);
         let service = Running::ready(&installation).await;
         let held = hold_up_writers(&installation.pool).await;
         let second = async {
@@ -100,11 +100,12 @@ async fn more_pushes_than_can_wait_are_refused_at_once(pool: PgPool) {
     with_installation(pool, async |mut installation| {
         installation.config.ingest.writers = 1;
         installation.config.ingest.batch_rows = 1;
-        installation.config.ingest.request_timeout = Duration::from_secs(60);
         let service = Running::ready(&installation).await;
         let held = hold_up_writers(&installation.pool).await;
         let mut requests = tokio::task::JoinSet::new();
-        for _ in 0..8 {
+        requests.spawn(service.post(&push()).send());
+        until_a_writer_waits(&installation.pool).await;
+        for _ in 0..7 {
             requests.spawn(service.post(&push()).send());
         }
         // One is being written and two wait; the others are answered although nothing moves.

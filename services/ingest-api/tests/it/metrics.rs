@@ -15,7 +15,7 @@ async fn what_is_received_is_counted_by_kind_and_fate(pool: PgPool) {
     let metrics = recorder.handle();
     with_installation(pool, async |installation| {
         let mut config = installation.config.clone();
-        config.amqp.url = config::Secret::new(format!("amqp://127.0.0.1:{}", closed_port().await));
+        config.amqp.url = config::Secret::new(format!("amqp://127.0.0.1:{}", closed_port()));
         let service = Running::start(&installation, config).await;
         let mut scheduled = push();
         scheduled["cronExpression"] = "0 0 12 * * ?".into();

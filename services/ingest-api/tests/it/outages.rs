@@ -11,9 +11,13 @@ use testkit::{Cable, eventually, with_installation};
 use crate::running::{Running, problem, push, push_saying, stored, stored_saying};
 
 /// A port that nobody listens on.
-pub(crate) async fn closed_port() -> u16 {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    listener.local_addr().unwrap().port()
+pub(crate) fn closed_port() -> u16 {
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let port = socket.local_addr().unwrap().port();
+    // Kept until the process ends, so that nobody else gets it.
+    std::mem::forget(socket);
+    port
 }
 
 async fn conditions(service: &Running) -> (u16, Value) {
@@ -27,7 +31,7 @@ async fn conditions(service: &Running) -> (u16, Value) {
 async fn without_a_broker_pushes_are_accepted_and_wait(pool: PgPool) {
     with_installation(pool, async |installation| {
         let mut config = installation.config.clone();
-        config.amqp.url = Secret::new(format!("amqp://127.0.0.1:{}", closed_port().await));
+        config.amqp.url = Secret::new(format!("amqp://127.0.0.1:{}", closed_port()));
         let service = Running::start(&installation, config).await;
         let id = service.accepted(&push()).await;
         let view = service.look_up(id).await;
@@ -85,7 +89,6 @@ async fn without_a_database_nothing_is_accepted_and_nothing_is_half_stored(pool:
         let (cable, through) = Cable::for_url(installation.config.database.url.expose()).await;
         let mut config = installation.config.clone();
         config.database.url = Secret::new(through);
-        config.database.acquire_timeout = Duration::from_millis(200);
         let service = Running::start(&installation, config).await;
         service.until_ready().await;
         service.accepted(&push_saying("before")).await;
@@ -126,10 +129,7 @@ async fn without_a_database_nothing_is_accepted_and_nothing_is_half_stored(pool:
 async fn a_service_that_starts_before_its_database_says_so(pool: PgPool) {
     with_installation(pool, async |installation| {
         let mut config = installation.config.clone();
-        config.database.url = Secret::new(format!(
-            "postgres://nobody@127.0.0.1:{}/none",
-            closed_port().await
-        ));
+        config.database.url = Secret::new(format!("postgres://nobody@127.0.0.1:{}/none", closed_port()));
         config.database.acquire_timeout = Duration::from_millis(200);
         let service = Running::start_with(config, domain::key::format_key(&[1; 32])).await;
         let answer = service.post(&push()).send().await.unwrap();

@@ -6,16 +6,15 @@ use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::notification::NotificationStatus;
-use http_api::Problem;
+use http_api::paging::{self, List};
+use http_api::{Id, Params, Problem};
 use serde::Deserialize;
 use store::reseller::NotificationFilter;
 use uuid::Uuid;
 
 use super::RowDocument;
 use crate::app::App;
-use crate::paging::{self, List};
-use crate::problems::invalid_query;
-use crate::request::{Id, Params, Reseller};
+use crate::request::Reseller;
 
 /// How far back the list goes.
 const SHOWN: TimeDelta = TimeDelta::days(7);
@@ -107,7 +106,7 @@ fn statuses(text: Option<&str>) -> Result<Vec<NotificationStatus>, Problem> {
                 .iter()
                 .map(|status| status.as_str())
                 .collect();
-            invalid_query("status", format!("must be some of {}", known.join(", ")))
+            Problem::query("status", format!("must be some of {}", known.join(", ")))
         })
     };
     listed(text).map(read).collect()
@@ -116,7 +115,7 @@ fn statuses(text: Option<&str>) -> Result<Vec<NotificationStatus>, Problem> {
 fn event_types(text: Option<&str>) -> Result<Vec<String>, Problem> {
     let names: Vec<String> = listed(text).map(str::to_owned).collect();
     if names.len() > EVENT_TYPES_MAX {
-        return Err(invalid_query(
+        return Err(Problem::query(
             "eventType",
             format!("must be at most {EVENT_TYPES_MAX} names"),
         ));
@@ -124,7 +123,7 @@ fn event_types(text: Option<&str>) -> Result<Vec<String>, Problem> {
     if names.iter().all(|name| domain::subscription::is_event_type(name)) {
         return Ok(names);
     }
-    Err(invalid_query(
+    Err(Problem::query(
         "eventType",
         "must be event types such as domain.created",
     ))
@@ -144,10 +143,10 @@ pub(crate) async fn scheduled(
     Params(params): Params<ScheduledParams>,
 ) -> Result<Json<List<RowDocument>>, Problem> {
     let limit = paging::limit(params.limit)?;
-    let after = paging::read_due(params.cursor.as_deref())?;
+    let after = paging::read_at(params.cursor.as_deref())?;
     app.subscription(&reseller, id).await?;
     let list = app.store.list_scheduled(id, after, limit);
     let page = http_api::by(reseller.deadline, ("the notifications", "read"), list).await?;
     let items = page.items.into_iter().map(RowDocument::from).collect();
-    Ok(Json(List::new(items, page.next.map(paging::write_due))))
+    Ok(Json(List::new(items, page.next.map(paging::write_at))))
 }

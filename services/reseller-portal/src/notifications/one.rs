@@ -6,13 +6,13 @@ use axum::Json;
 use axum::extract::State;
 use domain::notification::NotificationId;
 use http::StatusCode;
-use http_api::Problem;
+use http_api::{Id, Problem};
 use store::reseller::{NotificationView, Resent};
 
 use super::NotificationDocument;
 use crate::app::App;
 use crate::problems::{self, NOTIFICATION_UNFINISHED};
-use crate::request::{Id, Reseller};
+use crate::request::Reseller;
 
 /// Shows a notification with its attempts: what was sent, what came back, how long it took.
 #[utoipa::path(

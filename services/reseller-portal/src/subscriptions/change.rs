@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use domain::subscription::{Bounds, ChangeDraft, SubscriptionChange};
-use http_api::Problem;
+use http_api::{Id, Payload, Problem};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -14,7 +14,7 @@ use super::SubscriptionDocument;
 use super::create::{all_or_errors, catalogue, check_url};
 use crate::app::App;
 use crate::problems;
-use crate::request::{Id, Payload, Reseller};
+use crate::request::Reseller;
 
 /// Changes of a subscription; a field that is missing stays as it is.
 #[derive(Default, Deserialize, ToSchema)]

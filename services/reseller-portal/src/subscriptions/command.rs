@@ -5,14 +5,14 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use domain::subscription::Command;
-use http_api::Problem;
+use http_api::{Id, Problem};
 use store::reseller::Commanded;
 use uuid::Uuid;
 
 use super::SubscriptionDocument;
 use crate::app::App;
 use crate::problems::{self, SUBSCRIPTION_STATE};
-use crate::request::{Id, Reseller};
+use crate::request::Reseller;
 
 type Answer = Result<Json<SubscriptionDocument>, Problem>;
 

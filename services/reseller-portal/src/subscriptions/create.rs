@@ -7,7 +7,7 @@ use axum::extract::State;
 use delivery::check_endpoint;
 use domain::subscription::{Bounds, FieldError, SubscriptionDraft, SubscriptionRequest};
 use http::{HeaderName, StatusCode, header};
-use http_api::{FieldProblem, Problem, ProblemKind};
+use http_api::{FieldProblem, Payload, Problem, ProblemKind};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use store::reseller::NewSubscription;
@@ -16,7 +16,7 @@ use utoipa::ToSchema;
 use super::SubscriptionDocument;
 use crate::app::{App, new_id};
 use crate::problems::TOO_MANY_SUBSCRIPTIONS;
-use crate::request::{Payload, Reseller};
+use crate::request::Reseller;
 use crate::secrets::{self, NewSecretDocument};
 
 /// A subscription to be made.

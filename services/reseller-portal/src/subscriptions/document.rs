@@ -37,6 +37,9 @@ pub(crate) struct SubscriptionDocument {
     state_changed_at: DateTime<Utc>,
     /// When the reseller paused it; null when it is not paused. Events of a paused subscription wait.
     paused_at: Option<DateTime<Utc>>,
+    /// When the operators of Postrider paused it; null when they did not. Its events wait until they let it go on, which
+    /// resuming it does not do.
+    held_at: Option<DateTime<Utc>>,
     /// The first failed attempt since the last success; null when all is well.
     failing_since: Option<DateTime<Utc>>,
     /// How its endpoint was verified, or why it is not.
@@ -97,6 +100,7 @@ impl SubscriptionDocument {
             state_reason: view.state_reason,
             state_changed_at: view.state_changed_at,
             paused_at: view.paused_at,
+            held_at: view.held_at,
             failing_since: view.failing_since,
             verification: VerificationDocument {
                 verified_at: view.verified_at,

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use http::StatusCode;
-use http_api::Problem;
+use http_api::paging::{self, List};
+use http_api::{Id, Params, Problem};
 use serde::Deserialize;
 
 use super::SubscriptionDocument;
 use crate::app::App;
-use crate::paging::{self, List};
 use crate::problems;
-use crate::request::{Id, Params, Reseller};
+use crate::request::Reseller;
 
 /// Which part of a list.
 #[derive(Deserialize, utoipa::IntoParams)]

@@ -6,8 +6,8 @@ use axum::Json;
 use axum::extract::State;
 use domain::event;
 use domain::quota::day_of;
-use http::{HeaderName, StatusCode, header};
-use http_api::Problem;
+use http::{HeaderMap, HeaderName, StatusCode, header};
+use http_api::{Id, Problem};
 use serde::Serialize;
 use serde_json::json;
 use store::reseller::{NewTestEvent, Tested};
@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use crate::app::{App, new_id};
 use crate::problems;
-use crate::request::{Id, Reseller};
+use crate::request::Reseller;
 
 /// The type of test events. It is in no catalogue: nobody can subscribe to it, and no caller can hand one in.
 const TEST: &str = "postrider.test";
@@ -46,6 +46,7 @@ pub(crate) async fn send_test(
     State(app): State<Arc<App>>,
     reseller: Reseller,
     Id(subscription): Id,
+    headers: HeaderMap,
 ) -> Result<(StatusCode, [(HeaderName, String); 1], Json<TestDocument>), Problem> {
     let now = app.now();
     let id = new_id(now);
@@ -57,6 +58,7 @@ pub(crate) async fn send_test(
         body: event::body(&id.to_string(), TEST, now, &data.to_string()),
         today: day_of(now, app.config.reseller.quota.time_zone),
         created_at: now,
+        traceparent: http_api::traceparent(&headers, app.config.telemetry.otlp_endpoint.is_some()),
     };
     let insert = app.store.insert_test_event(&reseller.id, &test);
     match http_api::by(reseller.deadline, ("the test event", "stored"), insert).await? {

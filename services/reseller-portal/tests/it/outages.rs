@@ -2,7 +2,6 @@
 
 use config::Secret;
 use sqlx::{ConnectOptions as _, PgPool};
-use std::time::Duration;
 use testkit::{Cable, eventually};
 
 use crate::portal::{Portal, problem, subscription};
@@ -13,7 +12,6 @@ async fn without_the_database_callers_are_asked_to_come_back(pool: PgPool) {
     let (cable, through) = Cable::for_url(&url).await;
     let portal = Portal::start_with(pool, |config| {
         config.database.url = Secret::new(through);
-        config.portal.request_timeout = Duration::from_millis(500);
     })
     .await;
     portal.created().await;

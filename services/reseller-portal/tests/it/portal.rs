@@ -6,13 +6,13 @@ use std::sync::Arc;
 use chrono::{DateTime, SubsecRound as _, Utc};
 use config::Config;
 use domain::clock::{Clock, ManualClock, SystemClock};
-use domain::key::{KeyDigest, Role, format_key};
+use domain::key::Role;
 use lifecycle::Lifecycle;
 use reqwest::{Client, RequestBuilder, Response};
 use serde_json::{Value, json};
 use sqlx::{ConnectOptions as _, PgPool};
-use store::{ApiKey, Store};
-use testkit::{Service, eventually};
+use store::Store;
+use testkit::{PATIENCE, Service, eventually, key_of_the_house, key_of_the_reseller};
 use tokio::net::TcpListener;
 use uuid::Uuid;
 
@@ -39,11 +39,14 @@ impl Portal {
         let database = pool.connect_options().to_url_lossy().to_string();
         let mut config = Config::for_tests(&database, "amqp://unused").unwrap();
         config.database.max_connections = 4;
+        // What is only slow is waited for.
+        config.database.acquire_timeout = PATIENCE;
+        config.portal.request_timeout = PATIENCE;
         adapt(&mut config);
         let clock = ManualClock::starting_at(SystemClock.now().trunc_subsecs(6));
         let (address, service) = serve(&config, &clock).await;
         let store = Store::from_pool(pool.clone());
-        let key = make_key(&store, &[Role::Reseller], Some("acme")).await;
+        let key = key_of_the_reseller(&store, "acme").await;
         Self {
             pool,
             store,
@@ -66,12 +69,12 @@ impl Portal {
 
     /// A key of another reseller.
     pub(crate) async fn key_of(&self, reseller: &str) -> String {
-        make_key(&self.store, &[Role::Reseller], Some(reseller)).await
+        key_of_the_reseller(&self.store, reseller).await
     }
 
     /// A key of the house.
     pub(crate) async fn house_key(&self, role: Role) -> String {
-        make_key(&self.store, &[role], None).await
+        key_of_the_house(&self.store, &[role]).await
     }
 
     pub(crate) fn request(&self, method: &str, path: &str) -> RequestBuilder {
@@ -207,23 +210,6 @@ pub(crate) fn fields(problem: &Value) -> Vec<&str> {
 
 pub(crate) fn id_of(document: &Value) -> Uuid {
     document["id"].as_str().unwrap().parse().unwrap()
-}
-
-async fn make_key(store: &Store, roles: &[Role], reseller: Option<&str>) -> String {
-    let id = Uuid::now_v7();
-    let mut random = [0; 32];
-    random[..16].copy_from_slice(id.as_bytes());
-    let key = format_key(&random);
-    let stored = ApiKey {
-        id,
-        name: "test".to_owned(),
-        roles: roles.to_vec(),
-        reseller_id: reseller.map(str::to_owned),
-        created_at: SystemClock.now(),
-        revoked_at: None,
-    };
-    store.insert_api_key(&stored, &KeyDigest::of(&key)).await.unwrap();
-    key
 }
 
 /// E-mails that wait to be sent, by kind and recipient, with what they tell of.

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use chrono::TimeDelta;
+use domain::subscription::SubscriptionState;
 use telemetry::Metric;
 
 use crate::context::Context;
-use crate::periodic::{Job, JobError, Timing};
+use crate::periodic::{Job, JobError, Timing, UNKNOWN};
 
 pub(crate) struct CountSubscriptions;
 
@@ -19,10 +21,21 @@ impl Job for CountSubscriptions {
         }
     }
 
+    fn end_of_term(&self) {
+        for state in SubscriptionState::ALL {
+            Metric::Subscriptions.set_with(&[("state", state.as_str())], UNKNOWN);
+        }
+        Metric::SubscriptionsFailing.set(UNKNOWN);
+    }
+
     async fn execute(&self, context: &Context) -> Result<(), JobError> {
         for (state, count) in context.store.count_subscriptions().await? {
             Metric::Subscriptions.set_with(&[("state", state.as_str())], count as f64);
         }
+        // Longer ago says little: whoever gets nothing cannot succeed either.
+        let since = context.clock.now() - TimeDelta::hours(1);
+        let failing = context.store.count_failing_subscriptions(since).await?;
+        Metric::SubscriptionsFailing.set(failing as f64);
         Ok(())
     }
 }

@@ -6,7 +6,7 @@ use domain::month::Month;
 use telemetry::Metric;
 
 use crate::context::Context;
-use crate::periodic::{Job, JobError, Timing};
+use crate::periodic::{Job, JobError, Timing, UNKNOWN};
 
 pub(crate) struct KeepPartitions;
 
@@ -18,6 +18,10 @@ impl Job for KeepPartitions {
             start_delay: Duration::ZERO,
             repeat_interval: Duration::from_secs(3_600),
         }
+    }
+
+    fn end_of_term(&self) {
+        Metric::PartitionsAheadMonths.set(UNKNOWN);
     }
 
     async fn execute(&self, context: &Context) -> Result<(), JobError> {

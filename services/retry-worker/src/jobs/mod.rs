@@ -1,8 +1,10 @@
 //! The periodic jobs, one file each.
 
+mod count_dead_letters;
 mod count_subscriptions;
 mod end_expired;
 mod end_inactive;
+mod forget_dead_letters;
 mod forget_emails;
 mod forget_idempotency_keys;
 mod health;
@@ -17,10 +19,13 @@ mod send_notifications;
 mod send_pending;
 mod send_scheduled;
 mod verify_endpoints;
+mod work_dead_letters;
 
+pub(crate) use count_dead_letters::CountDeadLetters;
 pub(crate) use count_subscriptions::CountSubscriptions;
 pub(crate) use end_expired::EndExpired;
 pub(crate) use end_inactive::EndInactive;
+pub(crate) use forget_dead_letters::ForgetDeadLetters;
 pub(crate) use forget_emails::ForgetEmails;
 pub(crate) use forget_idempotency_keys::ForgetIdempotencyKeys;
 pub(crate) use health::JudgeHealth;
@@ -34,3 +39,4 @@ pub(crate) use send_notifications::{SendRetries, SendScheduledNotifications, Sen
 pub(crate) use send_pending::SendPending;
 pub(crate) use send_scheduled::SendScheduled;
 pub(crate) use verify_endpoints::VerifyEndpoints;
+pub(crate) use work_dead_letters::WorkDeadLetters;

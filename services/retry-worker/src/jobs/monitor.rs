@@ -4,11 +4,17 @@ use std::time::Duration;
 
 use broker::Queue;
 use chrono::{DateTime, Utc};
-use store::Backlog;
+use store::{Backlog, PauseCounts};
 use telemetry::Metric;
 
 use crate::context::Context;
-use crate::periodic::{Job, JobError, Timing};
+use crate::periodic::{Job, JobError, Timing, UNKNOWN};
+
+/// What waits, in the order of [`set_ages`].
+const STATUSES: [&str; 3] = ["pending", "due", "lost"];
+
+/// What can be paused, in the order of [`set_pauses`].
+const PAUSABLE: [&str; 4] = ["push_lane", "reseller_lane", "subscription", "reseller"];
 
 pub(crate) struct Monitor;
 
@@ -22,33 +28,80 @@ impl Job for Monitor {
         }
     }
 
+    fn end_of_term(&self) {
+        for status in STATUSES {
+            Metric::PushOldestDueAge.set_with(&[("status", status)], UNKNOWN);
+            Metric::NotificationsOldestDueAge.set_with(&[("status", status)], UNKNOWN);
+        }
+        for scope in PAUSABLE {
+            Metric::Paused.set_with(&[("scope", scope)], UNKNOWN);
+        }
+        Metric::EmailsWaiting.set(UNKNOWN);
+        Metric::EmailsOldestDueAge.set(UNKNOWN);
+        for queue in Queue::ALL {
+            Metric::QueueMessages.set_with(&[("queue", queue.name())], UNKNOWN);
+            Metric::QueueConsumers.set_with(&[("queue", queue.name())], UNKNOWN);
+        }
+    }
+
     async fn execute(&self, context: &Context) -> Result<(), JobError> {
         let backlog = context.store.backlog().await?;
         let now = context.clock.now();
         set_ages(Metric::PushOldestDueAge, &backlog, now);
         let backlog = context.store.notification_backlog().await?;
         set_ages(Metric::NotificationsOldestDueAge, &backlog, now);
-        Metric::EmailsWaiting.set(context.store.outbox().await?.waiting as f64);
+        set_pauses(context.store.count_pauses().await?);
+        let outbox = context.store.outbox().await?;
+        Metric::EmailsWaiting.set(outbox.waiting as f64);
+        Metric::EmailsOldestDueAge.set(age(outbox.oldest_due, now));
         if context.broker.state().borrow().is_connected() {
             for queue in Queue::ALL {
                 let depth = context.broker.depth(queue).await?;
                 Metric::QueueMessages.set_with(&[("queue", queue.name())], depth.messages);
+                Metric::QueueConsumers.set_with(&[("queue", queue.name())], depth.consumers);
+                if let Some(capacity) = capacity(queue, context) {
+                    Metric::QueueCapacity.set_with(&[("queue", queue.name())], capacity);
+                }
             }
         }
         Ok(())
     }
 }
 
-/// What is not due yet has waited for no time.
-fn set_ages(metric: Metric, backlog: &Backlog, now: DateTime<Utc>) {
-    for (status, since) in [
-        ("pending", backlog.oldest_pending),
-        ("due", backlog.oldest_due),
-        ("lost", backlog.first_lease_end),
-    ] {
-        let age = since
-            .and_then(|since| (now - since).to_std().ok())
-            .unwrap_or(Duration::ZERO);
-        metric.set_with(&[("status", status)], age.as_secs_f64());
+/// The most messages that a queue takes; the queues of dead letters take any number.
+fn capacity(queue: Queue, context: &Context) -> Option<u32> {
+    match queue {
+        Queue::PushReady => Some(context.config.push.queue.capacity),
+        Queue::ResellerReady | Queue::ResellerRetry => Some(context.config.reseller.queue.capacity),
+        Queue::PushDead | Queue::ResellerDead => None,
     }
+}
+
+fn set_ages(metric: Metric, backlog: &Backlog, now: DateTime<Utc>) {
+    let since = [
+        backlog.oldest_pending,
+        backlog.oldest_due,
+        backlog.first_lease_end,
+    ];
+    for (status, since) in STATUSES.into_iter().zip(since) {
+        metric.set_with(&[("status", status)], age(since, now));
+    }
+}
+
+fn set_pauses(pauses: PauseCounts) {
+    let counts = [
+        u64::from(pauses.push_lane),
+        u64::from(pauses.reseller_lane),
+        pauses.subscriptions,
+        pauses.resellers,
+    ];
+    for (scope, count) in PAUSABLE.into_iter().zip(counts) {
+        Metric::Paused.set_with(&[("scope", scope)], count as f64);
+    }
+}
+
+/// In seconds. What is not due yet has waited for no time.
+fn age(since: Option<DateTime<Utc>>, now: DateTime<Utc>) -> f64 {
+    let age = since.and_then(|since| (now - since).to_std().ok());
+    age.unwrap_or(Duration::ZERO).as_secs_f64()
 }

@@ -1,13 +1,19 @@
 //! Puts notifications whose time has come into the queues: first attempts that wait for their subscription's share, and
 //! everything that waits for a time.
 
-use std::time::Duration;
+use std::collections::HashMap;
+use std::time::{Duration, SystemTime};
 
 use broker::{Envelope, Published, Queue};
 use domain::notification::{NotificationId, QUEUE_LEASE};
+use lifecycle::error_chain;
+use store::Lane;
 use store::reseller::{PromotedNotification, Sidelined};
 use telemetry::Metric;
+use telemetry::traces::{self, Publishing, Statement};
+use uuid::Uuid;
 
+use super::promotion::promoted_in_traces;
 use crate::context::Context;
 use crate::periodic::{Job, JobError, Timing};
 
@@ -15,6 +21,14 @@ use crate::periodic::{Job, JobError, Timing};
 const SHARE: u32 = 32;
 /// Notifications promoted in one statement.
 const BATCH: u32 = 1_000;
+
+/// How long the database may take to tell their traces.
+const TRACES_LIMIT: Duration = Duration::from_secs(2);
+const PROMOTE: Statement = Statement {
+    summary: "promote notifications",
+    operation: "UPDATE",
+    table: "notifications",
+};
 
 /// First attempts: as many of each subscription.
 pub(crate) struct SendWaitingNotifications;
@@ -31,12 +45,12 @@ impl Job for SendWaitingNotifications {
         if limit == 0 {
             return Ok(());
         }
-        let now = context.clock.now();
+        let (now, started) = (context.clock.now(), SystemTime::now());
         let promoted = context
             .store
             .promote_first_attempts(now, SHARE, limit, QUEUE_LEASE)
             .await;
-        publish(context, Queue::ResellerReady, promoted).await?;
+        publish(context, Queue::ResellerReady, promoted, started).await?;
         Ok(())
     }
 }
@@ -56,12 +70,12 @@ impl Job for SendRetries {
         if limit == 0 {
             return Ok(());
         }
-        let now = context.clock.now();
+        let (now, started) = (context.clock.now(), SystemTime::now());
         let promoted = context
             .store
             .promote_retries(now, SHARE, limit, QUEUE_LEASE)
             .await;
-        publish(context, Queue::ResellerRetry, promoted).await?;
+        publish(context, Queue::ResellerRetry, promoted, started).await?;
         Ok(())
     }
 }
@@ -83,9 +97,9 @@ impl Job for SendScheduledNotifications {
             if limit == 0 {
                 return Ok(());
             }
-            let now = context.clock.now();
+            let (now, started) = (context.clock.now(), SystemTime::now());
             let promoted = context.store.promote_scheduled(now, limit, QUEUE_LEASE).await;
-            if publish(context, Queue::ResellerReady, promoted).await? < BATCH as usize {
+            if publish(context, Queue::ResellerReady, promoted, started).await? < BATCH as usize {
                 return Ok(());
             }
         }
@@ -99,10 +113,10 @@ fn every(repeat_interval: Duration) -> Timing {
     }
 }
 
-/// How many notifications may be promoted at once: none while the broker takes no messages, which would only mark rows
-/// that have to be marked back.
+/// How many notifications may be promoted at once: none while the broker takes no messages or the lane is paused, which
+/// would only mark rows that have to be marked back.
 async fn room(context: &Context, queue: Queue) -> Result<u32, JobError> {
-    if !context.broker.publisher().takes_messages() {
+    if !context.may_promote(Lane::Reseller).await? {
         return Ok(0);
     }
     let depth = context.broker.depth(queue).await?.messages;
@@ -115,23 +129,52 @@ async fn room(context: &Context, queue: Queue) -> Result<u32, JobError> {
         .min(BATCH))
 }
 
+/// The traces of what was promoted, where some are recorded. Nothing waits for its trace: when it cannot be read, the
+/// attempt has none.
+async fn traces_of(context: &Context, promoted: &[PromotedNotification]) -> HashMap<NotificationId, String> {
+    if !traces::are_on() {
+        return HashMap::new();
+    }
+    let ids: Vec<Uuid> = promoted.iter().map(|one| one.id).collect();
+    match store::within(TRACES_LIMIT, context.store.notification_traces(&ids)).await {
+        Ok(traces) => traces,
+        Err(error) => {
+            tracing::debug!(
+                error = error_chain(&error),
+                "cannot read the traces of notifications"
+            );
+            HashMap::new()
+        }
+    }
+}
+
 /// Publishes what was promoted; what the broker does not confirm waits again. Returns how many it took.
 async fn publish(
     context: &Context,
     queue: Queue,
     promoted: Result<Vec<PromotedNotification>, store::Error>,
+    started: SystemTime,
 ) -> Result<usize, JobError> {
     let promoted =
         promoted.inspect_err(|_| Metric::StoreErrors.increment_with(&[("operation", "promoting")], 1))?;
     if promoted.is_empty() {
         return Ok(0);
     }
+    let promoting = started..SystemTime::now();
+    let mut traces = traces_of(context, &promoted).await;
+    let recorded = traces.values().map(|trace| Some(trace.as_str()));
+    promoted_in_traces(PROMOTE, recorded, promoting);
     let now = context.clock.now();
+    let mut spans = Publishing::to(queue.name());
     let envelopes = promoted
         .iter()
-        .map(|one| Envelope::notification(one.id, one.subscription_id, now, None))
+        .map(|one| {
+            let traceparent = spans.begin(one.id, traces.remove(&one.id.into()));
+            Envelope::notification(one.id, one.subscription_id, now, traceparent)
+        })
         .collect();
     let answers = context.broker.publisher().publish(queue, envelopes).await;
+    spans.end(|place| answers.get(place).and_then(|answer| answer.failure()));
     let refused: Vec<NotificationId> = promoted
         .iter()
         .zip(answers)

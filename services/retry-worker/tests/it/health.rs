@@ -107,6 +107,7 @@ async fn an_endpoint_that_fails_for_six_days_is_degraded_and_deactivated_to_the_
         go_to(48, 0);
         let changed_at = becomes(&it, id, SubscriptionState::Degraded).await;
         assert_eq!((changed_at - start).num_seconds(), 48 * 3_600);
+        subjects(&post, 1).await;
         for hours in (54..120).step_by(6) {
             go_to(hours, 0);
             attempt(&it, &clock, id, 503).await;

@@ -36,10 +36,9 @@ impl Post {
         }
     }
 
-    /// Makes it the mail server of a configuration, with short waits.
+    /// Makes it the mail server of a configuration, tried again soon.
     pub(crate) fn serve(&self, config: &mut Config) {
         config.mail.smtp_url = Some(Secret::new(format!("smtp://{}", self.addr)));
-        config.mail.timeout = Duration::from_millis(500);
         config.mail.retry_delay = Duration::from_millis(50);
     }
 
@@ -54,7 +53,11 @@ impl Post {
 
     /// Brings it back at the same address.
     pub(crate) async fn reopen(&mut self) {
-        let listener = TcpListener::bind(self.addr).await.unwrap();
+        // Somebody else's connection may have the port for a moment.
+        let listener = eventually("the address to be free", async || {
+            TcpListener::bind(self.addr).await.ok()
+        })
+        .await;
         self.sink = Some(SmtpSink::start(listener, self.folder.path()).unwrap());
     }
 

@@ -45,8 +45,14 @@ async fn a_portion_of_the_oldest_pending_pushes_goes_to_the_queue(pool: PgPool) 
             let leased_for = push.leased_until.unwrap() - push.updated_at;
             assert_eq!(leased_for, TimeDelta::from_std(lease).unwrap());
         }
+        // What it left waits for another execution, which may have been made by now.
+        let promoted = view(&it, ids[2]).await.updated_at;
         for id in [ids[0], ids[3]] {
-            assert_eq!(view(&it, id).await.status, PushStatus::Pending);
+            let push = view(&it, id).await;
+            assert!(
+                push.status == PushStatus::Pending || push.updated_at > promoted,
+                "{push:?}"
+            );
         }
         worker.stop().await;
     })

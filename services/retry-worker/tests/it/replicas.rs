@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::rig::{hurry, queue_holds, read, reader, start};
 
-const JOBS: usize = 18;
+const JOBS: usize = 21;
 
 /// Who does which job: holder and epoch.
 async fn holders(pool: &PgPool) -> BTreeMap<String, (Uuid, i64)> {
@@ -28,14 +28,30 @@ async fn holders(pool: &PgPool) -> BTreeMap<String, (Uuid, i64)> {
         .collect()
 }
 
-/// Waits until every job has a holder of the epoch `epoch`.
-async fn all_held(pool: &PgPool, epoch: i64) -> BTreeMap<String, (Uuid, i64)> {
-    eventually(&format!("every job to be held in epoch {epoch}"), async || {
+/// Waits until every job is held, by none of those who `had` it.
+async fn all_held(pool: &PgPool, had: &BTreeMap<String, (Uuid, i64)>) -> BTreeMap<String, (Uuid, i64)> {
+    eventually("every job to be held", async || {
         let held = holders(pool).await;
-        let all = held.len() == JOBS && held.values().all(|(_, at)| *at == epoch);
-        all.then_some(held)
+        let is_new = |(job, (holder, _)): (&String, &(Uuid, i64))| {
+            had.get(job).is_none_or(|(before, _)| before != holder)
+        };
+        (held.len() == JOBS && held.iter().all(is_new)).then_some(held)
     })
     .await
+}
+
+/// Waits for a time in which every holder shows signs of life and none changes. A holder that gets no processor time for
+/// as long as a lease holds may lose it.
+async fn nobody_else_takes_over(pool: &PgPool) {
+    eventually("the jobs to stay where they are", async || {
+        let (held, seen) = (holders(pool).await, fewest_renewals(pool).await);
+        eventually("every holder to show signs of life", async || {
+            (fewest_renewals(pool).await > seen + 1).then_some(())
+        })
+        .await;
+        (holders(pool).await == held).then_some(())
+    })
+    .await;
 }
 
 async fn fewest_renewals(pool: &PgPool) -> i64 {
@@ -58,10 +74,9 @@ async fn each_job_has_one_worker_and_another_goes_on_when_that_one_vanishes(pool
             readiness: Readiness::default(),
         };
         doomed.spawn(retry_worker::run(it.shared_config(), lifecycle));
-        let held = all_held(&it.pool, 1).await;
+        let held = all_held(&it.pool, &BTreeMap::new()).await;
         let second = start(&it.config);
         eventually("the second to be ready", async || second.is_ready().then_some(())).await;
-        let seen = fewest_renewals(&it.pool).await;
         for _ in 0..50 {
             PushRow::in_state(PushState::Pending).make(&it.pool).await;
         }
@@ -69,15 +84,12 @@ async fn each_job_has_one_worker_and_another_goes_on_when_that_one_vanishes(pool
         published.sort();
         published.dedup();
         assert_eq!(published.len(), 50);
-        eventually("every holder to show signs of life", async || {
-            (fewest_renewals(&it.pool).await > seen + 1).then_some(())
-        })
-        .await;
-        assert_eq!(holders(&it.pool).await, held, "the second does nothing");
+        nobody_else_takes_over(&it.pool).await;
         doomed.shutdown_background();
         let id = PushRow::in_state(PushState::Pending).make(&it.pool).await.id;
         assert_eq!(read(&mut reader, 1).await, [id]);
-        all_held(&it.pool, 2).await;
+        // A replica is the same holder in each of its terms.
+        all_held(&it.pool, &held).await;
         queue_holds(&broker, Queue::PushReady, 0).await;
         second.stop().await;
         assert!(holders(&it.pool).await.is_empty(), "whoever stops resigns");

@@ -47,7 +47,7 @@ impl Stage {
         let sealer = Sealer::new(&SealingKey::parse(key.expose()).unwrap(), &[]);
         let sealed = sealer.seal(row.id(), self.secret.expose_bytes()).unwrap();
         let row = row.url(&self.receiver.url(path)).sealed_secret(sealed);
-        let id = row.timeout_millis(1_000).make(&self.it.pool).await;
+        let id = row.timeout_millis(20_000).make(&self.it.pool).await;
         // The factory takes the time of the system.
         sqlx::query("UPDATE subscriptions SET verification_due_at = $2 WHERE id = $1")
             .bind(id)
@@ -159,6 +159,12 @@ async fn an_endpoint_that_answers_otherwise_is_asked_a_few_times_and_then_left_a
             (3, redirect, "the endpoint answered 302"),
             (4, hanging, ""),
         ] {
+            if next.hang {
+                sqlx::query("UPDATE subscriptions SET timeout_millis = 1000")
+                    .execute(&stage.it.pool)
+                    .await
+                    .unwrap();
+            }
             stage.rule(next);
             stage.clock.advance(delay);
             let error = stage.failed(id, attempts).await;

@@ -100,6 +100,37 @@ async fn exhausted_retries_are_counted_in_one_mail_an_hour(pool: PgPool) {
     assert_eq!(waiting.next_attempt_at, Some(hour + TimeDelta::hours(1)));
 }
 
+/// Retries that are given up at the very moment at which the mail about others is claimed: whoever notes them may still
+/// see that mail waiting, find it gone, and begin another one that seems to be due at once.
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_second_mail_of_the_moment_in_which_the_first_was_claimed_waits_for_its_hour(pool: PgPool) {
+    let (store, start) = (Store::from_pool(pool.clone()), now());
+    let subscription = SubscriptionRow::active().make(&pool).await;
+    give_up(&pool, subscription, 2, start).await;
+    let first = claim_one(&store, start).await;
+    give_up(&pool, subscription, 3, start).await;
+    let due_at_once = "UPDATE emails SET next_attempt_at = $1 WHERE status = 'PENDING'";
+    let set_due = || sqlx::query(due_at_once).bind(start).execute(&pool);
+    for sent_at in [None, Some(start + TimeDelta::seconds(1))] {
+        if let Some(at) = sent_at {
+            assert!(
+                store
+                    .end_email(first.id, first.lease_token, None, at)
+                    .await
+                    .unwrap()
+            );
+        }
+        set_due().await.unwrap();
+        let at = start + TimeDelta::seconds(2);
+        assert_eq!(store.claim_emails(at, 10, LONG).await.unwrap(), []);
+        let waiting = rows(&pool).await.into_iter().find(|row| row.status == "PENDING");
+        let due = waiting.unwrap().next_attempt_at;
+        assert_eq!(due, Some(sent_at.unwrap_or(at) + TimeDelta::hours(1)));
+    }
+    let second = claim_one(&store, start + TimeDelta::hours(2)).await;
+    assert_eq!(second.occurrences, 3);
+}
+
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn a_mail_that_comes_back_is_added_to_the_one_that_waits(pool: PgPool) {
     let (store, start) = (Store::from_pool(pool.clone()), now());

@@ -103,9 +103,9 @@ async fn what_ends_badly_leaves_a_dead_letter_that_names_it(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().make(&pool).await;
     for (outcome, attempts, reason, fingerprint) in [
-        (answered(404), 1, "FAILED", "delivery/http/404"),
+        (answered(404), 1, "FAILED", "delivery/http/404/text"),
         (timed_out(), 4, "GIVEN_UP", "delivery/timeout"),
-        (answered(503), 4, "GIVEN_UP", "delivery/http/503"),
+        (answered(503), 4, "GIVEN_UP", "delivery/http/503/text"),
     ] {
         let made = NotificationRow::in_state(NotificationState::Sending, subscription).attempts(attempts);
         let made = made.make(&pool).await;

@@ -184,7 +184,7 @@ async fn the_backlog_shows_what_has_waited_longest(pool: PgPool) {
         (None, None, None)
     );
     let subscription = SubscriptionRow::active().make(&pool).await;
-    let made = notifications(&pool, NotificationState::Pending, subscription, 2).await;
+    notifications(&pool, NotificationState::Pending, subscription, 2).await;
     for minutes in [-3, -9, 5] {
         let retry = NotificationRow::in_state(NotificationState::Retry, subscription);
         retry.due_in(TimeDelta::minutes(minutes)).make(&pool).await;
@@ -192,14 +192,35 @@ async fn the_backlog_shows_what_has_waited_longest(pool: PgPool) {
     let queued = NotificationRow::in_state(NotificationState::Queued, subscription);
     let first = queued.clone().leased_for(TimeDelta::minutes(1)).make(&pool).await;
     queued.make(&pool).await;
+    // Whoever is paused waits because somebody wants that, for however long.
+    let paused = SubscriptionRow::active().paused().make(&pool).await;
+    notifications(&pool, NotificationState::Pending, paused, 1).await;
+    sqlx::query(
+        "UPDATE notifications SET created_at = created_at - interval '1 day' WHERE subscription_id = $1",
+    )
+    .bind(paused)
+    .execute(&pool)
+    .await
+    .unwrap();
+    let retry = NotificationRow::in_state(NotificationState::Retry, paused);
+    let held_back = retry.due_in(TimeDelta::hours(-8)).make(&pool).await;
+    // Of two subscriptions whose backlog counts, the one that comes later may have waited longer.
+    let later = SubscriptionRow::active().make(&pool).await;
+    let longest = notifications(&pool, NotificationState::Pending, later, 1).await;
+    sqlx::query("UPDATE notifications SET created_at = created_at - interval '1 hour' WHERE id = $1")
+        .bind(longest[0].id.uuid())
+        .execute(&pool)
+        .await
+        .unwrap();
     let backlog = store.notification_backlog().await.unwrap();
     let expected: (Option<_>, Option<_>, Option<_>) = sqlx::query_as(
         "SELECT (SELECT created_at FROM notifications WHERE id = $1),
-                (SELECT min(next_attempt_at) FROM notifications),
+                (SELECT min(next_attempt_at) FROM notifications WHERE id <> $3),
                 (SELECT leased_until FROM notifications WHERE id = $2)",
     )
-    .bind(made[0].id.uuid())
+    .bind(longest[0].id.uuid())
     .bind(first.id.uuid())
+    .bind(held_back.id.uuid())
     .fetch_one(&pool)
     .await
     .unwrap();

@@ -1,7 +1,5 @@
 //! Completions that come late, twice, or beside somebody else's locks.
 
-use std::time::Duration;
-
 use domain::clock::{Clock, SystemClock};
 use domain::notification::NotificationState;
 use sqlx::PgPool;
@@ -70,7 +68,7 @@ async fn a_completion_does_not_wait_for_whoever_only_refers_to_the_subscription(
         .unwrap();
     let batch = [completion(&made, 1, answered(410))];
     let completing = store.complete_deliveries(&batch, SystemClock.now());
-    let completed = store::within(Duration::from_secs(20), completing).await.unwrap();
+    let completed = store::within(testkit::PATIENCE, completing).await.unwrap();
     assert!(completed.contains(&made.id));
     other.rollback().await.unwrap();
 }

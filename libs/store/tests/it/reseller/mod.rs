@@ -15,5 +15,5 @@ mod paces;
 mod promotion;
 mod quotas;
 mod rescue;
-mod scene;
+pub(crate) mod scene;
 mod state_table;

@@ -7,8 +7,8 @@ use domain::notification::{
     Attempts, DeliveryOutcome, Event, NotificationState, NotificationStatus, transition,
 };
 use sqlx::PgPool;
-use store::Store;
 use store::reseller::{ClaimTerms, DeliveryCompletion, Resent, Sidelined};
+use store::{Act, Cancellation, Store};
 use testkit::notification_factory::{MadeNotification, NotificationRow};
 use testkit::subscription_factory::SubscriptionRow;
 
@@ -24,6 +24,7 @@ enum Cause {
     Quota,
     Rate,
     Paused,
+    HeldByAnOperator,
     Unverified,
     Deactivated,
     Deleted,
@@ -32,7 +33,7 @@ enum Cause {
 fn causes(event: Event) -> &'static [Cause] {
     match event {
         Event::Defer => &[Cause::Quota, Cause::Rate],
-        Event::Hold => &[Cause::Paused, Cause::Unverified],
+        Event::Hold => &[Cause::Paused, Cause::HeldByAnOperator, Cause::Unverified],
         Event::Abandon => &[Cause::Deactivated, Cause::Deleted],
         _ => &[Cause::Plain],
     }
@@ -50,6 +51,7 @@ async fn bring_about(pool: &PgPool, cause: Cause, made: &MadeNotification) {
              VALUES ($1, now() + interval '1 hour', now(), '1 second')"
         }
         Cause::Paused => "UPDATE subscriptions SET paused_at = now() WHERE id = $1",
+        Cause::HeldByAnOperator => "UPDATE subscriptions SET held_at = now() WHERE id = $1",
         Cause::Unverified => "UPDATE subscriptions SET state = 'PENDING_VERIFICATION' WHERE id = $1",
         Cause::Deactivated => "UPDATE subscriptions SET state = 'DEACTIVATED' WHERE id = $1",
         Cause::Deleted => "UPDATE subscriptions SET deleted_at = now() WHERE id = $1",
@@ -99,6 +101,15 @@ async fn drive(store: &Store, event: Event, made: MadeNotification, next: Option
             rescued.pending + rescued.retry + rescued.given_up == 1
         }
         Event::Resend => store.resend_notification("acme", made.id, now).await.unwrap() == Resent::Done,
+        Event::Cancel => {
+            let act = Act {
+                by: "Anna (1)",
+                note: Some("not wanted any more"),
+                at: now,
+            };
+            let cancelled = store.cancel_notification(made.id, act).await.unwrap();
+            matches!(cancelled, Cancellation::Done(_))
+        }
     }
 }
 
@@ -205,9 +216,10 @@ async fn check(pool: &PgPool, event: Event, cause: Cause, state: NotificationSta
         expected_last(event, last),
         "last attempt: {case}"
     );
-    // What is given up because its subscription gets nothing any more is nothing that somebody has to mend.
-    let new_letters =
-        matches!(next, NotificationState::Failed | NotificationState::GivenUp) && event != Event::Abandon;
+    // What is given up because somebody wants it so, or because its subscription gets nothing any more, is nothing that
+    // somebody has to mend.
+    let new_letters = matches!(next, NotificationState::Failed | NotificationState::GivenUp)
+        && !matches!(event, Event::Abandon | Event::Cancel);
     assert_eq!(
         count(pool, "dead_letters").await - letters,
         i64::from(new_letters),
@@ -247,4 +259,5 @@ mirror! {
     rescue_mirrors_the_domain: Rescue,
     abandon_mirrors_the_domain: Abandon,
     resend_mirrors_the_domain: Resend,
+    cancel_mirrors_the_domain: Cancel,
 }

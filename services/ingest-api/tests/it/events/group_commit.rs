@@ -121,7 +121,7 @@ async fn an_event_that_the_database_refuses_takes_neither_neighbours_nor_batches
 async fn an_event_whose_caller_was_told_that_it_is_late_is_not_written_afterwards(pool: PgPool) {
     with_installation(pool, async |mut installation| {
         installation.config.ingest.writers = 1;
-        installation.config.ingest.request_timeout = Duration::from_millis(500);
+        installation.config.ingest.request_timeout = Duration::from_secs(4);
         let service = Running::ready(&installation).await;
         // Known before the clock of the two requests starts.
         service.accepted_event(&of_reseller("before")).await;

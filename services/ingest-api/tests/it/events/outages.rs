@@ -1,7 +1,5 @@
 //! The broker is away, or its queue is full; the database is away.
 
-use std::time::Duration;
-
 use config::Secret;
 use serde_json::{Value, json};
 use sqlx::PgPool;
@@ -24,7 +22,7 @@ async fn with_status(pool: &PgPool, status: &str) -> i64 {
 async fn without_a_broker_events_are_accepted_and_their_notifications_wait(pool: PgPool) {
     with_installation(pool, async |installation| {
         let mut config = installation.config.clone();
-        config.amqp.url = Secret::new(format!("amqp://127.0.0.1:{}", closed_port().await));
+        config.amqp.url = Secret::new(format!("amqp://127.0.0.1:{}", closed_port()));
         let service = Running::start(&installation, config).await;
         SubscriptionRow::active().make(&installation.pool).await;
         let view = service
@@ -100,7 +98,6 @@ async fn without_a_database_nothing_is_accepted_and_nothing_is_half_stored(pool:
         let (cable, through) = Cable::for_url(installation.config.database.url.expose()).await;
         let mut config = installation.config.clone();
         config.database.url = Secret::new(through);
-        config.database.acquire_timeout = Duration::from_millis(200);
         let service = Running::start(&installation, config).await;
         service.until_ready().await;
         SubscriptionRow::active().make(&installation.pool).await;

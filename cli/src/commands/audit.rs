@@ -1,0 +1,106 @@
+//! `postrider audit`: who changed what, when, and why.
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use clap::Args;
+use domain::clock::{Clock as _, SystemClock};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::age::Age;
+use crate::operator::{Operator, OperatorArgs};
+use crate::output;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  postrider audit --newer-than 1d
+  postrider audit --action dead-letter-job
+  postrider audit --subject push/019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d")]
+pub(crate) struct AuditArgs {
+    /// By this actor: the name of an API key, or all of what an entry says.
+    #[arg(long, value_name = "NAME")]
+    actor: Option<String>,
+    /// Of this action, such as dead-letter.replay; dead-letter stands for every action on dead letters.
+    #[arg(long)]
+    action: Option<String>,
+    /// About this, such as push/019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d.
+    #[arg(long)]
+    subject: Option<String>,
+    /// At this time or later, such as 2026-11-21T12:00:00Z.
+    #[arg(long, value_name = "TIME", conflicts_with = "newer_than")]
+    since: Option<DateTime<Utc>>,
+    /// Before this time.
+    #[arg(long, value_name = "TIME", conflicts_with = "older_than")]
+    until: Option<DateTime<Utc>>,
+    /// Less than this long ago, such as 3d.
+    #[arg(long, value_name = "AGE")]
+    newer_than: Option<Age>,
+    /// Longer ago than this, such as 2h.
+    #[arg(long, value_name = "AGE")]
+    older_than: Option<Age>,
+    /// How many.
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=200))]
+    limit: u32,
+    /// Where the previous part ended.
+    #[arg(long)]
+    cursor: Option<String>,
+    /// As JSON, just as the API answers.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    operator: OperatorArgs,
+}
+
+#[derive(Debug, Deserialize)]
+struct Entry {
+    at: DateTime<Utc>,
+    actor: String,
+    action: String,
+    subject: String,
+    note: Option<String>,
+}
+
+/// Lists the log, the newest entry first.
+pub(crate) async fn run(args: &AuditArgs) -> anyhow::Result<()> {
+    let now = SystemClock.now();
+    let time = |at: Option<DateTime<Utc>>, age: Option<Age>| {
+        at.or_else(|| age.map(|age| age.before(now)))
+            .map(|at| at.to_rfc3339_opts(SecondsFormat::AutoSi, true))
+    };
+    let options = [
+        ("actor", args.actor.clone()),
+        ("action", args.action.clone()),
+        ("subject", args.subject.clone()),
+        ("since", time(args.since, args.newer_than)),
+        ("until", time(args.until, args.older_than)),
+        ("cursor", args.cursor.clone()),
+        ("limit", Some(args.limit.to_string())),
+    ];
+    let query: Vec<(&str, String)> = options
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value?)))
+        .collect();
+    let document: Value = Operator::new(&args.operator)?.read("/audit", &query).await?;
+    if args.json {
+        return output::json(&document);
+    }
+    let entries: Vec<Entry> = serde_json::from_value(document["items"].clone())?;
+    if entries.is_empty() {
+        output::note("no entry matches");
+        return Ok(());
+    }
+    let mut table = output::table(["at", "actor", "action", "subject", "note"]);
+    for entry in entries {
+        table.add_row([
+            entry.at.to_rfc3339_opts(SecondsFormat::Secs, true),
+            output::harmless(&entry.actor),
+            entry.action,
+            output::harmless(&entry.subject),
+            output::harmless(entry.note.as_deref().unwrap_or_default()),
+        ]);
+    }
+    output::result(table)?;
+    if let Some(cursor) = document["next"].as_str() {
+        output::note(format_args!("there are more: add --cursor {cursor}"));
+    }
+    Ok(())
+}

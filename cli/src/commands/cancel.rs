@@ -1,0 +1,52 @@
+//! `postrider cancel`: not sending what has not been sent yet.
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::operator::{Operator, OperatorArgs};
+use crate::output;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum CancelCommand {
+    /// A push that waits or is queued.
+    Push(CancelArgs),
+    /// A notification that waits or is queued: one event for one subscription.
+    Notification(CancelArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CancelArgs {
+    /// Its identifier.
+    id: Uuid,
+    /// Why, for whoever reads the records later.
+    #[arg(long)]
+    note: String,
+    /// As JSON, just as the API answers.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    operator: OperatorArgs,
+}
+
+/// Does what the command says.
+pub(crate) async fn run(command: CancelCommand) -> anyhow::Result<()> {
+    let (kind, collection, args) = match command {
+        CancelCommand::Push(args) => ("push", "pushes", args),
+        CancelCommand::Notification(args) => ("notification", "notifications", args),
+    };
+    let path = format!("/{collection}/{}/cancel", args.id);
+    let document: Value = Operator::new(&args.operator)?
+        .act(&path, &json!({"note": args.note}))
+        .await?;
+    if args.json {
+        return output::json(&document);
+    }
+    let previous = document["previous"].as_str().unwrap_or_default();
+    output::result(format_args!(
+        "{kind} {} was {} and is cancelled",
+        args.id,
+        output::harmless(previous)
+    ))?;
+    Ok(())
+}

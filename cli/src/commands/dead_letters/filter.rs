@@ -1,0 +1,170 @@
+//! Which dead letters: the same options for every command about them.
+
+use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
+use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
+use serde::Serialize;
+use uuid::Uuid;
+
+use crate::age::Age;
+
+/// Which dead letters. What is not given restricts nothing.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct FilterArgs {
+    /// Of this lane: push or reseller.
+    #[arg(long, value_parser = ["push", "reseller"])]
+    lane: Option<String>,
+    /// For this reason.
+    #[arg(long, value_parser = ["FAILED", "GIVEN_UP", "REJECTED", "MALFORMED"], ignore_case = true)]
+    reason: Option<String>,
+    /// Of this kind of failure; * at the end stands for anything.
+    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
+    fingerprint: Option<String>,
+    /// Where the failure was: scheme, host and port of the endpoint, or Swrve's code.
+    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
+    target: Option<String>,
+    /// For this subscription.
+    #[arg(long, value_name = "ID")]
+    subscription: Option<Uuid>,
+    /// For this reseller.
+    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
+    reseller: Option<String>,
+    /// About events of this type.
+    #[arg(long, value_name = "TYPE", value_parser = NonEmptyStringValueParser::new())]
+    event_type: Option<String>,
+    /// About pushes of this message prototype.
+    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
+    prototype: Option<String>,
+    /// Written at this time or later, such as 2026-11-21T12:00:00Z.
+    #[arg(long, value_name = "TIME", conflicts_with = "newer_than")]
+    since: Option<DateTime<Utc>>,
+    /// Written before this time.
+    #[arg(long, value_name = "TIME", conflicts_with = "older_than")]
+    until: Option<DateTime<Utc>>,
+    /// Written less than this long ago, such as 3d.
+    #[arg(long, value_name = "AGE")]
+    newer_than: Option<Age>,
+    /// Written longer ago than this, such as 2h.
+    #[arg(long, value_name = "AGE")]
+    older_than: Option<Age>,
+}
+
+/// The filter as the API takes it, in a query string and in a body.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Filter {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lane: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fingerprint: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    target: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    subscription: Option<Uuid>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reseller: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    event_type: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prototype: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    since: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    until: Option<String>,
+}
+
+impl Filter {
+    /// Without what is written after the newest letter that was counted: nobody has seen it. An end that was given stays.
+    #[must_use]
+    pub(crate) fn only_up_to(mut self, newest: DateTime<Utc>) -> Self {
+        let end = || {
+            // The database keeps microseconds, and the end itself is left out.
+            let after = newest.checked_add_signed(TimeDelta::microseconds(1))?;
+            Some(after.to_rfc3339_opts(SecondsFormat::AutoSi, true))
+        };
+        self.until = self.until.or_else(end);
+        self
+    }
+}
+
+impl FilterArgs {
+    /// Whether no option is given.
+    pub(crate) fn is_empty(&self) -> bool {
+        let texts = [
+            &self.lane,
+            &self.reason,
+            &self.fingerprint,
+            &self.target,
+            &self.reseller,
+            &self.event_type,
+            &self.prototype,
+        ];
+        texts.iter().all(|text| text.is_none())
+            && self.subscription.is_none()
+            && (self.since, self.until) == (None, None)
+            && (self.newer_than, self.older_than) == (None, None)
+    }
+
+    /// The filter, with ages counted from `now`.
+    pub(crate) fn filter(&self, now: DateTime<Utc>) -> Filter {
+        let time = |at: Option<DateTime<Utc>>, age: Option<Age>| {
+            let at = at.or_else(|| age.map(|age| age.before(now)))?;
+            Some(at.to_rfc3339_opts(SecondsFormat::AutoSi, true))
+        };
+        Filter {
+            lane: self.lane.clone(),
+            reason: self.reason.as_ref().map(|reason| reason.to_uppercase()),
+            fingerprint: self.fingerprint.clone(),
+            target: self.target.clone(),
+            subscription: self.subscription,
+            reseller: self.reseller.clone(),
+            event_type: self.event_type.clone(),
+            prototype: self.prototype.clone(),
+            since: time(self.since, self.newer_than),
+            until: time(self.until, self.older_than),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory as _, Parser as _};
+
+    use super::*;
+
+    #[derive(Debug, clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        filter: FilterArgs,
+    }
+
+    fn filter(line: &str) -> Filter {
+        let line = Line::try_parse_from(line.split(' ')).expect("a command line");
+        line.filter.filter(DateTime::UNIX_EPOCH)
+    }
+
+    #[test]
+    fn what_was_counted_ends_with_the_newest_of_it() {
+        let newest: DateTime<Utc> = "2026-11-21T12:00:00.123456Z".parse().expect("a time");
+        let until = |line| filter(line).only_up_to(newest).until;
+        assert_eq!(
+            until("x --lane push").as_deref(),
+            Some("2026-11-21T12:00:00.123457Z")
+        );
+        assert_eq!(
+            until("x --until 2026-11-20T00:00:00Z").as_deref(),
+            Some("2026-11-20T00:00:00Z")
+        );
+    }
+
+    #[test]
+    fn an_option_with_nothing_in_it_is_no_filter() {
+        Line::command().debug_assert();
+        for option in ["fingerprint", "target", "reseller", "event-type", "prototype"] {
+            let line = ["x".to_owned(), format!("--{option}"), String::new()];
+            assert!(Line::try_parse_from(line).is_err(), "{option}");
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! `postrider dead-letters`: what will not be delivered without somebody's help.
+
+pub(crate) mod filter;
+mod groups;
+mod list;
+mod resolve;
+mod show;
+
+use chrono::{DateTime, Utc};
+use clap::Subcommand;
+
+use crate::output;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DeadLettersCommand {
+    /// Lists dead letters, the newest first.
+    #[command(after_help = "\
+Examples:
+  postrider dead-letters list                                     what is open
+  postrider dead-letters list --fingerprint 'delivery/http/*' --reseller acme --newer-than 2h
+  postrider dead-letters list --state ALL --order oldest --limit 200 --json")]
+    List(list::ListArgs),
+    /// Counts dead letters by kind of failure and by where it was, the most frequent first.
+    #[command(after_help = "\
+Examples:
+  postrider dead-letters groups                                   what went wrong, and how often
+  postrider dead-letters groups --lane reseller --older-than 1d")]
+    Groups(groups::GroupsArgs),
+    /// Shows one dead letter: its history, its trace, and a command that repeats the request.
+    #[command(after_help = "\
+Examples:
+  postrider dead-letters show 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d
+  postrider dead-letters show 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --curl")]
+    Show(show::ShowArgs),
+    /// Sends again what dead letters are about: one at once, more of them as a job.
+    Replay(resolve::ReplayArgs),
+    /// Puts dead letters aside: one at once, more of them as a job.
+    Discard(resolve::DiscardArgs),
+}
+
+/// Does what the command says.
+pub(crate) async fn run(command: DeadLettersCommand) -> anyhow::Result<()> {
+    match command {
+        DeadLettersCommand::List(args) => list::run(&args).await,
+        DeadLettersCommand::Groups(args) => groups::run(&args).await,
+        DeadLettersCommand::Show(args) => show::run(&args).await,
+        DeadLettersCommand::Replay(args) => resolve::replay(args).await,
+        DeadLettersCommand::Discard(args) => resolve::discard(args).await,
+    }
+}
+
+/// A time of the API to the second, as people read it; what is none is shown as it is.
+fn seconds(time: &str) -> String {
+    match time.parse::<DateTime<Utc>>() {
+        Ok(at) => at.format("%Y-%m-%d %H:%M:%S").to_string(),
+        Err(_) => output::harmless(time),
+    }
+}
+
+/// The beginning of a text of strangers, in one line.
+fn shortened(text: &str, characters: usize) -> String {
+    let line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut shown: String = line.chars().take(characters).collect();
+    if shown.len() < line.len() {
+        shown.push('…');
+    }
+    output::harmless(&shown)
+}

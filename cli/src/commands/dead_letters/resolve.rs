@@ -1,0 +1,255 @@
+//! `postrider dead-letters replay` and `discard`: one letter at once, more of them as a job.
+
+use std::io::{BufRead as _, IsTerminal as _};
+
+use anyhow::{Context as _, anyhow, bail};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory as _};
+use domain::clock::{Clock as _, SystemClock};
+use serde::Serialize;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::filter::{Filter, FilterArgs};
+use crate::args::Cli;
+use crate::commands::jobs::{self, Job};
+use crate::operator::{Operator, OperatorArgs};
+use crate::output;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  postrider dead-letters replay 5f0c9f0e-3a55-4d0a-9d43-0c6c2f7cf2b1
+  postrider dead-letters replay --lane push --fingerprint 'swrve/503' --dry-run
+  postrider dead-letters replay --reseller acme --newer-than 2h --rate 50 --yes --wait --note 'the endpoint is back'")]
+pub(crate) struct ReplayArgs {
+    #[command(flatten)]
+    what: WhatArgs,
+    /// Why; kept with the letter and in the audit log.
+    #[arg(long)]
+    note: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  postrider dead-letters discard 5f0c9f0e-3a55-4d0a-9d43-0c6c2f7cf2b1 --note 'a test of ours'
+  postrider dead-letters discard --prototype Spring --older-than 3d --dry-run
+  postrider dead-letters discard --prototype Spring --older-than 3d --yes --note 'the campaign is over'")]
+pub(crate) struct DiscardArgs {
+    #[command(flatten)]
+    what: WhatArgs,
+    /// Why; kept with the letter and in the audit log.
+    #[arg(long, required_unless_present = "dry_run")]
+    note: Option<String>,
+}
+
+#[derive(Debug, Args)]
+struct WhatArgs {
+    /// The letters, one by one.
+    #[arg(value_name = "ID")]
+    ids: Vec<Uuid>,
+    #[command(flatten)]
+    filter: FilterArgs,
+    /// Every open letter.
+    #[arg(long, conflicts_with = "ids")]
+    all: bool,
+    /// Only counts the letters, by kind of failure.
+    #[arg(long)]
+    dry_run: bool,
+    /// Most letters a second.
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    rate: u32,
+    /// Does it without asking.
+    #[arg(long, short)]
+    yes: bool,
+    /// Waits until the job has ended, and shows how far it is.
+    #[arg(long)]
+    wait: bool,
+    /// Prints what the API answers, as JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    operator: OperatorArgs,
+}
+
+/// What is done to the letters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Action {
+    Replay,
+    Discard,
+}
+
+impl Action {
+    fn verb(self) -> &'static str {
+        match self {
+            Self::Replay => "replay",
+            Self::Discard => "discard",
+        }
+    }
+
+    fn done(self) -> &'static str {
+        match self {
+            Self::Replay => "replayed",
+            Self::Discard => "discarded",
+        }
+    }
+}
+
+/// A job to be made, as the API takes it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct NewJob<'a> {
+    action: &'static str,
+    #[serde(skip_serializing_if = "<[Uuid]>::is_empty")]
+    ids: &'a [Uuid],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    filter: Option<Filter>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'a str>,
+    per_second: u32,
+    dry_run: bool,
+}
+
+/// Sends again what letters are about.
+pub(crate) async fn replay(args: ReplayArgs) -> anyhow::Result<()> {
+    resolve(Action::Replay, &args.what, args.note.as_deref()).await
+}
+
+/// Puts letters aside.
+pub(crate) async fn discard(args: DiscardArgs) -> anyhow::Result<()> {
+    resolve(Action::Discard, &args.what, args.note.as_deref()).await
+}
+
+async fn resolve(action: Action, args: &WhatArgs, note: Option<&str>) -> anyhow::Result<()> {
+    let by_list = !args.ids.is_empty();
+    match (by_list, args.filter.is_empty()) {
+        (true, false) => usage("give identifiers or a filter, not both"),
+        (false, false) if args.all => usage("give a filter or --all, not both"),
+        (false, true) if !args.all => usage(
+            "say which letters: identifiers, a filter such as --fingerprint, or --all for every open letter",
+        ),
+        _ => {}
+    }
+    let api = Operator::new(&args.operator)?;
+    if let ([id], false) = (&args.ids[..], args.dry_run) {
+        return one(&api, action, *id, (note, args.json)).await;
+    }
+    let mut new = NewJob {
+        action: action.verb(),
+        ids: &args.ids,
+        filter: (!by_list).then(|| args.filter.filter(SystemClock.now())),
+        note,
+        per_second: args.rate,
+        dry_run: true,
+    };
+    if args.dry_run || !by_list {
+        let preview: Value = api.act("/dead-letters/jobs", &new).await?;
+        if args.dry_run {
+            return show(&preview, args.json);
+        }
+        confirm(action, &preview, args.yes)?;
+        let newest = preview["newest"].as_str().unwrap_or_default().parse();
+        let newest = newest.context("the operator API did not say how new what matches is")?;
+        new.filter = new.filter.map(|filter| filter.only_up_to(newest));
+    }
+    new.dry_run = false;
+    let document: Value = api.act("/dead-letters/jobs", &new).await?;
+    let job: Job = serde_json::from_value(document.clone())?;
+    if args.wait {
+        return jobs::wait(&api, job.id, args.json).await;
+    }
+    if args.json {
+        return output::json(&document);
+    }
+    output::result(format_args!(
+        "job {} will {} {} dead letters; `postrider jobs watch {}` shows how far it is",
+        job.id,
+        action.verb(),
+        job.matching,
+        job.id
+    ))?;
+    Ok(())
+}
+
+/// Ends the program as clap does for a command line that it does not take.
+fn usage(detail: &str) {
+    Cli::command()
+        .error(ErrorKind::MissingRequiredArgument, detail)
+        .exit()
+}
+
+async fn one(
+    api: &Operator,
+    action: Action,
+    id: Uuid,
+    (note, as_json): (Option<&str>, bool),
+) -> anyhow::Result<()> {
+    let path = format!("/dead-letters/{id}/{}", action.verb());
+    let letter: Value = api.act(&path, &json!({ "note": note })).await?;
+    if as_json {
+        return output::json(&letter);
+    }
+    let about = ["pushId", "notificationId"]
+        .iter()
+        .find_map(|name| letter[*name].as_str());
+    match (action, about) {
+        (Action::Replay, Some(about)) => output::result(format_args!(
+            "replayed {id}; `postrider explain {about}` tells what becomes of it"
+        ))?,
+        _ => output::result(format_args!("{} {id}", action.done()))?,
+    }
+    Ok(())
+}
+
+fn show(preview: &Value, as_json: bool) -> anyhow::Result<()> {
+    if as_json {
+        return output::json(preview);
+    }
+    output::result(kinds_of(preview))?;
+    let word = |name: &str| preview[name].as_str().unwrap_or("-").to_owned();
+    output::result(format_args!(
+        "{} dead letters, from {} to {}",
+        matching(preview),
+        word("oldest"),
+        word("newest")
+    ))?;
+    Ok(())
+}
+
+fn kinds_of(preview: &Value) -> comfy_table::Table {
+    let mut table = output::table(["lane", "fingerprint", "letters"]);
+    for kind in preview["byFingerprint"].as_array().into_iter().flatten() {
+        table.add_row([
+            kind["lane"].as_str().unwrap_or_default().to_owned(),
+            output::harmless(kind["fingerprint"].as_str().unwrap_or_default()),
+            kind["count"].to_string(),
+        ]);
+    }
+    table
+}
+
+fn matching(preview: &Value) -> u64 {
+    preview["matching"].as_u64().unwrap_or_default()
+}
+
+/// Makes sure that as many letters are meant as match.
+fn confirm(action: Action, preview: &Value, yes: bool) -> anyhow::Result<()> {
+    let count = matching(preview);
+    if count == 0 {
+        bail!("no open dead letter matches; nothing was done");
+    }
+    if yes {
+        return Ok(());
+    }
+    let verb = action.verb();
+    if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
+        bail!("this would {verb} {count} dead letters; add --yes to do it, or --dry-run to see which kinds");
+    }
+    output::note(kinds_of(preview));
+    output::note(format_args!("{verb} {count} dead letters? [y/N]"));
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer)?;
+    if matches!(answer.trim(), "y" | "Y" | "yes") {
+        return Ok(());
+    }
+    Err(anyhow!("nothing was done"))
+}

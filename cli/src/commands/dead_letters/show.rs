@@ -1,0 +1,165 @@
+//! `postrider dead-letters show`.
+
+use std::fmt::Write as _;
+
+use clap::Args;
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::operator::{Operator, OperatorArgs};
+use crate::output;
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// The letter's identifier, from `postrider dead-letters list`.
+    id: Uuid,
+    /// Only the command that repeats the request, to be copied or piped into a file.
+    #[arg(long, conflicts_with = "json")]
+    curl: bool,
+    /// As JSON, just as the operator API gives it.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    operator: OperatorArgs,
+}
+
+/// What is shown of a letter, in this order.
+const FIELDS: [(&str, &str); 18] = [
+    ("letter", "id"),
+    ("state", "state"),
+    ("lane", "lane"),
+    ("reason", "reason"),
+    ("fingerprint", "fingerprint"),
+    ("target", "target"),
+    ("detail", "detail"),
+    ("push", "pushId"),
+    ("notification", "notificationId"),
+    ("subscription", "subscriptionId"),
+    ("reseller", "resellerId"),
+    ("event type", "eventType"),
+    ("prototype", "prototype"),
+    ("trace", "traceId"),
+    ("written", "createdAt"),
+    ("resolved", "resolvedAt"),
+    ("resolved by", "resolvedBy"),
+    ("note", "note"),
+];
+
+/// Shows one dead letter.
+pub(crate) async fn run(args: &ShowArgs) -> anyhow::Result<()> {
+    let path = format!("/dead-letters/{}", args.id);
+    let document: Value = Operator::new(&args.operator)?.read(&path, &()).await?;
+    if args.json {
+        return output::json(&document);
+    }
+    let curl = document["curl"].as_str();
+    if args.curl {
+        let curl = curl.ok_or_else(|| {
+            anyhow::anyhow!("there is no request to repeat: what the letter is about is not stored any more")
+        })?;
+        return Ok(output::result(curl)?);
+    }
+    output::result(story(&document))?;
+    if let Some(attempts) = document["history"]["attempts"].as_array()
+        && !attempts.is_empty()
+    {
+        output::result(attempts_of(attempts))?;
+    }
+    if let Some(curl) = curl {
+        // A command is text to be copied: what it quotes has to stay as it is.
+        output::result(format!(
+            "\nThe request again, with the variables that it names:\n{curl}"
+        ))?;
+    }
+    Ok(())
+}
+
+fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => output::harmless(text),
+        other => other.to_string(),
+    }
+}
+
+fn story(document: &Value) -> String {
+    let mut story = String::new();
+    for (name, field) in FIELDS {
+        let value = &document[field];
+        if !value.is_null() && value != "" {
+            let _ = writeln!(story, "{name:13} {}", text(value));
+        }
+    }
+    let history = &document["history"];
+    if history.is_object() {
+        let reason = history["reason"].as_str();
+        let reason = reason.map_or(String::new(), |reason| format!(" ({})", output::harmless(reason)));
+        let _ = writeln!(
+            story,
+            "{:13} {}{reason}",
+            "stands now as",
+            text(&history["status"])
+        );
+        if let Some(at) = history["nextAttemptAt"].as_str() {
+            let _ = writeln!(story, "{:13} {}", "next attempt", super::seconds(at));
+        }
+    }
+    let broker = &document["broker"];
+    if broker.is_object() {
+        for (name, field) in [
+            ("broker said", "reason"),
+            ("queue", "queue"),
+            ("deaths", "count"),
+            ("body", "body"),
+        ] {
+            if !broker[field].is_null() {
+                let _ = writeln!(story, "{name:13} {}", text(&broker[field]));
+            }
+        }
+    }
+    let others = document["otherLetters"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    for other in others {
+        let _ = writeln!(story, "{:13} {}", "other letter", text(other));
+    }
+    for event in history["events"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default()
+    {
+        let at = event["at"].as_str().unwrap_or_default();
+        let _ = writeln!(story, "{:13} {}", super::seconds(at), text(&event["text"]));
+    }
+    story.truncate(story.trim_end().len());
+    story
+}
+
+fn attempts_of(attempts: &[Value]) -> comfy_table::Table {
+    let mut table = output::table(["attempt", "began", "took", "result", "answer"]);
+    for attempt in attempts {
+        let took = attempt["millis"]
+            .as_i64()
+            .map_or_else(String::new, |millis| format!("{millis} ms"));
+        let result = match (attempt["errorType"].as_str(), attempt["code"].as_i64()) {
+            (Some(kind), Some(code)) => format!("{kind} {code}"),
+            (Some(kind), None) => kind.to_owned(),
+            (None, Some(code)) => format!("{} {code}", text(&attempt["status"])),
+            (None, None) => text(&attempt["status"]),
+        };
+        let said = [&attempt["error"], &attempt["response"]];
+        let said: Vec<String> = said
+            .into_iter()
+            .filter(|value| value.as_str().is_some_and(|text| !text.is_empty()))
+            .map(|value| super::shortened(value.as_str().unwrap_or_default(), 400))
+            .collect();
+        table.add_row([
+            attempt["number"].to_string(),
+            super::seconds(attempt["startedAt"].as_str().unwrap_or_default()),
+            took,
+            output::harmless(&result),
+            said.join("\n"),
+        ]);
+    }
+    table
+}

@@ -1,0 +1,143 @@
+//! `postrider explain`: the story of one push, event, notification or dead letter.
+
+use std::fmt::Write as _;
+
+use clap::Args;
+use serde_json::Value;
+
+use crate::operator::{Operator, OperatorArgs};
+use crate::output::{harmless, json, result};
+
+const EXAMPLES: &str = "\
+Examples:
+  postrider explain 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d
+  postrider explain order-17 --reseller acme      an event, by what its caller called it
+  postrider explain 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --json";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ExplainArgs {
+    /// The identifier of a push, an event, a notification or a dead letter; with --reseller the `eventId` of an event.
+    id: String,
+    /// Whose event it is, when the identifier is the `eventId` that its caller gave.
+    #[arg(long, value_name = "RESELLER")]
+    reseller: Option<String>,
+    /// Prints the API's document instead.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    operator: OperatorArgs,
+}
+
+pub(crate) async fn run(args: ExplainArgs) -> anyhow::Result<()> {
+    let api = Operator::new(&args.operator)?;
+    let query: Vec<(&str, &str)> = args
+        .reseller
+        .iter()
+        .map(|reseller| ("reseller", reseller.as_str()))
+        .collect();
+    let story: Value = api
+        .read(&format!("/explain/{}", segment(&args.id)), &query)
+        .await?;
+    if args.json {
+        return json(&story);
+    }
+    result(told(&story))?;
+    Ok(())
+}
+
+/// Text as one part of a path, whatever is in it.
+fn segment(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
+            escaped.push(char::from(byte));
+        } else {
+            let _ = write!(escaped, "%{byte:02X}");
+        }
+    }
+    // A path of dots alone would lead elsewhere.
+    if escaped.bytes().all(|byte| byte == b'.') {
+        escaped = escaped.replace('.', "%2E");
+    }
+    escaped
+}
+
+/// The story as people read it.
+fn told(story: &Value) -> String {
+    let text_of = |value: &Value| value.as_str().map(harmless).unwrap_or_default();
+    let kind = match story["kind"].as_str() {
+        Some("deadLetter") => "dead letter".to_owned(),
+        _ => text_of(&story["kind"]),
+    };
+    let mut text = format!(
+        "{kind} {}: {}\n{}\n",
+        text_of(&story["id"]),
+        text_of(&story["state"]),
+        text_of(&story["headline"])
+    );
+    let lines = story["story"].as_array().map_or(&[][..], Vec::as_slice);
+    if !lines.is_empty() {
+        text.push('\n');
+    }
+    for line in lines {
+        let _ = writeln!(
+            text,
+            "{}  {}",
+            second(&text_of(&line["at"])),
+            text_of(&line["text"])
+        );
+    }
+    let _ = write!(text, "\nNext: {}", text_of(&story["next"]["text"]));
+    if let Some(at) = story["next"]["at"].as_str() {
+        let _ = write!(text, " ({})", second(&harmless(at)));
+    }
+    let commands = story["commands"].as_array().map_or(&[][..], Vec::as_slice);
+    if !commands.is_empty() {
+        text.push('\n');
+    }
+    for command in commands {
+        let _ = write!(text, "\n  $ {}", text_of(command));
+    }
+    text
+}
+
+/// A time of the API, to the second.
+fn second(at: &str) -> String {
+    match at.get(..19) {
+        Some(second) if at.ends_with('Z') => format!("{} UTC", second.replace('T', " ")),
+        _ => at.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_story_is_told_line_by_line() {
+        let story = json!({
+            "id": "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d", "kind": "push", "state": "RETRY",
+            "headline": "Is tried again at 2026-11-21 12:01:30 UTC (in 30 s): attempt 1 of 5 failed.",
+            "story": [{"at": "2026-11-21T12:00:00.123456Z", "text": "Accepted for IOS."}],
+            "next": {"at": "2026-11-21T12:01:30Z", "text": "The retry-worker puts it into the queue again."},
+            "commands": ["postrider rescue"],
+        });
+        assert_eq!(
+            told(&story),
+            "push 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d: RETRY\n\
+             Is tried again at 2026-11-21 12:01:30 UTC (in 30 s): attempt 1 of 5 failed.\n\n\
+             2026-11-21 12:00:00 UTC  Accepted for IOS.\n\n\
+             Next: The retry-worker puts it into the queue again. (2026-11-21 12:01:30 UTC)\n\n  $ postrider rescue"
+        );
+    }
+
+    #[test]
+    fn any_identifier_is_one_part_of_the_path() {
+        assert_eq!(segment("order/17?x=ä"), "order%2F17%3Fx%3D%C3%A4");
+        assert_eq!(segment(".."), "%2E%2E");
+        assert_eq!(segment("019aa2f0-5b1c"), "019aa2f0-5b1c");
+    }
+}

@@ -1,0 +1,404 @@
+//! `postrider status`: what is wrong, in words, and then the numbers.
+
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal as _};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::Args;
+use reqwest::StatusCode;
+use serde_json::Value;
+
+use crate::operator::{Operator, OperatorArgs};
+use crate::output::{harmless, json, note, result, table};
+use crate::problem::Refusal;
+
+/// Something is critical, or a warning.
+const UNHEALTHY: u8 = 3;
+/// Makes a terminal begin a new picture at its top.
+const CLEAR: &str = "\u{1b}[2J\u{1b}[H";
+
+const EXAMPLES: &str = "\
+Examples:
+  postrider status                 what is wrong, and the command that helps; then lanes, queues and processes
+  postrider status --watch         the same every two seconds, until Ctrl-C
+  postrider status --watch 10
+  postrider status --json | jq '.findings[] | select(.severity == \"critical\") | .text'
+
+Exit codes:
+  0  healthy
+  1  could not find out
+  3  something is critical, or a warning";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct StatusArgs {
+    /// Prints the API's document instead.
+    #[arg(long)]
+    json: bool,
+    /// Asks again every so many seconds, until Ctrl-C; the exit code is that of the last answer.
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "2",
+          value_parser = clap::value_parser!(u64).range(1..=3_600))]
+    watch: Option<u64>,
+    #[command(flatten)]
+    operator: OperatorArgs,
+}
+
+pub(crate) async fn run(args: StatusArgs) -> anyhow::Result<ExitCode> {
+    let api = Operator::new(&args.operator)?;
+    let Some(seconds) = args.watch else {
+        let status = ask(&api).await?;
+        show(&status, args.json)?;
+        return Ok(code(&status));
+    };
+    let mut last = ExitCode::FAILURE;
+    let mut ticks = tokio::time::interval(Duration::from_secs(seconds));
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let interrupted = tokio::signal::ctrl_c();
+    tokio::pin!(interrupted);
+    loop {
+        tokio::select! {
+            biased;
+            _ = &mut interrupted => return Ok(last),
+            _ = ticks.tick() => {}
+        }
+        let asked = tokio::select! {
+            _ = &mut interrupted => return Ok(last),
+            asked = ask(&api) => asked,
+        };
+        if io::stdout().is_terminal() && !args.json {
+            result(CLEAR)?;
+        }
+        match asked {
+            Ok(status) => {
+                show(&status, args.json)?;
+                last = code(&status);
+            }
+            Err(error) => {
+                note(format_args!("error: {error:#}"));
+                last = ExitCode::FAILURE;
+            }
+        }
+    }
+}
+
+/// The status. An API that is there and cannot even look up a key has said what is wrong.
+async fn ask(api: &Operator) -> anyhow::Result<Value> {
+    match api.read::<Value>("/status", &[("", ""); 0]).await {
+        Ok(status) => Ok(status),
+        Err(error) => match error.downcast_ref::<Refusal>() {
+            Some(refusal) if refusal.status == StatusCode::SERVICE_UNAVAILABLE => Ok(away(&refusal.problem.detail)),
+            Some(_) => Err(error),
+            None => Err(error).context(
+                "could not find out how the system is: check OPERATOR_URL or --url, and whether operator-api runs \
+                 (`postrider serve operator-api`)",
+            ),
+        },
+    }
+}
+
+/// What there is to say when the API has no database to ask, in the shape of its own answers.
+fn away(detail: &str) -> Value {
+    serde_json::json!({
+        "at": null,
+        "healthy": false,
+        "findings": [{
+            "id": "database-away",
+            "severity": "critical",
+            "text": format!("The operator API cannot ask the database: {detail}."),
+            "meaning": "Nothing is accepted and nothing is delivered. What was accepted is in the database and goes on when \
+                        it is back. What else is wrong is not known until then.",
+            "command": "psql \"$DATABASE_URL\" -c 'SELECT 1'",
+            "runbook": "the-database-is-away",
+        }],
+    })
+}
+
+fn code(status: &Value) -> ExitCode {
+    if status["healthy"] == true {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(UNHEALTHY)
+    }
+}
+
+fn show(status: &Value, as_json: bool) -> anyhow::Result<()> {
+    if as_json {
+        return json(status);
+    }
+    result(picture(status))?;
+    Ok(())
+}
+
+/// Everything, as people read it.
+fn picture(status: &Value) -> String {
+    let mut text = String::new();
+    let verdict = if status["healthy"] == true {
+        "Healthy"
+    } else {
+        "Something is wrong"
+    };
+    let at = status["at"]
+        .as_str()
+        .map_or(String::new(), |at| format!(", {}", harmless(at)));
+    let _ = writeln!(text, "{verdict}{at}");
+    for finding in list(&status["findings"]) {
+        let _ = writeln!(text, "\n{}", told(finding));
+    }
+    for part in [lanes(status), broker(status), processes(status), rest(status)] {
+        if !part.is_empty() {
+            let _ = writeln!(text, "\n{part}");
+        }
+    }
+    text.trim_end().to_owned()
+}
+
+fn told(finding: &Value) -> String {
+    let severity = words(&finding["severity"]).to_uppercase();
+    let mut text = format!("{severity:<9} {}", words(&finding["text"]));
+    if finding["meaning"]
+        .as_str()
+        .is_some_and(|meaning| !meaning.is_empty())
+    {
+        let _ = write!(text, "\n          {}", words(&finding["meaning"]));
+    }
+    if finding["command"].is_string() {
+        let _ = write!(text, "\n          $ {}", words(&finding["command"]));
+    }
+    let _ = write!(text, "\n          docs/runbook.md#{}", words(&finding["runbook"]));
+    text
+}
+
+fn lanes(status: &Value) -> String {
+    let bound = status["countedUpTo"].as_u64().unwrap_or(u64::MAX);
+    let count = |value: &Value| counted(value, bound);
+    let mut shown = table([
+        "lane",
+        "scheduled",
+        "pending",
+        "queued",
+        "in flight",
+        "retry",
+        "lost",
+        "oldest due",
+        "per second",
+        "failed",
+        "dead letters",
+    ]);
+    for lane in list(&status["lanes"]) {
+        let name = words(&lane["lane"]);
+        let name = if lane["paused"] == true {
+            format!("{name} (paused)")
+        } else {
+            name
+        };
+        let rate = &lane["ratePerSecond"];
+        let oldest = lane["oldestPendingSeconds"]
+            .as_u64()
+            .max(lane["oldestDueSeconds"].as_u64());
+        shown.add_row([
+            name,
+            count(&lane["scheduled"]),
+            count(&lane["pending"]),
+            count(&lane["queued"]),
+            count(&lane["inFlight"]),
+            count(&lane["retry"]),
+            count(&lane["lost"]),
+            oldest.map_or("-".to_owned(), seconds),
+            words(&rate["delivered"]),
+            words(&rate["failed"]),
+            count(&lane["deadLetters"]["open"]),
+        ]);
+    }
+    if shown.is_empty() {
+        String::new()
+    } else {
+        shown.to_string()
+    }
+}
+
+fn broker(status: &Value) -> String {
+    let mut shown = table(["queue", "messages", "consumers", "capacity"]);
+    for queue in list(&status["broker"]["queues"]) {
+        let cells = ["name", "messages", "consumers", "capacity"];
+        shown.add_row(cells.map(|cell| words(&queue[cell])));
+    }
+    if shown.is_empty() {
+        String::new()
+    } else {
+        shown.to_string()
+    }
+}
+
+fn processes(status: &Value) -> String {
+    let mut shown = table(["service", "host", "process", "version", "since", "seen", "state"]);
+    for process in list(&status["processes"]) {
+        let failing = process["failing"].as_object();
+        let failing: Vec<String> = failing
+            .into_iter()
+            .flatten()
+            .map(|(name, reason)| format!("{}: {}", harmless(name), words(reason)))
+            .collect();
+        let state = match (
+            process["silent"] == true,
+            failing.is_empty(),
+            process["leads"] == true,
+        ) {
+            (true, _, _) => "silent".to_owned(),
+            (false, false, _) => failing.join(", "),
+            (false, true, true) => "ready, leads the push lane".to_owned(),
+            (false, true, false) => "ready".to_owned(),
+        };
+        shown.add_row([
+            words(&process["service"]),
+            words(&process["host"]),
+            words(&process["pid"]),
+            words(&process["version"]),
+            words(&process["startedAt"]),
+            process["seenSecondsAgo"]
+                .as_u64()
+                .map_or("-".to_owned(), |age| format!("{} ago", seconds(age))),
+            state,
+        ]);
+    }
+    if shown.is_empty() {
+        String::new()
+    } else {
+        shown.to_string()
+    }
+}
+
+/// What needs no table.
+fn rest(status: &Value) -> String {
+    let mut text = String::new();
+    let leader = &status["leader"];
+    if leader.is_object() {
+        let _ = writeln!(
+            text,
+            "push lane led by {} (epoch {}) since {}",
+            if leader["host"].is_string() {
+                format!("process {} on {}", words(&leader["pid"]), words(&leader["host"]))
+            } else {
+                words(&leader["holder"])
+            },
+            words(&leader["epoch"]),
+            words(&leader["since"])
+        );
+    }
+    if let Some(states) = status["subscriptions"]["states"].as_object() {
+        let states: Vec<String> = states
+            .iter()
+            .map(|(state, count)| format!("{} {}", words(count), harmless(state)))
+            .collect();
+        let states = if states.is_empty() {
+            "none".to_owned()
+        } else {
+            states.join(", ")
+        };
+        let _ = writeln!(
+            text,
+            "subscriptions: {states}; {} paused",
+            words(&status["subscriptions"]["paused"])
+        );
+    }
+    if status["mails"].is_object() {
+        let mails = &status["mails"];
+        let _ = writeln!(
+            text,
+            "mails: {} waiting, {} failed within a day",
+            words(&mails["waiting"]),
+            words(&mails["failed"])
+        );
+    }
+    if status["partitions"].is_object() {
+        let _ = writeln!(
+            text,
+            "partitions: {} months ahead",
+            words(&status["partitions"]["monthsAhead"])
+        );
+    }
+    for job in list(&status["jobs"]) {
+        let _ = writeln!(
+            text,
+            "job {}: {} {}, {} of {}",
+            words(&job["id"]),
+            words(&job["action"]).to_lowercase(),
+            words(&job["status"]).to_lowercase(),
+            words(&job["examined"]),
+            words(&job["matching"])
+        );
+    }
+    text.trim_end().to_owned()
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+/// A value as text; nothing is a dash.
+fn words(value: &Value) -> String {
+    match value {
+        Value::Null => "-".to_owned(),
+        Value::String(text) => harmless(text),
+        other => other.to_string(),
+    }
+}
+
+fn counted(value: &Value, bound: u64) -> String {
+    match value.as_u64() {
+        Some(count) if count > bound => format!("> {bound}"),
+        _ => words(value),
+    }
+}
+
+/// A length of time, in its two largest units.
+fn seconds(all: u64) -> String {
+    match (all / 86_400, all / 3_600 % 24, all / 60 % 60, all % 60) {
+        (0, 0, 0, s) => format!("{s} s"),
+        (0, 0, m, s) => format!("{m} min {s} s"),
+        (0, h, m, _) => format!("{h} h {m} min"),
+        (d, h, _, _) => format!("{d} d {h} h"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_comes_first_with_the_command_that_helps() {
+        let status = json!({
+            "at": "2026-11-21T12:00:00Z", "healthy": false, "countedUpTo": 100_000,
+            "findings": [{"id": "service-missing", "severity": "critical", "text": "No dispatcher runs.",
+                          "meaning": "No push is sent.", "command": "postrider serve dispatcher",
+                          "runbook": "a-process-is-down"}],
+            "lanes": [{"lane": "push", "paused": true, "pending": 100_001, "oldestPendingSeconds": 61}],
+        });
+        let text = picture(&status);
+        let found = |part: &str| {
+            text.find(part)
+                .unwrap_or_else(|| panic!("{part:?} is not in {text}"))
+        };
+        assert!(found("Something is wrong") < found("CRITICAL  No dispatcher runs."));
+        assert!(found("$ postrider serve dispatcher") < found("push (paused)"));
+        found("docs/runbook.md#a-process-is-down");
+        found("> 100000");
+        found("1 min 1 s");
+    }
+
+    #[test]
+    fn an_api_without_a_database_is_something_wrong_and_not_a_failure() {
+        let status = away("the API key cannot be looked up now");
+        assert_eq!(code(&status), ExitCode::from(UNHEALTHY));
+        assert!(picture(&status).contains("cannot ask the database"));
+    }
+
+    #[test]
+    fn text_of_strangers_does_nothing_to_a_terminal() {
+        let status = json!({"healthy": true, "findings": [{"severity": "notice", "text": "paused: \u{1b}[2J", "runbook": "x"}]});
+        assert!(!picture(&status).contains('\u{1b}'));
+    }
+}

@@ -1,0 +1,75 @@
+//! What a service says when it refuses something, and how that is told.
+
+use std::fmt;
+
+use reqwest::{Response, StatusCode};
+use serde::Deserialize;
+
+use crate::output;
+
+/// A problem document, as far as it is shown.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub(crate) struct Problem {
+    pub(crate) title: String,
+    pub(crate) detail: String,
+    pub(crate) errors: Vec<FieldProblem>,
+}
+
+/// What is wrong with one field.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub(crate) struct FieldProblem {
+    pub(crate) field: String,
+    pub(crate) detail: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.errors.is_empty() {
+            return f.write_str(if self.detail.is_empty() {
+                "no reason given"
+            } else {
+                &self.detail
+            });
+        }
+        for (index, error) in self.errors.iter().enumerate() {
+            let separator = if index > 0 { "; " } else { "" };
+            write!(f, "{separator}{} {}", error.field, error.detail)?;
+        }
+        Ok(())
+    }
+}
+
+/// A request that a service has refused. Commands that know what a status means find it in the error.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    url: String,
+    pub(crate) status: StatusCode,
+    pub(crate) problem: Problem,
+}
+
+impl Refusal {
+    /// What the answer of `url` says of why it is none that was hoped for.
+    pub(crate) async fn of(url: String, response: Response) -> Self {
+        Self {
+            url,
+            status: response.status(),
+            problem: response.json().await.unwrap_or_default(),
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} answered {}: {}",
+            self.url,
+            self.status.as_u16(),
+            // What is told may be a stranger's text that is said to be wrong.
+            output::harmless(&self.problem.to_string())
+        )
+    }
+}
+
+impl std::error::Error for Refusal {}

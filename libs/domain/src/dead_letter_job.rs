@@ -1,0 +1,130 @@
+//! Bulk work on dead letters: what it does to each of them, where it stands, and what can be made of that.
+//!
+//! How much of it may follow at a time is [`crate::subscription::Allowance`]'s business, as for other replays.
+
+use std::fmt;
+use std::str::FromStr;
+
+macro_rules! names {
+    ($name:ident { $($variant:ident => $text:literal),+ $(,)? }) => {
+        impl $name {
+            /// Every one there is.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// The name in the database and in the API.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $text),+ }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = String;
+
+            /// Reads the name back; the error is the text that is none.
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                match text {
+                    $($text => Ok(Self::$variant),)+
+                    other => Err(other.to_owned()),
+                }
+            }
+        }
+    };
+}
+
+/// What is done to a dead letter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum JobAction {
+    /// What it is about is made due again.
+    Replay,
+    /// It is put aside: nothing is to be done about it.
+    Discard,
+}
+
+names!(JobAction { Replay => "REPLAY", Discard => "DISCARD" });
+
+/// Where a job stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum JobStatus {
+    /// It gets on.
+    Running,
+    /// Somebody has stopped it for a while.
+    Paused,
+    /// It has been through every letter.
+    Completed,
+    /// Somebody has ended it before that.
+    Cancelled,
+}
+
+names!(JobStatus {
+    Running => "RUNNING",
+    Paused => "PAUSED",
+    Completed => "COMPLETED",
+    Cancelled => "CANCELLED",
+});
+
+/// What somebody wants of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum JobCommand {
+    /// Stop for a while.
+    Pause,
+    /// Go on.
+    Resume,
+    /// End; what is done stays done.
+    Cancel,
+}
+
+/// A command that comes too late: the job has ended another way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the job is {0} already")]
+pub struct JobEnded(pub JobStatus);
+
+impl JobStatus {
+    /// Whether the job has ended.
+    #[must_use]
+    pub fn is_terminal(self) -> bool {
+        matches!(self, Self::Completed | Self::Cancelled)
+    }
+
+    /// Decides what a command makes of a job. One that finds what it wants changes nothing, so that a call can be
+    /// repeated.
+    ///
+    /// # Errors
+    ///
+    /// [`JobEnded`] when the job has ended another way.
+    pub fn command(self, command: JobCommand) -> Result<Self, JobEnded> {
+        match (self, command) {
+            (Self::Running | Self::Paused, JobCommand::Pause) => Ok(Self::Paused),
+            (Self::Running | Self::Paused, JobCommand::Resume) => Ok(Self::Running),
+            (Self::Running | Self::Paused | Self::Cancelled, JobCommand::Cancel) => Ok(Self::Cancelled),
+            (Self::Completed | Self::Cancelled, _) => Err(JobEnded(self)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_ended_stays_ended_and_a_repeated_command_is_no_error() {
+        for status in JobStatus::ALL.iter().copied() {
+            assert_eq!(status.as_str().parse(), Ok(status));
+            for command in [JobCommand::Pause, JobCommand::Resume, JobCommand::Cancel] {
+                let next = status.command(command);
+                if status.is_terminal() {
+                    let repeated = (status, command) == (JobStatus::Cancelled, JobCommand::Cancel);
+                    assert_eq!(next.is_ok(), repeated, "{status} {command:?}");
+                } else {
+                    assert_eq!(next.unwrap().command(command), next, "{status} {command:?}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! What handlers take from a request besides the caller: identifiers, the query string, a body. Each answers with a problem
+//! by itself, in the order in which a handler names them: who asks comes first, so that strangers learn nothing from the
+//! rest.
+//!
+//! It deliberately knows no caller: who may ask is the business of each service.
+
+use std::sync::Arc;
+
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{FromRequest, FromRequestParts, Query, RawPathParams, Request};
+use http::request::Parts;
+use serde::de::DeserializeOwned;
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use crate::body;
+use crate::json;
+use crate::kind::ProblemKind;
+use crate::problem::Problem;
+
+/// The last identifier in the path. What is no identifier is not found.
+#[derive(Debug)]
+pub struct Id(pub Uuid);
+
+impl<S: Send + Sync> FromRequestParts<S> for Id {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let [id] = identifiers(parts, state).await?;
+        Ok(Self(id))
+    }
+}
+
+/// Both identifiers in the path: of something, and of something that belongs to it.
+#[derive(Debug)]
+pub struct Ids(pub Uuid, pub Uuid);
+
+impl<S: Send + Sync> FromRequestParts<S> for Ids {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let [outer, inner] = identifiers(parts, state).await?;
+        Ok(Self(outer, inner))
+    }
+}
+
+async fn identifiers<const N: usize>(
+    parts: &mut Parts,
+    state: &(impl Send + Sync),
+) -> Result<[Uuid; N], Problem> {
+    let not_found = || Problem::new(ProblemKind::NOT_FOUND, "nothing has this identifier");
+    let params = RawPathParams::from_request_parts(parts, state)
+        .await
+        .map_err(|_| not_found())?;
+    let ids: Option<Vec<Uuid>> = params.iter().map(|(_, value)| value.parse().ok()).collect();
+    ids.and_then(|ids| ids.try_into().ok()).ok_or_else(not_found)
+}
+
+/// The query string.
+#[derive(Debug)]
+pub struct Params<T>(pub T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        match Query::from_request_parts(parts, state).await {
+            Ok(Query(params)) => Ok(Self(params)),
+            Err(QueryRejection::FailedToDeserializeQueryString(error)) => {
+                Err(Problem::new(ProblemKind::INVALID_QUERY, error.body_text()))
+            }
+            Err(_) => Err(Problem::new(
+                ProblemKind::INVALID_QUERY,
+                "the query string cannot be read",
+            )),
+        }
+    }
+}
+
+/// What a service allows of the bodies that it takes.
+pub trait TakesBodies: Send + Sync {
+    /// The length of the longest body, in bytes.
+    fn max_body_bytes(&self) -> usize;
+
+    /// When the body of a request that is read now has to be there.
+    fn deadline(&self) -> Instant;
+}
+
+/// The body, which is a JSON object.
+#[derive(Debug)]
+pub struct Payload<T>(pub T);
+
+impl<A: TakesBodies, T: DeserializeOwned> FromRequest<Arc<A>> for Payload<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &Arc<A>) -> Result<Self, Problem> {
+        let (parts, body) = request.into_parts();
+        body::require_json(&parts.headers)?;
+        let body = body::read(&parts.headers, body, app.max_body_bytes(), app.deadline()).await?;
+        Ok(Self(json::read(&body)?))
+    }
+}

@@ -1,0 +1,158 @@
+//! The audit log: who changed what by hand, when, and why. An entry is written in the transaction of the change that it
+//! tells of, so that neither exists without the other.
+//!
+//! Entries are never changed and never deleted here. What services do by themselves is no concern of this log.
+
+use std::sync::Mutex;
+
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+use sqlx::PgConnection;
+use uuid::{ContextV7, Timestamp, Uuid};
+
+use crate::reseller::first_id_at;
+use crate::text::{storable, storable_json};
+use crate::{Error, Store};
+
+/// Who acts, why, and when: what every change by hand is signed with.
+#[derive(Debug, Clone, Copy)]
+pub struct Act<'a> {
+    /// The name and identifier of the API key.
+    pub by: &'a str,
+    /// The reason that was given.
+    pub note: Option<&'a str>,
+    /// When.
+    pub at: DateTime<Utc>,
+}
+
+impl<'a> Act<'a> {
+    /// The audit log's entry for a change of `subject` by this act.
+    #[must_use]
+    pub fn entry(&self, action: &'a str, subject: String, details: Value) -> AuditEntry<'a> {
+        AuditEntry {
+            at: self.at,
+            actor: self.by,
+            action,
+            subject,
+            note: self.note,
+            details,
+        }
+    }
+}
+
+/// An entry to be written.
+#[derive(Debug, Clone)]
+pub struct AuditEntry<'a> {
+    /// When.
+    pub at: DateTime<Utc>,
+    /// Who.
+    pub actor: &'a str,
+    /// What was done: the kind of thing and a verb, such as `dead-letter.replay`.
+    pub action: &'a str,
+    /// To what: kind and identifier, such as `push/019aa2f0-…`.
+    pub subject: String,
+    /// Why.
+    pub note: Option<&'a str>,
+    /// What else belongs to it: a JSON object.
+    pub details: Value,
+}
+
+/// An entry of the log.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AuditView {
+    /// Its identifier; the log is read in its order.
+    pub id: Uuid,
+    /// When.
+    pub at: DateTime<Utc>,
+    /// Who.
+    pub actor: String,
+    /// What was done.
+    pub action: String,
+    /// To what.
+    pub subject: String,
+    /// Why.
+    pub note: Option<String>,
+    /// What else belongs to it.
+    pub details: Value,
+}
+
+/// Which entries of the log are listed. What is missing restricts nothing.
+#[derive(Debug, Clone, Default)]
+pub struct AuditFilter {
+    /// By this actor: as it was written, or the name of its API key alone.
+    pub actor: Option<String>,
+    /// Of this action; one without a verb stands for every action on such things.
+    pub action: Option<String>,
+    /// About this subject.
+    pub subject: Option<String>,
+    /// From here on.
+    pub since: Option<DateTime<Utc>>,
+    /// Before this.
+    pub until: Option<DateTime<Utc>>,
+    /// Only those before this one.
+    pub before: Option<Uuid>,
+}
+
+/// Writes an entry, as part of the caller's transaction.
+///
+/// # Errors
+///
+/// [`Error`] when the database fails; then the change must not be committed.
+pub(crate) async fn record(connection: &mut PgConnection, entry: &AuditEntry<'_>) -> Result<(), Error> {
+    let note = entry.note.map(storable);
+    sqlx::query!(
+        "INSERT INTO audit_log (id, at, actor, action, subject, note, details) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+        id_at(entry.at),
+        entry.at,
+        &*storable(entry.actor),
+        entry.action,
+        &*storable(&entry.subject),
+        note.as_deref(),
+        storable_json(&entry.details),
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Shared, so that what this process does in one millisecond keeps its order.
+static ORDER: Mutex<ContextV7> = Mutex::new(ContextV7::new());
+
+/// A new identifier of something that happened at `at`; greater than all that this process has made before.
+pub(crate) fn id_at(at: DateTime<Utc>) -> Uuid {
+    let seconds = u64::try_from(at.timestamp()).unwrap_or(0);
+    Uuid::new_v7(Timestamp::from_unix(&ORDER, seconds, at.timestamp_subsec_nanos()))
+}
+
+impl Store {
+    /// Entries of the audit log, the newest first.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn list_audit(&self, filter: &AuditFilter, limit: u32) -> Result<Vec<AuditView>, Error> {
+        let entries = sqlx::query_as!(
+            AuditView,
+            r#"
+            SELECT id, at, actor, action, subject, note, details FROM audit_log
+            WHERE ($1::text IS NULL OR actor = $1 OR starts_with(actor, $1 || ' ('))
+              AND ($2::text IS NULL OR action = $2 OR starts_with(action, $2 || '.'))
+              AND ($3::text IS NULL OR subject = $3)
+              AND id >= $4 AND at >= $5 AND ($6::timestamptz IS NULL OR at < $6)
+              AND ($7::uuid IS NULL OR id < $7)
+            ORDER BY id DESC LIMIT $8
+            "#,
+            filter.actor,
+            filter.action,
+            filter.subject,
+            first_id_at(filter.since.unwrap_or(DateTime::UNIX_EPOCH)),
+            filter.since.unwrap_or(DateTime::UNIX_EPOCH),
+            filter.until,
+            filter.before,
+            i64::from(limit),
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        Ok(entries)
+    }
+}

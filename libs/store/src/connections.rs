@@ -1,0 +1,31 @@
+//! What the pool of connections is doing, for metrics. It asks the pool, not the database.
+
+use crate::Store;
+
+/// The connections of a pool at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Connections {
+    /// Whose they are: the application's name, as `pg_stat_activity` shows it.
+    pub service: String,
+    /// Those that something is being done with.
+    pub busy: u32,
+    /// Those that are open and wait for work.
+    pub idle: u32,
+    /// Most that may be open.
+    pub most: u32,
+}
+
+impl Store {
+    /// Counts the connections. The numbers are taken one after the other, so they may be off by what changes meanwhile.
+    #[must_use]
+    pub fn connections(&self) -> Connections {
+        let idle = u32::try_from(self.pool.num_idle()).unwrap_or(u32::MAX);
+        let options = self.pool.connect_options();
+        Connections {
+            service: options.get_application_name().unwrap_or_default().to_owned(),
+            busy: self.pool.size().saturating_sub(idle),
+            idle,
+            most: self.pool.options().get_max_connections(),
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! Dead letters by kind of failure: how many, since when, and one of them as an example.
+//!
+//! As far as the tallies know a filter, counts are exact and cost as much as there are kinds and hours. Otherwise letters
+//! are counted one by one, up to a limit; whoever asks is told when it was reached.
+
+use chrono::{DateTime, Utc};
+use sqlx::{FromRow, QueryBuilder};
+use uuid::Uuid;
+
+use super::filter::DeadLetterFilter;
+use super::kinds::{fingerprint_of, lanes_of, reasons_of, states_of};
+use super::streams::Lead;
+use crate::text::storable;
+use crate::{DeadLetterLane, Error, Store, stored};
+
+/// Most letters that are counted one by one.
+const COUNTED_MAX: i64 = 100_000;
+
+/// Dead letters by kind of failure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeadLetterGroups {
+    /// The largest groups, the largest one first.
+    pub groups: Vec<DeadLetterGroup>,
+    /// How many letters there are in all groups, those that are not shown included.
+    pub total: u64,
+    /// Whether counting was given up: then the counts say how many there are at least.
+    pub at_least: bool,
+}
+
+/// The dead letters that have lane, fingerprint and target in common.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeadLetterGroup {
+    /// Whose they are.
+    pub lane: DeadLetterLane,
+    /// The fingerprint of the failure.
+    pub fingerprint: String,
+    /// Where it was.
+    pub target: String,
+    /// How many there are.
+    pub letters: u64,
+    /// When the first of them was written.
+    pub first_seen: DateTime<Utc>,
+    /// When the last of them was written.
+    pub last_seen: DateTime<Utc>,
+    /// The last of them.
+    pub sample: Uuid,
+    /// The failure of the last of them in words.
+    pub detail: String,
+}
+
+#[derive(FromRow)]
+struct Row {
+    lane: String,
+    fingerprint: String,
+    target: String,
+    letters: i64,
+    first_seen: DateTime<Utc>,
+    last_seen: DateTime<Utc>,
+    sample: Uuid,
+    detail: String,
+    total: i64,
+    at_least: bool,
+}
+
+impl TryFrom<Row> for DeadLetterGroup {
+    type Error = Error;
+
+    fn try_from(row: Row) -> Result<Self, Error> {
+        Ok(Self {
+            lane: stored("lane", &row.lane)?,
+            fingerprint: row.fingerprint,
+            target: row.target,
+            letters: row.letters.unsigned_abs(),
+            first_seen: row.first_seen,
+            last_seen: row.last_seen,
+            sample: row.sample,
+            detail: row.detail,
+        })
+    }
+}
+
+impl Store {
+    /// The largest `limit` groups of the dead letters that match a filter.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn group_dead_letters(
+        &self,
+        filter: &DeadLetterFilter,
+        limit: u32,
+    ) -> Result<DeadLetterGroups, Error> {
+        let rows = match Lead::of(filter) {
+            Lead::Reason | Lead::Kinds(_) => self.groups_by_tally(filter, limit).await?,
+            lead => self.groups_by_letter(filter, &lead, limit).await?,
+        };
+        Ok(DeadLetterGroups {
+            total: rows.first().map_or(0, |row| row.total.unsigned_abs()),
+            at_least: rows.first().is_some_and(|row| row.at_least),
+            groups: rows
+                .into_iter()
+                .map(DeadLetterGroup::try_from)
+                .collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Whole hours are counted by their tallies; of an hour that `since` or `until` cuts, the letters are. An hour's end is
+    /// no other hour's beginning, so that no letter is counted twice.
+    async fn groups_by_tally(&self, filter: &DeadLetterFilter, limit: u32) -> Result<Vec<Row>, Error> {
+        let (fingerprint, prefix) = fingerprint_of(filter);
+        let target = filter.target.as_deref().map(storable);
+        let rows = sqlx::query_as!(
+            Row,
+            r#"
+            WITH span AS MATERIALIZED (
+                SELECT coalesce($7::timestamptz, '-infinity') AS since, coalesce($8::timestamptz, 'infinity') AS until),
+            hours AS (
+                SELECT t.lane, t.fingerprint, t.target, t.hour, sum(t.letters)::bigint AS letters, p.since, p.until
+                FROM span p CROSS JOIN LATERAL (
+                    SELECT * FROM dead_letter_tallies t
+                    WHERE t.state = ANY ($1::text[]) AND t.lane = ANY ($2::text[]) AND t.reason = ANY ($3::text[])
+                      AND ($4::text IS NULL OR t.fingerprint = $4 OR $5::boolean AND starts_with(t.fingerprint, $4))
+                      AND ($6::text IS NULL OR t.target = $6)
+                      AND t.hour > p.since - interval '1 hour' AND t.hour < p.until) AS t
+                GROUP BY t.lane, t.fingerprint, t.target, t.hour, p.since, p.until HAVING sum(t.letters) > 0),
+            counted AS MATERIALIZED (
+                SELECT h.lane, h.fingerprint, h.target, h.since, h.until, whole,
+                       CASE WHEN whole THEN h.letters ELSE (
+                           SELECT count(*) FROM (
+                               SELECT FROM UNNEST($1::text[]) AS s(state) JOIN dead_letters d
+                                   ON d.state = s.state AND d.lane = h.lane AND d.fingerprint = h.fingerprint
+                                   AND d.target = h.target AND d.created_at >= greatest(h.hour, h.since)
+                                   AND d.created_at < least(h.hour + interval '1 hour', h.until)
+                                   AND d.reason = ANY ($3::text[])
+                               LIMIT $9) AS found) END AS letters
+                FROM hours h
+                CROSS JOIN LATERAL (
+                    SELECT h.hour >= h.since AND h.hour + interval '1 hour' <= h.until AS whole) AS w),
+            kinds AS (
+                SELECT lane, fingerprint, target, since, until, sum(letters)::bigint AS letters,
+                       bool_or(NOT whole AND letters >= $9) AS cut
+                FROM counted GROUP BY lane, fingerprint, target, since, until HAVING sum(letters) > 0),
+            largest AS (
+                SELECT k.*, sum(letters) OVER ()::bigint AS total, bool_or(cut) OVER () AS at_least
+                FROM kinds k ORDER BY letters DESC, lane, fingerprint, target LIMIT $10)
+            SELECT g.lane AS "lane!", g.fingerprint AS "fingerprint!", g.target AS "target!", g.letters AS "letters!",
+                   f.created_at AS "first_seen!", l.created_at AS "last_seen!", l.id AS "sample!", l.detail AS "detail!",
+                   g.total AS "total!", g.at_least AS "at_least!"
+            FROM largest g
+            CROSS JOIN LATERAL (
+                SELECT min(d.created_at) AS created_at
+                FROM UNNEST($1::text[]) AS s(state) CROSS JOIN LATERAL (
+                    SELECT d.created_at FROM dead_letters d
+                    WHERE d.state = s.state AND d.lane = g.lane AND d.fingerprint = g.fingerprint
+                      AND d.target = g.target AND d.created_at >= g.since AND d.created_at < g.until
+                      AND d.reason = ANY ($3::text[])
+                    ORDER BY d.created_at, d.id LIMIT 1) AS d) AS f
+            CROSS JOIN LATERAL (
+                SELECT d.created_at, d.id, d.detail
+                FROM UNNEST($1::text[]) AS s(state) CROSS JOIN LATERAL (
+                    SELECT d.created_at, d.id, d.detail FROM dead_letters d
+                    WHERE d.state = s.state AND d.lane = g.lane AND d.fingerprint = g.fingerprint
+                      AND d.target = g.target AND d.created_at >= g.since AND d.created_at < g.until
+                      AND d.reason = ANY ($3::text[])
+                    ORDER BY d.created_at DESC, d.id DESC LIMIT 1) AS d
+                ORDER BY d.created_at DESC, d.id DESC LIMIT 1) AS l
+            ORDER BY g.letters DESC, g.lane, g.fingerprint, g.target
+            "#,
+            &states_of(filter) as &[&str],
+            &lanes_of(filter) as &[&str],
+            &reasons_of(filter) as &[&str],
+            fingerprint,
+            prefix,
+            target.as_deref(),
+            filter.since,
+            filter.until,
+            COUNTED_MAX / 10,
+            i64::from(limit),
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        Ok(rows)
+    }
+
+    /// The newest letters of the streams, counted one by one.
+    async fn groups_by_letter(
+        &self,
+        filter: &DeadLetterFilter,
+        lead: &Lead,
+        limit: u32,
+    ) -> Result<Vec<Row>, Error> {
+        let mut query = QueryBuilder::new("WITH examined AS MATERIALIZED (SELECT l.*");
+        lead.keys(&mut query, filter);
+        query.push(
+            " CROSS JOIN LATERAL (SELECT d.state, d.lane, d.fingerprint, d.target, d.created_at, d.id, (true",
+        );
+        filter.restrict(&mut query);
+        query.push(") AS matches FROM dead_letters d WHERE");
+        lead.belongs(&mut query, filter);
+        query
+            .push(" ORDER BY d.created_at DESC, d.id DESC LIMIT ")
+            .push_bind(COUNTED_MAX)
+            .push(") AS l LIMIT ")
+            .push_bind(COUNTED_MAX)
+            .push(
+                "), kinds AS (
+                    SELECT lane, fingerprint, target, count(*) AS letters, min(created_at) AS first_seen,
+                           max(created_at) AS last_seen
+                    FROM examined WHERE matches GROUP BY lane, fingerprint, target),
+                largest AS (
+                    SELECT k.*, sum(letters) OVER ()::bigint AS total FROM kinds k
+                    ORDER BY letters DESC, lane, fingerprint, target LIMIT ",
+            )
+            .push_bind(i64::from(limit))
+            .push(
+                ")
+                SELECT g.lane, g.fingerprint, g.target, g.letters, g.first_seen, g.last_seen, l.id AS sample, l.detail,
+                       g.total, (SELECT count(*) FROM examined) >= ",
+            )
+            .push_bind(COUNTED_MAX)
+            .push(
+                " AS at_least
+                FROM largest g CROSS JOIN LATERAL (
+                    SELECT d.id, d.detail FROM dead_letters d
+                    WHERE d.lane = g.lane AND d.fingerprint = g.fingerprint AND d.target = g.target
+                      AND d.created_at = g.last_seen AND d.state = ANY (",
+            )
+            .push_bind(states_of(filter).into_iter().map(str::to_owned).collect::<Vec<_>>())
+            .push(")");
+        filter.restrict(&mut query);
+        query.push(
+            " ORDER BY d.id DESC LIMIT 1) AS l
+            ORDER BY g.letters DESC, g.lane, g.fingerprint, g.target",
+        );
+        Ok(query
+            .build_query_as()
+            .persistent(false)
+            .fetch_all(&self.pool)
+            .await?)
+    }
+}

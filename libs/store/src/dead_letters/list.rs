@@ -1,0 +1,171 @@
+//! Lists of dead letters by time, from any place on, in either direction.
+//!
+//! What the leading index does not know of a filter is asked of the letters in its streams, a bounded number at a time, so
+//! that a page costs the same among ten letters and among ten million. A page may therefore be short, or empty, although
+//! there is another one.
+
+use chrono::{DateTime, Utc};
+use sqlx::{Postgres, QueryBuilder};
+use uuid::Uuid;
+
+use super::filter::DeadLetterFilter;
+use super::letter::DeadLetterView;
+use super::streams::Lead;
+use crate::reseller::Page;
+use crate::{Error, Store};
+
+/// Which letter comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DeadLetterOrder {
+    /// The newest one.
+    #[default]
+    Newest,
+    /// The oldest one.
+    Oldest,
+}
+
+/// A place in a list: the time and the identifier of the letter before it.
+pub type DeadLetterCursor = (DateTime<Utc>, Uuid);
+
+/// Most letters that are looked at in one statement, and how many statements one page may take.
+const EXAMINED_MAX: usize = 20_000;
+const STATEMENTS_MAX: usize = 5;
+
+/// A stretch of a list: its letters that match, and where it ended if there may be more.
+struct Stretch {
+    matching: Vec<DeadLetterCursor>,
+    next: Option<DeadLetterCursor>,
+}
+
+impl Store {
+    /// Dead letters that match a filter, after `after`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn list_dead_letters(
+        &self,
+        filter: &DeadLetterFilter,
+        order: DeadLetterOrder,
+        after: Option<DeadLetterCursor>,
+        limit: u32,
+    ) -> Result<Page<DeadLetterView, DeadLetterCursor>, Error> {
+        let limit = limit as usize;
+        let lead = self.lead_of(filter, limit).await?;
+        let mut found = Vec::new();
+        let mut next = after;
+        for _ in 0..STATEMENTS_MAX {
+            let missing = limit + 1 - found.len();
+            let stretch = self.examine(filter, &lead, order, next, missing).await?;
+            found.extend(stretch.matching);
+            next = stretch.next;
+            if found.len() > limit || next.is_none() {
+                break;
+            }
+        }
+        if found.len() > limit {
+            found.truncate(limit);
+            next = found.last().copied();
+        }
+        let ids: Vec<Uuid> = found.into_iter().map(|(_, id)| id).collect();
+        Ok(Page {
+            items: self.find_dead_letters(&ids).await?,
+            next,
+        })
+    }
+
+    /// The index that leads through a list. The kinds do when there are few enough of them to take the head of each.
+    async fn lead_of(&self, filter: &DeadLetterFilter, limit: usize) -> Result<Lead, Error> {
+        let lead = Lead::of(filter);
+        let by_kind = filter.fingerprint.is_some() || filter.target.is_some();
+        if !(by_kind && matches!(lead, Lead::Reason)) {
+            return Ok(lead);
+        }
+        let most = EXAMINED_MAX / (limit + 1);
+        let kinds = self.dead_letter_kinds(filter, most + 1).await?;
+        Ok(if kinds.len() > most {
+            lead
+        } else {
+            Lead::Kinds(kinds)
+        })
+    }
+
+    async fn examine(
+        &self,
+        filter: &DeadLetterFilter,
+        lead: &Lead,
+        order: DeadLetterOrder,
+        after: Option<DeadLetterCursor>,
+        limit: usize,
+    ) -> Result<Stretch, Error> {
+        let depth = if lead.covers(filter) {
+            limit
+        } else {
+            limit.max(EXAMINED_MAX / lead.streams(filter).max(1))
+        };
+        let mut query = statement(filter, lead, order, after, (depth, limit));
+        let rows: Vec<(DateTime<Utc>, Uuid, bool)> = query
+            .build_query_as()
+            .persistent(false)
+            .fetch_all(&self.pool)
+            .await?;
+        let last = rows.iter().find(|row| !row.2).map(|row| (row.0, row.1));
+        let matching = rows.into_iter().filter(|row| row.2).map(|row| (row.0, row.1));
+        Ok(Stretch {
+            matching: matching.collect(),
+            next: last,
+        })
+    }
+}
+
+/// Reads at most `depth` letters of the streams; of those that match the first `limit`, and the last one of all if `depth`
+/// was reached, marked by `false`.
+fn statement(
+    filter: &DeadLetterFilter,
+    lead: &Lead,
+    order: DeadLetterOrder,
+    after: Option<DeadLetterCursor>,
+    (depth, limit): (usize, usize),
+) -> QueryBuilder<Postgres> {
+    let (sorted, beyond) = match order {
+        DeadLetterOrder::Newest => (" ORDER BY created_at DESC, id DESC", "<"),
+        DeadLetterOrder::Oldest => (" ORDER BY created_at, id", ">"),
+    };
+    let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+    let mut query = QueryBuilder::new("WITH examined AS (SELECT l.created_at, l.id, l.matches");
+    lead.keys(&mut query, filter);
+    query.push(" CROSS JOIN LATERAL (SELECT d.created_at, d.id, (true");
+    if !lead.covers(filter) {
+        filter.restrict(&mut query);
+    }
+    query.push(") AS matches FROM dead_letters d WHERE");
+    lead.belongs(&mut query, filter);
+    if let Some((at, id)) = after {
+        query
+            .push(format_args!(" AND (d.created_at, d.id) {beyond} ("))
+            .push_bind(at)
+            .push(", ")
+            .push_bind(id)
+            .push(")");
+    }
+    query
+        .push(sorted)
+        .push(" LIMIT ")
+        .push_bind(count(depth))
+        .push(") AS l")
+        .push(sorted)
+        .push(" LIMIT ")
+        .push_bind(count(depth))
+        .push("), matching AS (SELECT created_at, id FROM examined WHERE matches")
+        .push(sorted)
+        .push(" LIMIT ")
+        .push_bind(count(limit))
+        .push(") SELECT created_at, id, true FROM (SELECT * FROM matching")
+        .push(sorted)
+        .push(") AS m UNION ALL SELECT created_at, id, false FROM (SELECT created_at, id FROM examined")
+        .push(sorted)
+        .push(" LIMIT 1 OFFSET ")
+        .push_bind(count(depth) - 1)
+        .push(") AS last");
+    query
+}

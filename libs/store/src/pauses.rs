@@ -1,0 +1,474 @@
+//! What operators stop for a while: a lane, a subscription, or all of a reseller. A pause takes the lock that every claim
+//! asks for, and waits for those under way (see `enter_lane` in the migrations): once it has been answered, no claim that
+//! it concerns commits any more. What was claimed before is sent and recorded.
+//!
+//! It deliberately says nothing about a reseller's own pause, which is in its subscription, and stops nobody: engines look
+//! here by themselves, and the claiming statements refuse whatever they ask meanwhile.
+
+use std::fmt;
+use std::str::FromStr;
+
+use chrono::{DateTime, Utc};
+use serde_json::json;
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use crate::audit::{self, Act};
+use crate::text::storable;
+use crate::{Error, Store};
+
+/// A lane, as operators name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Lane {
+    /// Pushes.
+    Push,
+    /// Notifications, their first attempts and their retries.
+    Reseller,
+}
+
+impl Lane {
+    /// Every lane.
+    pub const ALL: [Self; 2] = [Self::Push, Self::Reseller];
+
+    /// Its name.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Push => "push",
+            Self::Reseller => "reseller",
+        }
+    }
+}
+
+impl fmt::Display for Lane {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A lane that does not exist.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no lane {0:?}: the lanes are push and reseller")]
+pub struct UnknownLane(pub String);
+
+impl FromStr for Lane {
+    type Err = UnknownLane;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        Self::ALL
+            .into_iter()
+            .find(|lane| lane.as_str() == name)
+            .ok_or_else(|| UnknownLane(name.to_owned()))
+    }
+}
+
+/// What is paused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Pausable {
+    /// All of a lane.
+    Lane(Lane),
+    /// One subscription.
+    Subscription(Uuid),
+    /// All subscriptions of a reseller, those to come included.
+    Reseller(String),
+}
+
+impl Pausable {
+    /// The kind of thing, as it is stored and shown.
+    #[must_use]
+    pub fn scope(&self) -> &'static str {
+        match self {
+            Self::Lane(_) => "lane",
+            Self::Subscription(_) => "subscription",
+            Self::Reseller(_) => "reseller",
+        }
+    }
+
+    /// Which one of its kind.
+    #[must_use]
+    pub fn key(&self) -> String {
+        match self {
+            Self::Lane(lane) => lane.as_str().to_owned(),
+            Self::Subscription(id) => id.to_string(),
+            Self::Reseller(reseller) => reseller.clone(),
+        }
+    }
+
+    /// The lane whose claims it concerns.
+    fn lane(&self) -> Lane {
+        match self {
+            Self::Lane(lane) => *lane,
+            Self::Subscription(_) | Self::Reseller(_) => Lane::Reseller,
+        }
+    }
+}
+
+/// A pause that is in force.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PauseView {
+    /// The kind of thing that is paused: `lane`, `subscription` or `reseller`.
+    pub scope: String,
+    /// Which one.
+    pub key: String,
+    /// Whose subscription it is.
+    pub reseller: Option<String>,
+    /// Why.
+    pub note: String,
+    /// Who paused it.
+    pub paused_by: String,
+    /// Since when.
+    pub paused_at: DateTime<Utc>,
+}
+
+/// What came of pausing or resuming something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PauseChange {
+    /// It is so now.
+    Changed,
+    /// It was so before.
+    Unchanged,
+    /// There is no such thing.
+    Unknown,
+}
+
+/// How much is paused, by kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PauseCounts {
+    /// Whether the push lane is.
+    pub push_lane: bool,
+    /// Whether the reseller lane is.
+    pub reseller_lane: bool,
+    /// Subscriptions, each by itself.
+    pub subscriptions: u64,
+    /// Resellers.
+    pub resellers: u64,
+}
+
+impl Store {
+    /// Pauses something. What is paused already stays so, with the first note. Waits for claims that are under way.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails; then nothing is paused.
+    pub async fn pause(&self, what: &Pausable, act: Act<'_>) -> Result<PauseChange, Error> {
+        let mut transaction = self.pool.begin().await?;
+        close_lane(&mut transaction, what.lane()).await?;
+        lock(&mut transaction, what).await?;
+        if !exists(&mut transaction, what).await? {
+            return Ok(PauseChange::Unknown);
+        }
+        let inserted = sqlx::query!(
+            r#"
+            INSERT INTO pauses (scope, key, note, paused_by, paused_at) VALUES ($1, $2, $3, $4, $5)
+            ON CONFLICT (scope, key) DO NOTHING
+            "#,
+            what.scope(),
+            what.key(),
+            &*storable(act.note.unwrap_or_default()),
+            &*storable(act.by),
+            act.at,
+        )
+        .execute(&mut *transaction)
+        .await?;
+        if inserted.rows_affected() == 0 {
+            return Ok(PauseChange::Unchanged);
+        }
+        note_change(&mut transaction, what, true).await?;
+        hold(&mut transaction, what, act.at).await?;
+        let action = format!("{}.pause", what.scope());
+        audit::record(&mut transaction, &act.entry(&action, subject(what), json!({}))).await?;
+        transaction.commit().await?;
+        Ok(PauseChange::Changed)
+    }
+
+    /// Lets something go on. A subscription whose reseller is paused as well stays held, and the other way round. An
+    /// endpoint that failed before is judged from now on: what was not tried meanwhile is no failure.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails; then nothing is changed.
+    pub async fn resume(&self, what: &Pausable, act: Act<'_>) -> Result<PauseChange, Error> {
+        let mut transaction = self.pool.begin().await?;
+        close_lane(&mut transaction, what.lane()).await?;
+        lock(&mut transaction, what).await?;
+        let before = sqlx::query!(
+            "DELETE FROM pauses WHERE scope = $1 AND key = $2 RETURNING note, paused_by, paused_at",
+            what.scope(),
+            what.key(),
+        )
+        .fetch_optional(&mut *transaction)
+        .await?;
+        let Some(before) = before else {
+            let known = exists(&mut transaction, what).await?;
+            return Ok(if known {
+                PauseChange::Unchanged
+            } else {
+                PauseChange::Unknown
+            });
+        };
+        note_change(&mut transaction, what, false).await?;
+        let_go(&mut transaction, what, before.paused_at, act.at).await?;
+        let details =
+            json!({"pausedBy": before.paused_by, "pausedAt": before.paused_at, "pauseNote": before.note});
+        let action = format!("{}.resume", what.scope());
+        audit::record(&mut transaction, &act.entry(&action, subject(what), details)).await?;
+        transaction.commit().await?;
+        Ok(PauseChange::Changed)
+    }
+
+    /// Every pause that is in force: lanes first, then the longest.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn list_pauses(&self) -> Result<Vec<PauseView>, Error> {
+        let pauses = sqlx::query_as!(
+            PauseView,
+            r#"
+            SELECT p.scope, p.key, p.note, p.paused_by, p.paused_at, s.reseller_id AS "reseller?"
+            FROM pauses p
+            LEFT JOIN subscriptions s ON s.id = CASE WHEN p.scope = 'subscription' THEN p.key::uuid END
+            ORDER BY p.scope <> 'lane', p.paused_at, p.key
+            "#,
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        Ok(pauses)
+    }
+
+    /// Other pauses that something is under, in words.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn other_pauses(&self, what: &Pausable) -> Result<Vec<String>, Error> {
+        let mut others = Vec::new();
+        if !matches!(what, Pausable::Lane(_)) && self.lane_is_paused(Lane::Reseller).await? {
+            others.push("the reseller lane is paused".to_owned());
+        }
+        let Pausable::Subscription(id) = what else {
+            return Ok(others);
+        };
+        let row = sqlx::query!(
+            r#"
+            SELECT reseller_id, paused_at IS NOT NULL AS "own!",
+                   EXISTS (SELECT FROM pauses WHERE scope = 'reseller' AND key = reseller_id) AS "reseller!"
+            FROM subscriptions WHERE id = $1
+            "#,
+            id,
+        )
+        .fetch_optional(&self.pool)
+        .await?;
+        if let Some(row) = row {
+            if row.reseller {
+                others.push(format!("all of reseller {} is paused", row.reseller_id));
+            }
+            if row.own {
+                others.push("its reseller has paused it".to_owned());
+            }
+        }
+        Ok(others)
+    }
+
+    /// Whether a lane is paused, as far as engines look.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn lane_is_paused(&self, lane: Lane) -> Result<bool, Error> {
+        let paused = sqlx::query_scalar!("SELECT paused FROM lanes WHERE name = $1", lane.as_str())
+            .fetch_one(&self.pool)
+            .await?;
+        Ok(paused)
+    }
+
+    /// Counts what is paused.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn count_pauses(&self) -> Result<PauseCounts, Error> {
+        let row = sqlx::query!(
+            r#"
+            SELECT count(*) FILTER (WHERE scope = 'lane' AND key = 'push') > 0 AS "push_lane!",
+                   count(*) FILTER (WHERE scope = 'lane' AND key = 'reseller') > 0 AS "reseller_lane!",
+                   count(*) FILTER (WHERE scope = 'subscription') AS "subscriptions!",
+                   count(*) FILTER (WHERE scope = 'reseller') AS "resellers!"
+            FROM pauses
+            "#,
+        )
+        .fetch_one(&self.pool)
+        .await?;
+        Ok(PauseCounts {
+            push_lane: row.push_lane,
+            reseller_lane: row.reseller_lane,
+            subscriptions: row.subscriptions.unsigned_abs(),
+            resellers: row.resellers.unsigned_abs(),
+        })
+    }
+}
+
+fn subject(what: &Pausable) -> String {
+    format!("{}/{}", what.scope(), what.key())
+}
+
+/// Waits for the claims of a lane that are under way, and makes those to come wait for the end of the transaction.
+async fn close_lane(connection: &mut PgConnection, lane: Lane) -> Result<(), Error> {
+    // Nobody claims while the lock is held: whoever is cut off in between must not hold it for long.
+    sqlx::query!("SET LOCAL idle_in_transaction_session_timeout = '5s'")
+        .execute(&mut *connection)
+        .await?;
+    sqlx::query!(
+        "SELECT pg_advisory_xact_lock(hashtextextended('postrider.lane/' || $1, 0))",
+        lane.as_str(),
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Takes what has to be taken before the row of the pause.
+async fn lock(connection: &mut PgConnection, what: &Pausable) -> Result<(), Error> {
+    match what {
+        Pausable::Lane(_) => Ok(()),
+        Pausable::Subscription(id) => lock_subscription(connection, *id).await,
+        Pausable::Reseller(reseller) => lock_reseller(connection, reseller).await,
+    }
+}
+
+/// Whoever deletes the subscription takes it first as well, and then its pause.
+async fn lock_subscription(connection: &mut PgConnection, id: Uuid) -> Result<(), Error> {
+    sqlx::query!("SELECT FROM subscriptions WHERE id = $1 FOR NO KEY UPDATE", id)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+/// The lock under which subscriptions of a reseller are made: none appears between a pause and what it holds.
+async fn lock_reseller(connection: &mut PgConnection, reseller: &str) -> Result<(), Error> {
+    sqlx::query!(
+        "SELECT pg_advisory_xact_lock(hashtextextended('postrider.reseller/' || $1, 0))",
+        reseller,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// A reseller is known by its subscriptions or its API keys.
+async fn exists(connection: &mut PgConnection, what: &Pausable) -> Result<bool, Error> {
+    Ok(match what {
+        Pausable::Lane(_) => true,
+        Pausable::Subscription(id) => sqlx::query_scalar!(
+            r#"SELECT EXISTS (SELECT FROM subscriptions WHERE id = $1 AND deleted_at IS NULL) AS "exists!""#,
+            id,
+        )
+        .fetch_one(connection)
+        .await?,
+        Pausable::Reseller(reseller) => {
+            sqlx::query_scalar!(
+                r#"
+            SELECT EXISTS (SELECT FROM subscriptions WHERE reseller_id = $1 AND deleted_at IS NULL)
+                OR EXISTS (SELECT FROM api_keys WHERE reseller_id = $1) AS "exists!"
+            "#,
+                reseller,
+            )
+            .fetch_one(connection)
+            .await?
+        }
+    })
+}
+
+/// Tells claims whose snapshot is older that they must look again.
+async fn note_change(connection: &mut PgConnection, what: &Pausable, paused: bool) -> Result<(), Error> {
+    sqlx::query!(
+        "UPDATE lanes SET changes = changes + 1, paused = CASE WHEN $2 THEN $3 ELSE paused END WHERE name = $1",
+        what.lane().as_str(),
+        matches!(what, Pausable::Lane(_)),
+        paused,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+async fn hold(connection: &mut PgConnection, what: &Pausable, at: DateTime<Utc>) -> Result<(), Error> {
+    let (subscription, reseller) = match what {
+        Pausable::Lane(_) => return Ok(()),
+        Pausable::Subscription(id) => (Some(*id), None),
+        Pausable::Reseller(reseller) => (None, Some(reseller.as_str())),
+    };
+    sqlx::query!(
+        r#"
+        UPDATE subscriptions s SET held_at = $3, updated_at = $3
+        FROM (SELECT id FROM subscriptions
+              WHERE (id = $1 OR reseller_id = $2) AND held_at IS NULL AND deleted_at IS NULL
+              -- In the order in which everybody locks several.
+              ORDER BY id FOR NO KEY UPDATE) l
+        WHERE s.id = l.id
+        "#,
+        subscription,
+        reseller,
+        at,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Undoes [`hold`] where no other pause of an operator stands.
+async fn let_go(
+    connection: &mut PgConnection,
+    what: &Pausable,
+    since: DateTime<Utc>,
+    at: DateTime<Utc>,
+) -> Result<(), Error> {
+    let (subscription, reseller) = match what {
+        Pausable::Lane(Lane::Push) => return Ok(()),
+        Pausable::Lane(Lane::Reseller) => return forgive_failures(connection, since, at).await,
+        Pausable::Subscription(id) => (Some(*id), None),
+        Pausable::Reseller(reseller) => (None, Some(reseller.as_str())),
+    };
+    sqlx::query!(
+        r#"
+        UPDATE subscriptions s
+        SET held_at = NULL, updated_at = $3,
+            failing_since = CASE WHEN failing_since IS NOT NULL THEN $3::timestamptz END,
+            last_failure_at = CASE WHEN failing_since IS NOT NULL THEN $3 ELSE last_failure_at END
+        FROM (SELECT h.id FROM subscriptions h
+              WHERE (h.id = $1 OR h.reseller_id = $2) AND h.held_at IS NOT NULL AND h.deleted_at IS NULL
+                AND NOT EXISTS (SELECT FROM pauses p WHERE p.scope = 'subscription' AND p.key = h.id::text)
+                AND NOT EXISTS (SELECT FROM pauses p WHERE p.scope = 'reseller' AND p.key = h.reseller_id)
+              ORDER BY h.id FOR NO KEY UPDATE) l
+        WHERE s.id = l.id
+        "#,
+        subscription,
+        reseller,
+        at,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// While the lane was paused nothing was tried, whosever endpoint it was: that time does not count.
+async fn forgive_failures(
+    connection: &mut PgConnection,
+    since: DateTime<Utc>,
+    at: DateTime<Utc>,
+) -> Result<(), Error> {
+    sqlx::query!(
+        r#"
+        UPDATE subscriptions s
+        SET failing_since = least($2::timestamptz, s.failing_since + greatest($2::timestamptz - $1::timestamptz, '0'))
+        FROM (SELECT id FROM subscriptions WHERE failing_since IS NOT NULL AND deleted_at IS NULL
+              ORDER BY id FOR NO KEY UPDATE) l
+        WHERE s.id = l.id
+        "#,
+        since,
+        at,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}

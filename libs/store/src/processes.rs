@@ -1,0 +1,161 @@
+//! Which services run, as they report it themselves.
+//!
+//! It deliberately gives what they say of themselves no meaning; and nothing that is delivered depends on it.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::{Error, Store, interval};
+
+/// Most processes that are listed. More of them than this report only when something restarts all the time.
+const LISTED_MAX: i64 = 1_000;
+
+/// What a service reports of itself. Several services of one process share its identifier.
+#[derive(Debug, Clone, Copy)]
+pub struct Beat<'a> {
+    /// Of the process.
+    pub process: Uuid,
+    /// Which service.
+    pub service: &'a str,
+    /// The name of its host.
+    pub host: &'a str,
+    /// The identifier that the operating system gave the process.
+    pub pid: u32,
+    /// Of the program.
+    pub version: &'a str,
+    /// For how long it has been running.
+    pub uptime: Duration,
+    /// The rest; an object. Of what it says under `counters`, the value before is kept under `previous`.
+    pub state: &'a Value,
+}
+
+/// A service that has reported itself.
+#[derive(Debug, Clone)]
+pub struct ProcessView {
+    /// Of the process.
+    pub process: Uuid,
+    /// Which service.
+    pub service: String,
+    /// The name of its host.
+    pub host: String,
+    /// The identifier that the operating system gave the process.
+    pub pid: u32,
+    /// Of the program.
+    pub version: String,
+    /// When it was started, by the clock of the database.
+    pub started_at: DateTime<Utc>,
+    /// When it reported itself last, by the same clock.
+    pub beat_at: DateTime<Utc>,
+    /// How long ago that is.
+    pub age: Duration,
+    /// What it said.
+    pub state: Value,
+}
+
+impl Store {
+    /// Records that a service lives; returns the present time of the database.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn beat(&self, beat: Beat<'_>) -> Result<DateTime<Utc>, Error> {
+        let now = sqlx::query_scalar!(
+            r#"
+            INSERT INTO processes AS p (id, service, host, pid, version, started_at, beat_at, state)
+            SELECT $1, $2, $3, $4, $5, t.now - $6::interval, t.now, $7 FROM (SELECT clock_timestamp() AS now) AS t
+            ON CONFLICT (id, service) DO UPDATE
+            SET beat_at = excluded.beat_at,
+                state = excluded.state
+                    || jsonb_build_object('previous', jsonb_build_object('at', p.beat_at, 'counters', p.state -> 'counters'))
+            RETURNING beat_at
+            "#,
+            beat.process,
+            beat.service,
+            beat.host,
+            i32::try_from(beat.pid).unwrap_or(i32::MAX),
+            beat.version,
+            interval(beat.uptime),
+            beat.state,
+        )
+        .fetch_one(&self.pool)
+        .await?;
+        Ok(now)
+    }
+
+    /// Records that a service has ended as it should.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn forget_process(&self, process: Uuid, service: &str) -> Result<(), Error> {
+        sqlx::query!(
+            "DELETE FROM processes WHERE id = $1 AND service = $2",
+            process,
+            service
+        )
+        .execute(&self.pool)
+        .await?;
+        Ok(())
+    }
+
+    /// Forgets the services that have not reported themselves for `silence`; returns how many.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn forget_silent_processes(&self, silence: Duration) -> Result<u64, Error> {
+        let forgotten = sqlx::query!(
+            r#"
+            DELETE FROM processes WHERE (id, service) IN (
+                SELECT id, service FROM processes WHERE beat_at < clock_timestamp() - $1::interval
+                ORDER BY id, service FOR UPDATE SKIP LOCKED)
+            "#,
+            interval(silence),
+        )
+        .execute(&self.pool)
+        .await?;
+        Ok(forgotten.rows_affected())
+    }
+
+    /// The services that have reported themselves and not said goodbye, by name and start.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn list_processes(&self) -> Result<Vec<ProcessView>, Error> {
+        let rows = sqlx::query!(
+            r#"
+            SELECT id, service, host, pid, version, started_at, beat_at, state,
+                   extract(epoch FROM clock_timestamp() - beat_at)::float8 AS "age!"
+            FROM processes ORDER BY service, started_at, id LIMIT $1
+            "#,
+            LISTED_MAX,
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        let views = rows.into_iter().map(|row| ProcessView {
+            process: row.id,
+            service: row.service,
+            host: row.host,
+            pid: row.pid.unsigned_abs(),
+            version: row.version,
+            started_at: row.started_at,
+            beat_at: row.beat_at,
+            // A clock that was turned back makes no negative age.
+            age: Duration::try_from_secs_f64(row.age).unwrap_or_default(),
+            state: row.state,
+        });
+        Ok(views.collect())
+    }
+
+    /// What the service calls itself to the server, without the name of the product before it.
+    #[must_use]
+    pub fn service_name(&self) -> String {
+        let options = self.pool.connect_options();
+        let name = options.get_application_name().unwrap_or("unnamed");
+        name.strip_prefix("postrider-").unwrap_or(name).to_owned()
+    }
+}

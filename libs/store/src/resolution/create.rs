@@ -1,0 +1,114 @@
+//! Making jobs: bulk work on dead letters that others then take on step by step.
+
+use domain::dead_letter_job::JobAction;
+use serde_json::json;
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::job::{self, DeadLetterJob};
+use super::selection::{self, LetterSelection};
+use crate::{Act, Error, Store, audit};
+
+/// A job to be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewDeadLetterJob {
+    /// What is done to each letter.
+    pub action: JobAction,
+    /// To which ones.
+    pub selection: LetterSelection,
+    /// Most letters a second.
+    pub per_second: u32,
+}
+
+/// What came of asking for a job.
+#[derive(Debug, Clone, PartialEq)]
+pub enum JobCreated {
+    /// It runs.
+    Done(Box<DeadLetterJob>),
+    /// There is nothing to do, and no job.
+    NothingMatches,
+    /// There is no such letter, and no job.
+    Unknown(Uuid),
+}
+
+impl Store {
+    /// Stores a job about the letters that are there now.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails, or a discard has no note; then nothing is stored.
+    pub async fn create_dead_letter_job(
+        &self,
+        new: &NewDeadLetterJob,
+        act: &Act<'_>,
+    ) -> Result<JobCreated, Error> {
+        let mut transaction = self.pool.begin().await?;
+        if let Some(unknown) = unknown(&mut transaction, &new.selection).await? {
+            return Ok(JobCreated::Unknown(unknown));
+        }
+        let preview = selection::preview(&mut transaction, &new.selection).await?;
+        if preview.matching == 0 {
+            return Ok(JobCreated::NothingMatches);
+        }
+        let id = audit::id_at(act.at);
+        insert(&mut transaction, id, new, preview.matching, act).await?;
+        let details = json!({
+            "action": new.action.as_str(), "matching": preview.matching, "perSecond": new.per_second,
+            "filter": match &new.selection {
+                LetterSelection::Letters(ids) => json!({ "letters": ids.len() }),
+                LetterSelection::Matching(filter) => filter.to_json(),
+            },
+        });
+        let entry = act.entry("dead-letter-job.create", super::job(id), details);
+        audit::record(&mut transaction, &entry).await?;
+        let job = job::find(&mut transaction, id).await?;
+        transaction.commit().await?;
+        Ok(job.map_or(JobCreated::NothingMatches, |job| JobCreated::Done(Box::new(job))))
+    }
+}
+
+/// One of the chosen letters that does not exist.
+async fn unknown(connection: &mut PgConnection, selection: &LetterSelection) -> Result<Option<Uuid>, Error> {
+    let LetterSelection::Letters(ids) = selection else {
+        return Ok(None);
+    };
+    let unknown = sqlx::query_scalar!(
+        r#"
+        SELECT i.id AS "id!" FROM UNNEST($1::uuid[]) AS i(id)
+        WHERE NOT EXISTS (SELECT FROM dead_letters d WHERE d.id = i.id)
+        LIMIT 1
+        "#,
+        ids,
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(unknown)
+}
+
+/// `until` is read from the clock that letters are dated by.
+async fn insert(
+    connection: &mut PgConnection,
+    id: Uuid,
+    new: &NewDeadLetterJob,
+    matching: u64,
+    act: &Act<'_>,
+) -> Result<(), Error> {
+    sqlx::query!(
+        r#"
+        INSERT INTO dead_letter_jobs (id, action, filter, note, per_second, until, matching, created_by, created_at,
+                                      paced_to, updated_at)
+        VALUES ($1, $2, $3, $4, $5, now(), $6, $7, $8, $8, $8)
+        "#,
+        id,
+        new.action.as_str(),
+        new.selection.to_json(),
+        act.note,
+        i32::try_from(new.per_second).unwrap_or(i32::MAX),
+        i64::try_from(matching).unwrap_or(i64::MAX),
+        act.by,
+        act.at,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}

@@ -1,0 +1,231 @@
+//! Jobs as people see them, and what people make of them.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+use domain::dead_letter_job::{JobAction, JobCommand, JobStatus};
+use serde_json::{Value, json};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::selection::LetterSelection;
+use crate::{Act, Error, Store, audit, stored};
+
+/// A job as it stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DeadLetterJob {
+    /// Its identifier.
+    pub id: Uuid,
+    /// What it does to each letter.
+    pub action: JobAction,
+    /// Where it stands.
+    pub status: JobStatus,
+    /// Which letters it is about.
+    pub selection: LetterSelection,
+    /// Why it was made.
+    pub note: Option<String>,
+    /// Most letters a second.
+    pub per_second: u32,
+    /// How many letters there were when it was made.
+    pub matching: u64,
+    /// How many it has looked at.
+    pub examined: u64,
+    /// How many it has resolved. May be more than it has looked at: see [`crate::Skipped`] and letters about one push.
+    pub done: u64,
+    /// How many it has left as they were, by reason.
+    pub skipped: BTreeMap<String, u64>,
+    /// Who made it.
+    pub created_by: String,
+    /// When.
+    pub created_at: DateTime<Utc>,
+    /// When it last got on, or was told to.
+    pub updated_at: DateTime<Utc>,
+    /// When it ended.
+    pub finished_at: Option<DateTime<Utc>>,
+}
+
+/// What came of a command to a job.
+#[derive(Debug, Clone, PartialEq)]
+pub enum JobCommanded {
+    /// It is as it was wanted, now or since before.
+    Done(Box<DeadLetterJob>),
+    /// It had ended another way.
+    Ended(JobStatus),
+    /// There is no such job.
+    Unknown,
+}
+
+struct Row {
+    id: Uuid,
+    action: String,
+    status: String,
+    filter: Value,
+    note: Option<String>,
+    per_second: i32,
+    matching: i64,
+    examined: i64,
+    done: i64,
+    skipped: Value,
+    created_by: String,
+    created_at: DateTime<Utc>,
+    updated_at: DateTime<Utc>,
+    finished_at: Option<DateTime<Utc>>,
+}
+
+impl TryFrom<Row> for DeadLetterJob {
+    type Error = Error;
+
+    fn try_from(row: Row) -> Result<Self, Error> {
+        Ok(Self {
+            id: row.id,
+            action: stored("job action", &row.action)?,
+            status: stored("job status", &row.status)?,
+            selection: LetterSelection::from_json(&row.filter)?,
+            note: row.note,
+            per_second: row.per_second.unsigned_abs(),
+            matching: row.matching.unsigned_abs(),
+            examined: row.examined.unsigned_abs(),
+            done: row.done.unsigned_abs(),
+            skipped: counts(&row.skipped),
+            created_by: row.created_by,
+            created_at: row.created_at,
+            updated_at: row.updated_at,
+            finished_at: row.finished_at,
+        })
+    }
+}
+
+/// Reads counters by name back.
+pub(super) fn counts(stored: &Value) -> BTreeMap<String, u64> {
+    let fields = stored.as_object().into_iter().flatten();
+    fields
+        .filter_map(|(reason, count)| Some((reason.clone(), count.as_u64()?)))
+        .collect()
+}
+
+/// One job, as the caller's transaction sees it.
+pub(super) async fn find(connection: &mut PgConnection, id: Uuid) -> Result<Option<DeadLetterJob>, Error> {
+    let row = sqlx::query_as!(
+        Row,
+        r#"
+        SELECT id, action, status, filter, note, per_second, matching, examined, done, skipped, created_by, created_at,
+               updated_at, finished_at
+        FROM dead_letter_jobs WHERE id = $1
+        "#,
+        id,
+    )
+    .fetch_optional(connection)
+    .await?;
+    row.map(DeadLetterJob::try_from).transpose()
+}
+
+impl Store {
+    /// One job.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn find_dead_letter_job(&self, id: Uuid) -> Result<Option<DeadLetterJob>, Error> {
+        let mut connection = self.pool.acquire().await?;
+        find(&mut connection, id).await
+    }
+
+    /// Jobs of a status, or all, the newest first. Those about single letters come without the identifiers of those:
+    /// they would be by far the most of the list.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn list_dead_letter_jobs(
+        &self,
+        status: Option<JobStatus>,
+        before: Option<Uuid>,
+        limit: u32,
+    ) -> Result<Vec<DeadLetterJob>, Error> {
+        let rows = sqlx::query_as!(
+            Row,
+            r#"
+            SELECT id, action, status, CASE WHEN filter ? 'ids' THEN '{"ids": []}' ELSE filter END AS "filter!", note,
+                   per_second, matching, examined, done, skipped, created_by, created_at, updated_at, finished_at
+            FROM dead_letter_jobs
+            WHERE ($1::text IS NULL OR status = $1) AND ($2::uuid IS NULL OR id < $2)
+            ORDER BY id DESC LIMIT $3
+            "#,
+            status.map(JobStatus::as_str),
+            before,
+            i64::from(limit),
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        rows.into_iter().map(DeadLetterJob::try_from).collect()
+    }
+
+    /// The jobs that can get on.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn running_dead_letter_jobs(&self) -> Result<Vec<Uuid>, Error> {
+        let ids = sqlx::query_scalar!(
+            "SELECT id FROM dead_letter_jobs WHERE finished_at IS NULL AND status = 'RUNNING' ORDER BY id"
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        Ok(ids)
+    }
+
+    /// Pauses, resumes or cancels a job. A step under way is waited for; what is done stays done.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails; then nothing is changed.
+    pub async fn command_dead_letter_job(
+        &self,
+        id: Uuid,
+        command: JobCommand,
+        act: &Act<'_>,
+    ) -> Result<JobCommanded, Error> {
+        let mut transaction = self.pool.begin().await?;
+        let status = sqlx::query_scalar!("SELECT status FROM dead_letter_jobs WHERE id = $1 FOR UPDATE", id)
+            .fetch_optional(&mut *transaction)
+            .await?;
+        let Some(status) = status else {
+            return Ok(JobCommanded::Unknown);
+        };
+        let status: JobStatus = stored("job status", &status)?;
+        match status.command(command) {
+            Err(ended) => return Ok(JobCommanded::Ended(ended.0)),
+            Ok(next) if next == status => {}
+            Ok(next) => change(&mut transaction, id, next, (command, act)).await?,
+        }
+        let job = find(&mut transaction, id).await?;
+        transaction.commit().await?;
+        Ok(job.map_or(JobCommanded::Unknown, |job| JobCommanded::Done(Box::new(job))))
+    }
+}
+
+async fn change(
+    connection: &mut PgConnection,
+    id: Uuid,
+    next: JobStatus,
+    (command, act): (JobCommand, &Act<'_>),
+) -> Result<(), Error> {
+    sqlx::query!(
+        r#"
+        UPDATE dead_letter_jobs SET status = $2, updated_at = $3, finished_at = CASE WHEN $4 THEN $3::timestamptz END
+        WHERE id = $1
+        "#,
+        id,
+        next.as_str(),
+        act.at,
+        next.is_terminal(),
+    )
+    .execute(&mut *connection)
+    .await?;
+    let action = match command {
+        JobCommand::Pause => "dead-letter-job.pause",
+        JobCommand::Resume => "dead-letter-job.resume",
+        JobCommand::Cancel => "dead-letter-job.cancel",
+    };
+    audit::record(connection, &act.entry(action, super::job(id), json!({}))).await
+}

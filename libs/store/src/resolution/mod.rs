@@ -1,0 +1,31 @@
+//! What people do about dead letters: replay what they are about, or discard them, one by one or in bulk.
+//!
+//! A letter is resolved in the transaction that makes its push or notification due again, under its row lock and only
+//! while it is open: whoever comes second, or again after a crash, finds nothing to do. Sending is left to the lanes.
+
+mod apply;
+mod create;
+mod job;
+mod retention;
+mod selection;
+mod single;
+mod step;
+
+use uuid::Uuid;
+
+pub use apply::Skipped;
+pub use create::{JobCreated, NewDeadLetterJob};
+pub use job::{DeadLetterJob, JobCommanded};
+pub use selection::{DeadLetterKind, LetterSelection, Preview};
+pub use single::Resolved;
+pub use step::DeadLetterStep;
+
+/// How the audit log calls a letter.
+fn letter(id: Uuid) -> String {
+    format!("dead-letter/{id}")
+}
+
+/// How the audit log calls a job.
+fn job(id: Uuid) -> String {
+    format!("dead-letter-job/{id}")
+}

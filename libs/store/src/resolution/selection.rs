@@ -1,0 +1,199 @@
+//! Which open dead letters a job is about: counting them, and finding the next ones in the order of time.
+
+use chrono::{DateTime, Utc};
+use serde_json::{Value, json};
+use sqlx::{PgConnection, Postgres, QueryBuilder};
+use uuid::Uuid;
+
+use crate::{DeadLetterFilter, DeadLetterLane, DeadLetterReason, DeadLetterState, Error, Store, stored};
+
+/// The letters that somebody has chosen. Only open ones are meant, whatever the filter says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LetterSelection {
+    /// These.
+    Letters(Vec<Uuid>),
+    /// All that match.
+    Matching(DeadLetterFilter),
+}
+
+/// A kind of failure among chosen letters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeadLetterKind {
+    /// Its lane.
+    pub lane: DeadLetterLane,
+    /// What its failures have in common.
+    pub fingerprint: String,
+    /// How many letters.
+    pub count: u64,
+}
+
+/// What a job would be about.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Preview {
+    /// How many letters.
+    pub matching: u64,
+    /// By kind of failure, the most frequent first.
+    pub kinds: Vec<DeadLetterKind>,
+    /// When the oldest of them was made.
+    pub oldest: Option<DateTime<Utc>>,
+    /// When the newest was.
+    pub newest: Option<DateTime<Utc>>,
+}
+
+impl LetterSelection {
+    /// The selection as a job keeps it.
+    pub(super) fn to_json(&self) -> Value {
+        match self {
+            Self::Letters(ids) => json!({ "ids": ids }),
+            Self::Matching(filter) => filter.to_json(),
+        }
+    }
+
+    /// Reads back what [`LetterSelection::to_json`] has written.
+    pub(super) fn from_json(value: &Value) -> Result<Self, Error> {
+        let Some(ids) = value.get("ids") else {
+            return Ok(Self::Matching(DeadLetterFilter::from_json(value)?));
+        };
+        let corrupt = || Error::Corrupt {
+            what: "selection of dead letters",
+            found: ids.to_string(),
+        };
+        let read = |id: &Value| id.as_str()?.parse().ok();
+        let ids = ids.as_array().ok_or_else(corrupt)?;
+        let ids: Option<Vec<Uuid>> = ids.iter().map(read).collect();
+        Ok(Self::Letters(ids.ok_or_else(corrupt)?))
+    }
+
+    /// Appends its conditions on `dead_letters`.
+    fn restrict(&self, query: &mut QueryBuilder<Postgres>) {
+        match self {
+            Self::Letters(ids) => {
+                query
+                    .push(" AND state = 'OPEN' AND id = ANY (")
+                    .push_bind(ids.clone())
+                    .push(")");
+            }
+            Self::Matching(filter) => open(filter).restrict(query),
+        }
+    }
+}
+
+fn open(filter: &DeadLetterFilter) -> DeadLetterFilter {
+    DeadLetterFilter {
+        state: Some(DeadLetterState::Open),
+        ..filter.clone()
+    }
+}
+
+impl Store {
+    /// Counts what a job would be about, now.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn preview_dead_letters(&self, selection: &LetterSelection) -> Result<Preview, Error> {
+        let mut connection = self.pool.acquire().await?;
+        preview(&mut connection, selection).await
+    }
+}
+
+/// Lane, fingerprint, count, oldest and newest.
+type KindRow = (String, String, i64, DateTime<Utc>, DateTime<Utc>);
+
+/// As [`Store::preview_dead_letters`], of what was there when the transaction began.
+pub(super) async fn preview(
+    connection: &mut PgConnection,
+    selection: &LetterSelection,
+) -> Result<Preview, Error> {
+    let mut query = QueryBuilder::new(
+        "SELECT lane, fingerprint, count(*), min(created_at), max(created_at) FROM dead_letters WHERE created_at < now()",
+    );
+    selection.restrict(&mut query);
+    query.push(" GROUP BY lane, fingerprint ORDER BY count(*) DESC, lane, fingerprint");
+    let rows: Vec<KindRow> = query.build_query_as().fetch_all(connection).await?;
+    let mut preview = Preview::default();
+    for (lane, fingerprint, count, oldest, newest) in rows {
+        let count = count.unsigned_abs();
+        preview.matching += count;
+        preview.oldest = preview.oldest.map_or(Some(oldest), |at| Some(at.min(oldest)));
+        preview.newest = preview.newest.max(Some(newest));
+        preview.kinds.push(DeadLetterKind {
+            lane: stored("lane", &lane)?,
+            fingerprint,
+            count,
+        });
+    }
+    Ok(preview)
+}
+
+/// Where a job has got to in the order of time.
+pub(super) type Cursor = (DateTime<Utc>, Uuid);
+
+/// The next chosen letters after `cursor` that were there before `until`, at most `limit`, the oldest first.
+pub(super) async fn next(
+    connection: &mut PgConnection,
+    selection: &LetterSelection,
+    cursor: Cursor,
+    until: DateTime<Utc>,
+    limit: i64,
+) -> Result<Vec<Cursor>, Error> {
+    let mut query = QueryBuilder::new("SELECT created_at, id FROM (");
+    for (index, branch) in branches(selection).iter().enumerate() {
+        query.push(if index == 0 { "(" } else { ") UNION ALL (" });
+        query.push("SELECT created_at, id FROM dead_letters WHERE created_at < ");
+        query.push_bind(until);
+        branch.restrict(&mut query);
+        query.push(" AND (created_at, id) > (").push_bind(cursor.0);
+        query.push(", ").push_bind(cursor.1);
+        query.push(") ORDER BY created_at, id LIMIT ").push_bind(limit);
+    }
+    query
+        .push(")) AS letters ORDER BY created_at, id LIMIT ")
+        .push_bind(limit);
+    let letters = query.build_query_as().fetch_all(connection).await?;
+    Ok(letters)
+}
+
+/// The selection in parts of one lane and reason each: such a part is a range of an index in the order of time, the whole
+/// would have to be sorted for every step of a job.
+fn branches(selection: &LetterSelection) -> Vec<LetterSelection> {
+    let LetterSelection::Matching(filter) = selection else {
+        return vec![selection.clone()];
+    };
+    let one_of =
+        |given: Option<DeadLetterLane>| given.map_or(DeadLetterLane::ALL.to_vec(), |lane| vec![lane]);
+    let mut branches = Vec::new();
+    for lane in one_of(filter.lane) {
+        for reason in DeadLetterReason::ALL.iter().copied() {
+            if filter.reason.is_none_or(|meant| meant == reason) {
+                branches.push(LetterSelection::Matching(DeadLetterFilter {
+                    lane: Some(lane),
+                    reason: Some(reason),
+                    ..open(filter)
+                }));
+            }
+        }
+    }
+    branches
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_selection_is_read_back_as_it_was_kept() {
+        let ids = vec![Uuid::from_u128(1), Uuid::from_u128(2)];
+        for selection in [
+            LetterSelection::Letters(ids),
+            LetterSelection::Matching(DeadLetterFilter::default()),
+        ] {
+            assert_eq!(
+                LetterSelection::from_json(&selection.to_json()).unwrap(),
+                selection
+            );
+        }
+        assert!(LetterSelection::from_json(&json!({ "ids": ["x"] })).is_err());
+        assert!(LetterSelection::from_json(&json!({ "ids": 1 })).is_err());
+    }
+}

@@ -1,0 +1,92 @@
+//! Resolving one dead letter, at somebody's word.
+
+use serde_json::json;
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::apply::{self, Applied, OpenLetter, Skipped};
+use crate::{Act, DeadLetterState, Error, Store, audit, stored};
+
+/// What came of asking for a letter to be resolved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resolved {
+    /// It is.
+    Done,
+    /// It was before.
+    Before(DeadLetterState),
+    /// There is nothing to replay; the letter stays open.
+    Refused(Skipped),
+    /// There is no such letter.
+    Unknown,
+}
+
+impl Store {
+    /// Makes due what a dead letter is about, with all of its attempts ahead of it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails; then nothing is changed.
+    pub async fn replay_dead_letter(&self, id: Uuid, act: &Act<'_>) -> Result<Resolved, Error> {
+        let mut transaction = self.pool.begin().await?;
+        let letters = apply::lock(&mut transaction, &[id]).await?;
+        let Some(letter) = letters.first() else {
+            return resolved_before(&mut transaction, id).await;
+        };
+        let applied = apply::replay(&mut transaction, &letters, act, None).await?;
+        if let Some((reason, _)) = applied.skipped.first_key_value() {
+            return Ok(Resolved::Refused(*reason));
+        }
+        let details = details(letter, &applied);
+        let entry = act.entry("dead-letter.replay", super::letter(id), details);
+        audit::record(&mut transaction, &entry).await?;
+        transaction.commit().await?;
+        Ok(Resolved::Done)
+    }
+
+    /// Puts a dead letter aside. Its push or notification stays as it ended.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails or the act has no note; then nothing is changed.
+    pub async fn discard_dead_letter(&self, id: Uuid, act: &Act<'_>) -> Result<Resolved, Error> {
+        let mut transaction = self.pool.begin().await?;
+        let letters = apply::lock(&mut transaction, &[id]).await?;
+        let Some(letter) = letters.first() else {
+            return resolved_before(&mut transaction, id).await;
+        };
+        let applied = apply::discard(&mut transaction, &letters, act, None).await?;
+        let details = details(letter, &applied);
+        let entry = act.entry("dead-letter.discard", super::letter(id), details);
+        audit::record(&mut transaction, &entry).await?;
+        transaction.commit().await?;
+        Ok(Resolved::Done)
+    }
+}
+
+fn details(letter: &OpenLetter, applied: &Applied) -> serde_json::Value {
+    let others: Vec<Uuid> = applied
+        .letters
+        .iter()
+        .copied()
+        .filter(|id| *id != letter.id)
+        .collect();
+    let mut details = match (letter.push, letter.notification) {
+        (Some(id), _) => json!({ "push": id }),
+        (None, Some(id)) => json!({ "notification": id }),
+        (None, None) => json!({}),
+    };
+    if !others.is_empty() {
+        details["otherLetters"] = json!(others);
+    }
+    details
+}
+
+async fn resolved_before(connection: &mut PgConnection, id: Uuid) -> Result<Resolved, Error> {
+    let state = sqlx::query_scalar!("SELECT state FROM dead_letters WHERE id = $1", id)
+        .fetch_optional(connection)
+        .await?;
+    Ok(match state {
+        Some(state) => Resolved::Before(stored("state of a dead letter", &state)?),
+        None => Resolved::Unknown,
+    })
+}

@@ -1,0 +1,218 @@
+//! A step of a job: resolves the next letters, as many as its rate allows. The cursor and the counters move in the same
+//! transaction, so that a crash repeats nothing and skips nothing; two replicas at once work one after the other.
+
+use chrono::{DateTime, Utc};
+use domain::dead_letter_job::JobAction;
+use domain::subscription::Allowance;
+use serde_json::{Value, json};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::apply::{self, Applied, Skipped};
+use super::job::counts;
+use super::selection::{self, Cursor, LetterSelection};
+use crate::{Act, Error, Store, audit, stored};
+
+/// Letters looked at in one step.
+const EXAMINED_MAX: usize = 500;
+
+/// What a step has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DeadLetterStep {
+    /// Letters looked at.
+    pub examined: u64,
+    /// Letters that were replayed.
+    pub replayed: u64,
+    /// Letters that were discarded.
+    pub discarded: u64,
+    /// Whether the next step would find something to do at once.
+    pub more: bool,
+}
+
+/// A job that this transaction has to itself.
+struct Held {
+    id: Uuid,
+    action: JobAction,
+    selection: LetterSelection,
+    note: Option<String>,
+    created_by: String,
+    per_second: u32,
+    until: DateTime<Utc>,
+    cursor: Cursor,
+    paced_to: DateTime<Utc>,
+    skipped: Value,
+}
+
+impl Store {
+    /// Takes a job one step further, as far as its rate allows at `now`. Does nothing when another one is at it, or when
+    /// it does not run.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails; then the step has not happened.
+    pub async fn advance_dead_letter_job(
+        &self,
+        id: Uuid,
+        now: DateTime<Utc>,
+    ) -> Result<DeadLetterStep, Error> {
+        let mut transaction = self.pool.begin().await?;
+        let Some(job) = hold(&mut transaction, id).await? else {
+            return Ok(DeadLetterStep::default());
+        };
+        let allowance = Allowance::at(now, job.paced_to, job.per_second);
+        let limit = allowance.count.min(EXAMINED_MAX);
+        if limit == 0 {
+            // A clock that was turned back would otherwise stop the job until it is where it was.
+            if job.paced_to > now {
+                pace(&mut transaction, id, allowance.paced_to(0)).await?;
+                transaction.commit().await?;
+            }
+            return Ok(DeadLetterStep::default());
+        }
+        let asked = i64::try_from(limit).unwrap_or(i64::MAX);
+        let letters = selection::next(&mut transaction, &job.selection, job.cursor, job.until, asked).await?;
+        let applied = apply(&mut transaction, &job, &letters, now).await?;
+        let finished = letters.len() < limit;
+        let progress = Progress {
+            cursor: letters.last().copied(),
+            examined: letters.len(),
+            paced_to: allowance.paced_to(applied.effects),
+            finished,
+        };
+        record(&mut transaction, &job, &applied, &progress, now).await?;
+        transaction.commit().await?;
+        let resolved = applied.letters.len() as u64;
+        Ok(DeadLetterStep {
+            examined: letters.len() as u64,
+            replayed: if job.action == JobAction::Replay {
+                resolved
+            } else {
+                0
+            },
+            discarded: if job.action == JobAction::Discard {
+                resolved
+            } else {
+                0
+            },
+            more: !finished,
+        })
+    }
+}
+
+async fn hold(connection: &mut PgConnection, id: Uuid) -> Result<Option<Held>, Error> {
+    let row = sqlx::query!(
+        r#"
+        SELECT action, filter, note, created_by, per_second, until, cursor_at, cursor_id, paced_to, skipped
+        FROM dead_letter_jobs WHERE id = $1 AND status = 'RUNNING'
+        FOR UPDATE SKIP LOCKED
+        "#,
+        id,
+    )
+    .fetch_optional(connection)
+    .await?;
+    row.map(|row| {
+        Ok(Held {
+            id,
+            action: stored("job action", &row.action)?,
+            selection: LetterSelection::from_json(&row.filter)?,
+            note: row.note,
+            created_by: row.created_by,
+            per_second: row.per_second.unsigned_abs(),
+            until: row.until,
+            cursor: row
+                .cursor_at
+                .zip(row.cursor_id)
+                .unwrap_or((DateTime::UNIX_EPOCH, Uuid::nil())),
+            paced_to: row.paced_to,
+            skipped: row.skipped,
+        })
+    })
+    .transpose()
+}
+
+async fn apply(
+    connection: &mut PgConnection,
+    job: &Held,
+    letters: &[Cursor],
+    now: DateTime<Utc>,
+) -> Result<Applied, Error> {
+    let ids: Vec<Uuid> = letters.iter().map(|(_, id)| *id).collect();
+    let open = apply::lock(connection, &ids).await?;
+    let act = job.act(now);
+    let mut applied = match job.action {
+        JobAction::Replay => apply::replay(connection, &open, &act, Some(job.id)).await?,
+        JobAction::Discard => apply::discard(connection, &open, &act, Some(job.id)).await?,
+    };
+    if open.len() < ids.len() {
+        let resolved = (ids.len() - open.len()) as u64;
+        applied.skipped.insert(Skipped::Resolved, resolved);
+    }
+    Ok(applied)
+}
+
+impl Held {
+    /// What the job does is done by whoever made it.
+    fn act(&self, now: DateTime<Utc>) -> Act<'_> {
+        Act {
+            by: &self.created_by,
+            note: self.note.as_deref(),
+            at: now,
+        }
+    }
+}
+
+async fn pace(connection: &mut PgConnection, id: Uuid, to: DateTime<Utc>) -> Result<(), Error> {
+    sqlx::query!("UPDATE dead_letter_jobs SET paced_to = $2 WHERE id = $1", id, to)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+struct Progress {
+    cursor: Option<Cursor>,
+    examined: usize,
+    paced_to: DateTime<Utc>,
+    finished: bool,
+}
+
+async fn record(
+    connection: &mut PgConnection,
+    job: &Held,
+    applied: &Applied,
+    progress: &Progress,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    let mut skipped = counts(&job.skipped);
+    for (reason, count) in &applied.skipped {
+        *skipped.entry(reason.as_str().to_owned()).or_default() += count;
+    }
+    let counted = sqlx::query!(
+        r#"
+        UPDATE dead_letter_jobs
+        SET cursor_at = coalesce($2, cursor_at), cursor_id = coalesce($3, cursor_id), examined = examined + $4,
+            done = done + $5, skipped = $6, paced_to = $7, updated_at = $8,
+            status = CASE WHEN $9 THEN 'COMPLETED' ELSE status END,
+            finished_at = CASE WHEN $9 THEN $8::timestamptz END
+        WHERE id = $1
+        RETURNING examined, done
+        "#,
+        job.id,
+        progress.cursor.map(|(at, _)| at),
+        progress.cursor.map(|(_, id)| id),
+        i64::try_from(progress.examined).unwrap_or(i64::MAX),
+        i64::try_from(applied.letters.len()).unwrap_or(i64::MAX),
+        json!(skipped),
+        progress.paced_to,
+        now,
+        progress.finished,
+    )
+    .fetch_one(&mut *connection)
+    .await?;
+    if !progress.finished {
+        return Ok(());
+    }
+    let details = json!({ "examined": counted.examined, "done": counted.done, "skipped": skipped });
+    let act = job.act(now);
+    let entry = act.entry("dead-letter-job.complete", super::job(job.id), details);
+    audit::record(connection, &entry).await
+}

@@ -1,0 +1,210 @@
+//! What waits in each lane, and for how long.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
+
+use super::{age, counted};
+use crate::{Error, Store};
+
+/// How many rows of a lane are in each state, counted up to one more than [`super::COUNTED_MAX`]. Of pushes, SCHEDULED
+/// and RETRY are counted together up to there, the first due ones first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Depths {
+    /// Waiting for a time.
+    pub scheduled: u64,
+    /// Waiting for room in the queue.
+    pub pending: u64,
+    /// In the queue.
+    pub queued: u64,
+    /// Being sent.
+    pub sending: u64,
+    /// Waiting to be tried again.
+    pub retry: u64,
+    /// IN_MEMORY with a lease that ran out.
+    pub lost: u64,
+    /// How long ago the first of these leases ran out.
+    pub lost_for: Option<Duration>,
+}
+
+/// What is due and has not been put into the queue. What is paused, not verified or not yet due does not count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Overdue {
+    /// For how long the first of the PENDING ones has been so.
+    pub pending_for: Option<Duration>,
+    /// When the first of the SCHEDULED and RETRY ones came due; it may lie ahead.
+    pub due_at: Option<DateTime<Utc>>,
+}
+
+/// What of the reseller lane is due, and whose it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Waiting {
+    /// Over all subscriptions.
+    pub overdue: Overdue,
+    /// How many subscriptions have something PENDING that could be sent.
+    pub subscriptions: u64,
+    /// The subscription whose PENDING notifications have waited longest.
+    pub worst: Option<Uuid>,
+}
+
+impl Store {
+    /// What the push lane holds.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn push_depths(&self) -> Result<Depths, Error> {
+        let row = sqlx::query!(
+            r#"
+            SELECT (SELECT count(*) FROM (SELECT FROM push_notifications WHERE status = 'PENDING' LIMIT $1) AS p)
+                       AS "pending!",
+                   d.scheduled AS "scheduled!", d.retry AS "retry!", m.queued AS "queued!", m.sending AS "sending!",
+                   m.lost AS "lost!", m.lost_for
+            FROM (SELECT count(*) FILTER (WHERE status = 'SCHEDULED') AS scheduled,
+                         count(*) FILTER (WHERE status = 'RETRY') AS retry
+                  FROM (SELECT status FROM push_notifications WHERE status IN ('SCHEDULED', 'RETRY')
+                        ORDER BY next_attempt_at, id LIMIT $1) AS first_due) AS d
+            CROSS JOIN (
+                SELECT count(*) FILTER (WHERE lease_token IS NULL) AS queued,
+                       count(*) FILTER (WHERE lease_token IS NOT NULL) AS sending,
+                       count(*) FILTER (WHERE leased_until < now()) AS lost,
+                       extract(epoch FROM max(now() - leased_until) FILTER (WHERE leased_until < now()))::float8 AS lost_for
+                FROM (SELECT lease_token, leased_until FROM push_notifications WHERE status = 'IN_MEMORY'
+                      ORDER BY leased_until LIMIT $1) AS first_leased) AS m
+            "#,
+            counted(),
+        )
+        .fetch_one(&self.pool)
+        .await?;
+        Ok(Depths {
+            scheduled: row.scheduled.unsigned_abs(),
+            pending: row.pending.unsigned_abs(),
+            queued: row.queued.unsigned_abs(),
+            sending: row.sending.unsigned_abs(),
+            retry: row.retry.unsigned_abs(),
+            lost: row.lost.unsigned_abs(),
+            lost_for: age(row.lost_for),
+        })
+    }
+
+    /// What of the push lane is due. A push that somebody has replayed waits from then on.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn push_overdue(&self) -> Result<Overdue, Error> {
+        let row = sqlx::query!(
+            r#"
+            SELECT (SELECT extract(epoch FROM now() - updated_at)::float8 FROM push_notifications WHERE status = 'PENDING'
+                    ORDER BY id LIMIT 1) AS pending_for,
+                   (SELECT next_attempt_at FROM push_notifications WHERE status IN ('SCHEDULED', 'RETRY')
+                    ORDER BY next_attempt_at, id LIMIT 1) AS due_at
+            "#,
+        )
+        .fetch_one(&self.pool)
+        .await?;
+        Ok(Overdue {
+            pending_for: age(row.pending_for),
+            due_at: row.due_at,
+        })
+    }
+
+    /// What the reseller lane holds.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn notification_depths(&self) -> Result<Depths, Error> {
+        let row = sqlx::query!(
+            r#"
+            SELECT (SELECT count(*) FROM (SELECT FROM notifications WHERE status = 'PENDING' LIMIT $1) AS p)
+                       AS "pending!",
+                   (SELECT count(*) FROM (SELECT FROM notifications WHERE status = 'SCHEDULED' LIMIT $1) AS s)
+                       AS "scheduled!",
+                   (SELECT count(*) FROM (SELECT FROM notifications WHERE status = 'RETRY' LIMIT $1) AS r) AS "retry!",
+                   m.queued AS "queued!", m.sending AS "sending!", m.lost AS "lost!", m.lost_for
+            FROM (SELECT count(*) FILTER (WHERE lease_token IS NULL) AS queued,
+                         count(*) FILTER (WHERE lease_token IS NOT NULL) AS sending,
+                         count(*) FILTER (WHERE leased_until < now()) AS lost,
+                         extract(epoch FROM max(now() - leased_until) FILTER (WHERE leased_until < now()))::float8
+                             AS lost_for
+                  FROM (SELECT lease_token, leased_until FROM notifications WHERE status = 'IN_MEMORY'
+                        ORDER BY leased_until LIMIT $1) AS first_leased) AS m
+            "#,
+            counted(),
+        )
+        .fetch_one(&self.pool)
+        .await?;
+        Ok(Depths {
+            scheduled: row.scheduled.unsigned_abs(),
+            pending: row.pending.unsigned_abs(),
+            queued: row.queued.unsigned_abs(),
+            sending: row.sending.unsigned_abs(),
+            retry: row.retry.unsigned_abs(),
+            lost: row.lost.unsigned_abs(),
+            lost_for: age(row.lost_for),
+        })
+    }
+
+    /// What of the reseller lane is due and could be sent: its subscription is active or degraded, and nobody has paused
+    /// it. Of what waits for a day or a slot only the first thousand are looked at.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn notifications_waiting(&self) -> Result<Waiting, Error> {
+        let row = sqlx::query!(
+            r#"
+            WITH RECURSIVE waiting AS (
+                (SELECT subscription_id FROM notifications WHERE status = 'PENDING' ORDER BY subscription_id LIMIT 1)
+                UNION ALL
+                SELECT (SELECT n.subscription_id FROM notifications n
+                        WHERE n.status = 'PENDING' AND n.subscription_id > w.subscription_id
+                        ORDER BY n.subscription_id LIMIT 1)
+                FROM waiting w WHERE w.subscription_id IS NOT NULL),
+            failing AS (
+                (SELECT subscription_id FROM notifications WHERE status = 'RETRY' ORDER BY subscription_id LIMIT 1)
+                UNION ALL
+                SELECT (SELECT n.subscription_id FROM notifications n
+                        WHERE n.status = 'RETRY' AND n.subscription_id > f.subscription_id
+                        ORDER BY n.subscription_id LIMIT 1)
+                FROM failing f WHERE f.subscription_id IS NOT NULL),
+            pending AS (
+                SELECT count(*) AS subscriptions, min(head.updated_at) AS since,
+                       (array_agg(s.id ORDER BY head.updated_at, s.id))[1] AS worst
+                FROM waiting w
+                JOIN subscriptions s ON s.id = w.subscription_id
+                CROSS JOIN LATERAL (
+                    SELECT n.updated_at FROM notifications n
+                    WHERE n.subscription_id = s.id AND n.status = 'PENDING' ORDER BY n.id LIMIT 1) AS head
+                WHERE s.state IN ('ACTIVE', 'DEGRADED') AND NOT s.suspended AND s.deleted_at IS NULL)
+            SELECT p.subscriptions AS "subscriptions!", p.worst,
+                   extract(epoch FROM now() - p.since)::float8 AS pending_for,
+                   least((SELECT min(head.next_attempt_at) FROM failing f
+                          JOIN subscriptions s ON s.id = f.subscription_id
+                          CROSS JOIN LATERAL (
+                              SELECT n.next_attempt_at FROM notifications n
+                              WHERE n.subscription_id = s.id AND n.status = 'RETRY'
+                              ORDER BY n.next_attempt_at, n.id LIMIT 1) AS head
+                          WHERE s.state IN ('ACTIVE', 'DEGRADED') AND NOT s.suspended AND s.deleted_at IS NULL),
+                         (SELECT min(first_due.next_attempt_at)
+                          FROM (SELECT subscription_id, next_attempt_at FROM notifications WHERE status = 'SCHEDULED'
+                                ORDER BY next_attempt_at, id LIMIT 1000) AS first_due
+                          JOIN subscriptions s ON s.id = first_due.subscription_id
+                          WHERE s.state IN ('ACTIVE', 'DEGRADED') AND NOT s.suspended AND s.deleted_at IS NULL)) AS due_at
+            FROM pending p
+            "#,
+        )
+        .fetch_one(&self.pool)
+        .await?;
+        Ok(Waiting {
+            overdue: Overdue {
+                pending_for: age(row.pending_for),
+                due_at: row.due_at,
+            },
+            subscriptions: row.subscriptions.unsigned_abs(),
+            worst: row.worst,
+        })
+    }
+}

@@ -1,0 +1,291 @@
+//! Everything besides the lanes' own rows: the sender's lease, dead letters, subscriptions, mails, months, jobs.
+
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::month::Month;
+use uuid::Uuid;
+
+use super::{age, counted};
+use crate::{Error, Store};
+
+/// Most things of a kind that are listed.
+const LISTED_MAX: i64 = 100;
+/// Most dead letters of the last time that are looked at.
+const RECENT_MAX: i64 = 10_000;
+/// How far back a deactivation is news.
+const NEWS: TimeDelta = TimeDelta::days(1);
+
+/// Who holds a lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Leadership {
+    /// Who; nobody when `None`.
+    pub holder: Option<Uuid>,
+    /// Grows with every change of holder.
+    pub epoch: i64,
+    /// Since when.
+    pub taken_at: Option<DateTime<Utc>>,
+    /// How long ago it was renewed.
+    pub renewed: Duration,
+}
+
+/// Dead letters of a lane that nobody has looked after.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Deaths {
+    /// Open ones.
+    pub open: u64,
+    /// When the newest of them was made.
+    pub newest: Option<DateTime<Utc>>,
+    /// Those of the last time, counted up to 10,000 for each reason.
+    pub recent: u64,
+    /// The fingerprint that most of the recent ones have.
+    pub fingerprint: Option<String>,
+}
+
+/// How many subscriptions are in a state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SubscriptionCount {
+    /// The state.
+    pub state: String,
+    /// How many.
+    pub count: u64,
+    /// How many of them are paused, by whomever.
+    pub paused: u64,
+}
+
+/// A subscription that is in trouble.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SubscriptionInTrouble {
+    /// Which.
+    pub id: Uuid,
+    /// Whose.
+    pub reseller: String,
+    /// Its endpoint.
+    pub url: String,
+    /// Its state.
+    pub state: String,
+    /// Why it has the state.
+    pub reason: String,
+    /// Since when it has the state.
+    pub since: DateTime<Utc>,
+    /// Since when every attempt has failed.
+    pub failing_since: Option<DateTime<Utc>>,
+}
+
+/// Mails that do not get out.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct MailsInTrouble {
+    /// Given up within the last day.
+    pub failed: u64,
+    /// Waiting after two attempts or more.
+    pub retried: u64,
+    /// Why, of the one that is due first.
+    pub last_error: Option<String>,
+}
+
+/// A bulk job on dead letters that has not ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobInProgress {
+    /// Which.
+    pub id: Uuid,
+    /// `REPLAY` or `DISCARD`.
+    pub action: String,
+    /// `RUNNING` or `PAUSED`.
+    pub status: String,
+    /// Letters that it is about.
+    pub matching: u64,
+    /// How many of them it has looked at.
+    pub examined: u64,
+    /// Who began it.
+    pub by: String,
+    /// How long ago it did something.
+    pub idle: Duration,
+}
+
+impl Store {
+    /// Who holds the lease `name`; `None` when nobody has ever asked for it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn leadership(&self, name: &str) -> Result<Option<Leadership>, Error> {
+        let row = sqlx::query!(
+            r#"
+            SELECT holder, epoch, taken_at, extract(epoch FROM now() - renewed_at)::float8 AS "renewed!"
+            FROM leases WHERE name = $1
+            "#,
+            name,
+        )
+        .fetch_optional(&self.pool)
+        .await?;
+        Ok(row.map(|row| Leadership {
+            holder: row.holder,
+            epoch: row.epoch,
+            taken_at: row.taken_at,
+            renewed: age(Some(row.renewed)).unwrap_or_default(),
+        }))
+    }
+
+    /// How many subscriptions are in each state.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn subscription_states(&self) -> Result<Vec<SubscriptionCount>, Error> {
+        let rows = sqlx::query!(
+            r#"
+            SELECT state, count(*) AS "count!", count(*) FILTER (WHERE suspended) AS "paused!"
+            FROM subscriptions WHERE deleted_at IS NULL GROUP BY state ORDER BY state
+            "#,
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        let counts = rows.into_iter().map(|row| SubscriptionCount {
+            state: row.state,
+            count: row.count.unsigned_abs(),
+            paused: row.paused.unsigned_abs(),
+        });
+        Ok(counts.collect())
+    }
+
+    /// The subscriptions that are in trouble at `now`, the worst first, at most 100: deactivated within the last day by
+    /// what their endpoint did, degraded, or failing.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn subscriptions_in_trouble(
+        &self,
+        now: DateTime<Utc>,
+    ) -> Result<Vec<SubscriptionInTrouble>, Error> {
+        let failing = sqlx::query_as!(
+            SubscriptionInTrouble,
+            r#"
+            SELECT id, reseller_id AS reseller, url, state, state_reason AS reason, state_changed_at AS since, failing_since
+            FROM subscriptions
+            WHERE deleted_at IS NULL
+              AND (state = 'DEGRADED' OR state = 'ACTIVE' AND failing_since IS NOT NULL
+                   OR state = 'DEACTIVATED' AND state_changed_at > $1
+                      AND state_reason IN ('FAILING', 'REDIRECTED', 'GONE'))
+            ORDER BY CASE state WHEN 'DEACTIVATED' THEN 0 WHEN 'DEGRADED' THEN 1 ELSE 2 END,
+                     coalesce(failing_since, state_changed_at), id
+            LIMIT $2
+            "#,
+            now - NEWS,
+            LISTED_MAX,
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        Ok(failing)
+    }
+
+    /// Mails that were given up within the last day before `now`, and those that were tried in vain more than once.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn mails_in_trouble(&self, now: DateTime<Utc>) -> Result<MailsInTrouble, Error> {
+        let row = sqlx::query!(
+            r#"
+            SELECT (SELECT count(*) FILTER (WHERE status = 'FAILED')
+                    FROM (SELECT status FROM emails WHERE finished_at > $1 ORDER BY finished_at LIMIT $2) AS ended)
+                       AS "failed!",
+                   count(*) FILTER (WHERE attempts > 1) AS "retried!",
+                   (array_agg(last_error) FILTER (WHERE attempts > 1))[1] AS last_error
+            FROM (SELECT attempts, last_error FROM emails WHERE status = 'PENDING'
+                  ORDER BY next_attempt_at, id LIMIT $2) AS waiting
+            "#,
+            now - NEWS,
+            counted(),
+        )
+        .fetch_one(&self.pool)
+        .await?;
+        Ok(MailsInTrouble {
+            failed: row.failed.unsigned_abs(),
+            retried: row.retried.unsigned_abs(),
+            last_error: row.last_error,
+        })
+    }
+
+    /// Whether every table that is cut by months has a part for `month`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn has_partitions(&self, month: Month) -> Result<bool, Error> {
+        let complete = sqlx::query_scalar!(
+            r#"
+            SELECT bool_and(to_regclass(parent || to_char($1::date, '"_y"YYYY"m"MM')) IS NOT NULL) AS "complete!"
+            FROM UNNEST(ARRAY ['push_notifications', 'send_attempts', 'events', 'notifications', 'delivery_attempts'])
+                AS t(parent)
+            "#,
+            month.first_day(),
+        )
+        .fetch_one(&self.pool)
+        .await?;
+        Ok(complete)
+    }
+
+    /// The bulk jobs on dead letters that have not ended, the oldest first; at most 100.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn jobs_in_progress(&self, now: DateTime<Utc>) -> Result<Vec<JobInProgress>, Error> {
+        let rows = sqlx::query!(
+            r#"
+            SELECT id, action, status, matching, examined, created_by, updated_at FROM dead_letter_jobs
+            WHERE finished_at IS NULL ORDER BY id LIMIT $1
+            "#,
+            LISTED_MAX,
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        let jobs = rows.into_iter().map(|row| JobInProgress {
+            id: row.id,
+            action: row.action,
+            status: row.status,
+            matching: row.matching.unsigned_abs(),
+            examined: row.examined.unsigned_abs(),
+            by: row.created_by,
+            idle: (now - row.updated_at).to_std().unwrap_or_default(),
+        });
+        Ok(jobs.collect())
+    }
+
+    /// The dead letters of a lane that are open, and what came after `since`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn deaths(&self, lane: &str, since: DateTime<Utc>) -> Result<Deaths, Error> {
+        let row = sqlx::query!(
+            r#"
+            SELECT (SELECT greatest(0, coalesce(sum(letters), 0))::bigint FROM dead_letter_tallies
+                    WHERE state = 'OPEN' AND lane = $1) AS "open!",
+                   (SELECT max(head.created_at) FROM UNNEST(ARRAY ['FAILED', 'GIVEN_UP', 'REJECTED', 'MALFORMED']) AS r(reason)
+                    CROSS JOIN LATERAL (
+                        SELECT d.created_at FROM dead_letters d
+                        WHERE d.state = 'OPEN' AND d.lane = $1 AND d.reason = r.reason
+                        ORDER BY d.created_at DESC, d.id DESC LIMIT 1) AS head) AS newest,
+                   count(*) AS "recent!", mode() WITHIN GROUP (ORDER BY late.fingerprint) AS fingerprint
+            FROM UNNEST(ARRAY ['FAILED', 'GIVEN_UP', 'REJECTED', 'MALFORMED']) AS r(reason)
+            CROSS JOIN LATERAL (
+                SELECT d.fingerprint FROM dead_letters d
+                WHERE d.state = 'OPEN' AND d.lane = $1 AND d.reason = r.reason AND d.created_at > $2
+                ORDER BY d.created_at DESC, d.id DESC LIMIT $3) AS late
+            "#,
+            lane,
+            since,
+            RECENT_MAX,
+        )
+        .fetch_one(&self.pool)
+        .await?;
+        Ok(Deaths {
+            open: row.open.unsigned_abs(),
+            newest: row.newest,
+            recent: row.recent.unsigned_abs(),
+            fingerprint: row.fingerprint,
+        })
+    }
+}

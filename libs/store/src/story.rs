@@ -1,0 +1,289 @@
+//! Everything that is recorded of one push, notification, event or dead letter, for whoever asks what became of it.
+//!
+//! Bounded like all that people read: of whoever was replayed a hundred times the last ones are told.
+
+use chrono::{DateTime, NaiveDate, Utc};
+use domain::notification::{NotificationId, NotificationStatus};
+use domain::push::PushId;
+use uuid::Uuid;
+
+use crate::reseller::DeliveryAttemptView;
+use crate::{AuditFilter, AuditView, Error, PushView, Store, stored};
+
+/// Most dead letters and audit entries that are told of.
+const TOLD_MAX: u32 = 100;
+
+/// A push with all that happened to it.
+#[derive(Debug, Clone)]
+pub struct PushStory {
+    /// The push and its attempts.
+    pub push: PushView,
+    /// Its dead letters, the first one first.
+    pub letters: Vec<Letter>,
+    /// What was done to it by hand, the first act first.
+    pub acts: Vec<AuditView>,
+}
+
+/// A notification with all that happened to it.
+#[derive(Debug, Clone)]
+pub struct NotificationStory {
+    /// Its identifier.
+    pub id: NotificationId,
+    /// The event that it tells of.
+    pub event: Uuid,
+    /// What receivers know the event by.
+    pub event_id: Option<String>,
+    /// The event's type.
+    pub event_type: String,
+    /// Whose it is.
+    pub reseller: String,
+    /// To whom it goes.
+    pub subscription: Recipient,
+    /// Where it stands.
+    pub status: NotificationStatus,
+    /// Whether somebody has claimed it.
+    pub claimed: bool,
+    /// Why it waits or has ended.
+    pub reason: Option<String>,
+    /// Attempts so far.
+    pub attempts: u32,
+    /// Of them, before somebody asked to send it again.
+    pub resent_after: u32,
+    /// When that was.
+    pub resent_at: Option<DateTime<Utc>>,
+    /// When it is due, for `SCHEDULED` and `RETRY`.
+    pub next_attempt_at: Option<DateTime<Utc>>,
+    /// When it is taken for lost, for `IN_MEMORY`.
+    pub leased_until: Option<DateTime<Utc>>,
+    /// The day whose quota it has a place in.
+    pub charged_on: Option<NaiveDate>,
+    /// When its event was accepted, or it was made by a replay.
+    pub created_at: DateTime<Utc>,
+    /// When its status last changed.
+    pub updated_at: DateTime<Utc>,
+    /// When it ended.
+    pub finished_at: Option<DateTime<Utc>>,
+    /// Its attempts, the first one first.
+    pub history: Vec<DeliveryAttemptView>,
+    /// Its dead letters, the first one first.
+    pub letters: Vec<Letter>,
+    /// What was done to it by hand, the first act first.
+    pub acts: Vec<AuditView>,
+}
+
+/// The subscription of a notification, as it is now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recipient {
+    /// Which.
+    pub id: Uuid,
+    /// Its endpoint.
+    pub url: String,
+    /// Its state.
+    pub state: String,
+    /// Why it has the state.
+    pub reason: String,
+    /// Since when it has the state.
+    pub since: DateTime<Utc>,
+    /// Since when its reseller has it paused.
+    pub paused_at: Option<DateTime<Utc>>,
+    /// Since when an operator has it paused.
+    pub held_at: Option<DateTime<Utc>>,
+    /// When it was deleted.
+    pub deleted_at: Option<DateTime<Utc>>,
+    /// Notifications a day; the default when `None`.
+    pub daily_quota: Option<u32>,
+    /// Attempts a second; the default when `None`.
+    pub requests_per_second: Option<u32>,
+    /// The last day of which places are taken.
+    pub budget_day: Option<NaiveDate>,
+    /// How many of them.
+    pub budget_used: Option<u32>,
+}
+
+/// A dead letter, as far as a story needs it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Letter {
+    /// Its identifier.
+    pub id: Uuid,
+    /// `push` or `reseller`.
+    pub lane: String,
+    /// Why there is one.
+    pub reason: String,
+    /// What failures of its kind share.
+    pub fingerprint: String,
+    /// The failure in words.
+    pub detail: String,
+    /// When it was made.
+    pub created_at: DateTime<Utc>,
+    /// `OPEN`, `REPLAYED` or `DISCARDED`.
+    pub state: String,
+    /// When it was resolved.
+    pub resolved_at: Option<DateTime<Utc>>,
+    /// By whom.
+    pub resolved_by: Option<String>,
+    /// Why.
+    pub note: Option<String>,
+    /// The bulk job that did it.
+    pub job: Option<Uuid>,
+    /// The push that it is about.
+    pub push: Option<Uuid>,
+    /// The notification that it is about.
+    pub notification: Option<Uuid>,
+}
+
+impl Store {
+    /// The story of the push with this identifier.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn push_story(&self, id: Uuid) -> Result<Option<PushStory>, Error> {
+        let Some(push) = self.find_push(PushId::from(id)).await? else {
+            return Ok(None);
+        };
+        Ok(Some(PushStory {
+            push,
+            letters: self.letters_about(Some(id), None).await?,
+            acts: self.acts_on(format!("push/{id}")).await?,
+        }))
+    }
+
+    /// The story of the notification with this identifier.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn notification_story(&self, id: Uuid) -> Result<Option<NotificationStory>, Error> {
+        let row = sqlx::query!(
+            r#"
+            SELECT n.event, e.event_id AS "event_id?", n.event_type, n.reseller_id, n.status,
+                   n.lease_token IS NOT NULL AS "claimed!", n.reason, n.attempts, n.resent_after, n.resent_at,
+                   n.next_attempt_at, n.leased_until, n.charged_on, n.created_at, n.updated_at, n.finished_at,
+                   s.id AS subscription, s.url, s.state, s.state_reason, s.state_changed_at, s.paused_at, s.held_at,
+                   s.deleted_at, s.daily_quota, s.requests_per_second, b.day AS "day?", b.used AS "used?"
+            FROM notifications n
+            JOIN subscriptions s ON s.id = n.subscription_id
+            LEFT JOIN events e ON e.id = n.event
+            LEFT JOIN subscription_budgets b ON b.subscription_id = s.id
+            WHERE n.id = $1
+            "#,
+            id,
+        )
+        .fetch_optional(&self.pool)
+        .await?;
+        let Some(row) = row else { return Ok(None) };
+        Ok(Some(NotificationStory {
+            id: id.into(),
+            event: row.event,
+            event_id: row.event_id,
+            event_type: row.event_type,
+            reseller: row.reseller_id,
+            subscription: Recipient {
+                id: row.subscription,
+                url: row.url,
+                state: row.state,
+                reason: row.state_reason,
+                since: row.state_changed_at,
+                paused_at: row.paused_at,
+                held_at: row.held_at,
+                deleted_at: row.deleted_at,
+                daily_quota: row.daily_quota.map(i32::unsigned_abs),
+                requests_per_second: row.requests_per_second.map(i32::unsigned_abs),
+                budget_day: row.day,
+                budget_used: row.used.map(|used| u32::try_from(used).unwrap_or(0)),
+            },
+            status: stored("notification status", &row.status)?,
+            claimed: row.claimed,
+            reason: row.reason,
+            attempts: row.attempts.unsigned_abs(),
+            resent_after: row.resent_after.unsigned_abs(),
+            resent_at: row.resent_at,
+            next_attempt_at: row.next_attempt_at,
+            leased_until: row.leased_until,
+            charged_on: row.charged_on,
+            created_at: row.created_at,
+            updated_at: row.updated_at,
+            finished_at: row.finished_at,
+            history: self.delivery_attempts(id.into()).await?,
+            letters: self.letters_about(None, Some(id)).await?,
+            acts: self.acts_on(format!("notification/{id}")).await?,
+        }))
+    }
+
+    /// The dead letter with this identifier, and what was done to it by hand.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn letter_story(&self, id: Uuid) -> Result<Option<(Letter, Vec<AuditView>)>, Error> {
+        let letter = sqlx::query_as!(
+            Letter,
+            r#"
+            SELECT id, lane, reason, fingerprint, detail, created_at, state, resolved_at, resolved_by, note, job_id AS job,
+                   push_id AS push, notification_id AS notification
+            FROM dead_letters WHERE id = $1
+            "#,
+            id,
+        )
+        .fetch_optional(&self.pool)
+        .await?;
+        match letter {
+            Some(letter) => Ok(Some((letter, self.acts_on(format!("dead-letter/{id}")).await?))),
+            None => Ok(None),
+        }
+    }
+
+    /// The event that a reseller's own identifier of it stands for, for as long as such identifiers are remembered.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn event_of_key(&self, reseller: &str, key: &str) -> Result<Option<Uuid>, Error> {
+        // No text of the database holds U+0000, so nothing is called like that.
+        if reseller.contains('\0') || key.contains('\0') {
+            return Ok(None);
+        }
+        let event = sqlx::query_scalar!(
+            "SELECT event FROM event_keys WHERE scope = $1 AND key = $2",
+            format!("reseller/{reseller}"),
+            key,
+        )
+        .fetch_optional(&self.pool)
+        .await?;
+        Ok(event)
+    }
+
+    async fn letters_about(
+        &self,
+        push: Option<Uuid>,
+        notification: Option<Uuid>,
+    ) -> Result<Vec<Letter>, Error> {
+        let mut letters = sqlx::query_as!(
+            Letter,
+            r#"
+            SELECT id AS "id!", lane AS "lane!", reason AS "reason!", fingerprint AS "fingerprint!", detail AS "detail!",
+                   created_at AS "created_at!", state AS "state!", resolved_at, resolved_by, note, job_id AS job,
+                   push_id AS push, notification_id AS notification
+            FROM (SELECT * FROM dead_letters WHERE push_id = $1
+                  UNION ALL SELECT * FROM dead_letters WHERE notification_id = $2) AS about
+            "#,
+            push,
+            notification,
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        letters.sort_by_key(|letter| (letter.created_at, letter.id));
+        letters.drain(..letters.len().saturating_sub(TOLD_MAX as usize));
+        Ok(letters)
+    }
+
+    async fn acts_on(&self, subject: String) -> Result<Vec<AuditView>, Error> {
+        let filter = AuditFilter {
+            subject: Some(subject),
+            ..AuditFilter::default()
+        };
+        let mut acts = self.list_audit(&filter, TOLD_MAX).await?;
+        acts.reverse();
+        Ok(acts)
+    }
+}

@@ -1,0 +1,281 @@
+//! Lists and groups of dead letters: compared, for every filter, with what the rows themselves say.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::clock::{Clock, SystemClock};
+use sqlx::PgPool;
+use store::{
+    DeadLetterFilter, DeadLetterLane, DeadLetterOrder, DeadLetterReason, DeadLetterState, DeadLetterView,
+    Store,
+};
+use uuid::Uuid;
+
+use crate::letters_scene::make_letters;
+
+fn matches(filter: &DeadLetterFilter, letter: &DeadLetterView) -> bool {
+    let same = |wanted: &Option<String>, found: Option<&str>| {
+        wanted.as_deref().is_none_or(|text| found == Some(text))
+    };
+    let fingerprint = |wanted: &str| match wanted.strip_suffix('*') {
+        Some(start) => letter.fingerprint.starts_with(start),
+        None => letter.fingerprint == wanted,
+    };
+    filter.lane.is_none_or(|lane| lane == letter.lane)
+        && filter.state.is_none_or(|state| state == letter.state)
+        && filter.reason.is_none_or(|reason| reason == letter.reason)
+        && filter.fingerprint.as_deref().is_none_or(fingerprint)
+        && same(&filter.target, Some(&letter.target))
+        && filter
+            .subscription
+            .is_none_or(|id| letter.subscription == Some(id))
+        && same(&filter.reseller, letter.reseller.as_deref())
+        && same(&filter.event_type, letter.event_type.as_deref())
+        && same(&filter.prototype, letter.prototype.as_deref())
+        && filter.since.is_none_or(|since| letter.created_at >= since)
+        && filter.until.is_none_or(|until| letter.created_at < until)
+}
+
+async fn all_letters(pool: &PgPool, store: &Store) -> Vec<DeadLetterView> {
+    let ids: Vec<Uuid> = sqlx::query_scalar("SELECT id FROM dead_letters ORDER BY created_at, id")
+        .fetch_all(pool)
+        .await
+        .unwrap();
+    store.find_dead_letters(&ids).await.unwrap()
+}
+
+fn text(text: &str) -> Option<String> {
+    Some(text.to_owned())
+}
+
+/// Filters of every kind, each alone and some together.
+fn filters(now: DateTime<Utc>) -> Vec<DeadLetterFilter> {
+    let none = DeadLetterFilter::default;
+    let open = || DeadLetterFilter {
+        state: Some(DeadLetterState::Open),
+        ..none()
+    };
+    let ago = |minutes| Some(now - TimeDelta::minutes(minutes));
+    vec![
+        none(),
+        open(),
+        DeadLetterFilter {
+            state: Some(DeadLetterState::Discarded),
+            ..none()
+        },
+        DeadLetterFilter {
+            lane: Some(DeadLetterLane::Push),
+            ..open()
+        },
+        DeadLetterFilter {
+            reason: Some(DeadLetterReason::GivenUp),
+            ..open()
+        },
+        DeadLetterFilter {
+            reason: Some(DeadLetterReason::Malformed),
+            ..none()
+        },
+        DeadLetterFilter {
+            fingerprint: text("delivery/dns"),
+            ..open()
+        },
+        DeadLetterFilter {
+            fingerprint: text("swrve/*"),
+            ..open()
+        },
+        DeadLetterFilter {
+            fingerprint: text("*"),
+            ..none()
+        },
+        DeadLetterFilter {
+            fingerprint: text("swrve/503"),
+            ..open()
+        },
+        DeadLetterFilter {
+            target: text("https://hooks-1.example"),
+            ..open()
+        },
+        DeadLetterFilter {
+            target: text("1"),
+            fingerprint: text("swrve/503/4"),
+            ..open()
+        },
+        DeadLetterFilter {
+            reason: Some(DeadLetterReason::Failed),
+            fingerprint: text("swrve/503/*"),
+            ..open()
+        },
+        DeadLetterFilter {
+            subscription: Some("00000000-0000-4000-8000-000000000003".parse().unwrap()),
+            ..open()
+        },
+        DeadLetterFilter {
+            reseller: text("reseller-1"),
+            ..none()
+        },
+        DeadLetterFilter {
+            reseller: text("reseller-1"),
+            fingerprint: text("delivery/t*"),
+            ..open()
+        },
+        DeadLetterFilter {
+            event_type: text("domain.type2"),
+            ..open()
+        },
+        DeadLetterFilter {
+            prototype: text("prototype-2"),
+            ..open()
+        },
+        DeadLetterFilter {
+            prototype: text("nobody's"),
+            ..open()
+        },
+        DeadLetterFilter {
+            since: ago(90),
+            until: ago(33),
+            ..open()
+        },
+        DeadLetterFilter {
+            since: ago(200),
+            until: ago(10),
+            ..none()
+        },
+        DeadLetterFilter {
+            until: ago(61),
+            lane: Some(DeadLetterLane::Reseller),
+            ..open()
+        },
+        DeadLetterFilter {
+            since: ago(100),
+            event_type: text("domain.type0"),
+            ..open()
+        },
+        DeadLetterFilter {
+            since: ago(10),
+            until: ago(20),
+            ..open()
+        },
+    ]
+}
+
+async fn page_through(
+    store: &Store,
+    filter: &DeadLetterFilter,
+    order: DeadLetterOrder,
+    limit: u32,
+) -> Vec<DeadLetterView> {
+    let (mut letters, mut cursor) = (Vec::new(), None);
+    loop {
+        let page = store
+            .list_dead_letters(filter, order, cursor, limit)
+            .await
+            .unwrap();
+        assert!(page.items.len() <= limit as usize);
+        letters.extend(page.items);
+        cursor = page.next;
+        if cursor.is_none() {
+            return letters;
+        }
+    }
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn the_pages_of_every_filter_hold_each_matching_letter_once_and_in_order(pool: PgPool) {
+    make_letters(&pool, 400).await;
+    let store = Store::from_pool(pool.clone());
+    let all = all_letters(&pool, &store).await;
+    assert_eq!(all.len(), 400);
+    for filter in filters(SystemClock.now()) {
+        let mut expected: Vec<_> = all
+            .iter()
+            .filter(|letter| matches(&filter, letter))
+            .cloned()
+            .collect();
+        let limit = if expected.len() > 100 { 100 } else { 7 };
+        let oldest = page_through(&store, &filter, DeadLetterOrder::Oldest, limit).await;
+        assert_eq!(oldest, expected, "{filter:?}");
+        expected.reverse();
+        let newest = page_through(&store, &filter, DeadLetterOrder::Newest, limit).await;
+        assert_eq!(newest, expected, "{filter:?}");
+    }
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn the_groups_of_every_filter_are_those_of_its_letters(pool: PgPool) {
+    make_letters(&pool, 1_200).await;
+    let store = Store::from_pool(pool.clone());
+    let all = all_letters(&pool, &store).await;
+    for filter in filters(SystemClock.now()) {
+        let mut expected: Vec<(DeadLetterLane, String, String, Vec<&DeadLetterView>)> = Vec::new();
+        for letter in all.iter().filter(|letter| matches(&filter, letter)) {
+            let known = expected.iter_mut().find(|group| {
+                (group.0, &group.1, &group.2) == (letter.lane, &letter.fingerprint, &letter.target)
+            });
+            match known {
+                Some(group) => group.3.push(letter),
+                None => expected.push((
+                    letter.lane,
+                    letter.fingerprint.clone(),
+                    letter.target.clone(),
+                    vec![letter],
+                )),
+            }
+        }
+        let groups = store.group_dead_letters(&filter, 1_000).await.unwrap();
+        let total: usize = expected.iter().map(|group| group.3.len()).sum();
+        assert_eq!(
+            (groups.total, groups.groups.len(), groups.at_least),
+            (total as u64, expected.len(), false),
+            "{filter:?}"
+        );
+        for group in &groups.groups {
+            let (.., letters) = expected
+                .iter()
+                .find(|e| (e.0, &e.1, &e.2) == (group.lane, &group.fingerprint, &group.target))
+                .unwrap();
+            let (first, last) = (letters.first().unwrap(), letters.last().unwrap());
+            assert_eq!(group.letters, letters.len() as u64, "{filter:?}");
+            assert_eq!(
+                (group.first_seen, group.last_seen),
+                (first.created_at, last.created_at)
+            );
+            assert_eq!(
+                (group.sample, &group.detail),
+                (last.id, &last.detail),
+                "{filter:?}"
+            );
+        }
+        let counts: Vec<u64> = groups.groups.iter().map(|group| group.letters).collect();
+        assert!(counts.is_sorted_by(|a, b| a >= b), "{counts:?}");
+        let two = store.group_dead_letters(&filter, 2).await.unwrap();
+        assert_eq!(
+            (two.total, &two.groups[..]),
+            (groups.total, &groups.groups[..groups.groups.len().min(2)])
+        );
+    }
+}
+
+/// Letters that come while somebody pages through are neither shown twice nor in the way.
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_list_goes_on_where_it_was_although_letters_come_and_go(pool: PgPool) {
+    make_letters(&pool, 60).await;
+    let store = Store::from_pool(pool.clone());
+    let filter = DeadLetterFilter::default();
+    let page = store
+        .list_dead_letters(&filter, DeadLetterOrder::Newest, None, 20)
+        .await
+        .unwrap();
+    let before = all_letters(&pool, &store).await;
+    make_letters(&pool, 5).await;
+    sqlx::query("DELETE FROM dead_letters WHERE id = $1")
+        .bind(page.items[19].id)
+        .execute(&pool)
+        .await
+        .unwrap();
+    let seen: Vec<Uuid> = page.items.iter().map(|letter| letter.id).collect();
+    let rest = store
+        .list_dead_letters(&filter, DeadLetterOrder::Newest, page.next, 200)
+        .await
+        .unwrap();
+    let old: Vec<Uuid> = before.iter().rev().skip(20).map(|letter| letter.id).collect();
+    let found: Vec<Uuid> = rest.items.iter().map(|letter| letter.id).collect();
+    assert!(old.iter().all(|id| found.contains(id)) && seen.iter().all(|id| !found.contains(id)));
+}

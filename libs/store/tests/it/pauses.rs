@@ -1,0 +1,356 @@
+//! Pauses by operators: what they stop and what they leave alone, and that none is overtaken by a claim.
+
+use std::time::Duration;
+
+use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
+use domain::clock::{Clock, SystemClock};
+use domain::key::KeyDigest;
+use domain::notification::NotificationState;
+use domain::push::PushState;
+use domain::subscription::{HealthPolicy, SubscriptionRequest, SubscriptionState};
+use sqlx::PgPool;
+use store::reseller::{Judged, NewSecret, NewSubscription};
+use store::{Act, Lane, Pausable, PauseChange, Store};
+use testkit::eventually;
+use testkit::push_factory::PushRow;
+use testkit::subscription_factory::SubscriptionRow;
+use uuid::Uuid;
+
+use crate::reseller::scene::{claim as claim_notifications, notifications, terms};
+use crate::scene::{claim, ids, lead, pushes};
+
+const HOUR: u64 = 3_600;
+const POLICY: HealthPolicy = HealthPolicy {
+    degraded_after: Duration::from_secs(48 * HOUR),
+    deactivated_after: Duration::from_secs(120 * HOUR),
+    evidence_after: Duration::from_secs(12 * HOUR),
+};
+
+fn now() -> DateTime<Utc> {
+    SystemClock.now().trunc_subsecs(6)
+}
+
+fn act(note: &'static str, at: DateTime<Utc>) -> Act<'static> {
+    Act {
+        by: "Anna (1)",
+        note: Some(note),
+        at,
+    }
+}
+
+async fn pause(store: &Store, what: &Pausable) -> PauseChange {
+    store.pause(what, act("because", now())).await.unwrap()
+}
+
+async fn resume(store: &Store, what: &Pausable) -> PauseChange {
+    store.resume(what, act("well again", now())).await.unwrap()
+}
+
+async fn suspended(pool: &PgPool, id: Uuid) -> bool {
+    sqlx::query_scalar("SELECT suspended FROM subscriptions WHERE id = $1")
+        .bind(id)
+        .fetch_one(pool)
+        .await
+        .unwrap()
+}
+
+async fn audited(pool: &PgPool) -> Vec<(String, String)> {
+    sqlx::query_as("SELECT action, subject FROM audit_log ORDER BY id")
+        .fetch_all(pool)
+        .await
+        .unwrap()
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_paused_push_lane_is_claimed_by_nobody_until_it_goes_on(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let queued = ids(&pushes(&pool, PushState::Queued, 2).await);
+    let leader = lead(&store).await;
+    let lane = Pausable::Lane(Lane::Push);
+    assert_eq!(pause(&store, &lane).await, PauseChange::Changed);
+    assert_eq!(store.claim_pushes(&queued, claim(&leader)).await.unwrap(), []);
+    assert!(store.lane_is_paused(Lane::Push).await.unwrap());
+    assert!(!store.lane_is_paused(Lane::Reseller).await.unwrap());
+    assert_eq!(resume(&store, &lane).await, PauseChange::Changed);
+    assert_eq!(
+        store.claim_pushes(&queued, claim(&leader)).await.unwrap().len(),
+        2
+    );
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_paused_reseller_lane_leaves_every_notification_as_it_is(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let subscription = SubscriptionRow::active().make(&pool).await;
+    let made = [
+        notifications(&pool, NotificationState::Queued, subscription, 1).await,
+        notifications(&pool, NotificationState::Pending, subscription, 1).await,
+    ]
+    .concat();
+    let made: Vec<_> = made.iter().map(|one| one.id).collect();
+    let lane = Pausable::Lane(Lane::Reseller);
+    pause(&store, &lane).await;
+    let before = crate::reseller::scene::everything(&pool).await;
+    let claims = claim_notifications(&store, &made, &terms(now())).await;
+    assert_eq!(claims, Default::default());
+    assert_eq!(crate::reseller::scene::everything(&pool).await, before);
+    resume(&store, &lane).await;
+    let claims = claim_notifications(&store, &made, &terms(now())).await;
+    assert_eq!(claims.claimed.len(), 2);
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_pause_waits_for_claims_under_way_and_older_claims_begin_anew(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let mut claiming = pool.begin().await.unwrap();
+    let enter = "SELECT enter_lane('push', 0)";
+    let open: bool = sqlx::query_scalar(enter).fetch_one(&mut *claiming).await.unwrap();
+    assert!(open);
+    let pausing = tokio::spawn({
+        let store = store.clone();
+        async move { pause(&store, &Pausable::Lane(Lane::Push)).await }
+    });
+    eventually("the pause to wait for the claim", async || {
+        let waits: bool = sqlx::query_scalar(
+            "SELECT EXISTS (SELECT FROM pg_locks l JOIN pg_database d ON d.oid = l.database
+                            WHERE l.locktype = 'advisory' AND NOT l.granted AND d.datname = current_database())",
+        )
+        .fetch_one(&pool)
+        .await
+        .ok()?;
+        waits.then_some(())
+    })
+    .await;
+    assert!(!pausing.is_finished());
+    claiming.commit().await.unwrap();
+    assert_eq!(pausing.await.unwrap(), PauseChange::Changed);
+    // As a claim whose snapshot is from before the pause would ask.
+    let late = sqlx::query_scalar::<_, bool>(enter).fetch_one(&pool).await;
+    let state = late
+        .unwrap_err()
+        .into_database_error()
+        .unwrap()
+        .code()
+        .unwrap()
+        .into_owned();
+    assert_eq!(state, "40001", "the same claim may be made once more");
+    let open: bool = sqlx::query_scalar("SELECT enter_lane('push', 1)")
+        .fetch_one(&pool)
+        .await
+        .unwrap();
+    assert!(!open);
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn pausing_twice_keeps_the_first_and_only_changes_are_recorded(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let subscription = SubscriptionRow::active().make(&pool).await;
+    for what in [
+        Pausable::Lane(Lane::Push),
+        Pausable::Subscription(subscription),
+        Pausable::Reseller("acme".to_owned()),
+    ] {
+        assert_eq!(resume(&store, &what).await, PauseChange::Unchanged, "{what:?}");
+        let first = act("the first", now());
+        assert_eq!(store.pause(&what, first).await.unwrap(), PauseChange::Changed);
+        let second = act("the second", now());
+        assert_eq!(store.pause(&what, second).await.unwrap(), PauseChange::Unchanged);
+        let pauses = store.list_pauses().await.unwrap();
+        assert_eq!(pauses.len(), 1);
+        assert_eq!(
+            (pauses[0].scope.as_str(), pauses[0].key.clone()),
+            (what.scope(), what.key())
+        );
+        assert_eq!(
+            (pauses[0].note.as_str(), pauses[0].paused_at),
+            ("the first", first.at)
+        );
+        assert_eq!(resume(&store, &what).await, PauseChange::Changed);
+        assert_eq!(resume(&store, &what).await, PauseChange::Unchanged);
+        assert_eq!(store.list_pauses().await.unwrap(), []);
+    }
+    let actions: Vec<_> = audited(&pool)
+        .await
+        .into_iter()
+        .map(|(action, _)| action)
+        .collect();
+    let mut expected = Vec::new();
+    for scope in ["lane", "subscription", "reseller"] {
+        expected.extend([format!("{scope}.pause"), format!("{scope}.resume")]);
+    }
+    assert_eq!(actions, expected);
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn what_is_unknown_is_not_paused(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let deleted = SubscriptionRow::active().deleted().make(&pool).await;
+    for what in [
+        Pausable::Subscription(Uuid::now_v7()),
+        Pausable::Subscription(deleted),
+        Pausable::Reseller("acme".to_owned()),
+    ] {
+        assert_eq!(pause(&store, &what).await, PauseChange::Unknown, "{what:?}");
+        assert_eq!(resume(&store, &what).await, PauseChange::Unknown, "{what:?}");
+    }
+    assert_eq!(audited(&pool).await, []);
+}
+
+/// A subscription as the portal makes one.
+async fn subscribe(store: &Store, reseller: &str) -> Uuid {
+    let new = NewSubscription {
+        id: Uuid::now_v7(),
+        reseller: reseller.to_owned(),
+        request: SubscriptionRequest {
+            description: String::new(),
+            url: "https://example.org/hooks".to_owned(),
+            event_types: vec![domain::subscription::EventFilter::parse("*").unwrap()],
+            email: "ops@example.org".to_owned(),
+            timeout_millis: None,
+        },
+        secret: NewSecret {
+            id: Uuid::now_v7(),
+            sealed: KeyDigest::of("any bytes").as_bytes().to_vec(),
+        },
+        created_at: now(),
+    };
+    assert!(store.insert_subscription(&new, 10).await.unwrap());
+    new.id
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_paused_reseller_is_held_with_what_it_subscribes_meanwhile(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let (one, foreign) = (
+        SubscriptionRow::active().make(&pool).await,
+        SubscriptionRow::active().reseller("globex").make(&pool).await,
+    );
+    let acme = Pausable::Reseller("acme".to_owned());
+    pause(&store, &acme).await;
+    let new = subscribe(&store, "acme").await;
+    assert!(suspended(&pool, one).await && suspended(&pool, new).await);
+    assert!(!suspended(&pool, foreign).await);
+    let made = notifications(&pool, NotificationState::Queued, one, 1).await;
+    let claims = claim_notifications(&store, &[made[0].id], &terms(now())).await;
+    assert_eq!((claims.claimed.len(), claims.held), (0, 1));
+    resume(&store, &acme).await;
+    assert!(!suspended(&pool, one).await && !suspended(&pool, new).await);
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn whoever_paused_it_first_each_pause_has_to_end(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let id = SubscriptionRow::active().make(&pool).await;
+    let (itself, acme) = (Pausable::Subscription(id), Pausable::Reseller("acme".to_owned()));
+    for (first, second) in [(&itself, &acme), (&acme, &itself)] {
+        pause(&store, first).await;
+        pause(&store, second).await;
+        assert_eq!(resume(&store, first).await, PauseChange::Changed);
+        assert!(suspended(&pool, id).await, "{second:?} stands");
+        assert_eq!(resume(&store, second).await, PauseChange::Changed);
+        assert!(!suspended(&pool, id).await);
+    }
+    pause(&store, &itself).await;
+    for paused in [true, false] {
+        let view = store
+            .pause_subscription("acme", id, paused, now())
+            .await
+            .unwrap()
+            .unwrap();
+        assert_eq!((view.paused_at.is_some(), view.held_at.is_some()), (paused, true));
+    }
+    assert!(
+        suspended(&pool, id).await,
+        "its reseller does not lift what an operator has paused"
+    );
+    store.pause_subscription("acme", id, true, now()).await.unwrap();
+    resume(&store, &itself).await;
+    assert!(suspended(&pool, id).await, "nor the other way round");
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_long_pause_deactivates_nobody(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let start = now() - TimeDelta::days(30);
+    let id = SubscriptionRow::active().make(&pool).await;
+    for what in [
+        Pausable::Lane(Lane::Reseller),
+        Pausable::Subscription(id),
+        Pausable::Reseller("acme".to_owned()),
+    ] {
+        sqlx::query("UPDATE subscriptions SET failing_since = $1, last_failure_at = $2")
+            .bind(start)
+            .bind(start + TimeDelta::hours(40))
+            .execute(&pool)
+            .await
+            .unwrap();
+        let paused_at = start + TimeDelta::hours(41);
+        store.pause(&what, act("because", paused_at)).await.unwrap();
+        let (long_after, nobody) = (start + TimeDelta::days(20), Judged::default());
+        assert_eq!(
+            store.judge_health(&POLICY, long_after).await.unwrap(),
+            nobody,
+            "{what:?}"
+        );
+        store.resume(&what, act("well again", long_after)).await.unwrap();
+        let soon = long_after + TimeDelta::hours(47);
+        assert_eq!(
+            store.judge_health(&POLICY, soon).await.unwrap(),
+            nobody,
+            "{what:?}"
+        );
+    }
+    // It is not forgotten either: what goes on failing is judged from the end of the pause.
+    let end = start + TimeDelta::days(20);
+    sqlx::query("UPDATE subscriptions SET last_failure_at = $1")
+        .bind(end + TimeDelta::hours(40))
+        .execute(&pool)
+        .await
+        .unwrap();
+    let judged = store
+        .judge_health(&POLICY, end + TimeDelta::hours(48))
+        .await
+        .unwrap();
+    assert_eq!(judged.degraded, 1);
+    let state: String = sqlx::query_scalar("SELECT state FROM subscriptions")
+        .fetch_one(&pool)
+        .await
+        .unwrap();
+    assert_eq!(state, SubscriptionState::Degraded.as_str());
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_deleted_subscription_takes_its_pause_along(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let id = SubscriptionRow::active().make(&pool).await;
+    pause(&store, &Pausable::Subscription(id)).await;
+    store.delete_subscription("acme", id, now()).await.unwrap();
+    assert_eq!(store.list_pauses().await.unwrap(), []);
+    assert_eq!(store.count_pauses().await.unwrap(), Default::default());
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn what_is_cancelled_says_so_and_is_recorded(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let push = PushRow::in_state(PushState::Scheduled).make(&pool).await;
+    let at = now();
+    let cancelled = store.cancel_push(push.id, act("a test push", at)).await.unwrap();
+    assert_eq!(
+        cancelled,
+        store::Cancellation::Done(domain::push::PushStatus::Scheduled)
+    );
+    let view = store.find_push(push.id).await.unwrap().unwrap();
+    assert_eq!(
+        (view.reason.as_deref(), view.finished_at),
+        (Some("CANCELLED"), Some(at))
+    );
+    let again = store.cancel_push(push.id, act("again", at)).await.unwrap();
+    assert_eq!(
+        again,
+        store::Cancellation::Ended(domain::push::PushStatus::GivenUp)
+    );
+    assert_eq!(
+        audited(&pool).await,
+        [("push.cancel".to_owned(), format!("push/{}", push.id))]
+    );
+}

@@ -1,0 +1,153 @@
+//! How the system is, as the tables say.
+
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use domain::clock::{Clock, SystemClock};
+use domain::month::Month;
+use domain::notification::NotificationState;
+use domain::push::PushState;
+use domain::subscription::SubscriptionState;
+use sqlx::PgPool;
+use store::Store;
+use store::status::Depths;
+use testkit::notification_factory::NotificationRow;
+use testkit::push_factory::PushRow;
+use testkit::subscription_factory::SubscriptionRow;
+
+use crate::scene::{lead, pushes};
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn an_empty_installation_has_nothing_to_say(pool: PgPool) {
+    let store = Store::from_pool(pool);
+    let now = SystemClock.now();
+    assert_eq!(store.push_depths().await.unwrap(), Depths::default());
+    assert_eq!(store.notification_depths().await.unwrap(), Depths::default());
+    assert_eq!(store.push_overdue().await.unwrap(), Default::default());
+    assert_eq!(store.notifications_waiting().await.unwrap(), Default::default());
+    assert_eq!(store.deaths("push", now).await.unwrap(), Default::default());
+    assert_eq!(store.leadership("push").await.unwrap(), None);
+    assert_eq!(store.subscription_states().await.unwrap(), []);
+    assert_eq!(store.subscriptions_in_trouble(now).await.unwrap(), []);
+    assert_eq!(store.mails_in_trouble(now).await.unwrap(), Default::default());
+    assert_eq!(store.jobs_in_progress(now).await.unwrap(), []);
+    let month = Month::containing(now);
+    assert!(store.has_partitions(month).await.unwrap());
+    assert!(!store.has_partitions(month.plus(40)).await.unwrap());
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn pushes_are_counted_by_what_they_wait_for(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    for (state, count) in [
+        (PushState::Scheduled, 1),
+        (PushState::Pending, 2),
+        (PushState::Queued, 3),
+        (PushState::Sending, 4),
+        (PushState::Retry, 5),
+        (PushState::Sent, 6),
+        (PushState::Failed, 7),
+    ] {
+        pushes(&pool, state, count).await;
+    }
+    let lost = PushRow::in_state(PushState::Queued).leased_for(TimeDelta::minutes(-10));
+    lost.make(&pool).await;
+    let depths = store.push_depths().await.unwrap();
+    let lost_for = depths.lost_for.unwrap();
+    assert!(lost_for >= Duration::from_secs(600), "{lost_for:?}");
+    let expected = Depths {
+        scheduled: 1,
+        pending: 2,
+        queued: 4,
+        sending: 4,
+        retry: 5,
+        lost: 1,
+        lost_for: Some(lost_for),
+    };
+    assert_eq!(depths, expected);
+    let overdue = store.push_overdue().await.unwrap();
+    assert!(overdue.pending_for.is_some(), "{overdue:?}");
+    assert!(overdue.due_at.unwrap() < SystemClock.now(), "{overdue:?}");
+    let deaths = store
+        .deaths("push", SystemClock.now() - TimeDelta::hours(1))
+        .await
+        .unwrap();
+    assert_eq!((deaths.open, deaths.recent), (7, 7), "{deaths:?}");
+    assert!(
+        deaths.newest.is_some() && deaths.fingerprint.is_some(),
+        "{deaths:?}"
+    );
+    assert_eq!(
+        store.deaths("reseller", SystemClock.now()).await.unwrap(),
+        Default::default()
+    );
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn only_what_could_be_sent_is_overdue(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let held = [
+        SubscriptionRow::active().paused(),
+        SubscriptionRow::in_state(SubscriptionState::PendingVerification),
+        SubscriptionRow::in_state(SubscriptionState::Deactivated),
+    ];
+    for row in held {
+        let subscription = row.make(&pool).await;
+        for state in [
+            NotificationState::Pending,
+            NotificationState::Retry,
+            NotificationState::Scheduled,
+        ] {
+            NotificationRow::in_state(state, subscription).make(&pool).await;
+        }
+    }
+    let waiting = store.notifications_waiting().await.unwrap();
+    assert_eq!(waiting, Default::default(), "nothing of these can be sent");
+    assert_eq!(
+        store.notification_depths().await.unwrap().pending,
+        3,
+        "and all of it is there"
+    );
+
+    let subscription = SubscriptionRow::active().make(&pool).await;
+    let due =
+        NotificationRow::in_state(NotificationState::Retry, subscription).due_in(TimeDelta::minutes(-5));
+    due.make(&pool).await;
+    NotificationRow::in_state(NotificationState::Pending, subscription)
+        .make(&pool)
+        .await;
+    let waiting = store.notifications_waiting().await.unwrap();
+    assert_eq!((waiting.subscriptions, waiting.worst), (1, Some(subscription)));
+    assert!(waiting.overdue.due_at.unwrap() < SystemClock.now(), "{waiting:?}");
+    assert!(waiting.overdue.pending_for.is_some(), "{waiting:?}");
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_leader_is_named_with_its_time_and_trouble_comes_worst_first(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let lease = lead(&store).await;
+    let leader = store.leadership(&lease.name).await.unwrap().unwrap();
+    assert_eq!((leader.holder, leader.epoch), (Some(lease.holder), lease.epoch));
+    assert!(leader.taken_at.is_some(), "{leader:?}");
+
+    let healthy = SubscriptionRow::active().make(&pool).await;
+    let failing = SubscriptionRow::active().make(&pool).await;
+    let degraded = SubscriptionRow::in_state(SubscriptionState::Degraded)
+        .make(&pool)
+        .await;
+    sqlx::query("UPDATE subscriptions SET failing_since = now() WHERE id = $1")
+        .bind(failing)
+        .execute(&pool)
+        .await
+        .unwrap();
+    let trouble = store.subscriptions_in_trouble(SystemClock.now()).await.unwrap();
+    let ids: Vec<_> = trouble.iter().map(|it| it.id).collect();
+    assert_eq!(ids, [degraded, failing]);
+    assert!(!ids.contains(&healthy));
+    let states = store.subscription_states().await.unwrap();
+    let counts: Vec<_> = states
+        .iter()
+        .map(|it| (it.state.as_str(), it.count, it.paused))
+        .collect();
+    assert_eq!(counts, [("ACTIVE", 2, 0), ("DEGRADED", 1, 0)]);
+}

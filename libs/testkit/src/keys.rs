@@ -1,0 +1,45 @@
+//! API keys for tests.
+
+use domain::clock::{Clock as _, SystemClock};
+use domain::key::{KeyDigest, Role, format_key};
+use store::{ApiKey, Store};
+use uuid::Uuid;
+
+/// A key of the house with these roles, named `test`.
+///
+/// # Panics
+///
+/// When the database does not take it.
+pub async fn key_of_the_house(store: &Store, roles: &[Role]) -> String {
+    make(store, roles, None).await
+}
+
+/// A key of this reseller, named `test`.
+///
+/// # Panics
+///
+/// When the database does not take it.
+pub async fn key_of_the_reseller(store: &Store, reseller: &str) -> String {
+    make(store, &[Role::Reseller], Some(reseller)).await
+}
+
+async fn make(store: &Store, roles: &[Role], reseller: Option<&str>) -> String {
+    let id = Uuid::now_v7();
+    // Not the most random of keys, but no two are the same.
+    let mut random = [0; 32];
+    random[..16].copy_from_slice(id.as_bytes());
+    let key = format_key(&random);
+    let stored = ApiKey {
+        id,
+        name: "test".to_owned(),
+        roles: roles.to_vec(),
+        reseller_id: reseller.map(str::to_owned),
+        created_at: SystemClock.now(),
+        revoked_at: None,
+    };
+    store
+        .insert_api_key(&stored, &KeyDigest::of(&key))
+        .await
+        .expect("the key is stored");
+    key
+}

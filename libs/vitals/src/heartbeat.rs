@@ -1,0 +1,141 @@
+//! The sign of life that a service leaves in the database every few seconds, for whoever asks how the system is.
+//!
+//! It deliberately disturbs nothing: while the database is away it is silent, and nobody waits for it.
+
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::clock::{Clock, SystemClock};
+use lifecycle::{Readiness, Shutdown, error_chain};
+use store::{Beat, Store};
+use tokio::time::MissedTickBehavior;
+use uuid::Uuid;
+
+use crate::Report;
+
+/// How often a service reports itself.
+pub const INTERVAL: Duration = Duration::from_secs(5);
+
+/// How long a report may take; also the farewell.
+const LIMIT: Duration = Duration::from_secs(1);
+/// After how long a service that has not said goodbye is forgotten.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
+/// How many reports lie between two looks for such services: an hour.
+const BEATS_BETWEEN_FORGETTING: u64 = 720;
+/// Answers that took longer say too little about the other clock.
+const PRECISE: TimeDelta = TimeDelta::milliseconds(500);
+
+/// The operating system's process that all services in it share.
+static PROCESS: LazyLock<Process> = LazyLock::new(|| Process {
+    id: Uuid::now_v7(),
+    host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+});
+
+struct Process {
+    id: Uuid,
+    host: String,
+}
+
+/// Reports until shutdown, and says goodbye then. Each report is made whole: one that is given up half-way could arrive
+/// after the farewell.
+pub(crate) async fn run(store: Store, readiness: Readiness, shutdown: Shutdown) {
+    let mut heart = Heart {
+        service: store.service_name(),
+        started: Instant::now(),
+        clock_ahead: None,
+        store,
+        readiness,
+    };
+    let mut ticks = tokio::time::interval(INTERVAL);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut beats: u64 = 0;
+    loop {
+        tokio::select! {
+            biased;
+            () = shutdown.cancelled() => break,
+            _ = ticks.tick() => heart.beat().await,
+        }
+        if beats.is_multiple_of(BEATS_BETWEEN_FORGETTING) {
+            heart.forget_others().await;
+        }
+        beats += 1;
+    }
+    heart.say_goodbye().await;
+}
+
+struct Heart {
+    service: String,
+    started: Instant,
+    store: Store,
+    readiness: Readiness,
+    clock_ahead: Option<TimeDelta>,
+}
+
+impl Heart {
+    async fn beat(&mut self) {
+        let report = Report::now(
+            self.readiness.report(),
+            self.clock_ahead.map(|ahead| ahead.num_milliseconds()),
+        );
+        let state = serde_json::to_value(&report)
+            .expect("invariant: a struct of numbers, strings and maps with text keys is valid JSON");
+        let beat = Beat {
+            process: PROCESS.id,
+            service: &self.service,
+            host: &PROCESS.host,
+            pid: std::process::id(),
+            version: env!("CARGO_PKG_VERSION"),
+            uptime: self.started.elapsed(),
+            state: &state,
+        };
+        let asked = SystemClock.now();
+        match store::within(LIMIT, self.store.beat(beat)).await {
+            Ok(database) => self.clock_ahead = ahead(asked, database, SystemClock.now()).or(self.clock_ahead),
+            Err(error) => tracing::debug!(error = error_chain(&error), "could not report that it lives"),
+        }
+    }
+
+    async fn forget_others(&self) {
+        let forgetting = self.store.forget_silent_processes(FORGOTTEN_AFTER);
+        if let Err(error) = store::within(LIMIT, forgetting).await {
+            tracing::debug!(error = error_chain(&error), "could not forget silent processes");
+        }
+    }
+
+    async fn say_goodbye(&self) {
+        let farewell = self.store.forget_process(PROCESS.id, &self.service);
+        if let Err(error) = store::within(LIMIT, farewell).await {
+            tracing::debug!(error = error_chain(&error), "could not say goodbye");
+        }
+    }
+}
+
+/// How far the own clock is ahead of the database's, which answered somewhere between the question and the answer.
+/// `None` when that was too long to tell.
+fn ahead(asked: DateTime<Utc>, database: DateTime<Utc>, answered: DateTime<Utc>) -> Option<TimeDelta> {
+    let took = answered - asked;
+    let precise = took >= TimeDelta::zero() && took <= PRECISE;
+    precise.then(|| asked + took / 2 - database)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_is_compared_with_the_middle_of_question_and_answer() {
+        let at = |millis| DateTime::UNIX_EPOCH + TimeDelta::milliseconds(millis);
+        assert_eq!(ahead(at(1_000), at(1_050), at(1_100)), Some(TimeDelta::zero()));
+        assert_eq!(
+            ahead(at(8_000), at(1_050), at(8_100)),
+            Some(TimeDelta::seconds(7))
+        );
+        assert_eq!(
+            ahead(at(0), at(1_000), at(2_000)),
+            None,
+            "a slow answer says nothing"
+        );
+        assert_eq!(ahead(at(9), at(5), at(0)), None, "the own clock was turned back");
+    }
+}

@@ -1,0 +1,136 @@
+//! What the push lane shows of itself in traces: which spans there are, and what is noted in them.
+//!
+//! A message has one from its arrival until it is settled, under which everything else is: the claim, the request to
+//! Swrve, the recording of its outcome. None of them holds a text that a caller or Swrve chose.
+
+use std::time::SystemTime;
+
+use broker::{Delivery, Queue};
+use delivery::PreparedPush;
+use domain::push::{ErrorType, SendOutcome};
+use store::{Completion, Release};
+use telemetry::traces::{self, Context, Kind, Span, Statement};
+
+use crate::work::{Message, Work};
+
+const CLAIM: Statement = Statement {
+    summary: "claim pushes",
+    operation: "UPDATE",
+    table: "push_notifications",
+};
+const COMPLETE: Statement = Statement {
+    summary: "complete pushes",
+    operation: "UPDATE",
+    table: "push_notifications",
+};
+const RELEASE: Statement = Statement {
+    summary: "release pushes",
+    operation: "UPDATE",
+    table: "push_notifications",
+};
+
+/// The span of a message's time in this lane.
+pub(crate) fn message(delivery: &Delivery) -> Span {
+    let envelope = &delivery.envelope;
+    let traceparent = envelope.traceparent.as_deref();
+    traces::process(Queue::PushReady.name(), envelope.id, traceparent)
+}
+
+/// The messages whose traces are recorded, and when a statement about all of them began.
+pub(crate) struct Batch {
+    statement: Statement,
+    members: Vec<Context>,
+    rows: usize,
+    started: SystemTime,
+}
+
+impl Batch {
+    fn begin<'a>(statement: Statement, messages: impl ExactSizeIterator<Item = &'a Message>) -> Self {
+        Self {
+            statement,
+            rows: messages.len(),
+            members: messages.filter_map(|message| message.span.context()).collect(),
+            started: SystemTime::now(),
+        }
+    }
+
+    pub(crate) fn to_claim<'a>(messages: impl ExactSizeIterator<Item = &'a Message>) -> Self {
+        Self::begin(CLAIM, messages)
+    }
+
+    pub(crate) fn to_complete<'a>(messages: impl ExactSizeIterator<Item = &'a Message>) -> Self {
+        Self::begin(COMPLETE, messages)
+    }
+
+    pub(crate) fn to_release<'a>(messages: impl ExactSizeIterator<Item = &'a Message>) -> Self {
+        Self::begin(RELEASE, messages)
+    }
+
+    /// The statement is through.
+    pub(crate) fn end(self) {
+        drop(self.statement.executed(self.members, self.started, self.rows));
+    }
+}
+
+/// The span of a request to Swrve, whose `traceparent` names it.
+pub(crate) fn send(work: &Work, request: &mut PreparedPush) -> Span {
+    let mut span = work.message.span.child(Kind::Client, "POST");
+    let Some(traceparent) = span.traceparent() else {
+        return span;
+    };
+    request.set_traceparent(&traceparent);
+    span.set("http.request.method", "POST");
+    if let Some((host, port)) = request.server() {
+        span.set("server.address", host.to_owned());
+        span.set("server.port", i64::from(port));
+    }
+    let push = &work.push;
+    span.set("postrider.lane", "push");
+    span.set("postrider.push.id", push.id.to_string());
+    span.set("postrider.attempt", i64::from(push.attempts));
+    if push.attempts > 1 {
+        span.set("http.request.resend_count", i64::from(push.attempts) - 1);
+    }
+    span
+}
+
+/// Ends the span of a request with what came of it.
+pub(crate) fn answered(mut span: Span, status: Option<u16>, outcome: &SendOutcome) {
+    if let Some(status) = status {
+        span.set("http.response.status_code", i64::from(status));
+    }
+    match outcome {
+        SendOutcome::Delivered => {}
+        SendOutcome::Refused { status, .. } if span.is_recorded() => span.fail(status.to_string()),
+        SendOutcome::Refused { .. } => {}
+        SendOutcome::Unreachable { .. } => span.fail("unreachable"),
+        SendOutcome::PrototypeKeyMissing { .. } | SendOutcome::Internal { .. } => span.fail("internal"),
+    }
+}
+
+/// Notes how an attempt ended.
+pub(crate) fn completed(message: &mut Message, completion: &Completion) {
+    let span = &mut message.span;
+    span.set("postrider.status", completion.status.as_str());
+    match completion.verdict.error_type {
+        None => {}
+        Some(ErrorType::Swrve) => span.fail("swrve"),
+        Some(ErrorType::MessagePrototypeKey) => span.fail("message_prototype_key"),
+        Some(ErrorType::Other) => span.fail("other"),
+    }
+}
+
+/// Notes that there was no attempt.
+pub(crate) fn released(message: &mut Message, release: &Release) {
+    let why = if release.deferred_to.is_some() {
+        "deferred"
+    } else {
+        "handed_back"
+    };
+    message.span.set("postrider.outcome", why);
+}
+
+/// Notes that there was nothing to attempt: somebody has done it, or will.
+pub(crate) fn not_claimed(message: &mut Message) {
+    message.span.set("postrider.outcome", "not_claimed");
+}

@@ -1,0 +1,48 @@
+//! What the handlers share.
+
+use std::sync::Arc;
+
+use broker::Broker;
+use chrono::{DateTime, SubsecRound as _, Utc};
+use config::Config;
+use domain::clock::Clock;
+use http_api::{Keys, TakesBodies};
+use store::Store;
+use tokio::time::Instant;
+
+/// The state behind every request.
+pub(crate) struct App {
+    pub(crate) keys: Keys,
+    pub(crate) store: Store,
+    pub(crate) broker: Broker,
+    clock: Arc<dyn Clock>,
+    pub(crate) config: Arc<Config>,
+}
+
+impl App {
+    pub(crate) fn new(config: Arc<Config>, store: Store, broker: Broker, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            keys: Keys::new(store.clone()),
+            store,
+            broker,
+            clock,
+            config,
+        }
+    }
+
+    /// The present time, as precise as the database keeps it, so that an answer and a later one say the same.
+    pub(crate) fn now(&self) -> DateTime<Utc> {
+        self.clock.now().trunc_subsecs(6)
+    }
+}
+
+impl TakesBodies for App {
+    fn max_body_bytes(&self) -> usize {
+        self.config.operator.max_body_bytes
+    }
+
+    /// When a request that starts now has to be answered.
+    fn deadline(&self) -> Instant {
+        Instant::now() + self.config.operator.request_timeout
+    }
+}

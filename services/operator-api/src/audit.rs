@@ -1,0 +1,139 @@
+//! The audit log: who changed what, when, and why.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::routing::get;
+use axum::{Json, Router};
+use chrono::{DateTime, Utc};
+use http_api::paging::{self, List};
+use http_api::{Params, Problem};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use store::{AuditFilter, AuditView};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::app::App;
+use crate::request::{self, Viewer};
+
+/// The routes.
+pub(crate) fn routes() -> Router<Arc<App>> {
+    Router::new().route("/audit", get(list))
+}
+
+/// An entry of the audit log.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = AuditEntry)]
+pub(crate) struct EntryDocument {
+    /// Its identifier.
+    id: Uuid,
+    /// When.
+    at: DateTime<Utc>,
+    /// Who: the name and identifier of the API key.
+    #[schema(example = "maria (019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d)")]
+    actor: String,
+    /// What was done.
+    #[schema(example = "dead-letter.replay")]
+    action: String,
+    /// To what.
+    #[schema(example = "dead-letter/5f0c9f0e-3a55-4d0a-9d43-0c6c2f7cf2b1")]
+    subject: String,
+    /// Why, if the caller said so.
+    note: Option<String>,
+    /// What else belongs to it; the fields depend on the action.
+    #[schema(value_type = Object)]
+    details: Value,
+}
+
+impl From<AuditView> for EntryDocument {
+    fn from(view: AuditView) -> Self {
+        Self {
+            id: view.id,
+            at: view.at,
+            actor: view.actor,
+            action: view.action,
+            subject: view.subject,
+            note: view.note,
+            details: view.details,
+        }
+    }
+}
+
+/// Which entries.
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct AuditParams {
+    /// By this actor: the name of its key, or all of what an entry says.
+    actor: Option<String>,
+    /// Of this action, such as `dead-letter.replay`; without a verb, such as `dead-letter`, every action on such things.
+    action: Option<String>,
+    /// About this, such as `push/019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d`.
+    subject: Option<String>,
+    /// From here on (RFC 3339).
+    since: Option<String>,
+    /// Before this (RFC 3339).
+    until: Option<String>,
+    /// How many entries.
+    #[param(minimum = 1, maximum = 200, default = 50)]
+    limit: Option<u32>,
+    /// What the previous part gave as `next`.
+    cursor: Option<String>,
+}
+
+/// Lists what was done, the newest first.
+#[utoipa::path(
+    get, path = "/audit", tag = "audit", operation_id = "listAudit", security(("apiKey" = [])),
+    params(AuditParams),
+    responses((status = 200, description = "A part of the list.", body = List<EntryDocument>))
+)]
+pub(crate) async fn list(
+    State(app): State<Arc<App>>,
+    viewer: Viewer,
+    Params(params): Params<AuditParams>,
+) -> Result<Json<List<EntryDocument>>, Problem> {
+    let limit = paging::limit(params.limit)?;
+    for (name, text) in [
+        ("actor", &params.actor),
+        ("action", &params.action),
+        ("subject", &params.subject),
+    ] {
+        if text.as_ref().is_some_and(|text| text.contains('\0')) {
+            return Err(Problem::query(name, "must not hold the character U+0000"));
+        }
+    }
+    let (since, until) = (time("since", params.since)?, time("until", params.until)?);
+    if since.zip(until).is_some_and(|(since, until)| since >= until) {
+        return Err(Problem::query("until", "must be later than since"));
+    }
+    let filter = AuditFilter {
+        actor: params.actor,
+        action: params.action,
+        subject: params.subject,
+        since,
+        until,
+        before: paging::read_id(params.cursor.as_deref())?,
+    };
+    let listing = app.store.list_audit(&filter, limit + 1);
+    let entries = http_api::by(viewer.deadline, ("the audit log", "read"), listing).await?;
+    Ok(Json(List::by_id(
+        entries,
+        limit,
+        |entry| entry.id,
+        EntryDocument::from,
+    )))
+}
+
+fn time(parameter: &'static str, text: Option<String>) -> Result<Option<DateTime<Utc>>, Problem> {
+    let wrong = || {
+        Problem::query(
+            parameter,
+            "must be a time such as 2026-11-21T12:00:00Z (RFC 3339), in the years 1970 to 9999",
+        )
+    };
+    let Some(text) = text else { return Ok(None) };
+    let at = text.parse().ok().filter(|at| request::can_be_asked(*at));
+    at.map(Some).ok_or_else(wrong)
+}

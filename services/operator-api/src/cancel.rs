@@ -1,0 +1,108 @@
+//! Cancelling a push or a notification that has not been sent yet.
+
+use std::fmt;
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::routing::post;
+use axum::{Json, Router};
+use http_api::{Id, Payload, Problem, ProblemKind};
+use serde::Serialize;
+use store::Cancellation;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::app::App;
+use crate::note::NotePayload;
+use crate::request::Operator;
+
+/// The routes.
+pub(crate) fn routes() -> Router<Arc<App>> {
+    Router::new()
+        .route("/pushes/{id}/cancel", post(push))
+        .route("/notifications/{id}/cancel", post(notification))
+}
+
+/// What was cancelled.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Cancelled)]
+pub(crate) struct CancelledDocument {
+    /// Its identifier.
+    id: Uuid,
+    /// Where it stands now.
+    #[schema(example = "GIVEN_UP")]
+    status: &'static str,
+    /// Why.
+    #[schema(example = "CANCELLED")]
+    reason: &'static str,
+    /// Where it stood before.
+    #[schema(example = "SCHEDULED")]
+    previous: String,
+}
+
+/// Cancels a push that waits or is queued. It ends as GIVEN_UP with the reason CANCELLED and leaves no dead letter.
+#[utoipa::path(
+    post, path = "/pushes/{id}/cancel", tag = "cancel", operation_id = "cancelPush", security(("apiKey" = [])),
+    params(("id" = Uuid, Path, description = "The push.")),
+    request_body = NotePayload,
+    responses((status = 200, description = "It will not be sent.", body = CancelledDocument))
+)]
+pub(crate) async fn push(
+    State(app): State<Arc<App>>,
+    operator: Operator,
+    Id(id): Id,
+    Payload(body): Payload<NotePayload>,
+) -> Result<Json<CancelledDocument>, Problem> {
+    let act = operator.act(Some(body.required()?), app.now());
+    let cancelling = app.store.cancel_push(id.into(), act);
+    let cancellation = http_api::by(operator.deadline, ("the push", "cancelled"), cancelling).await?;
+    answer("push", id, cancellation)
+}
+
+/// Cancels a notification that waits or is queued, for the one subscription that it is for.
+#[utoipa::path(
+    post, path = "/notifications/{id}/cancel", tag = "cancel", operation_id = "cancelNotification",
+    security(("apiKey" = [])),
+    params(("id" = Uuid, Path, description = "The notification.")),
+    request_body = NotePayload,
+    responses((status = 200, description = "It will not be sent.", body = CancelledDocument))
+)]
+pub(crate) async fn notification(
+    State(app): State<Arc<App>>,
+    operator: Operator,
+    Id(id): Id,
+    Payload(body): Payload<NotePayload>,
+) -> Result<Json<CancelledDocument>, Problem> {
+    let act = operator.act(Some(body.required()?), app.now());
+    let cancelling = app.store.cancel_notification(id.into(), act);
+    let cancellation = http_api::by(operator.deadline, ("the notification", "cancelled"), cancelling).await?;
+    answer("notification", id, cancellation)
+}
+
+fn answer(
+    kind: &str,
+    id: Uuid,
+    cancellation: Cancellation<impl fmt::Display>,
+) -> Result<Json<CancelledDocument>, Problem> {
+    match cancellation {
+        Cancellation::Done(previous) => Ok(Json(CancelledDocument {
+            id,
+            status: "GIVEN_UP",
+            reason: "CANCELLED",
+            previous: previous.to_string(),
+        })),
+        Cancellation::BeingSent => Err(Problem::new(
+            ProblemKind::CONFLICT,
+            format!("the {kind} is being sent at this moment, so that nothing can stop it"),
+        )),
+        Cancellation::Ended(status) => Err(Problem::new(
+            ProblemKind::CONFLICT,
+            format!("the {kind} has ended before: it is {status}"),
+        )),
+        Cancellation::Unknown => Err(Problem::new(
+            ProblemKind::NOT_FOUND,
+            format!("no {kind} has this identifier"),
+        )),
+    }
+}

@@ -1,0 +1,232 @@
+//! Which dead letters a request means: the same words in a query string and in a body.
+
+use std::str::FromStr;
+
+use chrono::{DateTime, Utc};
+use http_api::Problem;
+use store::{DeadLetterFilter, DeadLetterLane, DeadLetterReason, DeadLetterState};
+
+use crate::request;
+
+/// Longest text that is looked for, in bytes.
+const TEXT_MAX_BYTES: usize = 1_000;
+/// How much of a prototype a letter keeps, in characters.
+const PROTOTYPE_MAX: usize = 200;
+
+/// A filter as it was written. What is missing restricts nothing, but for the state, which is then `OPEN`.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct FilterWords<'a> {
+    pub(crate) lane: Option<&'a str>,
+    pub(crate) state: Option<&'a str>,
+    pub(crate) reason: Option<&'a str>,
+    pub(crate) fingerprint: Option<&'a str>,
+    pub(crate) target: Option<&'a str>,
+    pub(crate) subscription: Option<&'a str>,
+    pub(crate) reseller: Option<&'a str>,
+    pub(crate) event_type: Option<&'a str>,
+    pub(crate) prototype: Option<&'a str>,
+    pub(crate) since: Option<DateTime<Utc>>,
+    pub(crate) until: Option<DateTime<Utc>>,
+}
+
+/// A word that means nothing: its name, and what it must be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Wrong {
+    pub(crate) name: &'static str,
+    pub(crate) detail: String,
+}
+
+impl From<Wrong> for Problem {
+    fn from(wrong: Wrong) -> Self {
+        Self::query(wrong.name, wrong.detail)
+    }
+}
+
+impl FilterWords<'_> {
+    /// Reads the filter.
+    ///
+    /// # Errors
+    ///
+    /// [`Wrong`] names the first word that means nothing, and what is possible there.
+    pub(crate) fn read(&self) -> Result<DeadLetterFilter, Wrong> {
+        let state = match self.state {
+            None => Some(DeadLetterState::Open),
+            Some("ALL") => None,
+            some => word(
+                "state",
+                some,
+                &names(DeadLetterState::ALL, DeadLetterState::as_str),
+                ", or ALL",
+            )?,
+        };
+        let filter = DeadLetterFilter {
+            lane: word(
+                "lane",
+                self.lane,
+                &names(DeadLetterLane::ALL, DeadLetterLane::as_str),
+                "",
+            )?,
+            state,
+            reason: word(
+                "reason",
+                self.reason,
+                &names(DeadLetterReason::ALL, DeadLetterReason::as_str),
+                "",
+            )?,
+            fingerprint: fingerprint(self.fingerprint)?,
+            target: text("target", self.target)?,
+            subscription: self.subscription.map(subscription).transpose()?,
+            reseller: text("reseller", self.reseller)?,
+            event_type: self.event_type.map(event_type).transpose()?,
+            prototype: prototype(self.prototype)?,
+            since: time("since", self.since)?,
+            until: time("until", self.until)?,
+        };
+        if let (Some(since), Some(until)) = (filter.since, filter.until)
+            && since >= until
+        {
+            return Err(wrong("until", "must be later than since"));
+        }
+        Ok(filter)
+    }
+}
+
+fn wrong(name: &'static str, detail: impl Into<String>) -> Wrong {
+    Wrong {
+        name,
+        detail: detail.into(),
+    }
+}
+
+fn names<T: Copy>(all: &[T], name: fn(T) -> &'static str) -> String {
+    all.iter().map(|one| name(*one)).collect::<Vec<_>>().join(", ")
+}
+
+fn word<T: FromStr>(
+    name: &'static str,
+    given: Option<&str>,
+    possible: &str,
+    besides: &str,
+) -> Result<Option<T>, Wrong> {
+    let read = |word: &str| {
+        word.parse()
+            .map_err(|_| wrong(name, format!("must be one of {possible}{besides}")))
+    };
+    given.map(read).transpose()
+}
+
+fn text(name: &'static str, given: Option<&str>) -> Result<Option<String>, Wrong> {
+    let Some(text) = given else { return Ok(None) };
+    if text.is_empty() {
+        return Err(wrong(name, "must not be empty; leave it out to restrict nothing"));
+    }
+    if text.len() > TEXT_MAX_BYTES || text.contains('\0') {
+        let detail = format!("must be at most {TEXT_MAX_BYTES} bytes without the character U+0000");
+        return Err(wrong(name, detail));
+    }
+    Ok(Some(text.to_owned()))
+}
+
+/// All that anything begins with is no restriction, and often a variable that was not set.
+fn fingerprint(given: Option<&str>) -> Result<Option<String>, Wrong> {
+    if given == Some("*") {
+        let detail = "must begin with something before *; leave it out to restrict nothing";
+        return Err(wrong("fingerprint", detail));
+    }
+    text("fingerprint", given)
+}
+
+fn prototype(given: Option<&str>) -> Result<Option<String>, Wrong> {
+    let prototype = text("prototype", given)?;
+    match &prototype {
+        Some(long) if long.chars().count() > PROTOTYPE_MAX => {
+            let detail =
+                format!("must be at most {PROTOTYPE_MAX} characters, which is what a letter keeps of it");
+            Err(wrong("prototype", detail))
+        }
+        _ => Ok(prototype),
+    }
+}
+
+fn time(name: &'static str, given: Option<DateTime<Utc>>) -> Result<Option<DateTime<Utc>>, Wrong> {
+    match given {
+        Some(at) if !request::can_be_asked(at) => Err(wrong(name, "must be in the years 1970 to 9999")),
+        given => Ok(given),
+    }
+}
+
+fn subscription(text: &str) -> Result<uuid::Uuid, Wrong> {
+    let detail = "must be the identifier of a subscription, such as 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d";
+    text.parse().map_err(|_| wrong("subscription", detail))
+}
+
+fn event_type(text: &str) -> Result<String, Wrong> {
+    if domain::subscription::is_event_type(text) {
+        return Ok(text.to_owned());
+    }
+    Err(wrong("eventType", "must be an event type such as domain.created"))
+}
+
+/// A query string that holds a filter, and whatever else a handler takes: `deny_unknown_fields` and a flattened filter do
+/// not go together.
+macro_rules! query_with_filter {
+    ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $field:ident: $type:ty),* $(,)? }) => {
+        $(#[$about])*
+        #[derive(Debug, serde::Deserialize, utoipa::IntoParams)]
+        #[serde(rename_all = "camelCase", deny_unknown_fields)]
+        #[into_params(parameter_in = Query)]
+        pub(crate) struct $name {
+            /// Of this lane: `push` or `reseller`.
+            lane: Option<String>,
+            /// In this state: `OPEN`, `REPLAYED`, `DISCARDED`, or `ALL`.
+            #[param(default = "OPEN")]
+            state: Option<String>,
+            /// For this reason: `FAILED`, `GIVEN_UP`, `REJECTED` or `MALFORMED`.
+            reason: Option<String>,
+            /// Of this kind of failure; `*` at the end stands for anything.
+            #[param(example = "delivery/http/*")]
+            fingerprint: Option<String>,
+            /// Where the failure was: scheme, host and port of the endpoint, or Swrve's code.
+            #[param(example = "https://hooks.acme.example")]
+            target: Option<String>,
+            /// About notifications for this subscription.
+            subscription: Option<String>,
+            /// About notifications for this reseller.
+            reseller: Option<String>,
+            /// About events of this type.
+            #[param(example = "domain.created")]
+            event_type: Option<String>,
+            /// About pushes of this message prototype.
+            prototype: Option<String>,
+            /// Written at this time or later.
+            since: Option<chrono::DateTime<chrono::Utc>>,
+            /// Written before this time.
+            until: Option<chrono::DateTime<chrono::Utc>>,
+            $($(#[$doc])* $field: $type,)*
+        }
+
+        impl $name {
+            fn filter(&self) -> Result<store::DeadLetterFilter, crate::dead_letters::filter::Wrong> {
+                crate::dead_letters::filter::FilterWords {
+                    lane: self.lane.as_deref(),
+                    state: self.state.as_deref(),
+                    reason: self.reason.as_deref(),
+                    fingerprint: self.fingerprint.as_deref(),
+                    target: self.target.as_deref(),
+                    subscription: self.subscription.as_deref(),
+                    reseller: self.reseller.as_deref(),
+                    event_type: self.event_type.as_deref(),
+                    prototype: self.prototype.as_deref(),
+                    since: self.since,
+                    until: self.until,
+                }
+                .read()
+            }
+        }
+    };
+}
+
+pub(crate) use query_with_filter;
+
+#[cfg(test)]
+mod tests;

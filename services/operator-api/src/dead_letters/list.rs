@@ -1,0 +1,59 @@
+//! `GET /dead-letters`.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use http_api::paging::{self, List};
+use http_api::{Params, Problem};
+use store::DeadLetterOrder;
+
+use super::document::DeadLetterDocument;
+use super::filter::query_with_filter;
+use crate::app::App;
+use crate::request::Viewer;
+
+query_with_filter! {
+    /// Which dead letters, and which part of their list.
+    ListParams {
+        /// Which come first: `newest` or `oldest`.
+        #[param(default = "newest")]
+        order: Option<String>,
+        /// How many entries.
+        #[param(minimum = 1, maximum = 200, default = 50)]
+        limit: Option<u32>,
+        /// What the previous part gave as `next`.
+        cursor: Option<String>,
+    }
+}
+
+/// Lists dead letters by the time at which they were written.
+///
+/// A part may be short, or even empty, although others follow: only `next` tells the end.
+#[utoipa::path(
+    get, path = "/dead-letters", tag = "dead letters", operation_id = "listDeadLetters",
+    security(("apiKey" = [])), params(ListParams),
+    responses((status = 200, description = "A part of the list.", body = List<DeadLetterDocument>))
+)]
+pub(crate) async fn list(
+    State(app): State<Arc<App>>,
+    viewer: Viewer,
+    Params(params): Params<ListParams>,
+) -> Result<Json<List<DeadLetterDocument>>, Problem> {
+    let filter = params.filter()?;
+    let order = order(params.order.as_deref())?;
+    let limit = paging::limit(params.limit)?;
+    let after = paging::read_at(params.cursor.as_deref())?;
+    let list = app.store.list_dead_letters(&filter, order, after, limit);
+    let page = http_api::by(viewer.deadline, ("the dead letters", "read"), list).await?;
+    let items = page.items.into_iter().map(DeadLetterDocument::from).collect();
+    Ok(Json(List::new(items, page.next.map(paging::write_at))))
+}
+
+fn order(given: Option<&str>) -> Result<DeadLetterOrder, Problem> {
+    match given {
+        None | Some("newest") => Ok(DeadLetterOrder::Newest),
+        Some("oldest") => Ok(DeadLetterOrder::Oldest),
+        Some(_) => Err(Problem::query("order", "must be one of newest, oldest")),
+    }
+}

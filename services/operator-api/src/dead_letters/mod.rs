@@ -1,0 +1,31 @@
+//! Dead letters: what will not be delivered without somebody's help, in lists, in groups, and one by one with everything
+//! that is known of it.
+//!
+//! What is done about them is in the modules of replays and jobs; these only look.
+
+mod document;
+mod filter;
+mod groups;
+mod list;
+mod show;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::routing::get;
+
+pub(crate) use document::DeadLetterDocument;
+pub(crate) use filter::FilterWords;
+pub(crate) use groups::{__path_groups, groups};
+pub(crate) use list::{__path_list, list};
+pub(crate) use show::{__path_show, show};
+
+use crate::app::App;
+
+/// The routes.
+pub(crate) fn routes() -> Router<Arc<App>> {
+    Router::new()
+        .route("/dead-letters", get(list))
+        .route("/dead-letters/groups", get(groups))
+        .route("/dead-letters/{id}", get(show))
+}

@@ -1,0 +1,322 @@
+//! `GET /dead-letters/{id}`.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use chrono::{DateTime, Utc};
+use domain::dead_letter::curl::{self, NotificationRequest, PushRequest};
+use http_api::{Id, Problem, ProblemKind};
+use serde::Serialize;
+use serde_json::Value;
+use store::reseller::DeliveryAttemptView;
+use store::story::{Letter, NotificationStory, PushStory};
+use store::{AttemptView, AuditView, DeadLetterHistory, DeadLetterSubject};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::document::DeadLetterDocument;
+use crate::app::App;
+use crate::request::Viewer;
+
+/// A dead letter with everything that is known of what it is about.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = DeadLetterDetails)]
+pub(crate) struct DetailsDocument {
+    #[serde(flatten)]
+    letter: DeadLetterDocument,
+    /// What happened to the push or the notification; missing when there is none, or it is not kept any more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    history: Option<HistoryDocument>,
+    /// What the broker handed back, of a letter that comes from it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    broker: Option<BrokerDocument>,
+    /// The trace that the request which brought it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "0af7651916cd43dd8448eb211c80319c")]
+    trace_id: Option<String>,
+    /// A command for a shell that repeats the request. Secrets and the device are environment variables in it, which have
+    /// to be set: `SWRVE_PUSH_KEY` and `DEVICE`, or `SIGNATURE`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    curl: Option<String>,
+    /// Other letters about the same push or notification, the oldest one first.
+    other_letters: Vec<Uuid>,
+}
+
+/// What happened to a push or a notification.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = DeadLetterHistory)]
+pub(crate) struct HistoryDocument {
+    /// Where it stands now.
+    #[schema(example = "GIVEN_UP")]
+    status: &'static str,
+    /// Why it waits or has ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    /// When it was accepted.
+    created_at: DateTime<Utc>,
+    /// When it is due.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_attempt_at: Option<DateTime<Utc>>,
+    /// Its attempts, the first one first.
+    attempts: Vec<AttemptDocument>,
+    /// What else happened to it, the first first: letters, and what people did.
+    events: Vec<EventDocument>,
+}
+
+/// An attempt.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = DeadLetterAttempt)]
+pub(crate) struct AttemptDocument {
+    /// Counts from 1.
+    number: u32,
+    /// `IN_PROCESS`, `OK` or `ERROR`.
+    #[schema(example = "ERROR")]
+    status: &'static str,
+    /// When it began.
+    started_at: DateTime<Utc>,
+    /// How long it took.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    millis: Option<i64>,
+    /// What kind of failure it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error_type: Option<String>,
+    /// The status code of the answer, or Swrve's own code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<i64>,
+    /// The failure in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    /// The first bytes of the answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response: Option<String>,
+    /// Where it went.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<String>,
+}
+
+/// Something that happened.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = DeadLetterEvent)]
+pub(crate) struct EventDocument {
+    /// When.
+    at: DateTime<Utc>,
+    /// What.
+    #[schema(example = "became a dead letter: GIVEN_UP (delivery/timeout)")]
+    text: String,
+}
+
+/// What the broker handed back.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = DeadLetterMessage)]
+pub(crate) struct BrokerDocument {
+    /// Why the broker gave it up: `delivery_limit`, `rejected`, `expired` or `maxlen`.
+    #[schema(example = "delivery_limit")]
+    reason: Option<String>,
+    /// In which queue it was.
+    #[schema(example = "reseller.ready")]
+    queue: Option<String>,
+    /// How often that has happened to it.
+    count: Option<i64>,
+    /// Its body.
+    body: Option<String>,
+    /// Its headers.
+    #[schema(value_type = Object)]
+    headers: Value,
+}
+
+impl BrokerDocument {
+    fn of(message: &Value) -> Self {
+        let text = |name: &str| message[name].as_str().map(str::to_owned);
+        Self {
+            reason: text("reason"),
+            queue: text("queue"),
+            count: message["count"].as_i64(),
+            body: text("body"),
+            headers: message["headers"].clone(),
+        }
+    }
+}
+
+impl From<&AttemptView> for AttemptDocument {
+    fn from(attempt: &AttemptView) -> Self {
+        let error = attempt
+            .swrve_error_message
+            .as_ref()
+            .or(attempt.other_error.as_ref());
+        Self {
+            number: attempt.number,
+            status: attempt.status.as_str(),
+            started_at: attempt.started_at,
+            millis: attempt.millis,
+            error_type: attempt.error_type.map(|kind| kind.as_str().to_owned()),
+            code: attempt.swrve_error_code,
+            error: error.cloned(),
+            response: None,
+            url: None,
+        }
+    }
+}
+
+impl From<&DeliveryAttemptView> for AttemptDocument {
+    fn from(attempt: &DeliveryAttemptView) -> Self {
+        Self {
+            number: attempt.number,
+            status: attempt.status.as_str(),
+            started_at: attempt.started_at,
+            millis: attempt.millis,
+            error_type: attempt.error_type.clone(),
+            code: attempt.response_status.map(i64::from),
+            error: attempt.error.clone(),
+            response: attempt.response_body.clone(),
+            url: Some(attempt.url.clone()),
+        }
+    }
+}
+
+fn of_push(story: &PushStory, acts: &[AuditView]) -> HistoryDocument {
+    HistoryDocument {
+        status: story.push.status.as_str(),
+        reason: story.push.reason.clone(),
+        created_at: story.push.created_at,
+        next_attempt_at: story.push.next_attempt_at,
+        attempts: story.push.history.iter().map(AttemptDocument::from).collect(),
+        events: events(&story.letters, &[&story.acts, acts]),
+    }
+}
+
+fn of_notification(story: &NotificationStory, acts: &[AuditView]) -> HistoryDocument {
+    HistoryDocument {
+        status: story.status.as_str(),
+        reason: story.reason.clone(),
+        created_at: story.created_at,
+        next_attempt_at: story.next_attempt_at,
+        attempts: story.history.iter().map(AttemptDocument::from).collect(),
+        events: events(&story.letters, &[&story.acts, acts]),
+    }
+}
+
+/// Letters and what people did, in the order of time. Resolving a letter is told by the letter itself.
+fn events(letters: &[Letter], acts: &[&[AuditView]]) -> Vec<EventDocument> {
+    let mut events = Vec::new();
+    for letter in letters {
+        events.push(EventDocument {
+            at: letter.created_at,
+            text: format!("became a dead letter: {} ({})", letter.reason, letter.fingerprint),
+        });
+        if let Some(at) = letter.resolved_at {
+            let by = letter.resolved_by.as_deref().unwrap_or("somebody");
+            let verb = if letter.state == "REPLAYED" {
+                "replayed"
+            } else {
+                "discarded"
+            };
+            events.push(EventDocument {
+                at,
+                text: said(&format!("{verb} by {by}"), letter.note.as_deref()),
+            });
+        }
+    }
+    for act in acts.iter().copied().flatten() {
+        if !act.action.starts_with("dead-letter.") {
+            events.push(EventDocument {
+                at: act.at,
+                text: said(&format!("{} by {}", act.action, act.actor), act.note.as_deref()),
+            });
+        }
+    }
+    events.sort_by_key(|event| event.at);
+    events
+}
+
+fn said(what: &str, note: Option<&str>) -> String {
+    match note {
+        Some(note) => format!("{what}: {note}"),
+        None => what.to_owned(),
+    }
+}
+
+/// The trace of a W3C `traceparent`: its second part.
+fn trace_id(traceparent: &str) -> Option<String> {
+    traceparent.split('-').nth(1).map(str::to_owned)
+}
+
+fn curl_of(subject: &DeadLetterSubject, app: &App) -> Option<String> {
+    match subject {
+        DeadLetterSubject::Push {
+            message, traceparent, ..
+        } => Some(curl::of_push(&PushRequest {
+            base_url: &app.config.swrve.url,
+            message,
+            test: app.config.swrve.test,
+            traceparent: traceparent.as_deref(),
+        })),
+        DeadLetterSubject::Notification {
+            story,
+            body,
+            traceparent,
+        } => {
+            let (body, last) = (body.as_deref()?, story.history.last());
+            Some(curl::of_notification(&NotificationRequest {
+                url: last.map_or(&*story.subscription.url, |attempt| &*attempt.url),
+                event_id: story.event_id.as_deref()?,
+                idempotency_key: &signing::idempotency_key(body.as_bytes()),
+                signed_at: last.map_or(story.created_at, |attempt| attempt.started_at),
+                body,
+                traceparent: traceparent.as_deref(),
+            }))
+        }
+    }
+}
+
+fn details(history: DeadLetterHistory, app: &App) -> DetailsDocument {
+    let subject = history.subject.as_ref();
+    let (letters, traceparent, shown) = match subject {
+        Some(DeadLetterSubject::Push {
+            story, traceparent, ..
+        }) => (
+            &*story.letters,
+            traceparent.as_deref(),
+            Some(of_push(story, &history.acts)),
+        ),
+        Some(DeadLetterSubject::Notification {
+            story, traceparent, ..
+        }) => (
+            &*story.letters,
+            traceparent.as_deref(),
+            Some(of_notification(story, &history.acts)),
+        ),
+        None => (&[][..], None, None),
+    };
+    let others = letters.iter().map(|letter| letter.id);
+    DetailsDocument {
+        other_letters: others.filter(|id| *id != history.letter.id).collect(),
+        trace_id: traceparent.and_then(trace_id),
+        curl: subject.and_then(|subject| curl_of(subject, app)),
+        history: shown,
+        broker: history.message.as_ref().map(BrokerDocument::of),
+        letter: history.letter.into(),
+    }
+}
+
+/// Shows one dead letter with the whole history of what it is about, and a command that repeats its request.
+#[utoipa::path(
+    get, path = "/dead-letters/{id}", tag = "dead letters", operation_id = "showDeadLetter",
+    security(("apiKey" = [])),
+    params(("id" = Uuid, Path, description = "The letter's identifier.")),
+    responses((status = 200, description = "The letter.", body = DetailsDocument))
+)]
+pub(crate) async fn show(
+    State(app): State<Arc<App>>,
+    viewer: Viewer,
+    Id(id): Id,
+) -> Result<Json<DetailsDocument>, Problem> {
+    let shown = app.store.show_dead_letter(id);
+    let shown = http_api::by(viewer.deadline, ("the dead letter", "read"), shown).await?;
+    let history =
+        shown.ok_or_else(|| Problem::new(ProblemKind::NOT_FOUND, "no dead letter has this identifier"))?;
+    Ok(Json(details(history, &app)))
+}

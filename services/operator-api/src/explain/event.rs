@@ -1,0 +1,148 @@
+//! The story of an event: what became of each of its notifications, in short. Pure.
+
+use domain::notification::NotificationStatus;
+use store::reseller::{EventNotification, EventView};
+
+use super::push::ended;
+use super::story::{Context, Line, Next, Story};
+use crate::words::{number, origin};
+
+/// Most notifications that are told one by one.
+const TOLD_MAX: usize = 50;
+/// Most commands about single notifications.
+const COMMANDS_MAX: usize = 5;
+
+pub(super) fn tell(event: &EventView, context: &Context) -> Story {
+    let notifications = &event.notifications;
+    let sent = notifications
+        .iter()
+        .filter(|it| it.status == NotificationStatus::Sent)
+        .count();
+    let failed = notifications
+        .iter()
+        .filter(|it| {
+            matches!(
+                it.status,
+                NotificationStatus::Failed | NotificationStatus::GivenUp
+            )
+        })
+        .count();
+    let waiting = notifications.len() - sent - failed;
+    let state = match (notifications.len(), waiting, failed) {
+        (0, _, _) => "UNMATCHED",
+        (_, 0, 0) => "DELIVERED",
+        (_, 0, _) => "ENDED",
+        _ => "WAITING",
+    };
+    Story {
+        id: event.id,
+        kind: "event",
+        state: state.to_owned(),
+        headline: headline(notifications.len(), sent, failed, waiting),
+        story: lines(event),
+        next: next(notifications, waiting, context),
+        commands: commands(notifications),
+    }
+}
+
+fn headline(all: usize, sent: usize, failed: usize, waiting: usize) -> String {
+    let count = |count: usize| number(count as u64);
+    match all {
+        0 => "Matched no subscription that was active when it came; it is stored, and nothing is sent."
+            .to_owned(),
+        1 if sent == 1 => "Its one notification was delivered.".to_owned(),
+        1 if failed == 1 => "Its one notification will not be delivered.".to_owned(),
+        1 => "Its one notification is still to be delivered.".to_owned(),
+        _ => format!(
+            "Of its {} notifications {} are delivered, {} still to be delivered, and {} will not be.",
+            count(all),
+            count(sent),
+            count(waiting),
+            count(failed)
+        ),
+    }
+}
+
+fn lines(event: &EventView) -> Vec<Line> {
+    let test = if event.test_of.is_some() {
+        "A test event"
+    } else {
+        "Accepted"
+    };
+    let mut lines = vec![Line {
+        at: event.created_at,
+        text: format!(
+            "{test}: {} of {}, known to receivers as {} ({} bytes).",
+            event.event_type,
+            event.reseller_id,
+            event.event_id,
+            number(event.body_bytes.into())
+        ),
+    }];
+    lines.extend(event.notifications.iter().take(TOLD_MAX).map(|it| Line {
+        at: it.updated_at,
+        text: format!(
+            "The notification {} for {} ({}) {}",
+            it.id.uuid(),
+            it.subscription_id,
+            origin(&it.url),
+            standing(it)
+        ),
+    }));
+    lines.sort_by_key(|line| line.at);
+    lines
+}
+
+fn standing(notification: &EventNotification) -> String {
+    let attempts = notification.attempts;
+    let reason = notification
+        .reason
+        .as_deref()
+        .map_or(String::new(), |reason| format!(" ({reason})"));
+    match notification.status {
+        NotificationStatus::Sent => {
+            format!(
+                "was delivered at attempt {attempts}{}.",
+                ended(notification.finished_at)
+            )
+        }
+        NotificationStatus::Failed | NotificationStatus::GivenUp => format!(
+            "ended as {} after {attempts} attempts{}{reason}.",
+            notification.status,
+            ended(notification.finished_at)
+        ),
+        NotificationStatus::InMemory if notification.claimed => format!("is being sent: attempt {attempts}."),
+        NotificationStatus::InMemory => "is in the queue.".to_owned(),
+        _ if notification.paused => "waits, because its subscription is paused.".to_owned(),
+        _ => format!(
+            "waits as {}{reason}, after {attempts} attempts.",
+            notification.status
+        ),
+    }
+}
+
+fn next(notifications: &[EventNotification], waiting: usize, context: &Context) -> Next {
+    if waiting == 0 {
+        return Next::some_time("Nothing: it is done.");
+    }
+    let ahead = notifications.iter().filter_map(|it| it.next_attempt_at);
+    match ahead.filter(|at| *at > context.now).min() {
+        Some(at) => Next::at(
+            at,
+            format!(
+                "The next attempt that waits for a time is at {}.",
+                context.when(at)
+            ),
+        ),
+        None => Next::some_time("What waits is sent in the turn of its subscription."),
+    }
+}
+
+fn commands(notifications: &[EventNotification]) -> Vec<String> {
+    let open = notifications
+        .iter()
+        .filter(|it| it.status != NotificationStatus::Sent);
+    open.take(COMMANDS_MAX)
+        .map(|it| format!("postrider explain {}", it.id.uuid()))
+        .collect()
+}

@@ -1,0 +1,88 @@
+//! The story of a dead letter, which begins with that of what it is about. Pure.
+
+use store::AuditView;
+use store::story::Letter;
+
+use super::story::{Context, Line, Next, Story, of_acts, resolution, resolve, sentence};
+
+/// `subject` is the story of what it is about, if that is still known.
+pub(super) fn tell(letter: &Letter, acts: &[AuditView], subject: Option<Story>, context: &Context) -> Story {
+    let about = match (letter.push, letter.notification) {
+        (Some(push), _) => format!("the push {push}"),
+        (None, Some(notification)) => format!("the notification {notification}"),
+        (None, None) => "a message that could not be read".to_owned(),
+    };
+    let made = Line {
+        at: letter.created_at,
+        text: sentence(&format!(
+            "The dead letter was made ({}, {}): {}",
+            letter.reason, letter.fingerprint, letter.detail
+        )),
+    };
+    let (mut lines, standing) = match subject {
+        Some(subject) => (subject.story, Some(subject.headline)),
+        None => (Vec::new(), None),
+    };
+    // What it is about tells of its letters too.
+    let own = format!("dead letter {}", letter.id);
+    lines.retain(|line| !line.text.contains(&own));
+    lines.push(made);
+    lines.extend(resolution(letter));
+    lines.extend(of_acts(acts));
+    lines.sort_by_key(|line| line.at);
+    let standing = standing.map_or(String::new(), |standing| {
+        format!(" Where that stands: {standing}")
+    });
+    Story {
+        id: letter.id,
+        kind: "deadLetter",
+        state: letter.state.clone(),
+        headline: format!("{}{standing}", headline(letter, &about, context)),
+        story: lines,
+        next: next(letter),
+        commands: commands(letter),
+    }
+}
+
+fn headline(letter: &Letter, about: &str, context: &Context) -> String {
+    let by = letter.resolved_by.as_deref().unwrap_or("somebody");
+    let at = letter
+        .resolved_at
+        .map_or(String::new(), |at| format!(", {}", context.when(at)));
+    match letter.state.as_str() {
+        "REPLAYED" => format!("Was replayed by {by}{at}; it was about {about}."),
+        "DISCARDED" => {
+            let note = letter.note.as_deref().unwrap_or("no reason given");
+            sentence(&format!(
+                "Was discarded by {by}{at}; it was about {about}: {note}"
+            ))
+        }
+        _ => format!(
+            "Waits for somebody to look after it since {}; it is about {about}.",
+            context.when(letter.created_at)
+        ),
+    }
+}
+
+fn next(letter: &Letter) -> Next {
+    Next::some_time(match (letter.state.as_str(), letter.reason.as_str()) {
+        ("OPEN", "MALFORMED") => {
+            "Nothing, until somebody discards it: what cannot be read cannot be replayed."
+        }
+        ("OPEN", _) => "Nothing, until somebody replays or discards it.",
+        _ => "Nothing: it is resolved.",
+    })
+}
+
+fn commands(letter: &Letter) -> Vec<String> {
+    let mut commands = Vec::new();
+    if letter.state == "OPEN" {
+        let can_be_sent = letter.reason != "MALFORMED";
+        let all = resolve(letter.id).into_iter();
+        commands.extend(all.filter(|command| can_be_sent || !command.contains(" replay ")));
+    }
+    if let Some(about) = letter.push.or(letter.notification) {
+        commands.push(format!("postrider explain {about}"));
+    }
+    commands
+}

@@ -1,0 +1,145 @@
+//! `GET /explain/{id}`: the story of one push, event, notification or dead letter, in sentences.
+
+mod event;
+mod letter;
+mod notification;
+mod push;
+mod story;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::routing::get;
+use axum::{Json, Router};
+use http_api::{Params, Problem, ProblemKind};
+use serde::Deserialize;
+use store::Store;
+use uuid::Uuid;
+
+use crate::app::App;
+use crate::request::Viewer;
+
+use story::Context;
+pub(crate) use story::Story;
+
+pub(crate) fn routes() -> Router<Arc<App>> {
+    Router::new().route("/explain/{id}", get(explain))
+}
+
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ExplainQuery {
+    /// Whose event it is, when `id` is what its caller called it (`eventId`).
+    #[param(example = "acme")]
+    reseller: Option<String>,
+}
+
+/// Tells the story of one push, event, notification or dead letter.
+///
+/// What happened to it when, why it is where it is, what happens next, and which commands help. With `reseller` the
+/// identifier is the `eventId` that the caller gave to one of the reseller's events.
+#[utoipa::path(
+    get, path = "/explain/{id}", tag = "status", operation_id = "explain", security(("apiKey" = [])),
+    params(
+        ("id" = Uuid, Path, description = "A push, an event, a notification or a dead letter; with `reseller` any text."),
+        ExplainQuery,
+    ),
+    responses((status = 200, description = "The story.", body = Story))
+)]
+pub(crate) async fn explain(
+    State(app): State<Arc<App>>,
+    viewer: Viewer,
+    Path(id): Path<String>,
+    Params(query): Params<ExplainQuery>,
+) -> Result<Json<Story>, Problem> {
+    let told = http_api::by(
+        viewer.deadline,
+        ("the story", "read"),
+        tell(&app, &id, query.reseller.as_deref()),
+    )
+    .await?;
+    told.map(Json)
+        .ok_or_else(|| unknown(&id, query.reseller.as_deref()))
+}
+
+fn unknown(id: &str, reseller: Option<&str>) -> Problem {
+    let detail = match reseller {
+        Some(reseller) => format!(
+            "{reseller} has no event that its caller called {id:?}, or it is forgotten; the identifier that was answered \
+             for the event still leads to it"
+        ),
+        None if id.parse::<Uuid>().is_err() => format!(
+            "{id:?} is no identifier: a push, an event, a notification or a dead letter has one such as \
+             019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d; an event is also found by its eventId with the parameter reseller"
+        ),
+        None => "no push, event, notification or dead letter has this identifier; what is older than the retention is \
+                 forgotten"
+            .to_owned(),
+    };
+    Problem::new(ProblemKind::NOT_FOUND, detail)
+}
+
+/// The story of whatever has this identifier.
+async fn tell(app: &App, id: &str, reseller: Option<&str>) -> Result<Option<Story>, store::Error> {
+    let context = context(app).await?;
+    if let Some(reseller) = reseller {
+        let Some(event) = app.store.event_of_key(reseller, id).await? else {
+            return Ok(None);
+        };
+        return of_event(&app.store, event, &context).await;
+    }
+    let Ok(id) = id.parse::<Uuid>() else {
+        return Ok(None);
+    };
+    if let Some(story) = of_push(&app.store, id, &context).await? {
+        return Ok(Some(story));
+    }
+    if let Some(story) = of_notification(&app.store, id, &context).await? {
+        return Ok(Some(story));
+    }
+    if let Some(story) = of_event(&app.store, id, &context).await? {
+        return Ok(Some(story));
+    }
+    let Some((letter, acts)) = app.store.letter_story(id).await? else {
+        return Ok(None);
+    };
+    let subject = match (letter.push, letter.notification) {
+        (Some(push), _) => of_push(&app.store, push, &context).await?,
+        (None, Some(notification)) => of_notification(&app.store, notification, &context).await?,
+        (None, None) => None,
+    };
+    Ok(Some(letter::tell(&letter, &acts, subject, &context)))
+}
+
+async fn of_push(store: &Store, id: Uuid, context: &Context) -> Result<Option<Story>, store::Error> {
+    let history = store.push_story(id).await?;
+    Ok(history.map(|history| push::tell(&history, context)))
+}
+
+async fn of_notification(store: &Store, id: Uuid, context: &Context) -> Result<Option<Story>, store::Error> {
+    let history = store.notification_story(id).await?;
+    Ok(history.map(|history| notification::tell(&history, context)))
+}
+
+async fn of_event(store: &Store, id: Uuid, context: &Context) -> Result<Option<Story>, store::Error> {
+    let event = store.find_event(id).await?;
+    Ok(event.map(|event| event::tell(&event, context)))
+}
+
+async fn context(app: &App) -> Result<Context, store::Error> {
+    let (push, reseller) = (&app.config.push, &app.config.reseller);
+    Ok(Context {
+        now: app.now(),
+        pauses: app.store.list_pauses().await?,
+        push_attempts: push.retry.max_attempts,
+        push_zone: push.time_zone,
+        window_grace: push.cron.grace,
+        delivery_retries: reseller.retry.max_retries,
+        daily_quota: reseller.subscription.daily_quota,
+        requests_per_second: reseller.subscription.requests_per_second,
+        quota_zone: reseller.quota.time_zone,
+    })
+}

@@ -1,0 +1,449 @@
+//! The story of a notification. Pure.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::notification::NotificationStatus;
+use domain::push::AttemptStatus;
+use domain::quota::day_of;
+use store::reseller::DeliveryAttemptView;
+use store::story::NotificationStory;
+
+use super::story::{Context, Line, Next, Story, of_acts, of_letters, open, resolve, said_of, sentence};
+use crate::words::{length, number, origin, relative};
+
+/// How a lost outcome is recorded.
+const LEASE_LOST: &str = "the lease ran out";
+
+pub(super) fn tell(history: &NotificationStory, context: &Context) -> Story {
+    let teller = Teller { history, context };
+    let (headline, next) = teller.state();
+    Story {
+        id: history.id.uuid(),
+        kind: "notification",
+        state: history.status.as_str().to_owned(),
+        headline,
+        story: teller.lines(),
+        next,
+        commands: teller.commands(),
+    }
+}
+
+struct Teller<'a> {
+    history: &'a NotificationStory,
+    context: &'a Context,
+}
+
+impl Teller<'_> {
+    fn lines(&self) -> Vec<Line> {
+        let it = self.history;
+        let event = it
+            .event_id
+            .as_deref()
+            .map_or(String::new(), |id| format!(" {id}"));
+        let mut lines = vec![Line {
+            at: it.created_at,
+            text: format!(
+                "Made of the event{event} ({}, {}) for the subscription {} of {} at {}.",
+                it.event_type,
+                it.event,
+                it.subscription.id,
+                it.reseller,
+                origin(&it.subscription.url)
+            ),
+        }];
+        lines.extend(it.history.iter().map(|attempt| Line {
+            at: attempt.started_at,
+            text: said_of_attempt(attempt),
+        }));
+        lines.extend(of_letters(&it.letters));
+        lines.extend(of_acts(&it.acts));
+        if let Some(at) = it.resent_at {
+            let text = "Somebody asked to send it again; its attempts count anew from here.".to_owned();
+            lines.push(Line { at, text });
+        }
+        lines.extend(self.waiting());
+        lines.sort_by_key(|line| line.at);
+        lines
+    }
+
+    /// Since when it waits, for what is not told by an attempt.
+    fn waiting(&self) -> Option<Line> {
+        let it = self.history;
+        let text = match (it.status, it.reason.as_deref()) {
+            (NotificationStatus::Scheduled, Some("QUOTA")) => {
+                "Was deferred: its subscription's daily quota was used up."
+            }
+            (NotificationStatus::Scheduled, _) => "Was deferred to its place in the requests per second.",
+            (NotificationStatus::Pending, Some("BUSY")) => {
+                "Gave way: its subscription had its share of the engine."
+            }
+            (NotificationStatus::Pending, Some("PAUSED")) => "Was held back: its subscription was paused.",
+            (NotificationStatus::Pending, Some("UNVERIFIED")) => {
+                "Was held back: its endpoint is not verified."
+            }
+            (NotificationStatus::Pending, _) => "Began to wait for room in the queue.",
+            _ => return None,
+        };
+        Some(Line {
+            at: it.updated_at.max(it.created_at),
+            text: text.to_owned(),
+        })
+    }
+
+    /// The headline, and what happens next.
+    fn state(&self) -> (String, Next) {
+        let it = self.history;
+        match it.status {
+            NotificationStatus::Sent => {
+                let at = it.finished_at.unwrap_or(it.updated_at);
+                let headline = format!(
+                    "The endpoint accepted it at attempt {}, {}.",
+                    it.attempts,
+                    self.context.when(at)
+                );
+                (headline, Next::some_time("Nothing: it is done."))
+            }
+            NotificationStatus::Failed => {
+                let headline = format!(
+                    "Will not be sent again: attempt {} {}",
+                    it.attempts,
+                    self.last_failure()
+                );
+                (headline, self.after_the_end())
+            }
+            NotificationStatus::GivenUp => self.given_up(),
+            NotificationStatus::InMemory => self.in_memory(),
+            NotificationStatus::Scheduled | NotificationStatus::Pending | NotificationStatus::Retry => {
+                self.obstacle().unwrap_or_else(|| match it.status {
+                    NotificationStatus::Scheduled => self.scheduled(),
+                    NotificationStatus::Pending => self.pending(),
+                    _ => self.retry(),
+                })
+            }
+        }
+    }
+
+    /// What keeps everything of its subscription, or all of the lane, from being sent.
+    fn obstacle(&self) -> Option<(String, Next)> {
+        let it = self.history;
+        let subscription = &it.subscription;
+        if subscription.deleted_at.is_some() || subscription.state == "DEACTIVATED" {
+            let how = if subscription.deleted_at.is_some() {
+                "deleted"
+            } else {
+                "deactivated"
+            };
+            return Some((
+                format!(
+                    "Will not be sent: its subscription is {how} ({}).",
+                    subscription.reason
+                ),
+                Next::some_time(
+                    "A retry-worker gives it up within a minute. A replay sends it when the subscription is active again.",
+                ),
+            ));
+        }
+        if let Some(pause) = self.pause() {
+            return Some((
+                sentence(&format!("Is held back: {}", said_of(pause))),
+                Next::some_time("It goes on when that is resumed."),
+            ));
+        }
+        if let Some(at) = subscription.paused_at {
+            return Some((
+                format!(
+                    "Is held back: its reseller has paused the subscription, {}.",
+                    self.context.when(at)
+                ),
+                Next::some_time(
+                    "It goes on when the reseller resumes the subscription, unless it is too old by then.",
+                ),
+            ));
+        }
+        if subscription.state == "PENDING_VERIFICATION" {
+            return Some((
+                "Is held back: the endpoint of its subscription is not verified.".to_owned(),
+                Next::some_time("It goes on when the endpoint has answered its challenge."),
+            ));
+        }
+        None
+    }
+
+    /// The widest pause that concerns it.
+    fn pause(&self) -> Option<&store::PauseView> {
+        let it = self.history;
+        self.context
+            .pause("lane", "reseller")
+            .or_else(|| self.context.pause("reseller", &it.reseller))
+            .or_else(|| {
+                self.context
+                    .pause("subscription", &it.subscription.id.to_string())
+            })
+    }
+
+    fn scheduled(&self) -> (String, Next) {
+        let it = self.history;
+        let due = it.next_attempt_at.unwrap_or(it.updated_at);
+        let next = if due > self.context.now {
+            Next::at(due, "The retry-worker puts it into the queue.")
+        } else {
+            Next::some_time(
+                "It is due: the retry-worker puts it into the queue within seconds, as soon as there is room.",
+            )
+        };
+        if it.reason.as_deref() == Some("QUOTA") {
+            return (self.over_quota(due), next);
+        }
+        let rate = it
+            .subscription
+            .requests_per_second
+            .or(self.context.requests_per_second);
+        let rate = rate.map_or(String::new(), |rate| format!(", {}", number(rate.into())));
+        let headline = format!(
+            "Waits for its place in its subscription's requests per second{rate}: {}.",
+            self.context.when(due)
+        );
+        (headline, next)
+    }
+
+    /// Places are given out day by day: when the last one that was is of a later day, today has none left.
+    fn over_quota(&self, due: DateTime<Utc>) -> String {
+        let subscription = &self.history.subscription;
+        let today = day_of(self.context.now, self.context.quota_zone);
+        let quota = subscription.daily_quota.unwrap_or(self.context.daily_quota);
+        let used = match (subscription.budget_day, subscription.budget_used) {
+            (Some(day), Some(used)) if day == today => used.min(quota),
+            (Some(day), _) if day < today => 0,
+            _ => quota,
+        };
+        let day = match self.history.charged_on {
+            Some(day) if day == today => "today".to_owned(),
+            Some(day) if day == today + TimeDelta::days(1) => "tomorrow".to_owned(),
+            Some(day) => day.to_string(),
+            None => "another day".to_owned(),
+        };
+        format!(
+            "Deferred to {day}: quota {} of {} used today. It is due at {}.",
+            number(used.into()),
+            number(quota.into()),
+            self.context.when(due)
+        )
+    }
+
+    fn pending(&self) -> (String, Next) {
+        let next = "The retry-worker puts it into the queue in the turn of its subscription.";
+        let headline = match self.history.reason.as_deref() {
+            Some("BUSY") => {
+                "Waits because as many notifications of its subscription are being sent as may be at once."
+            }
+            Some("PAUSED") => "Was held back by a pause that has ended; it waits for room in the queue.",
+            Some("UNVERIFIED") => {
+                "Was held back until its endpoint was verified; it waits for room in the queue."
+            }
+            _ => "Waits for room in the queue.",
+        };
+        (headline.to_owned(), Next::some_time(next))
+    }
+
+    fn in_memory(&self) -> (String, Next) {
+        let it = self.history;
+        let lost = it.leased_until.filter(|until| *until < self.context.now);
+        match (it.claimed, lost) {
+            (true, None) => (
+                format!("Is being sent: attempt {}.", it.attempts),
+                Next::some_time("The endpoint's answer decides."),
+            ),
+            (true, Some(at)) => (
+                format!(
+                    "The outcome of attempt {} is overdue since {}: whoever sent it has died, or does not reach the database.",
+                    it.attempts,
+                    self.context.when(at)
+                ),
+                Next::some_time("A retry-worker rescues it: it is sent again if retries are left."),
+            ),
+            (false, None) => self.obstacle().unwrap_or_else(|| {
+                (
+                    format!("Is in the queue, since {}.", self.context.when(it.updated_at)),
+                    Next::some_time("It is sent in the turn of its subscription."),
+                )
+            }),
+            (false, Some(at)) => (
+                format!(
+                    "Was in the queue and is overdue since {}: its message is lost.",
+                    self.context.when(at)
+                ),
+                Next::some_time("A retry-worker rescues it: it is put into the queue again."),
+            ),
+        }
+    }
+
+    fn retry(&self) -> (String, Next) {
+        let it = self.history;
+        if it.attempts == it.resent_after {
+            let headline = "It was asked to be sent again, and is due.".to_owned();
+            return (
+                headline,
+                Next::some_time("The retry-worker puts it into the queue within seconds."),
+            );
+        }
+        let retry = it.attempts - it.resent_after.min(it.attempts);
+        let retries = self.context.delivery_retries.max(retry);
+        let failure = self.last_failure();
+        match it.next_attempt_at.filter(|at| *at > self.context.now) {
+            Some(at) => (
+                format!(
+                    "Retry {retry} of {retries} is at {}: attempt {} {failure}",
+                    self.context.when(at),
+                    it.attempts
+                ),
+                Next::at(at, "The retry-worker sends it again."),
+            ),
+            None => (
+                format!(
+                    "Retry {retry} of {retries} is due: attempt {} {failure}",
+                    it.attempts
+                ),
+                Next::some_time("The retry-worker sends it again in the turn of its subscription."),
+            ),
+        }
+    }
+
+    fn given_up(&self) -> (String, Next) {
+        let it = self.history;
+        let headline = match it.reason.as_deref() {
+            Some("SUBSCRIPTION_DELETED") => "Given up: its subscription was deleted.".to_owned(),
+            Some("SUBSCRIPTION_DEACTIVATED") => {
+                "Given up: its subscription was deactivated. A replay of the subscription sends it."
+                    .to_owned()
+            }
+            Some("EXPIRED") => "Given up: it had waited for too long.".to_owned(),
+            Some("CANCELLED") => self.cancelled(),
+            _ => format!(
+                "Given up: the last of {} attempts {}",
+                it.attempts,
+                self.last_failure()
+            ),
+        };
+        (headline, self.after_the_end())
+    }
+
+    fn cancelled(&self) -> String {
+        let by = self
+            .history
+            .acts
+            .iter()
+            .rev()
+            .find(|act| act.action == "notification.cancel");
+        let by = by.map_or(String::new(), |act| {
+            let note = act.note.as_deref().unwrap_or("no reason given");
+            format!(
+                " by {}, {}: {note}",
+                act.actor,
+                relative(act.at, self.context.now)
+            )
+        });
+        sentence(&format!("Was cancelled{by}"))
+    }
+
+    fn after_the_end(&self) -> Next {
+        match open(&self.history.letters) {
+            Some(_) => Next::some_time(
+                "Nothing, until somebody replays or discards its dead letter, or its reseller asks for it.",
+            ),
+            None => Next::some_time("Nothing, unless its reseller asks for it again."),
+        }
+    }
+
+    fn last_failure(&self) -> String {
+        let failed = self
+            .history
+            .history
+            .iter()
+            .rev()
+            .find(|attempt| attempt.error_type.is_some());
+        failed.map_or(
+            "failed for a reason that was not recorded.".to_owned(),
+            |attempt| sentence(&format!("failed: {}", cause(attempt))),
+        )
+    }
+
+    fn commands(&self) -> Vec<String> {
+        let it = self.history;
+        let mut commands = Vec::new();
+        if it.status.is_terminal() {
+            if let Some(letter) = open(&it.letters) {
+                commands.extend(resolve(letter.id));
+            }
+            return commands;
+        }
+        if let Some(pause) = self.pause() {
+            commands.push(format!("postrider resume {} {}", pause.scope, pause.key));
+        }
+        if it.reason.as_deref() == Some("QUOTA") {
+            commands.push(format!(
+                "postrider quotas set {} --daily-quota …",
+                it.subscription.id
+            ));
+        }
+        if it.leased_until.is_some_and(|until| until < self.context.now) {
+            commands.push("postrider rescue".to_owned());
+        }
+        if !it.claimed {
+            commands.push(format!(
+                "postrider cancel notification {} --note '…'",
+                it.id.uuid()
+            ));
+        }
+        commands
+    }
+}
+
+fn said_of_attempt(attempt: &DeliveryAttemptView) -> String {
+    let number = attempt.number;
+    let took = attempt.millis.and_then(|millis| u64::try_from(millis).ok());
+    let took = took.map_or(String::new(), |millis| {
+        format!(" after {}", length(std::time::Duration::from_millis(millis)))
+    });
+    let place = origin(&attempt.url);
+    match attempt.status {
+        AttemptStatus::InProcess => format!("Attempt {number} began, to {place}."),
+        AttemptStatus::Ok => {
+            let status = attempt
+                .response_status
+                .map_or(String::new(), |status| format!(" with {status}"));
+            format!("Attempt {number}: {place} accepted it{status}{took}.")
+        }
+        AttemptStatus::Error if is_lost(attempt) => format!(
+            "Attempt {number} began, to {place}, and its outcome was never recorded; it was rescued and may have been \
+             delivered."
+        ),
+        AttemptStatus::Error => sentence(&format!(
+            "Attempt {number} to {place} failed{took}: {}",
+            cause(attempt)
+        )),
+    }
+}
+
+fn is_lost(attempt: &DeliveryAttemptView) -> bool {
+    let error = attempt.error.as_deref().unwrap_or_default();
+    attempt.error_type.as_deref() == Some("OTHER") && error.starts_with(LEASE_LOST)
+}
+
+fn cause(attempt: &DeliveryAttemptView) -> String {
+    let detail = attempt
+        .error
+        .as_deref()
+        .map_or(String::new(), |error| format!(" ({error})"));
+    match (attempt.error_type.as_deref(), attempt.response_status) {
+        (_, Some(status)) => format!("it answered {status}"),
+        (Some("TIMEOUT"), _) => format!("it did not answer in time{detail}"),
+        (Some("DNS"), _) => format!("its name could not be resolved{detail}"),
+        (Some("TLS"), _) => format!("no secure connection came about{detail}"),
+        (Some("CONNECT"), _) => format!("it could not be reached{detail}"),
+        (Some("PROTOCOL"), _) => format!("what it answered was no HTTP{detail}"),
+        (Some("EGRESS"), _) => format!("its address is not a public one{detail}"),
+        _ => match &attempt.error {
+            Some(error) => format!("on our side, {error}"),
+            None => "on our side".to_owned(),
+        },
+    }
+}

@@ -1,0 +1,359 @@
+//! The story of a push. Pure.
+
+use chrono::{DateTime, Utc};
+use domain::push::{AttemptStatus, ErrorType, PushStatus, SendingWindow};
+use store::AttemptView;
+use store::story::PushStory;
+
+use super::story::{Context, Line, Next, Story, of_acts, of_letters, open, resolve, said_of, sentence};
+use crate::words::{length, relative, time};
+
+/// How a lost outcome is recorded.
+const LEASE_LOST: &str = "the lease ran out";
+
+pub(super) fn tell(history: &PushStory, context: &Context) -> Story {
+    let teller = Teller { history, context };
+    let (headline, next) = teller.state();
+    Story {
+        id: history.push.id.uuid(),
+        kind: "push",
+        state: history.push.status.as_str().to_owned(),
+        headline,
+        story: teller.lines(),
+        next,
+        commands: teller.commands(),
+    }
+}
+
+struct Teller<'a> {
+    history: &'a PushStory,
+    context: &'a Context,
+}
+
+impl Teller<'_> {
+    fn lines(&self) -> Vec<Line> {
+        let push = &self.history.push;
+        let prototype = push.message_prototype_key.as_deref();
+        let prototype = prototype.map_or("without a prototype".to_owned(), |key| {
+            format!("with the prototype {key}")
+        });
+        let window = push.cron_expression.as_deref().map_or(String::new(), |cron| {
+            format!(", to be sent at times of `{cron}` ({})", self.context.push_zone)
+        });
+        let mut lines = vec![Line {
+            at: push.created_at,
+            text: format!("Accepted for {} {prototype}{window}.", push.platform),
+        }];
+        lines.extend(push.history.iter().map(|attempt| Line {
+            at: attempt.started_at,
+            text: said_of_attempt(attempt),
+        }));
+        lines.extend(of_letters(&self.history.letters));
+        lines.extend(of_acts(&self.history.acts));
+        if push.status == PushStatus::Scheduled || push.status == PushStatus::Pending {
+            lines.push(self.waiting());
+        }
+        lines.sort_by_key(|line| line.at);
+        lines
+    }
+
+    fn waiting(&self) -> Line {
+        let push = &self.history.push;
+        let text = match (push.status, push.history.last()) {
+            (PushStatus::Scheduled, _) => "Began to wait for its sending window.",
+            (_, None) => "Found no room in the queue and began to wait for it.",
+            (_, Some(_)) => "Began to wait for room in the queue, to be sent again.",
+        };
+        Line {
+            at: push.updated_at.max(push.created_at),
+            text: text.to_owned(),
+        }
+    }
+
+    /// The headline, and what happens next.
+    fn state(&self) -> (String, Next) {
+        let push = &self.history.push;
+        match push.status {
+            PushStatus::Scheduled => self.scheduled(),
+            PushStatus::Pending => self.pending(),
+            PushStatus::InMemory => self.in_memory(),
+            PushStatus::Retry => self.retry(),
+            PushStatus::Sent => {
+                let at = push.finished_at.unwrap_or(push.updated_at);
+                let headline = format!(
+                    "Swrve accepted it at attempt {}, {}.",
+                    push.attempts,
+                    self.context.when(at)
+                );
+                (headline, Next::some_time("Nothing: it is done."))
+            }
+            PushStatus::Failed => {
+                let headline = format!(
+                    "Will not be sent: attempt {} {}",
+                    push.attempts,
+                    self.last_failure()
+                );
+                (headline, self.after_the_end())
+            }
+            PushStatus::GivenUp => self.given_up(),
+        }
+    }
+
+    fn scheduled(&self) -> (String, Next) {
+        let due = self.history.push.next_attempt_at;
+        if let Some((headline, next)) = self.paused() {
+            return (headline, next);
+        }
+        match due {
+            Some(at) if at > self.context.now => (
+                format!(
+                    "Waits for its sending window, which opens at {}.",
+                    self.context.when(at)
+                ),
+                Next::at(
+                    at,
+                    "The retry-worker puts it into the queue, and it is sent if its window is still open then.",
+                ),
+            ),
+            _ => (
+                "Its sending window is open; it waits to be put into the queue.".to_owned(),
+                Next::some_time(
+                    "The retry-worker puts it into the queue within seconds, as soon as there is room.",
+                ),
+            ),
+        }
+    }
+
+    fn pending(&self) -> (String, Next) {
+        if let Some(paused) = self.paused() {
+            return paused;
+        }
+        let push = &self.history.push;
+        let why = if self.history.push.reason.as_deref() == Some("REPLAYED")
+            && push.replayed_after == push.attempts
+        {
+            "It was replayed and waits for room in the queue".to_owned()
+        } else if push.history.is_empty() {
+            "Waits for room in the queue".to_owned()
+        } else {
+            format!(
+                "Waits for room in the queue, to be sent again: attempt {} {}",
+                push.attempts,
+                self.last_failure()
+            )
+        };
+        let next = "The retry-worker puts it into the queue as soon as there is room, the oldest first.";
+        (sentence(&why), self.within_window(Next::some_time(next)))
+    }
+
+    fn in_memory(&self) -> (String, Next) {
+        let push = &self.history.push;
+        let lost = push.leased_until.filter(|until| *until < self.context.now);
+        match (push.claimed, lost) {
+            (true, None) => (
+                format!("Is being sent: attempt {}.", push.attempts),
+                Next::some_time("Swrve's answer decides."),
+            ),
+            (true, Some(at)) => (
+                format!(
+                    "The outcome of attempt {} is overdue since {}: whoever sent it has died, or does not reach the database.",
+                    push.attempts,
+                    self.context.when(at)
+                ),
+                Next::some_time("A retry-worker rescues it: it is sent again if attempts are left."),
+            ),
+            (false, None) => self.paused().unwrap_or_else(|| {
+                let headline = format!("Is in the queue, {}.", self.since(push.updated_at));
+                (
+                    headline,
+                    self.within_window(Next::some_time(
+                        "The dispatcher that leads sends it when its turn comes.",
+                    )),
+                )
+            }),
+            (false, Some(at)) => (
+                format!(
+                    "Was in the queue and is overdue since {}: its message is lost.",
+                    self.context.when(at)
+                ),
+                Next::some_time("A retry-worker rescues it: it is put into the queue again."),
+            ),
+        }
+    }
+
+    fn retry(&self) -> (String, Next) {
+        if let Some(paused) = self.paused() {
+            return paused;
+        }
+        let push = &self.history.push;
+        let tried = push.attempts - push.replayed_after.min(push.attempts);
+        let allowed = self.context.push_attempts.max(tried);
+        let failure = self.last_failure();
+        match push.next_attempt_at.filter(|at| *at > self.context.now) {
+            Some(at) => (
+                format!(
+                    "Is tried again at {}: attempt {tried} of {allowed} {failure}",
+                    self.context.when(at)
+                ),
+                self.within_window(Next::at(at, "The retry-worker puts it into the queue again.")),
+            ),
+            None => (
+                format!("Is due to be tried again: attempt {tried} of {allowed} {failure}"),
+                self.within_window(Next::some_time(
+                    "The retry-worker puts it into the queue as soon as there is room.",
+                )),
+            ),
+        }
+    }
+
+    fn given_up(&self) -> (String, Next) {
+        let push = &self.history.push;
+        if self.history.push.reason.as_deref() == Some("CANCELLED") {
+            let by = self
+                .history
+                .acts
+                .iter()
+                .rev()
+                .find(|act| act.action == "push.cancel");
+            let by = by.map_or(String::new(), |act| {
+                let note = act.note.as_deref().unwrap_or("no reason given");
+                format!(
+                    " by {}, {}: {note}",
+                    act.actor,
+                    relative(act.at, self.context.now)
+                )
+            });
+            return (
+                sentence(&format!("Was cancelled{by}")),
+                Next::some_time("Nothing: it will not be sent."),
+            );
+        }
+        let headline = format!(
+            "Given up: the last of {} attempts {}",
+            push.attempts,
+            self.last_failure()
+        );
+        (headline, self.after_the_end())
+    }
+
+    fn after_the_end(&self) -> Next {
+        match open(&self.history.letters) {
+            Some(_) => Next::some_time("Nothing, until somebody replays or discards its dead letter."),
+            None => Next::some_time("Nothing: it will not be sent."),
+        }
+    }
+
+    /// What is so while the lane is paused.
+    fn paused(&self) -> Option<(String, Next)> {
+        let pause = self.context.pause("lane", "push")?;
+        Some((
+            sentence(&format!("Is held back: {}", said_of(pause))),
+            Next::some_time("It goes on when the lane is resumed."),
+        ))
+    }
+
+    /// The same, if it may be sent now; else also when it may.
+    fn within_window(&self, next: Next) -> Next {
+        let Some(window) = self.window() else { return next };
+        if window.is_open(self.context.now, self.context.window_grace) {
+            return next;
+        }
+        match window.opens_at_or_after(self.context.now) {
+            Ok(opens) => Next {
+                at: Some(opens),
+                text: format!(
+                    "{} Its sending window opens at {}.",
+                    next.text,
+                    self.context.when(opens)
+                ),
+            },
+            Err(_) => Next::some_time(format!("{} Its sending window never opens again.", next.text)),
+        }
+    }
+
+    fn window(&self) -> Option<SendingWindow> {
+        let cron = self.history.push.cron_expression.as_deref()?;
+        SendingWindow::parse(cron, self.context.push_zone).ok()
+    }
+
+    fn last_failure(&self) -> String {
+        let failed = self
+            .history
+            .push
+            .history
+            .iter()
+            .rev()
+            .find(|attempt| attempt.error_type.is_some());
+        failed.map_or(
+            "failed for a reason that was not recorded.".to_owned(),
+            |attempt| sentence(&format!("failed: {}", cause(attempt))),
+        )
+    }
+
+    fn since(&self, at: DateTime<Utc>) -> String {
+        format!("since {}", self.context.when(at))
+    }
+
+    fn commands(&self) -> Vec<String> {
+        let push = &self.history.push;
+        let mut commands = Vec::new();
+        if push.status.is_terminal() {
+            if let Some(letter) = open(&self.history.letters) {
+                commands.extend(resolve(letter.id));
+            }
+            return commands;
+        }
+        if self.context.pause("lane", "push").is_some() {
+            commands.push("postrider resume lane push".to_owned());
+        }
+        if push.leased_until.is_some_and(|until| until < self.context.now) {
+            commands.push("postrider rescue".to_owned());
+        }
+        if !push.claimed {
+            commands.push(format!("postrider cancel push {} --note '…'", push.id));
+        }
+        commands
+    }
+}
+
+fn said_of_attempt(attempt: &AttemptView) -> String {
+    let number = attempt.number;
+    let took = attempt.millis.and_then(|millis| u64::try_from(millis).ok());
+    let took = took.map_or(String::new(), |millis| {
+        format!(" after {}", length(std::time::Duration::from_millis(millis)))
+    });
+    match attempt.status {
+        AttemptStatus::InProcess => format!("Attempt {number} began."),
+        AttemptStatus::Ok => format!("Attempt {number}: Swrve accepted it{took}."),
+        AttemptStatus::Error if is_lost(attempt) => format!(
+            "Attempt {number} began, and its outcome was never recorded; it was rescued and may have been sent."
+        ),
+        AttemptStatus::Error => sentence(&format!("Attempt {number} failed{took}: {}", cause(attempt))),
+    }
+}
+
+fn is_lost(attempt: &AttemptView) -> bool {
+    let error = attempt.other_error.as_deref().unwrap_or_default();
+    attempt.error_type == Some(ErrorType::Other) && error.starts_with(LEASE_LOST)
+}
+
+fn cause(attempt: &AttemptView) -> String {
+    let message = attempt.swrve_error_message.as_deref();
+    let message = message.map_or(String::new(), |message| format!(" ({message})"));
+    match (attempt.error_type, attempt.swrve_error_code) {
+        (Some(ErrorType::MessagePrototypeKey), _) => {
+            "no Swrve push key is configured for its platform and prototype".to_owned()
+        }
+        (Some(ErrorType::Swrve), Some(code)) => format!("Swrve answered {code}{message}"),
+        (Some(ErrorType::Swrve), None) => format!("Swrve could not be reached{message}"),
+        (Some(ErrorType::Other) | None, _) => match &attempt.other_error {
+            Some(error) => format!("on our side, {error}"),
+            None => "on our side".to_owned(),
+        },
+    }
+}
+
+/// When a thing ended, for those that tell of several.
+pub(super) fn ended(at: Option<DateTime<Utc>>) -> String {
+    at.map_or(String::new(), |at| format!(" at {}", time(at)))
+}

@@ -1,0 +1,188 @@
+//! What is told of one thing, and what the tellers need to know besides its rows.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use chrono_tz::Tz;
+use serde::Serialize;
+use store::story::Letter;
+use store::{AuditView, PauseView};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::words::{time, when};
+
+/// What became of one thing, in sentences. The shape is documented in docs/cli.md and stable.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Story {
+    pub(crate) id: Uuid,
+    /// `push`, `event`, `notification` or `deadLetter`.
+    #[schema(value_type = String, example = "push")]
+    pub(crate) kind: &'static str,
+    /// Where it stands: its status, as it is stored.
+    #[schema(example = "RETRY")]
+    pub(crate) state: String,
+    /// The most important thing, in a sentence.
+    #[schema(
+        example = "Is tried again at 2026-11-21 12:01:30 UTC (in 30 s): attempt 2 of 5 failed with 503."
+    )]
+    pub(crate) headline: String,
+    /// What happened, in the order in which it did.
+    pub(crate) story: Vec<Line>,
+    /// What happens next.
+    pub(crate) next: Next,
+    /// Commands that help, or show more.
+    pub(crate) commands: Vec<String>,
+}
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, ToSchema)]
+#[schema(as = StoryLine)]
+pub(crate) struct Line {
+    pub(crate) at: DateTime<Utc>,
+    #[schema(example = "Attempt 2 failed after 31 ms: Swrve answered 503.")]
+    pub(crate) text: String,
+}
+
+/// What happens next.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = StoryNext)]
+pub(crate) struct Next {
+    /// When; null when that depends on something else than time.
+    pub(crate) at: Option<DateTime<Utc>>,
+    #[schema(example = "The retry-worker puts it into the queue again.")]
+    pub(crate) text: String,
+}
+
+impl Next {
+    /// Something that is not a matter of time.
+    pub(crate) fn some_time(text: impl Into<String>) -> Self {
+        Self {
+            at: None,
+            text: text.into(),
+        }
+    }
+
+    pub(crate) fn at(at: DateTime<Utc>, text: impl Into<String>) -> Self {
+        Self {
+            at: Some(at),
+            text: text.into(),
+        }
+    }
+}
+
+/// What the tellers need to know besides the rows.
+#[derive(Debug, Clone)]
+pub(crate) struct Context {
+    pub(crate) now: DateTime<Utc>,
+    /// Everything that operators have paused.
+    pub(crate) pauses: Vec<PauseView>,
+    pub(crate) push_attempts: u32,
+    pub(crate) push_zone: Tz,
+    /// For how long a push may still be sent after its window.
+    pub(crate) window_grace: Duration,
+    /// Further attempts of a notification after its first.
+    pub(crate) delivery_retries: u32,
+    pub(crate) daily_quota: u32,
+    pub(crate) requests_per_second: Option<u32>,
+    pub(crate) quota_zone: Tz,
+}
+
+impl Context {
+    /// A time, absolute and relative.
+    pub(crate) fn when(&self, at: DateTime<Utc>) -> String {
+        when(at, self.now)
+    }
+
+    pub(crate) fn pause(&self, scope: &str, key: &str) -> Option<&PauseView> {
+        let mut pauses = self.pauses.iter();
+        pauses.find(|pause| pause.scope == scope && pause.key == key)
+    }
+}
+
+/// What `pause` means, as the end of a sentence.
+pub(crate) fn said_of(pause: &PauseView) -> String {
+    format!(
+        "the {} {} is paused by {} since {}: {}",
+        pause.scope,
+        pause.key,
+        pause.paused_by,
+        time(pause.paused_at),
+        pause.note
+    )
+}
+
+/// What the dead letters of a thing tell of it.
+pub(crate) fn of_letters(letters: &[Letter]) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for letter in letters {
+        lines.push(Line {
+            at: letter.created_at,
+            text: format!(
+                "It got the dead letter {} ({}, {}).",
+                letter.id, letter.reason, letter.fingerprint
+            ),
+        });
+        lines.extend(resolution(letter));
+    }
+    lines
+}
+
+/// How a dead letter was resolved, if it was.
+pub(crate) fn resolution(letter: &Letter) -> Option<Line> {
+    let (at, by) = letter.resolved_at.zip(letter.resolved_by.as_deref())?;
+    let did = if letter.state == "REPLAYED" {
+        "replayed"
+    } else {
+        "discarded"
+    };
+    let job = letter
+        .job
+        .map_or(String::new(), |job| format!(" with the job {job}"));
+    let note = letter
+        .note
+        .as_deref()
+        .map_or(String::new(), |note| format!(": {note}"));
+    Some(Line {
+        at,
+        text: format!("{by} {did} the dead letter{job}{}", sentence(&note)),
+    })
+}
+
+/// What was done to it by hand, as the audit log has it.
+pub(crate) fn of_acts(acts: &[AuditView]) -> impl Iterator<Item = Line> {
+    acts.iter().map(|act| {
+        let note = act
+            .note
+            .as_deref()
+            .map_or(String::new(), |note| format!(": {note}"));
+        Line {
+            at: act.at,
+            text: format!("{} did {}{}", act.actor, act.action, sentence(&note)),
+        }
+    })
+}
+
+/// Text with a full stop, unless it has one.
+pub(crate) fn sentence(text: &str) -> String {
+    if text.ends_with(['.', '!', '?']) {
+        text.to_owned()
+    } else {
+        format!("{text}.")
+    }
+}
+
+/// The open letter among those of a thing; the last one when there are several.
+pub(crate) fn open(letters: &[Letter]) -> Option<&Letter> {
+    letters.iter().rev().find(|letter| letter.state == "OPEN")
+}
+
+/// The commands for an open dead letter.
+pub(crate) fn resolve(letter: Uuid) -> [String; 3] {
+    [
+        format!("postrider dead-letters show {letter}"),
+        format!("postrider dead-letters replay {letter}"),
+        format!("postrider dead-letters discard {letter} --note '…'"),
+    ]
+}

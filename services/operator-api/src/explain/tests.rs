@@ -1,0 +1,663 @@
+//! Every state of both lanes, and the story that is told of it.
+
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, TimeZone as _, Utc};
+use chrono_tz::Tz;
+use domain::notification::{NotificationId, NotificationStatus};
+use domain::push::{AttemptStatus, ErrorType, Platform, PushId, PushStatus};
+use store::reseller::{DeliveryAttemptView, EventNotification, EventView};
+use store::story::{Letter, NotificationStory, PushStory, Recipient};
+use store::{AttemptView, AuditView, PauseView, PushView};
+use uuid::Uuid;
+
+use super::story::Context;
+use super::*;
+
+fn now() -> DateTime<Utc> {
+    Utc.with_ymd_and_hms(2026, 11, 21, 12, 0, 0).unwrap()
+}
+
+fn context() -> Context {
+    Context {
+        now: now(),
+        pauses: Vec::new(),
+        push_attempts: 5,
+        push_zone: Tz::UTC,
+        window_grace: Duration::from_secs(60),
+        delivery_retries: 3,
+        daily_quota: 10_000,
+        requests_per_second: None,
+        quota_zone: Tz::UTC,
+    }
+}
+
+fn paused(scope: &str, key: &str) -> Context {
+    let pause = PauseView {
+        scope: scope.to_owned(),
+        key: key.to_owned(),
+        reseller: None,
+        note: "incident 17".to_owned(),
+        paused_by: "ann (1)".to_owned(),
+        paused_at: now() - TimeDelta::minutes(30),
+    };
+    Context {
+        pauses: vec![pause],
+        ..context()
+    }
+}
+
+fn push(status: PushStatus, attempts: u32) -> PushStory {
+    PushStory {
+        push: PushView {
+            id: PushId::from(Uuid::from_u128(1)),
+            status,
+            claimed: false,
+            platform: Platform::Ios,
+            message_prototype_key: Some("Hello".to_owned()),
+            cron_expression: None,
+            attempts,
+            replayed_after: 0,
+            reason: None,
+            next_attempt_at: None,
+            leased_until: None,
+            created_at: now() - TimeDelta::minutes(10),
+            updated_at: now() - TimeDelta::minutes(1),
+            finished_at: None,
+            history: (1..=attempts).map(failed_send).collect(),
+        },
+        letters: Vec::new(),
+        acts: Vec::new(),
+    }
+}
+
+fn failed_send(number: u32) -> AttemptView {
+    AttemptView {
+        number,
+        status: AttemptStatus::Error,
+        started_at: now() - TimeDelta::minutes(9) + TimeDelta::minutes(number.into()),
+        millis: Some(31),
+        error_type: Some(ErrorType::Swrve),
+        swrve_error_code: Some(503),
+        swrve_error_message: None,
+        other_error: None,
+    }
+}
+
+fn letter(push: Option<Uuid>, notification: Option<Uuid>) -> Letter {
+    Letter {
+        id: Uuid::from_u128(9),
+        lane: "push".to_owned(),
+        reason: "FAILED".to_owned(),
+        fingerprint: "swrve/400".to_owned(),
+        detail: "bad push key".to_owned(),
+        created_at: now() - TimeDelta::minutes(1),
+        state: "OPEN".to_owned(),
+        resolved_at: None,
+        resolved_by: None,
+        note: None,
+        job: None,
+        push,
+        notification,
+    }
+}
+
+fn act(action: &str) -> AuditView {
+    AuditView {
+        id: Uuid::from_u128(4),
+        at: now() - TimeDelta::minutes(2),
+        actor: "ann (1)".to_owned(),
+        action: action.to_owned(),
+        subject: "push/1".to_owned(),
+        note: Some("wrong text".to_owned()),
+        details: serde_json::json!({}),
+    }
+}
+
+/// A case of the push lane: what makes it, what the headline says, what is next.
+type PushCase = (PushStatus, u32, fn(&mut PushStory), &'static str, &'static str);
+
+const PUSHES: &[PushCase] = &[
+    (
+        PushStatus::Scheduled,
+        0,
+        |it| it.push.next_attempt_at = Some(now() + TimeDelta::hours(2)),
+        "Waits for its sending window, which opens at 2026-11-21 14:00:00 UTC (in 2 h).",
+        "The retry-worker puts it into the queue, and it is sent if its window is still open then.",
+    ),
+    (
+        PushStatus::Scheduled,
+        0,
+        |it| it.push.next_attempt_at = Some(now() - TimeDelta::seconds(2)),
+        "Its sending window is open; it waits to be put into the queue.",
+        "The retry-worker puts it into the queue within seconds, as soon as there is room.",
+    ),
+    (
+        PushStatus::Pending,
+        0,
+        |_| {},
+        "Waits for room in the queue.",
+        "The retry-worker puts it into the queue as soon as there is room, the oldest first.",
+    ),
+    (
+        PushStatus::Pending,
+        0,
+        |it| it.push.cron_expression = Some("0 0 13 * * ?".to_owned()),
+        "Waits for room in the queue.",
+        "The retry-worker puts it into the queue as soon as there is room, the oldest first. Its sending window opens at 2026-11-21 13:00:00 UTC (in 1 h).",
+    ),
+    (
+        PushStatus::Pending,
+        2,
+        |_| {},
+        "Waits for room in the queue, to be sent again: attempt 2 failed: Swrve answered 503.",
+        "The retry-worker puts it into the queue as soon as there is room, the oldest first.",
+    ),
+    (
+        PushStatus::Pending,
+        5,
+        |it| (it.push.reason, it.push.replayed_after) = (Some("REPLAYED".to_owned()), 5),
+        "It was replayed and waits for room in the queue.",
+        "The retry-worker puts it into the queue as soon as there is room, the oldest first.",
+    ),
+    (
+        PushStatus::InMemory,
+        0,
+        |it| it.push.leased_until = Some(now() + TimeDelta::minutes(1)),
+        "Is in the queue, since 2026-11-21 11:59:00 UTC (1 min ago).",
+        "The dispatcher that leads sends it when its turn comes.",
+    ),
+    (
+        PushStatus::InMemory,
+        0,
+        |it| it.push.leased_until = Some(now() - TimeDelta::minutes(1)),
+        "Was in the queue and is overdue since 2026-11-21 11:59:00 UTC (1 min ago): its message is lost.",
+        "A retry-worker rescues it: it is put into the queue again.",
+    ),
+    (
+        PushStatus::InMemory,
+        1,
+        |it| (it.push.claimed, it.push.leased_until) = (true, Some(now() + TimeDelta::minutes(1))),
+        "Is being sent: attempt 1.",
+        "Swrve's answer decides.",
+    ),
+    (
+        PushStatus::InMemory,
+        1,
+        |it| (it.push.claimed, it.push.leased_until) = (true, Some(now() - TimeDelta::minutes(1))),
+        "The outcome of attempt 1 is overdue since 2026-11-21 11:59:00 UTC (1 min ago): whoever sent it has died, or does not reach the database.",
+        "A retry-worker rescues it: it is sent again if attempts are left.",
+    ),
+    (
+        PushStatus::Retry,
+        2,
+        |it| it.push.next_attempt_at = Some(now() + TimeDelta::seconds(30)),
+        "Is tried again at 2026-11-21 12:00:30 UTC (in 30 s): attempt 2 of 5 failed: Swrve answered 503.",
+        "The retry-worker puts it into the queue again.",
+    ),
+    (
+        PushStatus::Retry,
+        6,
+        |it| (it.push.replayed_after, it.push.next_attempt_at) = (5, Some(now())),
+        "Is due to be tried again: attempt 1 of 5 failed: Swrve answered 503.",
+        "The retry-worker puts it into the queue as soon as there is room.",
+    ),
+    (
+        PushStatus::Sent,
+        1,
+        |it| it.push.finished_at = Some(now() - TimeDelta::minutes(1)),
+        "Swrve accepted it at attempt 1, 2026-11-21 11:59:00 UTC (1 min ago).",
+        "Nothing: it is done.",
+    ),
+    (
+        PushStatus::Failed,
+        1,
+        |it| {
+            it.push.history[0].error_type = Some(ErrorType::MessagePrototypeKey);
+            it.letters = vec![letter(Some(Uuid::from_u128(1)), None)];
+        },
+        "Will not be sent: attempt 1 failed: no Swrve push key is configured for its platform and prototype.",
+        "Nothing, until somebody replays or discards its dead letter.",
+    ),
+    (
+        PushStatus::GivenUp,
+        5,
+        |_| {},
+        "Given up: the last of 5 attempts failed: Swrve answered 503.",
+        "Nothing: it will not be sent.",
+    ),
+    (
+        PushStatus::GivenUp,
+        0,
+        |it| (it.push.reason, it.acts) = (Some("CANCELLED".to_owned()), vec![act("push.cancel")]),
+        "Was cancelled by ann (1), 2 min ago: wrong text.",
+        "Nothing: it will not be sent.",
+    ),
+];
+
+#[test]
+fn every_state_of_a_push_has_its_story() {
+    for (status, attempts, shape, headline, next) in PUSHES {
+        let mut history = push(*status, *attempts);
+        shape(&mut history);
+        let story = push::tell(&history, &context());
+        assert_eq!(
+            (story.headline.as_str(), story.next.text.as_str()),
+            (*headline, *next)
+        );
+        assert!(
+            story.story[0]
+                .text
+                .starts_with("Accepted for IOS with the prototype Hello"),
+            "{story:?}"
+        );
+        assert!(story.story.is_sorted_by_key(|line| line.at), "{story:?}");
+        assert_eq!(story.state, status.as_str());
+    }
+}
+
+#[test]
+fn a_paused_lane_explains_every_push_that_waits_and_says_how_to_go_on() {
+    for status in [
+        PushStatus::Scheduled,
+        PushStatus::Pending,
+        PushStatus::InMemory,
+        PushStatus::Retry,
+    ] {
+        let story = push::tell(&push(status, 0), &paused("lane", "push"));
+        assert_eq!(
+            story.headline,
+            "Is held back: the lane push is paused by ann (1) since 2026-11-21 11:30:00 UTC: incident 17."
+        );
+        assert_eq!(story.commands[0], "postrider resume lane push");
+    }
+}
+
+#[test]
+fn attempts_are_told_with_outcome_and_time() {
+    let mut history = push(PushStatus::Sent, 3);
+    history.push.finished_at = Some(now());
+    history.push.history[0].error_type = Some(ErrorType::Other);
+    history.push.history[0].other_error = Some("the lease ran out before an outcome was recorded".to_owned());
+    history.push.history[1].swrve_error_code = None;
+    history.push.history[1].swrve_error_message = Some("connection refused".to_owned());
+    history.push.history[2].status = AttemptStatus::Ok;
+    history.push.history[2].error_type = None;
+    let told: Vec<String> = push::tell(&history, &context())
+        .story
+        .into_iter()
+        .map(|line| line.text)
+        .collect();
+    assert_eq!(
+        told[1],
+        "Attempt 1 began, and its outcome was never recorded; it was rescued and may have been sent."
+    );
+    assert_eq!(
+        told[2],
+        "Attempt 2 failed after 31 ms: Swrve could not be reached (connection refused)."
+    );
+    assert_eq!(told[3], "Attempt 3: Swrve accepted it after 31 ms.");
+}
+
+fn notification(status: NotificationStatus, attempts: u32) -> NotificationStory {
+    NotificationStory {
+        id: NotificationId::from(Uuid::from_u128(2)),
+        event: Uuid::from_u128(3),
+        event_id: Some("order-17".to_owned()),
+        event_type: "domain.created".to_owned(),
+        reseller: "acme".to_owned(),
+        subscription: Recipient {
+            id: Uuid::from_u128(5),
+            url: "https://acme.example/hook?secret=1".to_owned(),
+            state: "ACTIVE".to_owned(),
+            reason: "VERIFIED".to_owned(),
+            since: now() - TimeDelta::days(9),
+            paused_at: None,
+            held_at: None,
+            deleted_at: None,
+            daily_quota: None,
+            requests_per_second: None,
+            budget_day: None,
+            budget_used: None,
+        },
+        status,
+        claimed: false,
+        reason: None,
+        attempts,
+        resent_after: 0,
+        resent_at: None,
+        next_attempt_at: None,
+        leased_until: None,
+        charged_on: None,
+        created_at: now() - TimeDelta::minutes(10),
+        updated_at: now() - TimeDelta::minutes(1),
+        finished_at: None,
+        history: (1..=attempts).map(failed_delivery).collect(),
+        letters: Vec::new(),
+        acts: Vec::new(),
+    }
+}
+
+fn failed_delivery(number: u32) -> DeliveryAttemptView {
+    DeliveryAttemptView {
+        number,
+        status: AttemptStatus::Error,
+        started_at: now() - TimeDelta::minutes(9) + TimeDelta::minutes(number.into()),
+        millis: Some(5_000),
+        url: "https://acme.example/hook?secret=1".to_owned(),
+        response_status: Some(503),
+        response_body: None,
+        error_type: Some("HTTP".to_owned()),
+        error: None,
+    }
+}
+
+/// A case of the reseller lane.
+type DeliveryCase = (
+    NotificationStatus,
+    u32,
+    fn(&mut NotificationStory),
+    &'static str,
+    &'static str,
+);
+
+const DELIVERIES: &[DeliveryCase] = &[
+    (
+        NotificationStatus::Scheduled,
+        0,
+        |it| {
+            it.reason = Some("QUOTA".to_owned());
+            it.next_attempt_at = Some(now() + TimeDelta::hours(13));
+            it.charged_on = Some(now().date_naive() + TimeDelta::days(1));
+            (it.subscription.budget_day, it.subscription.budget_used) = (it.charged_on, Some(312));
+        },
+        "Deferred to tomorrow: quota 10,000 of 10,000 used today. It is due at 2026-11-22 01:00:00 UTC (in 13 h).",
+        "The retry-worker puts it into the queue.",
+    ),
+    (
+        NotificationStatus::Scheduled,
+        0,
+        |it| {
+            it.reason = Some("RATE".to_owned());
+            it.subscription.requests_per_second = Some(5);
+            it.next_attempt_at = Some(now() + TimeDelta::seconds(20));
+        },
+        "Waits for its place in its subscription's requests per second, 5: 2026-11-21 12:00:20 UTC (in 20 s).",
+        "The retry-worker puts it into the queue.",
+    ),
+    (
+        NotificationStatus::Pending,
+        0,
+        |_| {},
+        "Waits for room in the queue.",
+        "The retry-worker puts it into the queue in the turn of its subscription.",
+    ),
+    (
+        NotificationStatus::Pending,
+        0,
+        |it| it.reason = Some("BUSY".to_owned()),
+        "Waits because as many notifications of its subscription are being sent as may be at once.",
+        "The retry-worker puts it into the queue in the turn of its subscription.",
+    ),
+    (
+        NotificationStatus::Pending,
+        0,
+        |it| it.subscription.paused_at = Some(now() - TimeDelta::hours(3)),
+        "Is held back: its reseller has paused the subscription, 2026-11-21 09:00:00 UTC (3 h ago).",
+        "It goes on when the reseller resumes the subscription, unless it is too old by then.",
+    ),
+    (
+        NotificationStatus::Pending,
+        0,
+        |it| it.subscription.state = "PENDING_VERIFICATION".to_owned(),
+        "Is held back: the endpoint of its subscription is not verified.",
+        "It goes on when the endpoint has answered its challenge.",
+    ),
+    (
+        NotificationStatus::Pending,
+        0,
+        |it| {
+            (it.subscription.state, it.subscription.reason) = ("DEACTIVATED".to_owned(), "FAILING".to_owned())
+        },
+        "Will not be sent: its subscription is deactivated (FAILING).",
+        "A retry-worker gives it up within a minute. A replay sends it when the subscription is active again.",
+    ),
+    (
+        NotificationStatus::InMemory,
+        0,
+        |it| it.leased_until = Some(now() + TimeDelta::minutes(1)),
+        "Is in the queue, since 2026-11-21 11:59:00 UTC (1 min ago).",
+        "It is sent in the turn of its subscription.",
+    ),
+    (
+        NotificationStatus::InMemory,
+        0,
+        |it| it.leased_until = Some(now() - TimeDelta::minutes(1)),
+        "Was in the queue and is overdue since 2026-11-21 11:59:00 UTC (1 min ago): its message is lost.",
+        "A retry-worker rescues it: it is put into the queue again.",
+    ),
+    (
+        NotificationStatus::InMemory,
+        1,
+        |it| (it.claimed, it.leased_until) = (true, Some(now() + TimeDelta::minutes(1))),
+        "Is being sent: attempt 1.",
+        "The endpoint's answer decides.",
+    ),
+    (
+        NotificationStatus::InMemory,
+        1,
+        |it| (it.claimed, it.leased_until) = (true, Some(now() - TimeDelta::minutes(1))),
+        "The outcome of attempt 1 is overdue since 2026-11-21 11:59:00 UTC (1 min ago): whoever sent it has died, or does not reach the database.",
+        "A retry-worker rescues it: it is sent again if retries are left.",
+    ),
+    (
+        NotificationStatus::Retry,
+        2,
+        |it| it.next_attempt_at = Some(now() + TimeDelta::minutes(4)),
+        "Retry 2 of 3 is at 2026-11-21 12:04:00 UTC (in 4 min): attempt 2 failed: it answered 503.",
+        "The retry-worker sends it again.",
+    ),
+    (
+        NotificationStatus::Retry,
+        5,
+        |it| (it.resent_after, it.next_attempt_at) = (4, Some(now())),
+        "Retry 1 of 3 is due: attempt 5 failed: it answered 503.",
+        "The retry-worker sends it again in the turn of its subscription.",
+    ),
+    (
+        NotificationStatus::Retry,
+        4,
+        |it| (it.resent_after, it.resent_at, it.next_attempt_at) = (4, Some(now()), Some(now())),
+        "It was asked to be sent again, and is due.",
+        "The retry-worker puts it into the queue within seconds.",
+    ),
+    (
+        NotificationStatus::Sent,
+        1,
+        |it| it.finished_at = Some(now() - TimeDelta::minutes(1)),
+        "The endpoint accepted it at attempt 1, 2026-11-21 11:59:00 UTC (1 min ago).",
+        "Nothing: it is done.",
+    ),
+    (
+        NotificationStatus::Failed,
+        1,
+        |it| it.letters = vec![letter(None, Some(Uuid::from_u128(2)))],
+        "Will not be sent again: attempt 1 failed: it answered 503.",
+        "Nothing, until somebody replays or discards its dead letter, or its reseller asks for it.",
+    ),
+    (
+        NotificationStatus::GivenUp,
+        4,
+        |it| it.reason = Some("delivery/http-503".to_owned()),
+        "Given up: the last of 4 attempts failed: it answered 503.",
+        "Nothing, unless its reseller asks for it again.",
+    ),
+    (
+        NotificationStatus::GivenUp,
+        0,
+        |it| it.reason = Some("SUBSCRIPTION_DELETED".to_owned()),
+        "Given up: its subscription was deleted.",
+        "Nothing, unless its reseller asks for it again.",
+    ),
+    (
+        NotificationStatus::GivenUp,
+        0,
+        |it| it.reason = Some("SUBSCRIPTION_DEACTIVATED".to_owned()),
+        "Given up: its subscription was deactivated. A replay of the subscription sends it.",
+        "Nothing, unless its reseller asks for it again.",
+    ),
+    (
+        NotificationStatus::GivenUp,
+        0,
+        |it| it.reason = Some("EXPIRED".to_owned()),
+        "Given up: it had waited for too long.",
+        "Nothing, unless its reseller asks for it again.",
+    ),
+    (
+        NotificationStatus::GivenUp,
+        0,
+        |it| (it.reason, it.acts) = (Some("CANCELLED".to_owned()), vec![act("notification.cancel")]),
+        "Was cancelled by ann (1), 2 min ago: wrong text.",
+        "Nothing, unless its reseller asks for it again.",
+    ),
+];
+
+#[test]
+fn every_state_of_a_notification_has_its_story() {
+    for (status, attempts, shape, headline, next) in DELIVERIES {
+        let mut history = notification(*status, *attempts);
+        shape(&mut history);
+        let story = notification::tell(&history, &context());
+        assert_eq!(
+            (story.headline.as_str(), story.next.text.as_str()),
+            (*headline, *next)
+        );
+        assert!(
+            story.story[0]
+                .text
+                .starts_with("Made of the event order-17 (domain.created"),
+            "{story:?}"
+        );
+        assert!(story.story.is_sorted_by_key(|line| line.at), "{story:?}");
+        assert!(!format!("{story:?}").contains("secret"), "{story:?}");
+    }
+}
+
+#[test]
+fn whatever_is_paused_explains_a_notification_that_waits() {
+    let subscription = Uuid::from_u128(5).to_string();
+    for (scope, key) in [
+        ("lane", "reseller"),
+        ("reseller", "acme"),
+        ("subscription", subscription.as_str()),
+    ] {
+        let waiting = [
+            NotificationStatus::Scheduled,
+            NotificationStatus::Pending,
+            NotificationStatus::InMemory,
+            NotificationStatus::Retry,
+        ];
+        for status in waiting {
+            let story = notification::tell(&notification(status, 0), &paused(scope, key));
+            let said = format!("Is held back: the {scope} {key} is paused by ann (1)");
+            assert!(story.headline.starts_with(&said), "{}", story.headline);
+            assert_eq!(story.commands[0], format!("postrider resume {scope} {key}"));
+        }
+        let other = notification::tell(
+            &notification(NotificationStatus::Pending, 0),
+            &paused(scope, "another"),
+        );
+        assert_eq!(other.headline, "Waits for room in the queue.");
+    }
+}
+
+#[test]
+fn an_event_counts_its_notifications() {
+    let one = |status, id| EventNotification {
+        id: NotificationId::from(Uuid::from_u128(id)),
+        subscription_id: Uuid::from_u128(5),
+        url: "https://acme.example/hook?secret=1".to_owned(),
+        paused: false,
+        status,
+        claimed: false,
+        reason: None,
+        attempts: 1,
+        next_attempt_at: None,
+        leased_until: None,
+        updated_at: now(),
+        finished_at: Some(now()),
+        last: None,
+    };
+    let mut event = EventView {
+        id: Uuid::from_u128(3),
+        event_id: "order-17".to_owned(),
+        reseller_id: "acme".to_owned(),
+        event_type: "domain.created".to_owned(),
+        occurred_at: now(),
+        created_at: now() - TimeDelta::minutes(1),
+        body_bytes: 120,
+        test_of: None,
+        notifications: Vec::new(),
+    };
+    assert_eq!(event::tell(&event, &context()).state, "UNMATCHED");
+    event.notifications = vec![one(NotificationStatus::Sent, 1)];
+    let story = event::tell(&event, &context());
+    assert_eq!(
+        (story.state.as_str(), story.headline.as_str()),
+        ("DELIVERED", "Its one notification was delivered.")
+    );
+    event.notifications.push(one(NotificationStatus::Failed, 2));
+    event.notifications.push(one(NotificationStatus::Pending, 7));
+    let story = event::tell(&event, &context());
+    assert_eq!(
+        story.headline,
+        "Of its 3 notifications 1 are delivered, 1 still to be delivered, and 1 will not be."
+    );
+    assert_eq!(story.commands.len(), 2, "{story:?}");
+}
+
+#[test]
+fn a_dead_letter_tells_of_what_it_is_about() {
+    let mut history = push(PushStatus::Failed, 1);
+    history.letters = vec![letter(Some(Uuid::from_u128(1)), None)];
+    let subject = push::tell(&history, &context());
+    let open = letter(Some(Uuid::from_u128(1)), None);
+    let story = letter::tell(&open, &[], Some(subject), &context());
+    assert!(
+        story
+            .headline
+            .starts_with("Waits for somebody to look after it since"),
+        "{story:?}"
+    );
+    assert!(
+        story.headline.contains("Will not be sent: attempt 1 failed"),
+        "{story:?}"
+    );
+    assert_eq!(
+        story
+            .story
+            .iter()
+            .filter(|line| line.text.contains("dead letter"))
+            .count(),
+        1,
+        "{story:?}"
+    );
+    assert!(story.commands.iter().any(|command| command.contains(" replay ")));
+
+    let mut discarded = open;
+    (discarded.state, discarded.resolved_by) = ("DISCARDED".to_owned(), Some("ann (1)".to_owned()));
+    (discarded.resolved_at, discarded.note) = (Some(now()), Some("test data".to_owned()));
+    let story = letter::tell(&discarded, &[], None, &context());
+    assert!(
+        story.headline.ends_with("test data.") && story.headline.contains("discarded by ann (1)"),
+        "{story:?}"
+    );
+
+    let mut malformed = letter(None, None);
+    malformed.reason = "MALFORMED".to_owned();
+    let story = letter::tell(&malformed, &[], None, &context());
+    assert!(
+        !story.commands.iter().any(|command| command.contains(" replay ")),
+        "{story:?}"
+    );
+}

@@ -1,0 +1,119 @@
+//! Which dead letters a body chooses: a filter that takes what the list's parameters take, but only of open ones.
+
+use chrono::{DateTime, Utc};
+use http_api::FieldProblem;
+use serde::{Deserialize, Deserializer};
+use store::{DeadLetterFilter, DeadLetterState};
+use utoipa::ToSchema;
+
+use crate::dead_letters::FilterWords;
+
+/// A filter; what is missing restricts nothing.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "an object")]
+#[schema(as = DeadLetterFilter)]
+pub(crate) struct FilterPayload {
+    /// Of this lane: `push` or `reseller`.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(nullable = false)]
+    lane: Option<String>,
+    /// `OPEN` or missing: nothing else can be replayed or discarded.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(nullable = false)]
+    state: Option<String>,
+    /// For this reason: `FAILED`, `GIVEN_UP`, `REJECTED` or `MALFORMED`.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(nullable = false)]
+    reason: Option<String>,
+    /// Of this kind of failure; `*` at the end stands for anything.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(nullable = false)]
+    fingerprint: Option<String>,
+    /// Where the failure was: scheme, host and port of the endpoint, or Swrve's code.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(nullable = false)]
+    target: Option<String>,
+    /// About notifications for this subscription.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(nullable = false)]
+    subscription: Option<String>,
+    /// About notifications for this reseller.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(nullable = false)]
+    reseller: Option<String>,
+    /// About events of this type.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(nullable = false)]
+    event_type: Option<String>,
+    /// About pushes of this message prototype.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(nullable = false)]
+    prototype: Option<String>,
+    /// Written at this time or later.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(nullable = false)]
+    since: Option<DateTime<Utc>>,
+    /// Written before this time.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(nullable = false)]
+    until: Option<DateTime<Utc>>,
+}
+
+impl FilterPayload {
+    /// The filter, or what is wrong with it.
+    pub(super) fn read(&self) -> Result<DeadLetterFilter, FieldProblem> {
+        let words = FilterWords {
+            lane: self.lane.as_deref(),
+            state: self.state.as_deref(),
+            reason: self.reason.as_deref(),
+            fingerprint: self.fingerprint.as_deref(),
+            target: self.target.as_deref(),
+            subscription: self.subscription.as_deref(),
+            reseller: self.reseller.as_deref(),
+            event_type: self.event_type.as_deref(),
+            prototype: self.prototype.as_deref(),
+            since: self.since,
+            until: self.until,
+        };
+        let wrong = |name: &str, detail: String| FieldProblem::new(format!("filter.{name}"), detail);
+        let filter = words.read().map_err(|word| wrong(word.name, word.detail))?;
+        if filter.state != Some(DeadLetterState::Open) {
+            let detail = "must be OPEN: nothing else can be replayed or discarded";
+            return Err(wrong("state", detail.to_owned()));
+        }
+        Ok(filter)
+    }
+}
+
+/// A member that is there has a value: `null` from a program whose variable was not set would stand for every letter.
+fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(value: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(value).map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_member_without_a_value_is_refused() {
+        assert!(serde_json::from_value::<FilterPayload>(json!({})).is_ok());
+        for member in ["lane", "fingerprint", "subscription", "since", "until"] {
+            let filter = serde_json::from_value::<FilterPayload>(json!({ member: null }));
+            assert!(filter.is_err(), "{member}");
+        }
+    }
+
+    #[test]
+    fn a_word_that_stands_for_every_letter_is_named() {
+        for (filter, field) in [
+            (json!({"fingerprint": "*"}), "filter.fingerprint"),
+            (json!({"target": ""}), "filter.target"),
+        ] {
+            let filter: FilterPayload = serde_json::from_value(filter).expect("a filter");
+            let problem = filter.read().expect_err("it should be refused");
+            assert_eq!(problem.field, field);
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! A job as the API shows it.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::dead_letter_job::{JobAction, JobStatus};
+use serde::Serialize;
+use serde_json::Value;
+use store::{DeadLetterJob, LetterSelection};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+/// A job about dead letters.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = DeadLetterJob)]
+pub(crate) struct JobDocument {
+    /// Its identifier.
+    id: Uuid,
+    /// What it does to each letter: `replay` or `discard`.
+    #[schema(example = "replay")]
+    action: &'static str,
+    /// RUNNING, PAUSED, COMPLETED or CANCELLED.
+    #[schema(example = "RUNNING")]
+    status: &'static str,
+    /// Which open letters it is about, if they were chosen by a filter.
+    #[schema(value_type = Option<Object>, example = json!({"lane": "push", "fingerprint": "swrve/503"}))]
+    filter: Option<Value>,
+    /// Which letters it is about, if they were chosen one by one.
+    ids: Option<Vec<Uuid>>,
+    /// Why it was made.
+    note: Option<String>,
+    /// Most letters a second.
+    per_second: u32,
+    /// How many letters there were when it was made. It may look at fewer, if others resolve some meanwhile.
+    matching: u64,
+    /// How many it has looked at.
+    examined: u64,
+    /// How many it has resolved. A replay resolves every open letter about the same push or notification.
+    done: u64,
+    /// How many it has left open, by reason: `UNFINISHED` (will be sent anyhow), `DELIVERED`, `CANCELLED`, `GONE` (not
+    /// stored any more), `SUBSCRIPTION_INACTIVE`, `MALFORMED` (about nothing that is known); and `RESOLVED` for what
+    /// somebody else has resolved at the same time.
+    #[schema(value_type = BTreeMap<String, u64>, example = json!({"SUBSCRIPTION_INACTIVE": 3}))]
+    skipped: BTreeMap<String, u64>,
+    /// Who made it.
+    created_by: String,
+    /// When.
+    created_at: DateTime<Utc>,
+    /// When it last got on, or was told to.
+    updated_at: DateTime<Utc>,
+    /// When it ended.
+    finished_at: Option<DateTime<Utc>>,
+    /// When it will have been through at its rate, while it runs.
+    eta: Option<DateTime<Utc>>,
+}
+
+impl JobDocument {
+    pub(super) fn of(job: DeadLetterJob, now: DateTime<Utc>) -> Self {
+        let left = job.matching.saturating_sub(job.examined);
+        let seconds = i64::try_from(left.div_ceil(u64::from(job.per_second.max(1)))).unwrap_or(i64::MAX);
+        let eta = TimeDelta::try_seconds(seconds).and_then(|left| now.checked_add_signed(left));
+        let (filter, ids) = match job.selection {
+            LetterSelection::Letters(ids) => (None, (!ids.is_empty()).then_some(ids)),
+            LetterSelection::Matching(filter) => (Some(filter.to_json()), None),
+        };
+        Self {
+            id: job.id,
+            action: name(job.action),
+            status: job.status.as_str(),
+            filter,
+            ids,
+            note: job.note,
+            per_second: job.per_second,
+            matching: job.matching,
+            examined: job.examined,
+            done: job.done,
+            skipped: job.skipped,
+            created_by: job.created_by,
+            created_at: job.created_at,
+            updated_at: job.updated_at,
+            finished_at: job.finished_at,
+            eta: eta.filter(|_| job.status == JobStatus::Running),
+        }
+    }
+}
+
+/// What the API calls an action.
+fn name(action: JobAction) -> &'static str {
+    match action {
+        JobAction::Replay => "replay",
+        JobAction::Discard => "discard",
+    }
+}

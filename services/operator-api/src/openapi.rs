@@ -1,0 +1,166 @@
+//! The OpenAPI document: what the handlers say about themselves, and the problems that each of them can answer with.
+
+use http_api::openapi::{Readiness, add_api_key, add_problems, typical};
+use http_api::{FieldProblem, Problem, ProblemBody, ProblemKind};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::path::{Operation, Parameter, ParameterIn, PathItem};
+use utoipa::{Modify, OpenApi};
+
+/// The document, as served at `/openapi.json`.
+#[must_use]
+pub fn document() -> utoipa::openapi::OpenApi {
+    Document::openapi()
+}
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Postrider operator API",
+        description = "For whoever looks after the installation: what is out of order, why, and what mends it.\n\n\
+            Keys of the roles viewer, operator and admin may look; those of operator and admin may also act. Every act is \
+            recorded with the name of its key, and most of them take a `note` that says why. Lists come in parts: `next` of \
+            one part is the `cursor` of the following one. Everything but a success is answered with problem details (RFC \
+            9457, application/problem+json); the member `type` tells problems apart and is stable.",
+        license(name = "Apache-2.0", identifier = "Apache-2.0"),
+    ),
+    servers((url = "/", description = "The server that this document comes from.")),
+    tags(
+        (name = "dead letters", description = "What will not be delivered without somebody's help, and giving it that."),
+        (name = "audit", description = "Who changed what, when, and why."),
+        (name = "pauses", description = "Stopping a lane, a subscription or all of a reseller for a while."),
+        (name = "cancel", description = "Not sending what has not been sent yet."),
+        (name = "restore", description = "Bringing back at once what comes back by itself in time."),
+        (name = "status", description = "How the system is, and what became of one thing."),
+        (name = "service", description = "The service itself; no API key is needed."),
+    ),
+    paths(
+        crate::dead_letters::list, crate::dead_letters::groups, crate::dead_letters::show,
+        crate::pauses::list, crate::pauses::pause_lane, crate::pauses::resume_lane, crate::pauses::pause_subscription,
+        crate::pauses::resume_subscription, crate::pauses::pause_reseller, crate::pauses::resume_reseller,
+        crate::cancel::push, crate::cancel::notification,
+        crate::restore::rescue, crate::restore::rebuild,
+        crate::status::status, crate::explain::explain,
+        crate::resolve::replay, crate::resolve::discard,
+        crate::letter_jobs::list, crate::letter_jobs::create, crate::letter_jobs::find, crate::letter_jobs::pause,
+        crate::letter_jobs::resume, crate::letter_jobs::cancel,
+        crate::audit::list,
+        http_api::openapi::healthz, readyz, http_api::openapi::openapi, http_api::openapi::docs,
+    ),
+    components(schemas(ProblemBody, FieldProblem, Readiness)),
+    modifiers(&ApiKeys, &Problems),
+)]
+struct Document;
+
+/// Tells whether the process can do its work.
+#[utoipa::path(
+    get, path = "/readyz", tag = "service", operation_id = "readyz",
+    responses(
+        (status = 200, description = "Every condition holds.", body = Readiness,
+            example = json!({"ready": true, "conditions": {"broker": null, "database": null, "migrations": null}})),
+        (status = 503, description = "A condition does not hold.", body = Readiness,
+            example = json!({"ready": false, "conditions": {"broker": "connecting", "database": null, "migrations": null}})),
+    )
+)]
+#[expect(dead_code, reason = "describes a handler of another crate")]
+fn readyz() {}
+
+struct ApiKeys;
+
+impl Modify for ApiKeys {
+    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
+        let description = "An API key of the role viewer (may look), operator or admin (may look and act), made with \
+            `postrider keys create --role operator`. A revoked key is refused within 5 seconds.";
+        add_api_key(document, description);
+    }
+}
+
+struct Problems;
+
+impl Modify for Problems {
+    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
+        for item in document.paths.paths.values_mut() {
+            for operation in operations(item) {
+                if operation.security.is_some() {
+                    add_problems(operation, &problems_of(operation));
+                }
+            }
+        }
+    }
+}
+
+fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
+    [&mut item.get, &mut item.post, &mut item.patch, &mut item.delete]
+        .into_iter()
+        .filter_map(Option::as_mut)
+}
+
+/// What an operation can answer.
+fn problems_of(operation: &Operation) -> Vec<Problem> {
+    let mut problems = vec![
+        typical(ProblemKind::UNAUTHORIZED),
+        typical(ProblemKind::FORBIDDEN),
+        typical(ProblemKind::INTERNAL),
+        Problem::unavailable("the dead letters cannot be read now", 5),
+    ];
+    if parameters(operation).any(names_something) {
+        problems.push(typical(ProblemKind::NOT_FOUND));
+    }
+    if operation.request_body.is_some() {
+        problems.extend(of_bodies());
+    }
+    if parameters(operation).any(|parameter| parameter.parameter_in == ParameterIn::Query) {
+        problems.push(typical(ProblemKind::INVALID_QUERY));
+    }
+    let name = operation.operation_id.as_deref().unwrap_or_default();
+    problems.extend(conflict_of(name));
+    problems
+}
+
+fn parameters(operation: &Operation) -> impl Iterator<Item = &Parameter> {
+    let parameters = operation.parameters.iter().flatten();
+    parameters.filter_map(|parameter| match parameter {
+        RefOr::T(parameter) => Some(parameter),
+        RefOr::Ref(_) => None,
+    })
+}
+
+/// Whether it says which thing is meant, which then may not exist.
+fn names_something(parameter: &Parameter) -> bool {
+    parameter.parameter_in == ParameterIn::Path
+}
+
+fn of_bodies() -> Vec<Problem> {
+    vec![
+        typical(ProblemKind::MALFORMED_BODY),
+        typical(ProblemKind::REQUEST_TIMEOUT),
+        typical(ProblemKind::BODY_TOO_LARGE.meant("The body is longer than operator.maxBodyBytes.")),
+        typical(ProblemKind::UNSUPPORTED_MEDIA_TYPE),
+        Problem::fields(vec![FieldProblem::new(
+            "note",
+            "is needed here: say why, for whoever reads the records later",
+        )]),
+    ]
+}
+
+/// Why the present state may not allow an operation, by its `operation_id`: a typical `detail` of a conflict.
+const CONFLICTS: &[(&str, &str)] = &[
+    ("replayDeadLetter", "the dead letter was replayed before"),
+    ("discardDeadLetter", "the dead letter was replayed before"),
+    (
+        "createDeadLetterJob",
+        "no open dead letter matches, so that there is nothing to do",
+    ),
+    ("pauseDeadLetterJob", "the job has ended before: it is COMPLETED"),
+    ("resumeDeadLetterJob", "the job has ended before: it is COMPLETED"),
+    ("cancelDeadLetterJob", "the job has ended before: it is COMPLETED"),
+    ("cancelPush", "the push has ended before: it is SENT"),
+    (
+        "cancelNotification",
+        "the notification has ended before: it is SENT",
+    ),
+];
+
+fn conflict_of(operation: &str) -> Option<Problem> {
+    let found = CONFLICTS.iter().find(|(name, _)| *name == operation);
+    found.map(|(_, detail)| Problem::new(ProblemKind::CONFLICT, *detail))
+}

@@ -1,0 +1,71 @@
+//! Who asks. A handler names it before everything else that it takes from a request, so that strangers learn nothing from
+//! the rest.
+//!
+//! What only looks takes a [`Viewer`], what changes anything an [`Operator`]; there is no other way to a caller, so that no
+//! handler forgets to ask.
+
+use std::sync::Arc;
+
+use axum::extract::FromRequestParts;
+use chrono::{DateTime, Datelike as _, Utc};
+use domain::key::Role;
+use http::request::Parts;
+use http_api::{Problem, TakesBodies as _};
+use store::Act;
+use tokio::time::Instant;
+
+use crate::app::App;
+
+/// Somebody who may look: a viewer, an operator, an administrator.
+pub(crate) struct Viewer {
+    /// When the request has to be answered.
+    pub(crate) deadline: Instant,
+}
+
+impl FromRequestParts<Arc<App>> for Viewer {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
+        let (deadline, _) = caller(parts, app, Role::may_view).await?;
+        Ok(Self { deadline })
+    }
+}
+
+/// Somebody who may act: an operator, an administrator.
+pub(crate) struct Operator {
+    signature: String,
+    /// When the request has to be answered.
+    pub(crate) deadline: Instant,
+}
+
+impl Operator {
+    /// What the caller does now, for the records.
+    pub(crate) fn act<'a>(&'a self, note: Option<&'a str>, at: DateTime<Utc>) -> Act<'a> {
+        Act {
+            by: &self.signature,
+            note,
+            at,
+        }
+    }
+}
+
+impl FromRequestParts<Arc<App>> for Operator {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
+        let (deadline, signature) = caller(parts, app, Role::may_operate).await?;
+        Ok(Self { signature, deadline })
+    }
+}
+
+async fn caller(parts: &Parts, app: &App, allows: fn(Role) -> bool) -> Result<(Instant, String), Problem> {
+    let deadline = app.deadline();
+    let caller = app.keys.caller(&parts.headers, deadline).await?;
+    caller.require(allows)?;
+    Ok((deadline, caller.signature()))
+}
+
+/// Whether something can have happened at this time. The database has no place for each one that can be written.
+pub(crate) fn can_be_asked(at: DateTime<Utc>) -> bool {
+    (1970..=9999).contains(&at.year())
+}

@@ -1,0 +1,118 @@
+//! Replaying and discarding one dead letter.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::routing::post;
+use axum::{Json, Router};
+use http_api::{Id, Payload, Problem, ProblemKind};
+use store::{DeadLetterState, Resolved, Skipped};
+use telemetry::Metric;
+use uuid::Uuid;
+
+use crate::app::App;
+use crate::dead_letters::DeadLetterDocument;
+use crate::note::NotePayload;
+use crate::request::Operator;
+
+/// The routes.
+pub(crate) fn routes() -> Router<Arc<App>> {
+    Router::new()
+        .route("/dead-letters/{id}/replay", post(replay))
+        .route("/dead-letters/{id}/discard", post(discard))
+}
+
+/// Sends again what a dead letter is about.
+///
+/// A push waits as PENDING, a notification as RETRY, each with all of its attempts ahead. Every open letter about it is
+/// resolved; if it fails again there will be another one.
+#[utoipa::path(
+    post, path = "/dead-letters/{id}/replay", tag = "dead letters", operation_id = "replayDeadLetter",
+    security(("apiKey" = [])),
+    params(("id" = Uuid, Path, description = "The dead letter.")),
+    request_body = NotePayload,
+    responses((status = 200, description = "The dead letter as it is now.", body = DeadLetterDocument))
+)]
+pub(crate) async fn replay(
+    State(app): State<Arc<App>>,
+    operator: Operator,
+    Id(id): Id,
+    Payload(body): Payload<NotePayload>,
+) -> Result<Json<DeadLetterDocument>, Problem> {
+    let act = operator.act(body.optional()?, app.now());
+    let replaying = app.store.replay_dead_letter(id, &act);
+    let resolved = http_api::by(operator.deadline, ("the dead letter", "replayed"), replaying).await?;
+    if resolved == Resolved::Done {
+        Metric::DeadLettersReplayed.increment(1);
+    }
+    answer(&app, &operator, id, resolved).await
+}
+
+/// Puts a dead letter aside: nothing is to be done about it. What it is about stays as it ended.
+#[utoipa::path(
+    post, path = "/dead-letters/{id}/discard", tag = "dead letters", operation_id = "discardDeadLetter",
+    security(("apiKey" = [])),
+    params(("id" = Uuid, Path, description = "The dead letter.")),
+    request_body = NotePayload,
+    responses((status = 200, description = "The dead letter as it is now.", body = DeadLetterDocument))
+)]
+pub(crate) async fn discard(
+    State(app): State<Arc<App>>,
+    operator: Operator,
+    Id(id): Id,
+    Payload(body): Payload<NotePayload>,
+) -> Result<Json<DeadLetterDocument>, Problem> {
+    let act = operator.act(Some(body.required()?), app.now());
+    let discarding = app.store.discard_dead_letter(id, &act);
+    let resolved = http_api::by(operator.deadline, ("the dead letter", "discarded"), discarding).await?;
+    if resolved == Resolved::Done {
+        Metric::DeadLettersDiscarded.increment(1);
+    }
+    answer(&app, &operator, id, resolved).await
+}
+
+async fn answer(
+    app: &App,
+    operator: &Operator,
+    id: Uuid,
+    resolved: Resolved,
+) -> Result<Json<DeadLetterDocument>, Problem> {
+    match resolved {
+        Resolved::Done => {
+            let ids = [id];
+            let reading = app.store.find_dead_letters(&ids);
+            let found = http_api::by(operator.deadline, ("the dead letter", "read"), reading).await?;
+            let view = found.into_iter().next().ok_or_else(unknown)?;
+            Ok(Json(view.into()))
+        }
+        Resolved::Before(state) => Err(conflict(match state {
+            DeadLetterState::Discarded => "the dead letter was discarded before",
+            DeadLetterState::Replayed | DeadLetterState::Open => "the dead letter was replayed before",
+        })),
+        Resolved::Refused(reason) => Err(conflict(why(reason))),
+        Resolved::Unknown => Err(unknown()),
+    }
+}
+
+/// Why there is nothing to replay, and what to do instead.
+fn why(reason: Skipped) -> &'static str {
+    match reason {
+        Skipped::Resolved => "the dead letter was resolved before",
+        Skipped::Unfinished => "what it is about has not ended: it will be sent anyhow; discard the letter",
+        Skipped::Delivered => "what it is about was delivered after all; discard the letter",
+        Skipped::Cancelled => "what it is about was cancelled; discard the letter",
+        Skipped::Gone => "what it is about is not stored any more; discard the letter",
+        Skipped::SubscriptionInactive => {
+            "its subscription is neither ACTIVE nor DEGRADED, so that it gets nothing; have it activated first"
+        }
+        Skipped::Malformed => "it is about a message that nobody could read; discard the letter",
+    }
+}
+
+fn conflict(detail: &'static str) -> Problem {
+    Problem::new(ProblemKind::CONFLICT, detail)
+}
+
+fn unknown() -> Problem {
+    Problem::new(ProblemKind::NOT_FOUND, "no dead letter has this identifier")
+}

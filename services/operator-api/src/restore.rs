@@ -1,0 +1,152 @@
+//! What brings back at once what services would bring back by themselves in time: a rescue, and the broker's content.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::routing::post;
+use axum::{Json, Router};
+use http_api::{Payload, Problem};
+use lifecycle::error_chain;
+use serde::Serialize;
+use telemetry::Metric;
+use tokio::time::{Instant, timeout};
+use utoipa::ToSchema;
+
+use crate::app::App;
+use crate::note::NotePayload;
+use crate::request::Operator;
+
+/// How long these may take: they go through all that is queued, batch by batch. Asked once more they go on.
+const LIMIT: Duration = Duration::from_secs(25);
+/// When to try again while the broker is away, in seconds.
+const RETRY_AFTER: u32 = 5;
+
+/// The routes.
+pub(crate) fn routes() -> Router<Arc<App>> {
+    Router::new()
+        .route("/rescue", post(rescue))
+        .route("/broker/rebuild", post(rebuild))
+}
+
+/// What was rescued.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Rescued)]
+pub(crate) struct RescuedDocument {
+    /// Pushes whose lease had run out.
+    pushes: RescuedPushes,
+    /// Notifications whose lease had run out.
+    notifications: RescuedNotifications,
+}
+
+/// Pushes that were rescued.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RescuedPushes {
+    /// Those that wait for the queue again.
+    pending: u64,
+    /// Those that had used up their attempts.
+    given_up: u64,
+}
+
+/// Notifications that were rescued.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RescuedNotifications {
+    /// Those that wait for their first attempt again.
+    pending: u64,
+    /// Those that wait for another attempt.
+    retry: u64,
+    /// Those that had used up their attempts.
+    given_up: u64,
+}
+
+/// What waits for the queues again.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Rebuilt)]
+pub(crate) struct RebuiltDocument {
+    /// Pushes.
+    pushes: u64,
+    /// Notifications.
+    notifications: u64,
+}
+
+/// Rescues what was lost, now: everything in a queue or being sent whose lease has run out.
+///
+/// The retry worker does the same by itself every few seconds.
+#[utoipa::path(
+    post, path = "/rescue", tag = "restore", operation_id = "rescue", security(("apiKey" = [])),
+    request_body = NotePayload,
+    responses((status = 200, description = "What there was to rescue.", body = RescuedDocument))
+)]
+pub(crate) async fn rescue(
+    State(app): State<Arc<App>>,
+    operator: Operator,
+    Payload(body): Payload<NotePayload>,
+) -> Result<Json<RescuedDocument>, Problem> {
+    let act = operator.act(body.optional()?, app.now());
+    let attempts = app.config.push.retry.max_attempts;
+    let retries = app.config.reseller.retry.max_retries;
+    let rescuing = app.store.rescue_now(attempts, retries, act);
+    let rescued = http_api::by(Instant::now() + LIMIT, ("lost ones", "rescued"), rescuing).await?;
+    let (pushes, notifications) = (rescued.pushes, rescued.notifications);
+    Metric::PushRescued.increment(pushes.pending + pushes.given_up);
+    Metric::PushGivenUp.increment(pushes.given_up);
+    Metric::NotificationsRescued
+        .increment(notifications.pending + notifications.retry + notifications.given_up);
+    Metric::NotificationsGivenUp.increment(notifications.given_up);
+    Metric::DeadLetters.increment_with(
+        &[("reason", "given_up")],
+        pushes.given_up + notifications.given_up,
+    );
+    Ok(Json(RescuedDocument {
+        pushes: RescuedPushes {
+            pending: pushes.pending,
+            given_up: pushes.given_up,
+        },
+        notifications: RescuedNotifications {
+            pending: notifications.pending,
+            retry: notifications.retry,
+            given_up: notifications.given_up,
+        },
+    }))
+}
+
+/// Fills the broker again from the database, as after it was wiped.
+///
+/// Declares exchanges, queues and bindings anew; then everything that is queued and not being sent waits for the queues
+/// once more, and the retry worker puts it there. Harmless when nothing was lost, and while services run.
+#[utoipa::path(
+    post, path = "/broker/rebuild", tag = "restore", operation_id = "rebuildBroker", security(("apiKey" = [])),
+    request_body = NotePayload,
+    responses((status = 200, description = "What waits for the queues again.", body = RebuiltDocument))
+)]
+pub(crate) async fn rebuild(
+    State(app): State<Arc<App>>,
+    operator: Operator,
+    Payload(body): Payload<NotePayload>,
+) -> Result<Json<RebuiltDocument>, Problem> {
+    let act = operator.act(body.optional()?, app.now());
+    let deadline = Instant::now() + LIMIT;
+    declare(&app).await?;
+    let requeuing = app.store.requeue_everything(act);
+    let requeued = http_api::by(deadline, ("the broker's content", "rebuilt"), requeuing).await?;
+    Ok(Json(RebuiltDocument {
+        pushes: requeued.pushes,
+        notifications: requeued.notifications,
+    }))
+}
+
+async fn declare(app: &App) -> Result<(), Problem> {
+    let away = || Problem::unavailable("the broker cannot be told what queues there are now", RETRY_AFTER);
+    match timeout(LIMIT / 2, app.broker.declare()).await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(error)) => {
+            tracing::warn!(error = error_chain(&error), "cannot declare the topology");
+            Err(away())
+        }
+        Err(_) => Err(away()),
+    }
+}

@@ -1,0 +1,384 @@
+//! What is known of the system at one moment, and finding it out.
+//!
+//! It deliberately gives nothing a meaning; that is `judge`'s business. What cannot be found out is left open, so that an
+//! answer comes while the database or the broker is away.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use broker::{Broker, ConnectionState, Queue};
+use chrono::{DateTime, TimeDelta, Utc};
+use config::Config;
+use domain::month::Month;
+use lifecycle::error_chain;
+use store::reseller::Outbox;
+use store::status::{
+    Deaths, Depths, JobInProgress, Leadership, MailsInTrouble, Overdue, SubscriptionCount,
+    SubscriptionInTrouble, Waiting,
+};
+use store::{PauseView, ProcessView, Store};
+use uuid::Uuid;
+use vitals::{Counters, Report};
+
+/// How long finding out may take at most. Below what a request may take, so that there is an answer in any case.
+const LIMIT: Duration = Duration::from_secs(5);
+/// What counts as the last time, of dead letters.
+pub(crate) const RECENT: TimeDelta = TimeDelta::minutes(10);
+/// The lease of whoever sends pushes.
+const PUSH_LEASE: &str = "push";
+
+/// Everything that is known.
+#[derive(Debug, Clone)]
+pub(crate) struct Facts {
+    /// When.
+    pub(crate) now: DateTime<Utc>,
+    pub(crate) settings: Settings,
+    pub(crate) broker: BrokerFacts,
+    pub(crate) database: Database,
+}
+
+/// What the configuration says.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Settings {
+    pub(crate) has_mail_server: bool,
+    pub(crate) has_sealing_key: bool,
+    pub(crate) leader_ttl: Duration,
+}
+
+/// The connection to the broker, and its queues in the order of [`Queue::ALL`].
+#[derive(Debug, Clone)]
+pub(crate) struct BrokerFacts {
+    pub(crate) state: ConnectionState,
+    pub(crate) queues: Vec<QueueFacts>,
+}
+
+/// A queue; its depth is open when it could not be asked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct QueueFacts {
+    pub(crate) queue: Queue,
+    /// How many messages it holds at most; `None` when there is no limit.
+    pub(crate) capacity: Option<u32>,
+    pub(crate) depth: Option<Depth>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Depth {
+    pub(crate) messages: u32,
+    pub(crate) consumers: u32,
+}
+
+/// What the database says.
+#[derive(Debug, Clone)]
+pub(crate) enum Database {
+    /// Nothing, and why.
+    Away(String),
+    /// It lacks migrations, so that nothing else can be asked.
+    NotMigrated,
+    Known(Box<Tables>),
+}
+
+/// What is in the tables.
+#[derive(Debug, Clone)]
+pub(crate) struct Tables {
+    pub(crate) processes: Vec<Process>,
+    pub(crate) leader: Option<Leadership>,
+    pub(crate) pauses: Vec<PauseView>,
+    pub(crate) push: PushFacts,
+    pub(crate) reseller: ResellerFacts,
+    pub(crate) subscriptions: Vec<SubscriptionCount>,
+    pub(crate) in_trouble: Vec<SubscriptionInTrouble>,
+    pub(crate) outbox: Outbox,
+    pub(crate) mails: MailsInTrouble,
+    pub(crate) months_ahead: i32,
+    pub(crate) has_this_month: bool,
+    pub(crate) jobs: Vec<JobInProgress>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PushFacts {
+    pub(crate) depths: Depths,
+    pub(crate) overdue: Overdue,
+    pub(crate) deaths: Deaths,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ResellerFacts {
+    pub(crate) depths: Depths,
+    pub(crate) waiting: Waiting,
+    pub(crate) deaths: Deaths,
+}
+
+/// A service that reports itself.
+#[derive(Debug, Clone)]
+pub(crate) struct Process {
+    pub(crate) id: Uuid,
+    pub(crate) service: String,
+    pub(crate) host: String,
+    pub(crate) pid: u32,
+    pub(crate) version: String,
+    pub(crate) started_at: DateTime<Utc>,
+    pub(crate) beat_at: DateTime<Utc>,
+    /// How long ago it reported itself.
+    pub(crate) age: Duration,
+    pub(crate) report: Report,
+}
+
+impl Process {
+    /// After how long without a report a service counts as silent: four reports.
+    const SILENT_AFTER: Duration = Duration::from_secs(vitals::BEAT_INTERVAL.as_secs() * 4);
+
+    pub(crate) fn is_silent(&self) -> bool {
+        self.age > Self::SILENT_AFTER
+    }
+
+    /// How long it had been running when it reported itself last.
+    pub(crate) fn uptime(&self) -> Duration {
+        (self.beat_at - self.started_at).to_std().unwrap_or_default()
+    }
+
+    /// What it did in a second, between its last two reports.
+    fn rates(&self) -> Option<Rates> {
+        let previous = self.report.previous.as_ref()?;
+        let seconds = (self.beat_at - previous.at).to_std().ok()?.as_secs_f64();
+        (seconds > 0.0).then(|| {
+            Rates::between(
+                &previous.counters.unwrap_or_default(),
+                &self.report.counters,
+                seconds,
+            )
+        })
+    }
+}
+
+impl From<ProcessView> for Process {
+    fn from(view: ProcessView) -> Self {
+        Self {
+            id: view.process,
+            service: view.service,
+            host: view.host,
+            pid: view.pid,
+            version: view.version,
+            started_at: view.started_at,
+            beat_at: view.beat_at,
+            age: view.age,
+            // What another version says and we cannot read is as good as nothing.
+            report: serde_json::from_value(view.state).unwrap_or_default(),
+        }
+    }
+}
+
+/// What is done in a second.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Rates {
+    pub(crate) pushes_accepted: f64,
+    pub(crate) pushes_sent: f64,
+    pub(crate) pushes_failed: f64,
+    pub(crate) pushes_retried: f64,
+    pub(crate) events_accepted: f64,
+    pub(crate) notifications_delivered: f64,
+    pub(crate) notifications_failed: f64,
+    pub(crate) notifications_retried: f64,
+}
+
+impl Rates {
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "nothing is done so often within seconds"
+    )]
+    fn between(before: &Counters, after: &Counters, seconds: f64) -> Self {
+        let rate = |count: fn(&Counters) -> u64| count(after).saturating_sub(count(before)) as f64 / seconds;
+        Self {
+            pushes_accepted: rate(|c| c.pushes_accepted),
+            pushes_sent: rate(|c| c.pushes_sent),
+            pushes_failed: rate(|c| c.pushes_failed),
+            pushes_retried: rate(|c| c.pushes_retried),
+            events_accepted: rate(|c| c.events_accepted),
+            notifications_delivered: rate(|c| c.notifications_delivered),
+            notifications_failed: rate(|c| c.notifications_failed),
+            notifications_retried: rate(|c| c.notifications_retried),
+        }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.pushes_accepted += other.pushes_accepted;
+        self.pushes_sent += other.pushes_sent;
+        self.pushes_failed += other.pushes_failed;
+        self.pushes_retried += other.pushes_retried;
+        self.events_accepted += other.events_accepted;
+        self.notifications_delivered += other.notifications_delivered;
+        self.notifications_failed += other.notifications_failed;
+        self.notifications_retried += other.notifications_retried;
+    }
+}
+
+impl Tables {
+    /// One report of each process that lives: services that share one count the same things.
+    pub(crate) fn living(&self) -> impl Iterator<Item = &Process> {
+        let mut latest: BTreeMap<Uuid, &Process> = BTreeMap::new();
+        for process in self.processes.iter().filter(|process| !process.is_silent()) {
+            let known = latest.entry(process.id).or_insert(process);
+            if known.beat_at < process.beat_at {
+                *known = process;
+            }
+        }
+        latest.into_values()
+    }
+
+    /// What all processes together do in a second.
+    pub(crate) fn rates(&self) -> Rates {
+        let mut sum = Rates::default();
+        for rates in self.living().filter_map(Process::rates) {
+            sum.add(&rates);
+        }
+        sum
+    }
+
+    /// The process that leads the push lane, as it says itself.
+    pub(crate) fn leading(&self) -> Option<&Process> {
+        let epoch = self.leader.as_ref()?.epoch;
+        let leads =
+            |process: &&Process| process.service == "dispatcher" && process.report.leading == Some(epoch);
+        self.processes.iter().find(leads)
+    }
+
+    /// Whether an operator has stopped a lane.
+    pub(crate) fn lane_is_paused(&self, lane: &str) -> bool {
+        let mut pauses = self.pauses.iter();
+        pauses.any(|pause| pause.scope == "lane" && pause.key == lane)
+    }
+}
+
+/// Finds everything out, in less time than a request may take.
+pub(crate) async fn find_out(store: &Store, broker: &Broker, config: &Config, now: DateTime<Utc>) -> Facts {
+    let limit = config.operator.request_timeout.mul_f64(0.7).min(LIMIT);
+    let (database, queues) = tokio::join!(
+        tokio::time::timeout(limit, look_into(store, now)),
+        ask_for_queues(broker, config, limit)
+    );
+    Facts {
+        now,
+        settings: Settings {
+            has_mail_server: config.mail.smtp_url.is_some(),
+            has_sealing_key: config.reseller.secrets.key.is_some(),
+            leader_ttl: config.push.leader.ttl,
+        },
+        broker: BrokerFacts {
+            state: broker.state().borrow().clone(),
+            queues,
+        },
+        database: match database {
+            Ok(Ok(database)) => database,
+            Ok(Err(error)) => {
+                tracing::debug!(error = error_chain(&error), "the status cannot be read now");
+                Database::Away(error.to_string())
+            }
+            Err(_) => Database::Away("it does not answer".to_owned()),
+        },
+    }
+}
+
+async fn look_into(store: &Store, now: DateTime<Utc>) -> Result<Database, store::Error> {
+    if !store.is_migrated().await? {
+        return Ok(Database::NotMigrated);
+    }
+    let (processes, leader, pauses, push, reseller) = tokio::try_join!(
+        store.list_processes(),
+        store.leadership(PUSH_LEASE),
+        store.list_pauses(),
+        push_facts(store, now),
+        reseller_facts(store, now),
+    )?;
+    let month = Month::containing(now);
+    let (subscriptions, in_trouble, outbox, mails, months_ahead, has_this_month, jobs) = tokio::try_join!(
+        store.subscription_states(),
+        store.subscriptions_in_trouble(now),
+        store.outbox(),
+        store.mails_in_trouble(now),
+        store.partitions_ahead(month),
+        store.has_partitions(month),
+        store.jobs_in_progress(now),
+    )?;
+    Ok(Database::Known(Box::new(Tables {
+        processes: processes.into_iter().map(Process::from).collect(),
+        leader,
+        pauses,
+        push,
+        reseller,
+        subscriptions,
+        in_trouble,
+        outbox,
+        mails,
+        months_ahead,
+        has_this_month,
+        jobs,
+    })))
+}
+
+async fn push_facts(store: &Store, now: DateTime<Utc>) -> Result<PushFacts, store::Error> {
+    Ok(PushFacts {
+        depths: store.push_depths().await?,
+        overdue: store.push_overdue().await?,
+        deaths: store.deaths("push", now - RECENT).await?,
+    })
+}
+
+async fn reseller_facts(store: &Store, now: DateTime<Utc>) -> Result<ResellerFacts, store::Error> {
+    Ok(ResellerFacts {
+        depths: store.notification_depths().await?,
+        waiting: store.notifications_waiting().await?,
+        deaths: store.deaths("reseller", now - RECENT).await?,
+    })
+}
+
+async fn ask_for_queues(broker: &Broker, config: &Config, limit: Duration) -> Vec<QueueFacts> {
+    let mut queues = Vec::with_capacity(Queue::ALL.len());
+    let deadline = tokio::time::Instant::now() + limit;
+    for queue in Queue::ALL {
+        let depth = match tokio::time::timeout_at(deadline, broker.depth(queue)).await {
+            Ok(Ok(depth)) => Some(Depth {
+                messages: depth.messages,
+                consumers: depth.consumers,
+            }),
+            Ok(Err(_)) | Err(_) => None,
+        };
+        let capacity = match queue {
+            Queue::PushReady => Some(config.push.queue.capacity),
+            Queue::ResellerReady | Queue::ResellerRetry => Some(config.reseller.queue.capacity),
+            Queue::PushDead | Queue::ResellerDead => None,
+        };
+        queues.push(QueueFacts {
+            queue,
+            capacity,
+            depth,
+        });
+    }
+    queues
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nothing listens there.
+    const NOWHERE: &str = "127.0.0.1:1";
+
+    #[tokio::test]
+    async fn servers_that_are_away_are_facts_too() {
+        let (database, amqp) = (
+            format!("postgres://nobody@{NOWHERE}/none"),
+            format!("amqp://{NOWHERE}"),
+        );
+        let config = Config::for_tests(&database, &amqp).unwrap();
+        let (store, broker) = vitals::open(&config, "operator-api").unwrap();
+        let now = DateTime::UNIX_EPOCH;
+        let facts = find_out(&store, &broker, &config, now).await;
+        assert!(matches!(facts.database, Database::Away(_)), "{facts:?}");
+        assert!(
+            facts.broker.queues.iter().all(|queue| queue.depth.is_none()),
+            "{facts:?}"
+        );
+        let findings = crate::status::judge::judge(&facts);
+        assert_eq!(findings[0].id, "database-away", "{findings:?}");
+        vitals::part(broker, store).await;
+    }
+}

@@ -1,0 +1,63 @@
+//! What the state of the system amounts to, one finding for each thing that is out of order.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// How much a finding matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Severity {
+    /// Something is not delivered, or soon will not be.
+    Critical,
+    /// Something is out of order, and somebody should look.
+    Warning,
+    /// Worth knowing; nothing is wrong.
+    Notice,
+}
+
+/// A thing that is worth knowing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Finding)]
+pub(crate) struct Finding {
+    /// The kind of finding; stable.
+    #[schema(value_type = String, example = "no-leader")]
+    pub(crate) id: &'static str,
+    pub(crate) severity: Severity,
+    /// What is so, in a sentence.
+    #[schema(example = "Nobody leads the push lane for 42 s.")]
+    pub(crate) text: String,
+    /// What it means.
+    #[schema(example = "No push is sent. What comes is stored and waits.")]
+    pub(crate) meaning: String,
+    /// The command that helps, or shows more.
+    #[schema(example = "postrider status")]
+    pub(crate) command: Option<String>,
+    /// The section of docs/runbook.md about it.
+    #[schema(value_type = String, example = "nobody-sends")]
+    pub(crate) runbook: &'static str,
+}
+
+impl Finding {
+    /// A finding without a command.
+    pub(crate) fn new(
+        (id, severity, runbook): (&'static str, Severity, &'static str),
+        text: impl Into<String>,
+        meaning: impl Into<String>,
+    ) -> Self {
+        Self {
+            id,
+            severity,
+            text: text.into(),
+            meaning: meaning.into(),
+            command: None,
+            runbook,
+        }
+    }
+
+    /// The same with the command that helps.
+    pub(crate) fn with(mut self, command: impl Into<String>) -> Self {
+        self.command = Some(command.into());
+        self
+    }
+}

@@ -1,0 +1,233 @@
+//! The lanes: what waits in them, and whether anybody takes it.
+
+use std::time::Duration;
+
+use broker::Queue;
+use store::status::{Depths, Overdue};
+
+use super::processes::led_for;
+use super::{Finding, Known, SETTLING, Severity};
+use crate::words::{length, number, of};
+
+/// How long something may wait for room in the queue, or for being put there. Jobs look every few seconds at most.
+const OVERDUE: Duration = Duration::from_secs(2 * 60);
+/// From here on it also matters when the lane does all it can.
+const OVERDUE_UNDER_LOAD: Duration = Duration::from_secs(15 * 60);
+/// How long a lease may have run out: rescuers look every few seconds.
+const LOST: Duration = Duration::from_secs(60);
+/// Pushes in a second from which on the lane does all it can; Swrve allows 250.
+const FULL_PACE: f64 = 150.0;
+/// Pushes that wait to be tried again and say nothing about Swrve.
+const FEW_RETRIES: u64 = 10;
+/// Messages of the broker's dead letters that may lie there for a moment.
+const DEAD_MESSAGES: u32 = 100;
+
+pub(super) fn judge(known: &Known<'_>, findings: &mut Vec<Finding>) {
+    findings.extend(swrve_fails(known));
+    findings.extend(unconsumed(known));
+    findings.extend(reseller_lane_off(known));
+    findings.extend(pushes_overdue(known));
+    findings.extend(notifications_overdue(known));
+    let (push, reseller) = (&known.tables.push.depths, &known.tables.reseller.depths);
+    findings.extend(lost(push, "push", "pushes"));
+    findings.extend(lost(reseller, "notification", "notifications"));
+    findings.extend(full_queues(known));
+}
+
+/// Attempts fail and none succeeds. A few that fail while nothing else is sent are no news.
+fn swrve_fails(known: &Known<'_>) -> Option<Finding> {
+    let rates = known.tables.rates();
+    let few = known.tables.push.depths.retry < FEW_RETRIES;
+    if few || rates.pushes_sent > 0.0 || rates.pushes_retried <= 0.0 {
+        return None;
+    }
+    let waiting = of(known.tables.push.depths.retry, "push waits", "pushes wait");
+    Some(
+        Finding::new(
+            ("swrve-fails", Severity::Warning, "swrve-is-down"),
+            format!("Swrve has accepted nothing in the last seconds, and attempts fail; {waiting} to be tried again."),
+            "Each is tried again until its attempts are used up, and is given up then; a dead letter remains, which can be \
+             replayed.",
+        )
+        .with("postrider dead-letters groups --lane push"),
+    )
+}
+
+/// Queues that hold something and that nobody takes from, although somebody should.
+fn unconsumed(known: &Known<'_>) -> Vec<Finding> {
+    if known.broker_fails {
+        return Vec::new();
+    }
+    let mut findings = Vec::new();
+    for facts in &known.facts.broker.queues {
+        let (service, lane, runbook) = match facts.queue {
+            Queue::PushReady => ("dispatcher", Some("push"), "nobody-sends"),
+            Queue::ResellerReady => ("dispatcher", Some("reseller"), "the-reseller-lane-is-off"),
+            Queue::ResellerRetry => ("retry-worker", Some("reseller"), "the-reseller-lane-is-off"),
+            Queue::PushDead | Queue::ResellerDead => ("retry-worker", None, "a-process-is-not-ready"),
+        };
+        let Some(depth) = facts.depth.filter(|depth| depth.consumers == 0) else {
+            continue;
+        };
+        let stopped = lane.is_some_and(|lane| known.tables.lane_is_paused(lane));
+        let enough = if lane.is_some() { 0 } else { DEAD_MESSAGES };
+        // While the sender changes, or is missing, nobody consumes; that is told as what it is.
+        let led = facts.queue != Queue::PushReady || led_for(known).is_some_and(|led| led >= SETTLING);
+        if stopped || depth.messages <= enough || !known.has_settled(service) || !led {
+            continue;
+        }
+        let severity = if lane.is_some() {
+            Severity::Critical
+        } else {
+            Severity::Warning
+        };
+        findings.push(Finding::new(
+            ("queue-not-consumed", severity, runbook),
+            format!(
+                "The queue {} holds {} and nobody takes them, although a {service} runs.",
+                facts.queue,
+                of(depth.messages.into(), "message", "messages")
+            ),
+            "They wait, and are put there again when their leases run out.",
+        ));
+    }
+    findings
+}
+
+/// The engine of first attempts does not consume at all: it was not started.
+fn reseller_lane_off(known: &Known<'_>) -> Option<Finding> {
+    let ready = known
+        .facts
+        .broker
+        .queues
+        .iter()
+        .find(|facts| facts.queue == Queue::ResellerReady)?;
+    let idle = ready.depth?;
+    let dispatcher_lacks_broker = known.tables.processes.iter().any(|process| {
+        process.service == "dispatcher"
+            && !process.is_silent()
+            && process.report.failing.contains_key("broker")
+    });
+    if known.broker_fails
+        || dispatcher_lacks_broker
+        || idle.consumers > 0
+        || known.tables.lane_is_paused("reseller")
+        || !known.has_settled("dispatcher")
+    {
+        return None;
+    }
+    let finding = |why| {
+        Finding::new(
+            ("reseller-lane-off", Severity::Warning, "the-reseller-lane-is-off"),
+            format!("The reseller lane is off: {why}."),
+            "Events are accepted and stored, and their notifications wait.",
+        )
+    };
+    // A new key where there is one already would make every secret unreadable.
+    Some(if known.facts.settings.has_sealing_key {
+        finding("no dispatcher delivers notifications; its log says why").with("postrider serve dispatcher")
+    } else {
+        finding("the operator API knows no reseller.secrets.key, and no dispatcher delivers notifications")
+            .with("openssl rand -base64 32   # only if no service has a reseller.secrets.key yet")
+    })
+}
+
+fn pushes_overdue(known: &Known<'_>) -> Option<Finding> {
+    if known.tables.lane_is_paused("push") {
+        return None;
+    }
+    let full_pace = known.tables.rates().pushes_sent >= FULL_PACE;
+    let waited = longest(known, &known.tables.push.overdue)?;
+    let severity = severity(waited, full_pace)?;
+    let waiting = known.tables.push.depths.pending;
+    let text = format!(
+        "Pushes have waited for {} to be put into the queue; {} are PENDING.",
+        length(waited),
+        crate::words::counted(waiting)
+    );
+    let meaning = if full_pace {
+        "More came than Swrve may be sent, 250 in a second. They are sent in the order in which they came."
+    } else {
+        "More comes than is sent, the queue is full, or nobody promotes. Nothing is lost."
+    };
+    let finding = ("pushes-overdue", severity, "pushes-are-late");
+    Some(Finding::new(finding, text, meaning))
+}
+
+fn notifications_overdue(known: &Known<'_>) -> Option<Finding> {
+    if known.tables.lane_is_paused("reseller") {
+        return None;
+    }
+    let waiting = &known.tables.reseller.waiting;
+    let waited = longest(known, &waiting.overdue)?;
+    // One subscription that gets more than its endpoint takes is served in turns, and others do not notice.
+    let severity = severity(waited, waiting.subscriptions == 1)?;
+    let whose = match (waiting.subscriptions, waiting.worst) {
+        (0, _) | (_, None) => String::new(),
+        (1, Some(worst)) => format!(", all of the subscription {worst}"),
+        (count, Some(worst)) => format!(", of {} subscriptions, longest of {worst}", number(count)),
+    };
+    let finding = Finding::new(
+        ("notifications-overdue", severity, "notifications-are-late"),
+        format!(
+            "Notifications have waited for {} to be sent{whose}.",
+            length(waited)
+        ),
+        "More comes than the endpoint takes, the queue is full, or nobody promotes. Nothing is lost, and other subscriptions \
+         are served in turns.",
+    );
+    Some(match waiting.worst {
+        Some(worst) => finding.with(format!("postrider pause subscription {worst} --note '…'")),
+        None => finding,
+    })
+}
+
+/// For how long the first of what is due has waited.
+fn longest(known: &Known<'_>, overdue: &Overdue) -> Option<Duration> {
+    let due = overdue
+        .due_at
+        .and_then(|due| (known.facts.now - due).to_std().ok());
+    due.max(overdue.pending_for)
+}
+
+fn severity(waited: Duration, excused: bool) -> Option<Severity> {
+    match waited {
+        waited if waited < OVERDUE => None,
+        waited if excused && waited < OVERDUE_UNDER_LOAD => Some(Severity::Notice),
+        _ => Some(Severity::Warning),
+    }
+}
+
+fn lost(depths: &Depths, one: &str, many: &str) -> Option<Finding> {
+    let lost_for = depths.lost_for.filter(|lost_for| *lost_for >= LOST)?;
+    Some(
+        Finding::new(
+            ("not-rescued", Severity::Warning, "nobody-rescues"),
+            format!(
+                "{} with leases that ran out, the first {} ago, and nobody has rescued them.",
+                of(depths.lost, one, many),
+                length(lost_for)
+            ),
+            "Their messages are lost, or whoever sent them has died. A retry-worker rescues them within seconds.",
+        )
+        .with("postrider rescue"),
+    )
+}
+
+fn full_queues(known: &Known<'_>) -> Vec<Finding> {
+    let full = |facts: &&crate::status::facts::QueueFacts| {
+        facts
+            .depth
+            .zip(facts.capacity)
+            .is_some_and(|(depth, capacity)| depth.messages >= capacity && depth.consumers > 0)
+    };
+    let queues = known.facts.broker.queues.iter().filter(full);
+    let findings = queues.map(|facts| {
+        Finding::new(
+            ("queue-full", Severity::Notice, "a-queue-is-full"),
+            format!("The queue {} is full.", facts.queue),
+            "More comes than is sent. What comes is stored and put into the queue when there is room.",
+        )
+    });
+    findings.collect()
+}

@@ -1,0 +1,74 @@
+//! From facts to findings, the worst first. Pure.
+//!
+//! A system that was started a moment ago, an idle one and one under load have no finding that is more than a notice: what
+//! passes by itself is no finding, and what follows from something worse is not told twice.
+
+mod lanes;
+mod processes;
+mod rest;
+mod servers;
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use super::facts::{Database, Facts, Tables};
+use super::finding::{Finding, Severity};
+
+/// How long a service may take to find its feet.
+const SETTLING: Duration = Duration::from_secs(30);
+
+/// Everything that is worth knowing, the worst first.
+pub(crate) fn judge(facts: &Facts) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    servers::database(facts, &mut findings);
+    let tables = match &facts.database {
+        Database::Known(tables) => Some(&**tables),
+        Database::Away(_) | Database::NotMigrated => None,
+    };
+    servers::broker(facts, tables, &mut findings);
+    if let Some(tables) = tables {
+        let broker_fails = findings.iter().any(|finding| finding.id.starts_with("broker-"));
+        let known = Known {
+            facts,
+            tables,
+            broker_fails,
+        };
+        processes::judge(&known, &mut findings);
+        lanes::judge(&known, &mut findings);
+        rest::judge(&known, &mut findings);
+    }
+    // Within one severity in the order of the list above, which goes from causes to effects.
+    findings.sort_by_key(|finding| finding.severity);
+    findings
+}
+
+/// Whether somebody has to do something.
+pub(crate) fn is_healthy(findings: &[Finding]) -> bool {
+    findings
+        .iter()
+        .all(|finding| finding.severity == Severity::Notice)
+}
+
+/// What the parts of the judgement look at.
+struct Known<'a> {
+    facts: &'a Facts,
+    tables: &'a Tables,
+    /// Whether a finding about the broker explains what else there is.
+    broker_fails: bool,
+}
+
+impl Known<'_> {
+    /// Whether a service of this name reports itself.
+    fn runs(&self, service: &str) -> bool {
+        let mut processes = self.tables.processes.iter();
+        processes.any(|process| process.service == service && !process.is_silent())
+    }
+
+    /// Whether one of this name has done so for long enough to have found its feet.
+    fn has_settled(&self, service: &str) -> bool {
+        let mut processes = self.tables.processes.iter();
+        processes
+            .any(|process| process.service == service && !process.is_silent() && process.uptime() >= SETTLING)
+    }
+}

@@ -1,0 +1,173 @@
+//! The services: whether they run, what they are missing, who leads, and what their clocks show.
+
+use std::time::Duration;
+
+use super::{Finding, Known, SETTLING, Severity};
+use crate::status::facts::Process;
+use crate::words::{length, relative};
+
+/// The services without which nothing is delivered, and what happens without them.
+const NEEDED: [(&str, &str); 3] = [
+    ("ingest-api", "Pushes and events are not accepted."),
+    (
+        "dispatcher",
+        "No push is sent and no notification gets its first attempt. What is accepted waits.",
+    ),
+    (
+        "retry-worker",
+        "Nothing that waits is put into the queues, nothing lost is found, nothing is tried again.",
+    ),
+];
+/// For how long a service that fell silent is news while another one of its name runs.
+const NEWS: Duration = Duration::from_secs(10 * 60);
+/// How far clocks may be apart. Signatures are judged by receivers within minutes, due times to the second.
+const CLOCKS_APART: i64 = 2_000;
+/// From here on receivers refuse signatures.
+const CLOCKS_FAR_APART: i64 = 60_000;
+
+pub(super) fn judge(known: &Known<'_>, findings: &mut Vec<Finding>) {
+    for (service, meaning) in NEEDED {
+        findings.extend(missing(known, service, meaning));
+    }
+    findings.extend(no_leader(known));
+    for process in &known.tables.processes {
+        if process.is_silent() {
+            findings.extend(silent(known, process));
+        } else {
+            findings.extend(not_ready(known, process));
+        }
+    }
+    findings.extend(clocks(known));
+}
+
+fn missing(known: &Known<'_>, service: &str, meaning: &str) -> Option<Finding> {
+    if known.runs(service) {
+        return None;
+    }
+    let last = known
+        .tables
+        .processes
+        .iter()
+        .filter(|process| process.service == service);
+    let last = last.min_by_key(|process| process.age);
+    let seen = last.map_or(String::new(), |process| {
+        format!(
+            "; the last one, process {} on {}, was heard of {} ago",
+            process.pid,
+            process.host,
+            length(process.age)
+        )
+    });
+    let finding = Finding::new(
+        ("service-missing", Severity::Critical, "a-process-is-down"),
+        format!("No {service} runs{seen}."),
+        meaning,
+    );
+    Some(finding.with(format!("postrider serve {service}")))
+}
+
+fn silent(known: &Known<'_>, process: &Process) -> Option<Finding> {
+    // Without another one it is told as missing; later on it is history.
+    if !known.runs(&process.service) || process.age > NEWS {
+        return None;
+    }
+    Some(Finding::new(
+        ("process-silent", Severity::Notice, "a-process-is-down"),
+        format!(
+            "A {} has fallen silent: process {} on {}, {} ago.",
+            process.service,
+            process.pid,
+            process.host,
+            length(process.age)
+        ),
+        "It was killed, or does not reach the database. Others of its kind go on; what it was doing is found by its leases.",
+    ))
+}
+
+fn not_ready(known: &Known<'_>, process: &Process) -> Option<Finding> {
+    let told = |condition: &str| condition == "broker" && known.broker_fails;
+    let failing: Vec<String> = process
+        .report
+        .failing
+        .iter()
+        .filter(|(condition, _)| !told(condition))
+        .map(|(condition, reason)| format!("{condition} ({reason})"))
+        .collect();
+    if failing.is_empty() || process.uptime() < SETTLING {
+        return None;
+    }
+    Some(Finding::new(
+        ("process-not-ready", Severity::Warning, "a-process-is-not-ready"),
+        format!(
+            "The {} with process id {} on {} is not ready: {}.",
+            process.service,
+            process.pid,
+            process.host,
+            failing.join(", ")
+        ),
+        "It does what it can without that, and goes on when it has it.",
+    ))
+}
+
+/// Without a dispatcher or a broker nobody can lead, and a paused lane needs nobody.
+fn no_leader(known: &Known<'_>) -> Option<Finding> {
+    let tables = known.tables;
+    if known.broker_fails || tables.lane_is_paused("push") || !known.has_settled("dispatcher") {
+        return None;
+    }
+    let patience = (known.facts.settings.leader_ttl * 5).max(Duration::from_secs(15));
+    let since = match &tables.leader {
+        Some(leader) if leader.renewed < patience => return None,
+        Some(leader) => format!(" for {}", length(leader.renewed)),
+        None => String::new(),
+    };
+    Some(
+        Finding::new(
+            ("no-leader", Severity::Critical, "nobody-sends"),
+            format!("Nobody leads the push lane{since}, although a dispatcher runs."),
+            "No push is sent. What is accepted is stored and waits.",
+        )
+        .with("postrider status --json"),
+    )
+}
+
+fn clocks(known: &Known<'_>) -> Option<Finding> {
+    let living = known.tables.living();
+    let (process, ahead) = living
+        .filter_map(|process| Some((process, process.report.clock_ahead_millis?)))
+        .max_by_key(|(_, ahead)| ahead.abs())?;
+    if ahead.abs() <= CLOCKS_APART {
+        return None;
+    }
+    let severity = if ahead.abs() > CLOCKS_FAR_APART {
+        Severity::Critical
+    } else {
+        Severity::Warning
+    };
+    let apart = length(Duration::from_millis(ahead.unsigned_abs()));
+    let side = if ahead > 0 { "ahead of" } else { "behind" };
+    Some(
+        Finding::new(
+            ("clocks-differ", severity, "clocks"),
+            format!(
+                "The clock of {} is {apart} {side} that of the database (process {}, {}).",
+                process.host, process.pid, process.service
+            ),
+            "Due times, quotas and signatures go by the clock of each process. Receivers refuse what is signed at a wrong time.",
+        )
+        .with("timedatectl"),
+    )
+}
+
+/// Since when somebody leads, in words.
+pub(super) fn led_for(known: &Known<'_>) -> Option<Duration> {
+    let leader = known.tables.leader.as_ref()?;
+    let taken = leader.taken_at?;
+    leader.holder?;
+    (known.facts.now - taken).to_std().ok()
+}
+
+/// When a pause began, in words.
+pub(super) fn since(known: &Known<'_>, at: chrono::DateTime<chrono::Utc>) -> String {
+    relative(at, known.facts.now)
+}

@@ -1,0 +1,253 @@
+//! Everything else: pauses, dead letters, subscriptions, mails, months, jobs.
+
+use std::time::Duration;
+
+use store::status::{Deaths, SubscriptionInTrouble};
+
+use super::processes::since;
+use super::{Finding, Known, Severity};
+use crate::words::{length, number, of, origin};
+
+/// Open dead letters of the last ten minutes that are no longer a few.
+const MANY_LETTERS: u64 = 20;
+/// Most pauses that are told one by one.
+const PAUSES_TOLD: usize = 10;
+/// Subscriptions in trouble at once, and their share of all, from which on the cause is likely ours.
+const MANY_SUBSCRIPTIONS: u64 = 3;
+const LARGE_SHARE: f64 = 0.2;
+/// How long mails may wait without a mail server before it is worth a word.
+const MAILS_OVERDUE: Duration = Duration::from_secs(15 * 60);
+/// How long a running job may do nothing.
+const JOB_IDLE: Duration = Duration::from_secs(5 * 60);
+
+pub(super) fn judge(known: &Known<'_>, findings: &mut Vec<Finding>) {
+    findings.extend(months(known));
+    findings.extend(pauses(known));
+    findings.extend(letters("push", &known.tables.push.deaths));
+    findings.extend(letters("reseller", &known.tables.reseller.deaths));
+    findings.extend(subscriptions(known));
+    findings.extend(mails(known));
+    findings.extend(jobs(known));
+}
+
+fn months(known: &Known<'_>) -> Option<Finding> {
+    let (severity, text) = if !known.tables.has_this_month {
+        (Severity::Critical, "The present month has no partitions.")
+    } else if known.tables.months_ahead < 1 {
+        (Severity::Warning, "The coming month has no partitions.")
+    } else {
+        return None;
+    };
+    let finding = Finding::new(
+        ("partitions-missing", severity, "partitions"),
+        text,
+        "Nothing can be accepted in a month without them. A retry-worker makes them ahead of time.",
+    );
+    Some(finding.with("postrider migrate"))
+}
+
+fn pauses(known: &Known<'_>) -> Vec<Finding> {
+    let pauses = &known.tables.pauses;
+    let told = pauses.iter().take(PAUSES_TOLD).map(|pause| {
+        let text = format!(
+            "The {} {} is paused by {}, {}: {}",
+            pause.scope,
+            pause.key,
+            pause.paused_by,
+            since(known, pause.paused_at),
+            pause.note
+        );
+        let meaning = "Nothing of it is sent until it is resumed. What comes is stored and waits.";
+        Finding::new(("paused", Severity::Notice, "a-lane-is-paused"), text, meaning)
+            .with(format!("postrider resume {} {}", pause.scope, pause.key))
+    });
+    let mut findings: Vec<Finding> = told.collect();
+    if let Some(more) = pauses.len().checked_sub(PAUSES_TOLD).filter(|more| *more > 0) {
+        let text = format!("{} more pauses are in force.", number(more as u64));
+        let finding = Finding::new(("paused", Severity::Notice, "a-lane-is-paused"), text, "");
+        findings.push(finding.with("postrider pauses"));
+    }
+    findings
+}
+
+fn letters(lane: &str, deaths: &Deaths) -> Option<Finding> {
+    if deaths.open == 0 {
+        return None;
+    }
+    let open = of(deaths.open, "dead letter", "dead letters");
+    let mostly = deaths
+        .fingerprint
+        .as_deref()
+        .map_or(String::new(), |fingerprint| {
+            format!(
+                ", {} of them in the last 10 minutes, mostly {fingerprint}",
+                number(deaths.recent)
+            )
+        });
+    let growing = deaths.recent >= MANY_LETTERS;
+    let (id, severity) = if growing {
+        ("dead-letters-grow", Severity::Warning)
+    } else {
+        ("dead-letters-open", Severity::Notice)
+    };
+    Some(
+        Finding::new(
+            (id, severity, "dead-letters-grow"),
+            format!("The {lane} lane has {open} that nobody has resolved{mostly}."),
+            "Each is something that will not be delivered unless it is replayed.",
+        )
+        .with(format!("postrider dead-letters groups --lane {lane}")),
+    )
+}
+
+fn subscriptions(known: &Known<'_>) -> Option<Finding> {
+    let trouble = &known.tables.in_trouble;
+    let worst = trouble.first()?;
+    let count = |state: &str| trouble.iter().filter(|it| it.state == state).count() as u64;
+    let kinds = [
+        (count("DEACTIVATED"), "deactivated within a day"),
+        (count("DEGRADED"), "degraded"),
+        (count("ACTIVE"), "failing"),
+    ];
+    let kinds: Vec<String> = kinds
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, kind)| format!("{} {kind}", number(*count)))
+        .collect();
+    let all: u64 = known.tables.subscriptions.iter().map(|it| it.count).sum();
+    let many = trouble.len() as u64;
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a share of subscriptions needs no more precision"
+    )]
+    let share = many as f64 / all.max(1) as f64;
+    let ours = many >= MANY_SUBSCRIPTIONS && share >= LARGE_SHARE;
+    let meaning = if ours {
+        "Many at once are hardly their resellers' business: look at the name servers, the way out, the clock."
+    } else {
+        "It is its reseller's business, who gets mails; others do not notice."
+    };
+    let severity = if ours { Severity::Warning } else { Severity::Notice };
+    let runbook = match (ours, worst.state.as_str()) {
+        (true, _) => "many-endpoints-fail",
+        (false, "DEACTIVATED") => "a-subscription-was-deactivated",
+        (false, _) => "one-endpoint-fails",
+    };
+    Some(
+        Finding::new(
+            ("subscriptions-in-trouble", severity, runbook),
+            format!("Subscriptions: {}; {}.", kinds.join(", "), said_of(known, worst)),
+            meaning,
+        )
+        .with(format!(
+            "postrider dead-letters groups --subscription {}",
+            worst.id
+        )),
+    )
+}
+
+fn said_of(known: &Known<'_>, worst: &SubscriptionInTrouble) -> String {
+    let failing = worst.failing_since.map_or(String::new(), |at| {
+        let failing = (known.facts.now - at).to_std().unwrap_or_default();
+        format!(" fails for {}", length(failing))
+    });
+    let deactivated = if worst.state == "DEACTIVATED" {
+        format!(
+            " was deactivated {} ({})",
+            since(known, worst.since),
+            worst.reason
+        )
+    } else {
+        failing
+    };
+    format!(
+        "the worst is {} of {}: {}{deactivated}",
+        worst.id,
+        worst.reseller,
+        origin(&worst.url)
+    )
+}
+
+fn mails(known: &Known<'_>) -> Vec<Finding> {
+    let (outbox, trouble) = (&known.tables.outbox, &known.tables.mails);
+    let overdue = outbox
+        .oldest_due
+        .and_then(|due| (known.facts.now - due).to_std().ok());
+    let overdue = overdue.filter(|overdue| *overdue >= MAILS_OVERDUE);
+    let runbook = "mails-to-resellers-do-not-arrive";
+    let mut findings = Vec::new();
+    let waiting = of(outbox.waiting, "mail", "mails");
+    if let Some(overdue) = overdue {
+        let (severity, why) = if known.facts.settings.has_mail_server {
+            (Severity::Warning, "no retry-worker sends them")
+        } else {
+            (Severity::Notice, "mail.smtpUrl is not set")
+        };
+        let text = format!(
+            "{waiting} to resellers cannot be sent for {}: {why}.",
+            length(overdue)
+        );
+        findings.push(Finding::new(
+            ("mails-stuck", severity, runbook),
+            text,
+            "Resellers are not told what happens to them.",
+        ));
+    } else if trouble.retried > 0 {
+        let why = trouble
+            .last_error
+            .as_deref()
+            .unwrap_or("for a reason that was not recorded");
+        let tried = of(trouble.retried, "mail was", "mails were");
+        let text = format!("{tried} tried in vain more than once: {why}.");
+        findings.push(Finding::new(
+            ("mails-stuck", Severity::Warning, runbook),
+            text,
+            "The mail server is away or refuses them. They are tried again.",
+        ));
+    }
+    if trouble.failed > 0 {
+        let text = format!(
+            "{} within a day.",
+            of(trouble.failed, "mail was given up", "mails were given up")
+        );
+        let meaning =
+            "The mail server refused their recipients; the resellers have to change their addresses.";
+        findings.push(Finding::new(
+            ("mails-failed", Severity::Notice, runbook),
+            text,
+            meaning,
+        ));
+    }
+    findings
+}
+
+fn jobs(known: &Known<'_>) -> Vec<Finding> {
+    let findings = known.tables.jobs.iter().filter_map(|job| {
+        let progress = format!("{} of {}", number(job.examined), number(job.matching));
+        let what = job.action.to_lowercase();
+        if job.status == "PAUSED" {
+            let text = format!(
+                "A job of {} to {what} dead letters is paused at {progress}.",
+                job.by
+            );
+            let finding = Finding::new(("job-paused", Severity::Notice, "dead-letters-grow"), text, "");
+            return Some(finding.with(format!("postrider jobs resume {}", job.id)));
+        }
+        if job.idle < JOB_IDLE {
+            return None;
+        }
+        let text = format!(
+            "A job of {} to {what} dead letters has done nothing for {}; it stands at {progress}.",
+            job.by,
+            length(job.idle)
+        );
+        let meaning = "A retry-worker does it; none runs, or it fails and says so in its log.";
+        let finding = Finding::new(
+            ("job-stuck", Severity::Warning, "dead-letters-grow"),
+            text,
+            meaning,
+        );
+        Some(finding.with(format!("postrider jobs show {}", job.id)))
+    });
+    findings.collect()
+}

@@ -1,0 +1,36 @@
+//! `GET /status`: how the system is, with what is wrong first.
+
+mod document;
+mod facts;
+mod finding;
+mod judge;
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::routing::get;
+use axum::{Json, Router};
+
+use crate::app::App;
+use crate::request::Viewer;
+
+pub(crate) use document::StatusDocument;
+
+pub(crate) fn routes() -> Router<Arc<App>> {
+    Router::new().route("/status", get(status))
+}
+
+/// Tells how the system is.
+///
+/// What is wrong comes first, in words, with the command that helps. The answer is 200 whatever is wrong; while the database
+/// or the broker is away it holds what is known without it. Only the API key has to be known: one that was used within the
+/// last seconds still is when the database is away, any other is answered with 503.
+#[utoipa::path(
+    get, path = "/status", tag = "status", operation_id = "status", security(("apiKey" = [])),
+    responses((status = 200, description = "How the system is.", body = StatusDocument))
+)]
+pub(crate) async fn status(State(app): State<Arc<App>>, _viewer: Viewer) -> Json<StatusDocument> {
+    let facts = facts::find_out(&app.store, &app.broker, &app.config, app.now()).await;
+    let findings = judge::judge(&facts);
+    Json(StatusDocument::of(&facts, findings))
+}

@@ -1,0 +1,136 @@
+//! Times, numbers and endpoints as people read them.
+
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+/// A time, to the second.
+pub(crate) fn time(at: DateTime<Utc>) -> String {
+    at.format("%Y-%m-%d %H:%M:%S UTC").to_string()
+}
+
+/// A length of time, in its two largest units: `2 days 3 h`.
+pub(crate) fn length(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    let (days, hours, minutes) = (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60);
+    let units = [
+        (days, if days == 1 { "day" } else { "days" }),
+        (hours, "h"),
+        (minutes, "min"),
+        (seconds % 60, "s"),
+    ];
+    let Some(first) = units.iter().position(|(count, _)| *count > 0) else {
+        return if duration.is_zero() {
+            "0 s".to_owned()
+        } else {
+            format!("{} ms", duration.as_millis())
+        };
+    };
+    let shown = units[first..].iter().take(2).filter(|(count, _)| *count > 0);
+    let shown: Vec<String> = shown.map(|(count, unit)| format!("{count} {unit}")).collect();
+    shown.join(" ")
+}
+
+/// When something was or will be, as seen from `now`: `3 min ago`, `in 2 h`, `now`.
+pub(crate) fn relative(at: DateTime<Utc>, now: DateTime<Utc>) -> String {
+    let distance = at - now;
+    match distance.abs().to_std() {
+        Ok(length_of_it) if length_of_it >= Duration::from_secs(1) => {
+            if distance > TimeDelta::zero() {
+                format!("in {}", length(length_of_it))
+            } else {
+                format!("{} ago", length(length_of_it))
+            }
+        }
+        _ => "now".to_owned(),
+    }
+}
+
+/// A time, absolute and as seen from `now`.
+pub(crate) fn when(at: DateTime<Utc>, now: DateTime<Utc>) -> String {
+    format!("{} ({})", time(at), relative(at, now))
+}
+
+/// A number with its thousands apart.
+pub(crate) fn number(count: u64) -> String {
+    let digits = count.to_string();
+    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// A number that was counted up to a bound: `more than 100,000`.
+pub(crate) fn counted(count: u64) -> String {
+    if count > store::status::COUNTED_MAX {
+        format!("more than {}", number(store::status::COUNTED_MAX))
+    } else {
+        number(count)
+    }
+}
+
+/// A counted noun; `one` and `many` are its forms.
+pub(crate) fn of(count: u64, one: &str, many: &str) -> String {
+    format!("{} {}", counted(count), if count == 1 { one } else { many })
+}
+
+/// Scheme, host and port of a URL: its path and query may hold what is nobody's business.
+pub(crate) fn origin(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return "an endpoint".to_owned();
+    };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    format!("{scheme}://{host}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_have_two_units_at_most() {
+        for (millis, said) in [
+            (0, "0 s"),
+            (250, "250 ms"),
+            (1_000, "1 s"),
+            (61_000, "1 min 1 s"),
+            (3_600_000, "1 h"),
+            (93_784_000, "1 day 2 h"),
+            (172_800_000, "2 days"),
+        ] {
+            assert_eq!(length(Duration::from_millis(millis)), said);
+        }
+    }
+
+    #[test]
+    fn times_are_seen_from_now() {
+        let now = DateTime::UNIX_EPOCH;
+        assert_eq!(relative(now + TimeDelta::seconds(90), now), "in 1 min 30 s");
+        assert_eq!(relative(now - TimeDelta::hours(2), now), "2 h ago");
+        assert_eq!(relative(now + TimeDelta::milliseconds(900), now), "now");
+        assert_eq!(when(now, now), "1970-01-01 00:00:00 UTC (now)");
+    }
+
+    #[test]
+    fn numbers_are_grouped_and_bounded() {
+        assert_eq!(number(1_234_567), "1,234,567");
+        assert_eq!(number(100), "100");
+        assert_eq!(counted(100_001), "more than 100,000");
+        assert_eq!(of(1, "push", "pushes"), "1 push");
+        assert_eq!(of(2, "push", "pushes"), "2 pushes");
+    }
+
+    #[test]
+    fn of_an_endpoint_only_the_origin_is_shown() {
+        assert_eq!(
+            origin("https://user:word@acme.example:8443/hook?key=1"),
+            "https://acme.example:8443"
+        );
+        assert_eq!(origin("https://acme.example"), "https://acme.example");
+    }
+}

@@ -1,0 +1,17 @@
+//! The service over HTTP, in process, on a database and queues of each test's own.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "what the tests are built of fails like the tests themselves"
+)]
+
+mod controls;
+mod dead_letters;
+mod documents;
+mod explain;
+mod letter_jobs;
+mod operations;
+mod outages;
+mod rig;
+mod roles;
+mod status;

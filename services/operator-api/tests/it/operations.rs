@@ -1,0 +1,93 @@
+//! The operations of the API, as its OpenAPI document lists them, so that what holds for all of them is tested for new ones too.
+
+use reqwest::RequestBuilder;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::rig::Rig;
+
+/// An operation that needs a key.
+pub(crate) struct Operation {
+    /// In lower case.
+    pub(crate) method: String,
+    /// With an identifier that nothing has, wherever one is wanted.
+    pub(crate) path: String,
+    /// What the path is when the identifier is none; `None` when it holds no identifier.
+    pub(crate) malformed_path: Option<String>,
+    /// A body that is acceptable, when it takes one: the document's example, or a note.
+    pub(crate) body: Option<Value>,
+    /// The names in its query string.
+    pub(crate) parameters: Vec<String>,
+}
+
+impl Operation {
+    pub(crate) fn changes(&self) -> bool {
+        self.method != "get"
+    }
+
+    /// A request that lacks nothing but somebody who may send it.
+    pub(crate) fn request(&self, rig: &Rig, path: &str) -> RequestBuilder {
+        let request = rig.request(&self.method.to_uppercase(), path);
+        match &self.body {
+            Some(body) => request.json(body),
+            None => request,
+        }
+    }
+}
+
+impl std::fmt::Display for Operation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.method, self.path)
+    }
+}
+
+/// Every operation of the document that needs a key.
+pub(crate) fn operations() -> Vec<Operation> {
+    let document = serde_json::to_value(operator_api::openapi()).unwrap();
+    let mut found = Vec::new();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            if operation["tags"][0] != "service" {
+                found.push(read(method, path, operation));
+            }
+        }
+    }
+    assert!(found.iter().any(Operation::changes) && !found.iter().all(Operation::changes));
+    found
+}
+
+fn read(method: &str, path: &str, operation: &Value) -> Operation {
+    let parameters = operation["parameters"].as_array().cloned().unwrap_or_default();
+    let (mut known, mut malformed) = (path.to_owned(), path.to_owned());
+    let mut identified = false;
+    let mut named = Vec::new();
+    for parameter in &parameters {
+        let name = parameter["name"].as_str().unwrap();
+        if parameter["in"] == "query" {
+            named.push(name.to_owned());
+            continue;
+        }
+        let placeholder = format!("{{{name}}}");
+        if parameter["schema"]["format"] == "uuid" {
+            identified = true;
+            known = known.replace(&placeholder, &Uuid::now_v7().to_string());
+            malformed = malformed.replace(&placeholder, "nothing");
+        } else {
+            let example = parameter["example"].as_str().unwrap_or("push");
+            known = known.replace(&placeholder, example);
+            malformed = malformed.replace(&placeholder, example);
+        }
+    }
+    assert!(!known.contains('{'), "{path}: a parameter is not documented");
+    let body = match &operation["requestBody"]["content"]["application/json"]["example"] {
+        Value::Null => json!({"note": "because"}),
+        example => example.clone(),
+    };
+    Operation {
+        method: method.to_owned(),
+        path: known,
+        malformed_path: identified.then_some(malformed),
+        body: operation["requestBody"].is_object().then_some(body),
+        parameters: named,
+    }
+}

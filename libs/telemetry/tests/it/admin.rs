@@ -50,10 +50,16 @@ fn metrics_are_scraped_as_prometheus_text() {
 
 #[tokio::test]
 async fn readyz_follows_the_conditions_and_healthz_does_not() {
+    shared();
     let readiness = Readiness::default();
     let database = readiness.condition("database");
     let (address, _server) = serve(readiness, Shutdown::new()).await;
 
+    let (_, metrics) = get(address, "/metrics").await;
+    assert!(
+        metrics.contains("\npostrider_ready{condition=\"database\"} 0\n"),
+        "{metrics}"
+    );
     let (head, body) = get(address, "/readyz").await;
     assert!(head.starts_with("HTTP/1.1 503"), "{head}");
     assert_eq!(body, r#"{"ready":false,"conditions":{"database":"starting"}}"#);

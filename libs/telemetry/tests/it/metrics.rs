@@ -71,7 +71,13 @@ fn every_metric_can_be_rendered() {
 #[test]
 fn process_metrics_have_values() {
     let text = telemetry::render_metrics();
-    for name in ["process_cpu_seconds_total ", "process_resident_memory_bytes "] {
+    for name in [
+        "process_cpu_seconds_total ",
+        "process_resident_memory_bytes ",
+        "process_start_time_seconds ",
+        "process_open_fds ",
+        "process_max_fds ",
+    ] {
         let value = text.lines().find_map(|line| line.strip_prefix(name)).expect(name);
         let value: f64 = value.parse().unwrap();
         assert!(value.is_finite() && value >= 0.0, "{name}{value}");
@@ -81,6 +87,19 @@ fn process_metrics_have_values() {
         .find_map(|line| line.strip_prefix("process_resident_memory_bytes "))
         .unwrap();
     assert!(memory.parse::<f64>().unwrap() > 100_000.0, "{memory}");
+    let started = text
+        .lines()
+        .find_map(|line| line.strip_prefix("process_start_time_seconds "))
+        .unwrap();
+    let age = now() - started.parse::<f64>().unwrap();
+    assert!(
+        (-60.0..86_400.0).contains(&age),
+        "started at {started}, {age} s ago"
+    );
+}
+
+fn now() -> f64 {
+    std::time::UNIX_EPOCH.elapsed().unwrap().as_secs_f64()
 }
 
 #[test]

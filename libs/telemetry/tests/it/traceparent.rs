@@ -34,6 +34,23 @@ fn only_well_formed_texts_are_valid() {
 }
 
 #[test]
+fn only_the_lowest_flag_tells_whether_a_trace_is_recorded() {
+    for (flags, is_sampled) in [
+        ("00", false),
+        ("01", true),
+        ("02", false),
+        ("03", true),
+        ("ff", true),
+    ] {
+        let text = format!("{}{flags}", &INBOUND[..53]);
+        assert_eq!(traceparent::is_sampled(&text), is_sampled, "{text}");
+    }
+    for broken in ["", "00", &INBOUND[..54]] {
+        assert!(!traceparent::is_sampled(broken), "{broken}");
+    }
+}
+
+#[test]
 fn span_goes_on_with_the_trace_of_its_remote_parent() {
     shared();
     let span = tracing::info_span!("receive");

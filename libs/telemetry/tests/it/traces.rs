@@ -1,50 +1,38 @@
-//! Spans on their way to a collector.
+//! Spans of traces that are not recorded.
 
-use telemetry::traceparent;
+use std::time::SystemTime;
 
-use crate::{SOON, shared};
+use telemetry::traces::{Context, Kind, Publishing, Span, Statement};
 
-/// The bytes of the trace id in a `traceparent`.
-fn trace_id(traceparent: &str) -> Vec<u8> {
-    (3..35)
-        .step_by(2)
-        .map(|at| u8::from_str_radix(&traceparent[at..at + 2], 16).unwrap())
-        .collect()
-}
+use crate::shared;
 
-fn contains(body: &[u8], part: &[u8]) -> bool {
-    body.windows(part.len()).any(|window| window == part)
+#[test]
+fn what_belongs_to_no_recorded_trace_has_no_span() {
+    shared();
+    let unsampled = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00";
+    for traceparent in [None, Some(unsampled), Some("nonsense"), Some("")] {
+        let mut span = Span::begin(Kind::Client, ("send", "things"), traceparent);
+        span.set("postrider.attempt", 1);
+        span.fail("timeout");
+        assert!(!span.is_recorded(), "{traceparent:?}");
+        assert_eq!((span.context(), span.traceparent()), (None, None));
+        assert!(!span.child(Kind::Client, "POST").is_recorded());
+        let statement = Statement {
+            summary: "claim things",
+            operation: "UPDATE",
+            table: "things",
+        };
+        let members = Context::recorded(traceparent).into_iter().collect();
+        assert!(!statement.executed(members, SystemTime::now(), 1).is_recorded());
+    }
 }
 
 #[test]
-fn span_reaches_the_collector_when_the_process_ends() {
-    let shared = shared();
-    let span = tracing::info_span!("send to swrve", attempt = 1);
-    let own = traceparent::of(&span).expect("traces are on");
-    let linked = "00-1af7651916cd43dd8448eb211c80319c-c7ad6b7169203331-01";
-    traceparent::link(&span, linked);
-    span.in_scope(|| tracing::debug!("no part of the trace"));
-    drop(span);
-
-    let guard = shared
-        .guard
-        .lock()
-        .unwrap()
-        .take()
-        .expect("only this test ends telemetry");
-    shared.runtime.block_on(guard.shutdown(SOON));
-
-    let received = shared.collector.received();
-    let (headers, body) = received
-        .iter()
-        .find(|(_, body)| contains(body, b"send to swrve"))
-        .unwrap_or_else(|| panic!("the span is in none of {} requests", received.len()));
-    assert_eq!(headers["content-type"], "application/x-protobuf");
-    assert!(contains(body, &trace_id(&own)), "its trace id");
-    assert!(contains(body, &trace_id(linked)), "its link");
-    assert!(
-        contains(body, b"dispatcher") && contains(body, b"host-1"),
-        "service and instance"
-    );
-    assert!(!contains(body, b"no part of the trace"));
+fn message_carries_on_what_came_in_when_its_trace_is_not_recorded() {
+    shared();
+    let unsampled = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00".to_owned();
+    let mut publishing = Publishing::to("things");
+    assert_eq!(publishing.begin("1", None), None);
+    assert_eq!(publishing.begin("2", Some(unsampled.clone())), Some(unsampled));
+    publishing.end(|_| Some("rejected"));
 }

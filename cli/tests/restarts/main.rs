@@ -3,6 +3,10 @@
 
 #[path = "../faults/rig/mod.rs"]
 mod rig;
+#[allow(
+    dead_code,
+    reason = "two test binaries share it, and each leaves out something else"
+)]
 mod servers;
 
 use domain::notification::NotificationStatus;
@@ -11,8 +15,8 @@ use sqlx::PgPool;
 use testkit::{Installation, eventually, with_installation};
 
 use rig::{
-    Answers, Delivered, Ended, Event, Fleet, Process, SENT, Subscribers, answers_after, count_with_status,
-    events, in_mid_flight, notifications_with_status, pushes, queue_leases_run_out,
+    Answers, Delivered, Ended, Event, Fleet, LONG_MILLIS, Process, SENT, Subscribers, answers_after,
+    count_with_status, events, in_mid_flight, notifications_with_status, pushes, queue_leases_run_out,
 };
 use servers::Server;
 
@@ -37,12 +41,13 @@ struct Scene {
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn traffic_survives_a_stopped_broker_and_a_killed_database(pool: PgPool) {
     with_installation(pool, async |mut it| {
-        it.sim.script(answers_after(200)).expect("a script");
         let subscribers = Subscribers::usual(&it).await;
-        subscribers.answer_after(200);
         let broker = Server::rabbitmq(&mut it.config).await;
         let database = Server::postgres(&mut it.config).await;
-        let fleet = Fleet::of(&it).await;
+        // While the database is away, that is found out soon.
+        let fleet = Fleet::of(&it)
+            .await
+            .with("POSTRIDER__DATABASE__ACQUIRE_TIMEOUT_MILLIS", 3_000);
         let [ingest, _dispatcher, _worker] = fleet.start_all().await;
         let scene = Scene {
             it,
@@ -66,11 +71,13 @@ async fn traffic_survives_a_stopped_broker_and_a_killed_database(pool: PgPool) {
 
 impl Scene {
     async fn broker_stops(&self, broker: &Server, traffic: &mut Traffic) {
+        self.answer_after(LONG_MILLIS);
         let (it, fleet) = (&self.it, &self.fleet);
         let before = fleet.hand_in(pushes("broker-before", BEFORE));
         let events_before = fleet.hand_in(traffic.noting(events("broker-before", BEFORE)));
         self.in_mid_flight().await;
         let down = broker.take_down().await;
+        self.answer_after(200);
         let meanwhile = fleet.hand_in(pushes("broker-away", MEANWHILE)).finish().await;
         let events_meanwhile = events("broker-away", MEANWHILE);
         let fanned_out = self.subscribers.notifications_of(&events_meanwhile);
@@ -89,11 +96,13 @@ impl Scene {
     }
 
     async fn database_is_killed(&self, ingest: &Process, database: &Server, traffic: &mut Traffic) {
+        self.answer_after(LONG_MILLIS);
         let fleet = &self.fleet;
         let before = fleet.hand_in(pushes("database-before", BEFORE));
         let events_before = fleet.hand_in(traffic.noting(events("database-before", BEFORE)));
         self.in_mid_flight().await;
         let down = database.take_down().await;
+        self.answer_after(200);
         let meanwhile = fleet.hand_in(pushes("database-away", MEANWHILE));
         let events_meanwhile = fleet.hand_in(traffic.noting(events("database-away", MEANWHILE)));
         ingest
@@ -106,6 +115,12 @@ impl Scene {
         traffic.events_answered.extend(events_meanwhile.finish().await);
         // Some may be stored as queued without having been published: nobody heard of their commit.
         queue_leases_run_out(&self.it).await;
+    }
+
+    /// Both Swrve and the endpoints.
+    fn answer_after(&self, millis: u64) {
+        self.it.sim.script(answers_after(millis)).expect("a script");
+        self.subscribers.answer_after(millis);
     }
 
     async fn in_mid_flight(&self) {

@@ -132,3 +132,46 @@ fn run(line: &str) -> Result<String, String> {
         Err(text(&output.stderr))
     }
 }
+
+/// The broker's disk, of which there is never enough while it is full.
+pub(crate) struct Full(());
+
+const FILL: &str = r#"eval "$(scripts/servers env rabbitmq)" && "$RABBITMQCTL" set_disk_free_limit 100000GB"#;
+const EMPTY: &str = r#"eval "$(scripts/servers env rabbitmq)" && "$RABBITMQCTL" set_disk_free_limit 50MB"#;
+
+impl Full {
+    /// That of the checkout's own broker; `None` when it is somebody else's.
+    pub(crate) async fn disk_of_the_broker() -> Option<Self> {
+        let found = shell("scripts/servers env rabbitmq").await;
+        found
+            .is_ok_and(|lines| lines.contains(RABBITMQ.sign))
+            .then_some(Self(()))
+    }
+
+    /// Makes the broker take it for full, until the result is dropped.
+    pub(crate) async fn fill(self) -> Filled {
+        let filled = Filled(());
+        shell(FILL).await.expect("the broker can be told");
+        filled
+    }
+}
+
+/// A disk that is taken for full.
+pub(crate) struct Filled(());
+
+impl Filled {
+    /// There is room again.
+    pub(crate) fn make_room(self) {
+        drop(self);
+    }
+}
+
+impl Drop for Filled {
+    fn drop(&mut self) {
+        let emptied = run(EMPTY);
+        assert!(
+            emptied.is_ok() || std::thread::panicking(),
+            "the broker stays blocked: {emptied:?}"
+        );
+    }
+}

@@ -1,0 +1,165 @@
+//! The page that on-call engineers follow, and somebody who follows it to the letter.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+use std::time::Instant;
+
+use testkit::PATIENCE;
+use uuid::Uuid;
+
+const RUNBOOK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/runbook.md");
+
+/// The commands of one section of `docs/runbook.md`, in their order.
+pub(crate) struct Page {
+    heading: &'static str,
+    blocks: std::vec::IntoIter<String>,
+    variables: BTreeMap<String, String>,
+}
+
+/// What came of a block of commands: of its last command, as a shell has it.
+#[derive(Debug)]
+pub(crate) struct Followed {
+    pub(crate) commands: String,
+    pub(crate) code: i32,
+    pub(crate) shown: String,
+    pub(crate) said: String,
+}
+
+impl Page {
+    /// The section under `### heading`.
+    pub(crate) fn section(heading: &'static str) -> Self {
+        let text = std::fs::read_to_string(RUNBOOK).expect("the runbook can be read");
+        let blocks = shell_blocks(&text, heading);
+        assert!(
+            !blocks.is_empty(),
+            "the runbook has no commands under {heading:?}"
+        );
+        Self {
+            heading,
+            blocks: blocks.into_iter(),
+            variables: BTreeMap::new(),
+        }
+    }
+
+    /// What the engineer has in the environment, or puts into a variable that the page names.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "so that it can be an identifier as well as a text"
+    )]
+    pub(crate) fn set(&mut self, variable: &str, value: impl ToString) {
+        self.variables.insert(variable.to_owned(), value.to_string());
+    }
+
+    /// With the variables of another page.
+    pub(crate) fn with_what_is_set_in(mut self, other: &Self) -> Self {
+        self.variables.clone_from(&other.variables);
+        self
+    }
+
+    /// Follows the next block of commands, as it stands there.
+    pub(crate) async fn follow(&mut self) -> Followed {
+        let commands = self.blocks.next();
+        let commands = commands.unwrap_or_else(|| panic!("{:?} has no more commands", self.heading));
+        let mut shell = Command::new("bash");
+        if !commands.contains("postrider status") {
+            // That one says by its exit code what it found; every other has to succeed.
+            shell.arg("-e");
+        }
+        shell
+            .args(["-u", "-o", "pipefail", "-c", &commands])
+            .envs(&self.variables);
+        // Not on the test's own thread, on which the services may be.
+        let output = tokio::task::spawn_blocking(move || shell.output()).await;
+        let output = output.expect("it does not panic").expect("bash can be run");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Followed {
+            commands,
+            code: output.status.code().unwrap_or(-1),
+            shown: text(&output.stdout),
+            said: text(&output.stderr),
+        }
+    }
+
+    /// [`Self::follow`] where every command is to succeed.
+    pub(crate) async fn follow_well(&mut self) -> Followed {
+        let followed = self.follow().await;
+        assert_eq!(followed.code, 0, "{followed:#?}");
+        followed
+    }
+
+    /// Follows the next block again and again until all is well, as the page says.
+    pub(crate) async fn follow_until_well(&mut self) -> Followed {
+        self.follow_until_exit(0).await
+    }
+
+    /// Follows the next block again and again until it says that something is wrong; processes tell of themselves every
+    /// few seconds.
+    pub(crate) async fn follow_until_wrong(&mut self) -> Followed {
+        self.follow_until_exit(3).await
+    }
+
+    async fn follow_until_exit(&mut self, code: i32) -> Followed {
+        let rest = self.blocks.clone();
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let followed = self.follow().await;
+            if followed.code == code {
+                return followed;
+            }
+            assert!(Instant::now() < deadline, "it never exits {code}: {followed:#?}");
+            self.blocks = rest.clone();
+        }
+    }
+
+    /// Nothing of the section was left out.
+    pub(crate) fn end(mut self) {
+        let left = self.blocks.next();
+        assert_eq!(left, None, "{:?} says more than was followed", self.heading);
+    }
+}
+
+impl Followed {
+    /// Checks that one of the lines shown has all of these in it.
+    pub(crate) fn shows(&self, parts: &[&str]) -> &Self {
+        let shown = self
+            .shown
+            .lines()
+            .any(|line| parts.iter().all(|part| line.contains(part)));
+        assert!(shown, "no line with {parts:?} in {self:#?}");
+        self
+    }
+
+    /// The last identifier that is shown.
+    pub(crate) fn last_id(&self) -> Uuid {
+        let mut ids = self.shown.split_whitespace().filter_map(|word| word.parse().ok());
+        ids.next_back()
+            .unwrap_or_else(|| panic!("no identifier in {self:#?}"))
+    }
+}
+
+/// The fenced blocks of shell commands between a heading and the next one.
+fn shell_blocks(text: &str, heading: &str) -> Vec<String> {
+    let wanted = format!("### {heading}");
+    let (mut inside, mut block) = (false, None::<String>);
+    let mut blocks = Vec::new();
+    for line in text.lines() {
+        match &mut block {
+            Some(_) if line.trim() == "```" => blocks.extend(block.take()),
+            Some(block) => {
+                block.push_str(line.trim_start());
+                block.push('\n');
+            }
+            None if line.starts_with('#') => inside = line == wanted,
+            None if inside && line.trim() == "```sh" => block = Some(String::new()),
+            None => {}
+        }
+    }
+    blocks
+}
+
+#[test]
+fn a_section_ends_at_the_next_heading() {
+    let text = "### One\n```sh\na\n# not a heading\nb\n```\n```sql\nc\n```\n### Two\n```sh\nd\n```\n";
+    assert_eq!(shell_blocks(text, "One"), ["a\n# not a heading\nb\n"]);
+    assert_eq!(shell_blocks(text, "Two"), ["d\n"]);
+}

@@ -4,7 +4,7 @@ use broker::{Broker, ConnectionState, Published, Queue, Settings};
 use lapin::uri::AMQPUri;
 
 use crate::proxy::Proxy;
-use crate::rig::{connected, envelopes, newer, publish, soon, state, with_rig};
+use crate::rig::{connected, envelopes, eventually, newer, publish, soon, state, with_rig};
 
 async fn failure(broker: &Broker) -> String {
     let failed =
@@ -122,7 +122,12 @@ async fn silent_server_is_noticed_by_its_missing_heartbeats() {
         proxy.cut();
         proxy.release();
         newer(&broker, generation).await;
-        publish(&broker, 1).await;
+        // On a slow machine heartbeats of one second may be missed again.
+        let publisher = broker.publisher();
+        eventually("a confirm", async || {
+            publisher.publish(Queue::PushReady, envelopes(1)).await == [Published::Confirmed]
+        })
+        .await;
         broker.close().await;
     })
     .await;

@@ -12,7 +12,7 @@ use lapin::{BasicProperties, Channel, Connection, ConnectionProperties};
 use uuid::Uuid;
 
 /// Longest wait for anything in a test. Only a failing test ever waits this long.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(240);
 
 pub(crate) struct Rig {
     pub(crate) url: String,
@@ -47,7 +47,7 @@ impl Rig {
             connection_name: self.prefix.clone(),
             push_queue_capacity: 10_000,
             reseller_queue_capacity: 10_000,
-            confirm_timeout: Duration::from_secs(20),
+            confirm_timeout: Duration::from_secs(60),
             max_unconfirmed: 1_000,
         }
     }

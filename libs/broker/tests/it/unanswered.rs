@@ -12,15 +12,17 @@ use crate::rig::{PATIENCE, connected, envelopes, eventually, newer, publish, soo
 const BLOCKED: &[u8] = b"\x01\x00\x00\x00\x00\x00\x08\x00\x0a\x00\x3c\x03low\xce";
 const UNBLOCKED: &[u8] = b"\x01\x00\x00\x00\x00\x00\x04\x00\x0a\x00\x3d\xce";
 
+/// So long that what the server does confirm is confirmed within it.
+const CONFIRM_TIMEOUT: Duration = Duration::from_secs(4);
+
 #[tokio::test]
 async fn missing_confirms_count_as_unconfirmed_and_late_ones_harm_nobody() {
     with_rig(async |rig| {
         let proxy = Proxy::start(&rig.url).await;
-        let confirm_timeout = Duration::from_millis(500);
         let broker = rig
             .broker(Settings {
                 url: proxy.url(),
-                confirm_timeout,
+                confirm_timeout: CONFIRM_TIMEOUT,
                 ..rig.settings()
             })
             .await;
@@ -34,7 +36,7 @@ async fn missing_confirms_count_as_unconfirmed_and_late_ones_harm_nobody() {
         )
         .await;
         assert_eq!(outcomes, [Published::Unconfirmed; 50]);
-        assert!(since.elapsed() >= confirm_timeout);
+        assert!(since.elapsed() >= CONFIRM_TIMEOUT);
         eventually("unconfirmed messages in the queue", async || {
             rig.ready(Queue::PushReady).await == 50
         })
@@ -56,11 +58,10 @@ async fn missing_confirms_count_as_unconfirmed_and_late_ones_harm_nobody() {
 async fn server_that_stays_silent_is_given_up_and_the_next_connection_publishes() {
     with_rig(async |rig| {
         let proxy = Proxy::start(&rig.url).await;
-        let confirm_timeout = Duration::from_millis(500);
         let broker = rig
             .broker(Settings {
                 url: proxy.url(),
-                confirm_timeout,
+                confirm_timeout: CONFIRM_TIMEOUT,
                 ..rig.settings()
             })
             .await;
@@ -94,7 +95,7 @@ async fn no_more_messages_are_unanswered_than_allowed() {
         let proxy = Proxy::start(&rig.url).await;
         let settings = Settings {
             url: proxy.url(),
-            confirm_timeout: Duration::from_millis(500),
+            confirm_timeout: CONFIRM_TIMEOUT,
             max_unconfirmed: 10,
             ..rig.settings()
         };

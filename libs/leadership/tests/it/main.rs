@@ -7,7 +7,8 @@ use lifecycle::Shutdown;
 use sqlx::PgPool;
 use store::Store;
 
-const TTL: Duration = Duration::from_millis(400);
+/// So long that no holder of a lease goes without processor time for it.
+const TTL: Duration = Duration::from_secs(5);
 
 fn candidate(pool: &PgPool) -> Candidate {
     candidate_with(pool, TTL)
@@ -41,7 +42,7 @@ async fn a_resigned_term_is_followed_at_once_by_one_with_a_greater_epoch(pool: P
 async fn a_term_holds_beyond_its_ttl_while_it_is_renewed_and_nobody_else_leads(pool: PgPool) {
     let term = elect(&pool).await;
     let rival = candidate(&pool);
-    let rival_leads = tokio::time::timeout(TTL * 4, rival.next_term(&Shutdown::new()))
+    let rival_leads = tokio::time::timeout(TTL * 2, rival.next_term(&Shutdown::new()))
         .await
         .is_ok();
     assert!(!rival_leads && term.validity().holds());
@@ -68,7 +69,7 @@ async fn a_term_ends_by_itself_when_the_database_is_gone(pool: PgPool) {
     let term = elect(&pool).await;
     let validity = term.validity();
     pool.close().await;
-    tokio::time::timeout(Duration::from_secs(30), validity.ended())
+    tokio::time::timeout(testkit::PATIENCE, validity.ended())
         .await
         .unwrap();
     assert!(!validity.holds());
@@ -100,7 +101,7 @@ async fn a_lease_that_is_granted_during_the_shutdown_is_resigned(pool: PgPool) {
         .unwrap();
     let shutdown = Shutdown::new();
     let waiting = tokio::spawn({
-        let (candidate, shutdown) = (candidate_with(&pool, Duration::from_secs(30)), shutdown.clone());
+        let (candidate, shutdown) = (candidate_with(&pool, testkit::PATIENCE), shutdown.clone());
         async move { candidate.next_term(&shutdown).await }
     });
     testkit::eventually("the lease to be asked for", async || {

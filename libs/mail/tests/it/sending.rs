@@ -131,7 +131,7 @@ async fn what_may_pass_or_be_mended_is_refused_for_now() {
 
 #[tokio::test]
 async fn what_concerns_every_mail_ends_the_session() {
-    let post = Post::open_with(Duration::from_millis(300), "").await;
+    let post = Post::open_with(Duration::from_secs(3), "").await;
     let answer = |code, text: &str| Action::Answer(code, text.to_owned());
     for (stage, action) in [
         (Stage::Sender, answer(550, "5.1.8 unknown sender")),
@@ -150,7 +150,7 @@ async fn what_concerns_every_mail_ends_the_session() {
 
 #[tokio::test]
 async fn a_server_that_lets_nobody_in_or_is_silent_or_away_is_told_apart_from_refused_mails() {
-    let post = Post::open_with(Duration::from_millis(300), "user:hush@").await;
+    let post = Post::open_with(Duration::from_secs(3), "user:hush@").await;
     for (stage, action) in [
         (Stage::Connect, Action::Hang),
         (Stage::Connect, Action::Close),

@@ -10,7 +10,8 @@ use tokio::net::TcpListener;
 
 use super::{HERE, failure, policy, request, settings};
 
-const DEADLINE: Duration = Duration::from_secs(2);
+/// Long against what a slow machine adds to it.
+const DEADLINE: Duration = Duration::from_secs(8);
 
 /// Answers after a while, or never.
 struct Slow(Option<Duration>);
@@ -54,7 +55,7 @@ async fn timed_out(names: Slow, scheme: &str) -> String {
 async fn a_lookup_that_hangs_ends_at_the_deadline() {
     assert_eq!(
         timed_out(Slow(None), "https").await,
-        "no answer within 2000 ms, while its name was being looked up"
+        "no answer within 8000 ms, while its name was being looked up"
     );
 }
 
@@ -62,7 +63,7 @@ async fn a_lookup_that_hangs_ends_at_the_deadline() {
 async fn a_slow_lookup_leaves_less_time_for_the_handshake() {
     assert_eq!(
         timed_out(Slow(Some(DEADLINE * 3 / 4)), "https").await,
-        "no answer within 2000 ms, while the connection was being opened"
+        "no answer within 8000 ms, while the connection was being opened"
     );
 }
 
@@ -70,7 +71,7 @@ async fn a_slow_lookup_leaves_less_time_for_the_handshake() {
 async fn a_slow_lookup_leaves_less_time_for_the_answer() {
     assert_eq!(
         timed_out(Slow(Some(DEADLINE * 3 / 4)), "http").await,
-        "no answer within 2000 ms, after the connection was there"
+        "no answer within 8000 ms, after the connection was there"
     );
 }
 

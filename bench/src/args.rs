@@ -17,6 +17,9 @@ pub(crate) struct Args {
     /// Waiting pushes of the backlog scenario
     #[arg(long, default_value_t = 1_000_000)]
     pub(crate) backlog: u64,
+    /// Letters of the dead-letters scenario
+    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1_000..))]
+    pub(crate) letters: u64,
     /// Measured rounds of the ingest, latency and reseller scenarios
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rounds: u32,
@@ -67,6 +70,8 @@ pub(crate) enum Scenario {
     Backlog,
     /// From POST /events to the endpoints of resellers: how much, how fast, how fair, how exact
     Reseller,
+    /// Lists and groups of many dead letters
+    DeadLetters,
 }
 
 impl Args {

@@ -26,6 +26,14 @@ pub(crate) async fn get(address: SocketAddr, path: &str) -> Result<Answer> {
     call(address, request).await
 }
 
+/// A GET with an API key, whatever the status.
+pub(crate) async fn get_with_key(address: SocketAddr, path: &str, key: &str) -> Result<Answer> {
+    let request = Request::get(path)
+        .header("authorization", format!("Bearer {key}"))
+        .body(Full::default())?;
+    call(address, request).await
+}
+
 /// A GET that must be answered with 200 and text.
 pub(crate) async fn get_text(address: SocketAddr, path: &str) -> Result<String> {
     let answer = get(address, path).await?;

@@ -12,7 +12,7 @@ use crate::args::{Args, Scenario};
 use crate::machine;
 use crate::report::{Report, Section};
 use crate::rig::Rig;
-use crate::scenario::{backlog, floors, ingest, latency, pacing, reseller};
+use crate::scenario::{backlog, dead_letters, floors, ingest, latency, pacing, reseller};
 use crate::{table, tell};
 
 /// The exit code of a run that was interrupted, as shells give it.
@@ -75,6 +75,7 @@ async fn measure(args: &Args, rig: &Rig, report: &mut Report) -> Result<()> {
         Scenario::Pacing,
         Scenario::Backlog,
         Scenario::Reseller,
+        Scenario::DeadLetters,
     ] {
         if !args.includes(scenario) {
             continue;
@@ -87,6 +88,7 @@ async fn measure(args: &Args, rig: &Rig, report: &mut Report) -> Result<()> {
             Scenario::Pacing => Box::pin(pacing::measure(args, rig)).await,
             Scenario::Backlog => Box::pin(backlog::measure(args, rig)).await,
             Scenario::Reseller => Box::pin(reseller::measure(args, rig)).await,
+            Scenario::DeadLetters => Box::pin(dead_letters::measure(args, rig)).await,
         };
         rig.stop_all().await;
         report.sections.push(measured?);

@@ -78,15 +78,23 @@ impl Rig {
     pub(crate) async fn prepare(&self) -> Result<()> {
         self.call(&["migrate"]).await?;
         self.empty().await?;
-        let said = self
-            .call(&["keys", "create", "--name", "bench", "--role", "ingest"])
-            .await?;
-        let key = said
-            .split_ascii_whitespace()
-            .find(|word| word.starts_with("pr_"))
-            .context("postrider keys create printed no key")?;
-        key.clone_into(&mut *self.key.lock().unwrap_or_else(PoisonError::into_inner));
+        let key = self.new_key("ingest").await?;
+        *self.key.lock().unwrap_or_else(PoisonError::into_inner) = key;
         Ok(())
+    }
+
+    /// An API key of somebody who looks.
+    pub(crate) async fn viewer_key(&self) -> Result<String> {
+        self.new_key("viewer").await
+    }
+
+    async fn new_key(&self, role: &str) -> Result<String> {
+        let name = format!("bench-{role}");
+        let said = self
+            .call(&["keys", "create", "--name", &name, "--role", role])
+            .await?;
+        let key = said.split_ascii_whitespace().find(|word| word.starts_with("pr_"));
+        Ok(key.context("postrider keys create printed no key")?.to_owned())
     }
 
     /// Forgets all pushes and messages. No service may be running.

@@ -86,6 +86,14 @@ impl Rig {
         self.serve("retry-worker", overrides).await
     }
 
+    /// Starts operator-api; also returns where it listens.
+    pub(crate) async fn operator_api(&self) -> Result<(Service, SocketAddr)> {
+        let address = free_address()?;
+        let own = vec![("POSTRIDER__OPERATOR__LISTEN", address.to_string())];
+        let service = self.serve("operator-api", &own).await?;
+        Ok((service, address))
+    }
+
     /// Starts the simulator with the response times measured at Swrve, and Swrve's own limit of 300 requests a second.
     pub(crate) async fn swrve(&self) -> Result<Swrve> {
         let address = free_address()?;

@@ -2,6 +2,7 @@
 
 mod arrivals;
 pub(crate) mod backlog;
+pub(crate) mod dead_letters;
 pub(crate) mod floors;
 pub(crate) mod ingest;
 pub(crate) mod latency;

@@ -65,8 +65,9 @@ impl Store {
             // A clock that was turned back would otherwise stop the job until it is where it was.
             if job.paced_to > now {
                 pace(&mut transaction, id, allowance.paced_to(0)).await?;
-                transaction.commit().await?;
             }
+            // Not left to the drop, which gives the lock back some time later: the next step would pass the job over.
+            transaction.commit().await?;
             return Ok(DeadLetterStep::default());
         }
         let asked = i64::try_from(limit).unwrap_or(i64::MAX);

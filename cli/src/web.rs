@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::{Client, RequestBuilder, Response};
 
 /// A client whose requests take no longer than `limit`.
@@ -22,4 +23,31 @@ pub(crate) async fn send(request: RequestBuilder, url: &str) -> anyhow::Result<R
         .await
         .map_err(reqwest::Error::without_url)
         .with_context(|| format!("failed to reach {url} (is it running?)"))
+}
+
+/// What a part of a path may hold as it is. A dot is not among them: parts of dots alone would lead elsewhere.
+const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'~');
+
+/// A path of these parts, whatever is in them.
+pub(crate) fn path(parts: &[&str]) -> String {
+    parts
+        .iter()
+        .map(|part| format!("/{}", utf8_percent_encode(part, PLAIN)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_cannot_lead_to_another_path() {
+        assert_eq!(path(&["resellers", "a/../b c"]), "/resellers/a%2F%2E%2E%2Fb%20c");
+        assert_eq!(
+            path(&["explain", "order/17?x=ä"]),
+            "/explain/order%2F17%3Fx%3D%C3%A4"
+        );
+        assert_eq!(path(&[".."]), "/%2E%2E");
+        assert_eq!(path(&["019aa2f0-5b1c"]), "/019aa2f0-5b1c");
+    }
 }

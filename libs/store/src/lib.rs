@@ -35,7 +35,7 @@ mod text;
 use std::time::Duration;
 
 use sqlx::Connection;
-use sqlx::migrate::Migrator;
+use sqlx::migrate::{Migration, Migrator};
 use sqlx::postgres::types::PgInterval;
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
 
@@ -153,11 +153,13 @@ impl Store {
         Self { pool }
     }
 
-    /// Brings the schema up to date; returns the number of migrations that were applied before and are applied now.
+    /// Brings the schema up to date; returns the number of migrations that were applied before and are applied now. One that
+    /// a later version has brought further is left as it is: going back to an earlier version begins with this as well.
     ///
     /// # Errors
     ///
-    /// [`Error::Migrate`] when a migration fails or was changed after it had been applied.
+    /// [`Error::Migrate`] when a migration fails, was changed after it had been applied, or is unknown and not later than
+    /// those that are known.
     pub async fn migrate(&self) -> Result<(usize, usize), Error> {
         let before = self.applied_migrations().await?;
         let mut connection = self.pool.acquire().await?;
@@ -165,10 +167,12 @@ impl Store {
         sqlx::query("SET statement_timeout = 0")
             .execute(&mut *connection)
             .await?;
-        MIGRATOR.run(&mut *connection).await.map_err(Error::Migrate)?;
+        let mut migrator = Migrator::with_migrations(MIGRATOR.iter().cloned().collect());
+        migrator.set_ignore_missing(are_known_or_later(&before));
+        migrator.run(&mut *connection).await.map_err(Error::Migrate)?;
         // The connection goes with its setting.
         connection.close().await?;
-        Ok((before, self.applied_migrations().await?))
+        Ok((before.len(), self.applied_migrations().await?.len()))
     }
 
     /// Whether the schema holds every migration that this program knows.
@@ -177,23 +181,19 @@ impl Store {
     ///
     /// [`Error::Unavailable`] when the database cannot be asked.
     pub async fn is_migrated(&self) -> Result<bool, Error> {
-        let known = MIGRATOR
-            .iter()
-            .filter(|m| m.migration_type.is_up_migration())
-            .count();
-        Ok(self.applied_migrations().await? >= known)
+        let applied = self.applied_migrations().await?;
+        Ok(known_migrations().all(|version| applied.contains(&version)))
     }
 
-    async fn applied_migrations(&self) -> Result<usize, Error> {
+    async fn applied_migrations(&self) -> Result<Vec<i64>, Error> {
         // The table is the migrator's own and may not exist yet, so this query cannot be checked at compile time.
-        let applied: Result<i64, sqlx::Error> =
-            sqlx::query_scalar("SELECT count(*) FROM _sqlx_migrations WHERE success")
-                .fetch_one(&self.pool)
+        let applied: Result<Vec<i64>, sqlx::Error> =
+            sqlx::query_scalar("SELECT version FROM _sqlx_migrations WHERE success")
+                .fetch_all(&self.pool)
                 .await;
         match applied {
-            Ok(count) => Ok(usize::try_from(count).unwrap_or(0)),
-            Err(sqlx::Error::Database(error)) if error.code().as_deref() == Some("42P01") => Ok(0),
-            Err(error) => Err(error.into()),
+            Err(sqlx::Error::Database(error)) if error.code().as_deref() == Some("42P01") => Ok(Vec::new()),
+            applied => Ok(applied?),
         }
     }
 
@@ -211,6 +211,21 @@ impl Store {
     pub async fn close(&self) {
         self.pool.close().await;
     }
+}
+
+fn known_migrations() -> impl Iterator<Item = i64> {
+    let up = |migration: &&Migration| migration.migration_type.is_up_migration();
+    MIGRATOR.iter().filter(up).map(|migration| migration.version)
+}
+
+/// Whether a schema is one of this version, or one of this version and what later ones have added. Anything else that is
+/// not known belongs to another history.
+fn are_known_or_later(applied: &[i64]) -> bool {
+    let newest = known_migrations().max().unwrap_or_default();
+    let mut unknown = applied
+        .iter()
+        .filter(|version| known_migrations().all(|known| known != **version));
+    unknown.all(|version| *version > newest)
 }
 
 /// How long a connection may have been idle to be used without asking whether it is still there.

@@ -125,7 +125,8 @@ impl Store {
             r#"
             WITH queued AS (
                 SELECT p.id FROM UNNEST($1::uuid[]) AS i(id) JOIN push_notifications p ON p.id = i.id
-                WHERE p.status = 'IN_MEMORY' AND p.lease_token IS NULL
+                -- Leased is IN_MEMORY. Saying that would let the planner read everything that is.
+                WHERE p.leased_until IS NOT NULL AND p.lease_token IS NULL
                 ORDER BY p.id FOR UPDATE OF p)
             UPDATE push_notifications p
             SET status = 'PENDING', leased_until = NULL, updated_at = now()

@@ -38,7 +38,8 @@ impl Store {
                 SELECT * FROM UNNEST($1::uuid[], $2::uuid[], $3::timestamptz[]) AS i(id, token, deferred_to)),
             claimed AS (
                 SELECT p.id, p.attempts, i.deferred_to FROM push_notifications p JOIN input i ON p.id = i.id
-                WHERE p.status = 'IN_MEMORY' AND p.lease_token = i.token
+                -- That it is IN_MEMORY follows; saying so would let the planner read everything that is leased.
+                WHERE p.lease_token = i.token
                 ORDER BY p.id
                 FOR UPDATE OF p),
             released AS (

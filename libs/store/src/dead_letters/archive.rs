@@ -60,7 +60,7 @@ impl Store {
                 LEFT JOIN notifications n ON $6 = 'reseller' AND n.id = $1),
             queued_push AS (
                 SELECT id FROM push_notifications
-                WHERE $6 = 'push' AND id = $1 AND status = 'IN_MEMORY' AND lease_token IS NULL
+                WHERE $6 = 'push' AND id = $1 AND leased_until IS NOT NULL AND lease_token IS NULL
                 FOR UPDATE),
             push AS (
                 UPDATE push_notifications p SET status = 'PENDING', leased_until = NULL, updated_at = now()
@@ -68,7 +68,7 @@ impl Store {
                 RETURNING p.id),
             queued_notification AS (
                 SELECT id FROM notifications
-                WHERE $6 = 'reseller' AND id = $1 AND status = 'IN_MEMORY' AND lease_token IS NULL
+                WHERE $6 = 'reseller' AND id = $1 AND leased_until IS NOT NULL AND lease_token IS NULL
                 FOR UPDATE),
             notification AS (
                 UPDATE notifications n

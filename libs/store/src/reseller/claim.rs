@@ -2,7 +2,8 @@
 //! sent now: its subscription must want it, its day must have quota left, and it gets a place in the requests per
 //! second. The attempt is counted and recorded before anything is sent.
 
-use std::time::Duration;
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
 
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use chrono_tz::Tz;
@@ -10,11 +11,17 @@ use domain::notification::{Attempts, NotificationId};
 use domain::quota::start_of;
 use uuid::Uuid;
 
-use crate::{Error, Store, interval};
+use crate::{Error, Store, interval, within};
 
 /// How many days ahead the database is told when days begin, so that it need not know time zones. What has a place
 /// further ahead is looked at again on the last of them.
 pub(super) const DAYS_AHEAD: i32 = 60;
+/// A claim leaves a lease as it is that ends at most this much later than its own would. Then no index changes with it,
+/// and what was queued a moment ago is found at most this much later if the claimer dies.
+pub(super) const KEPT_LEASE: Duration = Duration::from_secs(15);
+/// How long a claim of several statements may take. A caller that gives up has to wait longer than this: what the first
+/// statement has claimed would be lost to it.
+pub const CLAIM_LIMIT: Duration = Duration::from_secs(9);
 /// How long a retry waits whose subscription is paused or not verified.
 const HOLD: Duration = Duration::from_secs(60);
 
@@ -84,21 +91,72 @@ pub struct Claims {
     pub orphaned: u64,
 }
 
+impl Claims {
+    /// Joins what became of others.
+    fn add(&mut self, others: Self) {
+        self.claimed.extend(others.claimed);
+        self.over_quota += others.over_quota;
+        self.over_rate += others.over_rate;
+        self.held += others.held;
+        self.abandoned += others.abandoned;
+        self.orphaned += others.orphaned;
+    }
+}
+
 impl Store {
     /// Claims those of `ids` that are queued, wait for their first attempt, or are due again, and starts an attempt for each. Each id
     /// must be named once.
     ///
     /// # Errors
     ///
-    /// [`Error`] when the database fails; then nothing is claimed.
+    /// [`Error`] when the database fails and nothing was claimed before.
     pub async fn claim_notifications(
         &self,
         ids: &[NotificationId],
         terms: &ClaimTerms,
     ) -> Result<Claims, Error> {
-        let ids: Vec<Uuid> = ids.iter().map(|id| id.uuid()).collect();
+        let all: Vec<Uuid> = ids.iter().map(|id| id.uuid()).collect();
+        let today = domain::quota::day_of(terms.at, terms.zone);
+        let started = Instant::now();
+        let mut claims = self.claim_ordinary(&all, Uuid::now_v7(), today, terms).await?;
+        let taken: HashSet<NotificationId> = claims.claimed.iter().map(|claimed| claimed.id).collect();
+        if taken.len() + usize::try_from(claims.orphaned).unwrap_or(usize::MAX) >= ids.len() {
+            return Ok(claims);
+        }
+        let left: Vec<Uuid> = ids
+            .iter()
+            .filter(|id| !taken.contains(id))
+            .map(|id| id.uuid())
+            .collect();
+        if claims == Claims::default() {
+            return self.claim_judged(&left, today, terms).await;
+        }
+        let remaining = CLAIM_LIMIT.saturating_sub(started.elapsed());
+        match within(remaining, self.claim_left(&left, today, terms)).await {
+            Ok(judged) => claims.add(judged),
+            // What is claimed has to be sent, and the others' leases bring them back.
+            Err(error) => tracing::warn!(error = %error, "cannot claim some of the notifications"),
+        }
+        Ok(claims)
+    }
+
+    /// Claims what is left once others were claimed. The caller cannot ask again for all of them, so a failure that passes,
+    /// such as a change of the lane's pauses in between, is followed by another try here.
+    async fn claim_left(&self, ids: &[Uuid], today: NaiveDate, terms: &ClaimTerms) -> Result<Claims, Error> {
+        match self.claim_judged(ids, today, terms).await {
+            Err(error) if error.is_transient() => self.claim_judged(ids, today, terms).await,
+            judged => judged,
+        }
+    }
+
+    /// Claims by the whole rule, or finds the reason why not.
+    async fn claim_judged(
+        &self,
+        ids: &[Uuid],
+        today: NaiveDate,
+        terms: &ClaimTerms,
+    ) -> Result<Claims, Error> {
         let lease_token = Uuid::now_v7();
-        let today: NaiveDate = domain::quota::day_of(terms.at, terms.zone);
         let rows = sqlx::query!(
             r#"
             WITH due AS (
@@ -197,7 +255,10 @@ impl Store {
                     slot_at = p.slot_at,
                     attempts = n.attempts + CASE WHEN p.verdict = 'CLAIM' THEN 1 ELSE 0 END,
                     lease_token = CASE WHEN p.verdict = 'CLAIM' THEN $3::uuid END,
-                    leased_until = CASE WHEN p.verdict = 'CLAIM' THEN now() + $4::interval END,
+                    leased_until = CASE
+                        WHEN p.verdict <> 'CLAIM' THEN NULL
+                        WHEN n.leased_until BETWEEN now() + $4::interval AND now() + $4::interval + $13::interval
+                        THEN n.leased_until ELSE now() + $4::interval END,
                     finished_at = CASE
                         WHEN p.verdict IN ('SUBSCRIPTION_DELETED', 'SUBSCRIPTION_DEACTIVATED') THEN $2::timestamptz END,
                     updated_at = $2
@@ -213,7 +274,7 @@ impl Store {
                    e.created_at AS "accepted_at?", e.traceparent
             FROM changed c LEFT JOIN events e ON e.id = c.event AND c.verdict = 'CLAIM'
             "#,
-            &ids,
+            ids,
             terms.at,
             lease_token,
             interval(terms.lease),
@@ -225,6 +286,7 @@ impl Store {
             interval(terms.release_window),
             interval(HOLD),
             DAYS_AHEAD,
+            interval(KEPT_LEASE),
         )
         .fetch_all(&self.pool)
         .await?;

@@ -8,6 +8,7 @@ use chrono::{DateTime, Utc};
 use domain::notification::{HealthSignal, NotificationId, NotificationStatus, Verdict};
 use uuid::Uuid;
 
+use crate::reseller::complete_ordinary::is_ordinary;
 use crate::text::storable;
 use crate::{Error, Store};
 
@@ -30,7 +31,7 @@ pub struct DeliveryCompletion {
     pub verdict: Verdict,
 }
 
-fn signal(health: HealthSignal) -> &'static str {
+pub(super) fn signal(health: HealthSignal) -> &'static str {
     match health {
         HealthSignal::Success => "SUCCESS",
         HealthSignal::Failure => "FAILURE",
@@ -54,6 +55,9 @@ impl Store {
         completions: &[DeliveryCompletion],
         at: DateTime<Utc>,
     ) -> Result<HashSet<NotificationId>, Error> {
+        if completions.iter().all(is_ordinary) {
+            return self.complete_ordinary(completions, at).await;
+        }
         let text = |f: fn(&Verdict) -> Option<&str>| {
             completions
                 .iter()
@@ -68,19 +72,15 @@ impl Store {
                             $7::integer[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[])
                     AS i(id, token, status, next_attempt_at, started_at, millis, response_status, response_body,
                          error_type, error, fingerprint, health)),
+            -- In the order of their ids, which a nested loop keeps. That a row is IN_MEMORY follows from its token, by a
+            -- constraint. Saying so would let the planner read everything that is leased instead of these rows by id.
             claimed AS (
-                SELECT n.attempts, n.subscription_id, n.reseller_id, n.event_type, i.*
-                FROM notifications n JOIN input i ON n.id = i.id
-                WHERE n.status = 'IN_MEMORY' AND n.lease_token = i.token
-                ORDER BY n.id
-                FOR UPDATE OF n),
-            completed AS (
                 UPDATE notifications n
-                SET status = c.status, reason = c.fingerprint, lease_token = NULL, leased_until = NULL, slot_at = NULL,
-                    next_attempt_at = c.next_attempt_at, updated_at = $13,
-                    finished_at = CASE WHEN c.status IN ('SENT', 'FAILED', 'GIVEN_UP') THEN $13::timestamptz END
-                FROM claimed c WHERE n.id = c.id
-                RETURNING n.id),
+                SET status = i.status, reason = i.fingerprint, lease_token = NULL, leased_until = NULL, slot_at = NULL,
+                    next_attempt_at = i.next_attempt_at, updated_at = $13,
+                    finished_at = CASE WHEN i.status IN ('SENT', 'FAILED', 'GIVEN_UP') THEN $13::timestamptz END
+                FROM input i WHERE n.id = i.id AND n.lease_token = i.token
+                RETURNING n.attempts, n.subscription_id, n.reseller_id, n.event_type, i.*),
             attempt AS (
                 UPDATE delivery_attempts a
                 SET status = CASE WHEN c.error_type IS NULL THEN 'OK' ELSE 'ERROR' END, started_at = c.started_at,
@@ -167,7 +167,7 @@ impl Store {
                 SET occurrences = e.occurrences + excluded.occurrences, recipient = excluded.recipient,
                     data = excluded.data || jsonb_build_object('since', e.data -> 'since'),
                     created_at = greatest(e.created_at, excluded.created_at))
-            SELECT id AS "id!" FROM completed
+            SELECT id AS "id!" FROM claimed
             "#,
             &completions.iter().map(|c| c.id.uuid()).collect::<Vec<_>>(),
             &completions.iter().map(|c| c.lease_token).collect::<Vec<_>>(),

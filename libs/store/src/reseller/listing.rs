@@ -14,8 +14,10 @@ const EXAMINED_MAX: i64 = 10_000;
 
 /// The first identifier of the instant `at`; those of earlier ones are smaller.
 pub(crate) fn first_id_at(at: DateTime<Utc>) -> Uuid {
+    // An identifier has 48 bits for its time. What lies beyond them, in the year 10889, is after every identifier.
+    const LAST: u64 = (1 << 48) - 1;
     let millis = u64::try_from(at.timestamp_millis()).unwrap_or(0);
-    Uuid::from_u128(u128::from(millis) << 80)
+    Uuid::from_u128(u128::from(millis.min(LAST)) << 80)
 }
 
 /// Which notifications of a subscription are listed. An empty list of statuses or event types stands for all.
@@ -218,5 +220,26 @@ impl Store {
             .map(NotificationRow::try_from)
             .collect::<Result<_, _>>()?;
         Ok(Page { items, next })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_later_time_never_has_an_earlier_identifier() {
+        let times = [
+            "-262143-01-01T00:00:00Z",
+            "1969-12-31T23:59:59Z",
+            "1970-01-01T00:00:00Z",
+            "2026-11-21T12:00:00Z",
+            "9999-12-31T23:59:59Z",
+            "+10889-08-02T05:31:50.656Z",
+            "+262142-12-31T23:59:59Z",
+        ];
+        let ids = times.map(|time| first_id_at(time.parse().unwrap()));
+        assert!(ids.is_sorted(), "{ids:?}");
+        assert!(ids[4] < ids[5]);
     }
 }

@@ -2,7 +2,9 @@
 
 mod backlog;
 mod claim;
+mod claim_ordinary;
 mod complete;
+mod complete_ordinary;
 mod emails;
 mod endpoint;
 mod event_key;
@@ -28,7 +30,7 @@ mod traces;
 mod verification;
 mod waiting;
 
-pub use claim::{ClaimTerms, ClaimedNotification, Claims};
+pub use claim::{CLAIM_LIMIT, ClaimTerms, ClaimedNotification, Claims};
 pub use complete::DeliveryCompletion;
 pub use emails::{ClaimedEmail, Postponement, PutBack};
 pub use endpoint::{Endpoint, SealedSecret};

@@ -170,7 +170,7 @@ async fn lay_out(
     sqlx::query!(
         r#"
         WITH waiting AS (
-            SELECT id, row_number() OVER (ORDER BY next_attempt_at, id) - 1 AS rank, count(*) OVER () AS count
+            SELECT id, status, row_number() OVER (ORDER BY next_attempt_at, id) - 1 AS rank, count(*) OVER () AS count
             FROM notifications
             WHERE subscription_id = $1 AND status = 'SCHEDULED' AND reason = 'QUOTA'),
         taken AS (
@@ -181,7 +181,7 @@ async fn lay_out(
                    CASE WHEN used > $2::bigint THEN 0 ELSE used END AS number
             FROM taken),
         placed AS (
-            SELECT w.id, b.day + least(36500, (b.number + w.rank) / $2)::integer AS day, (b.number + w.rank) % $2 AS number
+            SELECT w.id, w.status, b.day + least(36500, (b.number + w.rank) / $2)::integer AS day, (b.number + w.rank) % $2 AS number
             FROM waiting w CROSS JOIN base b),
         laid AS (
             UPDATE notifications n
@@ -189,7 +189,8 @@ async fn lay_out(
                 next_attempt_at = ($5::timestamptz[])[least(p.day - $4::date, $8::integer) + 1]
                                 + $6::interval * (p.number::float8 / $2)
             FROM placed p
-            WHERE n.id = p.id AND n.status = 'SCHEDULED' AND n.reason = 'QUOTA')
+            -- Not the name of the status: it would let the planner read all that wait instead of these by id.
+            WHERE n.id = p.id AND n.status = p.status AND n.reason = 'QUOTA')
         UPDATE subscription_budgets b
         SET day = base.day, used = base.number + base.count, quota = $2::bigint
         FROM base

@@ -9,7 +9,9 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::listing::first_id_at;
-use crate::{Error, Store};
+use super::sending_again::sent_again_by;
+use crate::resolution::resolve;
+use crate::{Act, Error, Store};
 
 /// Events looked at in one step.
 const EXAMINED_MAX: i64 = 1_000;
@@ -165,8 +167,8 @@ async fn candidates(
         .collect())
 }
 
-/// Makes a notification of each event that has none, and those that ended badly due again. Whatever somebody else did to
-/// one meanwhile stays.
+/// Makes a notification of each event that has none, and those that ended badly due again; the dead letters about these
+/// are resolved. Whatever somebody else did to one meanwhile stays.
 async fn make_due(
     connection: &mut PgConnection,
     replay: &Held,
@@ -176,7 +178,7 @@ async fn make_due(
     if missed.is_empty() {
         return Ok(0);
     }
-    let made = sqlx::query!(
+    let made = sqlx::query_scalar!(
         r#"
         INSERT INTO notifications AS n (id, event, subscription_id, reseller_id, event_type, status, payload_bytes,
                                         created_at, updated_at)
@@ -187,6 +189,7 @@ async fn make_due(
         SET status = 'RETRY', next_attempt_at = $6, resent_after = n.attempts, resent_at = $6, finished_at = NULL,
             reason = 'REPLAYED', slot_at = NULL, updated_at = $6
         WHERE n.status IN ('FAILED', 'GIVEN_UP')
+        RETURNING n.id
         "#,
         &missed.iter().map(|event| event.id).collect::<Vec<_>>(),
         &missed.iter().map(|event| event.event_type.as_str()).collect::<Vec<_>>() as &[&str],
@@ -195,9 +198,16 @@ async fn make_due(
         replay.reseller,
         now,
     )
-    .execute(connection)
+    .fetch_all(&mut *connection)
     .await?;
-    Ok(made.rows_affected())
+    let by = sent_again_by(&replay.reseller);
+    let act = Act {
+        by: &by,
+        note: Some("replayed by its reseller"),
+        at: now,
+    };
+    resolve(connection, &made, &act, None).await?;
+    Ok(made.len() as u64)
 }
 
 struct Progress {

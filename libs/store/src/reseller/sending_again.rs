@@ -5,7 +5,8 @@ use domain::notification::{NotificationId, NotificationStatus};
 use domain::subscription::SubscriptionState;
 use uuid::Uuid;
 
-use crate::{Error, Store, stored};
+use crate::resolution::resolve;
+use crate::{Act, Error, Store, stored};
 
 /// What came of asking for a notification to be sent again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,9 +51,14 @@ pub enum Tested {
     Unknown,
 }
 
+/// Who resolved a letter by having its notification sent again through the reseller API.
+pub(super) fn sent_again_by(reseller: &str) -> String {
+    format!("reseller {reseller}")
+}
+
 impl Store {
     /// Makes a notification that has ended due again, with all of its retries ahead of it. It keeps its place in the
-    /// quota, if it ever had one.
+    /// quota, if it ever had one. The dead letters that are open about it are resolved.
     ///
     /// # Errors
     ///
@@ -63,6 +69,7 @@ impl Store {
         id: NotificationId,
         now: DateTime<Utc>,
     ) -> Result<Resent, Error> {
+        let mut transaction = self.pool.begin().await?;
         let row = sqlx::query!(
             r#"
             WITH found AS (
@@ -83,14 +90,23 @@ impl Store {
             reseller,
             now,
         )
-        .fetch_optional(&self.pool)
+        .fetch_optional(&mut *transaction)
         .await?;
         let Some(row) = row else {
             return Ok(Resent::Unknown);
         };
         if row.resent {
+            let by = sent_again_by(reseller);
+            let act = Act {
+                by: &by,
+                note: Some("sent again by its reseller"),
+                at: now,
+            };
+            resolve(&mut transaction, &[id.uuid()], &act, None).await?;
+            transaction.commit().await?;
             return Ok(Resent::Done);
         }
+        transaction.rollback().await?;
         let status: NotificationStatus = stored("notification status", &row.status)?;
         if status.is_terminal() {
             Ok(Resent::NotActive(stored("subscription state", &row.state)?))

@@ -77,19 +77,19 @@ impl Store {
                   AND NOT EXISTS (SELECT FROM subscription_sidelines l
                                   WHERE l.subscription_id = s.id AND l.lane = 'first' AND l.until > $1)),
             oldest AS (
-                SELECT o.id, s.id AS subscription_id, count(*) OVER (PARTITION BY s.id) >= $2 AS more,
+                SELECT o.id, o.status, count(*) OVER (PARTITION BY s.id) >= $2 AS more,
                        row_number() OVER (PARTITION BY s.id ORDER BY o.id) AS rank
                 FROM sendable s
                 CROSS JOIN LATERAL (
-                    SELECT n.id FROM notifications n
+                    SELECT n.id, n.status FROM notifications n
                     WHERE n.subscription_id = s.id AND n.status = 'PENDING' ORDER BY n.id LIMIT $2) o
                 -- Everybody's first one before anybody's second.
                 ORDER BY rank, o.id LIMIT $3),
             locked AS (
                 SELECT n.id, o.more FROM oldest o
-                -- With the subscription, since the index of waiting ones begins with it.
-                JOIN notifications n ON n.id = o.id AND n.subscription_id = o.subscription_id
-                WHERE n.status = 'PENDING' FOR UPDATE OF n SKIP LOCKED),
+                -- Not the name of the status: it would let the planner read all that wait instead of these by id.
+                JOIN notifications n ON n.id = o.id AND n.status = o.status
+                FOR UPDATE OF n SKIP LOCKED),
             promoted AS (
                 UPDATE notifications n
                 SET status = 'IN_MEMORY', leased_until = now() + $4::interval, updated_at = $1,
@@ -174,12 +174,12 @@ impl Store {
                   AND NOT EXISTS (SELECT FROM subscription_sidelines l
                                   WHERE l.subscription_id = s.id AND l.lane = 'retry' AND l.until > $1)),
             overdue AS (
-                SELECT o.id, s.id AS subscription_id, o.next_attempt_at,
+                SELECT o.id, o.status, o.next_attempt_at,
                        count(*) OVER (PARTITION BY s.id) >= $2 AS more,
                        row_number() OVER (PARTITION BY s.id ORDER BY o.next_attempt_at, o.id) AS rank
                 FROM sendable s
                 CROSS JOIN LATERAL (
-                    SELECT n.id, n.next_attempt_at FROM notifications n
+                    SELECT n.id, n.status, n.next_attempt_at FROM notifications n
                     WHERE n.subscription_id = s.id AND n.status = 'RETRY'
                       AND n.next_attempt_at <= $1::timestamptz + $5::interval
                       AND (n.next_attempt_at <= $1 OR n.reason = 'RATE')
@@ -187,8 +187,9 @@ impl Store {
                 ORDER BY rank, o.next_attempt_at, o.id LIMIT $3),
             locked AS (
                 SELECT n.id, o.more, o.next_attempt_at FROM overdue o
-                JOIN notifications n ON n.id = o.id AND n.subscription_id = o.subscription_id
-                WHERE n.status = 'RETRY' FOR UPDATE OF n SKIP LOCKED),
+                -- As above.
+                JOIN notifications n ON n.id = o.id AND n.status = o.status
+                FOR UPDATE OF n SKIP LOCKED),
             promoted AS (
                 UPDATE notifications n
                 SET status = 'IN_MEMORY', leased_until = now() + $4::interval, next_attempt_at = NULL, updated_at = $1,
@@ -226,7 +227,8 @@ impl Store {
             WITH queued AS (
                 SELECT n.id, n.subscription_id, n.attempts > 0 AS tried
                 FROM UNNEST($1::uuid[]) AS i(id) JOIN notifications n ON n.id = i.id
-                WHERE n.status = 'IN_MEMORY' AND n.lease_token IS NULL
+                -- Leased is IN_MEMORY. Saying that would let the planner read everything that is.
+                WHERE n.leased_until IS NOT NULL AND n.lease_token IS NULL
                 ORDER BY n.id FOR UPDATE OF n),
             noted AS (
                 INSERT INTO subscription_sidelines AS l (subscription_id, lane, until)

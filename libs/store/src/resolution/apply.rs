@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use super::resolve::resolve;
 use crate::{Act, Error};
 
 /// Why a letter was left as it was.
@@ -229,38 +230,4 @@ fn ended_otherwise(status: &str, cancelled: bool) -> Option<Skipped> {
         "SENT" => Some(Skipped::Delivered),
         _ => Some(Skipped::Unfinished),
     }
-}
-
-/// Resolves the open letters about pushes and notifications that are due again.
-async fn resolve(
-    connection: &mut PgConnection,
-    due: &[Uuid],
-    act: &Act<'_>,
-    job: Option<Uuid>,
-) -> Result<Vec<Uuid>, Error> {
-    if due.is_empty() {
-        return Ok(Vec::new());
-    }
-    let letters = sqlx::query_scalar!(
-        r#"
-        WITH about_push AS (
-            SELECT id FROM dead_letters WHERE push_id = ANY ($1) AND state = 'OPEN'
-            FOR UPDATE SKIP LOCKED),
-        about_notification AS (
-            SELECT id FROM dead_letters WHERE notification_id = ANY ($1) AND state = 'OPEN'
-            FOR UPDATE SKIP LOCKED)
-        UPDATE dead_letters d SET state = 'REPLAYED', resolved_at = $2, resolved_by = $3, note = $4, job_id = $5
-        FROM (SELECT id FROM about_push UNION ALL SELECT id FROM about_notification) AS open
-        WHERE d.id = open.id
-        RETURNING d.id
-        "#,
-        due,
-        act.at,
-        act.by,
-        act.note,
-        job,
-    )
-    .fetch_all(connection)
-    .await?;
-    Ok(letters)
 }

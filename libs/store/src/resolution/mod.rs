@@ -6,6 +6,7 @@
 mod apply;
 mod create;
 mod job;
+mod resolve;
 mod retention;
 mod selection;
 mod single;
@@ -16,6 +17,7 @@ use uuid::Uuid;
 pub use apply::Skipped;
 pub use create::{JobCreated, NewDeadLetterJob};
 pub use job::{DeadLetterJob, JobCommanded};
+pub(crate) use resolve::resolve;
 pub use selection::{DeadLetterKind, LetterSelection, Preview};
 pub use single::Resolved;
 pub use step::DeadLetterStep;

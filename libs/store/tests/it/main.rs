@@ -22,6 +22,7 @@ mod letter_jobs;
 mod letter_lists;
 mod letter_tallies;
 mod letters_scene;
+mod migrations;
 mod outcomes;
 mod partitions;
 mod pauses;

@@ -73,7 +73,11 @@ fn faults(node: &Value, limited: bool) -> Vec<String> {
     let (kind, table, index) = (text("Node Type"), text("Relation Name"), text("Index Name"));
     let growing = GROWING.iter().any(|name| table.starts_with(name));
     let whole_table = growing && matches!(kind, "Seq Scan" | "Bitmap Heap Scan");
-    let whole_index = growing && index.ends_with("_pkey") && node["Index Cond"].is_null();
+    // A partial index is as long as what waits: read for its head it is cheap, joined row by row it is not.
+    let whole_index = growing
+        && !index.is_empty()
+        && node["Index Cond"].is_null()
+        && (index.ends_with("_pkey") || !limited);
     let whole_input = matches!(kind, "Hash Join" | "Merge Join") || limited && kind == "Sort";
     let children = || node["Plans"].as_array().into_iter().flatten();
     let window = kind == "WindowAgg" || children().any(|child| child["Node Type"] == "WindowAgg");

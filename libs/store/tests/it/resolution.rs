@@ -185,6 +185,53 @@ async fn a_replayed_notification_is_due_as_one_that_its_reseller_sends_again(poo
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
+async fn what_its_reseller_sends_again_or_replays_leaves_no_letter_open(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let subscription = SubscriptionRow::in_state(SubscriptionState::Active)
+        .make(&pool)
+        .await;
+    let [resent, unfinished] = [NotificationState::GivenUp, NotificationState::Retry]
+        .map(|state| NotificationRow::in_state(state, subscription).attempts(4));
+    let (resent, unfinished) = (resent.make(&pool).await, unfinished.make(&pool).await);
+    let older = letter_of(&pool, resent.id.uuid()).await;
+    let newer: Uuid = sqlx::query_scalar(
+        "INSERT INTO dead_letters (lane, reason, fingerprint, notification_id, detail)
+         VALUES ('reseller', 'REJECTED', 'broker/rejected', $1, 'rejected') RETURNING id",
+    )
+    .bind(resent.id.uuid())
+    .fetch_one(&pool)
+    .await
+    .unwrap();
+    let other: Uuid = sqlx::query_scalar(
+        "INSERT INTO dead_letters (lane, reason, fingerprint, notification_id, detail)
+         VALUES ('reseller', 'REJECTED', 'broker/rejected', $1, 'rejected') RETURNING id",
+    )
+    .bind(unfinished.id.uuid())
+    .fetch_one(&pool)
+    .await
+    .unwrap();
+    for id in [resent.id, unfinished.id] {
+        store.resend_notification("acme", id, act(None).at).await.unwrap();
+    }
+    for id in [older, newer] {
+        let letter = letter(&pool, id).await;
+        assert_eq!(
+            (&letter["state"], &letter["resolved_by"], &letter["note"]),
+            (
+                &json!("REPLAYED"),
+                &json!("reseller acme"),
+                &json!("sent again by its reseller")
+            )
+        );
+    }
+    assert_eq!(
+        letter(&pool, other).await["state"],
+        json!("OPEN"),
+        "nobody sends again what has not ended"
+    );
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
 async fn of_replays_at_once_one_does_it_and_the_others_are_told(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let push = PushRow::in_state(PushState::Failed).make(&pool).await;

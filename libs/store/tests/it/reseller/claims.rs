@@ -1,6 +1,6 @@
 //! What a claim makes of notifications, apart from quota and requests per second.
 
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 use domain::clock::{Clock, SystemClock};
 use domain::notification::{Attempts, NotificationId, NotificationState};
 use domain::subscription::SubscriptionState;
@@ -63,6 +63,36 @@ async fn a_claim_brings_what_is_sent_and_records_the_attempt(pool: PgPool) {
         (1, "IN_PROCESS", "https://acme.example/a")
     );
     assert_eq!(token, claimed.lease_token);
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_claim_holds_as_long_as_it_says_and_hardly_longer_whatever_lease_it_finds(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let subscription = SubscriptionRow::active().make(&pool).await;
+    let made = ids(&notifications(&pool, NotificationState::Queued, subscription, 3).await);
+    let sql = "UPDATE notifications SET leased_until = now() + interval '1 second' WHERE id = $1";
+    set(&pool, sql, made[0].uuid()).await;
+    let sql = "UPDATE notifications SET leased_until = now() + interval '1 hour 5 seconds' WHERE id = $1";
+    set(&pool, sql, made[1].uuid()).await;
+    let sql = "UPDATE notifications SET leased_until = now() + interval '1 day' WHERE id = $1";
+    set(&pool, sql, made[2].uuid()).await;
+    let clock = "SELECT clock_timestamp()";
+    let before: DateTime<Utc> = sqlx::query_scalar(clock).fetch_one(&pool).await.unwrap();
+    let terms = terms(SystemClock.now());
+    assert_eq!(claimed_ids(&claim(&store, &made, &terms).await).len(), 3);
+    let after: DateTime<Utc> = sqlx::query_scalar(clock).fetch_one(&pool).await.unwrap();
+    let leases: Vec<DateTime<Utc>> = sqlx::query_scalar("SELECT leased_until FROM notifications")
+        .fetch_all(&pool)
+        .await
+        .unwrap();
+    assert_eq!(leases.len(), 3);
+    for lease in leases {
+        assert!(lease >= before + terms.lease, "{lease} is too early");
+        assert!(
+            lease <= after + terms.lease + TimeDelta::seconds(15),
+            "{lease} is too late"
+        );
+    }
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]

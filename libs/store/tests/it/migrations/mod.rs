@@ -1,0 +1,9 @@
+//! What migrations have to keep to so that two versions can work on one schema, and that rows of every older schema come
+//! through all of them.
+
+mod locks;
+mod older_rows;
+mod partial;
+mod released;
+mod rules;
+mod statements;

@@ -19,6 +19,24 @@ pub struct Settings {
     pub poll: Duration,
 }
 
+/// The part of the time-to-live for which a holder does not trust its lease any more. Watchers wait for all of it, each by its own
+/// monotonic clock, and two such clocks do not run equally fast: a time service may slew one of them by up to a twelfth. A holder
+/// whose clock is slow by that still stops before a watcher starts whose clock is fast by as much.
+const MARGIN: u32 = 6;
+
+impl Settings {
+    /// How long a holder trusts its lease, from when it asked for it.
+    #[must_use]
+    pub fn trusted(&self) -> Duration {
+        self.ttl - self.ttl / MARGIN
+    }
+
+    /// The pause between two renewals, of which at least one fits into the time that the lease is trusted.
+    pub(crate) fn renew_every(&self) -> Duration {
+        self.poll.min(self.trusted() / 2)
+    }
+}
+
 /// A replica that is ready to lead.
 #[derive(Debug)]
 pub struct Candidate {
@@ -96,5 +114,37 @@ impl Candidate {
         let asked = Instant::now();
         let lease = store::within(*ttl, self.store.take_lease(name, view, self.id)).await?;
         Ok(lease.map(|lease| Term::start(self.store.clone(), lease, self.settings.clone(), asked)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_holder_with_a_slow_clock_stops_before_a_watcher_with_a_fast_one_starts() {
+        // chrony, the usual time service, slews by up to 83,333 parts in a million.
+        const WRONG_BY: f64 = 0.083_333;
+        for millis in [100, 2_500, 4_000, 5_000] {
+            let settings = Settings {
+                name: "push".to_owned(),
+                ttl: Duration::from_millis(millis),
+                poll: Duration::from_millis(10),
+            };
+            let stops = settings.trusted().mul_f64(1.0 + WRONG_BY);
+            let starts = settings.ttl.mul_f64(1.0 - WRONG_BY);
+            assert!(stops < starts, "of {millis} ms: {stops:?}, {starts:?}");
+        }
+    }
+
+    #[test]
+    fn a_lease_is_renewed_while_it_is_trusted_however_seldom_it_is_watched() {
+        let settings = |poll| Settings {
+            name: "push".to_owned(),
+            ttl: Duration::from_millis(2_400),
+            poll: Duration::from_millis(poll),
+        };
+        assert_eq!(settings(250).renew_every(), Duration::from_millis(250));
+        assert_eq!(settings(2_399).renew_every(), Duration::from_secs(1));
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! A [`Candidate`] watches a lease row in PostgreSQL and, when nobody renews it, takes it over; a [`Term`] is the time
 //! for which it holds. All waiting is by each process's own monotonic clock: a watcher waits for one time-to-live from
-//! when it *saw* the last renewal, a holder counts from when it *asked* for it, so the holder always stops first,
-//! whatever wall clocks do. What a paused holder might still write is refused by the term's epoch.
+//! when it *saw* the last renewal, a holder counts from when it *asked* for it, and a little less, so the holder always stops
+//! first, whatever wall clocks do and although no two monotonic clocks run equally fast. What a paused holder might still
+//! write is refused by the term's epoch.
 //!
 //! A [`LaneWatch`] tells when operators have paused what would be done.
 //!

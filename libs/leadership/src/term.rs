@@ -45,7 +45,7 @@ impl Term {
     pub(crate) fn start(store: Store, lease: Lease, settings: Settings, asked: Instant) -> Self {
         let limit = settings.ttl;
         let validity = Validity {
-            deadline: Deadline::at(asked + settings.ttl),
+            deadline: Deadline::at(asked + settings.trusted()),
             ended: CancellationToken::new(),
         };
         let keeper = Keeper {
@@ -111,7 +111,7 @@ struct Keeper {
 impl Keeper {
     /// Renews until the lease is lost. A renewal counts from the moment it was asked for.
     async fn run(self) {
-        let mut pause = self.settings.poll;
+        let mut pause = self.settings.renew_every();
         loop {
             let deadline = self.validity.deadline.instant();
             let left = deadline.saturating_duration_since(Instant::now());
@@ -122,8 +122,8 @@ impl Keeper {
             let asked = Instant::now();
             match tokio::time::timeout_at(deadline.into(), self.store.renew_lease(&self.lease)).await {
                 Ok(Ok(true)) => {
-                    self.validity.deadline.extend_to(asked + self.settings.ttl);
-                    pause = self.settings.poll;
+                    self.validity.deadline.extend_to(asked + self.settings.trusted());
+                    pause = self.settings.renew_every();
                 }
                 Ok(Ok(false)) => break,
                 Ok(Err(error)) => {
@@ -148,3 +148,32 @@ impl Keeper {
 
 /// Pause before a failed renewal is tried again, short against any sensible time-to-live.
 const RETRY_PAUSE: Duration = Duration::from_millis(50);
+
+#[cfg(test)]
+mod tests {
+    use sqlx::postgres::PgPoolOptions;
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_term_is_trusted_for_less_than_its_time_to_live() {
+        let pool = PgPoolOptions::new()
+            .connect_lazy("postgres://nobody@localhost/nowhere")
+            .unwrap();
+        let settings = Settings {
+            name: "push".to_owned(),
+            ttl: Duration::from_secs(6),
+            poll: Duration::from_secs(1),
+        };
+        let lease = Lease {
+            name: "push".to_owned(),
+            holder: Uuid::now_v7(),
+            epoch: 1,
+        };
+        let asked = Instant::now();
+        let term = Term::start(Store::from_pool(pool), lease, settings, asked);
+        let deadline = term.validity().deadline.instant();
+        assert_eq!(deadline, asked + Duration::from_secs(5));
+    }
+}

@@ -8,7 +8,7 @@ use sqlx::PgPool;
 use store::Store;
 
 /// So long that no holder of a lease goes without processor time for it.
-const TTL: Duration = Duration::from_secs(5);
+const TTL: Duration = Duration::from_secs(6);
 
 fn candidate(pool: &PgPool) -> Candidate {
     candidate_with(pool, TTL)

@@ -1,4 +1,4 @@
-//! Opening one connection: URL, socket, TLS and AMQP handshake, all of it bounded in time. When to connect
+//! Opening one connection to one node: socket, TLS and AMQP handshake, all of it bounded in time. When to connect
 //! again is decided by the supervisor.
 
 use std::io;
@@ -11,10 +11,9 @@ use lapin::tcp::OwnedTLSConfig;
 use lapin::uri::{AMQPScheme, AMQPUri};
 use lapin::{AsyncTcpStream, Connection, ConnectionProperties};
 
+use crate::addresses::location;
 use crate::{Error, Settings};
 
-/// Heartbeat interval in seconds. A peer that is silent for two intervals is taken for dead.
-const HEARTBEAT_SECONDS: u16 = 6;
 /// For resolving, connecting, TLS and the AMQP handshake together.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 /// For the TCP connection alone.
@@ -26,10 +25,9 @@ pub(crate) struct Opened {
     pub(crate) socket: Socket,
 }
 
-/// Connects and authenticates.
-pub(crate) async fn open(settings: &Settings) -> Result<Opened, Error> {
-    let uri = parse(&settings.url)?;
-    let address = format!("{}:{}", uri.authority.host, uri.authority.port);
+/// Connects to one node and authenticates.
+pub(crate) async fn open(uri: &AMQPUri, settings: &Settings) -> Result<Opened, Error> {
+    let address = location(uri);
     let failed = |source| Error::Connect {
         address: address.clone(),
         source,
@@ -41,7 +39,7 @@ pub(crate) async fn open(settings: &Settings) -> Result<Opened, Error> {
     let socket = Socket::default();
     let dialled = socket.clone();
     let connecting = Connection::connector(
-        uri,
+        uri.clone(),
         runtime,
         async move |uri: AMQPUri, runtime| {
             let addresses = resolve(&uri).await?;
@@ -76,22 +74,6 @@ pub(crate) async fn open(settings: &Settings) -> Result<Opened, Error> {
             })
         }
     }
-}
-
-fn parse(url: &str) -> Result<AMQPUri, Error> {
-    // The parser's own messages can hold the whole URL, so none of them is passed on.
-    let mut uri: AMQPUri = url.parse().map_err(|_| Error::InvalidUrl {
-        reason: "expected amqp[s]://user:password@host:port/vhost",
-    })?;
-    let authority = url.split('/').nth(2).unwrap_or_default();
-    if authority.rsplit('@').next().unwrap_or_default().starts_with('[') {
-        // The parser would silently replace it by localhost.
-        return Err(Error::InvalidUrl {
-            reason: "an IPv6 address must be given as a host name",
-        });
-    }
-    uri.query.heartbeat.get_or_insert(HEARTBEAT_SECONDS);
-    Ok(uri)
 }
 
 async fn resolve(uri: &AMQPUri) -> io::Result<Vec<SocketAddr>> {
@@ -141,37 +123,6 @@ impl Socket {
         if let SocketState::Open(stream) = std::mem::replace(&mut *state, SocketState::Cut) {
             // Fails only when the peer has closed it already.
             let _ = stream.shutdown(Shutdown::Both);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn url_without_heartbeat_gets_ours() {
-        let uri = parse("amqp://u:p@localhost:5673/%2f").expect("valid");
-        assert_eq!(uri.query.heartbeat, Some(HEARTBEAT_SECONDS));
-        assert_eq!(
-            parse("amqp://localhost?heartbeat=2")
-                .expect("valid")
-                .query
-                .heartbeat,
-            Some(2)
-        );
-    }
-
-    #[test]
-    fn invalid_urls_are_refused_without_being_repeated() {
-        for url in [
-            "",
-            "nonsense:hunter2",
-            "http://u:hunter2@host",
-            "amqp://u:hunter2@[::1]:5672",
-        ] {
-            let error = parse(url).expect_err(url).to_string();
-            assert!(!error.contains("hunter2"), "{error}");
         }
     }
 }

@@ -81,14 +81,14 @@ fn read(Received { delivery, receipt }: Received) -> DeadLetter {
 /// The first death of a message. The server writes a list `x-death` with an entry per queue and reason,
 /// latest first, and repeats which of them came first in headers of their own.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Death {
-    reason: Option<String>,
-    queue: Option<String>,
-    count: u64,
+pub(crate) struct Death {
+    pub(crate) reason: Option<String>,
+    pub(crate) queue: Option<String>,
+    pub(crate) count: u64,
 }
 
 impl Death {
-    fn read(headers: &Value) -> Self {
+    pub(crate) fn read(headers: &Value) -> Self {
         let deaths = headers["x-death"]
             .as_array()
             .map(Vec::as_slice)
@@ -111,7 +111,7 @@ impl Death {
     }
 }
 
-fn table(table: &FieldTable) -> Value {
+pub(crate) fn table(table: &FieldTable) -> Value {
     let fields = table
         .inner()
         .iter()

@@ -3,7 +3,7 @@
 //!
 //! A [`Broker`] owns one connection and looks after it for as long as it lives. Starting one never fails
 //! because the server is away: publishing then answers [`Published::NotSent`], consumers wait, and
-//! [`Broker::state`] says why.
+//! [`Broker::state`] says why. Of a cluster it knows several nodes, and goes to another one when one is lost.
 //!
 //! What this crate deliberately does not do:
 //! * It keeps no messages. Whatever is not [`Published::Confirmed`] stays the caller's, whose database is the
@@ -17,6 +17,7 @@
 //! acknowledgements included. A process that publishes a lot and consumes a lot should therefore start two
 //! brokers.
 
+mod addresses;
 mod broker;
 mod connect;
 mod consumer;
@@ -24,7 +25,10 @@ mod dead;
 mod declare;
 pub mod envelope;
 mod error;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod inflight;
+mod ledger;
 mod link;
 mod message;
 mod pipeline;

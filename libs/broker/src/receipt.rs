@@ -1,13 +1,16 @@
 //! Settling a delivery: acknowledge, hand back, or refuse for good.
 
-use std::time::Duration;
+use std::sync::Arc;
 
 use lapin::Acker;
 use lapin::options::{BasicAckOptions, BasicNackOptions};
+use lapin::types::DeliveryTag;
 use tokio_util::sync::CancellationToken;
 
-/// How long to wait for an acknowledgement to be written to the socket.
-const WRITE_LIMIT: Duration = Duration::from_secs(5);
+use crate::ledger::{Ledger, WRITE_LIMIT};
+
+/// Deliveries of one channel, with the right to settle each.
+type Entries = Vec<(DeliveryTag, Acker)>;
 
 /// What came of settling a delivery. AMQP does not confirm acknowledgements, so neither says that the server
 /// has it.
@@ -26,14 +29,24 @@ pub enum Settlement {
 #[must_use = "a delivery that is not settled comes again when the consumer is closed"]
 pub struct Receipt {
     acker: Acker,
+    tag: DeliveryTag,
+    ledger: Arc<Ledger>,
     generation: u64,
     ended: CancellationToken,
 }
 
 impl Receipt {
-    pub(crate) fn new(acker: Acker, generation: u64, ended: CancellationToken) -> Self {
+    pub(crate) fn new(
+        (tag, acker): (DeliveryTag, Acker),
+        ledger: Arc<Ledger>,
+        generation: u64,
+        ended: CancellationToken,
+    ) -> Self {
+        ledger.given(tag);
         Self {
             acker,
+            tag,
+            ledger,
             generation,
             ended,
         }
@@ -47,6 +60,29 @@ impl Receipt {
     /// The work is done: the server forgets the message.
     pub async fn ack(self) -> Settlement {
         self.settle(self.acker.ack(BasicAckOptions::default())).await
+    }
+
+    /// As [`Receipt::ack`], for many at once and in as few frames as possible: the server works for each frame, not for each
+    /// message. Some may be written a moment later, with those that come then, or when the consumer is closed at the latest.
+    pub async fn ack_all(receipts: Vec<Self>) {
+        let mut channels: Vec<(Arc<Ledger>, Entries)> = Vec::new();
+        for receipt in receipts {
+            if receipt.ended.is_cancelled() {
+                continue;
+            }
+            let entry = (receipt.tag, receipt.acker);
+            // There is more than one only around a reconnect.
+            match channels
+                .iter_mut()
+                .find(|(ledger, _)| Arc::ptr_eq(ledger, &receipt.ledger))
+            {
+                Some((_, done)) => done.push(entry),
+                None => channels.push((receipt.ledger, vec![entry])),
+            }
+        }
+        for (ledger, done) in channels {
+            ledger.acknowledge(done).await;
+        }
     }
 
     /// The work is not done: the server delivers the message again, and counts that against its delivery
@@ -75,12 +111,16 @@ impl Receipt {
         if self.ended.is_cancelled() {
             return Settlement::Stale;
         }
-        tokio::select! {
+        let settlement = tokio::select! {
             () = self.ended.cancelled() => Settlement::Stale,
             sent = tokio::time::timeout(WRITE_LIMIT, sending) => match sent {
                 Ok(Ok(true)) => Settlement::Sent,
                 Ok(Ok(false) | Err(_)) | Err(_) => Settlement::Stale,
             },
+        };
+        if settlement == Settlement::Sent {
+            self.ledger.settled(self.tag);
         }
+        settlement
     }
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 /// Settings of one [`crate::Broker`].
 #[derive(Clone)]
 pub struct Settings {
-    /// `amqp://` or `amqps://` URL with credentials and virtual host. A `heartbeat` parameter (seconds)
-    /// overrides the built-in one.
+    /// `amqp://` or `amqps://` URL with credentials and virtual host; or several, separated by commas, of nodes of one
+    /// cluster. A `heartbeat` parameter (seconds) overrides the built-in one.
     pub url: String,
     /// Put before the name of every exchange and queue, so that several installations can share a virtual
     /// host.

@@ -1,16 +1,18 @@
 //! Consuming a queue across reconnects, without looking into the messages.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
 use futures::{FutureExt, StreamExt};
+use lapin::Channel;
 use lapin::message::Delivery;
 use lapin::options::{BasicNackOptions, BasicQosOptions};
 use lapin::types::FieldTable;
-use lapin::{Acker, Channel};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::ledger::Ledger;
 use crate::link::{Fault, Faults, Link, Links, close_channel, open_channel, request};
 use crate::{Error, Receipt};
 
@@ -40,6 +42,7 @@ struct Session {
     link: Link,
     channel: Channel,
     deliveries: lapin::Consumer,
+    ledger: Arc<Ledger>,
 }
 
 /// A delivery and the right to settle it.
@@ -164,7 +167,7 @@ impl Subscription {
     pub(crate) async fn close(mut self) {
         self.stop().await;
         if let Stage::Stopped(Some(session)) = std::mem::replace(&mut self.stage, Stage::Stopped(None)) {
-            close_channel(&session.channel).await;
+            session.close_channel().await;
         }
     }
 }
@@ -186,10 +189,12 @@ async fn open(link: Link, queue: String, prefetch: u16) -> Result<Session, Error
     .await?;
     let consuming = channel.basic_consume(queue.into(), "".into(), Default::default(), FieldTable::default());
     let deliveries = request("consume", consuming).await?;
+    let ledger = Arc::new(Ledger::new(link.ended.clone()));
     Ok(Session {
         link,
         channel,
         deliveries,
+        ledger,
     })
 }
 
@@ -218,8 +223,12 @@ impl Session {
 
     fn receive(&self, batch: Vec<Delivery>) -> Vec<Received> {
         let received = batch.into_iter().map(|delivery| {
-            let acker: Acker = delivery.acker.clone();
-            let receipt = Receipt::new(acker, self.link.generation, self.link.ended.clone());
+            let receipt = Receipt::new(
+                (delivery.delivery_tag, delivery.acker.clone()),
+                Arc::clone(&self.ledger),
+                self.link.generation,
+                self.link.ended.clone(),
+            );
             Received { delivery, receipt }
         });
         received.collect()
@@ -257,7 +266,11 @@ impl Session {
     }
 
     async fn close(self) {
-        let session = self.stop().await;
-        close_channel(&session.channel).await;
+        self.stop().await.close_channel().await;
+    }
+
+    async fn close_channel(&self) {
+        self.ledger.flush().await;
+        close_channel(&self.channel).await;
     }
 }

@@ -1,5 +1,5 @@
-//! The task that keeps a connection: connects, declares the topology, watches, and starts over with a new
-//! generation. What is published and consumed on the connection is not its concern.
+//! The task that keeps a connection to one of the broker's nodes: connects, declares the topology, watches, and starts
+//! over with a new generation, at another node if there is one. What is published and consumed on the connection is not its concern.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -7,12 +7,14 @@ use std::time::Duration;
 
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 use futures::StreamExt;
+use lapin::uri::AMQPUri;
 use lapin::{Connection, Event};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::addresses::{Addresses, location};
 use crate::connect::{self, Opened, Socket};
 use crate::declare::declare;
 use crate::link::{ConnectionState, Fault, Link, open_publishing_channel};
@@ -47,21 +49,36 @@ enum End {
 
 impl Supervisor {
     pub(crate) async fn run(mut self) {
+        match Addresses::parse(&self.settings.url) {
+            Ok(addresses) => self.keep_connected(addresses).await,
+            Err(error) => {
+                // Nothing but another configuration can help.
+                self.disconnected(&error.describe());
+                self.shutdown.cancelled().await;
+            }
+        }
+        self.links.send_replace(None);
+        self.state.send_replace(ConnectionState::Closed);
+    }
+
+    async fn keep_connected(&mut self, mut addresses: Addresses) {
         let mut delays = delays();
         let mut generation = 0;
         loop {
             let attempt = tokio::select! {
-                () = self.shutdown.cancelled() => break,
-                attempt = establish(&self.settings, generation + 1) => attempt,
+                () = self.shutdown.cancelled() => return,
+                attempt = self.try_each(&mut addresses, generation + 1) => attempt,
             };
             let reason = match attempt {
-                Err(error) => error.describe(),
+                Err(reason) => reason,
                 Ok((link, socket)) => {
                     generation = link.generation;
                     let since = Instant::now();
-                    match self.serve(link, socket).await {
-                        End::Shutdown => break,
+                    match self.serve(link, socket, &location(addresses.current())).await {
+                        End::Shutdown => return,
                         End::Lost(reason) => {
+                            // The node may be on its way down; the others were not asked yet.
+                            addresses.advance();
                             if since.elapsed() > STABLE_AFTER {
                                 delays = self::delays();
                             }
@@ -74,8 +91,23 @@ impl Supervisor {
             let delay = delays.next().unwrap_or(LONGEST_DELAY);
             let _ = tokio::time::timeout(delay, self.shutdown.cancelled()).await;
         }
-        self.links.send_replace(None);
-        self.state.send_replace(ConnectionState::Closed);
+    }
+
+    /// The first node that can be worked with, from the one whose turn it is; or why none can. Only a round that was in vain is
+    /// followed by a delay.
+    async fn try_each(&self, addresses: &mut Addresses, generation: u64) -> Result<(Link, Socket), String> {
+        let mut reasons = Vec::new();
+        for _ in 0..addresses.count() {
+            match establish(addresses.current(), &self.settings, generation).await {
+                Ok(established) => return Ok(established),
+                Err(error) => reasons.push(error.describe()),
+            }
+            addresses.advance();
+        }
+        // In the order of the nodes, not of the attempts: what stays the same reads the same.
+        reasons.sort();
+        reasons.dedup();
+        Err(reasons.join("; "))
     }
 
     /// Logs a reason once, however often attempts fail for it.
@@ -90,9 +122,9 @@ impl Supervisor {
         }
     }
 
-    async fn serve(&mut self, link: Link, socket: Socket) -> End {
+    async fn serve(&mut self, link: Link, socket: Socket, address: &str) -> End {
         let generation = link.generation;
-        tracing::info!(generation, "connected to the broker");
+        tracing::info!(generation, address, "connected to the broker");
         self.links.send_replace(Some(link.clone()));
         self.state.send_replace(ConnectionState::Connected { generation });
         let end = self.watch(&link).await;
@@ -166,8 +198,8 @@ fn delays() -> ExponentialBackoff {
 }
 
 /// Connects and makes everything ready that has to work before the connection counts as connected.
-async fn establish(settings: &Settings, generation: u64) -> Result<(Link, Socket), Error> {
-    let Opened { connection, socket } = connect::open(settings).await?;
+async fn establish(uri: &AMQPUri, settings: &Settings, generation: u64) -> Result<(Link, Socket), Error> {
+    let Opened { connection, socket } = connect::open(uri, settings).await?;
     let topology = Topology::new(&settings.queue_prefix, Capacities::of(settings));
     let prepared = async {
         declare(&connection, &topology).await?;

@@ -15,6 +15,7 @@ mod rules;
 mod secret;
 mod sources;
 mod unit;
+mod urls;
 mod yaml;
 
 pub use error::{Errors, Fault, Origin, Problem};

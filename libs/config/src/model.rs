@@ -108,7 +108,7 @@ pub struct Database {
 /// The RabbitMQ server.
 #[derive(Clone, Debug)]
 pub struct Amqp {
-    /// An `amqp://` or `amqps://` URL.
+    /// An `amqp://` or `amqps://` URL, or several of them separated by commas, one for each node of a cluster.
     pub url: Secret,
     /// Put before the name of every queue and exchange; empty in production.
     pub queue_prefix: String,

@@ -11,7 +11,7 @@ use crate::reader::Reader;
 use crate::unit::Unit;
 use crate::{
     Admin, Amqp, Config, Cron, Database, Errors, Idempotency, Ingest, Job, Jobs, Leader, LogFormat, Operator,
-    Partitions, Push, Queue, Rescue, Retry, ShutdownConfig, Sources, Swrve, Telemetry, render, rules,
+    Partitions, Push, Queue, Rescue, Retry, ShutdownConfig, Sources, Swrve, Telemetry, render, rules, urls,
 };
 
 mod push_keys;
@@ -73,11 +73,11 @@ fn database(reader: &mut Reader) -> Database {
 }
 
 fn amqp(reader: &mut Reader) -> Amqp {
+    const URLS_FORM: &str =
+        "an amqp:// or amqps:// URL, or several of them separated by commas, one for each node of a cluster";
     const PREFIX_FORM: &str = "up to 64 letters, digits, dots, hyphens and underscores";
     Amqp {
-        url: reader.required_secret("amqp.url", "an amqp:// or amqps:// URL", |url| {
-            url.starts_with("amqp://") || url.starts_with("amqps://")
-        }),
+        url: reader.required_secret("amqp.url", URLS_FORM, urls::are_amqp),
         queue_prefix: reader.parsed("amqp.queuePrefix", PREFIX_FORM, String::new(), |prefix| {
             let valid = prefix
                 .bytes()

@@ -10,9 +10,9 @@ use crate::Origin;
 use crate::layers::{Entry, Layers};
 use crate::reader::Reader;
 use crate::yaml::{Content, Node};
-use crate::{Secret, read};
+use crate::{Secret, read, urls};
 
-/// Keys whose value is a URL that may hold a password.
+/// Keys whose value is a URL that may hold a password, or several.
 const SECRET_URLS: [&str; 3] = ["database.url", "amqp.url", "mail.smtpUrl"];
 /// Keys of whose value nothing may be shown.
 const SECRETS: [&str; 2] = ["reseller.secrets.key", "reseller.secrets.previousKeys"];
@@ -74,7 +74,7 @@ fn shown(key: &str, entry: &Entry) -> Value {
     match json(&entry.value) {
         Value::Null => Value::Null,
         value if SECRETS.contains(&key) => hidden(value),
-        Value::String(url) if SECRET_URLS.contains(&key) => Secret::new(url).masked_url().into(),
+        Value::String(url) if SECRET_URLS.contains(&key) => urls::masked(&url).into(),
         // Only mappings with free names have more levels, and what those hold are push keys.
         Value::Object(entries) => hidden(Value::Object(entries)),
         value => value,

@@ -29,7 +29,7 @@ pub(crate) struct Attempted {
 pub(crate) async fn make(
     tools: &Tools,
     policy: &RetryPolicy,
-    claimed: ClaimedNotification,
+    mut claimed: ClaimedNotification,
     target: Option<Arc<Target>>,
     until: Instant,
     span: &Span,
@@ -51,7 +51,7 @@ pub(crate) async fn make(
     let traceparent = span.traceparent().or_else(|| claimed.traceparent.clone());
     let (started_at, started) = (tools.clock.now(), Instant::now());
     let payload_bytes = claimed.body.len();
-    let (elapsed, outcome) = match request(&claimed, target, traceparent, started_at) {
+    let (elapsed, outcome) = match request(&mut claimed, target, traceparent, started_at) {
         Ok(request) => {
             let reply = tools.client.send(request).await;
             (reply.elapsed, reply.outcome)
@@ -76,16 +76,17 @@ pub(crate) async fn make(
     })
 }
 
+/// Takes the body out: nobody needs it afterwards, and it is the largest part.
 fn request(
-    claimed: &ClaimedNotification,
+    claimed: &mut ClaimedNotification,
     target: Option<Arc<Target>>,
     traceparent: Option<String>,
     at: DateTime<Utc>,
 ) -> Result<WebhookRequest, DeliveryOutcome> {
     let target = target.ok_or_else(|| ours("the subscription is gone".to_owned()))?;
     let content = Content {
+        body: Bytes::from(std::mem::take(&mut claimed.body)),
         id: &claimed.event_id,
-        body: Bytes::from(claimed.body.clone()),
         traceparent,
     };
     signed(content, &target, at)

@@ -111,7 +111,7 @@ fn random_text() -> String {
 }
 
 /// The right answer is a status from 200 to 299 and the text: alone, or as `challenge` of a JSON object.
-fn judge(outcome: DeliveryOutcome, text: &str) -> Answer {
+pub(crate) fn judge(outcome: DeliveryOutcome, text: &str) -> Answer {
     match outcome {
         DeliveryOutcome::Answered {
             status: 200..=299,

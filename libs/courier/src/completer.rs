@@ -2,10 +2,11 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use domain::notification::{NotificationId, NotificationStatus};
 use lifecycle::error_chain;
+use metrics::Histogram;
 use store::reseller::DeliveryCompletion;
 use telemetry::Metric;
 use telemetry::traces::Span;
@@ -13,6 +14,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::attempt::Attempted;
+use crate::linger::Linger;
 use crate::message::Message;
 use crate::spans::{self, Batch};
 use crate::statistics::{self, Statistics};
@@ -20,6 +22,10 @@ use crate::{Lane, Tools};
 
 /// Outcomes recorded in one statement.
 const BATCH: usize = 256;
+/// Between two statements when there are [`MANY`]: nobody waits for an outcome to be recorded.
+const COMPANY: Duration = Duration::from_millis(20);
+/// Outcomes a second from which on they are recorded in company.
+const MANY: u32 = 100;
 /// Pause before a statement that failed is tried again.
 const RETRY_PAUSE: Duration = Duration::from_millis(250);
 /// How long the database may take for a batch before it counts as away.
@@ -52,10 +58,11 @@ impl Work {
         }
     }
 
-    /// It is done, whatever came of it.
-    pub(crate) async fn settle(self) {
-        if let Self::Message(message) = self {
-            message.ack().await;
+    /// The message that is to be settled.
+    pub(crate) fn into_message(self) -> Option<Message> {
+        match self {
+            Self::Message(message) => Some(message),
+            Self::Backlog(_) => None,
         }
     }
 }
@@ -74,7 +81,12 @@ impl Completer {
         // Apart from the outcomes, which must not wait for numbers.
         let flushing = tokio::spawn(flush(self.statistics.clone(), ended.clone()));
         let mut batch = Vec::with_capacity(BATCH);
+        let mut linger = Linger::new(COMPANY, MANY);
         while outbox.recv_many(&mut batch, BATCH).await > 0 {
+            if let Some(until) = linger.wait(Instant::now()) {
+                gather(&mut outbox, &mut batch, until).await;
+            }
+            linger.begin(Instant::now(), batch.len());
             self.complete(std::mem::take(&mut batch)).await;
         }
         ended.cancel();
@@ -84,6 +96,7 @@ impl Completer {
     }
 
     async fn complete(&self, endings: Vec<Ending>) {
+        let response = Metric::DeliveryResponse.histogram(&[("lane", self.lane.label())]);
         let (attempted, work): (Vec<_>, Vec<_>) = endings.into_iter().map(|e| (e.attempted, e.work)).unzip();
         let completions: Vec<DeliveryCompletion> = attempted.iter().map(|a| a.completion.clone()).collect();
         let span = Batch::to_complete(work.iter().map(Work::span));
@@ -91,16 +104,20 @@ impl Completer {
         span.end();
         for attempted in &attempted {
             if accepted.contains(&attempted.completion.id) {
-                count(attempted, self.lane.label());
+                count(attempted, &response);
                 self.statistics.count(attempted);
             } else {
                 lease_lost(attempted.completion.id);
             }
         }
-        for (mut work, completion) in work.into_iter().zip(&completions) {
-            spans::completed(work.span_mut(), completion);
-            work.settle().await;
-        }
+        let settled = work
+            .into_iter()
+            .zip(&completions)
+            .filter_map(|(mut work, completion)| {
+                spans::completed(work.span_mut(), completion);
+                work.into_message()
+            });
+        Message::ack_all(settled).await;
     }
 
     /// What the database refuses is tried again one by one, so that a row that cannot be stored does not take others
@@ -154,6 +171,14 @@ impl Completer {
     }
 }
 
+/// Takes what else comes until then, and what fits.
+async fn gather(outbox: &mut mpsc::Receiver<Ending>, batch: &mut Vec<Ending>, until: Instant) {
+    let taking =
+        async { while batch.len() < BATCH && outbox.recv_many(batch, BATCH - batch.len()).await > 0 {} };
+    // What was taken when the time is over stays taken.
+    let _ = tokio::time::timeout_at(until.into(), taking).await;
+}
+
 /// Adds what was gathered to the database now and then, and once more at the end.
 async fn flush(statistics: Arc<Statistics>, ended: CancellationToken) {
     while !ended.is_cancelled() {
@@ -167,12 +192,10 @@ fn lease_lost(id: NotificationId) {
     Metric::LeaseLosses.increment_with(&[("kind", "claim")], 1);
 }
 
-fn count(attempted: &Attempted, lane: &'static str) {
+fn count(attempted: &Attempted, response: &Histogram) {
     let completion = &attempted.completion;
     let verdict = &completion.verdict;
-    Metric::DeliveryResponse
-        .histogram(&[("lane", lane)])
-        .record(attempted.elapsed.as_secs_f64());
+    response.record(attempted.elapsed.as_secs_f64());
     Metric::DeliveryPayload.record(attempted.payload_bytes as f64);
     match completion.status {
         NotificationStatus::Sent => Metric::NotificationsDelivered.increment(1),

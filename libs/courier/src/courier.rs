@@ -9,6 +9,7 @@ use broker::{Consumer, Delivery};
 use domain::notification::{NotificationId, RetryPolicy};
 use leadership::LaneWatch;
 use lifecycle::{Shutdown, error_chain};
+use metrics::Gauge;
 use store::reseller::Sidelined;
 use telemetry::Metric;
 use tokio::sync::mpsc;
@@ -20,6 +21,7 @@ use crate::board::{Board, Capacity, Fetch, Turn};
 use crate::claimer::{Claimed, Claimer};
 use crate::completer::{Completer, Ending, Work};
 use crate::endpoints::Endpoints;
+use crate::linger::Linger;
 use crate::message::Message;
 use crate::spans::{self, Batch};
 use crate::statistics::Statistics;
@@ -29,6 +31,10 @@ use crate::{Lane, Tools};
 const BATCH: usize = 256;
 /// Claims under way at once, by kind. More of them would only wait for each other in the database.
 const CLAIMS: usize = 2;
+/// Between two claims when there are [`MANY`].
+const COMPANY: Duration = Duration::from_millis(8);
+/// Notifications a second from which on they are claimed in company. With fewer, each would only wait.
+const MANY: u32 = 1_500;
 /// Notifications that may wait on the board. What exceeds it goes back to the database.
 const SEATS: usize = 2_048;
 /// Subscriptions asked after their backlog in one go.
@@ -105,6 +111,9 @@ struct Desk {
     claimer: Arc<Claimer>,
     board: Board<Message>,
     claiming: usize,
+    /// Between two claims, when many come.
+    linger: Linger,
+    under_way: Gauge,
     fetching: usize,
     settling: usize,
     done: mpsc::UnboundedSender<Done>,
@@ -144,7 +153,7 @@ impl Courier {
             }
         };
         tokio::join!(finishing, consumer.stop());
-        Metric::DeliveriesInFlight.set_with(&[("lane", desk.lane.label())], 0.0);
+        desk.under_way.set(0.0);
         drop(desk);
         if let Err(error) = completer.await {
             tracing::error!(error = error_chain(&error), "the completer failed");
@@ -183,6 +192,8 @@ impl Courier {
             tools: self.tools,
             board: Board::new(capacity),
             claiming: 0,
+            linger: Linger::new(COMPANY, MANY),
+            under_way: Metric::DeliveriesInFlight.gauge(&[("lane", self.lane.label())]),
             fetching: 0,
             settling: 0,
             done,
@@ -198,10 +209,12 @@ impl Desk {
         dones: &mut mpsc::UnboundedReceiver<Done>,
         shutdown: &Shutdown,
     ) {
+        let mut waits = None;
         loop {
             tokio::select! {
                 biased;
                 () = shutdown.cancelled() => return,
+                () = until(waits) => {}
                 Some(done) = dones.recv() => {
                     self.handle(done);
                     // Whatever else is over makes room for the same claim.
@@ -214,9 +227,8 @@ impl Desk {
                     None => return shutdown.cancelled().await,
                 },
             }
-            self.start_claims();
-            Metric::DeliveriesInFlight
-                .set_with(&[("lane", self.lane.label())], self.board.in_flight() as f64);
+            waits = self.start_claims();
+            self.under_way.set(self.board.in_flight() as f64);
         }
     }
 
@@ -248,12 +260,20 @@ impl Desk {
         }
     }
 
-    fn start_claims(&mut self) {
+    /// Starts what may start; returns when to look again, if some may then.
+    fn start_claims(&mut self) -> Option<Instant> {
+        let mut waits = None;
         while self.claiming < CLAIMS {
+            let now = Instant::now();
+            waits = self.linger.wait(now);
+            if waits.is_some() {
+                break;
+            }
             let turns = self.board.take(BATCH);
             if turns.is_empty() {
                 break;
             }
+            self.linger.begin(now, turns.len());
             self.claiming += 1;
             let (claimer, done) = (self.claimer.clone(), self.done.clone());
             let span = Batch::to_claim(turns.iter().map(|turn| &turn.message.span));
@@ -278,6 +298,7 @@ impl Desk {
                 });
             }
         }
+        waits
     }
 
     fn handle(&mut self, done: Done) {
@@ -322,16 +343,21 @@ impl Desk {
         }
         self.begin(claimed, &mut messages);
         settled.extend(messages.into_values());
+        if settled.is_empty() {
+            return;
+        }
         self.settling += 1;
         let done = self.done.clone();
         tokio::spawn(async move {
-            for mut message in settled {
+            for message in &mut settled {
                 spans::not_attempted(&mut message.span, "not_claimed");
-                if stopped {
+            }
+            if stopped {
+                for message in settled {
                     message.requeue().await;
-                } else {
-                    message.ack().await;
                 }
+            } else {
+                Message::ack_all(settled).await;
             }
             let _ = done.send(Done::Settled);
         });
@@ -362,7 +388,7 @@ impl Desk {
                     }
                     None => {
                         spans::not_attempted(work.span_mut(), "too_late");
-                        work.settle().await;
+                        Message::ack_all(work.into_message()).await;
                     }
                 }
                 drop(slot);
@@ -372,6 +398,13 @@ impl Desk {
 
     fn is_busy(&self) -> bool {
         self.claiming + self.fetching + self.settling + self.board.in_flight() > 0
+    }
+}
+
+async fn until(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time.into()).await,
+        None => std::future::pending().await,
     }
 }
 
@@ -389,9 +422,7 @@ async fn sideline(claimer: &Claimer, over: Vec<(NotificationId, Message)>) {
         match store::within(SIDELINE_LIMIT, sidelining).await {
             Ok(count) => {
                 Metric::NotificationsSidelined.increment(count);
-                for message in messages {
-                    message.ack().await;
-                }
+                Message::ack_all(messages).await;
                 return;
             }
             Err(error) => tracing::warn!(error = error_chain(&error), "cannot put notifications aside"),

@@ -24,7 +24,10 @@ mod claimer;
 mod completer;
 mod courier;
 mod endpoints;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod lane;
+mod linger;
 mod message;
 mod request;
 mod spans;

@@ -10,10 +10,12 @@ pub(crate) struct Message {
 }
 
 impl Message {
-    /// The message has nothing more to say. Whether the connection still took it does not matter: one that comes again
+    /// The messages have nothing more to say. Whether the connection still took it does not matter: one that comes again
     /// finds its row ended.
-    pub(crate) async fn ack(self) {
-        let _ = self.receipt.ack().await;
+    pub(crate) async fn ack_all(messages: impl IntoIterator<Item = Self>) {
+        // Their spans end here.
+        let receipts = messages.into_iter().map(|message| message.receipt).collect();
+        Receipt::ack_all(receipts).await;
     }
 
     /// It goes back to the queue.

@@ -1,6 +1,5 @@
 //! What tests of several crates share. A dev-dependency only: no service may depend on it.
 
-mod cable;
 mod installation;
 mod keys;
 pub mod notification_factory;

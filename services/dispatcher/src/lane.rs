@@ -21,6 +21,7 @@ use crate::claimer::Claimer;
 use crate::completer::Completer;
 use crate::plan::Planner;
 use crate::sender::{self, Sender};
+use crate::starts::Starts;
 
 /// Pushes claimed in one statement: a quarter of a second of sending, so that a claim is never old when its turn comes.
 const CLAIM_BATCH: usize = 64;
@@ -98,8 +99,7 @@ impl Lane {
         let (endings, outbox) = mpsc::channel(4 * CLAIM_BATCH);
         // Not past the grace period: what it cannot record by then is found by its lease.
         let mut completer = AbortOnDropHandle::new(tokio::spawn(self.completer().run(outbox)));
-        let mut sender =
-            sender::spawn(self.sender(validity.clone())?, inbox, endings).map_err(Error::Sender)?;
+        let mut sender = sender::spawn(self.sender(&term)?, inbox, endings).map_err(Error::Sender)?;
         let prefetch = u16::try_from(self.config.pool_size() + 1 + 2 * CLAIM_BATCH).unwrap_or(u16::MAX);
         let mut consumer = self.broker.consume(Queue::PushReady, prefetch);
         let stop = CancellationToken::new();
@@ -206,7 +206,7 @@ impl Lane {
         }
     }
 
-    fn sender(&self, validity: leadership::Validity) -> Result<Sender, Error> {
+    fn sender(&self, term: &Term) -> Result<Sender, Error> {
         Ok(Sender {
             planner: Planner {
                 swrve: SwrveClient::new(&self.swrve).map_err(Error::Swrve)?,
@@ -222,7 +222,8 @@ impl Lane {
             },
             delay: self.config.swrve.delay,
             pool_size: self.config.pool_size(),
-            validity,
+            validity: term.validity(),
+            starts: Starts::of(term.lease().epoch),
         })
     }
 }

@@ -22,6 +22,7 @@ mod lane;
 mod plan;
 mod sender;
 mod spans;
+mod starts;
 mod work;
 
 use std::sync::Arc;

@@ -6,13 +6,13 @@
 use std::io;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use delivery::{Pacer, PreparedPush, Reply};
 use domain::clock::Clock;
-use domain::push::{RetryPolicy, SendOutcome};
+use domain::push::{PushId, RetryPolicy, SendOutcome};
 use futures::FutureExt;
 use leadership::Validity;
 use lifecycle::error_chain;
@@ -25,6 +25,7 @@ use tokio_util::task::TaskTracker;
 use crate::ending::complete;
 use crate::plan::{Plan, Planner};
 use crate::spans;
+use crate::starts::Starts;
 use crate::work::{Ending, Message, Work};
 
 /// What the sender needs; it is moved to the sender's thread.
@@ -35,6 +36,7 @@ pub(crate) struct Sender {
     pub(crate) delay: Duration,
     pub(crate) pool_size: usize,
     pub(crate) validity: Validity,
+    pub(crate) starts: Starts,
 }
 
 /// The running sender, as the lane sees it.
@@ -172,13 +174,16 @@ impl Loop {
     /// Sends when it is this push's turn; gives the work back when it may not start any more.
     async fn send(&mut self, work: Work, mut request: PreparedPush) -> Option<Work> {
         let permit = self.pool.clone().try_acquire_owned().ok();
-        let validity = self.sender.validity.clone();
-        let hand_over = request.hand_over(move || validity.holds());
+        let (sender, id) = (Arc::clone(&self.sender), work.push.id);
+        let started = Arc::new(OnceLock::new());
+        let start_of_this = Arc::clone(&started);
+        let hand_over = request.hand_over(move || sender.may_hand_over(id, start_of_this.get()));
         let turn = self.pacer.turn().await;
         if self.stop.is_cancelled() || !self.sender.validity.holds() {
             return Some(work);
         }
         let start = turn.start();
+        let _ = started.set(start.at);
         let mut sending = Box::pin(attempt(self.sender.clone(), work, request));
         // Polled here and now: spawned, it would start only after whatever this thread does next.
         let polled = futures::poll!(&mut sending);
@@ -267,6 +272,17 @@ async fn attempt(sender: Arc<Sender>, work: Work, mut request: PreparedPush) -> 
 }
 
 impl Sender {
+    /// The last look at the term before the bytes of a send are written. Whoever proves the pace is told first.
+    fn may_hand_over(&self, push: PushId, started: Option<&Instant>) -> bool {
+        if !self.validity.holds() {
+            return false;
+        }
+        if let Some(started) = started {
+            self.starts.tell(push, *started);
+        }
+        self.validity.holds()
+    }
+
     fn ended(&self, push: &ClaimedPush, outcome: SendOutcome, elapsed: Duration, message: Message) -> Ending {
         self.observe(push, &outcome);
         Ending::Completed(

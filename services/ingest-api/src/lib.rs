@@ -12,6 +12,8 @@
 mod app;
 mod error;
 mod event;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod lane;
 mod openapi;
 mod problems;

@@ -1,6 +1,7 @@
 //! The supervisor: servers that are away, refuse, or fall silent.
 
 use broker::{Broker, ConnectionState, Published, Queue, Settings};
+use cable::Cable;
 use lapin::uri::AMQPUri;
 
 use crate::proxy::Proxy;
@@ -151,6 +152,83 @@ async fn generation_grows_with_every_reconnect() {
             publish(&broker, 1).await;
         }
         broker.close().await;
+    })
+    .await;
+}
+
+/// A port that was free a moment ago, on which nothing listens.
+async fn nobody() -> String {
+    let free = tokio::net::TcpListener::bind("127.0.0.1:0")
+        .await
+        .expect("a port");
+    let port = free.local_addr().expect("an address").port();
+    format!("amqp://postrider:hunter2@127.0.0.1:{port}/%2f")
+}
+
+#[tokio::test]
+async fn of_several_nodes_one_that_answers_is_found_whichever_comes_first() {
+    with_rig(async |rig| {
+        let url = format!("{},{},{}", nobody().await, rig.url, nobody().await);
+        let broker = rig
+            .broker(Settings {
+                url,
+                ..rig.settings()
+            })
+            .await;
+        let outcome = broker.publisher().publish(Queue::PushReady, envelopes(1)).await;
+        assert_eq!(outcome, [Published::Confirmed]);
+        broker.close().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn when_a_node_is_lost_another_one_takes_its_place() {
+    with_rig(async |rig| {
+        let (one, other) = (Cable::for_url(&rig.url).await, Cable::for_url(&rig.url).await);
+        let url = format!("{},{}", one.1, other.1);
+        let broker = rig
+            .broker(Settings {
+                url,
+                ..rig.settings()
+            })
+            .await;
+        // One after the other is away, so it has to change over at least once, wherever it began.
+        for lost in [&one.0, &other.0] {
+            let generation = connected(&broker).await;
+            lost.cut();
+            let publisher = broker.publisher();
+            eventually("a confirm over what is left", async || {
+                publisher.publish(Queue::PushReady, envelopes(1)).await == [Published::Confirmed]
+            })
+            .await;
+            lost.mend();
+            assert!(connected(&broker).await >= generation);
+        }
+        broker.close().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn when_no_node_answers_each_is_named_without_its_password() {
+    with_rig(async |rig| {
+        rig.broker(rig.settings()).await.close().await;
+        let nodes = [nobody().await, nobody().await];
+        let broker = Broker::start(Settings {
+            url: nodes.join(", "),
+            ..rig.settings()
+        });
+        let error = failure(&broker).await;
+        for node in &nodes {
+            let (_, location) = node
+                .trim_end_matches("/%2f")
+                .rsplit_once('@')
+                .expect("credentials");
+            assert!(error.contains(location), "{location} is not in {error}");
+        }
+        assert!(!error.contains("hunter2"), "{error}");
+        soon("closing", broker.close()).await;
     })
     .await;
 }

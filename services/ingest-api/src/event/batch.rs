@@ -7,7 +7,7 @@ use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use domain::key::Role;
 use http::{HeaderValue, StatusCode};
-use http_api::{FieldProblem, Problem, ProblemKind, REPLAYED};
+use http_api::{FieldProblem, Object, Problem, ProblemKind, REPLAYED};
 use serde::{Deserialize, Serialize};
 use store::reseller::{EventKey, NewEvent};
 use tokio::time::timeout_at;
@@ -35,7 +35,7 @@ pub(crate) struct BatchPayload<'a> {
     /// 1 to reseller.event.batchMax of them, of one reseller or of several.
     #[serde(borrow, default)]
     #[schema(value_type = Vec<EventPayload>, required = true, min_items = 1)]
-    events: Option<Vec<EventPayload<'a>>>,
+    pub(crate) events: Option<Vec<Object<EventPayload<'a>>>>,
 }
 
 /// What became of the events of a batch.
@@ -132,9 +132,14 @@ async fn accept(app: &App, request: Request) -> Result<Vec<StoredEvent>, Problem
     stored(&answers, &keys)
 }
 
-fn counted(events: Option<Vec<EventPayload<'_>>>, max: usize) -> Result<Vec<EventPayload<'_>>, Problem> {
+pub(crate) fn counted(
+    events: Option<Vec<Object<EventPayload<'_>>>>,
+    max: usize,
+) -> Result<Vec<EventPayload<'_>>, Problem> {
     match events {
-        Some(events) if (1..=max).contains(&events.len()) => Ok(events),
+        Some(events) if (1..=max).contains(&events.len()) => {
+            Ok(events.into_iter().map(|Object(event)| event).collect())
+        }
         _ => {
             let detail = format!("must be a list of 1 to {max} events");
             Err(Problem::fields(vec![FieldProblem::new("events", detail)]))

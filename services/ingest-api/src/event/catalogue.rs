@@ -123,7 +123,7 @@ impl Catalogue {
                 schema: Some(compiled),
             });
         }
-        match PayloadSchema::compile(&schema) {
+        match PayloadSchema::compile_stored(&schema) {
             Ok(compiled) => {
                 let compiled = Arc::new(compiled);
                 self.compiled.insert(version, Arc::clone(&compiled)).await;

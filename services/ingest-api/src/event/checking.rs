@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use domain::event::{self, EventError, EventRequest};
 use domain::push::PushId;
-use event_schema::Violation;
+use event_schema::{PayloadSchema, Violation};
 use http_api::{FieldProblem, Problem};
 use serde_json::Value;
 use store::reseller::NewEvent;
@@ -52,7 +52,7 @@ pub(crate) async fn check(
     }
 }
 
-fn field(error: &EventError) -> FieldProblem {
+pub(crate) fn field(error: &EventError) -> FieldProblem {
     FieldProblem::new(error.field(), error.to_string())
 }
 
@@ -80,24 +80,30 @@ async fn against_the_catalogue(
             Some(known) => schema = known.schema,
         }
     }
-    let Some(data) = data else { return Ok(wrong) };
+    if let Some(data) = data {
+        wrong.extend(against_the_schema(data, schema.as_deref()));
+    }
+    Ok(wrong)
+}
+
+/// What those who have to read the data say about it.
+pub(crate) fn against_the_schema(data: &str, schema: Option<&PayloadSchema>) -> Vec<FieldProblem> {
     // Even without a schema: what could be told apart as JSON may still be beyond those who read it, such as a number
     // that is too large, half a character, or a thousand lists in each other.
     match serde_json::from_str::<Value>(data) {
         Ok(value) => {
             let violations = schema.map(|schema| schema.violations(&value)).unwrap_or_default();
-            wrong.extend(violations.into_iter().map(violation));
+            violations.into_iter().map(violation).collect()
         }
-        Err(error) => wrong.push(FieldProblem::new("data", format!("cannot be read: {error}"))),
+        Err(error) => vec![FieldProblem::new("data", format!("cannot be read: {error}"))],
     }
-    Ok(wrong)
 }
 
 fn violation(violation: Violation) -> FieldProblem {
     FieldProblem::new(format!("data{}", violation.pointer), violation.detail)
 }
 
-fn event(request: &EventRequest<'_>, place: usize, circumstances: &Circumstances<'_>) -> NewEvent {
+pub(crate) fn event(request: &EventRequest<'_>, place: usize, circumstances: &Circumstances<'_>) -> NewEvent {
     let now = circumstances.now;
     let id = PushId::at(now).uuid();
     let event_id = request.event_id.map_or_else(|| id.to_string(), str::to_owned);

@@ -2,7 +2,7 @@
 
 pub(crate) mod batch;
 mod catalogue;
-mod checking;
+pub(crate) mod checking;
 mod explanation;
 pub(crate) mod lane;
 pub(crate) mod lookup;

@@ -2,8 +2,13 @@
 
 use std::sync::Arc;
 
-use tokio::sync::{Mutex, mpsc};
+use tokio::sync::{Mutex, OwnedMutexGuard, mpsc};
 use tokio_util::sync::CancellationToken;
+
+/// Keeps the other tasks from taking, until it is dropped.
+pub(crate) struct Turn<T>(
+    #[expect(dead_code, reason = "it is there to be dropped")] OwnedMutexGuard<mpsc::Receiver<T>>,
+);
 
 /// The receiving end of a channel, shared by its clones.
 pub(crate) struct Batches<T> {
@@ -29,24 +34,22 @@ impl<T> Batches<T> {
         }
     }
 
-    /// Waits for something and puts what is there, at most `limit` items, into `batch`. Returns `false` when the channel
-    /// is closed and empty.
-    ///
-    /// One task waits at the channel, the others behind it: that is what fills their batches while the first is busy.
-    pub(crate) async fn take(&self, batch: &mut Vec<T>, limit: usize) -> bool {
-        let mut receiver = self.receiver.lock().await;
+    /// Waits for something and puts what is there, at most `limit` items, into `batch`. Returns `None` when the channel is
+    /// closed and empty, and otherwise the turn: for as long as it is kept, what comes gathers for the next batch.
+    pub(crate) async fn take(&self, batch: &mut Vec<T>, limit: usize) -> Option<Turn<T>> {
+        let mut receiver = Arc::clone(&self.receiver).lock_owned().await;
         if !self.closing.is_cancelled() {
             tokio::select! {
                 biased;
                 taken = receiver.recv_many(batch, limit) => {
                     top_up(&mut receiver, batch, limit).await;
-                    return taken > 0;
+                    return (taken > 0).then_some(Turn(receiver));
                 }
                 () = self.closing.cancelled() => {}
             }
         }
         receiver.close();
-        receiver.recv_many(batch, limit).await > 0
+        (receiver.recv_many(batch, limit).await > 0).then_some(Turn(receiver))
     }
 }
 
@@ -75,10 +78,10 @@ mod tests {
         }
         closing.cancel();
         let mut batch = Vec::new();
-        assert!(batches.take(&mut batch, 2).await);
+        assert!(batches.take(&mut batch, 2).await.is_some());
         assert!(sender.send(3).await.is_err());
-        assert!(batches.take(&mut batch, 2).await);
-        assert!(!batches.clone().take(&mut batch, 2).await);
+        assert!(batches.take(&mut batch, 2).await.is_some());
+        assert!(batches.clone().take(&mut batch, 2).await.is_none());
         assert_eq!(batch, [0, 1, 2]);
     }
 
@@ -87,9 +90,29 @@ mod tests {
         let (_sender, receiver) = mpsc::channel::<u8>(1);
         let closing = CancellationToken::new();
         let batches = Batches::new(receiver, closing.clone());
-        let waiting = tokio::spawn(async move { batches.take(&mut Vec::new(), 1).await });
+        let waiting = tokio::spawn(async move { batches.take(&mut Vec::new(), 1).await.is_some() });
         closing.cancel();
         assert!(!waiting.await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn what_comes_while_the_turn_is_kept_is_the_next_batch() {
+        let (sender, receiver) = mpsc::channel(8);
+        let batches = Batches::new(receiver, CancellationToken::new());
+        sender.send(0).await.unwrap();
+        let turn = batches.take(&mut Vec::new(), 8).await;
+        let other = batches.clone();
+        let waiting = tokio::spawn(async move {
+            let mut batch = Vec::new();
+            other.take(&mut batch, 8).await;
+            batch
+        });
+        for item in 1..4 {
+            sender.send(item).await.unwrap();
+            tokio::task::yield_now().await;
+        }
+        drop(turn);
+        assert_eq!(waiting.await.unwrap(), [1, 2, 3]);
     }
 
     #[tokio::test]

@@ -82,7 +82,8 @@ impl<L: Lane> Dispatch<L> {
     /// Runs until the channel is closed and everything in it is published.
     pub(crate) async fn run(self) {
         let mut batch = Vec::with_capacity(BATCH);
-        while self.handoffs.take(&mut batch, BATCH).await {
+        while let Some(turn) = self.handoffs.take(&mut batch, BATCH).await {
+            drop(turn);
             let ids: Vec<Uuid> = batch.iter().map(|handoff| handoff.id).collect();
             let now = self.clock.now();
             let mut spans = Publishing::to(L::QUEUE.name());

@@ -1,5 +1,9 @@
 //! The group commit: whatever has arrived is stored in one transaction, and every caller is answered after it.
+//!
+//! One writer at a time: a second commit beside the first would halve both, and commits are what costs. Only when the first takes
+//! long, as on a disk that hangs, another may begin.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -7,6 +11,7 @@ use bootstrap::error_chain;
 use http_api::Outage;
 use telemetry::traces::Span;
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 use crate::lane::Lane;
 use crate::lane::drain::Batches;
@@ -18,6 +23,9 @@ type Answer<L> = oneshot::Sender<Result<<L as Lane>::Answer, NotStored>>;
 
 /// How long the database may take for a batch before it counts as away.
 const WRITE_LIMIT: Duration = Duration::from_secs(10);
+
+/// How long a batch is written alone.
+const ALONE: Duration = Duration::from_millis(10);
 
 /// One of the tasks that write.
 #[derive(Clone)]
@@ -75,14 +83,21 @@ impl<L: Lane> Writer<L> {
     /// Runs until the channel is closed and everything in it is written.
     pub(crate) async fn run(self) {
         let mut taken = Vec::with_capacity(self.batch_rows);
-        while self.entries.take(&mut taken, self.batch_rows).await {
-            let (together, alone) = prepare(&mut taken);
-            if !together.is_empty() {
-                self.write(Batch::of(together)).await;
+        while let Some(turn) = self.entries.take(&mut taken, self.batch_rows).await {
+            let mut writing = pin!(self.write_all(prepare(&mut taken)));
+            if timeout(ALONE, &mut writing).await.is_err() {
+                drop(turn);
+                writing.await;
             }
-            for entry in alone {
-                self.write(Batch::of(vec![entry])).await;
-            }
+        }
+    }
+
+    async fn write_all(&self, (together, alone): (Vec<Entry<L>>, Vec<Entry<L>>)) {
+        if !together.is_empty() {
+            self.write(Batch::of(together)).await;
+        }
+        for entry in alone {
+            self.write(Batch::of(vec![entry])).await;
         }
     }
 

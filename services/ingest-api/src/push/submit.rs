@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
+use chrono::{DateTime, Utc};
+use chrono_tz::Tz;
 use domain::key::Role;
-use domain::push::{FieldError, PushId, PushRequest, PushStatus};
+use domain::push::{FieldError, Limits, PushId, PushRequest, PushStatus};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use http_api::{FieldProblem, Problem, ProblemKind, REPLAYED};
 use sha2::{Digest as _, Sha256};
@@ -105,18 +107,8 @@ fn build(
     body: &[u8],
     idempotency: Option<IdempotencyKey>,
 ) -> Result<NewPush, Problem> {
-    let payload: Payload<'_> = http_api::read_json(body)?;
     let now = app.clock.now();
-    let request = PushRequest::check(
-        payload.platform.as_deref(),
-        payload.message_prototype_key,
-        payload.push_key,
-        payload.message,
-        payload.cron_expression,
-        &app.limits,
-        (now, app.time_zone),
-    )
-    .map_err(|errors| not_acceptable(&errors))?;
+    let request = read(body, &app.limits, (now, app.time_zone))?;
     let status = match request.cron_expression {
         Some(_) => PushStatus::Scheduled,
         // The writer makes it PENDING when the gate is closed at that moment.
@@ -130,6 +122,21 @@ fn build(
         traceparent: http_api::traceparent(headers, app.traced),
         idempotency,
     })
+}
+
+/// The push that a body hands in.
+pub(crate) fn read(body: &[u8], limits: &Limits, at: (DateTime<Utc>, Tz)) -> Result<PushRequest, Problem> {
+    let payload: Payload<'_> = http_api::read_json(body)?;
+    PushRequest::check(
+        payload.platform.as_deref(),
+        payload.message_prototype_key,
+        payload.push_key,
+        payload.message,
+        payload.cron_expression,
+        limits,
+        at,
+    )
+    .map_err(|errors| not_acceptable(&errors))
 }
 
 fn remember(key: &str, owner: Uuid, body: &[u8]) -> IdempotencyKey {

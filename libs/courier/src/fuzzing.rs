@@ -1,0 +1,11 @@
+//! Doors to what is private here, for the properties of `fuzz/properties`. They add nothing of their own.
+
+use domain::notification::DeliveryOutcome;
+
+use crate::Answer;
+
+/// Whether an endpoint that was challenged with `text` answered as it has to.
+#[must_use]
+pub fn judged(outcome: DeliveryOutcome, text: &str) -> Answer {
+    crate::challenge::judge(outcome, text)
+}

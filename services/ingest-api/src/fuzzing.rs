@@ -1,0 +1,73 @@
+//! Doors to what is private here, for the properties of `fuzz/properties`. They add nothing of their own.
+
+use chrono::{DateTime, Utc};
+use chrono_tz::Tz;
+use domain::event::EventRequest;
+use domain::push::{Limits, PushRequest};
+use event_schema::PayloadSchema;
+use http_api::{FieldProblem, Problem};
+use store::reseller::NewEvent;
+use tokio::time::Instant;
+
+use crate::event::batch::{BatchPayload, counted};
+use crate::event::checking::{Circumstances, against_the_schema, event, field};
+use crate::event::payload::EventPayload;
+
+/// The push that the body of `POST /push` hands in.
+///
+/// # Errors
+///
+/// The problem to answer with.
+pub fn push(body: &[u8], limits: &Limits, at: (DateTime<Utc>, Tz)) -> Result<PushRequest, Problem> {
+    crate::push::submit::read(body, limits, at)
+}
+
+/// The event that the body of `POST /events` hands in, when the catalogue has its type.
+///
+/// # Errors
+///
+/// The problem to answer with.
+pub fn single(body: &[u8], max_data_bytes: usize, now: DateTime<Utc>) -> Result<NewEvent, Problem> {
+    let payload: EventPayload<'_> = http_api::read_json(body)?;
+    checked(&payload, 0, max_data_bytes, now).map_err(Problem::fields)
+}
+
+/// The events that the body of `POST /events/batch` hands in, when the catalogue has all of their types.
+///
+/// # Errors
+///
+/// The problem to answer with.
+pub fn batch(
+    body: &[u8],
+    max: usize,
+    max_data_bytes: usize,
+    now: DateTime<Utc>,
+) -> Result<Vec<NewEvent>, Problem> {
+    let payload: BatchPayload<'_> = http_api::read_json(body)?;
+    let payloads = counted(payload.events, max)?;
+    let events = payloads.iter().enumerate();
+    events
+        .map(|(place, payload)| checked(payload, place, max_data_bytes, now).map_err(Problem::fields))
+        .collect()
+}
+
+fn checked(
+    payload: &EventPayload<'_>,
+    place: usize,
+    max_data_bytes: usize,
+    now: DateTime<Utc>,
+) -> Result<NewEvent, Vec<FieldProblem>> {
+    let request = EventRequest::check(payload.draft(), max_data_bytes, now)
+        .map_err(|errors| errors.iter().map(field).collect::<Vec<_>>())?;
+    let wrong = against_the_schema(request.data, None::<&PayloadSchema>);
+    if !wrong.is_empty() {
+        return Err(wrong);
+    }
+    let circumstances = Circumstances {
+        now,
+        deadline: Instant::now(),
+        traceparent: None,
+        promise: None,
+    };
+    Ok(event(&request, place, &circumstances))
+}

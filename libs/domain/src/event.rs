@@ -2,7 +2,7 @@
 //!
 //! It deliberately knows no catalogue: whether an event type exists, and what its payloads look like, is asked elsewhere.
 
-use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
+use chrono::{DateTime, Datelike as _, SecondsFormat, TimeDelta, Utc};
 use sha2::{Digest, Sha256};
 
 use crate::reseller::{RESELLER_ID_FORM, is_reseller_id};
@@ -190,11 +190,20 @@ fn check_event_id(id: Option<&str>) -> Result<Option<&str>, EventError> {
 fn check_time(time: Option<&str>, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, EventError> {
     let Some(time) = time else { return Ok(None) };
     let at = DateTime::parse_from_rfc3339(time).map_err(|_| EventError::OccurredAt)?;
-    let at = at.with_timezone(&Utc);
+    let at = legible_everywhere(at.with_timezone(&Utc)).ok_or(EventError::OccurredAt)?;
     if at - now > AHEAD {
         return Err(EventError::TooFarAhead);
     }
     Ok(Some(at))
+}
+
+/// A time as every reader of RFC 3339 and PostgreSQL know it. A leap second is the first of the next minute there; and
+/// what lies in the year 0 where it is written may lie before it in UTC, where no such text can say so.
+fn legible_everywhere(at: DateTime<Utc>) -> Option<DateTime<Utc>> {
+    const SECOND: u32 = 1_000_000_000;
+    let nanos = at.timestamp_subsec_nanos();
+    let at = DateTime::from_timestamp(at.timestamp() + i64::from(nanos / SECOND), nanos % SECOND)?;
+    (0..=9999).contains(&at.year()).then_some(at)
 }
 
 fn check_data(data: Option<&str>, limit: usize) -> Result<&str, EventError> {
@@ -277,6 +286,27 @@ mod tests {
         };
         assert!(at("2026-11-22T12:00:00.000Z").is_ok());
         assert_eq!(at("2026-11-22T12:00:00.001Z"), Err(vec![EventError::TooFarAhead]));
+    }
+
+    #[test]
+    fn a_leap_second_is_told_as_a_time_that_every_receiver_can_read() {
+        let occurred_at = Some("2016-12-31T23:59:60.25Z");
+        let request = check(EventDraft { occurred_at, ..DRAFT }).unwrap();
+        let body = body("e-1", request.event_type, request.occurred_at.unwrap(), "{}");
+        assert!(
+            body.contains(r#""timestamp":"2017-01-01T00:00:00.250Z""#),
+            "{body}"
+        );
+    }
+
+    #[test]
+    fn a_time_that_rfc_3339_cannot_tell_in_utc_is_refused() {
+        let at = |time| {
+            let occurred_at = Some(time);
+            check(EventDraft { occurred_at, ..DRAFT }).map(|request| request.occurred_at)
+        };
+        assert_eq!(at("0000-01-01T00:59:59+01:00"), Err(vec![EventError::OccurredAt]));
+        assert!(at("0000-01-01T01:00:00+01:00").is_ok());
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! what a payload holds: an explanation names the place and the rule.
 
 mod definition;
+mod reach;
 mod schema;
 
 pub use definition::{Attribute, Definition, Finding};

@@ -1,7 +1,9 @@
 //! JSON Schemas, compiled.
 
-use jsonschema::{PatternOptions, Validator};
+use jsonschema::{PatternOptions, Regex, Validator};
 use serde_json::Value;
+
+use crate::reach::{Reach, depth_of};
 
 /// Most violations that are told of one payload.
 const TOLD: usize = 20;
@@ -10,6 +12,8 @@ const TOLD: usize = 20;
 #[derive(Debug)]
 pub struct PayloadSchema {
     validator: Validator,
+    /// References that lead back to themselves.
+    cyclic_references: usize,
 }
 
 /// A schema that cannot be used.
@@ -32,25 +36,52 @@ pub struct Violation {
 /// Most references in a schema. A chain of definitions that each name the next one twice takes two to the power of half
 /// of this many steps.
 const REFERENCES_MAX: usize = 24;
+/// Most patterns in a schema, and most bytes that each may take when it is compiled: repetitions in each other make
+/// megabytes of a few characters, and every process that takes events in has every schema in memory.
+const PATTERNS_MAX: usize = 64;
+const PATTERN_MAX_BYTES: usize = 2 * 1024 * 1024;
+/// Most steps that finding the places of violations may take. Whether there are any is asked before, and that is quick:
+/// it is remembered which part of a payload has been compared with which part of the schema. Places are not remembered,
+/// so that two references to the schema itself double the steps with every level of the payload.
+const STEPS_MAX: usize = 4_096;
 
 impl PayloadSchema {
     /// Compiles a schema of the draft that its `$schema` names, 2020-12 when it names none. `format` is checked.
     ///
     /// # Errors
     ///
-    /// [`SchemaError`] when the schema is none, or refers to something outside itself.
+    /// [`SchemaError`] when the schema is none, refers to something outside itself, or would take too much memory.
     pub fn compile(schema: &Value) -> Result<Self, SchemaError> {
-        if references(schema) > REFERENCES_MAX {
-            return Err(SchemaError {
-                place: String::new(),
-                reason: format!(
-                    "holds more than {REFERENCES_MAX} references; each can double the work of a check"
-                ),
-            });
+        let reach = Reach::of(schema);
+        if reach.patterns() > PATTERNS_MAX {
+            return Err(SchemaError::whole(format!(
+                "holds more than {PATTERNS_MAX} patterns; each takes memory for as long as the schema is in use"
+            )));
         }
-        // Patterns without look-around and back-references, whose time grows with the text and no faster.
+        let patterns = PatternOptions::regex()
+            .size_limit(PATTERN_MAX_BYTES)
+            .dfa_size_limit(PATTERN_MAX_BYTES);
+        Self::build(schema, &reach, patterns)
+    }
+
+    /// Compiles a schema that was accepted before, maybe by an earlier version with wider limits: it goes on to be used.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::compile`], but for memory.
+    pub fn compile_stored(schema: &Value) -> Result<Self, SchemaError> {
+        Self::build(schema, &Reach::of(schema), PatternOptions::regex())
+    }
+
+    /// Patterns are those without look-around and back-references, whose time grows with the text and no faster.
+    fn build(schema: &Value, reach: &Reach, patterns: PatternOptions<Regex>) -> Result<Self, SchemaError> {
+        if reach.references() > REFERENCES_MAX {
+            return Err(SchemaError::whole(format!(
+                "holds more than {REFERENCES_MAX} references; each can double the work of a check"
+            )));
+        }
         let options = jsonschema::options()
-            .with_pattern_options(PatternOptions::regex())
+            .with_pattern_options(patterns)
             .should_validate_formats(true);
         let validator = options.build(schema).map_err(|error| {
             let place = error.instance_path().as_str();
@@ -63,7 +94,10 @@ impl PayloadSchema {
                 reason: error.to_string(),
             }
         })?;
-        Ok(Self { validator })
+        Ok(Self {
+            validator,
+            cyclic_references: reach.cyclic_references(),
+        })
     }
 
     /// What the schema does not allow in `payload`; empty when all is well. Of very many violations the first ones.
@@ -71,6 +105,14 @@ impl PayloadSchema {
     pub fn violations(&self, payload: &Value) -> Vec<Violation> {
         if self.validator.is_valid(payload) {
             return Vec::new();
+        }
+        if !self.can_be_explained(payload) {
+            let detail = "does not keep to the schema, and is nested too deeply to tell where: the schema refers to itself \
+                          in more than one place";
+            return vec![Violation {
+                pointer: String::new(),
+                detail: detail.to_owned(),
+            }];
         }
         let errors = self.validator.iter_errors(payload).take(TOLD);
         errors
@@ -80,19 +122,20 @@ impl PayloadSchema {
             })
             .collect()
     }
+
+    /// Whether the places of violations are found in a number of steps that nobody has to wait for.
+    fn can_be_explained(&self, payload: &Value) -> bool {
+        let steps = self.cyclic_references.checked_pow(depth_of(payload));
+        steps.is_some_and(|steps| steps <= STEPS_MAX)
+    }
 }
 
-/// How many references a schema holds, wherever they stand.
-fn references(schema: &Value) -> usize {
-    match schema {
-        Value::Object(members) => members
-            .iter()
-            .map(|(name, member)| {
-                usize::from(name.ends_with("ef") && name.starts_with('$')) + references(member)
-            })
-            .sum(),
-        Value::Array(items) => items.iter().map(references).sum(),
-        _ => 0,
+impl SchemaError {
+    fn whole(reason: String) -> Self {
+        Self {
+            place: String::new(),
+            reason,
+        }
     }
 }
 
@@ -178,6 +221,77 @@ mod tests {
     #[test]
     fn a_pattern_that_could_run_for_ever_is_refused() {
         assert!(PayloadSchema::compile(&json!({"pattern": "(a+)\\1"})).is_err());
+    }
+
+    #[test]
+    fn a_deep_payload_costs_no_more_than_its_levels_when_a_schema_refers_to_itself_twice() {
+        let twice = json!([{"$ref": "#"}, {"$ref": "#"}]);
+        for way in ["allOf", "anyOf", "oneOf"] {
+            let schema = json!({"type": ["object", "integer"], "properties": {"a": {way: twice}}});
+            let schema = PayloadSchema::compile(&schema).unwrap();
+            // Two to the power of a hundred steps would outlast whoever waits for the answer.
+            let deep = (0..100).fold(json!("x"), |inner, _| json!({"a": inner}));
+            let violations = schema.violations(&deep);
+            assert_eq!(violations.len(), 1, "{way}");
+            assert_eq!(violations[0].pointer, "");
+            assert!(
+                violations[0].detail.contains("nested too deeply"),
+                "{violations:?}"
+            );
+            // A payload of a few levels is told where it is wrong.
+            let shallow = schema.violations(&json!({"a": {"a": "x"}}));
+            assert!(
+                shallow
+                    .iter()
+                    .all(|violation| violation.pointer.starts_with("/a")),
+                "{shallow:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_tree_of_any_depth_is_told_where_it_is_wrong() {
+        let tree = json!({"required": ["n"], "properties": {"children": {"items": {"$ref": "#"}}}});
+        let schema = PayloadSchema::compile(&tree).unwrap();
+        let deep = (0..40).fold(json!({}), |inner, _| json!({"n": 1, "children": [inner]}));
+        let violations = schema.violations(&deep);
+        assert_eq!(violations.len(), 1);
+        assert_eq!(violations[0].pointer, "/children/0".repeat(40));
+    }
+
+    #[test]
+    fn a_pattern_that_takes_megabytes_is_refused_and_so_are_many() {
+        for pattern in ["((a{50}){50}){50}", "(.{99}){99}"] {
+            let error = PayloadSchema::compile(&json!({"items": {"pattern": pattern}})).unwrap_err();
+            assert!(error.to_string().contains("at /items/pattern"), "{error}");
+        }
+        let many = |count: usize| {
+            let each: Vec<_> = (0..count)
+                .map(|number| json!({"pattern": format!("^{number}$")}))
+                .collect();
+            PayloadSchema::compile(&json!({"anyOf": each}))
+        };
+        assert!(many(PATTERNS_MAX).is_ok());
+        assert!(
+            many(PATTERNS_MAX + 1)
+                .unwrap_err()
+                .to_string()
+                .contains("patterns")
+        );
+        let name = r"^[\p{L}\p{N}_-]{1,63}$";
+        assert!(PayloadSchema::compile(&json!({"pattern": name})).is_ok());
+    }
+
+    #[test]
+    fn a_schema_that_was_stored_under_wider_limits_goes_on_to_be_used() {
+        let each: Vec<Value> = (0..=PATTERNS_MAX)
+            .map(|number| json!({"pattern": format!("^{number}$")}))
+            .collect();
+        let schema = json!({"anyOf": each});
+        assert!(PayloadSchema::compile(&schema).is_err());
+        let stored = PayloadSchema::compile_stored(&schema).unwrap();
+        assert!(stored.violations(&json!("7")).is_empty());
+        assert_eq!(stored.violations(&json!("x")).len(), 1);
     }
 
     #[test]

@@ -159,7 +159,7 @@ fn unavailable() -> Problem {
 }
 
 /// The key in `Authorization: Bearer pr_…`. What does not even look like one is not worth a question to the database.
-fn presented(headers: &HeaderMap) -> Result<&str, Problem> {
+pub(crate) fn presented(headers: &HeaderMap) -> Result<&str, Problem> {
     let Some(value) = headers.get(header::AUTHORIZATION) else {
         return Err(Problem::unauthorized(
             "the Authorization header is missing",

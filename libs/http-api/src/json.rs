@@ -3,8 +3,12 @@
 //! It deliberately judges no value: it tells JSON from what is none, and a form from another one.
 
 use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
 
-use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use crate::kind::ProblemKind;
 use crate::problem::{FieldProblem, Problem};
@@ -24,6 +28,31 @@ pub fn read<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Problem> {
         ));
     }
     serde_json::from_slice(body).map_err(|_| explain::<T>(body))
+}
+
+/// A value within a body that has to be an object. A list would be read as the fields in the order of their
+/// declaration, which no caller means and no document tells.
+#[derive(Debug)]
+pub struct Object<T>(pub T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Members<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Members<T> {
+            type Value = T;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<T, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(members))
+            }
+        }
+
+        deserializer.deserialize_map(Members(PhantomData)).map(Object)
+    }
 }
 
 /// Reads a bad body once more, now keeping track of where it is: too slow for the good ones.
@@ -122,6 +151,21 @@ mod tests {
                 "{problem}"
             );
         }
+    }
+
+    #[test]
+    fn a_list_in_the_place_of_an_object_is_refused_wherever_it_stands() {
+        #[derive(Debug, Deserialize)]
+        struct Many {
+            payloads: Vec<Object<Payload>>,
+        }
+        let read = |body: &str| read::<Many>(body.as_bytes());
+        let many = read(r#"{"payloads": [{"message": "a"}]}"#).unwrap();
+        assert_eq!(many.payloads[0].0.message.as_deref(), Some("a"));
+        let problem = read(r#"{"payloads": [["key", "a"]]}"#).unwrap_err().example();
+        assert_eq!(problem["errors"][0]["field"], "payloads[0]");
+        let detail = problem["errors"][0]["detail"].as_str().unwrap();
+        assert!(detail.contains("expected an object"), "{detail}");
     }
 
     #[test]

@@ -8,6 +8,8 @@ mod auth;
 mod body;
 pub mod docs_page;
 mod documents;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod idempotency;
 mod json;
 mod kind;
@@ -25,7 +27,7 @@ pub use auth::{Caller, Keys};
 pub use body::{read as read_body, require_json};
 pub use documents::Documents;
 pub use idempotency::{IDEMPOTENCY_KEY, REPLAYED, idempotency_key};
-pub use json::read as read_json;
+pub use json::{Object, read as read_json};
 pub use kind::ProblemKind;
 pub use observe::{Observer, traceparent};
 pub use outage::Outage;

@@ -4,6 +4,8 @@
 //! keeps the mail until the server has taken it.
 
 mod error;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod message;
 mod news;
 mod page;

@@ -131,7 +131,7 @@ fn of_mail(error: Error) -> SendError {
 /// Whether a refusal is about who we are or what we may do, as of a server that does not relay for us: somebody may mend
 /// that, and then the mail is welcome. Told by the code (RFC 4954), and by the enhanced one (RFC 3463) whose subject 7 is
 /// "security or policy".
-fn is_policy(code: u16, text: &str) -> bool {
+pub(crate) fn is_policy(code: u16, text: &str) -> bool {
     const NOT_LOGGED_IN: [u16; 4] = [503, 530, 534, 535];
     let enhanced = text.split_whitespace().next().unwrap_or_default();
     let mut parts = enhanced.split('.');

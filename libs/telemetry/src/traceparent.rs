@@ -10,6 +10,9 @@ use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
 /// Length of version 00: `00-<32 hex>-<16 hex>-<2 hex>`.
 const LENGTH: usize = 55;
+/// Longest text that is taken. A later version may append fields; what is longer than this no message carries on
+/// (`broker::envelope`), so that it would be stored for nothing, with every row of the request.
+const MAX_LENGTH: usize = 128;
 
 /// The current span as `traceparent`; `None` when traces are off or no span is entered.
 pub fn current() -> Option<String> {
@@ -76,7 +79,7 @@ pub(crate) fn parse(text: &str) -> Option<SpanContext> {
         hexadecimal(version, 2) && hexadecimal(trace, 32) && hexadecimal(span, 16) && hexadecimal(flags, 2);
     // A later version may append fields; version 00 ends here, and ff is forbidden.
     let ended = rest.is_empty() || (version != "00" && rest.starts_with('-'));
-    if !formed || !ended || version == "ff" {
+    if !formed || !ended || version == "ff" || text.len() > MAX_LENGTH {
         return None;
     }
     let flags = TraceFlags::new(u8::from_str_radix(flags, 16).ok()?) & TraceFlags::SAMPLED;

@@ -95,6 +95,19 @@ pub(crate) async fn list(
     Params(params): Params<AuditParams>,
 ) -> Result<Json<List<EntryDocument>>, Problem> {
     let limit = paging::limit(params.limit)?;
+    let filter = filter(params)?;
+    let listing = app.store.list_audit(&filter, limit + 1);
+    let entries = http_api::by(viewer.deadline, ("the audit log", "read"), listing).await?;
+    Ok(Json(List::by_id(
+        entries,
+        limit,
+        |entry| entry.id,
+        EntryDocument::from,
+    )))
+}
+
+/// Which entries are asked for.
+pub(crate) fn filter(params: AuditParams) -> Result<AuditFilter, Problem> {
     for (name, text) in [
         ("actor", &params.actor),
         ("action", &params.action),
@@ -108,22 +121,14 @@ pub(crate) async fn list(
     if since.zip(until).is_some_and(|(since, until)| since >= until) {
         return Err(Problem::query("until", "must be later than since"));
     }
-    let filter = AuditFilter {
+    Ok(AuditFilter {
         actor: params.actor,
         action: params.action,
         subject: params.subject,
         since,
         until,
         before: paging::read_id(params.cursor.as_deref())?,
-    };
-    let listing = app.store.list_audit(&filter, limit + 1);
-    let entries = http_api::by(viewer.deadline, ("the audit log", "read"), listing).await?;
-    Ok(Json(List::by_id(
-        entries,
-        limit,
-        |entry| entry.id,
-        EntryDocument::from,
-    )))
+    })
 }
 
 fn time(parameter: &'static str, text: Option<String>) -> Result<Option<DateTime<Utc>>, Problem> {

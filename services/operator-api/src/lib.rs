@@ -12,6 +12,8 @@ mod cancel;
 mod dead_letters;
 mod error;
 mod explain;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod letter_jobs;
 mod note;
 mod openapi;

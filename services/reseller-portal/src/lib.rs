@@ -10,6 +10,8 @@ mod admin;
 mod app;
 mod error;
 mod event_types;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod limits;
 mod metrics;
 mod notifications;

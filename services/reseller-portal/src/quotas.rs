@@ -214,7 +214,7 @@ pub(crate) async fn request(
     Ok((StatusCode::CREATED, Json(document)))
 }
 
-fn check(payload: QuotaRequestPayload) -> Result<(u32, String), Problem> {
+pub(crate) fn check(payload: QuotaRequestPayload) -> Result<(u32, String), Problem> {
     let mut errors = Vec::new();
     let quota = check_quota(payload.daily_quota);
     if quota.is_none() {

@@ -1,6 +1,7 @@
 //! Replays: `/subscriptions/{id}/replays`. What a subscription missed since a time is sent again, by the retry worker.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
@@ -142,7 +143,8 @@ pub(crate) async fn create(
     Payload(payload): Payload<ReplayPayload>,
 ) -> Result<(StatusCode, [(HeaderName, String); 1], Json<ReplayDocument>), Problem> {
     let now = app.now();
-    let (since, until) = check(&app, &payload, now)?;
+    let max_age = app.config.reseller.replay.max_age;
+    let (since, until) = check(&payload, max_age, now)?;
     let new = NewReplay {
         id: new_id(now),
         subscription,
@@ -171,12 +173,13 @@ pub(crate) async fn create(
     ))
 }
 
-fn check(
-    app: &App,
+/// The time that is asked for.
+pub(crate) fn check(
     payload: &ReplayPayload,
+    max_age: Duration,
     now: DateTime<Utc>,
 ) -> Result<(DateTime<Utc>, DateTime<Utc>), Problem> {
-    let max_age = TimeDelta::from_std(app.config.reseller.replay.max_age).unwrap_or(TimeDelta::MAX);
+    let max_age = TimeDelta::from_std(max_age).unwrap_or(TimeDelta::MAX);
     let until = payload.until.unwrap_or(now);
     let mut errors = Vec::new();
     if until > now {

@@ -23,7 +23,7 @@ struct SwrveBody {
 }
 
 /// The outcome that `response` stands for. A body that is too long, too slow, broken off or no JSON counts as absent.
-pub(super) async fn outcome_of(response: Response, deadline: Instant) -> SendOutcome {
+pub(crate) async fn outcome_of(response: Response, deadline: Instant) -> SendOutcome {
     let status = response.status();
     let reason = reason_of(&response);
     let body_deadline = deadline.min(Instant::now() + MAX_BODY_TIME);
@@ -35,7 +35,9 @@ pub(super) async fn outcome_of(response: Response, deadline: Instant) -> SendOut
     if classify(status.as_u16()) == StatusClass::Success {
         return SendOutcome::Delivered;
     }
-    let said = body.and_then(|bytes| serde_json::from_slice::<SwrveBody>(&bytes).ok());
+    // A list would be read as the members in the order of their declaration.
+    let object = body.filter(|bytes| bytes.trim_ascii_start().starts_with(b"{"));
+    let said = object.and_then(|bytes| serde_json::from_slice::<SwrveBody>(&bytes).ok());
     let (code, message) = said.map_or((None, None), |body| (body.code, body.message));
     let message = message
         .filter(|text| !text.trim().is_empty())

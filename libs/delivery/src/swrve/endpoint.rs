@@ -29,7 +29,7 @@ pub enum SwrveError {
 }
 
 /// `{base}/push`, with the base's path kept and a trailing slash tolerated.
-pub(super) fn push_endpoint(base: &str) -> Result<Url, SwrveError> {
+pub(crate) fn push_endpoint(base: &str) -> Result<Url, SwrveError> {
     let mut url: Url = base.parse().map_err(SwrveError::UrlSyntax)?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(SwrveError::UrlScheme {

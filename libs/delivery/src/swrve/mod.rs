@@ -3,9 +3,9 @@
 //! It never follows a redirect, never uses a proxy from the environment and never sends twice. It does not pace (see
 //! [`Pacer`](crate::Pacer)), and it does not judge what an answer means for a push (see `domain::push::SendOutcome`).
 
-mod answer;
+pub(crate) mod answer;
 mod chain;
-mod endpoint;
+pub(crate) mod endpoint;
 
 use std::fmt;
 use std::sync::Arc;

@@ -16,7 +16,7 @@ const MAX_BODY_TIME: Duration = Duration::from_secs(2);
 const MAX_READ_BYTES: usize = 64 * 1024;
 
 /// The outcome that `response` stands for, with the first `kept` bytes of its body as text.
-pub(super) async fn outcome_of(response: Response, kept: usize, deadline: Instant) -> DeliveryOutcome {
+pub(crate) async fn outcome_of(response: Response, kept: usize, deadline: Instant) -> DeliveryOutcome {
     DeliveryOutcome::Answered {
         status: response.status().as_u16(),
         retry_after: retry_after(response.headers()),

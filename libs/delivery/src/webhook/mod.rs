@@ -6,7 +6,7 @@
 //! answer means for a notification (see `domain::notification::DeliveryOutcome`).
 
 mod address;
-mod answer;
+pub(crate) mod answer;
 mod client;
 mod connecting;
 mod endpoint;

@@ -80,10 +80,12 @@ pub fn of_notification(request: &NotificationRequest<'_>) -> String {
 
 /// A URL without the part before the `@` of its host, and whether it had one.
 fn without_credentials(url: &str) -> (String, bool) {
-    let Some((scheme, rest)) = url.split_once("://") else {
+    let Some((scheme, rest)) = url.split_once(':') else {
         return (url.to_owned(), false);
     };
-    let authority = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    // Whoever dials it takes any number of slashes and backslashes for the two.
+    let rest = rest.trim_start_matches(['/', '\\']);
+    let authority = rest.find(['/', '\\', '?', '#']).unwrap_or(rest.len());
     match rest[..authority].rfind('@') {
         Some(at) => (format!("{scheme}://{}", &rest[at + 1..]), true),
         None => (url.to_owned(), false),

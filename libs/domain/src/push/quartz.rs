@@ -182,6 +182,10 @@ fn rewrite_field(index: usize, column: usize, text: &str) -> Result<String, Cron
             rewrite_part(index, part, parts.len() == 1).map_err(|reason| fail(*column, reason))
         })
         .collect::<Result<Vec<_>, _>>()?;
+    // A part that restricts nothing leaves nothing for the others to restrict, and the library takes no `*` in a list.
+    if rewritten.iter().any(|part| part == "*") {
+        return Ok("*".to_owned());
+    }
     Ok(rewritten.join(","))
 }
 
@@ -337,6 +341,14 @@ mod tests {
         assert_eq!(rewrite_part(1, "0/20", true), Ok("0,20,40".to_owned()));
         assert_eq!(rewrite_part(1, "5/30", true), Ok("5,35".to_owned()));
         assert_eq!(rewrite_part(1, "*/1", true), Ok("*".to_owned()));
+    }
+
+    #[test]
+    fn a_range_of_everything_may_stand_in_a_list() {
+        for (index, field) in [(5, "4,5-4/1"), (5, "2,1-7"), (0, "5,0-59,7"), (3, "15W,1-31")] {
+            assert_eq!(rewrite_field(index, 1, field), Ok("*".to_owned()), "{field}");
+        }
+        assert!(parse("0 0 12 ? * 2,SUN-SAT").is_ok());
     }
 
     proptest::proptest! {

@@ -34,6 +34,16 @@ fn only_well_formed_texts_are_valid() {
 }
 
 #[test]
+fn a_text_that_no_message_would_carry_on_is_not_taken() {
+    let of = |bytes: usize| {
+        let begun = format!("01{}-", &INBOUND[2..]);
+        format!("{begun}{}", "x".repeat(bytes - begun.len()))
+    };
+    assert!(traceparent::is_valid(&of(128)));
+    assert!(!traceparent::is_valid(&of(129)));
+}
+
+#[test]
 fn only_the_lowest_flag_tells_whether_a_trace_is_recorded() {
     for (flags, is_sampled) in [
         ("00", false),

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
+use chrono::{DateTime, Utc};
 use http_api::paging::{self, List};
 use http_api::{Params, Problem};
-use store::DeadLetterOrder;
+use store::{DeadLetterFilter, DeadLetterOrder};
+use uuid::Uuid;
 
 use super::document::DeadLetterDocument;
 use super::filter::query_with_filter;
@@ -40,14 +42,24 @@ pub(crate) async fn list(
     viewer: Viewer,
     Params(params): Params<ListParams>,
 ) -> Result<Json<List<DeadLetterDocument>>, Problem> {
-    let filter = params.filter()?;
-    let order = order(params.order.as_deref())?;
-    let limit = paging::limit(params.limit)?;
-    let after = paging::read_at(params.cursor.as_deref())?;
+    let (filter, order, limit, after) = part(&params)?;
     let list = app.store.list_dead_letters(&filter, order, after, limit);
     let page = http_api::by(viewer.deadline, ("the dead letters", "read"), list).await?;
     let items = page.items.into_iter().map(DeadLetterDocument::from).collect();
     Ok(Json(List::new(items, page.next.map(paging::write_at))))
+}
+
+/// Where a part of a list begins: after this entry.
+pub(crate) type After = Option<(DateTime<Utc>, Uuid)>;
+
+/// Which letters are asked for, in which order, how many, and from where on.
+pub(crate) fn part(params: &ListParams) -> Result<(DeadLetterFilter, DeadLetterOrder, u32, After), Problem> {
+    Ok((
+        params.filter()?,
+        order(params.order.as_deref())?,
+        paging::limit(params.limit)?,
+        paging::read_at(params.cursor.as_deref())?,
+    ))
 }
 
 fn order(given: Option<&str>) -> Result<DeadLetterOrder, Problem> {

@@ -18,6 +18,8 @@ pub(crate) use document::DeadLetterDocument;
 pub(crate) use filter::FilterWords;
 pub(crate) use groups::{__path_groups, groups};
 pub(crate) use list::{__path_list, list};
+#[cfg(feature = "fuzzing")]
+pub(crate) use list::{ListParams, part};
 pub(crate) use show::{__path_show, show};
 
 use crate::app::App;

@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 use domain::dead_letter_job::JobAction;
 use http::StatusCode;
 use http::header::LOCATION;
-use http_api::{FieldProblem, Payload, Problem, ProblemKind};
+use http_api::{FieldProblem, Object, Payload, Problem, ProblemKind};
 use serde::{Deserialize, Serialize};
 use store::{JobCreated, LetterSelection, NewDeadLetterJob, Preview};
 use utoipa::ToSchema;
@@ -40,7 +40,8 @@ pub(crate) struct NewJobPayload {
     #[schema(max_items = 10_000)]
     ids: Option<Vec<String>>,
     /// Which letters: all that are open and match. An empty object stands for every open letter.
-    filter: Option<FilterPayload>,
+    #[schema(value_type = Option<FilterPayload>)]
+    filter: Option<Object<FilterPayload>>,
     /// Why; at most 2,000 bytes. Needed to discard.
     #[schema(max_length = 2_000, example = "Swrve is back since 14:20, see incident 17.")]
     note: Option<String>,
@@ -148,7 +149,7 @@ pub(crate) async fn create(
     }
 }
 
-fn read(payload: NewJobPayload) -> Result<NewDeadLetterJob, Problem> {
+pub(crate) fn read(payload: NewJobPayload) -> Result<NewDeadLetterJob, Problem> {
     let mut wrong = Vec::new();
     let action = match payload.action.as_deref() {
         Some("replay") => Some(JobAction::Replay),
@@ -168,7 +169,7 @@ fn read(payload: NewJobPayload) -> Result<NewDeadLetterJob, Problem> {
     }
     let selection = match (payload.ids, payload.filter) {
         (Some(ids), None) => list(&ids).map_err(|detail| FieldProblem::new("ids", detail)),
-        (None, Some(filter)) => filter.read().map(LetterSelection::Matching),
+        (None, Some(Object(filter))) => filter.read().map(LetterSelection::Matching),
         _ => Err(FieldProblem::new("filter", "is needed, or else ids; not both")),
     };
     match (action, per_second, selection) {

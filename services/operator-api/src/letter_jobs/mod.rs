@@ -23,6 +23,8 @@ use crate::note::NotePayload;
 use crate::request::{Operator, Viewer};
 
 pub(crate) use create::{__path_create, create};
+#[cfg(feature = "fuzzing")]
+pub(crate) use create::{NewJobPayload, read};
 use document::JobDocument;
 
 /// The routes.

@@ -76,7 +76,7 @@ pub(crate) async fn list(
     Ok(Json(List::new(items, page.next.map(paging::write_id))))
 }
 
-fn filter(
+pub(crate) fn filter(
     subscription: Uuid,
     params: &NotificationParams,
     now: DateTime<Utc>,

@@ -1,7 +1,7 @@
 //! Notifications: lists of a subscription's, and `/notifications/{id}`.
 
 mod document;
-mod list;
+pub(crate) mod list;
 mod one;
 
 pub(crate) use document::{NotificationDocument, RowDocument};

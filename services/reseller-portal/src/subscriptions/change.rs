@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
+use delivery::EgressPolicy;
 use domain::subscription::{Bounds, ChangeDraft, SubscriptionChange};
 use http_api::{Id, Payload, Problem};
 use serde::{Deserialize, Deserializer};
@@ -92,7 +93,16 @@ async fn check(
         catalogue: &catalogue,
         max_timeout: app.config.reseller.delivery.max_timeout,
     };
-    let endpoint = check_url(app, payload.url.as_ref().and_then(|url| url.as_deref()));
+    judge(payload, bounds, &app.egress)
+}
+
+/// What the payload changes, or everything that is wrong with it.
+pub(crate) fn judge(
+    payload: ChangePayload,
+    bounds: Bounds<'_>,
+    egress: &EgressPolicy,
+) -> Result<SubscriptionChange, Problem> {
+    let endpoint = check_url(egress, payload.url.as_ref().and_then(|url| url.as_deref()));
     let draft = ChangeDraft {
         url: payload.url,
         event_types: payload.event_types,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use delivery::check_endpoint;
+use delivery::{EgressPolicy, check_endpoint};
 use domain::subscription::{Bounds, FieldError, SubscriptionDraft, SubscriptionRequest};
 use http::{HeaderName, StatusCode, header};
 use http_api::{FieldProblem, Payload, Problem, ProblemKind};
@@ -110,7 +110,16 @@ async fn check(
         catalogue: &catalogue,
         max_timeout: app.config.reseller.delivery.max_timeout,
     };
-    let endpoint = check_url(app, payload.url.as_deref());
+    judge(payload, bounds, &app.egress)
+}
+
+/// What the payload asks for, or everything that is wrong with it.
+pub(crate) fn judge(
+    payload: CreatePayload,
+    bounds: Bounds<'_>,
+    egress: &EgressPolicy,
+) -> Result<SubscriptionRequest, Problem> {
+    let endpoint = check_url(egress, payload.url.as_deref());
     let draft = SubscriptionDraft {
         url: payload.url,
         event_types: payload.event_types,
@@ -139,11 +148,11 @@ pub(super) async fn catalogue(app: &App, reseller: &Reseller) -> Result<Vec<Stri
 }
 
 /// The URL as it will be dialled, or why it will not be. Whether there is one at all is found out elsewhere.
-pub(super) fn check_url(app: &App, url: Option<&str>) -> Result<Option<String>, FieldProblem> {
+pub(super) fn check_url(egress: &EgressPolicy, url: Option<&str>) -> Result<Option<String>, FieldProblem> {
     let Some(url) = url.filter(|url| !url.trim().is_empty()) else {
         return Ok(None);
     };
-    match check_endpoint(url, &app.egress) {
+    match check_endpoint(url, egress) {
         Ok(endpoint) => Ok(Some(endpoint.as_str().to_owned())),
         Err(error) => Err(FieldProblem::new("url", error.to_string())),
     }

@@ -1,8 +1,8 @@
 //! Subscriptions: `/subscriptions` and what is directly below it.
 
-mod change;
+pub(crate) mod change;
 mod command;
-mod create;
+pub(crate) mod create;
 mod document;
 mod read;
 mod test_event;

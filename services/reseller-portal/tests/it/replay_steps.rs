@@ -114,6 +114,16 @@ async fn what_was_missed_becomes_due_and_everything_else_is_left_alone(pool: PgP
     .await
     .unwrap();
     assert_eq!(again, [(1, 1), (1, 1)]);
+    let letters: Vec<(String, String)> = sqlx::query_as("SELECT state, resolved_by FROM dead_letters")
+        .fetch_all(&portal.pool)
+        .await
+        .unwrap();
+    let resolved = ("REPLAYED".to_owned(), "reseller acme".to_owned());
+    assert_eq!(
+        letters,
+        [resolved.clone(), resolved],
+        "nobody is called for them any more"
+    );
     let seen = portal.see(&format!("/subscriptions/{id}/replays/{replay}")).await;
     assert_eq!(
         (&seen["status"], &seen["replayed"]),

@@ -141,3 +141,18 @@ proptest! {
         prop_assert!(values_of("--header", &arguments).contains(&&*wanted));
     }
 }
+
+#[test]
+fn credentials_are_left_out_however_many_slashes_stand_before_them() {
+    for url in [
+        "https://user:hunter2@swrve.test/api",
+        "https:///user:hunter2@swrve.test/api",
+        "https:/\\user:hunter2@swrve.test/api",
+        "https:user:hunter2@swrve.test/api",
+        "https://user:hunter2@swrve.test\\api",
+    ] {
+        let (shown, had_some) = without_credentials(url);
+        assert!(had_some && !shown.contains("hunter2"), "{shown}");
+        assert!(shown.starts_with("https://swrve.test"), "{shown}");
+    }
+}

@@ -1,0 +1,5 @@
+//! Feeds `properties::event_json`, which says what must hold.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| properties::event_json::check(input));

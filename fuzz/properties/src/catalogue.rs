@@ -1,0 +1,32 @@
+//! The body of `PUT /event-types/{name}`: a definition without findings has a schema that compiles and an example that
+//! keeps to it, and all that is found is named by field.
+
+use event_schema::{Definition, PayloadSchema};
+
+/// Checks the property.
+pub fn check(body: &[u8]) {
+    let definition: Definition = match http_api::read_json(body) {
+        Ok(definition) => definition,
+        Err(problem) => return crate::given::is_explained(&problem),
+    };
+    let findings = definition.findings("domain.created");
+    for finding in &findings {
+        assert!(
+            !finding.field.is_empty() && !finding.detail.is_empty(),
+            "{finding:?}"
+        );
+    }
+    if !findings.is_empty() {
+        return;
+    }
+    assert!(definition.example.is_object() && !definition.description.trim().is_empty());
+    if let Some(schema) = &definition.schema {
+        let schema =
+            PayloadSchema::compile(schema).expect("a definition without findings has a usable schema");
+        assert_eq!(schema.violations(&definition.example), []);
+    }
+    let written = serde_json::to_vec(&definition).expect("a definition can be written");
+    let again: Definition =
+        http_api::read_json(&written).unwrap_or_else(|problem| panic!("{}", problem.example()));
+    assert_eq!(again, definition);
+}

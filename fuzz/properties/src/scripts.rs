@@ -1,0 +1,28 @@
+//! The scripts of the receiver and of the Swrve simulator: what is taken is written and taken again as the same, and what
+//! is refused is refused by the number of its rule.
+
+/// Checks the property.
+pub fn check(json: &[u8]) {
+    match receiver::parse_script(json) {
+        Ok(rules) => {
+            let written = serde_json::to_vec(&rules).expect("rules can be written");
+            assert_eq!(receiver::parse_script(&written).expect("and read"), rules);
+            assert!(
+                rules
+                    .iter()
+                    .filter_map(|rule| rule.status)
+                    .all(|status| (200..600).contains(&status))
+            );
+        }
+        Err(receiver::ScriptError::Rule { number, .. }) => assert!(number >= 1),
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+    match swrve_sim::parse_script(json) {
+        Ok(rules) => {
+            let written = serde_json::to_vec(&rules).expect("rules can be written");
+            assert_eq!(swrve_sim::parse_script(&written).expect("and read"), rules);
+        }
+        Err(swrve_sim::ScriptError::Rule { number, .. }) => assert!(number >= 1),
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}

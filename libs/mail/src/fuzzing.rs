@@ -1,0 +1,25 @@
+//! Doors to what is private here, for the properties of `fuzz/properties`. They add nothing of their own.
+
+use lettre::message::Mailbox;
+
+use crate::{Letter, Unreadable};
+
+/// Whether a refusal of a mail server is about who we are rather than about the recipient.
+#[must_use]
+pub fn is_policy(code: u16, text: &str) -> bool {
+    crate::session::is_policy(code, text)
+}
+
+/// The bytes that a mail server is given.
+///
+/// # Errors
+///
+/// [`Unreadable`] when the mail cannot be made.
+///
+/// # Panics
+///
+/// When `from` is no mailbox.
+pub fn composed(letter: &Letter, from: &str) -> Result<Vec<u8>, Unreadable> {
+    let from: Mailbox = from.parse().expect("a mailbox");
+    Ok(letter.seal(&from)?.content)
+}

@@ -1,0 +1,69 @@
+//! Doors to what is private here, for the properties of `fuzz/properties`. They add nothing of their own.
+
+use chrono::{DateTime, Utc};
+use http_api::Problem;
+use store::{AuditFilter, DeadLetterFilter, DeadLetterOrder, NewDeadLetterJob};
+use uuid::Uuid;
+
+use crate::audit::{self, AuditParams};
+use crate::dead_letters::{ListParams, part};
+use crate::letter_jobs::{NewJobPayload, read};
+use crate::note;
+
+/// What a query string of `GET /dead-letters` asks for.
+#[derive(Debug)]
+pub struct Part {
+    /// Which letters.
+    pub filter: DeadLetterFilter,
+    /// Which come first.
+    pub order: DeadLetterOrder,
+    /// How many.
+    pub limit: u32,
+    /// After which one.
+    pub after: Option<(DateTime<Utc>, Uuid)>,
+}
+
+/// Reads a query string of `GET /dead-letters`; `None` when it cannot be part of a request.
+///
+/// # Errors
+///
+/// The problem to answer with.
+pub fn dead_letters(query: &str) -> Option<Result<Part, Problem>> {
+    let params = http_api::fuzzing::query::<ListParams>(query)?;
+    Some(params.and_then(|params| {
+        let (filter, order, limit, after) = part(&params)?;
+        Ok(Part {
+            filter,
+            order,
+            limit,
+            after,
+        })
+    }))
+}
+
+/// Reads a query string of `GET /audit`; `None` when it cannot be part of a request.
+///
+/// # Errors
+///
+/// The problem to answer with.
+pub fn audit(query: &str) -> Option<Result<AuditFilter, Problem>> {
+    Some(http_api::fuzzing::query::<AuditParams>(query)?.and_then(audit::filter))
+}
+
+/// Reads a body of `POST /dead-letters/jobs`.
+///
+/// # Errors
+///
+/// The problem to answer with.
+pub fn job(body: &[u8]) -> Result<NewDeadLetterJob, Problem> {
+    read(http_api::read_json::<NewJobPayload>(body)?)
+}
+
+/// Reads the note that goes with an act.
+///
+/// # Errors
+///
+/// The problem to answer with.
+pub fn noted(text: Option<&str>) -> Result<Option<&str>, Problem> {
+    note::optional(text)
+}

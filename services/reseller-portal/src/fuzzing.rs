@@ -1,0 +1,72 @@
+//! Doors to what is private here, for the properties of `fuzz/properties`. They add nothing of their own.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use delivery::EgressPolicy;
+use domain::subscription::{Bounds, SubscriptionChange, SubscriptionRequest};
+use http_api::Problem;
+use store::reseller::NotificationFilter;
+use uuid::Uuid;
+
+use crate::notifications::list::{NotificationParams, filter};
+use crate::subscriptions::{change, create};
+use crate::{quotas, replays};
+
+/// Reads a body of `POST /subscriptions`.
+///
+/// # Errors
+///
+/// The problem to answer with.
+pub fn subscription(
+    body: &[u8],
+    bounds: Bounds<'_>,
+    egress: &EgressPolicy,
+) -> Result<SubscriptionRequest, Problem> {
+    create::judge(http_api::read_json(body)?, bounds, egress)
+}
+
+/// Reads a body of `PATCH /subscriptions/{id}`.
+///
+/// # Errors
+///
+/// The problem to answer with.
+pub fn changes(
+    body: &[u8],
+    bounds: Bounds<'_>,
+    egress: &EgressPolicy,
+) -> Result<SubscriptionChange, Problem> {
+    change::judge(http_api::read_json(body)?, bounds, egress)
+}
+
+/// Reads a body of `POST /subscriptions/{id}/quota-requests`.
+///
+/// # Errors
+///
+/// The problem to answer with.
+pub fn quota_request(body: &[u8]) -> Result<(u32, String), Problem> {
+    quotas::check(http_api::read_json(body)?)
+}
+
+/// Reads a body of `POST /subscriptions/{id}/replays`.
+///
+/// # Errors
+///
+/// The problem to answer with.
+pub fn replay(
+    body: &[u8],
+    max_age: Duration,
+    now: DateTime<Utc>,
+) -> Result<(DateTime<Utc>, DateTime<Utc>), Problem> {
+    replays::check(&http_api::read_json(body)?, max_age, now)
+}
+
+/// Reads a query string of `GET /subscriptions/{id}/notifications`; `None` when it cannot be part of a request.
+///
+/// # Errors
+///
+/// The problem to answer with.
+pub fn notifications(query: &str, now: DateTime<Utc>) -> Option<Result<NotificationFilter, Problem>> {
+    let params = http_api::fuzzing::query::<NotificationParams>(query)?;
+    Some(params.and_then(|params| filter(Uuid::nil(), &params, now)))
+}

@@ -1,0 +1,191 @@
+//! Everything that runs, and what can be done to it: a private PostgreSQL, a cluster of RabbitMQ nodes, the services as processes of
+//! their own, and a link between any two of them that can be cut. What flows through it, and what must come of it, is not known here.
+
+mod clock;
+mod error;
+mod fault;
+mod http;
+mod layout;
+mod links;
+mod log;
+mod net;
+mod postgres;
+mod process;
+mod rabbit;
+mod services;
+mod start;
+mod strike;
+mod tool;
+mod wait;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+use std::time::SystemTime;
+
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+pub use error::Error;
+pub use fault::{End, Fault, Replica, Service};
+pub use layout::{Layout, Replicas};
+pub use strike::Struck;
+
+use clock::Clocks;
+use links::Links;
+use net::Net;
+use postgres::Postgres;
+use process::{Deaths, Keeper};
+use rabbit::Cluster;
+use services::Admins;
+
+/// An end of a process that nobody had asked for: a failure of the run.
+#[derive(Clone, Debug)]
+pub struct Death {
+    /// Whose: a replica, `postgres` or `rabbit-1`.
+    pub process: String,
+    /// When.
+    pub at: SystemTime,
+    /// How it ended.
+    pub status: String,
+    /// The last lines of its log.
+    pub log_tail: String,
+}
+
+/// Everything that runs. Dropped without having been stopped, it kills what is left.
+pub struct Ground {
+    layout: Layout,
+    // Services go first when the ground is dropped, so that they do not complain.
+    services: BTreeMap<Replica, Keeper>,
+    admins: Admins,
+    clocks: Arc<Clocks>,
+    links: Arc<Links>,
+    postgres: Arc<Postgres>,
+    postgres_url: String,
+    postgres_process: Keeper,
+    broker: Arc<Cluster>,
+    deaths: Deaths,
+    /// Ends every fault of now.
+    healing: Mutex<CancellationToken>,
+    cures: TaskTracker,
+    _net: Net,
+}
+
+impl Ground {
+    /// The database, without a link in between.
+    #[must_use]
+    pub fn postgres_url(&self) -> &str {
+        &self.postgres_url
+    }
+
+    /// The broker, without a link in between: one URL per node.
+    #[must_use]
+    pub fn amqp_urls(&self) -> Vec<String> {
+        let nodes = 0..self.broker.count();
+        nodes
+            .map(|node| self.broker.url(self.broker.address(node)))
+            .collect()
+    }
+
+    /// The replicas of ingest-api, as clients reach them.
+    #[must_use]
+    pub fn ingest(&self) -> Vec<SocketAddr> {
+        self.doors(Service::IngestApi)
+    }
+
+    /// The replicas of reseller-portal, as clients reach them.
+    #[must_use]
+    pub fn portal(&self) -> Vec<SocketAddr> {
+        self.doors(Service::ResellerPortal)
+    }
+
+    /// The replicas of operator-api, as clients reach them.
+    #[must_use]
+    pub fn operator(&self) -> Vec<SocketAddr> {
+        self.doors(Service::OperatorApi)
+    }
+
+    fn doors(&self, service: Service) -> Vec<SocketAddr> {
+        let replicas =
+            (0..self.layout.replicas.of(service)).map(|index| End::Replica(service.replica(index)));
+        replicas
+            .flat_map(|replica| self.links.addresses(End::Clients, replica))
+            .collect()
+    }
+
+    /// The endpoints of resellers as the services reach them, in the order of the layout: what URLs of subscriptions must name.
+    #[must_use]
+    pub fn receivers(&self) -> Vec<SocketAddr> {
+        self.links.addresses(End::Clients, End::Receivers)
+    }
+
+    /// The listener for `/readyz` and `/metrics` of a replica, without a link in between; `None` while it is down or starts.
+    #[must_use]
+    pub fn admin(&self, replica: Replica) -> Option<SocketAddr> {
+        self.admins.of(replica)
+    }
+
+    /// The process of a replica; `None` while it is down.
+    #[must_use]
+    pub fn pid(&self, replica: Replica) -> Option<u32> {
+        let pid = self.services.get(&replica)?.pid()?;
+        Some(pid.as_raw_nonzero().get().unsigned_abs())
+    }
+
+    /// How many replicas of a service there are.
+    #[must_use]
+    pub fn replicas(&self, service: Service) -> usize {
+        self.layout.replicas.of(service)
+    }
+
+    /// The log of a replica, over all its incarnations.
+    #[must_use]
+    pub fn log(&self, replica: Replica) -> PathBuf {
+        services::log(&self.layout.folder, replica)
+    }
+
+    /// A tool of the binary, with the environment of the services, directly to the database and the broker, with a true clock.
+    #[must_use]
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        start::tool(&self.layout, &self.postgres_url, &self.amqp_urls(), arguments)
+    }
+
+    /// The messages of each queue.
+    ///
+    /// # Errors
+    ///
+    /// When a node of the broker does not answer.
+    pub async fn queue_depths(&self) -> Result<Vec<(String, u64)>, Error> {
+        self.broker.depths().await
+    }
+
+    /// Which node of the broker leads a queue; `None` when no node that answers does.
+    pub async fn queue_leader(&self, queue: &str) -> Option<usize> {
+        self.broker.leader(queue).await
+    }
+
+    /// Ends that nobody had asked for, so far.
+    #[must_use]
+    pub fn deaths(&self) -> Vec<Death> {
+        self.deaths.all()
+    }
+
+    /// Stops everything in good order; a service that does not end cleanly is an error.
+    ///
+    /// # Errors
+    ///
+    /// See above.
+    pub async fn stop(self) -> Result<(), Error> {
+        self.healing
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .cancel();
+        let services = futures::future::join_all(self.services.values().map(Keeper::retire)).await;
+        self.broker.retire().await?;
+        self.postgres_process.retire().await?;
+        self.postgres.clear_away()?;
+        services.into_iter().collect()
+    }
+}

@@ -1,0 +1,189 @@
+//! What goes wrong in a run, and when: a list that follows from a seed. Pure; it does nothing itself.
+
+mod draw;
+mod stroke;
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::dice::Dice;
+use crate::ground::Replicas;
+pub use stroke::{Lane, Mood, Stroke};
+
+/// Until the first fault: everything has come to work by then.
+const FIRST: Duration = Duration::from_secs(2);
+
+/// What a plan is made of.
+#[derive(Debug, Clone)]
+pub struct Terms {
+    /// From which everything follows.
+    pub seed: u64,
+    /// For how long faults come.
+    pub lasts: Duration,
+    /// How many nodes the broker has.
+    pub broker_nodes: usize,
+    /// How many of each service.
+    pub replicas: Replicas,
+    /// Which kinds of faults; all when empty.
+    pub kinds: Vec<String>,
+}
+
+/// A fault at its time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Planned {
+    /// From the beginning of the faults.
+    pub at: Duration,
+    /// What.
+    pub stroke: Stroke,
+}
+
+/// All faults of a run, in their order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The seed that it follows from.
+    pub seed: u64,
+    /// For how long faults come.
+    pub lasts: Duration,
+    /// In the order of their times.
+    pub strokes: Vec<Planned>,
+}
+
+impl Plan {
+    /// The plan of a seed.
+    #[must_use]
+    pub fn draw(terms: &Terms) -> Self {
+        let mut dice = Dice::from_seed(terms.seed);
+        let mut strokes = Vec::new();
+        let mut at = FIRST;
+        while at < terms.lasts {
+            if let Some(stroke) = draw::stroke(&mut dice, terms) {
+                strokes.push(Planned { at, stroke });
+            }
+            // Some come one upon the other, some leave time to recover.
+            at += if dice.percent(30) {
+                dice.millis(0, 400)
+            } else {
+                dice.millis(500, 4_500)
+            };
+        }
+        Self {
+            seed: terms.seed,
+            lasts: terms.lasts,
+            strokes,
+        }
+    }
+
+    /// The same until its end alone: how often each kind is in it.
+    #[must_use]
+    pub fn kinds(&self) -> std::collections::BTreeMap<&'static str, usize> {
+        let mut kinds = std::collections::BTreeMap::new();
+        for planned in &self.strokes {
+            *kinds.entry(planned.stroke.kind()).or_default() += 1;
+        }
+        kinds
+    }
+}
+
+/// Whether the name is one of a kind of fault.
+#[must_use]
+pub fn is_kind(name: &str) -> bool {
+    draw::KINDS.iter().any(|kind| kind.name == name)
+}
+
+/// The names of all kinds of faults.
+pub fn kind_names() -> impl Iterator<Item = &'static str> {
+    draw::KINDS.iter().map(|kind| kind.name)
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "the plan of seed {}: {} faults in {} s",
+            self.seed,
+            self.strokes.len(),
+            self.lasts.as_secs()
+        )?;
+        for planned in &self.strokes {
+            writeln!(f, "  {:>8.3} s  {}", planned.at.as_secs_f64(), planned.stroke)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn terms(seed: u64) -> Terms {
+        Terms {
+            seed,
+            lasts: Duration::from_secs(600),
+            broker_nodes: 3,
+            replicas: Replicas::default(),
+            kinds: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_plan_and_another_one_another() {
+        assert_eq!(Plan::draw(&terms(5)), Plan::draw(&terms(5)));
+        assert_ne!(Plan::draw(&terms(5)).strokes, Plan::draw(&terms(6)).strokes);
+    }
+
+    #[test]
+    fn faults_come_in_their_order_and_within_their_time() {
+        let plan = Plan::draw(&terms(5));
+        assert!(plan.strokes.iter().all(|planned| planned.at < plan.lasts));
+        assert!(plan.strokes.is_sorted_by_key(|planned| planned.at));
+        assert!(plan.strokes.len() > 100, "{} faults", plan.strokes.len());
+    }
+
+    #[test]
+    fn a_longer_plan_begins_as_the_shorter_one() {
+        let long = Plan::draw(&terms(5)).strokes;
+        let short = Terms {
+            lasts: Duration::from_secs(45),
+            ..terms(5)
+        };
+        let short = Plan::draw(&short).strokes;
+        assert_eq!(long[..short.len()], short[..]);
+    }
+
+    #[test]
+    fn every_kind_comes_sooner_or_later() {
+        let plan = Terms {
+            lasts: Duration::from_secs(3_600),
+            ..terms(1)
+        };
+        let kinds = Plan::draw(&plan).kinds();
+        for name in kind_names() {
+            assert!(kinds.contains_key(name), "{name} never came");
+        }
+    }
+
+    #[test]
+    fn only_the_kinds_that_were_asked_for_come() {
+        let mut terms = terms(3);
+        terms.kinds = vec!["freeze".to_owned(), "swrve".to_owned()];
+        let kinds = Plan::draw(&terms).kinds();
+        assert_eq!(kinds.into_keys().collect::<Vec<_>>(), ["freeze", "swrve"]);
+    }
+
+    #[test]
+    fn a_single_broker_node_is_neither_parted_from_others_nor_named_by_a_number() {
+        let mut terms = terms(3);
+        terms.broker_nodes = 1;
+        let kinds = Plan::draw(&terms).kinds();
+        assert!(!kinds.contains_key("partition-broker-node") && !kinds.contains_key("kill-broker-node"));
+    }
+
+    #[test]
+    fn a_plan_can_be_written_down_and_read_again() {
+        let plan = Plan::draw(&terms(8));
+        let json = serde_json::to_string(&plan).unwrap();
+        assert_eq!(serde_json::from_str::<Plan>(&json).unwrap(), plan);
+    }
+}

@@ -1,0 +1,238 @@
+//! One round: everything is started, struck while traffic flows, healed, drained, judged and stopped.
+
+mod drain;
+mod settings;
+mod stage;
+mod strike;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+
+use crate::args::Args;
+use crate::ground::{Fault, Service};
+use crate::ledger::{Books, read_starts};
+use crate::plan::{Plan, Stroke};
+use crate::receivers::Cursors;
+use crate::traffic::{EventOrder, PushOrder, Subscribers, Traffic};
+use crate::verdict::{self, Ends, Expected, Facts, Rows, Rules, Verdict};
+use stage::Stage;
+pub use strike::{Strike, Struck};
+
+/// What one interruption can leave without an outcome: what a process may have claimed, in one lane.
+const IN_FLIGHT: usize = 300;
+/// What comes on top of the longest fault until everything has gone on.
+const RECOVERY: Duration = Duration::from_secs(60);
+
+/// A round that has been judged.
+pub struct Round {
+    /// What was to happen.
+    pub plan: Plan,
+    /// What did, with the times at which it did.
+    pub struck: Vec<Struck>,
+    /// What was seen from outside.
+    pub books: Books,
+    /// What the database says.
+    pub rows: Rows,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// How long everything took to be healthy again.
+    pub healing: Duration,
+    /// How long everything that was left took to end.
+    pub draining: Duration,
+    /// Where the logs are.
+    pub folder: PathBuf,
+}
+
+impl Round {
+    /// Runs a plan.
+    ///
+    /// # Errors
+    ///
+    /// When it could not be carried out, which is no verdict about the product.
+    pub async fn of(plan: Plan, args: &Args) -> anyhow::Result<Self> {
+        let folder = args.folder.join(format!("{}-{}", plan.seed, std::process::id()));
+        std::fs::create_dir_all(&folder).with_context(|| format!("no folder {}", folder.display()))?;
+        let folder = folder.canonicalize().context("no path to the folder")?;
+        std::fs::write(folder.join("plan.json"), serde_json::to_vec_pretty(&plan)?)?;
+        let mut stage = Stage::set(&plan, args, &folder).await?;
+        let played = play(&mut stage, &plan, args).await;
+        let result = match played {
+            Ok(played) => judge(&stage, &plan, played).await,
+            Err(error) => Err(error),
+        };
+        stage.pool.close().await;
+        let deaths = stage.ground.deaths();
+        let stopped = stage.ground.stop().await;
+        let (mut judged, played) = result?;
+        judged.violations.extend(deaths.into_iter().map(|death| {
+            let text = format!("ended by itself: {}\n{}", death.status, death.log_tail);
+            verdict::Violation {
+                check: "deaths",
+                subject: death.process,
+                text,
+            }
+        }));
+        if let Err(error) = stopped {
+            judged.violations.push(verdict::Violation {
+                check: "stop",
+                subject: "ground".to_owned(),
+                text: format!("{:#}", anyhow::Error::new(error)),
+            });
+        }
+        let (books, rows) = played.read;
+        Ok(Self {
+            plan,
+            struck: played.struck,
+            books,
+            rows,
+            verdict: judged,
+            healing: played.healing,
+            draining: played.draining,
+            folder,
+        })
+    }
+}
+
+struct Played {
+    struck: Vec<Struck>,
+    healing: Duration,
+    draining: Duration,
+    drained: drain::Drained,
+}
+
+struct Read {
+    struck: Vec<Struck>,
+    healing: Duration,
+    draining: Duration,
+    read: (Books, Rows),
+}
+
+async fn play(stage: &mut Stage, plan: &Plan, args: &Args) -> anyhow::Result<Played> {
+    let traffic = Traffic::start(&stage.door, args.rate);
+    let struck = strike::all(stage, plan).await;
+    traffic.stop();
+    let began = Instant::now();
+    stage.receivers.heal();
+    stage
+        .ground
+        .heal_all()
+        .await
+        .context("not everything could be healed")?;
+    stage.let_lanes_go_on().await;
+    let healing = began.elapsed();
+    let drained = drain::until_nothing_moves(stage, &traffic, args.short).await?;
+    let draining = began.elapsed() - healing;
+    traffic.end().await;
+    Ok(Played {
+        struck,
+        healing,
+        draining,
+        drained,
+    })
+}
+
+async fn judge(stage: &Stage, plan: &Plan, played: Played) -> anyhow::Result<(Verdict, Read)> {
+    let mut cursors = stage.cursors.lock().await;
+    stage.receivers.collect(&mut cursors, &stage.ledger, true);
+    *cursors = Cursors::default();
+    let books = stage.ledger.close();
+    let event_body = |id: &str| EventOrder::of(id).map(|event| event.delivered());
+    let rows = Rows {
+        pushes: verdict::pushes(&stage.pool).await?,
+        notifications: verdict::notifications(&stage.pool, &stage.subscribers.paths()).await?,
+        events: verdict::event_rows(&stage.pool, event_body).await?,
+    };
+    let mut remains = verdict::remains(&stage.pool).await?;
+    remains.queues = played.drained.queued;
+    let mut starts = Vec::new();
+    for index in 0..stage.replicas.of(Service::Dispatcher) {
+        read_starts(&stage.ground.log(Service::Dispatcher.replica(index)), &mut starts)?;
+    }
+    let rules = rules(plan, &played.struck, &stage.subscribers);
+    let expected = expected(&books, &rows, &stage.subscribers);
+    let facts = Facts {
+        books: &books,
+        rows: &rows,
+        starts: &starts,
+        remains: &remains,
+        rules: &rules,
+    };
+    let mut verdict = verdict::judge(&facts, &expected);
+    if let Some(stuck) = played.drained.stuck {
+        let violation = verdict::Violation {
+            check: "drain",
+            subject: "everything".to_owned(),
+            text: stuck,
+        };
+        verdict.violations.insert(0, violation);
+    }
+    let read = Read {
+        struck: played.struck,
+        healing: played.healing,
+        draining: played.draining,
+        read: (books, rows),
+    };
+    Ok((verdict, read))
+}
+
+fn rules(plan: &Plan, struck: &[Struck], subscribers: &Subscribers) -> Rules {
+    let faults = || {
+        plan.strokes.iter().filter_map(|planned| match &planned.stroke {
+            Stroke::Ground(fault) => Some(fault),
+            _ => None,
+        })
+    };
+    let is_freeze = |fault: &&Fault| matches!(fault, Fault::Freeze { replica, .. } if replica.service == Service::Dispatcher);
+    // Whatever takes the database away takes it from all who work with it.
+    let weight = |fault: &Fault| match fault {
+        Fault::KillPostgres { .. } => 4,
+        _ => 1,
+    };
+    let longest = struck.iter().map(Struck::lasted).max().unwrap_or_default();
+    Rules {
+        push_attempts: settings::PUSH_ATTEMPTS,
+        notification_attempts: 1 + settings::NOTIFICATION_RETRIES,
+        gap: settings::GAP,
+        freezes: faults().filter(is_freeze).count(),
+        interruptions: faults().map(weight).sum(),
+        in_flight: IN_FLIGHT,
+        limits: subscribers.limits(),
+        longest_silence: longest + RECOVERY,
+    }
+}
+
+/// What must be there, and how it may have ended.
+fn expected(books: &Books, rows: &Rows, subscribers: &Subscribers) -> Expected {
+    let mut expected = Expected::default();
+    // Whatever was handed in may be there; callers number from 0 without a gap.
+    for number in 0..books.pushes.tried {
+        let push = PushOrder::number(number);
+        let ends = Ends {
+            accepted: books.pushes.accepted.contains_key(&push.user),
+            taken: push.is_taken(),
+            refused: !push.is_taken(),
+            may_wait: false,
+        };
+        expected.pushes.insert(push.user, ends);
+    }
+    // What is stored was fanned out with it, whether its caller has learnt of it or not.
+    for event in &rows.events {
+        let Some(order) = EventOrder::of(&event.event_id) else {
+            continue;
+        };
+        for one in subscribers.all.iter().filter(|one| one.matches(&order)) {
+            let ends = Ends {
+                accepted: true,
+                taken: one.takes(),
+                refused: one.refuses(),
+                may_wait: one.limits.quota.is_some(),
+            };
+            expected
+                .notifications
+                .insert(format!("{}/{}", one.path, order.id), ends);
+        }
+    }
+    expected
+}

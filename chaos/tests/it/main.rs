@@ -1,0 +1,3 @@
+//! The harness itself, as far as it can be tried without everything that it runs.
+
+mod program;

@@ -1,0 +1,375 @@
+//! What can happen next, and what each of it stands for.
+
+use domain::push::PushState;
+
+use super::lane::Outcome;
+use super::state::{Fate, PublishStep, Release, State, Step, Subscription, Term};
+use super::statements::Judgement;
+use super::{Broken, Delivery, Mishaps};
+use crate::graph::Class;
+
+/// How a publish ends, as the publisher sees it (`libs/broker/src/publisher.rs`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Published {
+    /// The broker has it and says so, or says that its queue is full.
+    Confirmed,
+    /// There is no broker, or it is in trouble. A mishap; that a full queue refuses is none.
+    Refused,
+    /// The broker has it, and its confirm is lost or late. A mishap.
+    Unconfirmed,
+    /// The publisher dies with the message unsent. A mishap.
+    Died,
+}
+
+/// One commit, one frame or one request. `worker` is a place in [`State::workers`], `item` one in its items.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the fields are places, named alike in all of them")]
+pub enum Action {
+    /// `leased_until` passes, by whatever clock the database has.
+    Lapse { row: usize },
+    /// `services/retry-worker/src/jobs/rescue_lost.rs` and `rescue_lost_notifications.rs`: one row of a pass.
+    Rescue { row: usize },
+    /// `services/retry-worker/src/jobs/promotion.rs` and `send_notifications.rs`: the statement.
+    Promote { row: usize },
+    /// The publish after it, and that of `services/ingest-api/src/lane/outbox.rs`.
+    Publish { row: usize, published: Published },
+    /// Both mark what was not confirmed.
+    MarkBack { row: usize },
+    /// Whoever was to mark it dies, or the database is away for too long. A mishap.
+    ForgetToMark { row: usize },
+    /// `libs/leadership/src/candidate.rs`: the lease is taken, from nobody or from whoever holds it.
+    TakeLead { worker: usize },
+    /// A leader learns that it is none any more: by its renewal, its deadline, or a claim that was refused.
+    StepDown { worker: usize },
+    /// The broker hands a message to a process that consumes.
+    Deliver { worker: usize, row: usize },
+    /// The claiming statement, and its answer.
+    Claim {
+        worker: usize,
+        item: usize,
+        judgement: Judgement,
+    },
+    /// The claiming statement commits, and its answer is lost: it is made once more. A mishap.
+    ClaimUnanswered { worker: usize, item: usize },
+    /// `fetch` in `libs/courier/src/claimer.rs`: a claim without a message.
+    Fetch { worker: usize, row: usize },
+    /// `sideline` in `libs/courier/src/courier.rs`: no room for more of its subscription.
+    Sideline { worker: usize, item: usize },
+    /// `Loop::send` in `services/dispatcher/src/sender.rs`, `make` in `libs/courier/src/attempt.rs`: the request, and what comes of it.
+    /// Nobody asks here whether it is too late: a process can be stopped between the question and the request.
+    Send {
+        worker: usize,
+        item: usize,
+        outcome: Outcome,
+    },
+    /// It is given back unsent: the sender stops, or it is too late. Until that is done it is a claim like any other.
+    GiveBack {
+        worker: usize,
+        item: usize,
+        release: Release,
+    },
+    /// `None` of `make`: too late for an attempt; the lease finds it. A mishap.
+    TooLate { worker: usize, item: usize },
+    /// `services/dispatcher/src/completer.rs`, `libs/courier/src/completer.rs`: the recording statement, and its answer.
+    Record { worker: usize, item: usize },
+    /// It commits, and its answer is lost: it is made once more. A mishap.
+    RecordUnanswered { worker: usize, item: usize },
+    /// The database refuses it for good: the lease finds the row. A mishap.
+    RecordRefused { worker: usize, item: usize },
+    /// The ack or the requeue. Without a receipt that the connection still takes, nothing.
+    Settle { worker: usize, item: usize },
+    /// A process dies. What it held is ready again. A mishap.
+    Crash { worker: usize },
+    /// A connection to the broker breaks: what it held is ready again, and its receipts are void. A mishap.
+    Disconnect { worker: usize },
+    /// The broker loses everything, and every connection. A mishap.
+    Wipe,
+    /// A message is ready twice. A mishap.
+    Duplicate { row: usize },
+    /// A message has come back too often: the broker gives it up. A mishap.
+    GiveUpMessage { row: usize },
+    /// `services/retry-worker/src/archiver.rs`: the statement, then the ack, unless it dies in between (a mishap).
+    Archive { row: usize, acked: bool },
+    /// `libs/store/src/cancel.rs`. A wish.
+    Cancel { row: usize },
+    /// `libs/store/src/resolution/single.rs`. A wish.
+    Replay { row: usize },
+    /// `libs/store/src/reseller/sending_again.rs`. A wish.
+    Resend { row: usize },
+    /// `requeue_everything` in `libs/store/src/restore.rs`. A wish.
+    Requeue { row: usize },
+    /// A subscription is paused, resumed, deactivated or activated. A wish.
+    Subscription { to: Subscription },
+    /// `libs/store/src/reseller/inactive.rs`: what waits for a subscription that gets nothing ends.
+    EndInactive { row: usize },
+    /// The same for what has waited for too long. A mishap.
+    EndExpired { row: usize },
+}
+
+impl Action {
+    /// Whether it uses up a mishap.
+    #[must_use]
+    pub fn is_mishap(&self) -> bool {
+        match self {
+            Self::Publish { published, .. } => *published != Published::Confirmed,
+            Self::Send { outcome, .. } => *outcome == Outcome::AcceptedUnheard,
+            Self::Archive { acked, .. } => !acked,
+            Self::Claim { judgement, .. } => *judgement != Judgement::Go,
+            Self::ForgetToMark { .. }
+            | Self::ClaimUnanswered { .. }
+            | Self::Sideline { .. }
+            | Self::GiveBack { .. }
+            | Self::TooLate { .. }
+            | Self::RecordUnanswered { .. }
+            | Self::RecordRefused { .. }
+            | Self::Crash { .. }
+            | Self::Disconnect { .. }
+            | Self::Wipe
+            | Self::Duplicate { .. }
+            | Self::GiveUpMessage { .. }
+            | Self::EndExpired { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// Whether it uses up a wish.
+    #[must_use]
+    pub fn is_wish(&self) -> bool {
+        matches!(
+            self,
+            Self::Cancel { .. }
+                | Self::Replay { .. }
+                | Self::Resend { .. }
+                | Self::Requeue { .. }
+                | Self::Subscription { .. }
+        )
+    }
+
+    /// What is bound to happen when it stays possible: everything that is neither a mishap nor a wish, for each row by itself. Which
+    /// process does it does not matter.
+    pub(super) fn class(&self, state: &State) -> Option<Class> {
+        if self.is_mishap() || self.is_wish() {
+            return None;
+        }
+        let about = |worker: usize, item: usize| state.workers[worker].items[item].row;
+        let (kind, row) = match *self {
+            Self::Lapse { row } => (0, row),
+            Self::Rescue { row } => (1, row),
+            Self::Promote { row } => (2, row),
+            Self::Publish { row, .. } => (3, row),
+            Self::MarkBack { row } => (4, row),
+            Self::TakeLead { .. } => (5, 0),
+            Self::StepDown { .. } => (6, 0),
+            Self::Deliver { row, .. } => (7, row),
+            Self::Claim { worker, item, .. } => (8, about(worker, item)),
+            Self::Send { worker, item, .. } => (9, about(worker, item)),
+            Self::Record { worker, item } => (10, about(worker, item)),
+            Self::Settle { worker, item } => (11, about(worker, item)),
+            Self::Archive { row, .. } => (12, row),
+            Self::EndInactive { row } => (13, row),
+            // A chance, not a duty: what it finds would come by itself.
+            _ => return None,
+        };
+        Some(Class(kind * 16 + u32::try_from(row).unwrap_or(u32::MAX)))
+    }
+}
+
+impl Delivery {
+    /// Everything that may happen next.
+    pub(super) fn enabled(&self, state: &State, actions: &mut Vec<Action>) {
+        let mut all = Vec::with_capacity(32);
+        for row in 0..state.rows.len() {
+            self.of_row(state, row, &mut all);
+            self.of_people(state, row, &mut all);
+        }
+        for publishing in &state.publishing {
+            Self::of_publisher(*publishing, &mut all);
+        }
+        for worker in 0..state.workers.len() {
+            self.of_worker(state, worker, &mut all);
+            for item in 0..state.workers[worker].items.len() {
+                self.of_item(state, worker, item, &mut all);
+            }
+        }
+        all.push(Action::Wipe);
+        actions.extend(all.into_iter().filter(|action| self.is_left(state, action)));
+    }
+
+    fn is_left(&self, state: &State, action: &Action) -> bool {
+        let takes_lead_from_another = matches!(action, Action::TakeLead { .. })
+            && state.workers.iter().any(|worker| worker.term == Term::Current);
+        if action.is_wish() {
+            return state.wishes > 0;
+        }
+        if action.is_mishap() || takes_lead_from_another {
+            let allowed = self.mishaps == Mishaps::Any || matches!(action, Action::Crash { .. });
+            return allowed && state.mishaps > 0;
+        }
+        true
+    }
+
+    fn of_row(&self, state: &State, row: usize, all: &mut Vec<Action>) {
+        let found = &state.rows[row];
+        if matches!(found.state, PushState::Queued | PushState::Sending) {
+            if !found.lapsed {
+                all.push(Action::Lapse { row });
+            }
+            let lost = found.lapsed || self.is(Broken::RescueWithoutLeaseCheck);
+            if lost && !self.is(Broken::NoRescue) {
+                all.push(Action::Rescue { row });
+            }
+        }
+        if self.is_promotable(state, row) && state.publishing.len() < self.bounds.publishers {
+            all.push(Action::Promote { row });
+        }
+        if state.ready[row] > 0 {
+            if state.ready[row] < self.bounds.capacity {
+                all.push(Action::Duplicate { row });
+            }
+            if state.dead[row] == 0 {
+                all.push(Action::GiveUpMessage { row });
+            }
+        }
+        if state.dead[row] > 0 {
+            all.extend([true, false].map(|acked| Action::Archive { row, acked }));
+        }
+    }
+
+    fn of_publisher(publishing: super::Publishing, all: &mut Vec<Action>) {
+        let row = publishing.row;
+        match publishing.step {
+            PublishStep::ToPublish => all.extend(
+                [
+                    Published::Confirmed,
+                    Published::Refused,
+                    Published::Unconfirmed,
+                    Published::Died,
+                ]
+                .map(|published| Action::Publish { row, published }),
+            ),
+            PublishStep::ToMark => all.extend([Action::MarkBack { row }, Action::ForgetToMark { row }]),
+        }
+    }
+
+    fn of_worker(&self, state: &State, worker: usize, all: &mut Vec<Action>) {
+        let found = &state.workers[worker];
+        // One of several that are alike stands for all of them.
+        if worker > 0 && state.workers[worker - 1] == *found {
+            return;
+        }
+        match found.term {
+            Term::None => all.push(Action::TakeLead { worker }),
+            Term::Stale => all.push(Action::StepDown { worker }),
+            Term::Current => {}
+        }
+        if found.term != Term::None {
+            all.push(Action::Crash { worker });
+            let has_room = found.items.len() < self.bounds.prefetch;
+            for row in 0..state.rows.len() {
+                if has_room && state.ready[row] > 0 {
+                    all.push(Action::Deliver { worker, row });
+                }
+                let waits = matches!(state.rows[row].state, PushState::Pending | PushState::Retry);
+                if has_room && waits && !self.lane.is_push() {
+                    all.push(Action::Fetch { worker, row });
+                }
+            }
+        } else if !found.items.is_empty() {
+            all.push(Action::Crash { worker });
+        }
+        if found.items.iter().any(|item| item.receipt) {
+            all.push(Action::Disconnect { worker });
+        }
+    }
+
+    fn of_item(&self, state: &State, worker: usize, item: usize, all: &mut Vec<Action>) {
+        let items = &state.workers[worker].items;
+        if item > 0 && items[item - 1] == items[item] {
+            return;
+        }
+        let found = items[item];
+        match found.step {
+            Step::Delivered => {
+                let judgement = Judgement::Go;
+                all.push(Action::Claim {
+                    worker,
+                    item,
+                    judgement,
+                });
+                all.push(Action::ClaimUnanswered { worker, item });
+                if !self.lane.is_push() {
+                    all.push(Action::Sideline { worker, item });
+                    for judgement in [Judgement::Later, Judgement::NotDue] {
+                        all.push(Action::Claim {
+                            worker,
+                            item,
+                            judgement,
+                        });
+                    }
+                }
+            }
+            Step::Claimed(_) => {
+                all.extend(Outcome::ALL.map(|outcome| Action::Send {
+                    worker,
+                    item,
+                    outcome,
+                }));
+                if self.lane.is_push() {
+                    for release in [Release::HandBack, Release::Defer] {
+                        all.push(Action::GiveBack {
+                            worker,
+                            item,
+                            release,
+                        });
+                    }
+                } else {
+                    all.push(Action::TooLate { worker, item });
+                }
+            }
+            Step::Answered(..) | Step::Released(..) => {
+                all.push(Action::Record { worker, item });
+                all.push(Action::RecordUnanswered { worker, item });
+                all.push(Action::RecordRefused { worker, item });
+            }
+            Step::Settling(Fate::Ack | Fate::Requeue) => all.push(Action::Settle { worker, item }),
+        }
+    }
+
+    fn of_people(&self, state: &State, row: usize, all: &mut Vec<Action>) {
+        let found = &state.rows[row];
+        let failed = matches!(found.state, PushState::Failed | PushState::GivenUp);
+        let ended = state.subscription == Subscription::Ended;
+        if !found.has_ended() && found.state != PushState::Sending {
+            all.push(Action::Cancel { row });
+        }
+        if found.letters > 0 && failed && !found.silent && (self.lane.is_push() || !ended) {
+            all.push(Action::Replay { row });
+        }
+        if found.state == PushState::Queued {
+            all.push(Action::Requeue { row });
+        }
+        if self.lane.is_push() {
+            return;
+        }
+        if found.has_ended() && !ended {
+            all.push(Action::Resend { row });
+        }
+        let waits = matches!(
+            found.state,
+            PushState::Pending | PushState::Scheduled | PushState::Retry
+        );
+        if waits && ended {
+            all.push(Action::EndInactive { row });
+        }
+        if waits {
+            all.push(Action::EndExpired { row });
+        }
+        if row == 0 {
+            for to in [Subscription::Open, Subscription::Held, Subscription::Ended] {
+                if to != state.subscription {
+                    all.push(Action::Subscription { to });
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! What must hold in every state, and what must happen in some, so that the first is not true for lack of trouble.
+
+use domain::push::PushState;
+use stateright::Property;
+
+use super::state::{Accepted, Row, State, Step, Term};
+use super::{Delivery, Mishaps};
+
+pub(super) fn of(model: &Delivery) -> Vec<Property<Delivery>> {
+    let mut properties = always();
+    if model.mishaps == Mishaps::Any {
+        properties.extend(sometimes(model));
+    } else {
+        properties.push(Property::always(
+            "a crash costs no message",
+            |_, state: &State| (0..state.rows.len()).all(|row| has_its_message(state, row)),
+        ));
+    }
+    properties
+}
+
+fn always() -> Vec<Property<Delivery>> {
+    vec![
+        Property::always("no completion by a stale lease", |_, state: &State| {
+            !state.wrongs.stale_completion
+        }),
+        Property::always("rows change only by transition", |_, state: &State| {
+            !state.wrongs.unlawful
+        }),
+        Property::always("what has ended stays ended", |_, state: &State| {
+            !state.wrongs.resurrected
+        }),
+        Property::always("only the leader claims", |_, state: &State| !state.wrongs.usurped),
+        Property::always("sent twice only for a reason", |_, state: &State| {
+            !state.wrongs.needless
+        }),
+        Property::always("attempts are bounded", |model: &Delivery, state: &State| {
+            let most = model.lane.max_attempts();
+            state
+                .rows
+                .iter()
+                .all(|row| u32::from(row.attempts - row.before) <= most)
+        }),
+        Property::always("each attempt has its row", |_, state: &State| {
+            !state.wrongs.clash && state.rows.iter().all(has_its_attempts)
+        }),
+        Property::always("each failure has its letter", |_, state: &State| {
+            state.rows.iter().all(|row| !row.has_failed() || row.letters > 0)
+        }),
+        Property::always("a failure has one open letter", |_, state: &State| {
+            state.rows.iter().all(|row| row.letters <= 1)
+        }),
+        Property::always("at most one leads", |model: &Delivery, state: &State| {
+            let leaders = state.workers.iter().filter(|w| w.term == Term::Current);
+            !model.lane.is_push() || leaders.count() <= 1
+        }),
+    ]
+}
+
+fn sometimes(model: &Delivery) -> Vec<Property<Delivery>> {
+    let mut properties = vec![
+        Property::sometimes("it is sent twice", |_, state: &State| {
+            state.rows.iter().any(|row| row.accepted == Accepted::Again)
+        }),
+        Property::sometimes("a claim runs out", |_, state: &State| {
+            state.rows.iter().any(|row| row.lapsed && row.token.is_some())
+        }),
+        Property::sometimes("a stale completion is tried", |_, state: &State| {
+            (0..state.rows.len()).any(|row| {
+                state.items(row).any(|item| {
+                    matches!(item.step, Step::Answered(claim, _) if state.rows[row].token != Some(claim.token))
+                })
+            })
+        }),
+        Property::sometimes("one is claimed while another is at it", |_, state: &State| {
+            (0..state.rows.len()).any(|row| {
+                let claims = state.items(row).filter(|item| item.step.claim().is_some());
+                claims.count() > 1
+            })
+        }),
+        Property::sometimes("it ends well", |_, state: &State| ends(state, PushState::Sent)),
+        Property::sometimes("it fails", |_, state: &State| ends(state, PushState::Failed)),
+        Property::sometimes("it is given up", |_, state: &State| {
+            ends(state, PushState::GivenUp)
+        }),
+        Property::sometimes("it is delivered and given up", |_, state: &State| {
+            let row = |row: &Row| row.accepted != Accepted::Never && row.state == PushState::GivenUp;
+            state.rows.iter().any(row)
+        }),
+        Property::sometimes("a message is about nothing any more", |_, state: &State| {
+            (0..state.rows.len()).any(|row| state.ready[row] > 0 && state.rows[row].has_ended())
+        }),
+    ];
+    if model.lane.is_push() {
+        properties.push(Property::sometimes(
+            "a leader that is none any more asks for a claim",
+            |_, state: &State| {
+                let delivered = |step: Step| step == Step::Delivered;
+                let stale = state.workers.iter().filter(|worker| worker.term == Term::Stale);
+                stale
+                    .flat_map(|worker| &worker.items)
+                    .any(|item| delivered(item.step))
+            },
+        ));
+    }
+    properties
+}
+
+fn ends(state: &State, how: PushState) -> bool {
+    state.rows.iter().any(|row| row.state == how)
+}
+
+/// The attempt rows are those of the attempts, and the last is `IN_PROCESS` exactly while it is being sent.
+fn has_its_attempts(row: &Row) -> bool {
+    let expected = (2_u16 << row.attempts) - 2;
+    let running = if row.state == PushState::Sending {
+        1 << row.attempts
+    } else {
+        0
+    };
+    row.attempt_rows == expected && row.in_process == running
+}
+
+/// Somebody has its message, or is about to publish it, or to notice that it was not published.
+fn has_its_message(state: &State, row: usize) -> bool {
+    state.rows[row].state != PushState::Queued
+        || state.rows[row].lapsed
+        || state.ready[row] > 0
+        || state.dead[row] > 0
+        || state.publishing.iter().any(|publishing| publishing.row == row)
+        || state.items(row).any(|item| item.receipt)
+}

@@ -1,0 +1,254 @@
+//! The statements of `libs/store/src`, each as a guard and a change. The next state is written here as the SQL has it, and
+//! compared with what `transition` says.
+
+use domain::notification::Event as N;
+use domain::push::{Event as P, PushState};
+
+use super::lane::{Common, Happening};
+use super::state::{Claim, PublishStep, Publishing, Release, Row, State, Subscription, Term};
+use super::{Broken, Delivery, Outcome};
+
+/// What a claiming statement finds out about something that it may claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Judgement {
+    /// It may be sent now.
+    Go,
+    /// Its quota or its requests per second are used up.
+    Later,
+    /// It waits for its next attempt, whose time has not come.
+    NotDue,
+}
+
+impl Delivery {
+    /// Changes the state of a row, and notes what is wrong about that.
+    fn change(&self, state: &mut State, row: usize, happening: Happening, next: PushState) {
+        let changed = &mut state.rows[row];
+        let decided = self
+            .lane
+            .decide(changed.state, happening, changed.attempts, changed.before);
+        if decided != Some(next) {
+            state.wrongs.unlawful = true;
+        }
+        let again = matches!(
+            happening,
+            Happening::Push(P::Replay) | Happening::Reseller(N::Resend)
+        );
+        if changed.has_ended() && !again {
+            state.wrongs.resurrected = true;
+        }
+        changed.state = next;
+        changed.lapsed = false;
+    }
+
+    /// What waits in the database does so as pending, or as a retry once it was tried; only notifications differ.
+    fn waiting(&self, row: &Row) -> PushState {
+        if !self.lane.is_push() && row.attempts > 0 {
+            PushState::Retry
+        } else {
+            PushState::Pending
+        }
+    }
+
+    /// `claim.rs` and `reseller/claim.rs`: the claim, if it took anything.
+    pub(super) fn claim(
+        &self,
+        state: &mut State,
+        term: Term,
+        row: usize,
+        judgement: Judgement,
+    ) -> Option<Claim> {
+        let leads = term == Term::Current || self.is(Broken::ClaimWithoutEpoch);
+        let found = state.rows[row].state;
+        let guarded = match found {
+            PushState::Queued => true,
+            PushState::Pending => !self.is(Broken::PendingIsNotClaimed),
+            PushState::Retry => !self.lane.is_push() && judgement != Judgement::NotDue,
+            _ => false,
+        };
+        if !leads || !guarded {
+            return None;
+        }
+        if !self.lane.is_push() && !self.judged(state, row, judgement) {
+            return None;
+        }
+        state.wrongs.usurped |= term != Term::Current;
+        let token = state.fresh_token(row);
+        let claimed = &mut state.rows[row];
+        claimed.attempts += 1;
+        let bit = 1 << claimed.attempts;
+        // The primary key of the attempt rows.
+        state.wrongs.clash |= claimed.attempt_rows & bit != 0;
+        claimed.attempt_rows |= bit;
+        claimed.in_process |= bit;
+        claimed.token = Some(token);
+        let claim = Claim {
+            token,
+            attempts: claimed.attempts,
+            before: claimed.before,
+        };
+        let event = self.lane.event(Common::Claim);
+        self.change(state, row, event, PushState::Sending);
+        Some(claim)
+    }
+
+    /// The part of `reseller/claim.rs` that decides whether something may be sent now; if not, it is put where it waits.
+    fn judged(&self, state: &mut State, row: usize, judgement: Judgement) -> bool {
+        let tried = state.rows[row].attempts > 0;
+        let (event, next) = match (state.subscription, judgement) {
+            (Subscription::Ended, _) => (N::Abandon, PushState::GivenUp),
+            (Subscription::Held, _) => (N::Hold, self.waiting(&state.rows[row])),
+            (Subscription::Open, Judgement::Later) if tried => (N::Defer, PushState::Retry),
+            (Subscription::Open, Judgement::Later) => (N::Defer, PushState::Scheduled),
+            (Subscription::Open, _) => return true,
+        };
+        state.rows[row].silent |= next == PushState::GivenUp;
+        self.change(state, row, Happening::Reseller(event), next);
+        false
+    }
+
+    /// `complete.rs` and `reseller/complete.rs`; the sender has decided the next state by what its claim told it
+    /// (`services/dispatcher/src/ending.rs`, `libs/courier/src/attempt.rs`).
+    pub(super) fn complete(&self, state: &mut State, row: usize, claim: Claim, outcome: Outcome) {
+        let completed = &state.rows[row];
+        let ours = completed.token == Some(claim.token);
+        let fenced = ours || self.is(Broken::CompletionWithoutFence);
+        if completed.state != PushState::Sending || !fenced {
+            return;
+        }
+        state.wrongs.stale_completion |= !ours;
+        let event = self.lane.verdict(outcome);
+        let next = self
+            .lane
+            .decide(PushState::Sending, event, claim.attempts, claim.before)
+            .expect("invariant: every verdict is an event that something being sent accepts");
+        self.end_attempt(state, row);
+        self.change(state, row, event, next);
+        self.write_letter(state, row);
+    }
+
+    /// `release.rs`.
+    pub(super) fn release(&self, state: &mut State, row: usize, claim: Claim, release: Release) {
+        let released = &mut state.rows[row];
+        if released.state != PushState::Sending || released.token != Some(claim.token) {
+            return;
+        }
+        let bit = 1 << released.attempts;
+        if !self.is(Broken::HandBackKeepsAttempt) {
+            released.attempt_rows &= !(bit & released.in_process);
+        }
+        released.in_process &= !bit;
+        released.token = None;
+        let (event, next) = match release {
+            Release::HandBack => (P::HandBack, PushState::Queued),
+            Release::Defer => (P::Defer, PushState::Scheduled),
+        };
+        self.change(state, row, Happening::Push(event), next);
+        state.rows[row].attempts -= 1;
+    }
+
+    /// `rescue.rs` and `rescue_notifications` in `reseller/waiting.rs`.
+    pub(super) fn rescue(&self, state: &mut State, row: usize) {
+        let lost = &state.rows[row];
+        let claimed = lost.state == PushState::Sending;
+        let counted = u32::from(lost.attempts - lost.before);
+        let spent = claimed && counted >= self.lane.max_attempts() && !self.is(Broken::RescueNeverGivesUp);
+        let next = if spent {
+            PushState::GivenUp
+        } else {
+            self.waiting(lost)
+        };
+        if claimed {
+            self.end_attempt(state, row);
+        }
+        let event = self.lane.event(Common::Rescue);
+        self.change(state, row, event, next);
+        if spent {
+            self.write_letter(state, row);
+        }
+    }
+
+    /// The attempt row of the present claim ends, and the claim with it.
+    fn end_attempt(&self, state: &mut State, row: usize) {
+        let ended = &mut state.rows[row];
+        ended.in_process &= !(1 << ended.attempts);
+        ended.token = None;
+    }
+
+    fn write_letter(&self, state: &mut State, row: usize) {
+        let ended = &mut state.rows[row];
+        if ended.has_failed() && !self.is(Broken::LetterApart) {
+            ended.letters += 1;
+        }
+    }
+
+    /// `promote.rs` and the promoting statements of `reseller/waiting.rs`; the job publishes what they return.
+    pub(super) fn promote(&self, state: &mut State, row: usize) {
+        let event = self.lane.event(Common::Enqueue);
+        self.change(state, row, event, PushState::Queued);
+        state.publishing.push(Publishing {
+            row,
+            step: PublishStep::ToPublish,
+        });
+    }
+
+    /// Whether those statements would take it now.
+    pub(super) fn is_promotable(&self, state: &State, row: usize) -> bool {
+        let open = self.lane.is_push() || state.subscription == Subscription::Open;
+        match state.rows[row].state {
+            PushState::Pending | PushState::Retry => open,
+            PushState::Scheduled => true,
+            _ => false,
+        }
+    }
+
+    /// `mark_not_enqueued` in `promote.rs`, `sideline_notifications` in `reseller/waiting.rs`, `restore.rs` and
+    /// `dead_letters/archive.rs`: what is queued and not claimed waits in the database again.
+    pub(super) fn take_out_of_queue(&self, state: &mut State, row: usize) {
+        if state.rows[row].state == PushState::Queued {
+            let next = self.waiting(&state.rows[row]);
+            let event = self.lane.event(Common::NotEnqueued);
+            self.change(state, row, event, next);
+        }
+    }
+
+    /// `cancel.rs`.
+    pub(super) fn cancel(&self, state: &mut State, row: usize) {
+        let event = self.lane.event(Common::Cancel);
+        self.change(state, row, event, PushState::GivenUp);
+        state.rows[row].silent = true;
+    }
+
+    /// `reseller/inactive.rs`: what waits in vain ends.
+    pub(super) fn abandon(&self, state: &mut State, row: usize) {
+        self.change(state, row, Happening::Reseller(N::Abandon), PushState::GivenUp);
+        state.rows[row].silent = true;
+    }
+
+    /// `resolution/apply.rs`: replayed by its letter, all letters about it are resolved.
+    pub(super) fn replay(&self, state: &mut State, row: usize) {
+        self.again(state, row);
+        state.rows[row].letters = 0;
+    }
+
+    /// `reseller/sending_again.rs`: sent again by its reseller.
+    pub(super) fn resend(&self, state: &mut State, row: usize) {
+        self.again(state, row);
+        if !self.is(Broken::ResendKeepsLetter) {
+            state.rows[row].letters = 0;
+        }
+    }
+
+    fn again(&self, state: &mut State, row: usize) {
+        let next = if self.lane.is_push() {
+            PushState::Pending
+        } else {
+            PushState::Retry
+        };
+        let event = self.lane.event(Common::Again);
+        self.change(state, row, event, next);
+        let again = &mut state.rows[row];
+        again.before = again.attempts;
+        again.silent = false;
+        again.spare += 1;
+    }
+}

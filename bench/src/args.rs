@@ -2,45 +2,27 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::Duration;
 
-use clap::{Parser, ValueEnum};
+use clap::{Parser, Subcommand};
 
-/// Measures Postrider and prints a Markdown table.
+use crate::scenario::Scenario;
+
+/// Measures Postrider, prints the numbers as Markdown, and keeps them in bench/results.
 #[derive(Debug, Clone, Parser)]
+#[command(name = "bench", args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
     /// What to measure; everything when nothing is named
     pub(crate) scenarios: Vec<Scenario>,
-    /// Sends of the pacing scenario; each takes 4 ms
-    #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(100..))]
-    pub(crate) sends: u64,
-    /// Waiting pushes of the backlog scenario
-    #[arg(long, default_value_t = 1_000_000)]
-    pub(crate) backlog: u64,
-    /// Letters of the dead-letters scenario
-    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1_000..))]
-    pub(crate) letters: u64,
-    /// Measured rounds of the ingest, latency and reseller scenarios
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) rounds: u32,
-    /// Length of a measured round
-    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
-    seconds: u64,
-    /// Length of a measured round of the reseller scenario, in seconds
-    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
-    sustained: u64,
-    /// Load before each round that is not measured, in seconds
-    #[arg(long, default_value_t = 2)]
-    warm_up: u64,
-    /// Connections of the ingest scenario and of the floors
-    #[arg(long, default_value_t = 64)]
-    pub(crate) connections: usize,
-    /// Pushes per second of the latency scenario
-    #[arg(long, default_value_t = 5_000)]
-    pub(crate) rate: u32,
-    /// Also writes the numbers as JSON into this folder
-    #[arg(long, value_name = "DIR")]
-    pub(crate) json: Option<PathBuf>,
+    /// Tells what there is to measure, and how long each takes with these options
+    #[arg(long)]
+    pub(crate) list: bool,
+    #[command(flatten)]
+    pub(crate) sizes: SizeArgs,
+    /// Where the reports go
+    #[arg(long, value_name = "DIR", default_value = "bench/results")]
+    pub(crate) results: PathBuf,
     /// The program to measure
     #[arg(long, env = "POSTRIDER_BIN", default_value = "target/release/postrider")]
     pub(crate) postrider: PathBuf,
@@ -55,39 +37,81 @@ pub(crate) struct Args {
     pub(crate) echo_server: Option<SocketAddr>,
 }
 
-/// A measurement that can be asked for by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Scenario {
-    /// What the machine does without Postrider
-    Floors,
-    /// Accepted pushes per second, as many as go
-    Ingest,
-    /// Time to accept a push at a fixed rate
-    Latency,
-    /// Distance between sends, and the takeover by a standby
-    Pacing,
-    /// Memory and speed with many waiting pushes
-    Backlog,
-    /// From POST /events to the endpoints of resellers: how much, how fast, how fair, how exact
-    Reseller,
-    /// Lists and groups of many dead letters
-    DeadLetters,
+/// How much is measured. What is not given is as `--quick` or its absence says.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct SizeArgs {
+    /// Everything in less than half an hour instead of less than one and a half: fewer and shorter rounds
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Measured rounds
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) rounds: Option<u32>,
+    /// Length of a measured round, in seconds
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) seconds: Option<u64>,
+    /// Load before each round that is not measured, in seconds
+    #[arg(long)]
+    pub(crate) warm_up: Option<u64>,
+    /// Connections of the closed loops and of the floors
+    #[arg(long)]
+    pub(crate) connections: Option<usize>,
+    /// Pushes a second of the steps of curve
+    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) push_rates: Option<Vec<u32>>,
+    /// Events a second of the steps of reseller
+    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) event_rates: Option<Vec<u32>>,
+    /// Sends of pacing; each takes 4 ms
+    #[arg(long, value_parser = clap::value_parser!(u64).range(100..))]
+    pub(crate) sends: Option<u64>,
+    /// Waiting rows of each lane, in growth and, the second of them, in memory
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) waiting: Option<Vec<u64>>,
+    /// How long somebody's transaction is held open in xmin, in seconds
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) hold: Option<u64>,
+    /// Letters of dead-letters
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1_000..))]
+    pub(crate) letters: Option<u64>,
 }
 
-impl Args {
-    pub(crate) fn includes(&self, scenario: Scenario) -> bool {
-        self.scenarios.is_empty() || self.scenarios.contains(&scenario)
+/// What can be done with reports.
+#[derive(Debug, Clone, Subcommand)]
+pub(crate) enum Command {
+    /// Tells what changed between two reports beyond the spread of their rounds
+    Compare {
+        before: PathBuf,
+        after: PathBuf,
+        /// How uncertain a number without rounds is, in percent of itself
+        #[arg(long, default_value_t = 10.0)]
+        noise: f64,
+    },
+    /// Prints a report as Markdown
+    Render { report: PathBuf },
+    /// Writes the tables of a document anew from the reports that it names
+    Docs {
+        #[arg(default_value = "docs/performance.md")]
+        file: PathBuf,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_without_contradictions() {
+        Args::command().debug_assert();
     }
 
-    pub(crate) fn measured(&self) -> Duration {
-        Duration::from_secs(self.seconds)
-    }
-
-    pub(crate) fn sustained(&self) -> Duration {
-        Duration::from_secs(self.sustained)
-    }
-
-    pub(crate) fn warm_up(&self) -> Duration {
-        Duration::from_secs(self.warm_up)
+    #[test]
+    fn a_word_is_a_scenario_or_a_command() {
+        let args = Args::parse_from(["bench", "curve", "dead-letters", "--quick"]);
+        assert_eq!(args.scenarios, [Scenario::Curve, Scenario::DeadLetters]);
+        let args = Args::parse_from(["bench", "compare", "a.json", "b.json"]);
+        assert!(matches!(args.command, Some(Command::Compare { .. })));
+        assert!(Args::try_parse_from(["bench", "unheard-of"]).is_err());
     }
 }

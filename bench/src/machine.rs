@@ -1,63 +1,157 @@
-//! The machine and the servers, in a paragraph: what a number is worth without them is nothing. It names no host and no
-//! path.
+//! The machine and the servers: what a number is worth without them is nothing. It names no host and no path.
 
+use std::collections::BTreeMap;
+use std::fmt;
 use std::fs;
 use std::time::Duration;
 
 use anyhow::Result;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use serde::{Deserialize, Serialize};
 
 use crate::cpu;
-use crate::rig::Rig;
+use crate::rig::{Rig, servers};
 
 /// For how long the machine is watched before anything is started.
 const WATCHED: Duration = Duration::from_secs(2);
-/// The share of the machine that may be busy with other work before that is mentioned.
+/// The share of the machine that may be busy with other work before that is a warning.
 const QUIET: f64 = 0.05;
+/// The settings of PostgreSQL that decide about speed and durability.
+const SETTINGS: [&str; 14] = [
+    "autovacuum",
+    "autovacuum_naptime",
+    "checkpoint_timeout",
+    "commit_delay",
+    "effective_cache_size",
+    "fsync",
+    "full_page_writes",
+    "max_connections",
+    "max_wal_size",
+    "shared_buffers",
+    "synchronous_commit",
+    "wal_compression",
+    "wal_level",
+    "work_mem",
+];
 
-/// One line on hardware, kernel, servers and the settings that durability depends on.
-pub(crate) async fn describe(rig: &Rig) -> Result<String> {
-    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
-    let cores = std::thread::available_parallelism().map_or(0, usize::from);
-    let processor = field(&read("/proc/cpuinfo"), "model name").unwrap_or("unknown processor".to_owned());
-    let memory = field(&read("/proc/meminfo"), "MemTotal")
-        .and_then(|text| text.strip_suffix("kB")?.trim().parse::<f64>().ok())
-        .map_or("unknown".to_owned(), |kilobytes| {
-            format!("{:.0} GB", kilobytes * 1024.0 / 1e9)
-        });
-    let kernel = read("/proc/sys/kernel/osrelease");
-    let (version, fsync, commit): (String, String, String) = sqlx::query_as(
-        "SELECT current_setting('server_version'), current_setting('fsync'), current_setting('synchronous_commit')",
-    )
-    .fetch_one(&rig.pool)
-    .await?;
-    let broker = broker_version(&rig.amqp_url)
-        .await
-        .unwrap_or("of unknown version".to_owned());
-    let others = others_share(cores).await;
-    let disturbed = if others > QUIET {
-        format!(
-            " Other work took {:.0} % of it before the start: the numbers are disturbed.",
-            others * 100.0
-        )
-    } else {
-        String::new()
-    };
-    Ok(format!(
-        "{cores} cores of {processor}, {memory} of memory, Linux {kernel}; PostgreSQL {version} with fsync={fsync} and \
-         synchronous_commit={commit}; RabbitMQ {broker}. Servers, services, load generator and simulator share the \
-         machine.{disturbed}",
-        kernel = kernel.trim(),
-    ))
+/// Hardware, kernel, servers, and whether anything else ran.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Machine {
+    pub(crate) cores: usize,
+    pub(crate) processor: String,
+    pub(crate) memory_gigabytes: f64,
+    pub(crate) kernel: String,
+    pub(crate) postgres: Server,
+    pub(crate) rabbitmq: Server,
+    /// Processes that were ready to run, on average over 1, 5 and 15 minutes before the start.
+    pub(crate) load: String,
+    /// The share of all cores that others took just before the start.
+    pub(crate) others: f64,
+    /// Whether that was too much for numbers to be trusted.
+    pub(crate) disturbed: bool,
+}
+
+/// A server's version, and the settings that matter.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Server {
+    pub(crate) version: String,
+    pub(crate) settings: BTreeMap<String, String>,
+}
+
+impl Machine {
+    /// Looks at everything. Takes a moment, in which nothing of this run may be going on.
+    pub(crate) async fn look(rig: &Rig) -> Result<Self> {
+        let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+        let cores = std::thread::available_parallelism().map_or(0, usize::from);
+        let memory = field(&read("/proc/meminfo"), "MemTotal")
+            .and_then(|text| text.strip_suffix("kB")?.trim().parse::<f64>().ok())
+            .map_or(0.0, |kilobytes| (kilobytes * 1024.0 / 1e9).round());
+        let load = read("/proc/loadavg");
+        let others = others_share(cores).await;
+        Ok(Self {
+            cores,
+            processor: field(&read("/proc/cpuinfo"), "model name").unwrap_or("unknown processor".to_owned()),
+            memory_gigabytes: memory,
+            kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
+            postgres: postgres(rig).await?,
+            rabbitmq: servers::rabbitmq(&rig.amqp_url).await,
+            load: load
+                .split_ascii_whitespace()
+                .take(3)
+                .collect::<Vec<_>>()
+                .join(" "),
+            others: (others * 1_000.0).round() / 1_000.0,
+            disturbed: others > QUIET,
+        })
+    }
+
+    /// What numbers of two runs need to have in common.
+    pub(crate) fn hardware(&self) -> (usize, &str, f64, &str) {
+        (self.cores, &self.processor, self.memory_gigabytes, &self.kernel)
+    }
+
+    pub(crate) fn servers(&self) -> (&Server, &Server) {
+        (&self.postgres, &self.rabbitmq)
+    }
+}
+
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} cores of {}, {:.0} GB of memory, Linux {}. PostgreSQL {}. RabbitMQ {}. Servers, services, load generator and \
+             simulator share the machine. Load average at the start: {}.",
+            self.cores,
+            self.processor,
+            self.memory_gigabytes,
+            self.kernel,
+            self.postgres,
+            self.rabbitmq,
+            self.load
+        )?;
+        if self.disturbed {
+            let percent = self.others * 100.0;
+            write!(
+                f,
+                "\n\n**Other work took {percent:.0} % of the machine before the start: the numbers are disturbed.**"
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.version)?;
+        for (index, (name, value)) in self.settings.iter().enumerate() {
+            write!(f, "{} {name}={value}", if index == 0 { " with" } else { "," })?;
+        }
+        Ok(())
+    }
+}
+
+async fn postgres(rig: &Rig) -> Result<Server> {
+    let version: String = sqlx::query_scalar("SELECT current_setting('server_version')")
+        .fetch_one(&rig.pool)
+        .await?;
+    let settings: Vec<(String, String)> =
+        sqlx::query_as("SELECT name, current_setting(name) FROM pg_settings WHERE name = ANY ($1)")
+            .bind(&SETTINGS[..])
+            .fetch_all(&rig.pool)
+            .await?;
+    Ok(Server {
+        version,
+        settings: settings.into_iter().collect(),
+    })
 }
 
 /// The share of all cores that is busy while this program does nothing.
 async fn others_share(cores: usize) -> f64 {
-    let before = cpu::time_of_machine();
+    let before = cpu::of_machine();
     tokio::time::sleep(WATCHED).await;
-    let busy = cpu::time_of_machine().saturating_sub(before);
-    busy.as_secs_f64() / WATCHED.as_secs_f64() / cores.max(1) as f64
+    let busy = cpu::of_machine().since(before).total();
+    busy / WATCHED.as_secs_f64() / cores.max(1) as f64
 }
 
 /// The value of the first `name : value` line.
@@ -66,46 +160,36 @@ fn field(text: &str, name: &str) -> Option<String> {
     Some(line.split_once(':')?.1.trim().to_owned())
 }
 
-/// What the broker says of itself when it is greeted. `None` when that is encrypted, or no answer at all.
-async fn broker_version(url: &str) -> Option<String> {
-    let authority = url.strip_prefix("amqp://")?.split('/').next()?;
-    let host = authority.rsplit('@').next()?;
-    let address = if host.contains(':') {
-        host.to_owned()
-    } else {
-        format!("{host}:5672")
-    };
-    let mut stream = TcpStream::connect(address).await.ok()?;
-    stream.write_all(b"AMQP\x00\x00\x09\x01").await.ok()?;
-    let mut start = vec![0; 4096];
-    let length = stream.read(&mut start).await.ok()?;
-    version_in(&start[..length])
-}
-
-/// The text field `version` of the server properties in a connection.start frame.
-fn version_in(frame: &[u8]) -> Option<String> {
-    const FIELD: &[u8] = b"\x07versionS";
-    let at = frame.windows(FIELD.len()).position(|bytes| bytes == FIELD)? + FIELD.len();
-    let length = u32::from_be_bytes(frame.get(at..at + 4)?.try_into().ok()?) as usize;
-    String::from_utf8(frame.get(at + 4..)?.get(..length)?.to_vec()).ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_brokers_version_is_found_in_its_greeting() {
-        let frame = b"\x01\x00...\x07productS\x00\x00\x00\x08RabbitMQ\x07versionS\x00\x00\x00\x063.10.8\x00";
-        assert_eq!(version_in(frame).as_deref(), Some("3.10.8"));
-        assert_eq!(version_in(&frame[..38]), None);
-        assert_eq!(version_in(b"HTTP/1.1 400"), None);
-    }
 
     #[test]
     fn the_first_field_of_a_name_is_taken() {
         let text = "processor\t: 0\nmodel name\t: A Processor\nmodel name\t: Another\n";
         assert_eq!(field(text, "model name").as_deref(), Some("A Processor"));
         assert_eq!(field(text, "MemTotal"), None);
+    }
+
+    #[test]
+    fn settings_follow_the_version_and_other_work_is_a_warning() {
+        let settings = [("fsync", "on"), ("work_mem", "4MB")];
+        let mut machine = Machine {
+            postgres: Server {
+                version: "15.1".to_owned(),
+                settings: settings
+                    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                    .into(),
+            },
+            ..Machine::default()
+        };
+        let text = machine.to_string();
+        assert!(
+            text.contains("PostgreSQL 15.1 with fsync=on, work_mem=4MB."),
+            "{text}"
+        );
+        assert!(!text.contains("disturbed"), "{text}");
+        (machine.disturbed, machine.others) = (true, 0.4);
+        assert!(machine.to_string().contains("Other work took 40 %"));
     }
 }

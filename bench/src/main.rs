@@ -1,4 +1,4 @@
-//! The load harness: measures what Postrider reaches on this machine and prints it as a table, each number beside the
+//! The load harness: measures what Postrider reaches on this machine and prints it as tables, each number beside the
 //! floor that the machine itself sets, taken in the same run.
 //!
 //! It measures from outside, as callers and Swrve do: the release binary runs as separate processes against a database
@@ -11,6 +11,7 @@ mod echo;
 mod epoch;
 mod exposition;
 mod floor;
+mod floors;
 mod http;
 mod load;
 mod machine;
@@ -19,17 +20,27 @@ mod report;
 mod rig;
 mod run;
 mod scenario;
-mod table;
+mod sizes;
 
+use std::fs;
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use clap::Parser as _;
 
-use crate::args::Args;
+use crate::args::{Args, Command};
+use crate::report::{compare, docs, markdown, results};
 
 fn main() -> anyhow::Result<ExitCode> {
     let args = Args::parse();
     epoch::begin();
+    if let Some(command) = &args.command {
+        return with_reports(command);
+    }
+    if args.list {
+        run::list(&args);
+        return Ok(ExitCode::SUCCESS);
+    }
     let runtime = tokio::runtime::Runtime::new()?;
     let ended = match args.echo_server {
         Some(address) => runtime.block_on(echo::serve(address)).map(|()| ExitCode::SUCCESS),
@@ -40,10 +51,35 @@ fn main() -> anyhow::Result<ExitCode> {
     ended
 }
 
+/// What needs no servers, only reports.
+fn with_reports(command: &Command) -> anyhow::Result<ExitCode> {
+    match command {
+        Command::Compare { before, after, noise } => {
+            let (before, after) = (results::read(before)?, results::read(after)?);
+            print(&compare::compare(&before, &after, noise / 100.0).markdown());
+        }
+        Command::Render { report } => print(&markdown::report(&results::read(report)?)),
+        Command::Docs { file } => {
+            let text =
+                fs::read_to_string(file).with_context(|| format!("{} cannot be read", file.display()))?;
+            let folder = file.parent().context("a document is in a folder")?;
+            let filled = docs::fill(&text, |report| results::read(&folder.join(report)))?;
+            fs::write(file, filled).with_context(|| format!("failed to write {}", file.display()))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Results go to standard output.
+#[expect(clippy::print_stdout, reason = "the numbers are the result of the program")]
+fn print(text: &str) {
+    println!("{text}");
+}
+
 /// Tells the person who waits what is being done.
 #[expect(
     clippy::print_stderr,
-    reason = "progress is for people; the table goes to standard output"
+    reason = "progress is for people; the numbers go to standard output"
 )]
 fn tell(progress: impl std::fmt::Display) {
     eprintln!("{progress}");

@@ -1,40 +1,91 @@
 //! One run from start to end: the scenarios in their order, the report, and the removal of everything that was made.
 
-use std::fs;
-use std::path::Path;
 use std::process::ExitCode;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::args::{Args, Scenario};
-use crate::machine;
-use crate::report::{Report, Section};
-use crate::rig::Rig;
-use crate::scenario::{backlog, dead_letters, floors, ingest, latency, pacing, reseller};
-use crate::{table, tell};
+use crate::args::Args;
+use crate::floors::Floors;
+use crate::machine::Machine;
+use crate::report::{Report, VERSION, markdown, results};
+use crate::rig::{Place, Rig};
+use crate::scenario::{Bench, Scenario};
+use crate::sizes::Sizes;
+use crate::{print, tell};
 
 /// The exit code of a run that was interrupted, as shells give it.
 const INTERRUPTED: u8 = 130;
+/// Settings of the services that the caller gave.
+const SETTINGS: &str = "POSTRIDER__";
+/// Of those, what says where and not how.
+const PLACES: [&str; 3] = [
+    "POSTRIDER__DATABASE__URL",
+    "POSTRIDER__AMQP__URL",
+    "POSTRIDER__RESELLER__SECRETS__KEY",
+];
 
-/// Measures what `args` asks for. What has been measured is printed even when a later scenario fails.
+/// Tells what there is to measure.
+pub(crate) fn list(args: &Args) {
+    let sizes = Sizes::from(&args.sizes);
+    let mut whole = Duration::ZERO;
+    for scenario in chosen(args) {
+        let expected = scenario.expected(&sizes);
+        whole += expected;
+        print(&format!(
+            "{:<14}{:>8}  {}",
+            scenario.name(),
+            clock(expected),
+            scenario.about()
+        ));
+    }
+    print(&format!("{:<14}{:>8}  together", "", clock(whole)));
+}
+
+/// Measures what `args` asks for. What has been measured is told and kept even when a later scenario fails.
 pub(crate) async fn run(args: &Args) -> Result<ExitCode> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
-    let rig = Rig::new(args).await?;
-    let mut report = Report::default();
+    let start = Instant::now();
+    let sizes = Sizes::from(&args.sizes);
+    let rig = Rig::new(Place {
+        database_url: args.database_url.as_ref(),
+        amqp_url: args.amqp_url.as_ref(),
+        postrider: &args.postrider,
+    })
+    .await?;
+    let mut report = Report {
+        version: VERSION,
+        started: results::now(),
+        build: results::build_of(&rig.program),
+        options: options(&sizes),
+        ..Report::default()
+    };
+    let floors = Floors::new(sizes.connections);
+    let bench = Bench {
+        sizes: &sizes,
+        rig: &rig,
+        floors: &floors,
+    };
     let measured = tokio::select! {
-        measured = Box::pin(measure(args, &rig, &mut report)) => Some(measured),
+        measured = Box::pin(measure(args, &bench, &mut report)) => Some(measured),
         _ = interrupt.recv() => None,
         _ = terminate.recv() => None,
     };
+    report.seconds = start.elapsed().as_secs_f64().round();
+    if let Some(section) = floors.section() {
+        report.sections.insert(0, section);
+    }
     let closed = rig.close().await;
     if !report.sections.is_empty() {
-        print(&table::markdown(&report));
-        if let Some(folder) = &args.json {
-            write_json(folder, &report)?;
-        }
+        print(&markdown::report(&report));
+        let files = results::write(&args.results, &report)?;
+        tell(format_args!(
+            "written to {} and {}",
+            files[0].display(),
+            files[1].display()
+        ));
     }
     match measured {
         None => {
@@ -44,68 +95,77 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode> {
         Some(measured) => measured?,
     }
     closed.context("failed to clean up")?;
-    let broken: Vec<_> = report
-        .sections
-        .iter()
-        .flat_map(|section| &section.broken)
-        .collect();
-    for reason in &broken {
+    Ok(verdict(&report))
+}
+
+/// Only what is broken is a failure.
+fn verdict(report: &Report) -> ExitCode {
+    for (scenario, name, row) in report.missed() {
+        let by = row
+            .missed_by
+            .map_or(String::new(), |by| format!(" by {:.0} %", by * 100.0));
+        tell(format_args!("MISS{by}: {scenario}: {name}"));
+    }
+    let mut broken = report.broken().peekable();
+    if broken.peek().is_none() {
+        return ExitCode::SUCCESS;
+    }
+    for reason in broken {
         tell(format_args!("broken: {reason}"));
     }
-    Ok(if broken.is_empty() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    ExitCode::FAILURE
 }
 
-async fn measure(args: &Args, rig: &Rig, report: &mut Report) -> Result<()> {
-    report.machine = machine::describe(rig).await?;
-    rig.prepare().await?;
-    let compared = args.includes(Scenario::Ingest) || args.includes(Scenario::Latency);
-    let mut floors = None;
-    if compared || args.includes(Scenario::Floors) {
-        let (section, measured) = floors::measure(args, rig).await?;
-        report.sections.push(section);
-        floors = Some(measured);
+async fn measure(args: &Args, bench: &Bench<'_>, report: &mut Report) -> Result<()> {
+    report.machine = Machine::look(bench.rig).await?;
+    let machine = &report.machine;
+    if machine.disturbed {
+        let percent = machine.others * 100.0;
+        tell(format_args!(
+            "WARNING: other work takes {percent:.0} % of the machine, load average {}: the numbers are disturbed",
+            machine.load
+        ));
     }
-    for scenario in [
-        Scenario::Ingest,
-        Scenario::Latency,
-        Scenario::Pacing,
-        Scenario::Backlog,
-        Scenario::Reseller,
-        Scenario::DeadLetters,
-    ] {
-        if !args.includes(scenario) {
-            continue;
+    bench.rig.prepare().await?;
+    let scenarios: Vec<Scenario> = chosen(args).collect();
+    let mut left: Duration = scenarios
+        .iter()
+        .map(|scenario| scenario.expected(bench.sizes))
+        .sum();
+    tell(format_args!("about {} min for all of it", clock(left)));
+    for scenario in scenarios {
+        let expected = scenario.expected(bench.sizes);
+        let (name, start) = (scenario.name(), Instant::now());
+        tell(format_args!(
+            "== {name}: about {}, {} left with it",
+            clock(expected),
+            clock(left)
+        ));
+        let measured = scenario.measure(bench).await;
+        bench.rig.stop_all().await;
+        let mut section = measured.with_context(|| format!("{name} failed"))?;
+        section.seconds = start.elapsed().as_secs_f64().round();
+        tell(format_args!("== {name}: took {}", clock(start.elapsed())));
+        if !section.scenario.is_empty() {
+            report.sections.push(section);
         }
-        rig.empty().await?;
-        let measured: Result<Section> = match scenario {
-            Scenario::Floors => continue,
-            Scenario::Ingest => Box::pin(ingest::measure(args, rig, floors.as_ref())).await,
-            Scenario::Latency => Box::pin(latency::measure(args, rig, floors.as_ref())).await,
-            Scenario::Pacing => Box::pin(pacing::measure(args, rig)).await,
-            Scenario::Backlog => Box::pin(backlog::measure(args, rig)).await,
-            Scenario::Reseller => Box::pin(reseller::measure(args, rig)).await,
-            Scenario::DeadLetters => Box::pin(dead_letters::measure(args, rig)).await,
-        };
-        rig.stop_all().await;
-        report.sections.push(measured?);
+        left = left.saturating_sub(expected);
     }
     Ok(())
 }
 
-#[expect(clippy::print_stdout, reason = "the table is the result of the program")]
-fn print(table: &str) {
-    println!("{table}");
+fn chosen(args: &Args) -> impl Iterator<Item = Scenario> + '_ {
+    Scenario::all().filter(|scenario| args.scenarios.is_empty() || args.scenarios.contains(scenario))
 }
 
-fn write_json(folder: &Path, report: &Report) -> Result<()> {
-    fs::create_dir_all(folder).context("failed to create the folder for the numbers")?;
-    let seconds = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
-    let file = folder.join(format!("{seconds}.json"));
-    fs::write(&file, serde_json::to_vec_pretty(report)?).context("failed to write the numbers")?;
-    tell(format_args!("numbers written to {}", file.display()));
-    Ok(())
+fn options(sizes: &Sizes) -> std::collections::BTreeMap<String, String> {
+    let mut options = sizes.named();
+    let given = std::env::vars().filter(|(name, _)| name.starts_with(SETTINGS));
+    options.extend(given.filter(|(name, _)| !PLACES.contains(&name.as_str())));
+    options
+}
+
+/// Minutes and seconds.
+fn clock(time: Duration) -> String {
+    format!("{}:{:02}", time.as_secs() / 60, time.as_secs() % 60)
 }

@@ -13,8 +13,8 @@ use super::{MEASURED, WARM_UP};
 /// Messages that may be unconfirmed, as `amqp.maxUnconfirmed` is by default.
 const UNCONFIRMED: usize = 1_000;
 /// About the size of an envelope of the product.
-const BODY: [u8; 160] = [b'x'; 160];
-const PERSISTENT: u8 = 2;
+pub(super) const BODY: [u8; 160] = [b'x'; 160];
+pub(super) const PERSISTENT: u8 = 2;
 
 /// Confirmed publishes a second into the empty quorum queue `queue`, which is deleted again.
 pub(crate) async fn confirmed_publishes(url: &str, queue: &str) -> Result<f64> {

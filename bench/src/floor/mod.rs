@@ -6,17 +6,19 @@ mod http;
 mod out;
 mod postgres;
 mod relay;
+mod times;
 
 pub(crate) use amqp::confirmed_publishes;
 pub(crate) use events::events;
 pub(crate) use http::echoes;
 pub(crate) use out::posts;
-pub(crate) use postgres::{Inserts, fill_waiting, inserts};
+pub(crate) use postgres::{Inserts, inserts};
 pub(crate) use relay::relayed;
+pub(crate) use times::{commit_time, echo_time, relay_time};
 
 use std::time::Duration;
 
 /// Load before each floor that is not measured.
-const WARM_UP: Duration = Duration::from_secs(1);
+pub(crate) const WARM_UP: Duration = Duration::from_secs(1);
 /// Length of each floor.
-const MEASURED: Duration = Duration::from_secs(4);
+pub(crate) const MEASURED: Duration = Duration::from_secs(4);

@@ -5,19 +5,16 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context as _, Result};
-use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, PgPool};
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
 use super::{MEASURED, WARM_UP};
 
 const TABLE: &str = "bench_floor";
-/// Rows of one statement of the filling.
-const FILL_BATCH: u64 = 1_000;
-const FILL_WRITERS: u64 = 4;
 
 /// How rows come.
 #[derive(Debug, Clone, Copy)]
@@ -50,7 +47,7 @@ async fn write(url: &str, inserts: Inserts) -> Result<f64> {
         let rows = Arc::clone(&rows);
         writers.spawn(async move {
             while Instant::now() < from + MEASURED {
-                insert(&mut connection, TABLE, "IN_MEMORY", inserts.batch).await?;
+                insert(&mut connection, inserts.batch).await?;
                 let now = Instant::now();
                 if (from..from + MEASURED).contains(&now) {
                     rows.fetch_add(inserts.batch as u64, Ordering::Relaxed);
@@ -65,48 +62,18 @@ async fn write(url: &str, inserts: Inserts) -> Result<f64> {
     Ok(rows.load(Ordering::Relaxed) as f64 / MEASURED.as_secs_f64())
 }
 
-async fn insert(connection: &mut PgConnection, table: &str, status: &str, rows: usize) -> sqlx::Result<()> {
+async fn insert(connection: &mut PgConnection, rows: usize) -> sqlx::Result<()> {
     let ids: Vec<Uuid> = (0..rows).map(|_| Uuid::now_v7()).collect();
     let push_keys: Vec<String> = ids.iter().map(|id| format!("bench-{}", id.simple())).collect();
     let statement = format!(
-        "INSERT INTO {table} (id, status, platform, message_prototype_key, push_key, message, created_at, leased_until)
-         SELECT i.id, $1, 'IOS', 'Hello', i.push_key, 'Hello client!', now(),
-                CASE WHEN $1 = 'IN_MEMORY' THEN now() + interval '1 hour' END
-         FROM UNNEST($2::uuid[], $3::text[]) AS i(id, push_key)"
+        "INSERT INTO {TABLE} (id, status, platform, message_prototype_key, push_key, message, created_at, leased_until)
+         SELECT i.id, 'IN_MEMORY', 'IOS', 'Hello', i.push_key, 'Hello client!', now(), now() + interval '1 hour'
+         FROM UNNEST($1::uuid[], $2::text[]) AS i(id, push_key)"
     );
     sqlx::query(AssertSqlSafe(statement))
-        .bind(status)
         .bind(&ids)
         .bind(&push_keys)
         .execute(connection)
         .await?;
     Ok(())
-}
-
-/// Puts waiting pushes straight into the table of the product, as if they had found the queue full. Returns how long it
-/// took.
-pub(crate) async fn fill_waiting(pool: &PgPool, rows: u64) -> Result<Duration> {
-    let start = Instant::now();
-    let left = Arc::new(AtomicU64::new(rows));
-    let mut writers = JoinSet::new();
-    for _ in 0..FILL_WRITERS {
-        let (mut connection, left) = (pool.acquire().await?, Arc::clone(&left));
-        writers.spawn(async move {
-            loop {
-                let take = |left: u64| Some(left.saturating_sub(FILL_BATCH));
-                let before = left
-                    .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take)
-                    .unwrap_or_default();
-                let batch = usize::try_from(before.min(FILL_BATCH)).unwrap_or_default();
-                if batch == 0 {
-                    return Ok::<_, sqlx::Error>(());
-                }
-                insert(&mut connection, "push_notifications", "PENDING", batch).await?;
-            }
-        });
-    }
-    while let Some(writer) = writers.join_next().await {
-        writer??;
-    }
-    Ok(start.elapsed())
 }

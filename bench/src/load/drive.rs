@@ -1,15 +1,15 @@
 //! The connections' loops, closed and open, all on the current thread.
 
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
 use std::io;
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use tokio::sync::Notify;
 use tokio::task::LocalSet;
 
+use super::backlog::Backlog;
 use super::connection::Connection;
 use super::request::Request;
 use super::schedule::Schedule;
@@ -19,6 +19,8 @@ use super::{Load, Target};
 
 /// Pause before a connection that broke is opened again.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(50);
+/// At higher rates several requests become due at once; a timer for each would take the CPU from what is measured.
+const SHORTEST_TICK: Duration = Duration::from_micros(200);
 /// How long the answers to the last requests of an open loop are waited for.
 const STRAGGLERS: Duration = Duration::from_secs(30);
 
@@ -49,10 +51,15 @@ pub(crate) async fn drive(load: Load, target: &Target) -> Result<Tally> {
             rate,
             warm_up,
             measured,
+            patience,
         } => {
-            local
-                .run_until(open(connections, target, &tally, rate, warm_up, measured))
-                .await
+            let plan = Plan {
+                rate,
+                warm_up,
+                measured,
+                patience,
+            };
+            local.run_until(open(connections, target, &tally, plan)).await
         }
     };
     tally.borrow_mut().span = driven?;
@@ -114,6 +121,7 @@ async fn closed(
     let mut tasks = Vec::with_capacity(connections);
     for connection in open_all(connections, target).await? {
         let mut caller = Caller {
+            address: connection.address(),
             connection: Some(connection),
             target: target.clone(),
             request: Request::new(target),
@@ -136,24 +144,32 @@ async fn closed(
     })
 }
 
+/// An open loop without its connections.
+#[derive(Clone, Copy)]
+struct Plan {
+    rate: u32,
+    warm_up: Duration,
+    measured: Duration,
+    patience: Duration,
+}
+
 async fn open(
     connections: usize,
     target: &Target,
     tally: &Rc<RefCell<Tally>>,
-    rate: u32,
-    warm_up: Duration,
-    measured: Duration,
+    plan: Plan,
 ) -> Result<Duration> {
     let backlog = Rc::new(Backlog::default());
     let callers = open_all(connections, target).await?;
     let start = Instant::now();
     let window = Window {
-        from: start + warm_up,
-        to: start + warm_up + measured,
+        from: start + plan.warm_up,
+        to: start + plan.warm_up + plan.measured,
     };
     let mut tasks = Vec::with_capacity(connections);
     for connection in callers {
         let caller = Caller {
+            address: connection.address(),
             connection: Some(connection),
             target: target.clone(),
             request: Request::new(target),
@@ -161,8 +177,8 @@ async fn open(
         let (backlog, tally) = (Rc::clone(&backlog), Rc::clone(tally));
         tasks.push(tokio::task::spawn_local(work_off(caller, backlog, tally, window)));
     }
-    let mut schedule = Schedule::new(start, rate, warm_up + measured);
-    let ticker = Ticker::new(Duration::from_secs(1) / rate)?;
+    let mut schedule = Schedule::new(start, plan.rate, plan.warm_up + plan.measured);
+    let ticker = Ticker::new(SHORTEST_TICK.max(Duration::from_secs(1) / plan.rate))?;
     while !schedule.is_over() {
         ticker.tick().await?;
         let now = Instant::now();
@@ -171,12 +187,18 @@ async fn open(
         }
     }
     backlog.close();
-    let finished = async {
+    let mut finished = std::pin::pin!(async {
         for task in tasks {
             task.await?;
         }
-        Ok(measured)
-    };
+        Ok(plan.measured)
+    });
+    if let Ok(finished) = tokio::time::timeout(plan.patience, &mut finished).await {
+        return finished;
+    }
+    for due in backlog.clear() {
+        tally.borrow_mut().given_up(window, due);
+    }
     tokio::time::timeout(STRAGGLERS, finished)
         .await
         .context("requests stayed without an answer")?
@@ -185,53 +207,14 @@ async fn open(
 async fn work_off(mut caller: Caller, backlog: Rc<Backlog>, tally: Rc<RefCell<Tally>>, window: Window) {
     while let Some(due) = backlog.take().await {
         let outcome = caller.call(due).await;
-        let mut tally = tally.borrow_mut();
-        if window.holds(due) {
-            tally.measured(due, &outcome);
-        } else {
-            tally.unmeasured(&outcome);
-        }
-    }
-}
-
-/// Requests that are due and that no connection has taken up yet.
-#[derive(Default)]
-struct Backlog {
-    due: RefCell<VecDeque<Instant>>,
-    closed: Cell<bool>,
-    changed: Notify,
-}
-
-impl Backlog {
-    fn add(&self, due: Instant) {
-        self.due.borrow_mut().push_back(due);
-        self.changed.notify_one();
-    }
-
-    fn close(&self) {
-        self.closed.set(true);
-        self.changed.notify_waiters();
-    }
-
-    /// `None` when it is closed and empty.
-    async fn take(&self) -> Option<Instant> {
-        loop {
-            let changed = self.changed.notified();
-            if let Some(due) = self.due.borrow_mut().pop_front() {
-                return Some(due);
-            }
-            if self.closed.get() {
-                return None;
-            }
-            changed.await;
-        }
+        tally.borrow_mut().settled(window, due, &outcome);
     }
 }
 
 async fn open_all(connections: usize, target: &Target) -> Result<Vec<Connection>> {
     let mut opened = Vec::with_capacity(connections);
-    for _ in 0..connections {
-        let connection = Connection::open(target.address)
+    for number in 0..connections {
+        let connection = Connection::open(address_of(target, number))
             .await
             .context("failed to connect")?;
         opened.push(connection);
@@ -239,8 +222,14 @@ async fn open_all(connections: usize, target: &Target) -> Result<Vec<Connection>
     Ok(opened)
 }
 
+/// The replica that the connection with this number goes to.
+fn address_of(target: &Target, number: usize) -> SocketAddr {
+    target.addresses[number % target.addresses.len()]
+}
+
 /// One connection with its request; reconnects after a failure.
 struct Caller {
+    address: SocketAddr,
     connection: Option<Connection>,
     target: Target,
     request: Request,
@@ -271,7 +260,7 @@ impl Caller {
             Some(connection) => connection,
             None => {
                 tokio::time::sleep(RECONNECT_PAUSE).await;
-                Connection::open(self.target.address).await?
+                Connection::open(self.address).await?
             }
         };
         let status = connection.exchange(self.request.next(due)).await?;

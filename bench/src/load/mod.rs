@@ -4,6 +4,7 @@
 //! It knows `POST /push` and `POST /events`, with a push or events of its own each time, and reads of the answers no more
 //! than where they end and their status.
 
+mod backlog;
 mod connection;
 mod drive;
 mod gate;
@@ -26,7 +27,8 @@ pub(crate) use tally::Tally;
 /// Where requests go, as whom, and what they say.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
-    pub(crate) address: SocketAddr,
+    /// The replicas, which connections are spread over.
+    pub(crate) addresses: Vec<SocketAddr>,
     /// The API key.
     pub(crate) key: String,
     /// Numbers all pushes and events of a run, so that no two are the same.
@@ -41,8 +43,12 @@ pub(crate) struct Target {
 pub(crate) enum What {
     /// One push.
     Push,
-    /// One event, or a batch of so many, for so many resellers in turn.
-    Events { resellers: u32, batch: Option<usize> },
+    /// One event, or a batch of so many, for each of so many resellers in turn, from the one with this number on.
+    Events {
+        first: u32,
+        resellers: u32,
+        batch: Option<usize>,
+    },
 }
 
 /// How pushes come.
@@ -57,14 +63,41 @@ pub(crate) enum Load {
     /// As [`Load::Closed`], until `pushes` are accepted; all of it is measured.
     Exactly { connections: usize, pushes: u64 },
     /// Pushes come at even distances whatever happens to those before. Each is timed from the moment when it was due, so
-    /// that a stall counts for everyone who would have come during it.
+    /// that a stall counts for everyone who would have come during it. What has not been sent `patience` after the last one
+    /// was due is given up, and counts with the time that it has waited.
     Open {
         connections: usize,
         rate: u32,
         warm_up: Duration,
         measured: Duration,
+        patience: Duration,
     },
 }
+
+impl Load {
+    /// An open loop without a warm-up, in which nothing is given up.
+    pub(crate) fn evenly(connections: usize, rate: u32, measured: Duration) -> Self {
+        Self::Open {
+            connections,
+            rate,
+            warm_up: Duration::ZERO,
+            measured,
+            patience: PATIENCE,
+        }
+    }
+
+    /// A closed loop, all of which is measured.
+    pub(crate) fn at_once(connections: usize, measured: Duration) -> Self {
+        Self::Closed {
+            connections,
+            warm_up: Duration::ZERO,
+            measured,
+        }
+    }
+}
+
+/// How long the last requests of an open loop may wait for a connection when none is to be given up.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Puts `load` on `target`, on a thread of its own.
 pub(crate) async fn put(load: Load, target: &Target) -> Result<Tally> {

@@ -1,5 +1,6 @@
 //! The bytes of a request, made once; only numbers and times in them change from one to the next.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -17,7 +18,7 @@ const HEX: &[u8; 16] = b"0123456789abcdef";
 pub(crate) struct Request {
     bytes: Vec<u8>,
     items: Vec<Item>,
-    resellers: u64,
+    resellers: Range<u64>,
     serial: Arc<AtomicU64>,
 }
 
@@ -32,7 +33,7 @@ struct Item {
 impl Request {
     pub(crate) fn new(target: &Target) -> Self {
         let Target {
-            address,
+            addresses,
             key,
             serial,
             what,
@@ -45,8 +46,9 @@ impl Request {
                 batch: Some(count), ..
             } => ("/events/batch", batch(*count)),
         };
+        let host = addresses.first().map_or(String::new(), ToString::to_string);
         let text = format!(
-            "POST {path} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {key}\r\n\
+            "POST {path} HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {key}\r\n\
              content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
             body.len()
         );
@@ -64,8 +66,8 @@ impl Request {
             items: items.collect(),
             bytes: text.into_bytes(),
             resellers: match what {
-                What::Push => 1,
-                What::Events { resellers, .. } => u64::from(*resellers),
+                What::Push => 0..1,
+                What::Events { first, resellers, .. } => u64::from(*first)..u64::from(first + resellers),
             },
             serial: Arc::clone(serial),
         }
@@ -86,7 +88,11 @@ impl Request {
                 write_hex(&mut self.bytes[at..][..TIME.len()], due);
             }
             if let Some(at) = item.reseller {
-                write_hex(&mut self.bytes[at..][..RESELLER.len()], number % self.resellers);
+                let Range { start, end } = self.resellers;
+                write_hex(
+                    &mut self.bytes[at..][..RESELLER.len()],
+                    start + number % (end - start),
+                );
             }
         }
         &self.bytes
@@ -126,7 +132,7 @@ mod tests {
 
     fn target(what: What) -> Target {
         Target {
-            address: ([127, 0, 0, 1], 80).into(),
+            addresses: vec![([127, 0, 0, 1], 80).into()],
             key: "pr_key".to_owned(),
             serial: Arc::new(AtomicU64::new(0x1f)),
             what,
@@ -158,10 +164,11 @@ mod tests {
     #[test]
     fn events_go_to_the_resellers_in_turn() {
         let mut request = Request::new(&target(What::Events {
+            first: 0x100,
             resellers: 32,
             batch: None,
         }));
-        for expected in ["bench-001f", "bench-0000"] {
+        for expected in ["bench-011f", "bench-0100"] {
             let text = text(&mut request);
             assert!(text.starts_with("POST /events HTTP/1.1"), "{text}");
             assert!(text.contains(&format!(r#""resellerId":"{expected}""#)), "{text}");
@@ -171,6 +178,7 @@ mod tests {
     #[test]
     fn the_events_of_a_batch_are_all_different_and_valid() {
         let mut request = Request::new(&target(What::Events {
+            first: 0,
             resellers: 1000,
             batch: Some(3),
         }));

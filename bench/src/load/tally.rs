@@ -18,6 +18,10 @@ pub(crate) struct Tally {
     pub(crate) refused: BTreeMap<u16, u64>,
     /// Requests without an answer.
     pub(crate) broken: u64,
+    /// Requests that were given up before a connection was free for them.
+    pub(crate) unsent: u64,
+    /// Answers with 202 that came within the measured part, whenever their requests were due.
+    pub(crate) answered: u64,
     /// Length of the measured part.
     pub(crate) span: Duration,
     /// Accepted pushes outside of the measured part.
@@ -44,6 +48,8 @@ impl Tally {
             accepted: 0,
             refused: BTreeMap::new(),
             broken: 0,
+            unsent: 0,
+            answered: 0,
             span: Duration::ZERO,
             accepted_unmeasured: 0,
             micros: Histogram::new_with_bounds(1, LONGEST, 3).expect("invariant: the bounds are in order"),
@@ -55,12 +61,34 @@ impl Tally {
         match outcome {
             Ok(202) => {
                 self.accepted += 1;
-                let micros = u64::try_from(from.elapsed().as_micros()).unwrap_or(LONGEST);
-                self.micros.saturating_record(micros.max(1));
+                self.record(from);
             }
             Ok(status) => *self.refused.entry(*status).or_default() += 1,
             Err(_) => self.broken += 1,
         }
+    }
+
+    /// Counts a request of an open loop that was due at `due` and has ended now.
+    pub(crate) fn settled(&mut self, window: Window, due: Instant, outcome: &io::Result<u16>) {
+        self.answered += u64::from(window.holds(Instant::now()) && matches!(outcome, Ok(202)));
+        if window.holds(due) {
+            self.measured(due, outcome);
+        } else {
+            self.unmeasured(outcome);
+        }
+    }
+
+    /// Counts a request that was due at `due` and is not sent any more. It has waited at least until now.
+    pub(crate) fn given_up(&mut self, window: Window, due: Instant) {
+        if window.holds(due) {
+            self.unsent += 1;
+            self.record(due);
+        }
+    }
+
+    fn record(&mut self, from: Instant) {
+        let micros = u64::try_from(from.elapsed().as_micros()).unwrap_or(LONGEST);
+        self.micros.saturating_record(micros.max(1));
     }
 
     pub(crate) fn unmeasured(&mut self, outcome: &io::Result<u16>) {
@@ -71,16 +99,28 @@ impl Tally {
         self.accepted as f64 / self.span.as_secs_f64()
     }
 
-    /// Requests that were not accepted.
+    /// All accepted ones, within the measured part and outside of it.
+    pub(crate) fn accepted_in_all(&self) -> u64 {
+        self.accepted + self.accepted_unmeasured
+    }
+
+    /// Accepted while the load was on, a second.
+    pub(crate) fn answered_per_second(&self) -> f64 {
+        self.answered as f64 / self.span.as_secs_f64()
+    }
+
+    /// Requests that were sent and not accepted.
     pub(crate) fn errors(&self) -> u64 {
         self.refused.values().sum::<u64>() + self.broken
     }
 
-    /// The time within which this share of the accepted pushes was answered, in milliseconds.
+    /// The time within which this share of the accepted pushes was answered, in milliseconds. Those that were given up are
+    /// among them with the time that they had waited.
     pub(crate) fn quantile_millis(&self, quantile: f64) -> f64 {
         self.micros.value_at_quantile(quantile) as f64 / 1e3
     }
 
+    /// The longest time that an accepted push took, or that one which was given up had waited by then.
     pub(crate) fn max_millis(&self) -> f64 {
         self.micros.max() as f64 / 1e3
     }
@@ -125,6 +165,24 @@ mod tests {
             tally.describe_errors(),
             "1 answered with 200, 1 answered with 503, 1 without an answer"
         );
+    }
+
+    #[test]
+    fn what_is_given_up_counts_with_the_time_that_it_has_waited() {
+        let now = Instant::now();
+        let ago = |seconds| now.checked_sub(Duration::from_secs(seconds)).unwrap();
+        let window = Window {
+            from: ago(10),
+            to: now + Duration::from_secs(60),
+        };
+        let mut tally = Tally::new();
+        tally.settled(window, ago(11), &Ok(202));
+        tally.settled(window, now, &Ok(202));
+        tally.given_up(window, ago(11));
+        tally.given_up(window, ago(5));
+        assert_eq!((tally.accepted, tally.answered, tally.unsent), (1, 2, 1));
+        assert_eq!(tally.accepted_in_all(), 2);
+        assert!(tally.max_millis() >= 4_990.0, "{}", tally.max_millis());
     }
 
     #[test]

@@ -33,15 +33,6 @@ fn hex_after(body: &[u8], key: &[u8]) -> Option<u64> {
     u64::from_str_radix(digits, 16).ok()
 }
 
-/// The time from `POST /events` to arrival within which this share of the deliveries came, in milliseconds; NaN when none
-/// came.
-pub(crate) fn quantile_millis(arrivals: &[Arrival], quantile: f64) -> f64 {
-    let mut times: Vec<f64> = arrivals.iter().map(Arrival::millis).collect();
-    times.sort_by(f64::total_cmp);
-    let rank = (times.len() as f64 * quantile).ceil() as usize;
-    times.get(rank.saturating_sub(1)).copied().unwrap_or(f64::NAN)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -52,20 +43,5 @@ mod tests {
         assert_eq!(read(body), Some((0x1f, 0xff)));
         assert_eq!(read(br#"{"data":{"number":"1f"}}"#), None);
         assert_eq!(read(b""), None);
-    }
-
-    #[test]
-    fn quantiles_are_of_the_time_from_post_to_arrival() {
-        let arrivals: Vec<Arrival> = (1..=100)
-            .map(|millis| Arrival {
-                to: 0,
-                number: millis,
-                posted: 5_000_000,
-                arrived: 5_000_000 + millis * 1_000_000,
-            })
-            .collect();
-        assert!((quantile_millis(&arrivals, 0.5) - 50.0).abs() < 1e-9);
-        assert!((quantile_millis(&arrivals, 0.99) - 99.0).abs() < 1e-9);
-        assert!(quantile_millis(&[], 0.5).is_nan());
     }
 }

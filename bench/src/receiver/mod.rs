@@ -1,11 +1,11 @@
 //! The endpoint of every made-up reseller: a server in this process, on a thread of its own, that reads a delivery, notes
-//! it and answers 200 at once, or never.
+//! it and answers 200 or 500 at once, or never.
 //!
 //! It verifies no signature: that is what tests are for, and it would be CPU time of the receivers' machines.
 
 mod arrival;
 
-pub(crate) use arrival::{Arrival, quantile_millis};
+pub(crate) use arrival::Arrival;
 
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
@@ -23,9 +23,12 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::epoch;
 use crate::load::Gate;
+use crate::rig::RECEIVER_THREAD;
 
 /// What a path begins with whose requests stay without an answer.
 const HANG: &str = "/hang/";
+/// And of those that are refused at once.
+const FAIL: &str = "/fail/";
 const OK: &str = "/ok/";
 
 /// The running server. It ends when this is dropped.
@@ -53,7 +56,7 @@ impl Receiver {
         let serving = serve(listener, Arc::clone(&seen));
         let stopped = stop.clone();
         std::thread::Builder::new()
-            .name("receiver".to_owned())
+            .name(RECEIVER_THREAD.to_owned())
             .spawn(move || runtime.block_on(stopped.run_until_cancelled(serving)))?;
         Ok(Self {
             address,
@@ -71,9 +74,19 @@ impl Receiver {
         format!("http://{}{OK}{number}", self.address)
     }
 
-    /// The URL of the endpoint with this number, which does not.
+    /// The URL of the endpoint with this number, which never does.
     pub(crate) fn hanging_url(&self, number: usize) -> String {
         format!("http://{}{HANG}{number}", self.address)
+    }
+
+    /// The URL of the endpoint with this number, which answers 500.
+    pub(crate) fn failing_url(&self, number: usize) -> String {
+        format!("http://{}{FAIL}{number}", self.address)
+    }
+
+    /// How many deliveries have arrived.
+    pub(crate) fn count(&self) -> usize {
+        self.seen.lock().len()
     }
 
     /// Forgets what has arrived, and opens `gate` by one for each delivery from now on.
@@ -117,7 +130,7 @@ async fn serve(listener: TcpListener, seen: Arc<Seen>) -> std::io::Result<()> {
 async fn answer(request: Request<Incoming>, seen: Arc<Seen>) -> Result<Response<Empty<Bytes>>, Infallible> {
     let arrived = epoch::nanos(Instant::now());
     let path = request.uri().path();
-    let hangs = path.starts_with(HANG);
+    let (hangs, fails) = (path.starts_with(HANG), path.starts_with(FAIL));
     let to = path.rsplit('/').next().and_then(|number| number.parse().ok());
     let mut response = Response::new(Empty::new());
     match (to, request.into_body().collect().await) {
@@ -132,6 +145,9 @@ async fn answer(request: Request<Incoming>, seen: Arc<Seen>) -> Result<Response<
             }
         }
         _ => *response.status_mut() = StatusCode::BAD_REQUEST,
+    }
+    if fails {
+        *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
     }
     if hangs {
         // Whoever asked gives up and closes the connection, which drops this.

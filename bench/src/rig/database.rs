@@ -42,6 +42,15 @@ pub(crate) async fn empty(pool: &PgPool) -> Result<()> {
     Ok(())
 }
 
+/// Tells the planner what is in the tables, as the server does by itself within a minute. Until then a table that was just
+/// emptied is read by other plans, and a round would measure when that minute ended.
+pub(crate) async fn analyze(pool: &PgPool) -> Result<()> {
+    pool.execute("ANALYZE")
+        .await
+        .context("failed to analyze the tables")?;
+    Ok(())
+}
+
 async fn execute(url: &str, statement: String) -> Result<()> {
     let mut connection = PgConnection::connect(url).await?;
     connection.execute(AssertSqlSafe(statement)).await?;

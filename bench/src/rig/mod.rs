@@ -3,12 +3,15 @@
 //! Everything that is made here is also removed here, whatever happened in between.
 
 mod database;
+mod lane;
 mod process;
 mod queues;
+pub(crate) mod servers;
 mod services;
 mod subscriptions;
+mod usage;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::{fs, process as this};
@@ -16,41 +19,50 @@ use std::{fs, process as this};
 use anyhow::{Context as _, Result, bail, ensure};
 use sqlx::PgPool;
 
+pub(crate) use lane::{Lane, Setup, settings};
 pub(crate) use process::Process;
 pub(crate) use services::{Overrides, Service, Swrve, overrides};
-pub(crate) use subscriptions::{SEALING_KEY, Subscriber};
+pub(crate) use subscriptions::{SEALING_KEY, Subscriber, answering};
+pub(crate) use usage::{MACHINE, RECEIVER_THREAD, Usage};
 
-use crate::args::Args;
 use crate::tell;
 
 /// The servers, the binary, and what this run has made of and on them.
 pub(crate) struct Rig {
-    program: PathBuf,
+    pub(crate) program: PathBuf,
     server_url: String,
     pub(crate) amqp_url: String,
     /// The name of the database, the folder of the logs, and the prefix of the queues.
     name: String,
     pub(crate) database_url: String,
     pub(crate) pool: PgPool,
+    servers: servers::ServerProcesses,
     key: Mutex<String>,
     serial: Arc<AtomicU64>,
     processes: Mutex<Vec<Arc<Process>>>,
 }
 
+/// What a run is made on.
+pub(crate) struct Place<'a> {
+    pub(crate) database_url: Option<&'a String>,
+    pub(crate) amqp_url: Option<&'a String>,
+    pub(crate) postrider: &'a Path,
+}
+
 impl Rig {
     /// Creates the database; nothing else is touched yet.
-    pub(crate) async fn new(args: &Args) -> Result<Self> {
-        let need = |url: &Option<String>, name| {
-            url.clone()
+    pub(crate) async fn new(place: Place<'_>) -> Result<Self> {
+        let need = |url: Option<&String>, name| {
+            url.cloned()
                 .filter(|url| !url.is_empty())
                 .with_context(|| format!("{name} is not set; scripts/bench sets it"))
         };
-        let server_url = need(&args.database_url, "DATABASE_URL")?;
-        let amqp_url = need(&args.amqp_url, "AMQP_URL")?;
-        let program = fs::canonicalize(&args.postrider).with_context(|| {
+        let server_url = need(place.database_url, "DATABASE_URL")?;
+        let amqp_url = need(place.amqp_url, "AMQP_URL")?;
+        let program = fs::canonicalize(place.postrider).with_context(|| {
             format!(
                 "{} is not there; build it with cargo build --release --package cli",
-                args.postrider.display()
+                place.postrider.display()
             )
         })?;
         let name = format!("bench_{:x}_{}", uuid::Uuid::now_v7().as_u128() >> 80, this::id());
@@ -60,6 +72,7 @@ impl Rig {
             database::drop(&server_url, &name).await?;
         }
         logs.context("failed to make a folder for the logs")?;
+        let servers = servers::processes(&pool, &amqp_url).await;
         Ok(Self {
             program,
             server_url,
@@ -67,6 +80,7 @@ impl Rig {
             name,
             database_url,
             pool,
+            servers,
             key: Mutex::default(),
             serial: Arc::default(),
             processes: Mutex::default(),
@@ -97,8 +111,19 @@ impl Rig {
         Ok(key.context("postrider keys create printed no key")?.to_owned())
     }
 
+    /// Ends all processes and forgets all pushes, events and messages.
+    pub(crate) async fn restart(&self) -> Result<()> {
+        self.stop_all().await;
+        self.empty().await
+    }
+
+    /// Brings the planner up to date, at the end of a warm-up.
+    pub(crate) async fn analyze(&self) -> Result<()> {
+        database::analyze(&self.pool).await
+    }
+
     /// Forgets all pushes and messages. No service may be running.
-    pub(crate) async fn empty(&self) -> Result<()> {
+    async fn empty(&self) -> Result<()> {
         database::empty(&self.pool).await?;
         queues::delete(&self.amqp_url, &self.queue_prefix()).await
     }
@@ -109,6 +134,22 @@ impl Rig {
         for process in processes {
             process.stop().await;
         }
+    }
+
+    /// The processes that were started and not ended since.
+    fn running(&self) -> Vec<Arc<Process>> {
+        self.processes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Fails when one of the processes has ended by itself.
+    pub(crate) async fn expect_all_alive(&self) -> Result<()> {
+        for process in self.running() {
+            self.expect_alive(&process).await?;
+        }
+        Ok(())
     }
 
     /// Removes everything.

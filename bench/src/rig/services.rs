@@ -57,7 +57,7 @@ impl Rig {
     /// Where the pushes of this run go when something listens at `address`.
     pub(crate) fn target(&self, address: SocketAddr) -> Target {
         Target {
-            address,
+            addresses: vec![address],
             key: self.key.lock().unwrap_or_else(PoisonError::into_inner).clone(),
             serial: Arc::clone(&self.serial),
             what: What::Push,
@@ -84,6 +84,13 @@ impl Rig {
     /// Starts a retry-worker.
     pub(crate) async fn retry_worker(&self, overrides: &Overrides) -> Result<Service> {
         self.serve("retry-worker", overrides).await
+    }
+
+    /// Starts reseller-portal.
+    pub(crate) async fn portal(&self, overrides: &Overrides) -> Result<Service> {
+        let mut own = overrides.clone();
+        own.push(("POSTRIDER__PORTAL__LISTEN", free_address()?.to_string()));
+        self.serve("reseller-portal", &own).await
     }
 
     /// Starts operator-api; also returns where it listens.

@@ -7,15 +7,27 @@ use uuid::Uuid;
 
 use super::Rig;
 use crate::load::EVENT_TYPE;
+use crate::receiver::Receiver;
 
 /// Seals the signing secrets of a run. It protects nothing.
 pub(crate) const SEALING_KEY: &str = "YmVuY2gtYmVuY2gtYmVuY2gtYmVuY2gtYmVuY2gtMDA=";
 
 /// A subscription: the reseller with the number of its place in the list, everything that happens to it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Subscriber {
     pub(crate) url: String,
     pub(crate) daily_quota: Option<i32>,
+    /// Whether its reseller has paused it: what happens to it waits.
+    pub(crate) paused: bool,
+}
+
+/// `count` subscriptions that answer, without limits.
+pub(crate) fn answering(receiver: &Receiver, count: usize) -> Vec<Subscriber> {
+    let subscriber = |number| Subscriber {
+        url: receiver.url(number),
+        ..Subscriber::default()
+    };
+    (0..count).map(subscriber).collect()
 }
 
 impl Rig {
@@ -34,13 +46,15 @@ impl Rig {
             let id = Uuid::now_v7();
             sqlx::query(
                 "INSERT INTO subscriptions (id, reseller_id, url, event_types, email, state, state_reason, daily_quota,
-                                            state_changed_at, verified_at, created_at, updated_at)
-                 VALUES ($1, $2, $3, ARRAY ['*'], 'bench@localhost', 'ACTIVE', 'VERIFIED', $4, now(), now(), now(), now())",
+                                            paused_at, state_changed_at, verified_at, created_at, updated_at)
+                 VALUES ($1, $2, $3, ARRAY ['*'], 'bench@localhost', 'ACTIVE', 'VERIFIED', $4,
+                         CASE WHEN $5 THEN now() END, now(), now(), now(), now())",
             )
             .bind(id)
             .bind(format!("bench-{number:04x}"))
             .bind(&subscriber.url)
             .bind(subscriber.daily_quota)
+            .bind(subscriber.paused)
             .execute(&mut *transaction)
             .await?;
             sqlx::query(

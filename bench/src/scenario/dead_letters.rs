@@ -1,17 +1,19 @@
 //! What somebody who looks into many dead letters waits for: lists from any place on, with each filter, and groups.
 
 use std::net::SocketAddr;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use hyper::StatusCode;
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
 
-use crate::args::Args;
-use crate::report::{Row, Section, Target, Unit};
+use super::Bench;
+use crate::report::results::rfc3339;
+use crate::report::stats::quantile;
+use crate::report::{Grid, Number, Row, Section, Target, Unit};
 use crate::rig::Rig;
-use crate::table::with_unit;
+use crate::sizes::Sizes;
 use crate::{http, tell};
 
 /// Requests of each kind, after some that are not measured.
@@ -39,46 +41,50 @@ const FILL: &str = "
            now() - n * interval '{step} microseconds'
     FROM (SELECT n, n % 2 = 0 AS push, hashint4(n) & 16777215 AS k FROM generate_series({from}, {to}) AS n) AS letter";
 
-/// Measures lists and groups among `args.letters` letters that have just been written.
-pub(crate) async fn measure(args: &Args, rig: &Rig) -> Result<Section> {
-    let mut section = Section::new("dead letters");
-    tell(format_args!("dead letters: writing {}", args.letters));
-    let took = fill(rig, args.letters).await?;
+pub(super) fn expected(sizes: &Sizes) -> Duration {
+    const ASKING: Duration = Duration::from_secs(75);
+    ASKING + Duration::from_secs(sizes.letters / 25_000)
+}
+
+/// Measures lists and groups among just written letters.
+pub(super) async fn measure(bench: &Bench<'_>) -> Result<Section> {
+    let (rig, letters) = (bench.rig, bench.sizes.letters);
+    rig.restart().await?;
+    let mut section = Section::new("dead-letters");
+    tell(format_args!("dead letters: writing {letters}"));
+    let took = fill(rig, letters).await?;
     section.row(Row::new(
         "letters written a second",
-        args.letters as f64 / took,
+        letters as f64 / took,
         Unit::PerSecond,
     ));
-    let floor = with_unit(bare_round_trip(&rig.database_url).await?, Unit::Milliseconds);
+    let floor = bare_round_trip(&rig.database_url).await?;
+    let floor = Number::new("SELECT 1, median", floor, Unit::Milliseconds);
     let (_service, address) = rig.operator_api().await?;
     let key = rig.viewer_key().await?;
-    let deep = cursor_at(rig, args.letters / 2).await?;
+    let deep = cursor_at(rig, letters / 2).await?;
+    let mut grid = Grid::new(format!("{REQUESTS} requests each"), "asked");
     for (name, path) in questions(&deep) {
         tell(format_args!("dead letters: {name}"));
         let times = ask(address, &path, &key).await?;
-        let median = with_unit(percentile(&times, 50), Unit::Milliseconds);
-        section.row(
-            Row::new(
-                format!("{name}: 99th of {REQUESTS}"),
-                percentile(&times, 99),
-                Unit::Milliseconds,
-            )
-            .target(Target::Under(LIMIT))
-            .floor(format!("bare round trip {floor}; median here {median}")),
-        );
+        let row = |measure: &str, share| Row::new(measure, quantile(&times, share), Unit::Milliseconds);
+        let rows = vec![
+            row("median", 0.5).beside([floor.clone()]),
+            row("99th of 100", 0.99).target(Target::Under(LIMIT)),
+        ];
+        grid.line(name, rows);
     }
+    section.grids.push(grid);
     let groups: Value = serde_json::from_slice(&get(address, "/dead-letters/groups", &key).await?)?;
-    if groups["total"].as_u64() != Some(args.letters) {
+    if groups["total"].as_u64() != Some(letters) {
         let found = &groups["total"];
-        section
-            .broken
-            .push(format!("{found} of {} letters were counted", args.letters));
+        section.broken(format!("{found} of {letters} letters were counted"));
     }
     section.note(format!(
-        "{} letters of both lanes in 300 groups, just written and not vacuumed, over three days; each request on a \
-         connection of its own, through operator-api; the floor is SELECT 1 on an open connection",
-        args.letters
+        "{letters} letters of both lanes in 300 groups, just written and not vacuumed, over three days; each request on a \
+         connection of its own, through operator-api; the floor is SELECT 1 on an open connection.",
     ));
+    rig.restart().await?;
     Ok(section)
 }
 
@@ -143,29 +149,6 @@ fn aged(path: &str) -> String {
         .replace("{until}", &at(2_000))
 }
 
-/// A time in seconds since 1970 as RFC 3339.
-fn rfc3339(seconds: u64) -> String {
-    let days = i64::try_from(seconds / 86_400).unwrap_or(0) + 719_468;
-    let (era, day) = (days / 146_097, days % 146_097);
-    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-    let of_year = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let of_month = of_year - (153 * month + 2) / 5 + 1;
-    let (month, next) = if month < 10 {
-        (month + 3, 0)
-    } else {
-        (month - 9, 1)
-    };
-    let second = seconds % 86_400;
-    format!(
-        "{:04}-{month:02}-{of_month:02}T{:02}:{:02}:{:02}Z",
-        year + era * 400 + next,
-        second / 3_600,
-        second / 60 % 60,
-        second % 60
-    )
-}
-
 /// Writes the letters; returns how many seconds it took.
 async fn fill(rig: &Rig, letters: u64) -> Result<f64> {
     let started = Instant::now();
@@ -205,8 +188,7 @@ async fn bare_round_trip(url: &str) -> Result<f64> {
         times.push(started.elapsed().as_secs_f64() * 1e3);
     }
     connection.close().await?;
-    times.sort_by(f64::total_cmp);
-    Ok(percentile(&times, 50))
+    Ok(quantile(&times, 0.5))
 }
 
 async fn get(address: SocketAddr, path: &str, key: &str) -> Result<Vec<u8>> {
@@ -220,7 +202,7 @@ async fn get(address: SocketAddr, path: &str, key: &str) -> Result<Vec<u8>> {
     Ok(answer.body.into())
 }
 
-/// The times of the requests in milliseconds, the shortest one first.
+/// The times of the requests in milliseconds.
 async fn ask(address: SocketAddr, path: &str, key: &str) -> Result<Vec<f64>> {
     let mut times = Vec::with_capacity(REQUESTS);
     for request in 0..WARM_UP + REQUESTS {
@@ -230,37 +212,5 @@ async fn ask(address: SocketAddr, path: &str, key: &str) -> Result<Vec<f64>> {
             times.push(started.elapsed().as_secs_f64() * 1e3);
         }
     }
-    times.sort_by(f64::total_cmp);
     Ok(times)
-}
-
-/// Of sorted times.
-fn percentile(sorted: &[f64], percent: usize) -> f64 {
-    let place = (sorted.len() * percent).div_ceil(100).saturating_sub(1);
-    sorted.get(place).copied().unwrap_or(f64::NAN)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_are_written_as_the_api_reads_them() {
-        for (seconds, text) in [
-            (0, "1970-01-01T00:00:00Z"),
-            (951_782_400, "2000-02-29T00:00:00Z"),
-            (1_795_000_000, "2026-11-18T11:06:40Z"),
-            (4_107_542_399, "2100-02-28T23:59:59Z"),
-        ] {
-            assert_eq!(rfc3339(seconds), text);
-        }
-    }
-
-    #[test]
-    fn a_percentile_is_one_of_the_times() {
-        let times: Vec<f64> = (1..=100).map(f64::from).collect();
-        assert_eq!((percentile(&times, 50), percentile(&times, 99)), (50.0, 99.0));
-        assert_eq!(percentile(&[7.0], 99), 7.0);
-        assert!(percentile(&[], 50).is_nan());
-    }
 }

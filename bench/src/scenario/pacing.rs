@@ -7,13 +7,13 @@ use swrve_sim::{Received, ReceivedPage, Report};
 use tokio::task::JoinHandle;
 
 use super::arrivals::{self, Findings};
-use super::stored;
 use super::takeover::{self, MARKER, Takeover};
-use crate::args::Args;
+use super::{Bench, stored};
 use crate::exposition::Exposition;
 use crate::load::{self, Load, Target as Receiver};
-use crate::report::{Row, Section, Target, Unit};
-use crate::rig::{Overrides, Rig, Swrve};
+use crate::report::{Number, Row, Section, Target, Unit};
+use crate::rig::{Overrides, Swrve};
+use crate::sizes::Sizes;
 use crate::{http, tell};
 
 /// Pushes that come first, so that there is always work; well below the capacity of the queue.
@@ -28,7 +28,15 @@ const SLOWEST: f64 = 150.0;
 const POLL: Duration = Duration::from_millis(500);
 const PAGE: usize = 10_000;
 
-pub(crate) async fn measure(args: &Args, rig: &Rig) -> Result<Section> {
+pub(super) fn expected(sizes: &Sizes) -> Duration {
+    /// What the killed sender had claimed is found by its lease.
+    const LEASE: Duration = Duration::from_secs(75);
+    Duration::from_secs(sizes.sends / 245) + LEASE
+}
+
+pub(super) async fn measure(bench: &Bench<'_>) -> Result<Section> {
+    let (rig, sends) = (bench.rig, bench.sizes.sends);
+    rig.restart().await?;
     let none = Overrides::new();
     let swrve = rig.swrve().await?;
     let (_ingest, receiver) = rig.ingest(&none).await?;
@@ -37,34 +45,27 @@ pub(crate) async fn measure(args: &Args, rig: &Rig) -> Result<Section> {
         rig.dispatcher(&swrve, &none).await?,
         rig.dispatcher(&swrve, &none).await?,
     ];
-    let limit = TAIL + Duration::from_secs_f64(args.sends as f64 / SLOWEST);
+    let limit = TAIL + Duration::from_secs_f64(sends as f64 / SLOWEST);
     let give_up = Instant::now() + limit;
-    tell(format_args!(
-        "pacing: {} sends, about {} s",
-        args.sends,
-        args.sends / 245
-    ));
-    let feed = feed(receiver, args.sends);
-    until(give_up, async || {
-        Ok(report(&swrve).await?.received >= args.sends / 2)
-    })
-    .await?;
+    tell(format_args!("pacing: {sends} sends, about {} s", sends / 245));
+    let feed = feed(receiver, sends);
+    until(give_up, async || Ok(report(&swrve).await?.received >= sends / 2)).await?;
     tell("pacing: killing the sender");
     let takeover = takeover::kill_sender(rig, dispatchers, &swrve).await?;
     let accepted = feed.await.context("the load generator failed")??;
     tell("pacing: waiting for the last sends");
-    let finished = until(give_up, async || stored::is_finished(&rig.pool).await).await;
+    let finished = until(give_up, async || stored::pushes_are_finished(&rig.pool).await).await;
     rig.expect_alive(&takeover.successor.process).await?;
     let seen = Seen {
         accepted,
-        sent: stored::count_of(&rig.pool, "SENT").await?,
+        sent: stored::pushes_that_are(&rig.pool, "SENT").await?,
         report: report(&swrve).await?,
         successor: takeover.successor.metrics().await?,
         arrivals: list(&swrve).await?,
     };
     let mut section = Section::new("pacing");
     if let Err(error) = finished {
-        section.broken.push(format!("pushes are left over: {error}"));
+        section.broken(format!("pushes are left over: {error}"));
     }
     add_rows(&mut section, &takeover, &seen);
     Ok(section)
@@ -88,12 +89,8 @@ fn feed(receiver: Receiver, pushes: u64) -> JoinHandle<Result<u64>> {
             connections: FEED_CONNECTIONS,
             pushes: first,
         };
-        let evenly = Load::Open {
-            connections: FEED_CONNECTIONS,
-            rate: FEED_RATE,
-            warm_up: Duration::ZERO,
-            measured: Duration::from_secs_f64(rest as f64 / f64::from(FEED_RATE)),
-        };
+        let length = Duration::from_secs_f64(rest as f64 / f64::from(FEED_RATE));
+        let evenly = Load::evenly(FEED_CONNECTIONS, FEED_RATE, length);
         let mut accepted = load::put(at_once, &receiver).await?.accepted;
         accepted += load::put(evenly, &receiver).await?.accepted;
         Ok(accepted)
@@ -146,9 +143,7 @@ fn add_rows(section: &mut Section, takeover: &Takeover, seen: &Seen) {
     let found = killed.and_then(|killed| arrivals::read(&sends, killed, takeover.claimed));
     match found {
         Some(found) => add_sends(section, takeover, &found),
-        None => section
-            .broken
-            .push("nothing was sent after the takeover".to_owned()),
+        None => section.broken("nothing was sent after the takeover"),
     }
     add_gaps(section, "killed sender", &takeover.last_metrics);
     add_gaps(section, "successor", &seen.successor);
@@ -160,9 +155,7 @@ fn add_rows(section: &mut Section, takeover: &Takeover, seen: &Seen) {
         Row::new("accepted and not SENT at the end", lost as f64, Unit::Count).target(Target::AtMost(0.0)),
     );
     if lost > 0 {
-        section
-            .broken
-            .push(format!("{lost} accepted pushes are not SENT at the end"));
+        section.broken(format!("{lost} accepted pushes are not SENT at the end"));
     }
     section.note(format!(
         "the killed sender had {} sends in flight and {} pushes claimed; its metrics are those of the last scrape before \
@@ -179,7 +172,7 @@ fn add_sends(section: &mut Section, takeover: &Takeover, found: &Findings) {
     section.row(
         Row::new("sends while there is work", found.rate, Unit::PerSecond)
             .target(Target::AtLeast(245.0))
-            .floor("one every 4.000 ms: 250.00/s"),
+            .beside([Number::new("one every 4 ms", 250.0, Unit::PerSecond)]),
     );
     section.row(
         Row::new(

@@ -1,18 +1,34 @@
-//! What the database holds at the end, which is what was promised.
+//! What the database holds, which is what was promised.
 
-use anyhow::Result;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Result, bail};
 use sqlx::PgPool;
+use uuid::{NoContext, Timestamp, Uuid};
+
+const POLL: Duration = Duration::from_millis(100);
+/// How long what is under way at the end of a load may take to be finished.
+pub(super) const STRAGGLERS: Duration = Duration::from_secs(90);
 
 /// All pushes.
-pub(crate) async fn count(pool: &PgPool) -> Result<u64> {
+pub(super) async fn pushes(pool: &PgPool) -> Result<u64> {
     let count: i64 = sqlx::query_scalar("SELECT count(*) FROM push_notifications")
         .fetch_one(pool)
         .await?;
     Ok(u64::try_from(count)?)
 }
 
+/// How many pushes have a status.
+pub(super) async fn pushes_that_are(pool: &PgPool, status: &str) -> Result<u64> {
+    let count: i64 = sqlx::query_scalar("SELECT count(*) FROM push_notifications WHERE status = $1")
+        .bind(status)
+        .fetch_one(pool)
+        .await?;
+    Ok(u64::try_from(count)?)
+}
+
 /// Whether every push is in a terminal state. Three questions, because each has an index of its own.
-pub(crate) async fn is_finished(pool: &PgPool) -> Result<bool> {
+pub(super) async fn pushes_are_finished(pool: &PgPool) -> Result<bool> {
     let unfinished: bool = sqlx::query_scalar(
         "SELECT EXISTS (SELECT FROM push_notifications WHERE status = 'PENDING')
              OR EXISTS (SELECT FROM push_notifications WHERE status = 'IN_MEMORY')
@@ -23,11 +39,79 @@ pub(crate) async fn is_finished(pool: &PgPool) -> Result<bool> {
     Ok(!unfinished)
 }
 
-/// How many pushes have a status.
-pub(crate) async fn count_of(pool: &PgPool, status: &str) -> Result<u64> {
-    let count: i64 = sqlx::query_scalar("SELECT count(*) FROM push_notifications WHERE status = $1")
+/// How many notifications have a status.
+pub(super) async fn notifications_that_are(pool: &PgPool, status: &str) -> Result<u64> {
+    let count: i64 = sqlx::query_scalar("SELECT count(*) FROM notifications WHERE status = $1")
         .bind(status)
         .fetch_one(pool)
         .await?;
     Ok(u64::try_from(count)?)
+}
+
+/// All events.
+pub(super) async fn events(pool: &PgPool) -> Result<u64> {
+    let count: i64 = sqlx::query_scalar("SELECT count(*) FROM events")
+        .fetch_one(pool)
+        .await?;
+    Ok(u64::try_from(count)?)
+}
+
+/// A moment from which on events are looked at: ids tell when they were made, and what waits from before is passed over.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Since(Uuid);
+
+impl Since {
+    pub(super) fn now() -> Result<Self> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
+        let smallest = Timestamp::from_unix(NoContext, now.as_secs(), now.subsec_nanos());
+        let bits = Uuid::new_v7(smallest).as_u128() & !((1 << 80) - 1);
+        Ok(Self(Uuid::from_u128(bits)))
+    }
+}
+
+/// A time of the wall clock, as the services write it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Moment(f64);
+
+impl Moment {
+    pub(super) fn now() -> Result<Self> {
+        Ok(Self(SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs_f64()))
+    }
+
+    pub(super) fn plus(self, span: Duration) -> Self {
+        Self(self.0 + span.as_secs_f64())
+    }
+}
+
+/// Notifications whose attempt was answered and recorded as SENT from one moment until another.
+pub(super) async fn sent_within(pool: &PgPool, since: Since, from: Moment, to: Moment) -> Result<u64> {
+    let count: i64 = sqlx::query_scalar(
+        "SELECT count(*) FROM notifications
+         WHERE id >= $3 AND status = 'SENT' AND finished_at >= to_timestamp($1) AND finished_at < to_timestamp($2)",
+    )
+    .bind(from.0)
+    .bind(to.0)
+    .bind(since.0)
+    .fetch_one(pool)
+    .await?;
+    Ok(u64::try_from(count)?)
+}
+
+/// Returns when nothing that was made since then waits to be sent now: everything is finished or left to another day.
+pub(super) async fn settled(pool: &PgPool, since: Since) -> Result<()> {
+    let start = Instant::now();
+    while start.elapsed() < STRAGGLERS {
+        let under_way: bool = sqlx::query_scalar(
+            "SELECT EXISTS (SELECT FROM notifications WHERE id >= $1
+                            AND (status IN ('PENDING', 'IN_MEMORY') OR next_attempt_at < now() + interval '1 minute'))",
+        )
+        .bind(since.0)
+        .fetch_one(pool)
+        .await?;
+        if !under_way {
+            return Ok(());
+        }
+        tokio::time::sleep(POLL).await;
+    }
+    bail!("notifications are still under way {STRAGGLERS:?} after the last event")
 }

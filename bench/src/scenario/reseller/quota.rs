@@ -6,11 +6,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
 
-use super::{Lane, STRAGGLERS, stored};
+use super::super::Bench;
+use super::super::stored::{self, Since};
 use crate::load::{self, Load};
 use crate::receiver::Receiver;
 use crate::report::{Row, Section, Target, Unit};
-use crate::rig::{Rig, Subscriber, overrides};
+use crate::rig::{Lane, Setup, Subscriber, overrides};
 use crate::tell;
 
 const REPLICAS: usize = 3;
@@ -21,12 +22,14 @@ const EVENTS: usize = 3 * QUOTA;
 /// Small, so that the promoters of all retry-workers have work, too.
 const QUEUE_CAPACITY: &str = "200";
 
-pub(super) async fn measure(rig: &Rig, receiver: &Receiver, section: &mut Section) -> Result<()> {
+pub(super) async fn measure(bench: &Bench<'_>, receiver: &Receiver, section: &mut Section) -> Result<()> {
+    let rig = bench.rig;
     tell("reseller, quota");
     let subscribers: Vec<Subscriber> = (0..SUBSCRIPTIONS)
         .map(|number| Subscriber {
             url: receiver.url(number),
             daily_quota: Some(QUOTA as i32),
+            ..Subscriber::default()
         })
         .collect();
     let zone = zone_at_noon()?;
@@ -34,15 +37,23 @@ pub(super) async fn measure(rig: &Rig, receiver: &Receiver, section: &mut Sectio
         ("POSTRIDER__RESELLER__QUEUE__CAPACITY", QUEUE_CAPACITY),
         ("POSTRIDER__RESELLER__QUOTA__TIME_ZONE", &zone),
     ]);
-    let lane = Lane::start(rig, &subscribers, REPLICAS, settings).await?;
+    rig.restart().await?;
+    rig.subscribe(&subscribers).await?;
+    let setup = Setup {
+        replicas: REPLICAS,
+        overrides: settings,
+        ..Setup::default()
+    };
+    let lane = Lane::start(rig, setup).await?;
     receiver.restart(None);
+    let since = Since::now()?;
     let load = Load::Exactly {
         connections: SUBSCRIPTIONS,
         pushes: (SUBSCRIPTIONS * EVENTS) as u64,
     };
-    let tally = load::put(load, &lane.events(SUBSCRIPTIONS, None, None)).await?;
-    stored::settled(&rig.pool, STRAGGLERS).await?;
-    lane.expect_alive(rig).await?;
+    let tally = load::put(load, &lane.events(0, SUBSCRIPTIONS, None, None)).await?;
+    stored::settled(&rig.pool, since).await?;
+    rig.expect_all_alive().await?;
     rig.stop_all().await;
 
     let mut delivered: HashMap<usize, usize> = HashMap::new();
@@ -51,7 +62,7 @@ pub(super) async fn measure(rig: &Rig, receiver: &Receiver, section: &mut Sectio
     }
     let over: usize = delivered.values().map(|count| count.saturating_sub(QUOTA)).sum();
     let total: usize = delivered.values().sum();
-    let scheduled = stored::count_of(&rig.pool, "SCHEDULED").await?;
+    let scheduled = stored::notifications_that_are(&rig.pool, "SCHEDULED").await?;
     let row = |measure: &str, value: usize, target| {
         Row::new(
             format!("quota of {QUOTA} for {SUBSCRIPTIONS} subscriptions: {measure}"),
@@ -73,7 +84,7 @@ pub(super) async fn measure(rig: &Rig, receiver: &Receiver, section: &mut Sectio
     ));
     let stored = stored::events(&rig.pool).await?;
     if stored < tally.accepted {
-        section.broken.push(format!(
+        section.broken(format!(
             "quota: {} events were accepted, {stored} are stored",
             tally.accepted
         ));

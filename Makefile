@@ -4,7 +4,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo up down test bench lint format
+.PHONY: help demo up down test upgrade chaos model fuzz bench lint format
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -21,7 +21,19 @@ down: ## Stop what up started
 test: ## Run every test (ARGS="--package store" for some of them)
 	@scripts/test $(ARGS)
 
-bench: ## Measure both lanes: throughput, latency, pacing, memory (ARGS go to the harness)
+upgrade: ## Upgrade an earlier version to this one and back under traffic (ARGS="REVISION")
+	@scripts/upgrade $(ARGS)
+
+chaos: ## Break everything at random under traffic and judge what became of every id (ARGS="--seed 7 --seconds 600")
+	@scripts/chaos $(ARGS)
+
+model: ## Check the models of the delivery protocol within large bounds (minutes, gigabytes)
+	@cargo run --package model -- check --size all
+
+fuzz: ## Fuzz the parsers, a minute each (ARGS="cron --seconds 600"; needs nightly and cargo-fuzz)
+	@scripts/fuzz $(ARGS)
+
+bench: ## Measure both lanes and keep a report (ARGS=--list tells what there is; compare, render, docs)
 	@scripts/bench $(ARGS)
 
 lint: ## Check format, lints, documentation, query descriptions, scripts and dependencies

@@ -96,7 +96,8 @@ pub(crate) struct Callers {
 }
 
 impl Callers {
-    pub(super) fn start<S: Submission>(door: &Door, submissions: Vec<S>) -> Self {
+    /// Has them begin.
+    pub(crate) fn start<S: Submission>(door: &Door, submissions: Vec<S>) -> Self {
         let (sender, answers) = watch::channel(Answers::new());
         let submissions = Arc::new(Mutex::new(submissions.into_iter()));
         let mut tasks = JoinSet::new();

@@ -1,9 +1,9 @@
 //! The services of one test: how they are configured, where their logs go, and where callers find them.
 
 use std::cell::Cell;
-use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::rc::Rc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 use smtp_sink::SmtpSink;
 use testkit::{Installation, PATIENT, SWRVE_KEYS};
 use tokio::net::TcpListener;
-use uuid::Uuid;
 
 use super::callers::{Callers, Door, Submission};
+use super::logs::Logs;
 use super::portal::Portal;
 use super::process::Process;
 
@@ -40,7 +40,7 @@ impl Service {
     /// Those that everything goes through.
     pub(crate) const ALL: [Self; 3] = [Self::IngestApi, Self::Dispatcher, Self::RetryWorker];
 
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::IngestApi => "ingest-api",
             Self::Dispatcher => "dispatcher",
@@ -52,36 +52,54 @@ impl Service {
 }
 
 /// What every process of a test is started with.
+#[derive(Clone)]
 pub(crate) struct Fleet {
+    /// The one under test, unless some are of another version.
+    binary: PathBuf,
     settings: Vec<(&'static str, String)>,
-    logs: Logs,
+    logs: Arc<Logs>,
     http: Client,
     /// Where instances of ingest-api listened, the dead ones included.
     addresses: Arc<Mutex<Vec<String>>>,
     turns: Arc<AtomicUsize>,
     key: String,
-    started: Cell<usize>,
+    started: Rc<Cell<usize>>,
 }
 
 impl Fleet {
     /// Everything on the installation of the test, which must not change any more.
     pub(crate) async fn of(it: &Installation) -> Self {
+        Self::running(Path::new(env!("CARGO_BIN_EXE_postrider")), it).await
+    }
+
+    /// [`Self::of`] with processes of another build.
+    pub(crate) async fn running(binary: &Path, it: &Installation) -> Self {
         lifecycle::crypto::install_default_provider();
-        let settings = settings(it);
+        let settings = known_to(binary, settings(it));
         let http = Client::builder()
             .timeout(REQUEST_LIMIT)
             .no_proxy()
             .build()
             .expect("a client can be built");
-        let key = make_key("--name callers --role ingest", &settings).await;
+        let key = make_key(binary, "--name callers --role ingest", &settings).await;
         Self {
+            binary: binary.to_owned(),
             settings,
-            logs: Logs::new(),
+            logs: Arc::new(Logs::new()),
             http,
             addresses: Arc::default(),
             turns: Arc::default(),
             key,
-            started: Cell::new(0),
+            started: Rc::default(),
+        }
+    }
+
+    /// The same services of the build under test: callers cannot tell whose instance of ingest-api they have reached.
+    pub(crate) fn of_this_version(&self, it: &Installation) -> Self {
+        Self {
+            binary: PathBuf::from(env!("CARGO_BIN_EXE_postrider")),
+            settings: settings(it),
+            ..self.clone()
         }
     }
 
@@ -102,11 +120,7 @@ impl Fleet {
 
     /// [`Self::start`] with settings that the other processes do not have.
     pub(crate) async fn start_with(&self, service: Service, settings: &[(&'static str, String)]) -> Process {
-        let number = self.started.replace(self.started.get() + 1);
-        let log = self.logs.dir.join(format!("{number}-{}.log", service.name()));
-        let mut command = command(&format!("serve {}", service.name()), &self.settings);
-        command.envs(settings.iter().map(|(variable, value)| (variable, value)));
-        let mut process = Process::start(&mut command, log, self.http.clone()).await;
+        let mut process = self.start_unready(service, settings).await;
         process.ready().await;
         if service == Service::IngestApi {
             let address = process.address_logged_with("listening").await;
@@ -114,6 +128,19 @@ impl Fleet {
             addresses.push(address);
         }
         process
+    }
+
+    /// Starts a process that need not be ready; callers do not know it.
+    pub(crate) async fn start_unready(
+        &self,
+        service: Service,
+        settings: &[(&'static str, String)],
+    ) -> Process {
+        let number = self.started.replace(self.started.get() + 1);
+        let log = self.logs.dir.join(format!("{number}-{}.log", service.name()));
+        let mut command = self.command(&format!("serve {}", service.name()));
+        command.envs(settings.iter().map(|(variable, value)| (variable, value)));
+        Process::start(&mut command, log, self.http.clone()).await
     }
 
     /// One process of each service, in the order of [`Service::ALL`].
@@ -138,8 +165,13 @@ impl Fleet {
             address: process.address_logged_with("listening").await,
             process,
             http: self.http.clone(),
-            key: make_key(&create, &self.settings).await,
+            key: make_key(&self.binary, &create, &self.settings).await,
         }
+    }
+
+    /// A command of the binary, with the settings of the services.
+    pub(crate) fn command(&self, arguments: &str) -> Command {
+        command(&self.binary, arguments, &self.settings)
     }
 
     /// From now on callers know none of the instances of ingest-api that were started so far.
@@ -164,8 +196,8 @@ impl Fleet {
     }
 }
 
-fn command(arguments: &str, settings: &[(&'static str, String)]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_postrider"));
+fn command(binary: &Path, arguments: &str, settings: &[(&'static str, String)]) -> Command {
+    let mut command = Command::new(binary);
     command
         .args(arguments.split_whitespace())
         .env_clear()
@@ -174,14 +206,22 @@ fn command(arguments: &str, settings: &[(&'static str, String)]) -> Command {
 }
 
 /// Makes an API key with the arguments given.
-async fn make_key(arguments: &str, settings: &[(&'static str, String)]) -> String {
-    let mut create = command(&format!("keys create {arguments}"), settings);
+async fn make_key(binary: &Path, arguments: &str, settings: &[(&'static str, String)]) -> String {
+    let mut create = command(binary, &format!("keys create {arguments}"), settings);
     // Not on the test's own thread, on which the way to the database may be.
     let output = tokio::task::spawn_blocking(move || create.output()).await;
     let output = output.expect("it does not panic").expect("the binary can be run");
     assert!(output.status.success(), "{output:?}");
     let key = String::from_utf8(output.stdout).expect("a key is text");
     key.trim().to_owned()
+}
+
+/// What a build understands of these settings: it refuses what it does not know, and names it.
+fn known_to(binary: &Path, mut settings: Vec<(&'static str, String)>) -> Vec<(&'static str, String)> {
+    let check = command(binary, "config check", &settings).output();
+    let said = String::from_utf8(check.expect("the binary can be run").stderr).expect("text");
+    settings.retain(|(variable, _)| !said.contains(&format!("{variable}: unknown variable")));
+    settings
 }
 
 fn settings(it: &Installation) -> Vec<(&'static str, String)> {
@@ -240,33 +280,4 @@ fn settings(it: &Installation) -> Vec<(&'static str, String)> {
     ];
     settings.extend(PATIENT.map(|(variable, value)| (variable, value.to_owned())));
     settings
-}
-
-/// The folder for the logs of a test's processes, which is kept when the test fails.
-struct Logs {
-    dir: PathBuf,
-}
-
-impl Logs {
-    fn new() -> Self {
-        let dir =
-            PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("faults-{}", Uuid::now_v7().simple()));
-        fs::create_dir_all(&dir).expect("a folder can be made");
-        Self { dir }
-    }
-}
-
-impl Drop for Logs {
-    #[expect(
-        clippy::print_stderr,
-        reason = "it tells whoever reads of the failure where to look"
-    )]
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            eprintln!("the logs of the processes are in {}", self.dir.display());
-        } else {
-            // What is left of it does not matter.
-            let _ = fs::remove_dir_all(&self.dir);
-        }
-    }
 }

@@ -11,6 +11,7 @@ mod callers;
 mod delivered;
 mod events;
 mod fleet;
+mod logs;
 mod mails;
 mod metrics;
 mod notifications;
@@ -20,7 +21,7 @@ mod pushes;
 mod subscribers;
 
 pub(crate) use audit::{Ended, Halt, claimed_pushes, count_with_status};
-pub(crate) use callers::{Answers, Submission};
+pub(crate) use callers::{Answers, Callers, Door, Submission};
 pub(crate) use delivered::{Delivered, Ends, SENT};
 pub(crate) use events::{Event, RESELLERS, events, events_of};
 pub(crate) use fleet::{Fleet, PUSH_QUEUE_CAPACITY, Service};

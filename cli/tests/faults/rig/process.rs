@@ -60,6 +60,18 @@ impl Process {
         .await;
     }
 
+    /// Waits until it says that it is not ready, for this reason among others.
+    pub(crate) async fn unready_for(&mut self, reason: &str) {
+        let url = format!("http://{}/readyz", self.admin);
+        eventually(&format!("a process to say {reason:?}"), async || {
+            self.assert_alive();
+            let answer = self.http.get(&url).send().await.ok()?;
+            let unready = !answer.status().is_success();
+            (unready && answer.text().await.ok()?.contains(reason)).then_some(())
+        })
+        .await;
+    }
+
     fn assert_alive(&mut self) {
         let ended = self.child.try_wait().expect("a child of ours");
         assert!(ended.is_none(), "ended early: {ended:?}; see {:?}", self.log);

@@ -56,6 +56,17 @@ impl Step {
     /// Of what is offered, so much must come out for a step to be kept up with: the edges of a window cut a little off.
     const KEPT_UP: f64 = 0.98;
 
+    /// A step of `rate` a second, from its rounds: the medians of what came out a second, and of the 99th percentile in
+    /// milliseconds.
+    pub(crate) fn of<R>(rate: u32, rounds: &[R], done: impl Fn(&R) -> f64, p99: impl Fn(&R) -> f64) -> Self {
+        let middle = |values: Vec<f64>| median(&values).unwrap_or(f64::NAN);
+        Self {
+            offered: f64::from(rate),
+            done: middle(rounds.iter().map(done).collect()),
+            p99: middle(rounds.iter().map(p99).collect()),
+        }
+    }
+
     /// Whether as much came out as was offered.
     pub(crate) fn keeps_up(&self) -> bool {
         self.done >= self.offered * Self::KEPT_UP

@@ -8,7 +8,7 @@ use crate::load::Load;
 use crate::report::{Grid, Number, Row, Section, Target, Unit};
 use crate::rig::{Lane, Overrides, Setup, overrides};
 
-/// The issue asks for this many.
+/// What ingest-api is to reach.
 const WANTED: f64 = 20_000.0;
 /// The largest queue that can be configured: nothing is refused by it within a run.
 const NEVER_FULL: &str = "10000000";

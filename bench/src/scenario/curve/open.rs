@@ -9,7 +9,7 @@ use super::super::Bench;
 use super::super::rounds::{Seen, answer_times, loaded, rounds};
 use crate::load::Load;
 use crate::report::markdown::with_unit;
-use crate::report::stats::{Step, knee, median};
+use crate::report::stats::{Step, knee};
 use crate::report::{Grid, Number, Row, Section, Target, Unit};
 use crate::rig::{Lane, Setup};
 use crate::tell;
@@ -29,7 +29,12 @@ pub(super) async fn measure(bench: &Bench<'_>, floors: Vec<Number>, section: &mu
     let mut steps: Vec<Step> = Vec::new();
     for rate in &bench.sizes.push_rates {
         let rounds = run(bench, *rate).await?;
-        let step = step(*rate, &rounds);
+        let step = Step::of(
+            *rate,
+            &rounds,
+            |round| round.tally.answered_per_second(),
+            |round| round.tally.quantile_millis(0.99),
+        );
         steps.push(step);
         grid.line(with_unit(f64::from(*rate), Unit::PerSecond), rows(*rate, &rounds));
         if steps.iter().filter(|step| !step.keeps_up()).count() >= PAST_SATURATION {
@@ -74,18 +79,6 @@ async fn run(bench: &Bench<'_>, rate: u32) -> Result<Vec<Seen>> {
     };
     let what = format!("curve, {rate} a second");
     rounds(bench, &what, async || loaded(bench, &target, load).await).await
-}
-
-fn step(rate: u32, rounds: &[Seen]) -> Step {
-    let middle = |of: &dyn Fn(&Seen) -> f64| {
-        let values: Vec<f64> = rounds.iter().map(of).collect();
-        median(&values).unwrap_or(f64::NAN)
-    };
-    Step {
-        offered: f64::from(rate),
-        done: middle(&|round| round.tally.answered_per_second()),
-        p99: middle(&|round| round.tally.quantile_millis(0.99)),
-    }
 }
 
 fn rows(rate: u32, rounds: &[Seen]) -> Vec<Row> {

@@ -14,7 +14,7 @@ use crate::epoch;
 use crate::load::{self, Load, Tally};
 use crate::receiver::{Arrival, Receiver};
 use crate::report::markdown::with_unit;
-use crate::report::stats::{Step, knee, median, quantile};
+use crate::report::stats::{Step, knee, quantile};
 use crate::report::{Grid, Number, Row, Section, Target, Unit};
 use crate::rig::{Lane, Setup, answering};
 use crate::tell;
@@ -53,7 +53,12 @@ pub(super) async fn measure(
             round(bench, &lane, receiver, *rate, section).await
         })
         .await?;
-        steps.push(step(*rate, &rounds));
+        steps.push(Step::of(
+            *rate,
+            &rounds,
+            |round| round.delivered,
+            |round| quantile(&round.times, 0.99),
+        ));
         grid.line(with_unit(f64::from(*rate), Unit::PerSecond), rows(*rate, &rounds));
         if steps.last().is_some_and(|step| !step.keeps_up()) {
             tell("reseller: past saturation");
@@ -119,18 +124,6 @@ async fn round(
         times: arrivals.iter().map(Arrival::millis).collect(),
         tally,
     })
-}
-
-fn step(rate: u32, rounds: &[Round]) -> Step {
-    let middle = |of: &dyn Fn(&Round) -> f64| {
-        let values: Vec<f64> = rounds.iter().map(of).collect();
-        median(&values).unwrap_or(f64::NAN)
-    };
-    Step {
-        offered: f64::from(rate),
-        done: middle(&|round| round.delivered),
-        p99: middle(&|round| quantile(&round.times, 0.99)),
-    }
 }
 
 fn rows(rate: u32, rounds: &[Round]) -> Vec<Row> {

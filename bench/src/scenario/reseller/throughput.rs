@@ -9,7 +9,7 @@ use crate::receiver::Receiver;
 use crate::report::{Grid, Number, Row, Section, Target, Unit};
 use crate::rig::{Lane, Setup, answering};
 
-/// The issue asks for this many.
+/// What the lane is to reach.
 const WANTED: f64 = 5_000.0;
 
 pub(super) async fn measure(

@@ -91,7 +91,65 @@ pub struct Claims {
     pub orphaned: u64,
 }
 
+/// A row of a claiming statement.
+pub(super) struct ClaimRow {
+    pub(super) id: Uuid,
+    pub(super) attempts: i32,
+    pub(super) resent_after: i32,
+    pub(super) subscription_id: Uuid,
+    pub(super) slot_at: Option<DateTime<Utc>>,
+    pub(super) verdict: String,
+    pub(super) version: i64,
+    pub(super) backlog: bool,
+    pub(super) event_id: Option<String>,
+    pub(super) event_type: Option<String>,
+    pub(super) body: Option<String>,
+    pub(super) accepted_at: Option<DateTime<Utc>>,
+    pub(super) traceparent: Option<String>,
+}
+
+impl ClaimRow {
+    /// `None` when the event is gone.
+    fn claimed(self, lease_token: Uuid, at: DateTime<Utc>) -> Option<ClaimedNotification> {
+        Some(ClaimedNotification {
+            id: self.id.into(),
+            lease_token,
+            attempts: Attempts {
+                total: self.attempts.unsigned_abs(),
+                before_resend: self.resent_after.unsigned_abs(),
+            },
+            subscription_id: self.subscription_id,
+            version: self.version,
+            send_at: self.slot_at.filter(|slot| *slot > at),
+            backlog: self.backlog,
+            event_id: self.event_id?,
+            event_type: self.event_type?,
+            body: self.body?,
+            accepted_at: self.accepted_at?,
+            traceparent: self.traceparent,
+        })
+    }
+}
+
 impl Claims {
+    /// What a statement that claimed under `lease_token` at the time `at` has returned.
+    pub(super) fn of(rows: Vec<ClaimRow>, lease_token: Uuid, at: DateTime<Utc>) -> Self {
+        let mut claims = Self::default();
+        for row in rows {
+            match row.verdict.as_str() {
+                "QUOTA" => claims.over_quota += 1,
+                "RATE" => claims.over_rate += 1,
+                "PAUSED" | "UNVERIFIED" => claims.held += 1,
+                "CLAIM" => match row.claimed(lease_token, at) {
+                    Some(claimed) => claims.claimed.push(claimed),
+                    None => claims.orphaned += 1,
+                },
+                _ => claims.abandoned += 1,
+            }
+        }
+        claims
+    }
+
     /// Joins what became of others.
     fn add(&mut self, others: Self) {
         self.claimed.extend(others.claimed);
@@ -157,7 +215,8 @@ impl Store {
         terms: &ClaimTerms,
     ) -> Result<Claims, Error> {
         let lease_token = Uuid::now_v7();
-        let rows = sqlx::query!(
+        let rows = sqlx::query_as!(
+            ClaimRow,
             r#"
             WITH due AS (
                 SELECT n.id, n.subscription_id, n.attempts, n.charged_on, n.slot_at,
@@ -290,44 +349,7 @@ impl Store {
         )
         .fetch_all(&self.pool)
         .await?;
-        let mut claims = Claims::default();
-        for row in rows {
-            match row.verdict.as_str() {
-                "QUOTA" => claims.over_quota += 1,
-                "RATE" => claims.over_rate += 1,
-                "PAUSED" | "UNVERIFIED" => claims.held += 1,
-                "CLAIM" => {
-                    let event = row
-                        .event_id
-                        .zip(row.event_type)
-                        .zip(row.body)
-                        .zip(row.accepted_at);
-                    let Some((((event_id, event_type), body), accepted_at)) = event else {
-                        claims.orphaned += 1;
-                        continue;
-                    };
-                    claims.claimed.push(ClaimedNotification {
-                        id: row.id.into(),
-                        lease_token,
-                        attempts: Attempts {
-                            total: row.attempts.unsigned_abs(),
-                            before_resend: row.resent_after.unsigned_abs(),
-                        },
-                        subscription_id: row.subscription_id,
-                        version: row.version,
-                        send_at: row.slot_at.filter(|slot| *slot > terms.at),
-                        backlog: row.backlog,
-                        event_id,
-                        event_type,
-                        body,
-                        accepted_at,
-                        traceparent: row.traceparent,
-                    });
-                }
-                _ => claims.abandoned += 1,
-            }
-        }
-        Ok(claims)
+        Ok(Claims::of(rows, lease_token, terms.at))
     }
 
     /// Whether any of these would be claimed, or given a place or a reason to wait, if it were up to the notification alone.

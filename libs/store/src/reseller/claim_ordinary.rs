@@ -3,10 +3,9 @@
 //! give up. What it leaves alone is judged by the whole rule, in `claim`.
 
 use chrono::NaiveDate;
-use domain::notification::Attempts;
 use uuid::Uuid;
 
-use crate::reseller::claim::{ClaimTerms, ClaimedNotification, Claims, KEPT_LEASE};
+use crate::reseller::claim::{ClaimRow, ClaimTerms, Claims, KEPT_LEASE};
 use crate::{Error, Store, interval};
 
 impl Store {
@@ -18,7 +17,8 @@ impl Store {
         today: NaiveDate,
         terms: &ClaimTerms,
     ) -> Result<Claims, Error> {
-        let rows = sqlx::query!(
+        let rows = sqlx::query_as!(
+            ClaimRow,
             r#"
             WITH due AS (
                 SELECT n.id, n.subscription_id, s.url, s.version, coalesce(s.daily_quota, $5) AS quota,
@@ -67,7 +67,8 @@ impl Store {
                 INSERT INTO delivery_attempts (notification_id, number, status, started_at, url)
                 SELECT id, attempts, 'IN_PROCESS', $2, url FROM claimed)
             SELECT c.id AS "id!", c.attempts AS "attempts!", c.resent_after AS "resent_after!",
-                   c.subscription_id AS "subscription_id!", c.version AS "version!", c.backlog AS "backlog!",
+                   c.subscription_id AS "subscription_id!", NULL::timestamptz AS slot_at, 'CLAIM' AS "verdict!",
+                   c.version AS "version!", c.backlog AS "backlog!",
                    e.event_id AS "event_id?", e.type AS "event_type?", e.body AS "body?", e.created_at AS "accepted_at?",
                    e.traceparent
             FROM claimed c LEFT JOIN events e ON e.id = c.event
@@ -83,35 +84,6 @@ impl Store {
         )
         .fetch_all(&self.pool)
         .await?;
-        let mut claims = Claims::default();
-        for row in rows {
-            let event = row
-                .event_id
-                .zip(row.event_type)
-                .zip(row.body)
-                .zip(row.accepted_at);
-            let Some((((event_id, event_type), body), accepted_at)) = event else {
-                claims.orphaned += 1;
-                continue;
-            };
-            claims.claimed.push(ClaimedNotification {
-                id: row.id.into(),
-                lease_token,
-                attempts: Attempts {
-                    total: row.attempts.unsigned_abs(),
-                    before_resend: row.resent_after.unsigned_abs(),
-                },
-                subscription_id: row.subscription_id,
-                version: row.version,
-                send_at: None,
-                backlog: row.backlog,
-                event_id,
-                event_type,
-                body,
-                accepted_at,
-                traceparent: row.traceparent,
-            });
-        }
-        Ok(claims)
+        Ok(Claims::of(rows, lease_token, terms.at))
     }
 }

@@ -31,12 +31,55 @@ pub struct DeliveryCompletion {
     pub verdict: Verdict,
 }
 
-pub(super) fn signal(health: HealthSignal) -> &'static str {
+fn signal(health: HealthSignal) -> &'static str {
     match health {
         HealthSignal::Success => "SUCCESS",
         HealthSignal::Failure => "FAILURE",
         HealthSignal::Gone => "GONE",
         HealthSignal::None => "NONE",
+    }
+}
+
+/// Completions as the lists that a statement takes, one for each column.
+pub(super) struct Columns<'a> {
+    pub(super) ids: Vec<Uuid>,
+    pub(super) lease_tokens: Vec<Uuid>,
+    pub(super) statuses: Vec<&'static str>,
+    pub(super) next_attempts: Vec<Option<DateTime<Utc>>>,
+    pub(super) started: Vec<DateTime<Utc>>,
+    pub(super) millis: Vec<i64>,
+    pub(super) response_statuses: Vec<Option<i32>>,
+    pub(super) response_bodies: Vec<Option<Cow<'a, str>>>,
+    pub(super) error_types: Vec<Option<&'static str>>,
+    pub(super) errors: Vec<Option<Cow<'a, str>>>,
+    pub(super) fingerprints: Vec<Option<Cow<'a, str>>>,
+    pub(super) signals: Vec<&'static str>,
+}
+
+impl<'a> Columns<'a> {
+    pub(super) fn of(completions: &'a [DeliveryCompletion]) -> Self {
+        let all = completions.iter();
+        let text = |of: fn(&Verdict) -> Option<&str>| {
+            let each = completions.iter();
+            each.map(|c| of(&c.verdict).map(storable)).collect()
+        };
+        Self {
+            ids: all.clone().map(|c| c.id.uuid()).collect(),
+            lease_tokens: all.clone().map(|c| c.lease_token).collect(),
+            statuses: all.clone().map(|c| c.status.as_str()).collect(),
+            next_attempts: all.clone().map(|c| c.next_attempt_at).collect(),
+            started: all.clone().map(|c| c.started_at).collect(),
+            millis: all.clone().map(|c| c.millis).collect(),
+            response_statuses: all
+                .clone()
+                .map(|c| c.verdict.response_status.map(i32::from))
+                .collect(),
+            response_bodies: text(|v| v.response_body.as_deref()),
+            error_types: all.clone().map(|c| c.verdict.error_type).collect(),
+            errors: text(|v| v.error.as_deref()),
+            fingerprints: text(|v| v.fingerprint.as_deref()),
+            signals: all.map(|c| signal(c.verdict.health)).collect(),
+        }
     }
 }
 
@@ -58,12 +101,7 @@ impl Store {
         if completions.iter().all(is_ordinary) {
             return self.complete_ordinary(completions, at).await;
         }
-        let text = |f: fn(&Verdict) -> Option<&str>| {
-            completions
-                .iter()
-                .map(|c| f(&c.verdict).map(storable))
-                .collect::<Vec<_>>()
-        };
+        let columns = Columns::of(completions);
         let completed = sqlx::query_scalar!(
             r#"
             WITH input AS (
@@ -169,19 +207,18 @@ impl Store {
                     created_at = greatest(e.created_at, excluded.created_at))
             SELECT id AS "id!" FROM claimed
             "#,
-            &completions.iter().map(|c| c.id.uuid()).collect::<Vec<_>>(),
-            &completions.iter().map(|c| c.lease_token).collect::<Vec<_>>(),
-            &completions.iter().map(|c| c.status.as_str()).collect::<Vec<_>>() as &[&str],
-            &completions.iter().map(|c| c.next_attempt_at).collect::<Vec<_>>() as &[Option<DateTime<Utc>>],
-            &completions.iter().map(|c| c.started_at).collect::<Vec<_>>(),
-            &completions.iter().map(|c| c.millis).collect::<Vec<_>>(),
-            &completions.iter().map(|c| c.verdict.response_status.map(i32::from)).collect::<Vec<_>>()
-                as &[Option<i32>],
-            &text(|v| v.response_body.as_deref()) as &[Option<Cow<'_, str>>],
-            &completions.iter().map(|c| c.verdict.error_type).collect::<Vec<_>>() as &[Option<&str>],
-            &text(|v| v.error.as_deref()) as &[Option<Cow<'_, str>>],
-            &text(|v| v.fingerprint.as_deref()) as &[Option<Cow<'_, str>>],
-            &completions.iter().map(|c| signal(c.verdict.health)).collect::<Vec<_>>() as &[&str],
+            &columns.ids,
+            &columns.lease_tokens,
+            &columns.statuses as &[&str],
+            &columns.next_attempts as &[Option<DateTime<Utc>>],
+            &columns.started,
+            &columns.millis,
+            &columns.response_statuses as &[Option<i32>],
+            &columns.response_bodies as &[Option<Cow<'_, str>>],
+            &columns.error_types as &[Option<&str>],
+            &columns.errors as &[Option<Cow<'_, str>>],
+            &columns.fingerprints as &[Option<Cow<'_, str>>],
+            &columns.signals as &[&str],
             at,
         )
         .fetch_all(&self.pool)

@@ -6,10 +6,9 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use chrono::{DateTime, Utc};
-use domain::notification::{HealthSignal, NotificationId, NotificationStatus, Verdict};
+use domain::notification::{HealthSignal, NotificationId, NotificationStatus};
 
-use crate::reseller::complete::{DeliveryCompletion, signal};
-use crate::text::storable;
+use crate::reseller::complete::{Columns, DeliveryCompletion};
 use crate::{Error, Store};
 
 /// Whether a completion leaves no letter and stops nothing.
@@ -27,12 +26,7 @@ impl Store {
         completions: &[DeliveryCompletion],
         at: DateTime<Utc>,
     ) -> Result<HashSet<NotificationId>, Error> {
-        let text = |f: fn(&Verdict) -> Option<&str>| {
-            completions
-                .iter()
-                .map(|c| f(&c.verdict).map(storable))
-                .collect::<Vec<_>>()
-        };
+        let columns = Columns::of(completions);
         let all_succeeded = completions
             .iter()
             .all(|c| c.verdict.health == HealthSignal::Success);
@@ -103,19 +97,18 @@ impl Store {
                 FROM changed c WHERE c.state <> c.previous)
             SELECT id AS "id!" FROM completed
             "#,
-            &completions.iter().map(|c| c.id.uuid()).collect::<Vec<_>>(),
-            &completions.iter().map(|c| c.lease_token).collect::<Vec<_>>(),
-            &completions.iter().map(|c| c.status.as_str()).collect::<Vec<_>>() as &[&str],
-            &completions.iter().map(|c| c.next_attempt_at).collect::<Vec<_>>() as &[Option<DateTime<Utc>>],
-            &completions.iter().map(|c| c.started_at).collect::<Vec<_>>(),
-            &completions.iter().map(|c| c.millis).collect::<Vec<_>>(),
-            &completions.iter().map(|c| c.verdict.response_status.map(i32::from)).collect::<Vec<_>>()
-                as &[Option<i32>],
-            &text(|v| v.response_body.as_deref()) as &[Option<Cow<'_, str>>],
-            &completions.iter().map(|c| c.verdict.error_type).collect::<Vec<_>>() as &[Option<&str>],
-            &text(|v| v.error.as_deref()) as &[Option<Cow<'_, str>>],
-            &text(|v| v.fingerprint.as_deref()) as &[Option<Cow<'_, str>>],
-            &completions.iter().map(|c| signal(c.verdict.health)).collect::<Vec<_>>() as &[&str],
+            &columns.ids,
+            &columns.lease_tokens,
+            &columns.statuses as &[&str],
+            &columns.next_attempts as &[Option<DateTime<Utc>>],
+            &columns.started,
+            &columns.millis,
+            &columns.response_statuses as &[Option<i32>],
+            &columns.response_bodies as &[Option<Cow<'_, str>>],
+            &columns.error_types as &[Option<&str>],
+            &columns.errors as &[Option<Cow<'_, str>>],
+            &columns.fingerprints as &[Option<Cow<'_, str>>],
+            &columns.signals as &[&str],
             at,
             all_succeeded,
         )

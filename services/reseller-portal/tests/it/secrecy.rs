@@ -44,6 +44,9 @@ impl Log {
             .with_writer(log.clone())
             .with_max_level(tracing::Level::TRACE);
         tracing::subscriber::set_global_default(subscriber.finish()).expect("only this test listens");
+        // Tests that run beside this one may have met a line between the making of the subscriber and its becoming the
+        // default: such a line counts as unwanted until somebody asks again.
+        tracing::callsite::rebuild_interest_cache();
         log
     }
 
@@ -134,10 +137,8 @@ async fn a_secret_is_shown_once_and_found_nowhere_afterwards(pool: PgPool) {
     let stored = database(&portal.pool).await;
     portal.stop().await;
     let logged = log.text();
-    assert!(
-        logged.contains("answered") && stored.contains("reseller.example"),
-        "the places looked at are not empty"
-    );
+    assert!(logged.contains("answered"), "the log is not empty");
+    assert!(stored.contains("reseller.example"), "the database is not empty");
     for secret in secrets {
         assert!(!seen.contains(&secret), "in an answer");
         assert!(!logged.contains(&secret), "in the log");

@@ -3,7 +3,7 @@
 //!
 //! Each action is one commit, one frame to the broker or one request, so that a process can die, sleep or be overtaken between
 //! any two. Nobody's clock is trusted: a lease may run out at any moment after it was given. The rules are those of `domain`
-//! itself; the guards are those of the statements in `libs/store/src`, written down a second time in [`statements`], and
+//! itself; the guards are those of the statements in `libs/store/src`, written down a second time in `statements`, and
 //! every change that they make is compared with what `transition` says.
 //!
 //! Who may lead, and for how long, is the business of [`crate::leadership`]: here leaders change at any moment.

@@ -1,4 +1,4 @@
-//! What each action does to the processes and to the queue; what it does to rows is in [`super::statements`].
+//! What each action does to the processes and to the queue; what it does to rows is in `statements`.
 
 use super::actions::{Action, Published};
 use super::lane::Outcome;

@@ -36,7 +36,7 @@ fn name_of(report: &Report) -> String {
     format!("{time}-{}{changed}{only}", report.build.revision)
 }
 
-/// Reads a report that [`write`] wrote.
+/// Reads a report that [`write()`] wrote.
 pub(crate) fn read(file: &Path) -> Result<Report> {
     let name = file.display();
     let text = fs::read_to_string(file).with_context(|| format!("{name} cannot be read"))?;

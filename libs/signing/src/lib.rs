@@ -7,14 +7,23 @@
 //! the receiver's part.
 
 mod content;
+mod diagnose;
 mod headers;
 mod idempotency;
+mod notification;
+mod receive;
 mod secret;
 mod sign;
 mod verify;
 
+pub use diagnose::{
+    BodyAccident, Cause, ContentAccident, Diagnosis, Evidence, KeyAccident, SecretAccident,
+    SignatureAccident, Signed, diagnose,
+};
 pub use headers::{HEADER_ID, HEADER_SIGNATURE, HEADER_TIMESTAMP, SignedHeaders};
 pub use idempotency::idempotency_key;
+pub use notification::{BodyError, Notification};
+pub use receive::{ReceiveError, receive};
 pub use secret::{MAX_SECRET_BYTES, MIN_SECRET_BYTES, SECRET_PREFIX, Secret, SecretError};
 pub use sign::{sign, signature_header};
 pub use verify::{DEFAULT_TOLERANCE, VerifyError, verify};

@@ -40,6 +40,19 @@ pub enum SecretError {
     TooLong(usize),
 }
 
+impl SecretError {
+    /// The `error` of `sdks/vectors.json`: the same word in every language.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Prefix => "prefix",
+            Self::Base64 => "base64",
+            Self::TooShort(_) => "too_short",
+            Self::TooLong(_) => "too_long",
+        }
+    }
+}
+
 impl Secret {
     /// A new secret of 32 random bytes.
     ///

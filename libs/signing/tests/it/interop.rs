@@ -55,6 +55,7 @@ fn random_message(random: &mut StdRng, number: usize) -> Sent {
             webhook_id: Some(id),
             webhook_timestamp: Some(timestamp.to_string()),
             webhook_signature: Some(signature),
+            ..Headers::default()
         },
         body,
     }
@@ -130,6 +131,7 @@ fn an_independent_implementation_agrees_with_the_vectors() {
                 webhook_id: Some(vector.id.clone()),
                 webhook_timestamp: Some(vector.timestamp.to_string()),
                 webhook_signature: Some(vector.signature.clone()),
+                ..Headers::default()
             };
             (secret, headers, vector.body.bytes(), vector.timestamp)
         })

@@ -3,6 +3,8 @@
 mod cases;
 mod interop;
 mod messages;
+mod notifications;
 mod python;
+mod sample;
 mod vector;
 mod vectors;

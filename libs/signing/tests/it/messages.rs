@@ -2,6 +2,11 @@
 
 use signing::{Secret, idempotency_key, signature_header};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use sha2::Sha256;
+
 use crate::cases::{BODY, NOW, secret};
 use crate::vector::{Body, Headers, VerifyVector};
 
@@ -26,10 +31,20 @@ impl Message {
                 webhook_id: Some("evt_1".to_owned()),
                 webhook_timestamp: Some(NOW.to_string()),
                 webhook_signature: Some(signature),
+                ..Headers::default()
             },
             body: BODY.as_bytes().to_vec(),
             now: NOW + 2,
         }
+    }
+
+    /// Another way to write the time, signed as it stands there: only who takes the text for a number is deceived.
+    fn spell_time(&mut self, timestamp: &str) {
+        let secret = Secret::parse(&self.secrets[0]).expect("valid");
+        let mut mac = Hmac::<Sha256>::new_from_slice(secret.expose_bytes()).expect("any length");
+        mac.update(format!("evt_1.{timestamp}.{BODY}").as_bytes());
+        self.headers.webhook_timestamp = Some(timestamp.to_owned());
+        *self.signature() = format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()));
     }
 
     fn signature(&mut self) -> &mut String {
@@ -151,6 +166,19 @@ fn of_headers() -> Vec<VerifyVector> {
             ("a timestamp beyond every clock", |m| {
                 m.headers.webhook_timestamp = Some("9".repeat(30))
             }),
+            ("a timestamp with a sign", |m| m.spell_time("+1753000000")),
+            ("a timestamp with a zero before it", |m| {
+                m.spell_time("01753000000")
+            }),
+            ("a timestamp with a blank before it", |m| {
+                m.spell_time(" 1753000000")
+            }),
+            ("a timestamp with a fraction", |m| m.spell_time("1753000000.0")),
+            ("a timestamp with an exponent", |m| m.spell_time("1753e6")),
+            ("a timestamp with underscores", |m| m.spell_time("1_753_000_000")),
+            ("a timestamp in digits that are not ASCII", |m| {
+                m.spell_time("١٧٥٣٠٠٠٠٠٠")
+            }),
         ],
     ));
     vectors
@@ -213,6 +241,22 @@ fn tampered() -> Vec<VerifyVector> {
                 m.signature().replace_range(3..4, changed);
             }),
             ("the signature cut short", |m| m.signature().truncate(23)),
+            ("the signature without its padding", |m| {
+                *m.signature() = m.signature().replace('=', "")
+            }),
+            ("the signature in the alphabet of URLs", |m| {
+                *m.signature() = m.signature().replace('+', "-").replace('/', "_")
+            }),
+            ("the signature in small letters", |m| {
+                *m.signature() = m.signature().to_lowercase()
+            }),
+            ("a signature that is not ASCII", |m| {
+                *m.signature() = "v1,ключ".to_owned()
+            }),
+            ("a tabulator between two signatures", |m| {
+                m.signature()
+                    .insert_str(0, "v1,AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\t");
+            }),
             ("a plain digest instead of a signature", |m| {
                 *m.signature() = format!("v1,{}", idempotency_key(BODY.as_bytes()));
             }),

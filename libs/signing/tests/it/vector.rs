@@ -3,7 +3,8 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
-use signing::{Secret, SecretError, SignedHeaders, VerifyError, idempotency_key, signature_header, verify};
+use serde_json::Value;
+use signing::{Notification, Secret, SignedHeaders, idempotency_key, receive, signature_header, verify};
 use std::time::Duration;
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -14,6 +15,7 @@ pub(crate) struct Vectors {
     pub(crate) secrets: Vec<SecretVector>,
     pub(crate) sign: Vec<SignVector>,
     pub(crate) verify: Vec<VerifyVector>,
+    pub(crate) notifications: Vec<NotificationVector>,
 }
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -55,7 +57,37 @@ pub(crate) struct VerifyVector {
     pub(crate) result: String,
 }
 
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct NotificationVector {
+    pub(crate) name: String,
+    pub(crate) secrets: Vec<String>,
+    pub(crate) headers: Headers,
+    #[serde(flatten)]
+    pub(crate) body: Body,
+    pub(crate) now: i64,
+    pub(crate) tolerance_seconds: u64,
+    pub(crate) result: String,
+    /// What is read in one that is `ok`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) notification: Option<Read>,
+}
+
+/// A notification as the file has it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct Read {
+    pub(crate) id: String,
+    #[serde(rename = "type")]
+    pub(crate) event_type: String,
+    /// The time in whole milliseconds, rounded down: not every language has finer ones.
+    pub(crate) timestamp_millis: i64,
+    pub(crate) data: Value,
+    pub(crate) idempotency_key: String,
+    pub(crate) attempted_at: i64,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Headers {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -64,6 +96,8 @@ pub(crate) struct Headers {
     pub(crate) webhook_timestamp: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) webhook_signature: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) idempotency_key: Option<String>,
 }
 
 /// Readable where it is text.
@@ -91,7 +125,7 @@ impl Body {
 }
 
 impl Headers {
-    pub(crate) fn json(&self) -> serde_json::Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::to_value(self).expect("headers are plain text")
     }
 
@@ -114,7 +148,7 @@ impl SecretVector {
                 .as_ref()
                 .ok()
                 .map(|secret| hex::encode(secret.expose_bytes())),
-            error: parsed.err().map(|error| name_of_secret_error(error).to_owned()),
+            error: parsed.err().map(|error| error.code().to_owned()),
         }
     }
 }
@@ -145,31 +179,45 @@ impl VerifyVector {
             self.now,
             Duration::from_secs(self.tolerance_seconds),
         );
-        outcome.map_or_else(name_of_verify_error, |()| "ok")
+        outcome.map_or_else(|error| error.code(), |()| "ok")
+    }
+}
+
+impl NotificationVector {
+    /// What this crate makes of it: a notification, or the word for what is wrong.
+    pub(crate) fn outcome(&self) -> Result<Read, String> {
+        let secrets = parse_all(&self.secrets);
+        let outcome = receive(
+            &secrets.iter().collect::<Vec<_>>(),
+            self.headers.borrowed(),
+            &self.body.bytes(),
+            self.now,
+            Duration::from_secs(self.tolerance_seconds),
+        );
+        outcome.map(Read::from).map_err(|error| error.code().to_owned())
+    }
+
+    /// What the file wants.
+    pub(crate) fn wanted(&self) -> Result<Read, String> {
+        let read = self.notification.clone().filter(|_| self.result == "ok");
+        read.ok_or_else(|| self.result.clone())
+    }
+}
+
+impl From<Notification> for Read {
+    fn from(notification: Notification) -> Self {
+        Self {
+            id: notification.id,
+            event_type: notification.event_type,
+            timestamp_millis: notification.timestamp.timestamp_millis(),
+            data: notification.data.into(),
+            idempotency_key: notification.idempotency_key,
+            attempted_at: notification.attempted_at,
+        }
     }
 }
 
 fn parse_all(secrets: &[impl AsRef<str>]) -> Vec<Secret> {
     let parse = |secret: &str| Secret::parse(secret).expect("the file's secrets are valid");
     secrets.iter().map(|secret| parse(secret.as_ref())).collect()
-}
-
-fn name_of_secret_error(error: SecretError) -> &'static str {
-    match error {
-        SecretError::Prefix => "prefix",
-        SecretError::Base64 => "base64",
-        SecretError::TooShort(_) => "too_short",
-        SecretError::TooLong(_) => "too_long",
-    }
-}
-
-fn name_of_verify_error(error: VerifyError) -> &'static str {
-    match error {
-        VerifyError::MissingHeader(_) => "missing_header",
-        VerifyError::AmbiguousId => "ambiguous_id",
-        VerifyError::BadTimestamp => "bad_timestamp",
-        VerifyError::TooOld => "too_old",
-        VerifyError::TooNew => "too_new",
-        VerifyError::NoMatch => "no_match",
-    }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use signing::{Secret, idempotency_key, signature_header};
 
 use crate::vector::{SecretVector, Vectors};
-use crate::{cases, messages};
+use crate::{cases, messages, notifications};
 
 fn path() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../sdks/vectors.json")
@@ -21,11 +21,12 @@ fn read() -> Vectors {
 
 fn made() -> String {
     let vectors = Vectors {
-        format: 1,
+        format: 2,
         about: "Vectors for the signatures of Postrider's webhooks. See README.md in this folder.".to_owned(),
         secrets: cases::secrets(),
         sign: cases::sign(),
         verify: messages::verify(),
+        notifications: notifications::all(),
     };
     let mut text = serde_json::to_string_pretty(&vectors).expect("vectors can be written as JSON");
     text.push('\n');
@@ -74,6 +75,37 @@ fn every_signature_of_the_file_is_made() {
 fn every_message_of_the_file_gets_its_verdict() {
     for vector in read().verify {
         assert_eq!(vector.verdict(), vector.result, "{}", vector.name);
+    }
+}
+
+#[test]
+fn every_notification_of_the_file_is_read_or_refused() {
+    for vector in read().notifications {
+        assert_eq!(vector.outcome(), vector.wanted(), "{}", vector.name);
+        let is_read = vector.notification.is_some();
+        assert_eq!(is_read, vector.result == "ok", "{}", vector.name);
+    }
+}
+
+#[test]
+fn no_two_vectors_of_a_section_have_one_name() {
+    let Vectors {
+        secrets,
+        sign,
+        verify,
+        notifications,
+        ..
+    } = read();
+    for mut names in [
+        secrets.into_iter().map(|vector| vector.name).collect::<Vec<_>>(),
+        sign.into_iter().map(|vector| vector.name).collect(),
+        verify.into_iter().map(|vector| vector.name).collect(),
+        notifications.into_iter().map(|vector| vector.name).collect(),
+    ] {
+        let all = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), all, "{names:?}");
     }
 }
 

@@ -32,8 +32,8 @@ pub(crate) enum EventTypesCommand {
     },
     /// Adds an event type, or replaces what the catalogue says of it; one that was retired is in use again.
     Put {
-        /// JSON file with name, description, attributes, example and, if payloads are to be checked, schema; - for
-        /// standard input.
+        /// JSON file with name, description, attributes, example, variants (none when it leaves them out) and, if payloads
+        /// are to be checked, schema; - for standard input.
         file: String,
     },
     /// Retires an event type: new events of it are refused some seconds later.
@@ -117,6 +117,7 @@ async fn put(database: &Database, path: &str) -> anyhow::Result<()> {
         description: definition.description,
         attributes: serde_json::to_value(&definition.attributes)?,
         example: definition.example,
+        variants: serde_json::to_value(&definition.variants)?,
         schema: definition.schema,
     };
     let new = database
@@ -155,6 +156,7 @@ fn document(event_type: &EventType) -> Value {
         "description": event_type.description,
         "attributes": event_type.attributes,
         "example": event_type.example,
+        "variants": event_type.variants,
         "schema": event_type.schema,
         "createdAt": event_type.created_at,
         "updatedAt": event_type.updated_at,

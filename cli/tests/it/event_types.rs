@@ -11,6 +11,7 @@ fn definition(schema: &Value) -> Value {
         "description": "A certificate was issued.",
         "attributes": [{"name": "serial", "type": "string", "description": "Its number.", "required": true}],
         "example": {"serial": "01"},
+        "variants": [{"name": "renewed", "description": "Another one ended.", "data": {"serial": "02"}}],
         "schema": schema,
     })
 }
@@ -32,6 +33,7 @@ async fn a_type_is_put_shown_retired_and_put_again(pool: PgPool) {
     let shown = postrider("event-types show certificate.issued").on(&pool).run();
     let shown: Value = serde_json::from_str(&shown.stdout).expect("JSON");
     assert_eq!(shown["schema"], json!({"required": ["serial"]}));
+    assert_eq!(shown["variants"][0]["data"], json!({"serial": "02"}));
     // What is shown can be put as it is.
     let again = postrider("event-types put")
         .arg(&file("again", &shown))

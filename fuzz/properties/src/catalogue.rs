@@ -1,5 +1,7 @@
 //! The body of `PUT /event-types/{name}`: a definition without findings has a schema that compiles and an example that
-//! keeps to it, and all that is found is named by field.
+//! keeps to it, as do all variants, whose names are unique, and all that is found is named by field.
+
+use std::collections::HashSet;
 
 use event_schema::{Definition, PayloadSchema};
 
@@ -24,7 +26,12 @@ pub fn check(body: &[u8]) {
         let schema =
             PayloadSchema::compile(schema).expect("a definition without findings has a usable schema");
         assert_eq!(schema.violations(&definition.example), []);
+        for variant in &definition.variants {
+            assert_eq!(schema.violations(&variant.data), [], "{}", variant.name);
+        }
     }
+    let names: HashSet<&str> = definition.variants.iter().map(|variant| &*variant.name).collect();
+    assert!(names.len() == definition.variants.len() && names.len() <= 50);
     let written = serde_json::to_vec(&definition).expect("a definition can be written");
     let again: Definition =
         http_api::read_json(&written).unwrap_or_else(|problem| panic!("{}", problem.example()));

@@ -7,12 +7,13 @@ use domain::subscription::is_event_type;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::PayloadSchema;
+use crate::variant::{self, Variant};
+use crate::{PayloadSchema, Violation};
 
 /// Longest description, in bytes.
-const DESCRIPTION_MAX: usize = 2000;
-/// Largest schema and largest example, in bytes of compact JSON.
-const JSON_MAX: usize = 65_536;
+pub(crate) const DESCRIPTION_MAX: usize = 2000;
+/// Largest schema and largest payload, in bytes of compact JSON.
+pub(crate) const JSON_MAX: usize = 65_536;
 /// Most attributes.
 const ATTRIBUTES_MAX: usize = 200;
 
@@ -29,6 +30,10 @@ pub struct Definition {
     /// A payload.
     #[serde(default)]
     pub example: Value,
+    /// Further payloads, one for each way that they can differ from the example. A definition that leaves them out, as
+    /// those written before there were any, has none.
+    #[serde(default)]
+    pub variants: Vec<Variant>,
     /// A JSON Schema that payloads are checked against.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
@@ -61,7 +66,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    fn new(field: impl Into<String>, detail: impl Into<String>) -> Self {
+    pub(crate) fn new(field: impl Into<String>, detail: impl Into<String>) -> Self {
         Self {
             field: field.into(),
             detail: detail.into(),
@@ -71,7 +76,7 @@ impl Finding {
 
 impl Definition {
     /// Everything that keeps the definition from becoming the catalogue's entry `name`; empty when nothing does. Among
-    /// it: a schema that does not compile, and an example that does not keep to it.
+    /// it: a schema that does not compile, and an example or a variant that does not keep to it.
     #[must_use]
     pub fn findings(&self, name: &str) -> Vec<Finding> {
         let mut findings = Vec::new();
@@ -124,19 +129,27 @@ impl Definition {
         } else if too_long(&self.example) {
             findings.push(Finding::new("example", length()));
         }
+        variant::judge(&self.variants, findings);
         let Some(schema) = &self.schema else { return };
         if too_long(schema) {
             findings.push(Finding::new("schema", length()));
             return;
         }
         match PayloadSchema::compile(schema) {
-            Ok(schema) => findings.extend(
-                schema
-                    .violations(&self.example)
-                    .into_iter()
-                    .map(|violation| Finding::new(format!("example{}", violation.pointer), violation.detail)),
-            ),
+            Ok(schema) => self.compare_payloads(&schema, findings),
             Err(error) => findings.push(Finding::new("schema", error.to_string())),
+        }
+    }
+
+    fn compare_payloads(&self, schema: &PayloadSchema, findings: &mut Vec<Finding>) {
+        let variants = self.variants.iter().enumerate();
+        let variants = variants.map(|(place, variant)| (variant::place_of(place, "data"), &variant.data));
+        for (field, payload) in [("example".to_owned(), &self.example)]
+            .into_iter()
+            .chain(variants)
+        {
+            let finding = |Violation { pointer, detail }| Finding::new(format!("{field}{pointer}"), detail);
+            findings.extend(schema.violations(payload).into_iter().map(finding));
         }
     }
 }
@@ -200,5 +213,25 @@ mod tests {
             fields("domain.created", &json!({"schema": schema})),
             ["example/domain/name"]
         );
+    }
+
+    #[test]
+    fn every_variant_has_to_keep_to_the_schema_as_well() {
+        let variant = |name: &str, data: Value| json!({"name": name, "description": "Why.", "data": data});
+        let right = variant("right", json!({"domain": {"name": "example.net"}}));
+        let wrong = variant("wrong", json!({"domain": {"name": 1}}));
+        let schema = json!({"properties": {"domain": {"properties": {"name": {"type": "string"}}}}});
+        let changes = json!({"variants": [right, wrong], "schema": schema});
+        assert_eq!(
+            fields("domain.created", &changes),
+            ["variants[1].data/domain/name"]
+        );
+        let unchecked = json!({"variants": changes["variants"], "schema": null});
+        assert!(fields("domain.created", &unchecked).is_empty());
+    }
+
+    #[test]
+    fn a_definition_that_names_no_variants_has_none() {
+        assert!(definition(&json!({})).variants.is_empty());
     }
 }

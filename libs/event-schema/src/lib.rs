@@ -6,6 +6,8 @@
 mod definition;
 mod reach;
 mod schema;
+mod variant;
 
 pub use definition::{Attribute, Definition, Finding};
 pub use schema::{PayloadSchema, SchemaError, Violation};
+pub use variant::Variant;

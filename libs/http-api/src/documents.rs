@@ -1,4 +1,6 @@
 //! What a service says about itself: its OpenAPI document, for programs and as a page for people.
+//!
+//! The page is at `/docs`, unless the service has more to show there: then it is at `/openapi.html` alone.
 
 use std::sync::Arc;
 
@@ -15,6 +17,7 @@ use crate::docs_page;
 pub struct Documents {
     json: Bytes,
     page: Bytes,
+    guide: Option<Router>,
 }
 
 impl Documents {
@@ -28,15 +31,29 @@ impl Documents {
         Ok(Self {
             json: serde_json::to_vec(&document)?.into(),
             page: docs_page::render(&document).into(),
+            guide: None,
         })
     }
 
-    /// `/openapi.json` and `/docs`.
-    pub(crate) fn router(self) -> Router {
-        Router::new()
+    /// Gives `/docs`, and everything below it, to `guide`: routes that say more than the page does.
+    #[must_use]
+    pub fn with_guide(self, guide: Router) -> Self {
+        Self {
+            guide: Some(guide),
+            ..self
+        }
+    }
+
+    /// `/openapi.json`, `/openapi.html` and `/docs`.
+    pub(crate) fn router(mut self) -> Router {
+        let guide = self.guide.take();
+        let documents = Router::new()
             .route("/openapi.json", get(openapi))
-            .route("/docs", get(docs))
-            .with_state(Arc::new(self))
+            .route("/openapi.html", get(docs));
+        match guide {
+            Some(guide) => documents.with_state(Arc::new(self)).merge(guide),
+            None => documents.route("/docs", get(docs)).with_state(Arc::new(self)),
+        }
     }
 }
 

@@ -25,17 +25,54 @@ pub(crate) struct EventTypeDocument {
     name: String,
     /// When it occurs.
     description: String,
-    /// The attributes of its data: name, type, description, and whether they are always there.
-    #[schema(value_type = Vec<Object>)]
+    /// The attributes of its data.
+    #[schema(value_type = Vec<AttributeDocument>)]
     attributes: Value,
     /// An example of its data.
     #[schema(value_type = Object)]
     example: Value,
+    /// How its data can differ from the example.
+    #[schema(value_type = Vec<VariantDocument>)]
+    variants: Value,
     /// A JSON Schema of its data, if there is one.
     #[schema(value_type = Option<Object>)]
     schema: Option<Value>,
     /// When it was retired; no new events of it come in since then.
     retired_at: Option<DateTime<Utc>>,
+}
+
+/// An attribute of an event's data.
+#[derive(ToSchema)]
+#[schema(as = EventAttribute, rename_all = "camelCase")]
+#[expect(dead_code, reason = "describes what is stored")]
+pub(crate) struct AttributeDocument {
+    /// Its name, with dots between the names of nested objects.
+    #[schema(example = "domain.name")]
+    name: String,
+    /// Its JSON type, or `time`, `texts` (a list of strings), `objects` (a list of objects).
+    #[schema(rename = "type", example = "string")]
+    kind: String,
+    /// What it says.
+    #[schema(example = "The name of the domain.")]
+    description: String,
+    /// Whether it is always there.
+    required: bool,
+}
+
+/// A way that an event's data can differ from the example of its type.
+#[derive(ToSchema)]
+#[schema(as = EventVariant, rename_all = "camelCase")]
+#[expect(dead_code, reason = "describes what is stored")]
+pub(crate) struct VariantDocument {
+    /// Tells it from the other variants of its event type.
+    #[schema(example = "court-order")]
+    name: String,
+    /// When it occurs.
+    #[schema(example = "A court ordered it.")]
+    description: String,
+    /// An example of the data.
+    #[schema(value_type = Object)]
+    data: Value,
 }
 
 impl From<EventType> for EventTypeDocument {
@@ -45,6 +82,7 @@ impl From<EventType> for EventTypeDocument {
             description: event_type.description,
             attributes: event_type.attributes,
             example: event_type.example,
+            variants: event_type.variants,
             schema: event_type.schema,
             retired_at: event_type.retired_at,
         }

@@ -24,6 +24,7 @@ mod router;
 mod secrets;
 mod sending_ips;
 mod service;
+mod site;
 mod subscriptions;
 
 use std::sync::Arc;

@@ -54,7 +54,7 @@ pub fn document() -> utoipa::openapi::OpenApi {
         replays::create, replays::list, replays::find, replays::cancel,
         metrics::show,
         admin::list, admin::approve, admin::deny,
-        sending_ips::list, http_api::openapi::healthz, readyz, http_api::openapi::openapi, http_api::openapi::docs,
+        sending_ips::list, http_api::openapi::healthz, readyz, http_api::openapi::openapi, docs, openapi_page,
     ),
     components(schemas(ProblemBody, FieldProblem, Readiness)),
     modifiers(&ApiKeys, &Problems),
@@ -74,6 +74,27 @@ struct Document;
 )]
 #[expect(dead_code, reason = "describes a handler of another crate")]
 fn readyz() {}
+
+/// The OpenAPI document as a page for people, wherever `/docs` leads.
+#[utoipa::path(
+    get, path = "/openapi.html", tag = "service", operation_id = "openapiPage",
+    responses((status = 200, description = "A page without scripts or outside resources.",
+        body = String, content_type = "text/html"))
+)]
+#[expect(dead_code, reason = "describes a handler of another crate")]
+fn openapi_page() {}
+
+/// The documentation for resellers; where none was built, the same page as `/openapi.html`.
+#[utoipa::path(
+    get, path = "/docs", tag = "service", operation_id = "docs",
+    responses(
+        (status = 200, description = "A page without scripts or outside resources.",
+            body = String, content_type = "text/html"),
+        (status = 307, description = "The documentation begins at /docs/."),
+    )
+)]
+#[expect(dead_code, reason = "describes handlers of which only one is there")]
+fn docs() {}
 
 struct ApiKeys;
 

@@ -55,8 +55,8 @@ pub(crate) struct QuotaRequestPayload {
     /// Notifications a day.
     #[schema(value_type = u32, required = true, minimum = 1, maximum = 1_000_000_000, example = 2_000_000)]
     daily_quota: Option<i64>,
-    /// Why; an administrator reads it.
-    #[schema(value_type = String, required = true, example = "We take over the domains of another registrar.")]
+    /// Why; an administrator reads it. Bytes of UTF-8 are counted.
+    #[schema(value_type = String, required = true, max_length = 2000, example = "We take over the domains of another registrar.")]
     reason: Option<String>,
 }
 

@@ -9,11 +9,15 @@ use lifecycle::Readiness;
 
 use crate::app::App;
 use crate::{
-    admin, event_types, metrics, notifications, quotas, replays, secrets, sending_ips, subscriptions,
+    admin, event_types, metrics, notifications, quotas, replays, secrets, sending_ips, site, subscriptions,
 };
 
 /// The routes of the service.
 pub(crate) fn router(app: Arc<App>, documents: Documents, readiness: Readiness) -> Router {
+    let documents = match &app.config.portal.docs_directory {
+        Some(folder) => documents.with_guide(site::router(folder.clone())),
+        None => documents,
+    };
     let observer = Observer::new(app.config.telemetry.otlp_endpoint.is_some());
     let routes = Router::new()
         .merge(of_subscriptions())

@@ -2,6 +2,7 @@
 //! mails to them.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -21,6 +22,8 @@ pub struct Portal {
     pub max_body_bytes: usize,
     /// Longest time for one request.
     pub request_timeout: Duration,
+    /// The folder with the documentation for resellers; `None` when there is none to serve.
+    pub docs_directory: Option<PathBuf>,
 }
 
 /// The reseller lane.

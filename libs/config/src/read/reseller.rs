@@ -1,6 +1,7 @@
 //! The keys of the reseller lane: `portal`, `reseller`, `mail`.
 
 use std::net::IpAddr;
+use std::path::PathBuf;
 
 use chrono_tz::Tz;
 use ipnet::IpNet;
@@ -18,6 +19,7 @@ const NETWORKS: &str = "networks such as 192.0.2.0/24, as a list or with commas 
 const SEALING_KEY: &str = "base64 of 32 bytes";
 const SEALING_KEYS: &str = "base64 of 32 bytes each, as a list or with commas between them";
 const SMTP_URL: &str = "an smtp:// or smtps:// URL";
+const FOLDER: &str = "an absolute path of a folder";
 const MAILBOX: &str = "an e-mail address, with a name or without";
 const WEEK_IN_SECONDS: u64 = 604_800;
 const YEAR_IN_HOURS: u64 = 8760;
@@ -27,6 +29,7 @@ pub(super) fn portal(reader: &mut Reader) -> Portal {
         listen: address(reader, "portal.listen"),
         max_body_bytes: reader.integer("portal.maxBodyBytes", 1024..=16_777_216),
         request_timeout: reader.duration("portal.requestTimeoutMillis", Unit::Millis, 10..=MINUTES_10),
+        docs_directory: reader.optional("portal.docsDirectory", FOLDER, absolute_folder),
     }
 }
 
@@ -170,6 +173,12 @@ pub(super) fn mail(reader: &mut Reader) -> Mail {
 fn network(text: &str) -> Option<IpNet> {
     let single = || text.parse::<IpAddr>().ok().map(IpNet::from);
     text.parse().ok().or_else(single)
+}
+
+/// Absolute, since services start in whatever folder; whether it is there is seen when it is read.
+fn absolute_folder(text: &str) -> Option<PathBuf> {
+    let path = PathBuf::from(text);
+    path.is_absolute().then_some(path)
 }
 
 fn is_smtp_url(text: &str) -> bool {

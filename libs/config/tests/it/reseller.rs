@@ -267,6 +267,18 @@ fn what_waits_ends_before_its_month_is_past_its_retention() {
 }
 
 #[test]
+fn documentation_is_in_a_folder_with_an_absolute_path_or_nowhere() {
+    let told = |yaml: &str| load_yaml(yaml).map(|config| config.portal.docs_directory);
+    assert_eq!(config::load(&complete()).unwrap().portal.docs_directory, None);
+    assert_eq!(
+        told("portal: { docsDirectory: /usr/share/postrider/docs }").unwrap(),
+        Some("/usr/share/postrider/docs".into())
+    );
+    let problem = problem("portal: { docsDirectory: docs/site }");
+    assert_eq!(problem.subject, "portal.docsDirectory");
+}
+
+#[test]
 fn everything_wrong_with_the_lane_is_listed_together() {
     let yaml = "
 reseller:

@@ -18,6 +18,8 @@ pub struct EventType {
     pub attributes: Value,
     /// A payload.
     pub example: Value,
+    /// A JSON array of further payloads with their names and descriptions, for people.
+    pub variants: Value,
     /// A JSON Schema for payloads.
     pub schema: Option<Value>,
     /// When it got into the catalogue.
@@ -39,6 +41,8 @@ pub struct NewEventType {
     pub attributes: Value,
     /// A JSON object.
     pub example: Value,
+    /// A JSON array.
+    pub variants: Value,
     /// A JSON Schema for payloads.
     pub schema: Option<Value>,
 }
@@ -53,7 +57,7 @@ impl Store {
         let found = sqlx::query_as!(
             EventType,
             r#"
-            SELECT name, description, attributes, example, schema, created_at, updated_at, retired_at
+            SELECT name, description, attributes, example, variants, schema, created_at, updated_at, retired_at
             FROM event_types WHERE name = $1
             "#,
             name,
@@ -72,7 +76,7 @@ impl Store {
         let types = sqlx::query_as!(
             EventType,
             r#"
-            SELECT name, description, attributes, example, schema, created_at, updated_at, retired_at
+            SELECT name, description, attributes, example, variants, schema, created_at, updated_at, retired_at
             FROM event_types ORDER BY name
             "#,
         )
@@ -86,17 +90,18 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error`] when the database fails or refuses the name, the attributes or the example.
+    /// [`Error`] when the database fails or refuses the name, the attributes, the example or the variants.
     pub async fn put_event_type(&self, event_type: &NewEventType, at: DateTime<Utc>) -> Result<bool, Error> {
         let description = text::storable(&event_type.description);
         let schema = event_type.schema.as_ref().map(text::storable_json);
         let new = sqlx::query_scalar!(
             r#"
-            INSERT INTO event_types AS t (name, description, attributes, example, schema, created_at, updated_at)
-            VALUES ($1, $2, $3, $4, $5, $6, $6)
+            INSERT INTO event_types AS t
+                (name, description, attributes, example, variants, schema, created_at, updated_at)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $7)
             ON CONFLICT (name) DO UPDATE
             SET description = EXCLUDED.description, attributes = EXCLUDED.attributes, example = EXCLUDED.example,
-                schema = EXCLUDED.schema, retired_at = NULL,
+                variants = EXCLUDED.variants, schema = EXCLUDED.schema, retired_at = NULL,
                 -- Whoever remembers a compiled schema knows it by this time: it must not stand still.
                 updated_at = greatest(EXCLUDED.updated_at, t.updated_at + interval '1 microsecond')
             RETURNING xmax = 0 AS "new!"
@@ -105,6 +110,7 @@ impl Store {
             description.as_ref(),
             text::storable_json(&event_type.attributes),
             text::storable_json(&event_type.example),
+            text::storable_json(&event_type.variants),
             schema,
             at,
         )

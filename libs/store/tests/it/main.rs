@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a helper of a test fails like the test itself")]
 
 mod api_keys;
+mod catalogue;
 mod claims;
 mod completions;
 mod constraints;

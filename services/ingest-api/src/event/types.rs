@@ -7,7 +7,7 @@ use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
 use domain::key::Role;
-use event_schema::{Attribute, Definition};
+use event_schema::Definition;
 use http::{HeaderMap, StatusCode};
 use http_api::{FieldProblem, Problem, ProblemKind};
 use serde::Serialize;
@@ -43,6 +43,9 @@ pub(crate) struct EventTypeDocument {
     /// An example of the data.
     #[schema(value_type = Object)]
     example: Value,
+    /// How the data can differ from the example, with an example of each way.
+    #[schema(value_type = Vec<VariantDocument>)]
+    variants: Value,
     /// The JSON Schema that the data is checked against, if there is one.
     #[schema(value_type = Option<Object>)]
     schema: Option<Value>,
@@ -68,6 +71,10 @@ pub(crate) struct DefinitionDocument {
     /// An example of the data, which has to keep to the schema.
     #[schema(value_type = Object, example = json!({"domain": {"name": "example.org"}}))]
     example: Value,
+    /// How the data can differ from the example, with an example of each way: at most 50, with at most 262144 bytes of
+    /// data together. Whoever leaves them out takes away those that were there.
+    #[schema(required = false, max_items = 50)]
+    variants: Vec<VariantDocument>,
     /// A JSON Schema that the data is checked against; it may not refer to anything outside itself.
     #[schema(value_type = Option<Object>, example = json!({"type": "object", "required": ["domain"]}))]
     schema: Option<Value>,
@@ -90,6 +97,26 @@ pub(crate) struct AttributeDocument {
     /// Whether it is always there.
     #[schema(required = false)]
     required: bool,
+}
+
+/// A way that an event's data can differ from the example of its type.
+#[derive(ToSchema)]
+#[schema(as = EventVariant, rename_all = "camelCase")]
+#[expect(dead_code, reason = "describes a type of another crate")]
+pub(crate) struct VariantDocument {
+    /// Tells it from the other variants of its event type.
+    #[schema(
+        max_length = 50,
+        pattern = "^[a-z0-9]+(-[a-z0-9]+)*$",
+        example = "court-order"
+    )]
+    name: String,
+    /// When it occurs.
+    #[schema(min_length = 1, example = "A court ordered it.")]
+    description: String,
+    /// An example of the data, which has to keep to the schema.
+    #[schema(value_type = Object, example = json!({"domain": {"name": "example.org"}, "reason": "court_order"}))]
+    data: Value,
 }
 
 /// Lists the catalogue of event types.
@@ -163,8 +190,9 @@ pub(crate) async fn put(
     let event_type = NewEventType {
         name,
         description: definition.description,
-        attributes: attributes(&definition.attributes),
+        attributes: listed(&definition.attributes),
         example: definition.example,
+        variants: listed(&definition.variants),
         schema: definition.schema,
     };
     let writing = app.store.put_event_type(&event_type, app.clock.now());
@@ -224,8 +252,8 @@ fn unknown() -> Problem {
     )
 }
 
-fn attributes(attributes: &[Attribute]) -> Value {
-    serde_json::to_value(attributes).expect("invariant: a list of structs of texts is always valid JSON")
+fn listed<T: Serialize>(parts: &[T]) -> Value {
+    serde_json::to_value(parts).expect("invariant: a list of structs of texts and JSON is always valid JSON")
 }
 
 fn document(event_type: EventType) -> EventTypeDocument {
@@ -234,6 +262,7 @@ fn document(event_type: EventType) -> EventTypeDocument {
         description: event_type.description,
         attributes: event_type.attributes,
         example: event_type.example,
+        variants: event_type.variants,
         schema: event_type.schema,
         created_at: event_type.created_at,
         updated_at: event_type.updated_at,

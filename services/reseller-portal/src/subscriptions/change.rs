@@ -24,21 +24,21 @@ use crate::request::Reseller;
 pub(crate) struct ChangePayload {
     /// Another endpoint, which has to be verified before anything is sent there.
     #[serde(deserialize_with = "present")]
-    #[schema(value_type = Option<String>, example = "https://reseller.example/hooks/domains")]
+    #[schema(value_type = Option<String>, max_length = 2048, example = "https://reseller.example/hooks/domains")]
     url: Option<Option<String>>,
     /// The whole filter anew. It is asked when an event comes in: what waits already is still sent.
     #[serde(deserialize_with = "present")]
-    #[schema(value_type = Option<Vec<String>>, example = json!(["domain.*"]))]
+    #[schema(value_type = Option<Vec<String>>, min_items = 1, max_items = 200, example = json!(["domain.*"]))]
     event_types: Option<Option<Vec<String>>>,
     /// Who is told about trouble and changes of state.
     #[serde(deserialize_with = "present")]
-    #[schema(value_type = Option<String>, example = "ops@reseller.example")]
+    #[schema(value_type = Option<String>, max_length = 254, example = "ops@reseller.example")]
     email: Option<Option<String>>,
-    /// The reseller's own words.
+    /// The reseller's own words. Bytes of UTF-8 are counted.
     #[serde(deserialize_with = "present")]
-    #[schema(value_type = Option<String>)]
+    #[schema(value_type = Option<String>, max_length = 500)]
     description: Option<Option<String>>,
-    /// How long the endpoint may take to answer, in milliseconds; null for the default.
+    /// How long the endpoint may take to answer, in milliseconds, at most reseller.delivery.maxTimeoutMillis; null for the default.
     #[serde(deserialize_with = "present")]
     #[schema(value_type = Option<i64>, minimum = 1)]
     timeout_millis: Option<Option<i64>>,

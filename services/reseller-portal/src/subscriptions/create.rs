@@ -25,15 +25,16 @@ use crate::secrets::{self, NewSecretDocument};
 #[schema(as = SubscriptionRequest)]
 pub(crate) struct CreatePayload {
     /// Where notifications are to be sent: an https URL whose host has public addresses only.
-    #[schema(value_type = String, required = true, example = "https://reseller.example/hooks/domains")]
+    #[schema(value_type = String, required = true, max_length = 2048, example = "https://reseller.example/hooks/domains")]
     url: Option<String>,
     /// Which events it is to get: event types of the catalogue, prefixes such as domain.*, or * for all.
-    #[schema(value_type = Vec<String>, required = true, min_items = 1, example = json!(["domain.*", "contact.updated"]))]
+    #[schema(value_type = Vec<String>, required = true, min_items = 1, max_items = 200, example = json!(["domain.*", "contact.updated"]))]
     event_types: Option<Vec<String>>,
     /// Who is told about trouble and changes of state.
-    #[schema(value_type = String, required = true, example = "ops@reseller.example")]
+    #[schema(value_type = String, required = true, max_length = 254, example = "ops@reseller.example")]
     email: Option<String>,
-    /// The reseller's own words.
+    /// The reseller's own words. Bytes of UTF-8 are counted.
+    #[schema(max_length = 500)]
     description: Option<String>,
     /// How long the endpoint may take to answer, in milliseconds, at most reseller.delivery.maxTimeoutMillis.
     #[schema(minimum = 1)]

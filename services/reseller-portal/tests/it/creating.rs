@@ -181,7 +181,7 @@ async fn subscriptions_are_listed_part_by_part(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn the_catalogue_is_shown(pool: PgPool) {
+async fn the_catalogue_is_shown_as_resellers_have_it_in_a_file(pool: PgPool) {
     let portal = Portal::start(pool).await;
     let types = portal.see("/event-types").await["items"]
         .as_array()
@@ -192,6 +192,13 @@ async fn the_catalogue_is_shown(pool: PgPool) {
         .find(|it| it["name"] == "domain.created")
         .expect("it is seeded");
     assert_eq!(portal.see("/event-types/domain.created").await, *created);
+    let file: Vec<Value> = serde_json::from_str(include_str!("../../../../sdks/catalogue.json")).unwrap();
+    assert_eq!(types.len(), file.len());
+    for (shown, said) in types.iter().zip(&file) {
+        for (member, value) in said.as_object().unwrap() {
+            assert_eq!(&shown[member], value, "{} {member}", said["name"]);
+        }
+    }
     for name in ["domain.unheard_of", "postrider.test", "%00", "a%27b"] {
         let path = format!("/event-types/{name}");
         portal.refused("GET", &path, None, (404, "not-found")).await;

@@ -23,3 +23,4 @@ mod replays;
 mod resending;
 mod secrecy;
 mod secrets;
+mod site;

@@ -23,7 +23,7 @@ pub(crate) struct Portal {
     pub(crate) clock: ManualClock,
     pub(crate) config: Config,
     pub(crate) key: String,
-    address: SocketAddr,
+    pub(crate) address: SocketAddr,
     client: Client,
     service: Service<reseller_portal::Error>,
 }

@@ -7,3 +7,4 @@ mod partial;
 mod released;
 mod rules;
 mod statements;
+mod variants;

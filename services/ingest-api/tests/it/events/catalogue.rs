@@ -127,6 +127,18 @@ async fn a_definition_that_cannot_be_used_is_refused(pool: PgPool) {
                 json!({"serial": 1}),
                 "example/serial",
             ),
+            (
+                "certificate.issued",
+                "variants",
+                json!([{"name": "Renewed", "description": "x", "data": {"serial": "02"}}]),
+                "variants[0].name",
+            ),
+            (
+                "certificate.issued",
+                "variants",
+                json!([{"name": "renewed", "description": "x", "data": {"serial": 2}}]),
+                "variants[0].data/serial",
+            ),
             ("certificate.issued", "schema", json!({"type": "thing"}), "schema"),
             (
                 "certificate.issued",
@@ -146,6 +158,30 @@ async fn a_definition_that_cannot_be_used_is_refused(pool: PgPool) {
             .await
             .unwrap();
         problem(answer, 404, "not-found").await;
+        service.stop().await;
+    })
+    .await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn variants_are_stored_and_a_definition_without_them_takes_them_away(pool: PgPool) {
+    with_installation(pool, async |installation| {
+        let service = Running::ready(&installation).await;
+        let admin = key_with(&installation, Role::Admin).await;
+        let name = "certificate.issued";
+        let mut with_variants = definition();
+        with_variants["variants"] = json!([
+            {"name": "renewed", "description": "It took the place of another.", "data": {"serial": "02", "previous": "01"}},
+        ]);
+        for (definition, stored) in [
+            (with_variants.clone(), with_variants["variants"].clone()),
+            (definition(), json!([])),
+        ] {
+            put(&service, &admin, name, &definition).await;
+            let path = format!("/event-types/{name}");
+            let shown: Value = service.get(&path).send().await.unwrap().json().await.unwrap();
+            assert_eq!(shown["variants"], stored);
+        }
         service.stop().await;
     })
     .await;

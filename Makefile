@@ -4,7 +4,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo up down test upgrade chaos model fuzz bench lint format
+.PHONY: help demo up down test cli sdks upgrade chaos model fuzz bench docs lint format
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -21,6 +21,12 @@ down: ## Stop what up started
 test: ## Run every test (ARGS="--package store" for some of them)
 	@scripts/test $(ARGS)
 
+cli: ## Build dist/postrider, one static binary (PROFILE=dev: quickly)
+	@scripts/cli
+
+sdks: ## Test the libraries and examples for resellers (ARGS="python go" for some of them)
+	@scripts/sdks $(ARGS)
+
 upgrade: ## Upgrade an earlier version to this one and back under traffic (ARGS="REVISION")
 	@scripts/upgrade $(ARGS)
 
@@ -35,6 +41,9 @@ fuzz: ## Fuzz the parsers, a minute each (ARGS="cron --seconds 600"; needs night
 
 bench: ## Measure both lanes and keep a report (ARGS=--list tells what there is; compare, render, docs)
 	@scripts/bench $(ARGS)
+
+docs: ## Build the documentation for resellers and check its links (ARGS="DIR" for another place than .dev/site)
+	@scripts/docs $(ARGS)
 
 lint: ## Check format, lints, documentation, query descriptions, scripts and dependencies
 	@scripts/lint

@@ -12,19 +12,30 @@ use crate::commands::config::ConfigCommand;
 use crate::commands::dead_letters::DeadLettersCommand;
 use crate::commands::event::EventCommand;
 use crate::commands::event_types::EventTypesCommand;
+use crate::commands::events::EventsCommand;
 use crate::commands::explain::ExplainArgs;
 use crate::commands::healthcheck::HealthcheckArgs;
 use crate::commands::jobs::JobsCommand;
 use crate::commands::keys::KeysCommand;
+use crate::commands::listen::ListenArgs;
 use crate::commands::migrate::MigrateArgs;
 use crate::commands::pauses::{PauseCommand, PausesArgs, ResumeCommand};
 use crate::commands::push::PushArgs;
 use crate::commands::quotas::QuotasCommand;
 use crate::commands::receive::ReceiveArgs;
 use crate::commands::rescue::RescueArgs;
+use crate::commands::reseller::notifications::{AttemptsArgs, NotificationsCommand, ResendArgs};
+use crate::commands::reseller::quota::QuotaCommand;
+use crate::commands::reseller::replay::ReplayArgs;
+use crate::commands::reseller::secrets::SecretsCommand;
+use crate::commands::reseller::subscriptions::SubscriptionsCommand;
+use crate::commands::reseller::tail::TailArgs;
 use crate::commands::serve::ServeArgs;
+use crate::commands::sign::SignArgs;
 use crate::commands::sim::SimCommand;
 use crate::commands::status::StatusArgs;
+use crate::commands::trigger::TriggerArgs;
+use crate::commands::verify::VerifyArgs;
 use crate::demo::DemoArgs;
 
 const EXAMPLES: &str = "\
@@ -41,6 +52,9 @@ Examples:
   postrider dead-letters groups                            what was given up, by what went wrong
   postrider explain 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d   what became of a push, an event, a notification
   postrider sim swrve --listen 127.0.0.1:8090              a stand-in for Swrve
+  postrider listen                                         an endpoint on this machine, with a secret of its own
+  postrider trigger domain.created --to http://127.0.0.1:8000/hooks --secret $SECRET
+  postrider verify --request request.txt --secret $SECRET  why a signature is not accepted
 
 docs/cli.md has a section for each command.";
 
@@ -149,119 +163,40 @@ pub(crate) enum Tool {
     Cancel(CancelCommand),
     /// Rescues at once what was lost.
     Rescue(RescueArgs),
+    /// Receives notifications on this machine: verifies, shows and passes them on.
+    Listen(ListenArgs),
+    /// Sends a signed sample of an event type to an endpoint.
+    Trigger(Box<TriggerArgs>),
+    /// Signs a body as Postrider does.
+    Sign(SignArgs),
+    /// Checks a signature, and says why it is not accepted.
+    Verify(VerifyArgs),
+    /// Shows which notifications there are and what they look like.
+    #[command(subcommand)]
+    Events(EventsCommand),
+    /// Makes, shows and changes a reseller's subscriptions.
+    #[command(subcommand)]
+    Subscriptions(SubscriptionsCommand),
+    /// Lists a subscription's notifications, or shows one.
+    #[command(subcommand)]
+    Notifications(NotificationsCommand),
+    /// Shows the attempts to deliver a notification, and what was answered.
+    Attempts(AttemptsArgs),
+    /// Sends a notification again that has ended.
+    Resend(ResendArgs),
+    /// Sends again what a subscription missed.
+    Replay(ReplayArgs),
+    /// Shows how much a subscription may get, or asks for more.
+    #[command(subcommand)]
+    Quota(QuotaCommand),
+    /// Lists, rotates and revokes the signing secrets of a subscription.
+    #[command(subcommand)]
+    Secrets(SecretsCommand),
+    /// Follows new notifications and what comes of them.
+    Tail(TailArgs),
     /// Prints what makes a shell complete this command line.
     Completions(CompletionsArgs),
 }
 
 #[cfg(test)]
-mod tests {
-    use clap::CommandFactory as _;
-
-    use super::*;
-
-    const GUIDE: &str = include_str!("../../docs/cli.md");
-
-    /// The commands for whoever is on call: each shows in its help how it is used.
-    const ON_CALL: [&str; 11] = [
-        "audit",
-        "broker",
-        "cancel",
-        "dead-letters",
-        "explain",
-        "jobs",
-        "pause",
-        "pauses",
-        "rescue",
-        "resume",
-        "status",
-    ];
-
-    /// Every command that has none below it, as it is typed, with the help after its options and those above it.
-    fn leaves() -> Vec<(String, String)> {
-        let mut found = Vec::new();
-        walk(&Cli::command(), "", "", &mut found);
-        found
-    }
-
-    fn walk(command: &clap::Command, above: &str, help: &str, found: &mut Vec<(String, String)>) {
-        let path = format!("{above} {}", command.get_name()).trim_start().to_owned();
-        let own = command
-            .get_after_help()
-            .map(ToString::to_string)
-            .unwrap_or_default();
-        let help = format!("{help}\n{own}");
-        if command.get_subcommands().next().is_none() || !command.is_subcommand_required_set() {
-            found.push((path.clone(), help.clone()));
-        }
-        for below in command.get_subcommands() {
-            // What the program itself says helps nobody below it.
-            let inherited = if above.is_empty() { "" } else { &help };
-            walk(below, &path, inherited, found);
-        }
-    }
-
-    /// The guide's section about a command of the first level.
-    fn section(name: &str) -> Option<&'static str> {
-        let heading = format!("\n## postrider {name}\n");
-        let start = GUIDE.find(&heading)? + heading.len();
-        let rest = &GUIDE[start..];
-        Some(rest.split("\n## ").next().unwrap_or(rest))
-    }
-
-    #[test]
-    fn the_guide_has_a_section_for_every_command_and_speaks_of_those_below_it() {
-        for (path, _) in leaves() {
-            let Some(name) = path.split_whitespace().nth(1) else {
-                continue;
-            };
-            let section =
-                section(name).unwrap_or_else(|| panic!("docs/cli.md has no section \"## postrider {name}\""));
-            assert!(section.contains("```\n"), "{name}: docs/cli.md shows no example");
-            assert!(
-                section.contains(&path),
-                "{path}: docs/cli.md does not speak of it"
-            );
-        }
-    }
-
-    #[test]
-    fn the_guide_speaks_of_no_command_that_there_is_not() {
-        let command = Cli::command();
-        let known: Vec<_> = command.get_subcommands().map(clap::Command::get_name).collect();
-        for heading in GUIDE
-            .lines()
-            .filter_map(|line| line.strip_prefix("## postrider "))
-        {
-            assert!(known.contains(&heading), "{heading}");
-        }
-    }
-
-    #[test]
-    fn commands_for_whoever_is_on_call_show_how_they_are_used() {
-        let leaves = leaves();
-        for name in ON_CALL {
-            assert!(
-                leaves
-                    .iter()
-                    .any(|(path, _)| path.split_whitespace().nth(1) == Some(name)),
-                "{name}"
-            );
-        }
-        let on_call = |path: &str| {
-            path.split_whitespace()
-                .nth(1)
-                .is_some_and(|name| ON_CALL.contains(&name))
-        };
-        let lacking: Vec<_> = leaves
-            .into_iter()
-            .filter(|(path, help)| on_call(path) && !help.contains(path.as_str()))
-            .map(|(path, _)| path)
-            .collect();
-        assert_eq!(lacking, [] as [&str; 0], "their --help shows no example");
-    }
-
-    #[test]
-    fn the_definition_of_the_command_line_is_sound() {
-        Cli::command().debug_assert();
-    }
-}
+mod tests;

@@ -16,3 +16,16 @@ pub(crate) fn read(path: &str) -> anyhow::Result<String> {
     }
     std::fs::read_to_string(path).with_context(|| format!("failed to read {path}"))
 }
+
+/// The same to the byte, for what is signed and what may not be text.
+pub(crate) fn read_bytes(path: &str) -> anyhow::Result<Vec<u8>> {
+    if path == "-" {
+        let mut bytes = Vec::new();
+        std::io::stdin()
+            .lock()
+            .read_to_end(&mut bytes)
+            .context("failed to read standard input")?;
+        return Ok(bytes);
+    }
+    std::fs::read(path).with_context(|| format!("failed to read {path}"))
+}

@@ -5,28 +5,35 @@
 
 mod age;
 mod args;
+mod catalogue;
 mod commands;
 mod demo;
+mod diagnosis;
 mod file;
+mod help;
 mod ingest;
+mod nearest;
 mod operator;
 mod output;
 mod portal;
+mod pretty;
 mod problem;
 mod progress;
+mod signing_secrets;
 mod simulator;
 mod web;
 mod webhooks;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory as _, FromArgMatches as _};
 use config::Sources;
 
 use args::{Cli, Command, Tool};
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let matches = help::grouped(Cli::command()).get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let sources = Sources::of_process(cli.config);
     match cli.command {
         Command::Up => commands::serve::up(&sources),

@@ -23,6 +23,19 @@ pub(crate) fn result(text: impl Display) -> io::Result<()> {
     }
 }
 
+/// Writes a result to the byte, without a line end: it is something that may be signed.
+///
+/// # Errors
+///
+/// As [`result`].
+pub(crate) fn exact(text: impl Display) -> io::Result<()> {
+    let mut output = io::stdout().lock();
+    match write!(output, "{text}").and_then(|()| output.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
+}
+
 /// Writes a result as JSON for programs.
 ///
 /// # Errors

@@ -2,19 +2,48 @@
 
 use std::time::Duration;
 
-use anyhow::Context as _;
-use reqwest::{Client, Method, RequestBuilder};
+use anyhow::{Context as _, bail};
+use clap::Args;
+use reqwest::{Client, Method, RequestBuilder, StatusCode};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use crate::catalogue::{self, Catalogue};
 use crate::problem::Refusal;
 use crate::web;
 
 /// Longer than the service takes for its own "not now".
 const LIMIT: Duration = Duration::from_secs(30);
+
+/// Where the reseller portal is, and the key for it.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct PortalArgs {
+    /// Where reseller-portal listens.
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "PORTAL_URL",
+        default_value = "http://127.0.0.1:8081"
+    )]
+    portal_url: String,
+    /// An API key of the reseller.
+    #[arg(long, value_name = "KEY", env = "RESELLER_KEY", hide_env_values = true)]
+    reseller_key: Option<String>,
+}
+
+impl PortalArgs {
+    fn key(&self) -> Option<&str> {
+        self.reseller_key.as_deref().filter(|key| !key.is_empty())
+    }
+
+    /// Whether the portal can be asked at all.
+    pub(crate) fn has_key(&self) -> bool {
+        self.key().is_some()
+    }
+}
 
 /// A subscription that is to be made.
 #[derive(Debug, Clone, Serialize)]
@@ -67,9 +96,13 @@ pub(crate) struct EventType {
     pub(crate) example: Box<RawValue>,
 }
 
+/// A part of a list.
 #[derive(Deserialize)]
-struct List<T> {
-    items: Vec<T>,
+pub(crate) struct List<T> {
+    pub(crate) items: Vec<T>,
+    /// The `cursor` with which the list goes on.
+    #[serde(default)]
+    pub(crate) next: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -92,6 +125,67 @@ impl Portal {
             url: url.trim_end_matches('/').to_owned(),
             key: key.to_owned(),
         })
+    }
+
+    /// A caller with the address and the key of the command line.
+    pub(crate) fn connect(args: &PortalArgs) -> anyhow::Result<Self> {
+        let Some(key) = args.key() else {
+            bail!(
+                "no API key of a reseller is given; set the one that you got from whoever runs Postrider as RESELLER_KEY or with \
+                 --reseller-key (they make it with `postrider keys create --name acme --role reseller --reseller acme`)"
+            );
+        };
+        Self::new(&args.portal_url, key)
+    }
+
+    /// The catalogue with everything that is said of it, without types that are retired.
+    pub(crate) async fn catalogue(&self) -> anyhow::Result<Catalogue> {
+        let mut types: List<Value> = self.read("/event-types").await?;
+        types.items.retain(|event_type| event_type["retiredAt"].is_null());
+        let read = |event_type| serde_json::from_value::<catalogue::EventType>(event_type);
+        let types = types.items.into_iter().map(read).collect::<Result<_, _>>();
+        let types = types.context("the portal's catalogue has an event type of another form")?;
+        Ok(Catalogue { types })
+    }
+
+    /// What is at `path`. `query` is whatever becomes a query string: pairs, or a struct whose empty options are left out.
+    /// With `T` = [`Value`] it is the document just as the portal gives it.
+    ///
+    /// # Errors
+    ///
+    /// A [`Refusal`] among others.
+    pub(crate) async fn get<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        query: &(impl Serialize + ?Sized),
+    ) -> anyhow::Result<T> {
+        let request = self.request(Method::GET, path).query(query);
+        self.document(request, path).await
+    }
+
+    /// What a request with a body is answered.
+    ///
+    /// # Errors
+    ///
+    /// A [`Refusal`] among others.
+    pub(crate) async fn act<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: &impl Serialize,
+    ) -> anyhow::Result<T> {
+        self.document(self.request(method, path).json(body), path).await
+    }
+
+    /// Deletes what is at `path`.
+    ///
+    /// # Errors
+    ///
+    /// A [`Refusal`] among others.
+    pub(crate) async fn delete(&self, path: &str) -> anyhow::Result<()> {
+        self.succeed(self.request(Method::DELETE, path), path)
+            .await
+            .map(drop)
     }
 
     /// The catalogue.
@@ -118,10 +212,7 @@ impl Portal {
 
     /// Ends a subscription.
     pub(crate) async fn unsubscribe(&self, id: Uuid) -> anyhow::Result<()> {
-        let path = format!("/subscriptions/{id}");
-        self.succeed(self.request(Method::DELETE, &path), &path)
-            .await
-            .map(drop)
+        self.delete(&format!("/subscriptions/{id}")).await
     }
 
     /// Gives a subscription another secret.
@@ -175,6 +266,25 @@ impl Portal {
         if response.status().is_success() {
             return Ok(response);
         }
-        Err(Refusal::of(url, response).await.into())
+        let refusal = Refusal::of(url, response).await;
+        Err(match advice(refusal.status) {
+            Some(advice) => anyhow::Error::new(refusal).context(advice),
+            None => anyhow::Error::new(refusal),
+        })
+    }
+}
+
+/// What mends a refusal that is not about what was asked for.
+fn advice(status: StatusCode) -> Option<&'static str> {
+    match status {
+        StatusCode::UNAUTHORIZED => Some(
+            "the API key is not accepted; check RESELLER_KEY or --reseller-key, and PORTAL_URL: each installation has its own",
+        ),
+        StatusCode::FORBIDDEN => Some("the API key is of another role; this needs one of the role reseller"),
+        StatusCode::NOT_FOUND => Some(
+            "not found; identifiers are shown by `postrider subscriptions list` and `postrider notifications list`",
+        ),
+        StatusCode::TOO_MANY_REQUESTS => Some("the portal wants a pause; try again in some seconds"),
+        _ => None,
     }
 }

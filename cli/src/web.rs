@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use reqwest::redirect::Policy;
 use reqwest::{Client, RequestBuilder, Response};
 
 /// A client whose requests take no longer than `limit`.
@@ -11,6 +12,17 @@ pub(crate) fn client(limit: Duration) -> anyhow::Result<Client> {
     Client::builder()
         .timeout(limit)
         // It talks to Postrider itself, mostly on this machine, where a proxy for the outside would only be in the way.
+        .no_proxy()
+        .build()
+        .context("failed to build an HTTP client")
+}
+
+/// A client for endpoints of resellers. As Postrider itself it follows no redirects.
+pub(crate) fn endpoint_client(limit: Duration) -> anyhow::Result<Client> {
+    Client::builder()
+        .timeout(limit)
+        .redirect(Policy::none())
+        // Mostly it talks to this machine, where a proxy for the outside would only be in the way.
         .no_proxy()
         .build()
         .context("failed to build an HTTP client")

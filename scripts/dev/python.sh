@@ -7,7 +7,7 @@ readonly PYTHON_HELP="Needed: Python 3.9 or newer with venv and pip (Debian: apt
 $PYTHON_REQUIREMENTS lists, from PyPI or a mirror of it (pip's own settings apply, such as PIP_INDEX_URL)."
 
 # has_python_packages PYTHON: it runs, and has what the tests import.
-has_python_packages() { "$1" -c 'import standardwebhooks' 2>/dev/null; }
+has_python_packages() { "$1" -c 'import flask, psycopg, standardwebhooks, vermin' 2>/dev/null; }
 
 # The list that the environment was made from is kept in it.
 python_environment_is_current() {

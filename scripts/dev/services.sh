@@ -8,6 +8,7 @@ readonly RUN_DIR=$DEV_DIR/run
 readonly DEV_MAIL_DIR=$DEV_DIR/mail
 readonly DEV_RESELLER=demo
 readonly SECRETS_KEY_FILE=$DEV_DIR/reseller-secrets.key
+readonly DOCS_SITE=$DEV_DIR/site
 readonly POSTRIDER=$DEV_DIR/postrider # a link to the built binary: one name for it, however it was built
 
 # The binary of PROFILE (release unless set otherwise), or POSTRIDER_BIN when one is there already.
@@ -96,6 +97,16 @@ choose_reseller_lane() {
     export POSTRIDER__MAIL__SMTP_URL=${POSTRIDER__MAIL__SMTP_URL:-smtp://$SMTP_SINK}
 }
 
+# The documentation for resellers, which reseller-portal serves under /docs. Without it everything else works.
+choose_docs() {
+    [[ -z ${POSTRIDER_CONFIG:-}${POSTRIDER__PORTAL__DOCS_DIRECTORY:-} ]] || return 0
+    if (close_inherited_descriptors && "$CHECKOUT/scripts/docs" "$DOCS_SITE"); then
+        export POSTRIDER__PORTAL__DOCS_DIRECTORY=$DOCS_SITE
+    else
+        say "!!! LEFT OUT: the documentation for resellers could not be built; /docs shows the reference of the API alone"
+    fi
+}
+
 # What the caller set stays; the rest gets a port of this checkout.
 choose_addresses() {
     local ingest portal operator admin swrve
@@ -171,6 +182,7 @@ start_services() {
     choose_addresses
     choose_push_keys
     choose_reseller_lane
+    choose_docs
     create_keys
     launch swrve-sim sim swrve --listen "${SWRVE_SIM_URL#http://}"
     launch receiver receive --listen "${RECEIVER_URL#http://}"

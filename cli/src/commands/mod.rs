@@ -9,19 +9,25 @@ mod database;
 pub(crate) mod dead_letters;
 pub(crate) mod event;
 pub(crate) mod event_types;
+pub(crate) mod events;
 pub(crate) mod explain;
 pub(crate) mod healthcheck;
 pub(crate) mod jobs;
 pub(crate) mod keys;
+pub(crate) mod listen;
 pub(crate) mod migrate;
 pub(crate) mod pauses;
 pub(crate) mod push;
 pub(crate) mod quotas;
 pub(crate) mod receive;
 pub(crate) mod rescue;
+pub(crate) mod reseller;
 pub(crate) mod serve;
+pub(crate) mod sign;
 pub(crate) mod sim;
 pub(crate) mod status;
+pub(crate) mod trigger;
+pub(crate) mod verify;
 
 use std::process::ExitCode;
 
@@ -55,6 +61,19 @@ pub(crate) async fn run(sources: &Sources, tool: Tool) -> anyhow::Result<ExitCod
         Tool::DeadLetters(command) => dead_letters::run(command).await,
         Tool::Jobs(command) => jobs::run(command).await,
         Tool::Audit(args) => audit::run(&args).await,
+        Tool::Listen(args) => return listen::run(args).await,
+        Tool::Trigger(args) => return trigger::run(*args).await,
+        Tool::Sign(args) => sign::run(&args),
+        Tool::Verify(args) => return verify::run(&args),
+        Tool::Events(command) => events::run(command).await,
+        Tool::Subscriptions(command) => reseller::subscriptions::run(command).await,
+        Tool::Notifications(command) => reseller::notifications::run(command).await,
+        Tool::Attempts(args) => reseller::notifications::attempts(args).await,
+        Tool::Resend(args) => reseller::notifications::resend(args).await,
+        Tool::Replay(args) => reseller::replay::run(args).await,
+        Tool::Quota(command) => reseller::quota::run(command).await,
+        Tool::Secrets(command) => reseller::secrets::run(command).await,
+        Tool::Tail(args) => reseller::tail::run(args).await,
         Tool::Completions(args) => completions::run(&args),
     };
     done.map(|()| ExitCode::SUCCESS)

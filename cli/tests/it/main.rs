@@ -5,6 +5,7 @@ mod dead_letters;
 mod event_types;
 mod events;
 mod keys;
+mod kit;
 mod letter_jobs;
 mod migrations;
 mod postrider;

@@ -148,6 +148,37 @@ impl Running {
         line
     }
 
+    /// What is left on standard output, once the process has ended.
+    pub(crate) fn rest(&mut self) -> String {
+        let mut rest = String::new();
+        self.stdout
+            .read_to_string(&mut rest)
+            .expect("standard output is text");
+        rest
+    }
+
+    /// Waits until a line on standard error holds this.
+    pub(crate) fn until_said(&self, part: &str) {
+        loop {
+            let line = self
+                .log
+                .recv_timeout(PATIENCE)
+                .unwrap_or_else(|_| panic!("waited in vain for {part:?} on standard error"));
+            if line.contains(part) {
+                return;
+            }
+        }
+    }
+
+    /// Waits until it ends by itself, and gives its exit code.
+    pub(crate) async fn end(mut self) -> Option<i32> {
+        let status = eventually("the process to end", async || {
+            self.child.try_wait().expect("a child of ours")
+        })
+        .await;
+        status.code()
+    }
+
     /// Sends SIGTERM and waits for the end; also gives what is left on standard output.
     pub(crate) async fn stop(mut self) -> (ExitStatus, String) {
         kill_process(Pid::from_child(&self.child), Signal::TERM).expect("the process is there");
@@ -155,10 +186,7 @@ impl Running {
             self.child.try_wait().expect("a child of ours")
         })
         .await;
-        let mut rest = String::new();
-        self.stdout
-            .read_to_string(&mut rest)
-            .expect("standard output is text");
+        let rest = self.rest();
         (status, rest)
     }
 }

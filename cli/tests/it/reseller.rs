@@ -8,7 +8,7 @@ use sqlx::PgPool;
 use testkit::{Installation, eventually, with_installation};
 use tokio::net::TcpListener;
 
-use crate::postrider::{Running, is_put_off, postrider, until_ready};
+use crate::postrider::{Postrider, Running, is_put_off, postrider, until_ready};
 use crate::python::{Message, verdicts};
 
 const RESELLER: &str = "acme";
@@ -16,9 +16,9 @@ const PATH: &str = "/hook";
 const EVENTS: usize = 30;
 
 /// All services, a receiver, and the keys for them.
-struct Lane {
+pub(crate) struct Lane {
     _process: Running,
-    endpoint: Endpoint,
+    pub(crate) endpoint: Endpoint,
     client: Client,
     ingest: (String, String),
     portal: (String, String),
@@ -28,7 +28,7 @@ struct Lane {
 }
 
 impl Lane {
-    async fn start(it: &Installation) -> Self {
+    pub(crate) async fn start(it: &Installation) -> Self {
         lifecycle::crypto::install_default_provider();
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let process = postrider("up")
@@ -69,6 +69,13 @@ impl Lane {
         }
     }
 
+    /// A command of resellers, with the address and the key that it needs.
+    pub(crate) fn reseller(&self, arguments: &str) -> Postrider {
+        postrider(arguments)
+            .env("PORTAL_URL", &self.portal.0)
+            .env("RESELLER_KEY", &self.portal.1)
+    }
+
     async fn portal(&self, path: &str, body: Option<Value>) -> Value {
         let (url, key) = &self.portal;
         let url = format!("{url}{path}");
@@ -80,7 +87,7 @@ impl Lane {
     }
 
     /// A subscription for everything, verified; with its first secret.
-    async fn subscribe(&self) -> (String, String) {
+    pub(crate) async fn subscribe(&self) -> (String, String) {
         let subscription =
             json!({"url": self.endpoint.url(PATH), "eventTypes": ["*"], "email": "ops@example.org"});
         let created = self.portal("/subscriptions", Some(subscription)).await;
@@ -94,7 +101,7 @@ impl Lane {
         (id, secret.to_owned())
     }
 
-    async fn send(&self, note: &str) {
+    pub(crate) async fn send(&self, note: &str) {
         let (url, key) = &self.ingest;
         let event = json!({
             "eventId": uuid::Uuid::now_v7(), "type": "contact.deleted", "resellerId": RESELLER, "data": {"contact": {"id": "contact-42"}, "note": note},
@@ -115,7 +122,7 @@ impl Lane {
     }
 
     /// Everything that arrived, once so many notifications were accepted.
-    async fn arrived(&self, wanted: u64) -> Vec<Received> {
+    pub(crate) async fn arrived(&self, wanted: u64) -> Vec<Received> {
         eventually("the notifications to arrive", async || {
             let report = self.endpoint.report();
             (report.accepted >= wanted && report.in_flight == 0).then_some(())

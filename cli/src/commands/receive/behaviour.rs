@@ -47,10 +47,11 @@ pub(super) struct BehaviourArgs {
     script: Option<PathBuf>,
 }
 
+/// Statuses for one notification after the other, of a type or of all.
 #[derive(Debug, Clone)]
-struct Answers {
-    event_type: Option<Pattern>,
-    statuses: Vec<u16>,
+pub(crate) struct Answers {
+    pub(crate) event_type: Option<Pattern>,
+    pub(crate) statuses: Vec<u16>,
 }
 
 #[derive(Debug, Clone, Copy)]

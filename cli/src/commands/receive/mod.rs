@@ -18,6 +18,8 @@ use tokio::sync::broadcast::error::RecvError;
 
 use crate::output;
 
+pub(crate) use behaviour::Answers;
+
 use behaviour::BehaviourArgs;
 
 /// Every request at its end.

@@ -1,0 +1,111 @@
+//! Whether the guide and the command line say the same.
+
+use clap::CommandFactory as _;
+
+use super::*;
+
+const GUIDE: &str = include_str!("../../../docs/cli.md");
+
+/// The commands for whoever is on call: each shows in its help how it is used.
+const ON_CALL: [&str; 11] = [
+    "audit",
+    "broker",
+    "cancel",
+    "dead-letters",
+    "explain",
+    "jobs",
+    "pause",
+    "pauses",
+    "rescue",
+    "resume",
+    "status",
+];
+
+/// Every command that has none below it, as it is typed, with the help after its options and those above it.
+fn leaves() -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    walk(&Cli::command(), "", "", &mut found);
+    found
+}
+
+fn walk(command: &clap::Command, above: &str, help: &str, found: &mut Vec<(String, String)>) {
+    let path = format!("{above} {}", command.get_name()).trim_start().to_owned();
+    let own = command
+        .get_after_help()
+        .map(ToString::to_string)
+        .unwrap_or_default();
+    let help = format!("{help}\n{own}");
+    if command.get_subcommands().next().is_none() || !command.is_subcommand_required_set() {
+        found.push((path.clone(), help.clone()));
+    }
+    for below in command.get_subcommands() {
+        // What the program itself says helps nobody below it.
+        let inherited = if above.is_empty() { "" } else { &help };
+        walk(below, &path, inherited, found);
+    }
+}
+
+/// The guide's section about a command of the first level.
+fn section(name: &str) -> Option<&'static str> {
+    let heading = format!("\n## postrider {name}\n");
+    let start = GUIDE.find(&heading)? + heading.len();
+    let rest = &GUIDE[start..];
+    Some(rest.split("\n## ").next().unwrap_or(rest))
+}
+
+#[test]
+fn the_guide_has_a_section_for_every_command_and_speaks_of_those_below_it() {
+    for (path, _) in leaves() {
+        let Some(name) = path.split_whitespace().nth(1) else {
+            continue;
+        };
+        let section =
+            section(name).unwrap_or_else(|| panic!("docs/cli.md has no section \"## postrider {name}\""));
+        assert!(section.contains("```\n"), "{name}: docs/cli.md shows no example");
+        assert!(
+            section.contains(&path),
+            "{path}: docs/cli.md does not speak of it"
+        );
+    }
+}
+
+#[test]
+fn the_guide_speaks_of_no_command_that_there_is_not() {
+    let command = Cli::command();
+    let known: Vec<_> = command.get_subcommands().map(clap::Command::get_name).collect();
+    for heading in GUIDE
+        .lines()
+        .filter_map(|line| line.strip_prefix("## postrider "))
+    {
+        assert!(known.contains(&heading), "{heading}");
+    }
+}
+
+#[test]
+fn commands_for_whoever_is_on_call_show_how_they_are_used() {
+    let leaves = leaves();
+    for name in ON_CALL {
+        assert!(
+            leaves
+                .iter()
+                .any(|(path, _)| path.split_whitespace().nth(1) == Some(name)),
+            "{name}"
+        );
+    }
+    let on_call = |path: &str| {
+        path.split_whitespace()
+            .nth(1)
+            .is_some_and(|name| ON_CALL.contains(&name))
+    };
+    let lacking: Vec<_> = leaves
+        .into_iter()
+        .filter(|(path, help)| on_call(path) && !help.contains(path.as_str()))
+        .map(|(path, _)| path)
+        .collect();
+    assert_eq!(lacking, [] as [&str; 0], "their --help shows no example");
+}
+
+#[test]
+fn the_definition_of_the_command_line_is_sound() {
+    Cli::command().debug_assert();
+}

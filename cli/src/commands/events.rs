@@ -1,0 +1,144 @@
+//! `postrider events`: which notifications there are, what they hold, and what they look like.
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use crate::catalogue::{Catalogue, EventType};
+use crate::portal::{Portal, PortalArgs};
+use crate::{output, pretty};
+
+#[derive(Debug, Subcommand)]
+#[command(after_help = "\
+The catalogue is built in; with a key of a reseller (RESELLER_KEY) it is that of the installation.
+
+Examples:
+  postrider events list
+  postrider events show domain.created
+  postrider events show domain.created --variant several-years --json")]
+pub(crate) enum EventsCommand {
+    /// Lists event types.
+    List(ListArgs),
+    /// Shows an event type: its attributes, its variants and its data.
+    Show(ShowArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// Only types that hold this text, such as domain. or transfer.
+    filter: Option<String>,
+    #[command(flatten)]
+    from: From,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// Its name.
+    event_type: String,
+    /// Shows the data of this variant instead of the example.
+    #[arg(long, value_name = "NAME")]
+    variant: Option<String>,
+    #[command(flatten)]
+    from: From,
+}
+
+#[derive(Debug, Args)]
+struct From {
+    /// Asks no portal, whether there is a key or not.
+    #[arg(long)]
+    built_in: bool,
+    /// As JSON; of a variant, its data alone.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    portal: PortalArgs,
+}
+
+impl From {
+    async fn catalogue(&self) -> anyhow::Result<Catalogue> {
+        if self.built_in || !self.portal.has_key() {
+            return Catalogue::built_in();
+        }
+        Portal::connect(&self.portal)?.catalogue().await
+    }
+}
+
+/// Does what the command says.
+pub(crate) async fn run(command: EventsCommand) -> anyhow::Result<()> {
+    match command {
+        EventsCommand::List(args) => list(&args).await,
+        EventsCommand::Show(args) => show(&args).await,
+    }
+}
+
+async fn list(args: &ListArgs) -> anyhow::Result<()> {
+    let mut catalogue = args.from.catalogue().await?;
+    if let Some(filter) = &args.filter {
+        catalogue
+            .types
+            .retain(|event_type| event_type.name.contains(filter.as_str()));
+    }
+    if args.from.json {
+        return output::json(&catalogue.types);
+    }
+    if catalogue.types.is_empty() {
+        output::note("no event type matches");
+        return Ok(());
+    }
+    let mut table = output::table(["event type", "description", "variants"]);
+    for event_type in &catalogue.types {
+        table.add_row([
+            event_type.name.clone(),
+            output::harmless(&event_type.description),
+            event_type.variants.len().to_string(),
+        ]);
+    }
+    output::result(table)?;
+    Ok(())
+}
+
+async fn show(args: &ShowArgs) -> anyhow::Result<()> {
+    let catalogue = args.from.catalogue().await?;
+    let event_type = catalogue.find(&args.event_type)?;
+    let data = event_type.data(args.variant.as_deref())?;
+    if args.from.json {
+        return match args.variant {
+            Some(_) => output::json(data),
+            None => output::json(&json!(event_type)),
+        };
+    }
+    if args.variant.is_none() {
+        describe(event_type)?;
+    }
+    output::result(pretty::json(&data.to_string()))?;
+    Ok(())
+}
+
+fn describe(event_type: &EventType) -> anyhow::Result<()> {
+    output::result(format_args!(
+        "{}: {}\n",
+        event_type.name,
+        output::harmless(&event_type.description)
+    ))?;
+    let mut attributes = output::table(["attribute", "type", "always", "description"]);
+    for attribute in &event_type.attributes {
+        attributes.add_row([
+            output::harmless(&attribute.name),
+            output::harmless(&attribute.kind),
+            if attribute.required { "yes" } else { "no" }.to_owned(),
+            output::harmless(&attribute.description),
+        ]);
+    }
+    output::result(attributes)?;
+    if !event_type.variants.is_empty() {
+        let mut variants = output::table(["--variant", "description"]);
+        for variant in &event_type.variants {
+            variants.add_row([
+                output::harmless(&variant.name),
+                output::harmless(&variant.description),
+            ]);
+        }
+        output::result(format_args!("\n{variants}"))?;
+    }
+    output::result("\nexample of its data:\n")?;
+    Ok(())
+}

@@ -1,0 +1,147 @@
+//! `postrider listen`: an endpoint on this machine for whoever is writing one. It checks and shows what comes, and can hand
+//! it on to the endpoint that is being written.
+//!
+//! It is not `postrider receive`, which stands in for the endpoints of a whole installation, counts what arrives and is told
+//! over HTTP how to fail; this one says why a signature is not accepted, and forwards.
+
+mod arrival;
+mod forward;
+mod server;
+mod statuses;
+
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::Args;
+use lifecycle::Shutdown;
+use serde_json::json;
+use signing::Secret;
+use tokio::net::TcpListener;
+
+use crate::output;
+use crate::signing_secrets::SecretArgs;
+
+use forward::Forward;
+use server::Endpoint;
+use statuses::{Answers, Statuses};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Every path is an endpoint. Verification challenges are answered. Requests whose signature is not right are answered with 401.
+Without a secret it makes one and prints it: give it to `postrider trigger`, or to whatever else signs.
+
+Examples:
+  postrider listen
+  postrider listen --secret whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw --forward-to http://127.0.0.1:8000/hooks
+  postrider listen --status 500,500,200 --status 'contact.*=410' --delay 2s
+  postrider listen --json --count 1 | tail -1 | jq .body")]
+pub(crate) struct ListenArgs {
+    /// Where to listen; port 0 takes a free one.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
+    listen: SocketAddr,
+    #[command(flatten)]
+    secrets: SecretArgs,
+    /// How far a timestamp may be away.
+    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    tolerance_seconds: u64,
+    /// Passes what was verified on to this URL, byte for byte and with its headers, and answers what that answers.
+    #[arg(long, value_name = "URL", conflicts_with = "statuses")]
+    forward_to: Option<reqwest::Url>,
+    /// What to answer: statuses for one notification after the other, of which the last stays. With a type (or domain.*)
+    /// before it, for notifications of that type alone. May be repeated.
+    #[arg(long = "status", value_name = "[TYPE=]STATUS[,STATUS…]")]
+    statuses: Vec<Answers>,
+    /// Waits so long before each answer, such as 500ms or 2s.
+    #[arg(long, value_name = "TIME", value_parser = delay)]
+    delay: Option<Duration>,
+    /// Ends after so many requests; with exit code 1 when one of them was not verified.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
+    /// Prints everything as lines of JSON: where it listens, then each request with its headers and body.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Does what the command says.
+pub(crate) async fn run(args: ListenArgs) -> anyhow::Result<ExitCode> {
+    let shutdown = Shutdown::on_signals().context("failed to register the signal handlers")?;
+    let mut secrets = args.secrets.secrets()?;
+    let made = secrets.is_empty().then(Secret::generate);
+    secrets.extend(made.clone());
+    let listener = TcpListener::bind(args.listen).await.with_context(|| {
+        format!(
+            "failed to listen on {}; stop what listens there, or leave --listen out to take a free port",
+            args.listen
+        )
+    })?;
+    let url = format!("http://{}", listener.local_addr()?);
+    let count = args.count;
+    introduce(&args, &url, secrets.len(), made.as_ref())?;
+    let endpoint = Arc::new(Endpoint::new(
+        secrets,
+        Duration::from_secs(args.tolerance_seconds),
+        args.delay,
+        Statuses::new(args.statuses),
+        args.forward_to.map(Forward::new).transpose()?,
+        (args.json, args.count),
+        shutdown.clone(),
+    ));
+    server::serve(listener, endpoint.clone(), shutdown).await?;
+    output::note(endpoint.summary());
+    Ok(if count.is_some() && endpoint.refused() > 0 {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+fn introduce(args: &ListenArgs, url: &str, known: usize, made: Option<&Secret>) -> anyhow::Result<()> {
+    let secret = made.map(Secret::reveal);
+    if args.json {
+        let mut line = json!({"listening": url, "secrets": known});
+        if let Some(secret) = &secret {
+            line["secret"] = secret.as_str().into();
+        }
+        output::result(line)?;
+        return Ok(());
+    }
+    output::result(format_args!("listening on {url}"))?;
+    if let Some(secret) = &secret {
+        output::result(format_args!("secret {}", secret.as_str()))?;
+        output::note("the secret was made for this run; give your own with --secret or SIGNING_SECRET");
+    }
+    if let Some(target) = &args.forward_to {
+        output::note(format_args!("passing on to {target} what is verified"));
+    }
+    Ok(())
+}
+
+fn delay(text: &str) -> Result<Duration, &'static str> {
+    const FORM: &str = "write a number with a unit, such as 500ms or 2s";
+    let digits = text.trim_end_matches(|character: char| character.is_ascii_alphabetic());
+    let number: u32 = digits.parse().map_err(|_| FORM)?;
+    match &text[digits.len()..] {
+        "ms" => Ok(Duration::from_millis(number.into())),
+        "s" => Ok(Duration::from_secs(number.into())),
+        "m" => Ok(Duration::from_secs(u64::from(number) * 60)),
+        _ => Err(FORM),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_delay_has_a_unit() {
+        assert_eq!(delay("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(delay("2s"), Ok(Duration::from_secs(2)));
+        assert_eq!(delay("1m"), Ok(Duration::from_secs(60)));
+        for none in ["", "5", "s", "5h", "-1s", "1.5s", "5 s", "5ß"] {
+            assert!(delay(none).is_err(), "{none}");
+        }
+    }
+}

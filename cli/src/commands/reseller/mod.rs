@@ -1,0 +1,57 @@
+//! What resellers do with their key, over the reseller portal: one file per thing.
+//!
+//! No document of the portal is known here as a whole: what is shown is picked out by its name, and `--json` prints the
+//! document as it came.
+
+pub(crate) mod notifications;
+pub(crate) mod quota;
+pub(crate) mod replay;
+pub(crate) mod secrets;
+mod shown;
+pub(crate) mod subscriptions;
+pub(crate) mod tail;
+
+use std::time::Duration;
+
+use clap::Args;
+use reqwest::StatusCode;
+use serde_json::Value;
+
+use crate::portal::{Portal, PortalArgs};
+use crate::problem::Refusal;
+
+/// How long and how often a portal is asked again that cannot answer now.
+const NOT_NOW: (Duration, u32) = (Duration::from_secs(1), 60);
+
+/// What every command here takes.
+#[derive(Debug, Args)]
+pub(crate) struct Common {
+    /// As JSON, just as the portal answers.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    portal: PortalArgs,
+}
+
+/// What is at `path`, for whoever waits for something there: a portal that cannot answer now is asked again.
+async fn look(portal: &Portal, path: &str) -> anyhow::Result<Value> {
+    let (pause, times) = NOT_NOW;
+    let mut asked = 1;
+    loop {
+        match portal.get(path, &()).await {
+            Err(error) if asked < times && is_not_now(&error) => {
+                asked += 1;
+                tokio::time::sleep(pause).await;
+            }
+            answered => return answered,
+        }
+    }
+}
+
+fn is_not_now(error: &anyhow::Error) -> bool {
+    let status = error.downcast_ref::<Refusal>().map(|refusal| refusal.status);
+    matches!(
+        status,
+        Some(StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE)
+    )
+}

@@ -1,0 +1,258 @@
+//! `postrider notifications`, `postrider attempts` and `postrider resend`.
+
+use std::time::Duration;
+
+use anyhow::bail;
+use chrono::{DateTime, SecondsFormat, Utc};
+use clap::{Args, Subcommand};
+use domain::clock::{Clock as _, SystemClock};
+use reqwest::Method;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::shown::{self, Shown, cell};
+use super::{Common, look};
+use crate::age::Age;
+use crate::portal::Portal;
+use crate::{output, pretty};
+
+/// How often a notification is looked at that is waited for.
+const POLL: Duration = Duration::from_millis(500);
+
+#[derive(Debug, Subcommand)]
+#[command(after_help = "Examples:
+  postrider notifications list 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --status FAILED,GIVEN_UP --newer-than 1d
+  postrider notifications show 019aa2f0-5b1c-8025-9519-0863916ea2df")]
+pub(crate) enum NotificationsCommand {
+    /// Lists those of the last 7 days, the newest event first.
+    List(Box<ListArgs>),
+    /// Shows one, with its body.
+    Show(OneNotification),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// Of which subscription.
+    subscription: Uuid,
+    /// Of these statuses, such as FAILED,GIVEN_UP.
+    #[arg(long)]
+    status: Option<String>,
+    /// Of these event types, such as domain.created.
+    #[arg(long, value_name = "TYPES")]
+    event_types: Option<String>,
+    /// Of events that were accepted at this time or later, such as 2026-11-21T12:00:00Z.
+    #[arg(long, value_name = "TIME", conflicts_with = "newer_than")]
+    since: Option<DateTime<Utc>>,
+    /// Of events that were accepted before this time.
+    #[arg(long, value_name = "TIME")]
+    until: Option<DateTime<Utc>>,
+    /// Of events that were accepted less than this long ago, such as 3h.
+    #[arg(long, value_name = "AGE")]
+    newer_than: Option<Age>,
+    /// How many.
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=200))]
+    limit: u32,
+    /// Where the previous part ended.
+    #[arg(long)]
+    cursor: Option<String>,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OneNotification {
+    /// The notification.
+    id: Uuid,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  postrider attempts 019aa2f0-5b1c-8025-9519-0863916ea2df")]
+pub(crate) struct AttemptsArgs {
+    #[command(flatten)]
+    one: OneNotification,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+It is the same notification: the same event, body and idempotency key, signed anew.
+
+Example:
+  postrider resend 019aa2f0-5b1c-8025-9519-0863916ea2df --wait")]
+pub(crate) struct ResendArgs {
+    #[command(flatten)]
+    one: OneNotification,
+    /// Waits until it has ended; exit code 1 when it is not SENT.
+    #[arg(long)]
+    wait: bool,
+}
+
+const COLUMNS: [Shown; 7] = [
+    ("notification", "/id"),
+    ("event", "/eventId"),
+    ("event type", "/eventType"),
+    ("status", "/status"),
+    ("reason", "/reason"),
+    ("attempts", "/attempts"),
+    ("accepted", "/acceptedAt"),
+];
+
+const ROWS: [Shown; 10] = [
+    ("event", "/eventId"),
+    ("event type", "/eventType"),
+    ("subscription", "/subscriptionId"),
+    ("status", "/status"),
+    ("reason", "/reason"),
+    ("attempts", "/attempts"),
+    ("next attempt", "/nextAttemptAt"),
+    ("accepted", "/acceptedAt"),
+    ("updated", "/updatedAt"),
+    ("ended", "/finishedAt"),
+];
+
+const ATTEMPTS: [Shown; 7] = [
+    ("attempt", "/number"),
+    ("began", "/startedAt"),
+    ("ms", "/millis"),
+    ("to", "/request/url"),
+    ("result", "/status"),
+    ("answer", "/response/status"),
+    ("error", "/error"),
+];
+
+/// Does what the command says.
+pub(crate) async fn run(command: NotificationsCommand) -> anyhow::Result<()> {
+    match command {
+        NotificationsCommand::List(args) => list(*args).await,
+        NotificationsCommand::Show(one) => {
+            let document = find(&Portal::connect(&one.common.portal)?, one.id).await?;
+            if one.common.json {
+                return output::json(&document);
+            }
+            output::result(shown::record("notification", &document, ROWS))?;
+            output::result(pretty::json(document["body"].as_str().unwrap_or_default()))?;
+            Ok(())
+        }
+    }
+}
+
+async fn find(portal: &Portal, id: Uuid) -> anyhow::Result<Value> {
+    portal.get(&format!("/notifications/{id}"), &()).await
+}
+
+async fn list(args: ListArgs) -> anyhow::Result<()> {
+    let since = args
+        .since
+        .or_else(|| args.newer_than.map(|age| age.before(SystemClock.now())));
+    let written = |at: DateTime<Utc>| at.to_rfc3339_opts(SecondsFormat::AutoSi, true);
+    let query = [
+        ("status", args.status),
+        ("eventType", args.event_types),
+        ("since", since.map(written)),
+        ("until", args.until.map(written)),
+        ("limit", Some(args.limit.to_string())),
+        ("cursor", args.cursor),
+    ];
+    let query: Vec<(&str, String)> = query
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value?)))
+        .collect();
+    let path = format!("/subscriptions/{}/notifications", args.subscription);
+    let document: Value = Portal::connect(&args.common.portal)?.get(&path, &query).await?;
+    if args.common.json {
+        return output::json(&document);
+    }
+    if document["items"] == json!([]) {
+        output::note("no notification matches");
+    } else {
+        output::result(shown::list(&document["items"], COLUMNS))?;
+    }
+    shown::note_next(&document);
+    Ok(())
+}
+
+/// Shows what was tried, and what came of it.
+pub(crate) async fn attempts(args: AttemptsArgs) -> anyhow::Result<()> {
+    let AttemptsArgs { one } = args;
+    let document = find(&Portal::connect(&one.common.portal)?, one.id).await?;
+    let history = &document["history"];
+    if one.common.json {
+        return output::json(history);
+    }
+    output::note(standing(&document));
+    if *history != json!([]) {
+        output::result(shown::list(history, ATTEMPTS))?;
+    }
+    for attempt in history.as_array().into_iter().flatten() {
+        let body = attempt["response"]["body"].as_str().unwrap_or_default();
+        if !body.is_empty() {
+            output::result(format_args!(
+                "\nanswer to attempt {}:\n{}",
+                cell(attempt, "/number"),
+                pretty::indented(&pretty::json(body))
+            ))?;
+        }
+    }
+    Ok(())
+}
+
+fn standing(document: &Value) -> String {
+    let reason = cell(document, "/reason");
+    let reason = if reason.is_empty() {
+        reason
+    } else {
+        format!(" ({reason})")
+    };
+    let attempts = match document["attempts"].as_u64().unwrap_or_default() {
+        1 => "1 attempt".to_owned(),
+        more => format!("{more} attempts"),
+    };
+    format!(
+        "{} is {}{reason} after {attempts}",
+        cell(document, "/id"),
+        cell(document, "/status")
+    )
+}
+
+/// Sends one again that has ended.
+pub(crate) async fn resend(args: ResendArgs) -> anyhow::Result<()> {
+    let (one, portal) = (&args.one, Portal::connect(&args.one.common.portal)?);
+    let path = format!("/notifications/{}/resend", one.id);
+    let document: Value = portal.act(Method::POST, &path, &json!({})).await?;
+    if one.common.json {
+        output::json(&document)?;
+    } else {
+        output::result(standing(&document))?;
+    }
+    if args.wait {
+        return until_ended(&portal, one.id).await;
+    }
+    Ok(())
+}
+
+/// Waits until a notification has ended.
+pub(super) async fn until_ended(portal: &Portal, id: Uuid) -> anyhow::Result<()> {
+    let mut told = String::new();
+    loop {
+        let document = look(portal, &format!("/notifications/{id}")).await?;
+        let standing = standing(&document);
+        match document["status"].as_str().unwrap_or_default() {
+            "SENT" => {
+                output::note(standing);
+                return Ok(());
+            }
+            "FAILED" | "GIVEN_UP" => bail!("{standing}; `postrider attempts {id}` shows what was answered"),
+            "RETRY" | "SCHEDULED" if told != standing => {
+                output::note(format_args!(
+                    "{standing}; next attempt {}",
+                    cell(&document, "/nextAttemptAt")
+                ));
+                told = standing;
+            }
+            _ => {}
+        }
+        tokio::time::sleep(POLL).await;
+    }
+}

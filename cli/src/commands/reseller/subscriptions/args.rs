@@ -1,0 +1,108 @@
+//! The command line of `postrider subscriptions`.
+
+use clap::{Args, Subcommand};
+use serde::Serialize;
+use uuid::Uuid;
+
+use crate::commands::reseller::Common;
+
+#[derive(Debug, Subcommand)]
+#[command(after_help = "Examples:
+  postrider subscriptions create --url https://reseller.example/hooks --event-types 'domain.*' --email ops@reseller.example
+  postrider subscriptions list
+  postrider subscriptions update 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --event-types 'domain.*,contact.updated'
+  postrider subscriptions verify 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --wait
+  postrider subscriptions test 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --wait")]
+pub(crate) enum SubscriptionsCommand {
+    /// Lists subscriptions.
+    List(Common),
+    /// Shows one.
+    Show(One),
+    /// Makes one; prints its identifier and its signing secret, which is not shown again.
+    Create(Box<CreateArgs>),
+    /// Changes what is given, and leaves the rest as it is.
+    Update(Box<UpdateArgs>),
+    /// Activates one that is DEACTIVATED.
+    Activate(Waited),
+    /// Deactivates one: nothing more is sent, and what waits is given up.
+    Deactivate(One),
+    /// Pauses one: its notifications wait.
+    Pause(One),
+    /// Lets a paused one go on.
+    Resume(One),
+    /// Challenges the endpoint of one that is PENDING_VERIFICATION once more.
+    Verify(Waited),
+    /// Sends a test event; prints the identifier of its notification.
+    Test(Waited),
+    /// Deletes one.
+    Delete(One),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct One {
+    /// The subscription.
+    pub(super) id: Uuid,
+    #[command(flatten)]
+    pub(super) common: Common,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Waited {
+    #[command(flatten)]
+    pub(super) one: One,
+    /// Waits until it is known what came of it; exit code 1 when that is no good.
+    #[arg(long)]
+    pub(super) wait: bool,
+}
+
+#[derive(Debug, Args, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Fields {
+    /// The words by which mails call it.
+    #[arg(long, value_name = "TEXT")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) description: Option<String>,
+    /// How long the endpoint may take to answer.
+    #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) timeout_millis: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CreateArgs {
+    /// The endpoint: an https URL.
+    #[arg(long)]
+    pub(super) url: String,
+    /// Event types, prefixes such as domain.*, or * for all; with commas between them, or repeated.
+    #[arg(long, value_name = "TYPES", value_delimiter = ',', required = true)]
+    pub(super) event_types: Vec<String>,
+    /// Who is told of trouble.
+    #[arg(long)]
+    pub(super) email: String,
+    #[command(flatten)]
+    pub(super) fields: Fields,
+    /// Waits until the endpoint has answered its challenge; exit code 1 when it does not.
+    #[arg(long)]
+    pub(super) wait: bool,
+    #[command(flatten)]
+    pub(super) common: Common,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct UpdateArgs {
+    /// The subscription.
+    pub(super) id: Uuid,
+    /// Another endpoint, which is challenged first.
+    #[arg(long)]
+    pub(super) url: Option<String>,
+    /// The whole filter anew.
+    #[arg(long, value_name = "TYPES", value_delimiter = ',')]
+    pub(super) event_types: Option<Vec<String>>,
+    /// Who is told of trouble.
+    #[arg(long)]
+    pub(super) email: Option<String>,
+    #[command(flatten)]
+    pub(super) fields: Fields,
+    #[command(flatten)]
+    pub(super) common: Common,
+}

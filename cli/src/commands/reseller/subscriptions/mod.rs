@@ -1,0 +1,224 @@
+//! `postrider subscriptions`: what a reseller is told of, and where.
+
+mod args;
+
+use std::time::Duration;
+
+use anyhow::bail;
+use reqwest::Method;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::shown::{self, Shown, cell};
+use super::{Common, look, notifications};
+use crate::output;
+use crate::portal::Portal;
+
+pub(crate) use args::SubscriptionsCommand;
+
+use args::{CreateArgs, One, UpdateArgs, Waited};
+
+/// How often a subscription is looked at that is waited for.
+const POLL: Duration = Duration::from_secs(1);
+
+const COLUMNS: [Shown; 6] = [
+    ("subscription", "/id"),
+    ("url", "/url"),
+    ("event types", "/eventTypes"),
+    ("state", "/state"),
+    ("reason", "/stateReason"),
+    ("paused since", "/pausedAt"),
+];
+
+const ROWS: [Shown; 16] = [
+    ("url", "/url"),
+    ("event types", "/eventTypes"),
+    ("email", "/email"),
+    ("description", "/description"),
+    ("state", "/state"),
+    ("reason", "/stateReason"),
+    ("since", "/stateChangedAt"),
+    ("paused since", "/pausedAt"),
+    ("failing since", "/failingSince"),
+    ("verified", "/verification/verifiedAt"),
+    ("next challenge", "/verification/nextAttemptAt"),
+    ("failed challenges", "/verification/failedAttempts"),
+    ("why", "/verification/error"),
+    ("timeout in ms", "/timeoutMillis"),
+    ("daily quota", "/dailyQuota"),
+    ("requests a second", "/requestsPerSecond"),
+];
+
+/// Does what the command says.
+pub(crate) async fn run(command: SubscriptionsCommand) -> anyhow::Result<()> {
+    use SubscriptionsCommand as Command;
+    match command {
+        Command::List(common) => list(&common).await,
+        Command::Show(one) => {
+            let document = portal(&one.common)?.get(&path(one.id), &()).await?;
+            show(&one.common, &document)
+        }
+        Command::Create(args) => create(*args).await,
+        Command::Update(args) => update(*args).await,
+        Command::Activate(args) => command_and_wait(&args, "activate").await,
+        Command::Verify(args) => command_and_wait(&args, "verify").await,
+        Command::Deactivate(one) => act(&one, "deactivate").await,
+        Command::Pause(one) => act(&one, "pause").await,
+        Command::Resume(one) => act(&one, "resume").await,
+        Command::Test(args) => test(&args).await,
+        Command::Delete(one) => delete(&one).await,
+    }
+}
+
+fn portal(common: &Common) -> anyhow::Result<Portal> {
+    Portal::connect(&common.portal)
+}
+
+fn path(id: Uuid) -> String {
+    format!("/subscriptions/{id}")
+}
+
+fn show(common: &Common, document: &Value) -> anyhow::Result<()> {
+    if common.json {
+        return output::json(document);
+    }
+    output::result(shown::record("subscription", document, ROWS))?;
+    Ok(())
+}
+
+async fn list(common: &Common) -> anyhow::Result<()> {
+    let document: Value = portal(common)?.get("/subscriptions", &[("limit", "200")]).await?;
+    if common.json {
+        return output::json(&document);
+    }
+    if document["items"] == json!([]) {
+        output::note(
+            "there is no subscription yet; `postrider subscriptions create --help` shows how to make one",
+        );
+        return Ok(());
+    }
+    output::result(shown::list(&document["items"], COLUMNS))?;
+    Ok(())
+}
+
+async fn create(args: CreateArgs) -> anyhow::Result<()> {
+    let portal = portal(&args.common)?;
+    let mut body = serde_json::to_value(&args.fields)?;
+    body["url"] = args.url.into();
+    body["eventTypes"] = args.event_types.into();
+    body["email"] = args.email.into();
+    let created: Value = portal.act(Method::POST, "/subscriptions", &body).await?;
+    if args.common.json {
+        output::json(&created)?;
+    } else {
+        output::result(format_args!("subscription {}", cell(&created, "/id")))?;
+        output::result(format_args!("secret {}", cell(&created, "/secret/secret")))?;
+    }
+    output::note("keep the secret: it is not shown again (`postrider secrets rotate` makes another one)");
+    if args.wait {
+        let id: Uuid = cell(&created, "/id").parse()?;
+        return until_active(&portal, id).await;
+    }
+    Ok(())
+}
+
+async fn update(args: UpdateArgs) -> anyhow::Result<()> {
+    let mut body = serde_json::to_value(&args.fields)?;
+    for (name, value) in [
+        ("url", args.url.map(Value::from)),
+        ("eventTypes", args.event_types.map(Value::from)),
+        ("email", args.email.map(Value::from)),
+    ] {
+        if let Some(value) = value {
+            body[name] = value;
+        }
+    }
+    if body == json!({}) {
+        bail!(
+            "nothing is to be changed; give one of --url, --event-types, --email, --description and --timeout-millis"
+        );
+    }
+    let portal = portal(&args.common)?;
+    let document = portal.act(Method::PATCH, &path(args.id), &body).await?;
+    show(&args.common, &document)
+}
+
+async fn act(one: &One, action: &str) -> anyhow::Result<()> {
+    let path = format!("{}/{action}", path(one.id));
+    let document: Value = portal(&one.common)?.act(Method::POST, &path, &json!({})).await?;
+    if one.common.json {
+        return output::json(&document);
+    }
+    output::result(format_args!("{}: {}", one.id, state(&document)))?;
+    Ok(())
+}
+
+fn state(document: &Value) -> String {
+    let paused = if document["pausedAt"].is_null() {
+        ""
+    } else {
+        ", paused"
+    };
+    format!(
+        "{} ({}){paused}",
+        cell(document, "/state"),
+        cell(document, "/stateReason")
+    )
+}
+
+async fn command_and_wait(args: &Waited, action: &str) -> anyhow::Result<()> {
+    act(&args.one, action).await?;
+    if args.wait {
+        return until_active(&portal(&args.one.common)?, args.one.id).await;
+    }
+    Ok(())
+}
+
+/// Waits until the endpoint is verified, or will not be without somebody's help.
+async fn until_active(portal: &Portal, id: Uuid) -> anyhow::Result<()> {
+    let mut told = String::new();
+    loop {
+        let document = look(portal, &path(id)).await?;
+        let error = cell(&document, "/verification/error");
+        match cell(&document, "/state").as_str() {
+            "ACTIVE" => {
+                output::note(format_args!(
+                    "the endpoint is verified; the subscription {id} is ACTIVE"
+                ));
+                return Ok(());
+            }
+            "PENDING_VERIFICATION" if !document["verification"]["nextAttemptAt"].is_null() => {}
+            _ => bail!("the subscription {id} is {}: {error}", state(&document)),
+        }
+        if !error.is_empty() && error != told {
+            output::note(format_args!(
+                "the challenge was not met, and comes again: {error}"
+            ));
+            told = error;
+        }
+        tokio::time::sleep(POLL).await;
+    }
+}
+
+async fn test(args: &Waited) -> anyhow::Result<()> {
+    let common = &args.one.common;
+    let portal = portal(common)?;
+    let path = format!("{}/test", path(args.one.id));
+    let sent: Value = portal.act(Method::POST, &path, &json!({})).await?;
+    let id: Uuid = cell(&sent, "/notificationId").parse()?;
+    if common.json {
+        output::json(&sent)?;
+    } else {
+        output::result(id)?;
+    }
+    if args.wait {
+        return notifications::until_ended(&portal, id).await;
+    }
+    Ok(())
+}
+
+async fn delete(one: &One) -> anyhow::Result<()> {
+    portal(&one.common)?.delete(&path(one.id)).await?;
+    output::note(format_args!("the subscription {} is deleted", one.id));
+    Ok(())
+}

@@ -1,0 +1,283 @@
+//! `postrider tail`: what is going on, as it happens: new notifications and what comes of them.
+//!
+//! The portal has lists and no stream, so they are read again and again. Each time a list is read from its newest entry back
+//! to a minute before what is known, and what has not ended by then is asked for one by one.
+
+mod follow;
+
+use std::collections::{BTreeMap, HashSet};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use chrono::{DateTime, SecondsFormat, Utc};
+use clap::Args;
+use domain::clock::{Clock as _, SystemClock};
+use lifecycle::Shutdown;
+use reqwest::StatusCode;
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::Common;
+use crate::age::Age;
+use crate::output;
+use crate::portal::{List, Portal};
+use crate::problem::Refusal;
+
+use follow::{Follower, News};
+
+/// As many entries as the portal gives at once.
+const PAGE: &str = "200";
+/// How many notifications are asked for one by one at a time: the portal counts a reseller's requests.
+const SINGLE_MAX: usize = 20;
+/// Longest pause while the portal does not answer.
+const PAUSE_MAX: Duration = Duration::from_secs(30);
+/// What has not ended.
+const UNFINISHED: &str = "PENDING,IN_MEMORY,RETRY,SCHEDULED";
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A line says when, where the notification stands, event type, event, notification, and why. Ctrl-C ends it.
+What is resent or replayed of events that are older is seen as long as it has not ended when it is looked for.
+
+Examples:
+  postrider tail
+  postrider tail 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --newer-than 10m
+  postrider tail --json | jq -r 'select(.status == \"GIVEN_UP\") | .id'")]
+pub(crate) struct TailArgs {
+    /// Of these subscriptions; of all when none is given, also of those that are made meanwhile.
+    subscriptions: Vec<Uuid>,
+    /// Begins with events that were accepted less than this long ago, such as 10m.
+    #[arg(long, value_name = "AGE")]
+    newer_than: Option<Age>,
+    /// How often to look.
+    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(100..))]
+    interval_millis: u64,
+    /// Ends after so many lines.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Does what the command says.
+pub(crate) async fn run(args: TailArgs) -> anyhow::Result<()> {
+    let shutdown = Shutdown::on_signals().context("failed to register the signal handlers")?;
+    let mut tail = Tail {
+        portal: Portal::connect(&args.common.portal)?,
+        followers: BTreeMap::new(),
+        left: args.count,
+        json: args.common.json,
+        chosen: args.subscriptions,
+    };
+    tokio::select! {
+        () = shutdown.cancelled() => Ok(()),
+        ended = tail.follow(args.newer_than, Duration::from_millis(args.interval_millis)) => ended,
+    }
+}
+
+struct Tail {
+    portal: Portal,
+    chosen: Vec<Uuid>,
+    followers: BTreeMap<Uuid, Follower>,
+    json: bool,
+    /// Lines until it ends.
+    left: Option<u64>,
+}
+
+/// What the portal says of one subscription.
+struct Found {
+    rows: Vec<Value>,
+    /// Notifications that do not exist any more.
+    gone: Vec<Uuid>,
+    /// How many were asked for one by one.
+    singles: usize,
+}
+
+impl Tail {
+    async fn follow(&mut self, newer_than: Option<Age>, interval: Duration) -> anyhow::Result<()> {
+        self.begin(newer_than).await?;
+        output::note(match self.followers.len() {
+            1 => "following 1 subscription".to_owned(),
+            more => format!("following {more} subscriptions"),
+        });
+        let mut pause = interval;
+        while self.left != Some(0) {
+            match self.look().await {
+                Ok(()) => pause = interval,
+                Err(error) if is_hopeless(&error) => return Err(error),
+                Err(error) => {
+                    pause = (pause * 2).min(PAUSE_MAX);
+                    output::note(format_args!(
+                        "{error:#}; looking again in {} s",
+                        pause.as_secs().max(1)
+                    ));
+                }
+            }
+            if self.left != Some(0) {
+                tokio::time::sleep(pause).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes note of what is there already. What of it has not ended yet is followed as well.
+    async fn begin(&mut self, newer_than: Option<Age>) -> anyhow::Result<()> {
+        for id in self.subscriptions().await? {
+            let since = match newer_than {
+                Some(age) => Some(age.before(SystemClock.now())),
+                None => self.newest(id).await?,
+            };
+            let mut follower = Follower::since(since);
+            if newer_than.is_none() {
+                let found = self.read(id, &follower, 0).await?;
+                take(&mut follower, found)?;
+            }
+            self.followers.insert(id, follower);
+        }
+        Ok(())
+    }
+
+    /// When the newest event was accepted, by the clock of whoever accepted it: ours may be another.
+    async fn newest(&self, id: Uuid) -> anyhow::Result<Option<DateTime<Utc>>> {
+        let path = format!("/subscriptions/{id}/notifications");
+        let first: List<Value> = self.portal.get(&path, &[("limit", "1")]).await?;
+        let at = first.items.first().and_then(|row| row["acceptedAt"].as_str());
+        Ok(at.and_then(|at| at.parse().ok()))
+    }
+
+    async fn subscriptions(&self) -> anyhow::Result<Vec<Uuid>> {
+        if !self.chosen.is_empty() {
+            return Ok(self.chosen.clone());
+        }
+        let all: List<Value> = self.portal.get("/subscriptions", &[("limit", PAGE)]).await?;
+        let ids = all
+            .items
+            .iter()
+            .filter_map(|one| one["id"].as_str()?.parse().ok());
+        Ok(ids.collect())
+    }
+
+    /// Looks once at everything, and says what is new. What could not be read is as it was, and is read the next time.
+    async fn look(&mut self) -> anyhow::Result<()> {
+        let ids = self.subscriptions().await?;
+        self.followers.retain(|id, _| ids.contains(id));
+        let (mut all, mut failed, mut singles) = (Vec::new(), None, SINGLE_MAX);
+        for id in ids {
+            // One that was made meanwhile has nothing that was said already.
+            let mut follower = self.followers.remove(&id).unwrap_or_default();
+            match self.read(id, &follower, singles).await {
+                Ok(found) => {
+                    singles -= found.singles;
+                    let news = take(&mut follower, found)?;
+                    all.extend(news.into_iter().map(|news| (id, news)));
+                }
+                Err(error) => failed = Some(error),
+            }
+            self.followers.insert(id, follower);
+            if failed.is_some() {
+                break;
+            }
+        }
+        all.sort_by_key(|(_, news)| news.at);
+        for (id, news) in all {
+            self.say(id, news)?;
+        }
+        failed.map_or(Ok(()), Err)
+    }
+
+    fn say(&mut self, id: Uuid, mut news: News) -> anyhow::Result<()> {
+        if self.left == Some(0) {
+            return Ok(());
+        }
+        self.left = self.left.map(|left| left - 1);
+        if self.json {
+            news.document["subscriptionId"] = id.to_string().into();
+            output::result(news.document)?;
+        } else {
+            output::result(news.text)?;
+        }
+        Ok(())
+    }
+
+    /// All that may have changed of one subscription, of which up to `singles` are asked for one by one.
+    async fn read(&self, id: Uuid, follower: &Follower, singles: usize) -> anyhow::Result<Found> {
+        let path = format!("/subscriptions/{id}/notifications");
+        let since = follower
+            .horizon()
+            .map(|at| at.to_rfc3339_opts(SecondsFormat::Millis, true));
+        let mut rows = self.whole(&path, since.as_deref()).await?;
+        let waiting = [("status", UNFINISHED), ("limit", PAGE)];
+        let waiting: List<Value> = self.portal.get(&path, &waiting).await?;
+        rows.extend(waiting.items);
+        let looked_at: HashSet<Uuid> = rows
+            .iter()
+            .filter_map(|row| row["id"].as_str()?.parse().ok())
+            .collect();
+        let (asked, mut gone) = (follower.unfinished(&looked_at, singles), Vec::new());
+        for single in &asked {
+            match self.portal.get(&format!("/notifications/{single}"), &()).await {
+                Ok(document) => rows.push(document),
+                Err(error) if status(&error) == Some(StatusCode::NOT_FOUND) => gone.push(*single),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Found {
+            rows,
+            gone,
+            singles: asked.len(),
+        })
+    }
+
+    /// A list from its newest entry back to `since`.
+    async fn whole(&self, path: &str, since: Option<&str>) -> anyhow::Result<Vec<Value>> {
+        let (mut rows, mut cursor) = (Vec::new(), None);
+        loop {
+            let query = [
+                ("limit", Some(PAGE)),
+                ("since", since),
+                ("cursor", cursor.as_deref()),
+            ];
+            let query: Vec<(&str, &str)> = query
+                .into_iter()
+                .filter_map(|(name, value)| Some((name, value?)))
+                .collect();
+            let page: List<Value> = self.portal.get(path, &query).await?;
+            rows.extend(page.items);
+            match page.next {
+                Some(next) => cursor = Some(next),
+                None => return Ok(rows),
+            }
+        }
+    }
+}
+
+/// Notes everything that was found, and gives back what is new.
+fn take(follower: &mut Follower, found: Found) -> anyhow::Result<Vec<News>> {
+    let mut news = Vec::new();
+    for row in found.rows {
+        let taken = follower.take(row);
+        news.extend(taken.context("the portal's list holds something that is no notification")?);
+    }
+    for id in found.gone {
+        follower.forget(id);
+    }
+    follower.advance();
+    Ok(news)
+}
+
+fn status(error: &anyhow::Error) -> Option<StatusCode> {
+    error.downcast_ref::<Refusal>().map(|refusal| refusal.status)
+}
+
+/// Whether looking again would be of no use.
+fn is_hopeless(error: &anyhow::Error) -> bool {
+    matches!(
+        status(error),
+        Some(
+            StatusCode::UNAUTHORIZED
+                | StatusCode::FORBIDDEN
+                | StatusCode::NOT_FOUND
+                | StatusCode::BAD_REQUEST
+        )
+    )
+}

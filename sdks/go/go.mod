@@ -1,0 +1,3 @@
+module postrider.dev/webhooks
+
+go 1.19

@@ -9,6 +9,16 @@ RUN --mount=type=cache,target=/usr/local/cargo/registry \
     cargo build --release --locked --package cli \
     && install -D target/release/postrider /out/postrider
 
+# The documentation for resellers, as scripts/docs builds it.
+FROM python:3.11-slim-bookworm AS docs
+WORKDIR /src
+COPY docs/site/requirements.txt docs/site/
+RUN pip install --no-cache-dir --require-hashes --only-binary :all: --requirement docs/site/requirements.txt
+COPY . .
+RUN sphinx-build --builder html --nitpicky --fail-on-warning --quiet --doctree-dir /tmp/doctrees docs/site /out/docs \
+    && rm -f /out/docs/.buildinfo /out/docs/objects.inv \
+    && python docs/site/check_links.py /out/docs
+
 FROM debian:bookworm-slim
 # The roots of public certificates, to call receivers over TLS.
 RUN apt-get update \
@@ -16,8 +26,10 @@ RUN apt-get update \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --system --no-create-home --uid 10001 postrider
 COPY --from=build /out/postrider /usr/local/bin/postrider
+COPY --from=docs /out/docs /usr/share/postrider/docs
 ENV POSTRIDER__INGEST__LISTEN=0.0.0.0:8080 \
     POSTRIDER__PORTAL__LISTEN=0.0.0.0:8081 \
+    POSTRIDER__PORTAL__DOCS_DIRECTORY=/usr/share/postrider/docs \
     POSTRIDER__OPERATOR__LISTEN=0.0.0.0:8082 \
     POSTRIDER__ADMIN__LISTEN=0.0.0.0:9090
 EXPOSE 8080 8081 8082 9090

@@ -1,0 +1,42 @@
+"""Words of the product as Markdown."""
+
+import re
+from collections.abc import Iterable
+
+KEY = re.compile(r"\b(?:reseller|portal)(?:\.[a-z][A-Za-z]*)+\b")
+SPECIAL = re.compile(r"([\\*_\[\]<>{}#|])")
+
+
+class Prose:
+    """Writes plain text as Markdown that shows exactly this text. Keys of the configuration are shown with their defaults."""
+
+    def __init__(self, config: dict[str, object]) -> None:
+        self.config = config
+
+    def __call__(self, text: str) -> str:
+        """`text` in one line; what stands between backticks stays code."""
+        parts = " ".join(text.split()).split("`")
+        return "`".join(part if turn % 2 else self._plain(part) for turn, part in enumerate(parts))
+
+    def _plain(self, text: str) -> str:
+        written, end = [], 0
+        for found in KEY.finditer(text):
+            if found.group() in self.config:
+                written.append(SPECIAL.sub(r"\\\1", text[end : found.start()]))
+                written.append(f"`{found.group()}` ({self.config[found.group()]} by default)")
+                end = found.end()
+        return "".join(written) + SPECIAL.sub(r"\\\1", text[end:])
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
+    """A table, and an empty line after it; nothing when there are no rows."""
+    head, rows = list(head), [list(row) for row in rows]
+    if not rows:
+        return []
+    lines = [head, ["---"] * len(head), *rows]
+    return [*("| " + " | ".join(line) + " |" for line in lines), ""]
+
+
+def slug(name: str) -> str:
+    """createSubscription gives create-subscription."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name.replace(" ", "-")).lower()

@@ -1,0 +1,270 @@
+"""The generated pages have all that the product has, and the build fails when a page lacks a word about something."""
+
+import json
+import shutil
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+from generate import api, errors, figures
+from generate.markdown import Prose, slug
+
+SITE = Path(__file__).resolve().parents[1]
+CHECKOUT = SITE.parents[1]
+DOCUMENT = CHECKOUT / "docs/openapi/reseller-portal.json"
+OPENAPI = json.loads(DOCUMENT.read_text(encoding="utf-8"))
+CONFIG = figures.read(CHECKOUT / "config/default.yaml")
+VECTORS = json.loads((CHECKOUT / "sdks/vectors.json").read_text(encoding="utf-8"))
+
+
+class Reference(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.pages = dict(api.Reference(OPENAPI, Prose(CONFIG)).pages())
+        cls.text = "\n".join(cls.pages.values())
+
+    def operations(self) -> "list[tuple[str, str, dict]]":
+        return [
+            (path, method, operation)
+            for path, item in OPENAPI["paths"].items()
+            for method, operation in item.items()
+            if not api.LEFT_OUT_TAGS & set(operation["tags"])
+            and operation["operationId"] not in api.LEFT_OUT
+        ]
+
+    def section(self, operation: dict) -> str:
+        page = self.pages[slug(operation["tags"][0])]
+        return page.split(f"({slug(operation['operationId'])})=")[1].split("\n## ")[1]
+
+    def test_every_operation_has_its_parameters_and_answers(self) -> None:
+        self.assertGreater(len(self.operations()), 25)
+        for path, method, operation in self.operations():
+            section = self.section(operation)
+            self.assertTrue(
+                section.startswith(f"{method.upper()} {path.replace('{', '&#123;')}"), section
+            )
+            for parameter in operation.get("parameters", []):
+                self.assertIn(f"| `{parameter['name']}` |", section)
+            for status in operation["responses"]:
+                self.assertTrue(
+                    status in api.COMMON or f"| {status} |" in section, f"{status} in {section}"
+                )
+
+    def test_every_field_of_a_body_has_its_limits(self) -> None:
+        section = self.section(OPENAPI["paths"]["/subscriptions"]["post"])
+        for part in (
+            "| `url` | string |  | at most 2,048 bytes |",
+            "| `eventTypes` | array of string |  | at least 1 entries, at most 200 entries |",
+            "| `email` | string |  | at most 254 bytes |",
+            "| `description` | string or null | optional | at most 500 bytes |",
+            "`reseller.delivery.maxTimeoutMillis` (30000 by default)",
+        ):
+            self.assertIn(part, section)
+
+    def test_every_field_of_every_type_is_told(self) -> None:
+        page = self.pages["types"]
+        for name in ("Subscription", "Notification", "Attempt", "Replay", "Quota", "Secret"):
+            section = page.split(f"(type-{slug(name)})=")[1].split("\n## ")[1]
+            schema = OPENAPI["components"]["schemas"][name]
+            fields = [
+                field
+                for part in schema.get("allOf", [schema])
+                for field in part.get("properties", {})
+            ]
+            self.assertTrue(fields)
+            for field in fields:
+                self.assertIn(f"| `{field}` |", section, name)
+
+    def test_examples_are_commands_with_a_body_of_json(self) -> None:
+        for _, method, operation in self.operations():
+            example = self.section(operation).split("```sh\n")[1].split("\n```")[0]
+            subprocess.run(["bash", "-n", "-c", example], check=True)
+            body = api.body_of(operation)
+            if body:
+                sent = json.loads(example.split("-d '")[1].rsplit("'", 1)[0])
+                required = required_of(body)
+                self.assertLessEqual(required, set(sent), operation["operationId"])
+            self.assertEqual("-X" in example, method != "get")
+
+    def test_nothing_of_the_house_is_told(self) -> None:
+        self.assertNotIn("/admin/", self.text)
+        self.assertNotIn("AdminQuotaRequest", self.text)
+
+
+def required_of(schema: dict) -> "set[str]":
+    """The fields that a body must have."""
+    name = schema["$ref"].rsplit("/", 1)[1]
+    return set(OPENAPI["components"]["schemas"][name].get("required", []))
+
+
+class Completeness(unittest.TestCase):
+    def site(self) -> Path:
+        folder = Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, folder)
+        for name in ("errors.md", "delivery.md"):
+            shutil.copy(SITE / name, folder)
+        return folder
+
+    def test_a_failure_without_a_word_about_it_fails_the_build(self) -> None:
+        vectors = {**VECTORS, "verify": [*VECTORS["verify"], {"result": "on_the_moon"}]}
+        with self.assertRaisesRegex(ValueError, "errors.md: say what these mean: on_the_moon"):
+            errors.check_page(OPENAPI, vectors, self.site())
+        errors.check_page(OPENAPI, VECTORS, self.site())
+
+    def test_a_status_without_a_word_about_it_fails_the_build(self) -> None:
+        site = self.site()
+        page = site / "delivery.md"
+        page.write_text(
+            page.read_text(encoding="utf-8").replace("`GIVEN_UP`", "given up"), encoding="utf-8"
+        )
+        with self.assertRaisesRegex(ValueError, "delivery.md: say what these mean: GIVEN_UP"):
+            errors.check_page(OPENAPI, VECTORS, site)
+
+    def test_a_problem_without_advice_fails_the_build(self) -> None:
+        document = json.loads(json.dumps(OPENAPI).replace('"last-secret"', '"lost-secret"'))
+        with self.assertRaisesRegex(ValueError, "lost-secret"):
+            errors.problems(document, Prose(CONFIG))
+
+
+class Figures(unittest.TestCase):
+    def test_figures_are_those_of_the_configuration(self) -> None:
+        told = figures.figures(CHECKOUT / "config/default.yaml")
+        self.assertEqual(told["retries"], "three")
+        self.assertEqual(told["retry_delays"], "30 seconds, 2 minutes and 8 minutes")
+        self.assertEqual((told["degraded_after"], told["deactivated_after"]), ("2 days", "5 days"))
+
+    def test_other_settings_make_other_words(self) -> None:
+        text = (CHECKOUT / "config/default.yaml").read_text(encoding="utf-8")
+        self.assertIn("maxRetries: 3", text)
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml", encoding="utf-8") as changed:
+            changed.write(
+                text.replace("maxRetries: 3", "maxRetries: 5").replace(
+                    "maxDelayInSeconds: 3600", "maxDelayInSeconds: 1200"
+                )
+            )
+            changed.flush()
+            told = figures.figures(Path(changed.name))
+        self.assertEqual(
+            told["retry_delays"], "30 seconds, 2 minutes, 8 minutes, 20 minutes and 20 minutes"
+        )
+        self.assertEqual(told["attempts"], "six")
+
+    def test_figures_that_no_setting_changes_are_those_of_the_code(self) -> None:
+        for source, constant, page, words in (
+            (
+                "libs/domain/src/notification/retry.rs",
+                f"const FACTOR: u32 = {figures.FACTOR};",
+                "delivery.md",
+                "{{ retry_delays }}",
+            ),
+            (
+                "libs/domain/src/notification/retry.rs",
+                "const SPREAD: f64 = 0.25;",
+                "delivery.md",
+                "up to a quarter shorter or longer",
+            ),
+            (
+                "libs/courier/src/challenge.rs",
+                "const LONGEST: Duration = Duration::from_secs(10);",
+                "subscriptions.md",
+                "You have ten seconds",
+            ),
+            (
+                "libs/domain/src/subscription/field.rs",
+                "const URL_MAX_BYTES: usize = 2_048;",
+                "subscriptions.md",
+                "at most 2048 bytes",
+            ),
+            (
+                "libs/domain/src/subscription/field.rs",
+                "const DESCRIPTION_MAX_BYTES: usize = 500;",
+                "subscriptions.md",
+                "at most 500 bytes",
+            ),
+            (
+                "libs/domain/src/subscription/field.rs",
+                "const FILTER_MAX: usize = 200;",
+                "subscriptions.md",
+                "at most 200",
+            ),
+            (
+                "libs/store/src/reseller/secrets.rs",
+                "const VALID_MAX: i64 = 5;",
+                "subscriptions.md",
+                "At most five are valid",
+            ),
+            (
+                "libs/store/src/reseller/replay_step.rs",
+                "SETTLED_AFTER: Duration = Duration::from_secs(10);",
+                "subscriptions.md",
+                "ends ten seconds after",
+            ),
+            (
+                "libs/store/src/reseller/emails.rs",
+                "interval '1 hour'",
+                "delivery.md",
+                "at most one an hour",
+            ),
+            (
+                "services/reseller-portal/src/notifications/list.rs",
+                "TimeDelta::days(7)",
+                "subscriptions.md",
+                "the last 7 days",
+            ),
+            (
+                "services/reseller-portal/src/limits.rs",
+                "(per(50), per(200))",
+                "errors.md",
+                "50 times a second, 200 at once",
+            ),
+            (
+                "services/reseller-portal/src/limits.rs",
+                "(per(2), per(120))",
+                "errors.md",
+                "2 a second and 120 at once",
+            ),
+            (
+                "libs/signing/src/verify.rs",
+                "Duration::from_secs(300)",
+                "signatures.md",
+                "more than five minutes",
+            ),
+            (
+                "libs/signing/src/secret.rs",
+                "MIN_SECRET_BYTES: usize = 24;",
+                "errors.md",
+                "fewer than 24",
+            ),
+            (
+                "libs/signing/src/secret.rs",
+                "MAX_SECRET_BYTES: usize = 64;",
+                "errors.md",
+                "more than 64 bytes",
+            ),
+        ):
+            with self.subTest(source=source, page=page):
+                self.assertIn(
+                    constant,
+                    (CHECKOUT / source).read_text(encoding="utf-8"),
+                    f"then change {page}: {words}",
+                )
+                self.assertIn(
+                    words, " ".join((SITE / page).read_text(encoding="utf-8").split()), page
+                )
+
+    def test_plain_text_is_shown_as_it_is(self) -> None:
+        prose = Prose({"reseller.replay.perSecond": 100})
+        self.assertEqual(
+            prose("prefixes such as domain.*, or * for all"),
+            r"prefixes such as domain.\*, or \* for all",
+        )
+        self.assertEqual(prose("the `next` of {id}\nand <b>"), r"the `next` of \{id\} and \<b\>")
+        self.assertEqual(
+            prose("at most reseller.replay.perSecond."),
+            "at most `reseller.replay.perSecond` (100 by default).",
+        )
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -16,10 +16,20 @@ const TABLE_WIDTH: u16 = 132;
 ///
 /// When standard output cannot be written. A reader that has seen enough, as in `postrider … | head -1`, is no error.
 pub(crate) fn result(text: impl Display) -> io::Result<()> {
+    line(text).map(drop)
+}
+
+/// Writes one line of results that have no end of their own, and says whether somebody still reads them.
+///
+/// # Errors
+///
+/// As [`result`].
+pub(crate) fn line(text: impl Display) -> io::Result<bool> {
     let mut output = io::stdout().lock();
     match writeln!(output, "{text}").and_then(|()| output.flush()) {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        written => written,
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(error),
     }
 }
 

@@ -135,7 +135,12 @@ impl Portal {
                  --reseller-key (they make it with `postrider keys create --name acme --role reseller --reseller acme`)"
             );
         };
-        Self::new(&args.portal_url, key)
+        if !key.bytes().all(|byte| byte.is_ascii_graphic()) {
+            bail!(
+                "the API key of --reseller-key or RESELLER_KEY holds characters that none has, such as blanks; copy it again"
+            );
+        }
+        Self::new(web::address("--portal-url or PORTAL_URL", &args.portal_url)?, key)
     }
 
     /// The catalogue with everything that is said of it, without types that are retired.
@@ -251,13 +256,16 @@ impl Portal {
 
     async fn document<T: DeserializeOwned>(&self, request: RequestBuilder, path: &str) -> anyhow::Result<T> {
         let answer = self.succeed(request, path).await?.text().await;
-        let document = answer.map(|text| serde_json::from_str(&text));
-        document.map_err(reqwest::Error::without_url)?.with_context(|| {
-            format!(
-                "{}{path} answered with something that no reseller portal says",
-                self.url
-            )
-        })
+        let text = answer.map_err(reqwest::Error::without_url)?;
+        let strange = format!(
+            "{}{path} answered with something that no reseller portal says; check PORTAL_URL or --portal-url",
+            self.url
+        );
+        // Each document is an object; any other value would be shown as an empty one.
+        if !text.trim_start().starts_with('{') {
+            bail!(strange);
+        }
+        serde_json::from_str(&text).context(strange)
     }
 
     async fn succeed(&self, request: RequestBuilder, path: &str) -> anyhow::Result<reqwest::Response> {

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::redirect::Policy;
-use reqwest::{Client, RequestBuilder, Response};
+use reqwest::{Client, RequestBuilder, Response, Url};
 
 /// A client whose requests take no longer than `limit`.
 pub(crate) fn client(limit: Duration) -> anyhow::Result<Client> {
@@ -26,6 +26,21 @@ pub(crate) fn endpoint_client(limit: Duration) -> anyhow::Result<Client> {
         .no_proxy()
         .build()
         .context("failed to build an HTTP client")
+}
+
+/// The address of a service as it was given, without what it ends with too much.
+///
+/// # Errors
+///
+/// When it is none; `name` says where it came from.
+pub(crate) fn address<'a>(name: &str, text: &'a str) -> anyhow::Result<&'a str> {
+    let is_http = |url: Url| matches!(url.scheme(), "http" | "https");
+    if !text.parse().is_ok_and(is_http) {
+        bail!(
+            "{name} {text:?} is no HTTP URL; write it with its scheme, such as https://portal.example or http://127.0.0.1:8081"
+        );
+    }
+    Ok(text.trim_end_matches('/'))
 }
 
 /// Sends a request to `url`, which names it in the error.

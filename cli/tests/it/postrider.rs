@@ -111,7 +111,7 @@ impl Postrider {
         });
         Running {
             child,
-            stdout,
+            stdout: Some(stdout),
             log,
             reader: Some(reader),
         }
@@ -121,7 +121,7 @@ impl Postrider {
 /// A process at work; killed when the test ends before it does.
 pub(crate) struct Running {
     child: Child,
-    stdout: BufReader<ChildStdout>,
+    stdout: Option<BufReader<ChildStdout>>,
     log: Receiver<String>,
     reader: Option<JoinHandle<()>>,
 }
@@ -144,16 +144,22 @@ impl Running {
     /// The next line on standard output.
     pub(crate) fn line(&mut self) -> String {
         let mut line = String::new();
-        self.stdout.read_line(&mut line).expect("standard output is text");
+        let stdout = self.stdout.as_mut().expect("it is still read");
+        stdout.read_line(&mut line).expect("standard output is text");
         line
+    }
+
+    /// Reads no more of standard output, as `head` does.
+    pub(crate) fn read_no_more(&mut self) {
+        self.stdout = None;
     }
 
     /// What is left on standard output, once the process has ended.
     pub(crate) fn rest(&mut self) -> String {
         let mut rest = String::new();
-        self.stdout
-            .read_to_string(&mut rest)
-            .expect("standard output is text");
+        if let Some(stdout) = &mut self.stdout {
+            stdout.read_to_string(&mut rest).expect("standard output is text");
+        }
         rest
     }
 

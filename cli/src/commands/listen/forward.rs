@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use anyhow::bail;
 use axum::body::Bytes;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, StatusCode, header};
+use axum::response::{IntoResponse, Response};
 use reqwest::{Client, Url};
 
 use crate::web;
@@ -33,8 +34,17 @@ pub(super) struct Forward {
 #[derive(Debug)]
 pub(super) struct Forwarded {
     pub(super) status: StatusCode,
-    pub(super) content_type: Option<HeaderValue>,
+    /// But for those of the connection. `Retry-After` and `Location` are as much of an answer as the status is.
+    pub(super) headers: HeaderMap,
     pub(super) body: Bytes,
+}
+
+impl IntoResponse for Forwarded {
+    fn into_response(self) -> Response {
+        let mut response = (self.status, self.body).into_response();
+        *response.headers_mut() = self.headers;
+        response
+    }
 }
 
 impl Forward {
@@ -48,16 +58,21 @@ impl Forward {
 
     /// The answer, or why there is none.
     pub(super) async fn send(&self, headers: &HeaderMap, body: Bytes) -> anyhow::Result<Forwarded> {
-        let mut headers = headers.clone();
-        for name in &OWN {
-            headers.remove(name);
-        }
+        let headers = passed_on(headers);
         let request = self.client.post(self.url.clone()).headers(headers).body(body);
         let response = web::send(request, self.url.as_str()).await?;
         Ok(Forwarded {
             status: response.status(),
-            content_type: response.headers().get(header::CONTENT_TYPE).cloned(),
+            headers: passed_on(response.headers()),
             body: response.bytes().await.map_err(reqwest::Error::without_url)?,
         })
     }
+}
+
+fn passed_on(headers: &HeaderMap) -> HeaderMap {
+    let mut headers = headers.clone();
+    for name in &OWN {
+        headers.remove(name);
+    }
+    headers
 }

@@ -18,16 +18,19 @@ use signing::{
     BodyError, Diagnosis, Evidence, Notification, ReceiveError, Secret, SignedHeaders, diagnose, receive,
 };
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 use zeroize::Zeroizing;
 
 use crate::output;
 
 use super::arrival::{Arrival, Reaction};
-use super::forward::{Forward, Forwarded};
+use super::forward::Forward;
 use super::statuses::Statuses;
 
 /// Larger bodies are refused: no notification is nearly so large.
 const BODY_MAX_BYTES: usize = 16 << 20;
+/// How long a last answer may take to get out, when requests that never came to their end are still open.
+const LAST_ANSWER: Duration = Duration::from_secs(2);
 const CHALLENGE: &str = "postrider.verification";
 
 /// What listens.
@@ -42,6 +45,8 @@ pub(super) struct Endpoint {
     /// After how many requests it ends.
     until: Option<u64>,
     shutdown: Shutdown,
+    /// Has a receiver for each request that is being answered.
+    answering: watch::Sender<()>,
     arrived: AtomicU64,
     shown: AtomicU64,
     refused: AtomicU64,
@@ -67,6 +72,7 @@ impl Endpoint {
             json,
             until,
             shutdown,
+            answering: watch::Sender::new(()),
             arrived: AtomicU64::new(0),
             shown: AtomicU64::new(0),
             refused: AtomicU64::new(0),
@@ -181,7 +187,7 @@ impl Endpoint {
     }
 }
 
-/// Serves until the shutdown, and then until the last answer is out.
+/// Serves until the shutdown, and then until the last answer is out. Requests that have not come to their end are left.
 pub(super) async fn serve(
     listener: TcpListener,
     endpoint: Arc<Endpoint>,
@@ -190,11 +196,16 @@ pub(super) async fn serve(
     let router = Router::new()
         .fallback(take)
         .layer(DefaultBodyLimit::max(BODY_MAX_BYTES))
-        .with_state(endpoint);
+        .with_state(endpoint.clone());
     let stop = shutdown.clone();
     let serve = axum::serve(listener, router).with_graceful_shutdown(async move { stop.cancelled().await });
     tokio::select! {
         served = serve.into_future() => served?,
+        () = async {
+            shutdown.cancelled().await;
+            endpoint.answering.closed().await;
+            tokio::time::sleep(LAST_ANSWER).await;
+        } => {}
         // A second signal waits for no delay and no slow answer.
         () = shutdown.hurried() => {}
     }
@@ -224,10 +235,18 @@ async fn take(
         }
     };
     let path = uri.path_and_query().map_or_else(String::new, ToString::to_string);
-    let (arrival, notification) = endpoint.judge(path, headers, body);
-    let (response, reaction) = endpoint.react(&arrival, notification.as_ref()).await;
-    endpoint.show(&arrival, &reaction);
-    response
+    // On its own: whoever sent it may hang up before a slow answer, and is shown all the same.
+    let is_answered = endpoint.answering.subscribe();
+    let answering = tokio::spawn(async move {
+        let _is_answered = is_answered;
+        let (arrival, notification) = endpoint.judge(path, headers, body);
+        let (response, reaction) = endpoint.react(&arrival, notification.as_ref()).await;
+        endpoint.show(&arrival, &reaction);
+        response
+    });
+    answering
+        .await
+        .unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response())
 }
 
 async fn hand_on(forward: &Forward, arrival: &Arrival) -> (Response, Reaction) {
@@ -239,7 +258,7 @@ async fn hand_on(forward: &Forward, arrival: &Arrival) -> (Response, Reaction) {
                 forwarded: Some((url, None)),
                 ..reaction(status, false)
             };
-            (answer_of(forwarded), reaction)
+            (forwarded.into_response(), reaction)
         }
         Err(error) => {
             let status = StatusCode::BAD_GATEWAY;
@@ -250,15 +269,6 @@ async fn hand_on(forward: &Forward, arrival: &Arrival) -> (Response, Reaction) {
             (status.into_response(), reaction)
         }
     }
-}
-
-fn answer_of(forwarded: Forwarded) -> Response {
-    let mut response = (forwarded.status, forwarded.body).into_response();
-    match forwarded.content_type {
-        Some(content_type) => response.headers_mut().insert(header::CONTENT_TYPE, content_type),
-        None => response.headers_mut().remove(header::CONTENT_TYPE),
-    };
-    response
 }
 
 fn plain(status: StatusCode, body: &Value, challenge: bool) -> (Response, Reaction) {

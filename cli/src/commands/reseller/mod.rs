@@ -16,6 +16,7 @@ use std::time::Duration;
 use clap::Args;
 use reqwest::StatusCode;
 use serde_json::Value;
+use uuid::Uuid;
 
 use crate::portal::{Portal, PortalArgs};
 use crate::problem::Refusal;
@@ -31,6 +32,14 @@ pub(crate) struct Common {
     json: bool,
     #[command(flatten)]
     portal: PortalArgs,
+}
+
+/// An identifier of the portal, as an argument.
+fn identifier(text: &str) -> Result<Uuid, &'static str> {
+    text.parse().map_err(|_| {
+        "write an identifier such as 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d; `postrider subscriptions list`, `notifications list` and \
+         `secrets list` show them"
+    })
 }
 
 /// What is at `path`, for whoever waits for something there: a portal that cannot answer now is asked again.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::shown::{self, Shown, cell};
-use super::{Common, look};
+use super::{Common, identifier, look};
 use crate::age::Age;
 use crate::portal::Portal;
 use crate::{output, pretty};
@@ -33,6 +33,7 @@ pub(crate) enum NotificationsCommand {
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
     /// Of which subscription.
+    #[arg(value_parser = identifier)]
     subscription: Uuid,
     /// Of these statuses, such as FAILED,GIVEN_UP.
     #[arg(long)]
@@ -62,6 +63,7 @@ pub(crate) struct ListArgs {
 #[derive(Debug, Args)]
 pub(crate) struct OneNotification {
     /// The notification.
+    #[arg(value_parser = identifier)]
     id: Uuid,
     #[command(flatten)]
     common: Common,

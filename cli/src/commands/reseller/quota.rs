@@ -5,8 +5,8 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::Common;
 use super::shown::{self, Shown};
+use super::{Common, identifier};
 use crate::output;
 use crate::portal::Portal;
 
@@ -18,6 +18,7 @@ pub(crate) enum QuotaCommand {
     /// Shows what is used today, what is left, and what was asked for.
     Show {
         /// Of which subscription.
+        #[arg(value_parser = identifier)]
         subscription: Uuid,
         #[command(flatten)]
         common: Common,
@@ -29,6 +30,7 @@ pub(crate) enum QuotaCommand {
 #[derive(Debug, Args)]
 pub(crate) struct RequestArgs {
     /// For which subscription.
+    #[arg(value_parser = identifier)]
     subscription: Uuid,
     /// Notifications a day.
     #[arg(long, value_name = "N")]

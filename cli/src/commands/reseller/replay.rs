@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::shown::{self, Shown, cell};
-use super::{Common, look};
+use super::{Common, identifier, look};
 use crate::age::Age;
 use crate::output;
 use crate::portal::Portal;
@@ -28,6 +28,7 @@ Examples:
   postrider replay 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --since 2026-11-21T12:00:00Z --until 2026-11-21T14:00:00Z")]
 pub(crate) struct ReplayArgs {
     /// Of which subscription.
+    #[arg(value_parser = identifier)]
     subscription: Uuid,
     /// Of events that were accepted at this time or later, such as 2026-11-21T12:00:00Z.
     #[arg(

@@ -5,8 +5,8 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::Common;
 use super::shown::{self, Shown, cell};
+use super::{Common, identifier};
 use crate::output;
 use crate::portal::Portal;
 
@@ -29,6 +29,7 @@ pub(crate) enum SecretsCommand {
         #[command(flatten)]
         of: Of,
         /// The secret, from `postrider secrets list`.
+        #[arg(value_parser = identifier)]
         secret: Uuid,
     },
 }
@@ -36,6 +37,7 @@ pub(crate) enum SecretsCommand {
 #[derive(Debug, Args)]
 pub(crate) struct Of {
     /// Of which subscription.
+    #[arg(value_parser = identifier)]
     subscription: Uuid,
     #[command(flatten)]
     common: Common,

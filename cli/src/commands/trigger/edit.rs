@@ -102,12 +102,19 @@ impl Edit {
     }
 
     fn lost(&self, depth: usize, part: &str, known: &[&str]) -> anyhow::Error {
-        let question = nearest::question(part, known.iter().copied());
-        anyhow!(
-            "--set {}: {} has no {part}{question} It has {}",
-            self.path(),
-            self.above(depth),
+        let question = match nearest::question(part, known.iter().copied()) {
+            nothing if nothing.is_empty() => ".".to_owned(),
+            question => question,
+        };
+        let known = if known.is_empty() {
+            "nothing".to_owned()
+        } else {
             known.join(", ")
+        };
+        anyhow!(
+            "--set {}: {} has no {part}{question} It has {known}",
+            self.path(),
+            self.above(depth)
         )
     }
 
@@ -169,6 +176,7 @@ mod tests {
                 "domian.name=1",
                 "the data has no domian; did you mean domain? It has count, domain",
             ),
+            ("owner.name=1", "the data has no owner. It has count, domain"),
             ("domain.name.x=1", "domain.name is a text with nothing below it"),
             ("domain.ns.4=1", "domain.ns is a list of 2"),
             ("domain.ns.x.y=1", "domain.ns is a list of 2"),

@@ -112,6 +112,12 @@ async fn data(wanted: &Wanted<'_>, portal: &PortalArgs) -> anyhow::Result<Value>
         Some(_) => None,
         None => Some(event_type(wanted.event_type, portal).await?),
     };
+    if let (Some(variant), Some(_)) = (wanted.variant, &built_in) {
+        bail!(
+            "{} has no variants, so none is called {variant:?}; leave --variant out",
+            wanted.event_type
+        );
+    }
     let mut data = match (wanted.data, built_in, &known) {
         (Some(path), ..) => object_of(path)?,
         (None, Some(data), _) => data,

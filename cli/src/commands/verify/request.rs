@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// Headers, and the body byte by byte.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Request {
-    /// Names as they are looked up; the first one of a name counts, but for signatures.
+    /// Names as they are looked up; the first one of a name counts.
     headers: Vec<(String, String)>,
     pub(super) body: Vec<u8>,
 }

@@ -1,11 +1,10 @@
 //! `listen` and `trigger`, with each other.
 
-use serde_json::Value;
-
 use super::{SECRET, json_line, listen, url};
 use crate::postrider::{Finished, postrider};
+use serde_json::Value;
 
-fn trigger(arguments: &str) -> Finished {
+pub(super) fn trigger(arguments: &str) -> Finished {
     postrider(&format!("trigger {arguments}"))
         .env("SIGNING_SECRET", SECRET)
         .run()
@@ -198,8 +197,20 @@ fn nonsense_is_refused_with_what_to_do() {
             "full stop",
         ),
         ("verify --request /nowhere --secret x", 1, "/nowhere"),
+        (
+            "trigger postrider.test --variant x --to http://x --secret whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+            1,
+            "leave --variant out",
+        ),
         ("subscriptions list", 1, "RESELLER_KEY"),
+        (
+            "subscriptions list --reseller-key x --portal-url portal.example",
+            1,
+            "no HTTP URL",
+        ),
+        ("subscriptions list --reseller-key ä", 1, "copy it again"),
         ("tail", 1, "postrider keys create"),
+        ("tail order-17", 2, "`postrider subscriptions list`"),
     ] {
         let finished = postrider(arguments).run();
         assert_eq!(finished.code, Some(code), "{arguments}: {finished:?}");

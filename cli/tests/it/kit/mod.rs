@@ -2,6 +2,7 @@
 
 mod accidents;
 mod catalogue;
+mod hanging_up;
 mod listening;
 mod portal;
 mod tail;

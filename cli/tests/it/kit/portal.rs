@@ -1,8 +1,11 @@
 //! The commands that go over the reseller portal, on all services.
 
+use axum::Router;
+use axum::routing::any;
 use serde_json::Value;
 use sqlx::PgPool;
 use testkit::{eventually, with_installation};
+use tokio::net::TcpListener;
 
 use crate::postrider::{Finished, postrider};
 use crate::reseller::Lane;
@@ -203,4 +206,30 @@ async fn keys_are_asked_for(lane: &Lane) {
         stranger.contains("the API key is not accepted; check RESELLER_KEY"),
         "{stranger}"
     );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn what_is_no_portal_is_called_so_whatever_it_answers() {
+    let router = Router::new()
+        .route("/page/{*path}", any(async || "<html>It works!</html>"))
+        .route("/null/{*path}", any(async || "null"))
+        .route("/list/{*path}", any(async || "[]"));
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    tokio::spawn(axum::serve(listener, router).into_future());
+    let id = "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d";
+    for base in ["page", "null", "list"] {
+        for command in [
+            "subscriptions list".to_owned(),
+            format!("quota show {id}"),
+            format!("secrets rotate {id}"),
+            format!("replay {id} --newer-than 1h"),
+            "tail".to_owned(),
+        ] {
+            let finished = postrider(&format!("{command} --reseller-key x --portal-url {url}/{base}")).run();
+            assert_eq!(finished.code, Some(1), "{base}: {command}: {finished:?}");
+            assert!(finished.stderr.contains("check PORTAL_URL"), "{finished:?}");
+            assert_eq!(finished.stdout, "", "{base}: {command}");
+        }
+    }
 }

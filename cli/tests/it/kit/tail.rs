@@ -64,7 +64,7 @@ async fn every_notification_is_followed_to_its_end_and_nothing_is_said_twice(poo
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn it_begins_as_far_back_as_it_is_told_and_ends_after_so_many_lines(pool: PgPool) {
+async fn it_begins_as_far_back_as_it_is_told_and_ends_after_so_many_lines_or_without_a_reader(pool: PgPool) {
     with_installation(pool, async |it| {
         let lane = Lane::start(&it).await;
         let (id, _) = lane.subscribe().await;
@@ -75,6 +75,12 @@ async fn it_begins_as_far_back_as_it_is_told_and_ends_after_so_many_lines(pool: 
             .start();
         let line = tail.line();
         assert!(line.contains("contact.deleted"), "{line}");
+        assert_eq!(tail.end().await, Some(0));
+
+        let mut tail = lane.reseller(&format!("tail {id} --newer-than 1h")).start();
+        tail.line();
+        tail.read_no_more();
+        lane.send("nobody reads this any more").await;
         assert_eq!(tail.end().await, Some(0));
     })
     .await;

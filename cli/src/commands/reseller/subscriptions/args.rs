@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 use uuid::Uuid;
 
-use crate::commands::reseller::Common;
+use crate::commands::reseller::{Common, identifier};
 
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:
@@ -41,6 +41,7 @@ pub(crate) enum SubscriptionsCommand {
 #[derive(Debug, Args)]
 pub(crate) struct One {
     /// The subscription.
+    #[arg(value_parser = identifier)]
     pub(super) id: Uuid,
     #[command(flatten)]
     pub(super) common: Common,
@@ -91,6 +92,7 @@ pub(crate) struct CreateArgs {
 #[derive(Debug, Args)]
 pub(crate) struct UpdateArgs {
     /// The subscription.
+    #[arg(value_parser = identifier)]
     pub(super) id: Uuid,
     /// Another endpoint, which is challenged first.
     #[arg(long)]

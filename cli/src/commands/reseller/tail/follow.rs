@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use anyhow::Context as _;
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use serde::Deserialize;
 use serde_json::Value;
@@ -49,6 +50,15 @@ pub(super) struct Follower {
     rounds: usize,
 }
 
+/// What the portal says of one subscription.
+pub(super) struct Found {
+    pub(super) rows: Vec<Value>,
+    /// Notifications that do not exist any more.
+    pub(super) gone: Vec<Uuid>,
+    /// How many were asked for one by one.
+    pub(super) singles: usize,
+}
+
 /// Something to be said.
 #[derive(Debug)]
 pub(super) struct News {
@@ -69,6 +79,20 @@ impl Follower {
     /// From when on events have to be looked at again.
     pub(super) fn horizon(&self) -> Option<DateTime<Utc>> {
         self.newest.and_then(|newest| newest.checked_sub_signed(OVERLAP))
+    }
+
+    /// Takes note of everything that was found, and tells what is new.
+    pub(super) fn take_all(&mut self, found: Found) -> anyhow::Result<Vec<News>> {
+        let mut news = Vec::new();
+        for row in found.rows {
+            let taken = self.take(row);
+            news.extend(taken.context("the portal's list holds something that is no notification")?);
+        }
+        for id in found.gone {
+            self.forget(id);
+        }
+        self.advance();
+        Ok(news)
     }
 
     /// Takes note of a notification, and tells what is new about it.
@@ -129,6 +153,11 @@ impl Follower {
     pub(super) fn forget(&mut self, id: Uuid) {
         self.known.remove(&id);
     }
+}
+
+/// When the event of a row was accepted.
+pub(super) fn accepted_at(row: &Value) -> Option<DateTime<Utc>> {
+    row["acceptedAt"].as_str()?.parse().ok()
 }
 
 impl Row {

@@ -4,6 +4,8 @@
 //! to a minute before what is known, and what has not ended by then is asked for one by one.
 
 mod follow;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
@@ -17,13 +19,13 @@ use reqwest::StatusCode;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::Common;
+use super::{Common, identifier};
 use crate::age::Age;
 use crate::output;
 use crate::portal::{List, Portal};
 use crate::problem::Refusal;
 
-use follow::{Follower, News};
+use follow::{Follower, Found, News, accepted_at};
 
 /// As many entries as the portal gives at once.
 const PAGE: &str = "200";
@@ -45,6 +47,7 @@ Examples:
   postrider tail --json | jq -r 'select(.status == \"GIVEN_UP\") | .id'")]
 pub(crate) struct TailArgs {
     /// Of these subscriptions; of all when none is given, also of those that are made meanwhile.
+    #[arg(value_parser = identifier)]
     subscriptions: Vec<Uuid>,
     /// Begins with events that were accepted less than this long ago, such as 10m.
     #[arg(long, value_name = "AGE")]
@@ -84,15 +87,6 @@ struct Tail {
     left: Option<u64>,
 }
 
-/// What the portal says of one subscription.
-struct Found {
-    rows: Vec<Value>,
-    /// Notifications that do not exist any more.
-    gone: Vec<Uuid>,
-    /// How many were asked for one by one.
-    singles: usize,
-}
-
 impl Tail {
     async fn follow(&mut self, newer_than: Option<Age>, interval: Duration) -> anyhow::Result<()> {
         self.begin(newer_than).await?;
@@ -122,38 +116,53 @@ impl Tail {
 
     /// Takes note of what is there already. What of it has not ended yet is followed as well.
     async fn begin(&mut self, newer_than: Option<Age>) -> anyhow::Result<()> {
+        let since = newer_than.map(|age| age.before(SystemClock.now()));
         for id in self.subscriptions().await? {
-            let since = match newer_than {
-                Some(age) => Some(age.before(SystemClock.now())),
-                None => self.newest(id).await?,
-            };
-            let mut follower = Follower::since(since);
-            if newer_than.is_none() {
-                let found = self.read(id, &follower, 0).await?;
-                take(&mut follower, found)?;
+            match self.follower(id, since).await {
+                Ok(follower) => drop(self.followers.insert(id, follower)),
+                Err(error) if self.is_gone(&error) => {}
+                Err(error) => return Err(error),
             }
-            self.followers.insert(id, follower);
         }
         Ok(())
+    }
+
+    /// One that knows what is there already, but for what was accepted at `since` or later and is to be said.
+    async fn follower(&self, id: Uuid, since: Option<DateTime<Utc>>) -> anyhow::Result<Follower> {
+        let newest = match since {
+            Some(since) => Some(since),
+            None => self.newest(id).await?,
+        };
+        let mut follower = Follower::since(newest);
+        let mut found = self.read(id, &follower, 0).await?;
+        if let Some(since) = since {
+            found
+                .rows
+                .retain(|row| accepted_at(row).is_some_and(|at| at < since));
+        }
+        follower.take_all(found)?;
+        Ok(follower)
+    }
+
+    /// Whether the error says that a subscription was deleted after it had been listed, which is no harm unless it was
+    /// asked for by name.
+    fn is_gone(&self, error: &anyhow::Error) -> bool {
+        self.chosen.is_empty() && status(error) == Some(StatusCode::NOT_FOUND)
     }
 
     /// When the newest event was accepted, by the clock of whoever accepted it: ours may be another.
     async fn newest(&self, id: Uuid) -> anyhow::Result<Option<DateTime<Utc>>> {
         let path = format!("/subscriptions/{id}/notifications");
         let first: List<Value> = self.portal.get(&path, &[("limit", "1")]).await?;
-        let at = first.items.first().and_then(|row| row["acceptedAt"].as_str());
-        Ok(at.and_then(|at| at.parse().ok()))
+        Ok(first.items.first().and_then(accepted_at))
     }
 
     async fn subscriptions(&self) -> anyhow::Result<Vec<Uuid>> {
         if !self.chosen.is_empty() {
             return Ok(self.chosen.clone());
         }
-        let all: List<Value> = self.portal.get("/subscriptions", &[("limit", PAGE)]).await?;
-        let ids = all
-            .items
-            .iter()
-            .filter_map(|one| one["id"].as_str()?.parse().ok());
+        let all = self.whole("/subscriptions", None).await?;
+        let ids = all.iter().filter_map(|one| one["id"].as_str()?.parse().ok());
         Ok(ids.collect())
     }
 
@@ -168,9 +177,10 @@ impl Tail {
             match self.read(id, &follower, singles).await {
                 Ok(found) => {
                     singles -= found.singles;
-                    let news = take(&mut follower, found)?;
+                    let news = follower.take_all(found)?;
                     all.extend(news.into_iter().map(|news| (id, news)));
                 }
+                Err(error) if self.is_gone(&error) => continue,
                 Err(error) => failed = Some(error),
             }
             self.followers.insert(id, follower);
@@ -190,11 +200,14 @@ impl Tail {
             return Ok(());
         }
         self.left = self.left.map(|left| left - 1);
-        if self.json {
+        let is_read = if self.json {
             news.document["subscriptionId"] = id.to_string().into();
-            output::result(news.document)?;
+            output::line(news.document)?
         } else {
-            output::result(news.text)?;
+            output::line(news.text)?
+        };
+        if !is_read {
+            self.left = Some(0);
         }
         Ok(())
     }
@@ -249,20 +262,6 @@ impl Tail {
             }
         }
     }
-}
-
-/// Notes everything that was found, and gives back what is new.
-fn take(follower: &mut Follower, found: Found) -> anyhow::Result<Vec<News>> {
-    let mut news = Vec::new();
-    for row in found.rows {
-        let taken = follower.take(row);
-        news.extend(taken.context("the portal's list holds something that is no notification")?);
-    }
-    for id in found.gone {
-        follower.forget(id);
-    }
-    follower.advance();
-    Ok(news)
 }
 
 fn status(error: &anyhow::Error) -> Option<StatusCode> {

@@ -16,7 +16,8 @@ borrow_servers() {
     for server in "$@"; do
         if ! "$CHECKOUT/scripts/servers" status "$server" 2>/dev/null; then
             borrowed_servers+=("$server")
-            "$CHECKOUT/scripts/servers" start "$server"
+            # Said here as well, for callers that look at the failure: 'set -e' does not hold for them.
+            "$CHECKOUT/scripts/servers" start "$server" || return
         fi
         export_lines "$("$CHECKOUT/scripts/servers" env "$server")"
     done

@@ -7,8 +7,8 @@ readonly JAVASCRIPT_HELP="Needed: Node.js 18 or newer with npm (Debian: apt-get 
 $JAVASCRIPT_SOURCE/package-lock.json lists, from npm's registry or a mirror of it (npm's own settings apply)."
 
 ensure_node_installed() {
-    command -v node >/dev/null || install_package nodejs
-    command -v npm >/dev/null || install_package npm
+    command -v node >/dev/null || install_package nodejs "$JAVASCRIPT_HELP"
+    command -v npm >/dev/null || install_package npm "$JAVASCRIPT_HELP"
 }
 
 # The list that the packages were installed from is kept with them.

@@ -1,4 +1,4 @@
-# Sourced after checkout.sh and process.sh. Makes sure that a server's programs are on the machine.
+# Sourced after checkout.sh and process.sh. Makes sure that programs, most of them servers', are on the machine.
 
 readonly SELF_HELP="Needed: Linux with PostgreSQL 15 or newer and RabbitMQ 3.10 or newer installed (they need not run).
 Other ways: set DATABASE_URL and AMQP_URL to servers you have, or let 'docker compose up' bring everything."
@@ -24,17 +24,18 @@ run_as_root() {
     fi
 }
 
-# install_package PACKAGE: through apt, without starting or changing any server of the system.
+# install_package PACKAGE [HELP]: through apt, without starting or changing any server of the system. HELP says what is needed when
+# that fails; it is about servers unless given.
 install_package() {
-    local package=$1 log=$LOG_DIR/apt.log
+    local package=$1 help=${2:-$SELF_HELP} log=$LOG_DIR/apt.log
     if ! command -v apt-get >/dev/null; then
-        say "$SELF_HELP"
+        say "$help"
         die "$package is not installed, and there is no apt-get to install it with"
     fi
     say "installing $package with apt"
     if ! run_as_root "$CHECKOUT/scripts/dev/install-package" "$package" >"$log" 2>&1; then
         show_log_tail "$log"
-        say "$SELF_HELP"
+        say "$help"
         die "could not install $package; as root: apt-get install $package"
     fi
 }

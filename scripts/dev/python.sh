@@ -16,12 +16,7 @@ python_environment_is_current() {
 
 # Debian splits venv and pip off; elsewhere they come with Python.
 ensure_python_installed() {
-    python3 -c 'import venv, ensurepip' 2>/dev/null && return
-    command -v apt-get >/dev/null || {
-        say "$PYTHON_HELP"
-        die "there is no python3 with venv and pip, and no apt-get to install it with"
-    }
-    install_package python3-venv
+    python3 -c 'import venv, ensurepip' 2>/dev/null || install_package python3-venv "$PYTHON_HELP"
 }
 
 make_python_environment() {

@@ -159,6 +159,7 @@ func TestBodiesThatAreNoNotificationAreRefusedOnlyAfterTheSignatureMatched(t *te
 		`{"id":"evt_1","type":"a.b","timestamp":"2023-11-14T22:13:20.0000000000+01:00","data":{}}`,
 		`{"id":"evt_1","type":"a.b","timestamp":"2023-02-30T22:13:20Z","data":{}}`,
 		`{"id":"evt_1","type":"a.b","timestamp":"2023-11-14T22:13:20+24:00","data":{}}`,
+		`{"id":"evt_1","type":"a.b","timestamp":"2023-11-14T22:13:20+05:+0","data":{}}`,
 		`{"id":"evt_1","type":"a.b","timestamp":"2023-11-14T22:13:20-00:60","data":{}}`,
 		`{"id":"evt_1","type":"a.b","timestamp":"2023-11-14T22:13:20Z"}`,
 		`{"id":"evt_1","type":"a.b","timestamp":"2023-11-14T22:13:20Z","data":null}`,

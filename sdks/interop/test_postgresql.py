@@ -3,6 +3,7 @@
 DATABASE_URL says where; everything is in a schema of its own, which is dropped at the end.
 """
 
+import contextlib
 import os
 import threading
 import unittest
@@ -66,6 +67,26 @@ class PostgresqlTest(unittest.TestCase):
                 return
             watcher.execute("SELECT pg_sleep(0.01)")
         self.fail("the other transaction never waits")
+
+    def test_a_handler_keeps_its_key_after_an_error_that_it_caught_only_with_a_savepoint(
+        self,
+    ) -> None:
+        def catch_without(event: Notification) -> None:
+            with contextlib.suppress(psycopg.errors.DivisionByZero):
+                self.connection.execute("SELECT 1 / 0")
+
+        def catch_with(event: Notification) -> None:
+            with contextlib.suppress(psycopg.errors.DivisionByZero):
+                with self.connection.transaction():
+                    self.connection.execute("SELECT 1 / 0")
+
+        store = self.store(self.connection)
+        for handler, is_kept in ((catch_without, False), (catch_with, True)):
+            self.assertTrue(process_once(store, notification("a"), handler))
+            # Says nothing, although it is a rollback without the savepoint.
+            self.connection.commit()
+            self.assertEqual(store.add("a"), not is_kept)
+            self.connection.rollback()
 
     def test_a_failed_statement_of_the_handler_is_what_the_caller_hears_of(self) -> None:
         def fail(event: Notification) -> None:

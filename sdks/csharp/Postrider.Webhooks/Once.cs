@@ -21,6 +21,12 @@ namespace Postrider.Webhooks
         public static readonly TimeSpan DefaultSeenAge = TimeSpan.FromDays(35);
 
         /// <summary>
+        /// Where <see cref="Exception.Data"/> of what a handler threw holds what the store threw when the key was to be removed. Roll
+        /// back then, or a retry counts as a repetition.
+        /// </summary>
+        public const string RemovalFailure = "Postrider.Webhooks.RemovalFailure";
+
+        /// <summary>
         /// The key of a notification within a scope, such as the name of a subscription. Two subscriptions that select the same
         /// event get it with the same id: give each its scope if both are to count. Without a scope the key is the id.
         /// </summary>
@@ -36,7 +42,8 @@ namespace Postrider.Webhooks
         /// <remarks>
         /// <para>
         /// The key is added first. When the handler throws, the key is removed again and the exception goes on: answer 500, and the
-        /// notification comes again.
+        /// notification comes again. If it could not be removed, as on a transaction that is beyond use, the same exception goes on
+        /// and holds that failure, see <see cref="RemovalFailure"/>.
         /// </para>
         /// <para>
         /// While the handler is at work the key counts as seen: a repetition that comes meanwhile, as after your answer took too
@@ -51,9 +58,6 @@ namespace Postrider.Webhooks
         /// <param name="handler">Does what is to be done because of it.</param>
         /// <param name="key">See <see cref="ScopedKey"/>; the notification's id when null.</param>
         /// <param name="cancellationToken">Goes to the store and the handler.</param>
-        /// <exception cref="AggregateException">
-        /// The handler threw, and then the store did: both are in it. Unless you roll back, a retry will count as a repetition.
-        /// </exception>
         public static async Task<ProcessOutcome> ProcessAsync(
             ISeenStore store,
             Notification notification,
@@ -90,7 +94,8 @@ namespace Postrider.Webhooks
             return ProcessOutcome.Processed;
         }
 
-        // Not with the caller's token: the handler may have failed because it was cancelled.
+        // Not with the caller's token: the handler may have failed because it was cancelled. What the handler threw counts for more
+        // than what is thrown here: callers decide by its type.
         private static async Task ForgetAsync(ISeenStore store, string key, Exception failure)
         {
             try
@@ -99,10 +104,7 @@ namespace Postrider.Webhooks
             }
             catch (Exception removal)
             {
-                throw new AggregateException(
-                    "a notification failed and its key could not be removed; roll back, or a retry counts as a repetition",
-                    failure,
-                    removal);
+                failure.Data[RemovalFailure] = removal;
             }
         }
     }

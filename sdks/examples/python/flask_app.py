@@ -20,6 +20,8 @@ from postrider_webhooks import SqlStore, VerificationError, Verifier, process_on
 DATABASE = os.environ.get("DATABASE", "notifications.db")
 
 app = flask.Flask(__name__)
+# Far more than a notification has; it keeps a stranger from filling the memory. Flask answers 413.
+app.config["MAX_CONTENT_LENGTH"] = 1 << 20
 verifier = Verifier(os.environ["WEBHOOK_SECRETS"].split())
 
 

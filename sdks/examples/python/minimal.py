@@ -15,7 +15,7 @@ def work(notification):
 
 class Endpoint(BaseHTTPRequestHandler):
     def do_POST(self):
-        body = self.rfile.read(int(self.headers.get("content-length", 0)))
+        body = self.rfile.read(max(0, min(int(self.headers.get("content-length", 0)), 1 << 20)))
         try:
             notification = verifier.verify(self.headers, body)
         except VerificationError as error:

@@ -1,5 +1,6 @@
 """A notification is processed once, and again when that failed."""
 
+import asyncio
 import contextlib
 import sqlite3
 import tempfile
@@ -61,6 +62,27 @@ class ProcessOnceTest(unittest.TestCase):
         with self.assertLogs("postrider_webhooks", "WARNING"), self.assertRaises(Failed):
             process_once(Broken(), notification("a"), fail)
 
+    def test_an_interrupted_handler_is_called_again(self) -> None:
+        for interruption in (KeyboardInterrupt, SystemExit, asyncio.CancelledError):
+
+            def interrupted(_: Notification, kind: type[BaseException] = interruption) -> None:
+                raise kind
+
+            store = MemoryStore()
+            with self.assertRaises(interruption):
+                process_once(store, notification("a"), interrupted)
+            self.assertEqual(len(store), 0)
+
+    def test_a_handler_that_nobody_would_await_is_refused(self) -> None:
+        async def handler(_: Notification) -> None:
+            self.fail("it is not awaited")
+
+        store = MemoryStore()
+        with self.assertRaises(TypeError) as caught:
+            process_once(store, notification("a"), handler)
+        self.assertIn("to_thread", str(caught.exception))
+        self.assertEqual(len(store), 0)
+
     def test_exactly_one_of_many_threads_processes(self) -> None:
         store, barrier = MemoryStore(), threading.Barrier(8)
         seen: list[Notification] = []
@@ -102,6 +124,9 @@ class MemoryStoreTest(unittest.TestCase):
     def test_a_store_without_room_is_an_error_of_configuration(self) -> None:
         with self.assertRaises(ValueError):
             MemoryStore(max_entries=0)
+        for age in (timedelta(0), timedelta(days=-1)):
+            with self.assertRaises(ValueError):
+                MemoryStore(max_age=age)
 
 
 class SqlStoreTest(unittest.TestCase):

@@ -71,6 +71,12 @@ class VectorsTest(unittest.TestCase):
     def test_every_message_of_the_file_gets_its_verdict(self) -> None:
         for vector in VECTORS["verify"]:
             with self.subTest(vector["name"]):
+                if not vector["secrets"]:
+                    # This library goes one further: no verifier is made without a secret.
+                    with self.assertRaises(SecretError) as caught:
+                        verifier_of(vector)
+                    self.assertEqual(caught.exception.code, "none")
+                    continue
                 result = "ok"
                 try:
                     verifier_of(vector).verify_signature(vector["headers"], body_of(vector))

@@ -53,8 +53,11 @@ pub(super) fn each_earlier(body: &[u8], mut visit: impl FnMut(&Earlier) -> bool)
         let second = of_bytes(&first.body).into_iter();
         second.map(|second| second.after(&first.accidents))
     });
-    let twice: Vec<Earlier> = twice.filter(|earlier| earlier.body != body).collect();
-    if twice.iter().any(&mut visit) {
+    // One after the other: all at once would be a hundred copies of the body.
+    if twice
+        .filter(|earlier| earlier.body != body)
+        .any(|earlier| visit(&earlier))
+    {
         return true;
     }
     let unchanged = Earlier {

@@ -37,8 +37,9 @@ async Task<IResult> ReceiveAsync(HttpRequest request, CancellationToken cancelle
         name => request.Headers[name], buffer.ToArray(), out var notification, out var error))
     {
         Console.WriteLine($"refused {error.Code}");
+        var status = error is BadBodyException ? StatusCodes.Status400BadRequest : StatusCodes.Status401Unauthorized;
         // The first bytes of an answer can be read with the attempt in the reseller API: say why.
-        return Results.Text(error.Code, statusCode: StatusCodes.Status401Unauthorized);
+        return Results.Text(error.Code, statusCode: status);
     }
     if (notification.Challenge is string challenge)
     {

@@ -34,7 +34,11 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	notification, err := e.secrets.verifier().Verify(r.Header, body)
 	var refusal *webhooks.Error
 	if errors.As(err, &refusal) {
-		e.refuse(w, http.StatusUnauthorized, string(refusal.Code))
+		status := http.StatusUnauthorized
+		if refusal.Code == webhooks.CodeBadBody {
+			status = http.StatusBadRequest
+		}
+		e.refuse(w, status, string(refusal.Code))
 		return
 	}
 	if challenge, ok := notification.Challenge(); ok {

@@ -136,6 +136,11 @@ func TestWhatFailsIsAnsweredWith500AndProcessedWhenItComesAgain(t *testing.T) {
 	s.deliver(oldSecret, "a", "domain.created", "{}", 200, "processed a domain.created")
 }
 
+func TestWhatIsSignedAndNoNotificationIsAnsweredWith400(t *testing.T) {
+	s := start(t, oldSecret)
+	s.deliver(oldSecret, "a", "domain.created", "[]", 400, "refused bad_body")
+}
+
 func TestStrangersAreRefused(t *testing.T) {
 	s := start(t, oldSecret)
 	for _, request := range []struct{ method, body, code string }{

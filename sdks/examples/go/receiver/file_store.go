@@ -18,9 +18,10 @@ import (
 type fileStore struct {
 	mutex sync.Mutex
 	file  *os.File
-	// The bytes of whole lines. What is behind them was cut short.
+	keys  map[string]bool
+	// The bytes of whole lines, and whether something is behind them: a line that was cut short, as on a full disk.
 	size int64
-	keys map[string]bool
+	torn bool
 }
 
 var _ webhooks.SeenStore = (*fileStore)(nil)
@@ -38,8 +39,8 @@ func openFileStore(path string) (*fileStore, error) {
 	return store, nil
 }
 
-// read passes over a last line without an end: whoever wrote it was stopped in the middle, and has told nobody of that key. It
-// would become a part of the next one.
+// read passes over a last line without an end: whoever wrote it was stopped in the middle, and has told nobody of that key. Before
+// the next line is written it is taken away.
 func (s *fileStore) read() error {
 	text, err := io.ReadAll(s.file)
 	if err != nil {
@@ -53,8 +54,8 @@ func (s *fileStore) read() error {
 			delete(s.keys, strings.TrimPrefix(line, "- "))
 		}
 	}
-	s.size = int64(len(whole))
-	return s.file.Truncate(s.size)
+	s.size, s.torn = int64(len(whole)), len(whole) < len(text)
+	return nil
 }
 
 // Add writes the key down before it says that it is new.
@@ -89,9 +90,11 @@ func (s *fileStore) append(sign, key string) error {
 	if strings.ContainsAny(key, "\r\n") {
 		return fmt.Errorf("a key holds a line end")
 	}
-	// A line that came only in part, as on a full disk, is taken back: at once if possible, else before the next one.
-	if err := s.file.Truncate(s.size); err != nil {
-		return err
+	if s.torn {
+		if err := s.file.Truncate(s.size); err != nil {
+			return err
+		}
+		s.torn = false
 	}
 	line := sign + key + "\n"
 	_, err := s.file.WriteString(line)
@@ -99,7 +102,7 @@ func (s *fileStore) append(sign, key string) error {
 		err = s.file.Sync()
 	}
 	if err != nil {
-		_ = s.file.Truncate(s.size)
+		s.torn = true
 		return err
 	}
 	s.size += int64(len(line))

@@ -92,13 +92,11 @@ class NoMatchError(VerificationError):
 
     code = "no_match"
 
-    def __init__(self, secrets: int) -> None:
-        if secrets == 0:
-            hint = "the verifier was made without any secret"
-        else:
-            hint = "is the secret that of this endpoint, and the body as it arrived, byte by byte?"
-        super().__init__(f"no signature matches; {hint}")
-        self.secrets = secrets
+    def __init__(self) -> None:
+        super().__init__(
+            "no signature matches; is the secret that of this endpoint, and the body as it arrived,"
+            " byte by byte?"
+        )
 
 
 class BadBodyError(VerificationError):
@@ -108,9 +106,9 @@ class BadBodyError(VerificationError):
 
 
 class SecretError(ValueError):
-    """A text is no signing secret: an error of configuration, not of a request.
+    """A text is no signing secret, or there is none: an error of configuration, not of a request.
 
-    ``code`` is ``prefix``, ``base64``, ``too_short`` or ``too_long``.
+    ``code`` is ``prefix``, ``base64``, ``too_short``, ``too_long`` or ``none``.
     """
 
     def __init__(self, code: str, message: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Optional
 
 
 def find(headers: Any, name: str) -> Optional[str]:
-    """The value of a header, whose name is given in lower case.
+    """The value of a header, whose name is given in lower case; the first one of several.
 
     Raises ``TypeError`` for what cannot be headers.
     """
@@ -45,12 +45,13 @@ def _pairs(headers: Any) -> Iterable[tuple[Any, Any]]:
     )
 
 
-def _text(value: Any, name: str) -> str:
+def _text(value: Any, name: str) -> Optional[str]:
     if isinstance(value, str):
         return value
     if isinstance(value, (bytes, bytearray)):
         return value.decode("latin-1")
-    # Some event formats give a list for each name.
-    if isinstance(value, (list, tuple)) and len(value) == 1:
-        return _text(value[0], name)
+    # Some event formats give a list for each name. How many are in it is up to whoever sent the
+    # request, so that it is no error of the caller.
+    if isinstance(value, (list, tuple)):
+        return _text(value[0], name) if value else None
     raise TypeError(f"the header {name} must be a text, not {type(value).__name__}")

@@ -26,6 +26,8 @@ class MemoryStore:
     ) -> None:
         if max_entries < 1:
             raise ValueError("max_entries must be at least 1")
+        if max_age <= timedelta(0):
+            raise ValueError("max_age must be more than nothing; 35 days are usual")
         self._max_entries = max_entries
         self._max_age = max_age.total_seconds()
         self._clock = clock

@@ -1,5 +1,6 @@
 """Processing a notification once, although it may arrive several times."""
 
+import inspect
 import logging
 from collections.abc import Callable
 from datetime import timedelta
@@ -46,8 +47,9 @@ def process_once(
     """Calls the handler unless the notification was seen before; says whether it did. Answer 200
     either way.
 
-    The key, ``notification.id`` unless given, is added first. When the handler raises, the key is
-    removed again and the exception goes on: answer 500, and the notification comes again.
+    The key, ``notification.id`` unless given, is added first. When the handler raises, or is
+    interrupted, the key is removed again and the exception goes on: answer 500, and the
+    notification comes again. Raises ``TypeError`` for a handler that would have to be awaited.
 
     While the handler is at work the key counts as seen. A repetition that comes meanwhile is
     answered 200, and nothing comes after it when the handler fails then; and a process that is
@@ -59,11 +61,22 @@ def process_once(
     if not store.add(key):
         return False
     try:
-        handler(notification)
+        _refuse_coroutine(handler(notification))
     except BaseException:
         _forget(store, key)
         raise
     return True
+
+
+def _refuse_coroutine(result: object) -> None:
+    """Nobody would await it: the notification would count as processed and never be."""
+    if inspect.iscoroutine(result):
+        result.close()
+        raise TypeError(
+            "the handler must not be an async function; in one, call"
+            " await asyncio.to_thread(process_once, store, notification, handler)"
+            " with a handler that is none"
+        )
 
 
 def _forget(store: Store, key: str) -> None:

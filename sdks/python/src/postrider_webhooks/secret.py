@@ -43,7 +43,14 @@ def decode_all(secrets: Secrets) -> list[bytes]:
     """The keys of one or several secrets, in their order. Raises ``SecretError``."""
     if isinstance(secrets, str):
         return [decode(secrets)]
-    return [decode(secret) for secret in secrets]
+    keys = [decode(secret) for secret in secrets]
+    if not keys:
+        # Every request would be refused, which looks like a fault of whoever sends them.
+        raise SecretError(
+            "none",
+            "no signing secret was given; pass the one that making the subscription showed",
+        )
+    return keys
 
 
 def _decode_base64(encoded: str) -> bytes:

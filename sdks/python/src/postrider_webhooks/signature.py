@@ -58,7 +58,7 @@ def sign(secrets: Secrets, message_id: str, timestamp: int, body: Bytes) -> str:
     """The value of the header ``webhook-signature``: one signature for each secret, with a blank
     between them.
 
-    ``timestamp`` is in seconds since 1970. Raises ``SecretError`` for a bad secret, ``ValueError``
+    ``timestamp`` is in seconds since 1970. Raises ``SecretError`` for a bad secret or none, ``ValueError``
     for an id that holds a full stop, since receivers refuse it, and ``TypeError`` for a body that
     is no bytes.
     """

@@ -70,7 +70,9 @@ class SqlStore:
         with connection:  # commits, or rolls back when anything is raised
             process_once(SqlStore(connection, "sqlite"), notification, handler)
 
-    Another transaction that adds the same key waits until this one has ended. A store is as safe to
+    Another transaction that adds the same key waits until this one has ended. With PostgreSQL, a
+    handler that catches an error of the database must have set a savepoint and roll back to it: if
+    not, the commit undoes everything, the key included, and says nothing. A store is as safe to
     share between threads as its connection is. ``dialect`` is ``sqlite``, ``postgresql`` or
     ``mysql``; ``table`` is a name of letters, digits and underscores, with a schema and a full stop
     before it if need be; ``clock`` gives the seconds since 1970.

@@ -45,7 +45,7 @@ class Verifier:
     how far ``webhook-timestamp`` may be away from now, a ``timedelta`` or seconds; exactly as far
     is accepted. ``clock`` gives the seconds since 1970, for tests.
 
-    Raises ``SecretError`` for a bad secret and ``ValueError`` for a negative tolerance.
+    Raises ``SecretError`` for a bad secret or none, and ``ValueError`` for a negative tolerance.
     """
 
     __slots__ = ("_clock", "_signers", "_tolerance")
@@ -83,6 +83,9 @@ class Verifier:
         self._accept(headers, body)
 
     def _accept(self, headers: Headers, body: Bytes) -> tuple[str, int]:
+        # An iterator would be at its end after the first header.
+        if hasattr(headers, "__next__"):
+            headers = list(headers)
         message_id = _present(headers, HEADER_ID)
         timestamp = _present(headers, HEADER_TIMESTAMP)
         signatures = _present(headers, HEADER_SIGNATURE)
@@ -101,7 +104,7 @@ class Verifier:
                 # for.
                 if hmac.compare_digest(expected, candidate):
                     return message_id, signed_at
-        raise NoMatchError(len(self._signers))
+        raise NoMatchError()
 
     def _check_time(self, signed_at: int) -> None:
         # In whole seconds, as the header has them. Both ends of the tolerance belong to it.

@@ -14,8 +14,10 @@ fn rewritten(text: &str, style: Style) -> String {
 
 #[test]
 fn order_and_numbers_survive() {
-    let text = r#"{"z":1.10,"a":[1e5,-0,true,null,"ü\n\u0001"],"empty":{},"none":[]}"#;
+    let text = r#"{"z":1.10,"a":[1e5,-0,1e999,true,null,"ü\n\u0001"],"a":1,"empty":{},"none":[]}"#;
     assert_eq!(rewritten(text, STYLE), text);
+    let blanks = " { \"z\" : [ 1.10 , { } ] , \"a\" : null }\r\n\t";
+    assert_eq!(rewritten(blanks, STYLE), r#"{"z":[1.10,{}],"a":null}"#);
 }
 
 #[test]
@@ -65,6 +67,9 @@ fn what_is_no_json_is_none() {
         "{",
         r#"{"a" 1}"#,
         "[1,]",
+        r#"{"a":1,}"#,
+        r#"{"a":[1,{"b":tru}]}"#,
+        "\u{feff}1",
         "01",
         "nul",
         r#""\x""#,

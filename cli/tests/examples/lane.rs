@@ -4,7 +4,7 @@ use reqwest::{Client, Method, StatusCode};
 use serde_json::{Value, json};
 use testkit::{Installation, eventually};
 
-use crate::postrider::{Running, postrider, until_ready};
+use crate::postrider::{Running, key_of, postrider, until_ready};
 
 const RESELLER: &str = "acme";
 
@@ -18,27 +18,12 @@ pub(crate) struct Lane {
 impl Lane {
     pub(crate) async fn start(it: &Installation) -> Self {
         lifecycle::crypto::install_default_provider();
-        let process = postrider("up")
-            .within(it)
-            .env(
-                "POSTRIDER__RESELLER__SECRETS__KEY",
-                "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
-            )
-            .env("POSTRIDER__RESELLER__EGRESS__ALLOW_NETWORKS", "127.0.0.0/8")
-            .env("POSTRIDER__RESELLER__EGRESS__ALLOW_HTTP", "true")
-            .env("POSTRIDER__RESELLER__RETRY__INITIAL_DELAY_IN_SECONDS", "0")
-            .start();
+        let process = postrider("up").within(it).with_reseller_lane().start();
         let url = |message| format!("http://{}", process.address_logged_with(message));
         let admin = url("serving /healthz, /readyz and /metrics");
         let (ingest, portal) = (url("listening"), url("listening"));
         until_ready(admin.trim_start_matches("http://")).await;
-        let key = |role: &str| {
-            let created = postrider(&format!("keys create --name test --role {role}"))
-                .on(&it.pool)
-                .run();
-            assert_eq!(created.code, Some(0), "{created:?}");
-            created.stdout.trim().to_owned()
-        };
+        let key = |role: &str| key_of(&it.pool, role);
         Self {
             _process: process,
             client: Client::builder().no_proxy().build().expect("a client"),

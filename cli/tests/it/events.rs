@@ -5,17 +5,14 @@ use sqlx::PgPool;
 use testkit::subscription_factory::SubscriptionRow;
 use testkit::{eventually, with_installation};
 
-use crate::postrider::postrider;
+use crate::postrider::{key_of, postrider};
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn an_event_is_sent_shown_and_sent_again(pool: PgPool) {
     with_installation(pool, async |it| {
         let service = postrider("serve ingest-api").within(&it).start();
         let url = format!("http://{}", service.address_logged_with("listening"));
-        let created = postrider("keys create --name test --role ingest")
-            .on(&it.pool)
-            .run();
-        let key = created.stdout.trim().to_owned();
+        let key = key_of(&it.pool, "ingest");
         let caller = |arguments: &str| {
             postrider(arguments)
                 .env("INGEST_URL", &url)

@@ -48,6 +48,15 @@ pub(crate) fn postrider(arguments: &str) -> Postrider {
     Postrider { command }
 }
 
+/// A key of this role, which `postrider keys create` makes in the database.
+pub(crate) fn key_of(pool: &PgPool, role: &str) -> String {
+    let created = postrider(&format!("keys create --name test --role {role}"))
+        .on(pool)
+        .run();
+    assert_eq!(created.code, Some(0), "{created:?}");
+    created.stdout.trim().to_owned()
+}
+
 impl Postrider {
     /// One more argument, which may hold spaces.
     pub(crate) fn arg(mut self, argument: &str) -> Self {
@@ -79,6 +88,17 @@ impl Postrider {
             .env("POSTRIDER__PORTAL__LISTEN", "127.0.0.1:0")
             .env("POSTRIDER__OPERATOR__LISTEN", "127.0.0.1:0")
             .env("POSTRIDER__TELEMETRY__LOG_FORMAT", "json")
+    }
+
+    /// With the reseller lane on, which may deliver to this machine, and tries again at once.
+    pub(crate) fn with_reseller_lane(self) -> Self {
+        self.env(
+            "POSTRIDER__RESELLER__SECRETS__KEY",
+            "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
+        )
+        .env("POSTRIDER__RESELLER__EGRESS__ALLOW_NETWORKS", "127.0.0.0/8")
+        .env("POSTRIDER__RESELLER__EGRESS__ALLOW_HTTP", "true")
+        .env("POSTRIDER__RESELLER__RETRY__INITIAL_DELAY_IN_SECONDS", "0")
     }
 
     /// Runs it to its end.

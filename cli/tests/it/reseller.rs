@@ -8,7 +8,7 @@ use sqlx::PgPool;
 use testkit::{Installation, eventually, with_installation};
 use tokio::net::TcpListener;
 
-use crate::postrider::{Postrider, Running, is_put_off, postrider, until_ready};
+use crate::postrider::{Postrider, Running, is_put_off, key_of, postrider, until_ready};
 use crate::python::{Message, verdicts};
 
 const RESELLER: &str = "acme";
@@ -33,13 +33,7 @@ impl Lane {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let process = postrider("up")
             .within(it)
-            .env(
-                "POSTRIDER__RESELLER__SECRETS__KEY",
-                "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
-            )
-            .env("POSTRIDER__RESELLER__EGRESS__ALLOW_NETWORKS", "127.0.0.0/8")
-            .env("POSTRIDER__RESELLER__EGRESS__ALLOW_HTTP", "true")
-            .env("POSTRIDER__RESELLER__RETRY__INITIAL_DELAY_IN_SECONDS", "0")
+            .with_reseller_lane()
             .env("POSTRIDER__PUSH__RETRY__DELAY_IN_SECONDS", "0")
             .env(
                 "POSTRIDER__SWRVE__MESSAGE_PROTOTYPE_PUSH_KEYS",
@@ -50,13 +44,7 @@ impl Lane {
         let admin = url("serving /healthz, /readyz and /metrics");
         let (ingest, portal) = (url("listening"), url("listening"));
         until_ready(admin.trim_start_matches("http://")).await;
-        let key = |role: &str| {
-            let created = postrider(&format!("keys create --name test --role {role}"))
-                .on(&it.pool)
-                .run();
-            assert_eq!(created.code, Some(0), "{created:?}");
-            created.stdout.trim().to_owned()
-        };
+        let key = |role: &str| key_of(&it.pool, role);
         Self {
             _process: process,
             endpoint: Receiver::start(listener, Options::default()).expect("the receiver starts"),

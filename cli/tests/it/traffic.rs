@@ -3,7 +3,7 @@
 use sqlx::PgPool;
 use testkit::{Installation, eventually, with_installation};
 
-use crate::postrider::{Finished, Postrider, Running, is_put_off, postrider, until_ready};
+use crate::postrider::{Finished, Postrider, Running, is_put_off, key_of, postrider, until_ready};
 
 const PUSH_KEYS: &str = r#"{"Hello": {"IOS": "key-for-ios", "ANDROID": "key-for-android"}}"#;
 
@@ -29,14 +29,11 @@ impl Up {
         let admin_url = format!("http://{admin}");
         let ingest_url = format!("http://{}", process.address_logged_with("listening"));
         until_ready(&admin).await;
-        let created = postrider("keys create --name test --role ingest")
-            .on(&it.pool)
-            .run();
         Self {
             _process: process,
             ingest_url,
             admin_url,
-            key: created.stdout.trim().to_owned(),
+            key: key_of(&it.pool, "ingest"),
             sim_url: format!("http://{}", it.sim.addr()),
         }
     }

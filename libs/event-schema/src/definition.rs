@@ -10,6 +10,8 @@ use serde_json::Value;
 use crate::variant::{self, Variant};
 use crate::{PayloadSchema, Violation};
 
+/// What a request that holds a definition may take, in bytes: room for the largest one, with blanks between its members.
+pub const DEFINITION_MAX: usize = 1_048_576;
 /// Longest description, in bytes.
 pub(crate) const DESCRIPTION_MAX: usize = 2000;
 /// Largest schema and largest payload, in bytes of compact JSON.

@@ -8,6 +8,6 @@ mod reach;
 mod schema;
 mod variant;
 
-pub use definition::{Attribute, Definition, Finding};
+pub use definition::{Attribute, DEFINITION_MAX, Definition, Finding};
 pub use schema::{PayloadSchema, SchemaError, Violation};
 pub use variant::Variant;

@@ -7,7 +7,7 @@ use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
 use domain::key::Role;
-use event_schema::Definition;
+use event_schema::{DEFINITION_MAX, Definition};
 use http::{HeaderMap, StatusCode};
 use http_api::{FieldProblem, Problem, ProblemKind};
 use serde::Serialize;
@@ -178,7 +178,8 @@ pub(crate) async fn put(
     let caller = app.caller(&head.headers, deadline).await?;
     caller.require(is_admin)?;
     http_api::require_json(&head.headers)?;
-    let body = http_api::read_body(&head.headers, body, app.max_body_bytes, deadline).await?;
+    let limit = app.max_body_bytes.max(DEFINITION_MAX);
+    let body = http_api::read_body(&head.headers, body, limit, deadline).await?;
     let definition: Definition = http_api::read_json(&body)?;
     let findings = definition.findings(&name);
     if !findings.is_empty() {

@@ -188,6 +188,25 @@ async fn variants_are_stored_and_a_definition_without_them_takes_them_away(pool:
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_definition_may_be_as_large_as_all_that_it_may_hold(pool: PgPool) {
+    with_installation(pool, async |installation| {
+        let service = Running::ready(&installation).await;
+        let admin = key_with(&installation, Role::Admin).await;
+        let serial = "7".repeat(60_000);
+        let variants = (1..=4).map(|number| {
+            json!({"name": format!("variant-{number}"), "description": "A long one.", "data": {"serial": serial}})
+        });
+        let mut large = definition();
+        large["variants"] = variants.collect();
+        large["example"]["serial"] = json!(serial);
+        let stored = put(&service, &admin, "certificate.issued", &large).await;
+        assert_eq!(stored.status(), 201);
+        service.stop().await;
+    })
+    .await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
 async fn only_an_admin_may_change_the_catalogue(pool: PgPool) {
     with_installation(pool, async |installation| {
         let service = Running::ready(&installation).await;

@@ -9,8 +9,10 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::links::Links;
 use super::net::Net;
@@ -27,6 +29,9 @@ pub(crate) use control::Alarm;
 const FIRST_NODE: u8 = 10;
 /// Links between nodes from here on, ten for each node that connects.
 const FIRST_LINK: u8 = 100;
+/// How long a node may take to come back. After a partition, RabbitMQ 3.10 can wait for the tables of its peers for ever although they
+/// run; nodes that are slow to start must not be taken for such ones.
+const STUCK_AFTER: Duration = Duration::from_secs(150);
 const PROGRAMS: [&str; 3] = ["/usr/lib/rabbitmq/bin", "/usr/local/sbin", "/opt/rabbitmq/sbin"];
 
 pub(crate) struct Cluster {
@@ -120,20 +125,39 @@ impl Cluster {
         format!("amqp://{}:{}@{address}/%2f", files::USER, self.plan.password)
     }
 
-    /// Waits until every node runs and knows all others, takes clients, and no alarm is left.
+    /// Waits until every node runs and knows all others, takes clients, and no alarm is left. A node that does not come back by
+    /// itself is started anew, as whoever watches over it would do.
     pub(crate) async fn ready(&self) -> Result<(), Error> {
         for number in 0..self.count() {
+            let mut stuck_at = Instant::now() + STUCK_AFTER;
             wait::until(&format!("rabbit-{number} to be one of the cluster"), async || {
-                self.is_whole(number).await
+                let whole = self.is_whole(number).await;
+                if !whole && Instant::now() >= stuck_at {
+                    self.restart_absent();
+                    stuck_at = Instant::now() + STUCK_AFTER;
+                }
+                whole
             })
             .await?;
         }
         Ok(())
     }
 
+    fn restart_absent(&self) {
+        for (number, node) in self.nodes.iter().enumerate() {
+            if !self.takes_clients(number) {
+                node.kill();
+            }
+        }
+    }
+
+    fn takes_clients(&self, number: usize) -> bool {
+        std::net::TcpStream::connect(self.address(number)).is_ok()
+    }
+
     async fn is_whole(&self, number: usize) -> bool {
         // Costs less than asking, and is false for most of the time.
-        if std::net::TcpStream::connect(self.address(number)).is_err() {
+        if !self.takes_clients(number) {
             return false;
         }
         let Ok(status) = self.status(number).await else {

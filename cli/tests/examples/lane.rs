@@ -4,7 +4,7 @@ use reqwest::{Client, Method, StatusCode};
 use serde_json::{Value, json};
 use testkit::{Installation, eventually};
 
-use crate::postrider::{Running, key_of, postrider, until_ready};
+use crate::postrider::{Running, key_of, postrider, until_accepted, until_ready};
 
 const RESELLER: &str = "acme";
 
@@ -74,14 +74,8 @@ impl Lane {
             .post(format!("{url}/events"))
             .json(&event)
             .bearer_auth(key);
-        // With a name, so that it may be asked again for the same when it is told to come later.
-        let status = eventually("an answer", async || {
-            let request = request.try_clone().expect("it can be sent again");
-            let status = request.send().await.expect("it answers").status();
-            (status != 503).then_some(status)
-        })
-        .await;
-        assert_eq!(status, 202);
+        // It has a name, so that it may be asked again for the same.
+        until_accepted(request).await;
     }
 
     /// The notification of an event to a subscription, once it has ended: its identifier and its status.

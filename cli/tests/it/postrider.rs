@@ -5,7 +5,7 @@ use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 
-use reqwest::Client;
+use reqwest::{Client, RequestBuilder};
 use rustix::process::{Pid, Signal, kill_process};
 use sqlx::{ConnectOptions as _, PgPool};
 use testkit::{Installation, PATIENCE, PATIENT, eventually};
@@ -46,6 +46,17 @@ pub(crate) fn postrider(arguments: &str) -> Postrider {
     let mut command = Command::new(env!("CARGO_BIN_EXE_postrider"));
     command.args(arguments.split_whitespace()).env_clear();
     Postrider { command }
+}
+
+/// Hands something in with 202, and again whenever the service says that it should come later.
+pub(crate) async fn until_accepted(request: RequestBuilder) {
+    let status = eventually("an answer", async || {
+        let request = request.try_clone().expect("it can be sent again");
+        let status = request.send().await.expect("it answers").status();
+        (status != 503).then_some(status)
+    })
+    .await;
+    assert_eq!(status, 202);
 }
 
 /// A key of this role, which `postrider keys create` makes in the database.

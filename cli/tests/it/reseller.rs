@@ -8,7 +8,7 @@ use sqlx::PgPool;
 use testkit::{Installation, eventually, with_installation};
 use tokio::net::TcpListener;
 
-use crate::postrider::{Postrider, Running, is_put_off, key_of, postrider, until_ready};
+use crate::postrider::{Postrider, Running, is_put_off, key_of, postrider, until_accepted, until_ready};
 use crate::python::{Message, verdicts};
 
 const RESELLER: &str = "acme";
@@ -99,14 +99,8 @@ impl Lane {
             .post(format!("{url}/events"))
             .json(&event)
             .bearer_auth(key);
-        // With a name, so that it may be asked again for the same when it is told to come later.
-        let status = eventually("an answer", async || {
-            let request = request.try_clone().expect("it can be sent again");
-            let status = request.send().await.expect("it answers").status();
-            (status != 503).then_some(status)
-        })
-        .await;
-        assert_eq!(status, 202);
+        // It has a name, so that it may be asked again for the same.
+        until_accepted(request).await;
     }
 
     /// Everything that arrived, once so many notifications were accepted.

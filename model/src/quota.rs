@@ -1,9 +1,10 @@
-//! That no day gets more than its quota, with several processes that claim, clocks that disagree about the day, and a quota that
-//! is changed meanwhile (`libs/store/src/reseller/claim.rs`, ADR 0016).
+//! That no day gets more than its quota and nothing waits unnoticed, with several processes that claim, clocks that
+//! disagree about the day, a quota that is changed, and a promoter that releases what waits in line
+//! (`libs/store/src/reseller/claim.rs` and `line.rs`, ADR 0033).
 //!
 //! The sums are those of [`domain::quota::Budget`]; that the SQL does the same sums is tested in `store`. What is modelled here is
 //! which of them works with what it has read when: the quota comes with the snapshot of the statement, the notification is read again
-//! under its row lock, and so is the budget.
+//! under its row lock, and so is the budget. The promoter locks the budget by a statement of its own, and looks at the line by the next.
 
 use chrono::{Days, NaiveDate};
 use domain::quota::Budget;
@@ -14,7 +15,7 @@ use stateright::{Model, Property};
 pub struct Quota {
     /// Processes that claim.
     pub claimers: usize,
-    /// Notifications of the one subscription.
+    /// Notifications of the one subscription, the oldest first.
     pub notifications: usize,
     /// Days that pass.
     pub days: u8,
@@ -29,10 +30,12 @@ pub struct Quota {
 pub enum Broken {
     /// The budget is read before it is locked.
     ChargesWhatItReadBefore,
-    /// A place on a day that has gone by is used as if it were of today.
-    KeepsOldPlaces,
     /// The notification is judged by the snapshot, and not read again under its lock.
     JudgesBySnapshot,
+    /// What comes does not wait behind the line.
+    PassesTheLine,
+    /// The promoter locks the budget and looks at the line in one statement, so by a snapshot from before the lock.
+    LooksBeforeItLocks,
 }
 
 /// One moment.
@@ -40,39 +43,56 @@ pub enum Broken {
 pub struct State {
     /// `subscriptions.daily_quota`.
     pub quota: u8,
-    /// `subscription_budgets`, with the quota that it was charged under last.
-    pub budget: Option<Counted>,
+    /// `subscription_budgets`.
+    pub budget: Counted,
     /// `notifications`.
     pub notifications: Vec<Notification>,
     /// The processes that claim.
     pub claimers: Vec<Claimer>,
+    /// The promoter's look: what it saw of the line, by the snapshot that the broken variant works with.
+    pub look: Option<Vec<bool>>,
     /// The day that the slower clocks show.
     pub today: u8,
-    /// Sends of each day, by the clock of whoever sent.
+    /// Sends of each day, by the clock of the process that sent.
     pub sent: Vec<u8>,
-    /// The largest quota that anybody had read when it charged a place of that day.
+    /// The largest quota that a claim had read when it charged that day.
     pub allowed: Vec<u8>,
+    /// Whether something that just came was sent while something waited in line.
+    pub overtaken: bool,
 }
 
 /// What a budget counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Counted {
-    /// The day that the count begins with.
+    /// The day.
     pub day: u8,
-    /// Places taken.
+    /// Notifications charged to it.
     pub used: u8,
-    /// The quota that they were taken under.
+    /// The quota that they were charged under.
     pub quota: u8,
+    /// `release_at` is set: something waits in line.
+    pub line: bool,
+}
+
+/// Where a notification stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Place {
+    /// In the queue, and it has not waited in line.
+    Queued,
+    /// SCHEDULED.
+    InLine,
+    /// In the queue again, released from the line.
+    Released,
+    /// Claimed, and charged to a day.
+    Sent,
 }
 
 /// A notification that waits for its first attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Notification {
-    /// `charged_on`.
-    pub charged_on: Option<u8>,
-    /// Whether it was claimed; `attempts > 0`.
-    pub claimed: bool,
-    /// Which claimer has its row locked.
+    /// Where it stands.
+    pub place: Place,
+    /// Whether a claimer has its row locked.
     pub locked: bool,
 }
 
@@ -96,8 +116,8 @@ pub struct Under {
     pub quota: u8,
     /// The budget of its snapshot, which the broken variant charges.
     pub budget: Option<Counted>,
-    /// What its snapshot shows of the notification.
-    pub charged_on: Option<u8>,
+    /// Where its snapshot shows the notification.
+    pub place: Place,
     /// Whether it has the lock of the notification.
     pub locked: bool,
 }
@@ -109,11 +129,17 @@ pub enum Action {
     Begin(usize, usize),
     /// It has the lock of the notification's row, and reads that again.
     Lock(usize),
-    /// It charges under the lock of the budget's row, places the notification, and commits.
+    /// It has the lock of the budget's row: charges or puts the notification in line, and commits.
     Charge(usize),
+    /// The promoter begins its look: the budget's row is locked.
+    Look,
+    /// It releases what the quota allows, the oldest first, or notes that the line is empty, and commits.
+    Release,
+    /// A message is lost, and the rescuer finds what it was about.
+    Lose(usize),
     /// Midnight.
     Midnight,
-    /// Somebody changes the quota.
+    /// The quota is changed.
     Change,
 }
 
@@ -122,65 +148,91 @@ impl Quota {
         self.broken == Some(broken)
     }
 
-    /// `charge` and `placed`: a place in the quota, and the budget after that.
-    fn place(&self, budget: Option<Counted>, today: u8, quota: u8) -> (u8, Counted) {
-        let before = budget.unwrap_or(Counted {
-            day: today,
-            used: 0,
-            quota,
-        });
-        let counted = Budget {
-            day: date(before.day),
-            used: before.used.into(),
-        };
-        let (charged, number) = counted.charge(date(today), before.quota.into(), quota.into(), 1);
-        let place = charged.place(number, quota.into());
-        let counted = Counted {
-            day: number_of(charged.day),
-            used: u8::try_from(charged.used).expect("invariant: few notifications take few places"),
-            quota,
-        };
-        (number_of(place.day), counted)
-    }
-
     fn charge(&self, state: &mut State, at: usize) {
         let Some(under) = state.claimers[at].claim.take() else {
             return;
         };
-        let found = state.notifications[under.notification];
+        let found = state.notifications[under.notification].place;
         state.notifications[under.notification].locked = false;
         // Read again under its lock, it may have been claimed meanwhile.
         let judged = if self.is(Broken::JudgesBySnapshot) {
-            under.charged_on
-        } else if found.claimed {
-            return;
+            under.place
         } else {
-            found.charged_on
+            found
         };
-        let keeps = |day: u8| day >= under.today || self.is(Broken::KeepsOldPlaces);
-        let day = match judged {
-            Some(day) if keeps(day) => day,
-            _ => {
-                let before = if self.is(Broken::ChargesWhatItReadBefore) {
-                    under.budget
-                } else {
-                    state.budget
-                };
-                let (day, counted) = self.place(before, under.today, under.quota);
-                state.budget = Some(counted);
-                if let Some(allowed) = state.allowed.get_mut(usize::from(day)) {
-                    *allowed = under.quota.max(*allowed);
-                }
-                day
+        if !matches!(judged, Place::Queued | Place::Released) {
+            return;
+        }
+        let read = if self.is(Broken::ChargesWhatItReadBefore) {
+            under.budget.unwrap_or(state.budget)
+        } else {
+            state.budget
+        };
+        let behind = state.budget.line && judged == Place::Queued && !self.is(Broken::PassesTheLine);
+        let (charged, granted) = read.counted().charge(
+            date(under.today),
+            read.quota.into(),
+            under.quota.into(),
+            u64::from(!behind),
+        );
+        if granted == 0 {
+            state.notifications[under.notification].place = Place::InLine;
+            state.budget.line = true;
+            return;
+        }
+        let in_line = state
+            .notifications
+            .iter()
+            .any(|other| other.place == Place::InLine);
+        state.overtaken |= in_line && judged == Place::Queued;
+        state.budget = Counted {
+            day: number_of(charged.day),
+            used: u8::try_from(charged.used).expect("invariant: few notifications are charged"),
+            quota: under.quota,
+            line: state.budget.line,
+        };
+        state.notifications[under.notification].place = Place::Sent;
+        let day = usize::from(under.today);
+        state.sent[day] += 1;
+        state.allowed[day] = under.quota.max(state.allowed[day]);
+    }
+
+    fn release(&self, state: &mut State) {
+        let Some(seen) = state.look.take() else { return };
+        let line = if self.is(Broken::LooksBeforeItLocks) {
+            seen
+        } else {
+            in_line(state)
+        };
+        let budget = state.budget;
+        let free = budget
+            .counted()
+            .free(date(state.today), budget.quota.into(), state.quota.into());
+        let mut left = usize::try_from(free).unwrap_or(usize::MAX);
+        for (notification, waits) in state.notifications.iter_mut().zip(&line) {
+            if *waits && left > 0 && notification.place == Place::InLine {
+                notification.place = Place::Released;
+                left -= 1;
             }
-        };
-        let notification = &mut state.notifications[under.notification];
-        notification.charged_on = Some(day);
-        if day <= under.today {
-            notification.claimed = true;
-            state.sent[usize::from(under.today)] += 1;
+        }
+        state.budget.line = line.contains(&true);
+    }
+}
+
+impl Counted {
+    fn counted(self) -> Budget {
+        Budget {
+            day: date(self.day),
+            used: self.used.into(),
         }
     }
+}
+
+fn in_line(state: &State) -> Vec<bool> {
+    let places = state.notifications.iter();
+    places
+        .map(|notification| notification.place == Place::InLine)
+        .collect()
 }
 
 fn date(day: u8) -> NaiveDate {
@@ -199,14 +251,18 @@ impl Model for Quota {
 
     fn init_states(&self) -> Vec<State> {
         let notification = Notification {
-            charged_on: None,
-            claimed: false,
+            place: Place::Queued,
             locked: false,
         };
         let days = usize::from(self.days) + 2;
         vec![State {
             quota: self.quotas[0],
-            budget: None,
+            budget: Counted {
+                day: 0,
+                used: 0,
+                quota: self.quotas[0],
+                line: false,
+            },
             notifications: vec![notification; self.notifications],
             // Every second clock is a day ahead.
             claimers: (0..self.claimers)
@@ -215,9 +271,11 @@ impl Model for Quota {
                     claim: None,
                 })
                 .collect(),
+            look: None,
             today: 0,
             sent: vec![0; days],
             allowed: vec![0; days],
+            overtaken: false,
         }]
     }
 
@@ -226,7 +284,7 @@ impl Model for Quota {
             match claimer.claim {
                 None => {
                     for (place, notification) in state.notifications.iter().enumerate() {
-                        if !notification.claimed {
+                        if matches!(notification.place, Place::Queued | Place::Released) {
                             actions.push(Action::Begin(at, place));
                         }
                     }
@@ -236,7 +294,21 @@ impl Model for Quota {
                         actions.push(Action::Lock(at));
                     }
                 }
-                Some(_) => actions.push(Action::Charge(at)),
+                // The broken look has taken its snapshot and waits for the lock, so it keeps no claim from it.
+                Some(_) if state.look.is_none() || self.is(Broken::LooksBeforeItLocks) => {
+                    actions.push(Action::Charge(at));
+                }
+                Some(_) => {}
+            }
+        }
+        match state.look {
+            Some(_) => actions.push(Action::Release),
+            None if state.budget.line => actions.push(Action::Look),
+            None => {}
+        }
+        for (place, notification) in state.notifications.iter().enumerate() {
+            if notification.place == Place::Released && !notification.locked {
+                actions.push(Action::Lose(place));
             }
         }
         if state.today < self.days {
@@ -255,8 +327,9 @@ impl Model for Quota {
                     notification,
                     today: state.today + u8::from(state.claimers[at].ahead),
                     quota: state.quota,
-                    budget: state.budget,
-                    charged_on: state.notifications[notification].charged_on,
+                    // Only the broken variant looks at it; without it, more moments are the same.
+                    budget: self.is(Broken::ChargesWhatItReadBefore).then_some(state.budget),
+                    place: state.notifications[notification].place,
                     locked: false,
                 });
             }
@@ -267,18 +340,15 @@ impl Model for Quota {
                 }
             }
             Action::Charge(at) => self.charge(&mut next, at),
+            Action::Look => {
+                // As above.
+                let snapshot = self.is(Broken::LooksBeforeItLocks);
+                next.look = Some(if snapshot { in_line(state) } else { Vec::new() });
+            }
+            Action::Release => self.release(&mut next),
+            Action::Lose(place) => next.notifications[place].place = Place::Queued,
             Action::Midnight => next.today += 1,
             Action::Change => next.quota = self.quotas[1],
-        }
-        if !self.is(Broken::ChargesWhatItReadBefore) {
-            // Only the broken variant looks at it; without it, more moments are the same.
-            for under in next
-                .claimers
-                .iter_mut()
-                .filter_map(|claimer| claimer.claim.as_mut())
-            {
-                under.budget = None;
-            }
         }
         Some(next)
     }
@@ -286,29 +356,30 @@ impl Model for Quota {
     fn properties(&self) -> Vec<Property<Self>> {
         vec![
             Property::always("no day is overbooked", |_, state: &State| {
-                state
-                    .sent
-                    .iter()
-                    .zip(&state.allowed)
-                    .all(|(sent, allowed)| sent <= allowed)
+                let mut days = state.sent.iter().zip(&state.allowed);
+                days.all(|(sent, allowed)| sent <= allowed)
             }),
             Property::always("each is claimed once", |_, state: &State| {
                 let sent: usize = state.sent.iter().map(|sent| usize::from(*sent)).sum();
-                sent == state.notifications.iter().filter(|n| n.claimed).count()
+                sent == state
+                    .notifications
+                    .iter()
+                    .filter(|n| n.place == Place::Sent)
+                    .count()
+            }),
+            Property::always("a line is noted", |_, state: &State| {
+                state.budget.line || !in_line(state).contains(&true)
+            }),
+            Property::always("what comes overtakes nothing in line", |_, state: &State| {
+                !state.overtaken
             }),
             Property::sometimes("a day is full and one has to wait", |_, state: &State| {
-                let waits = |n: &Notification| !n.claimed && n.charged_on > Some(state.today);
-                state.notifications.iter().any(waits)
+                let full = state.budget.used >= state.quota;
+                full && in_line(state).contains(&true)
             }),
-            Property::sometimes(
-                "a place on a day that has gone by is given up",
-                |_, state: &State| {
-                    let late = |n: &Notification| {
-                        !n.claimed && n.charged_on < Some(state.today) && n.charged_on.is_some()
-                    };
-                    state.notifications.iter().any(late)
-                },
-            ),
+            Property::sometimes("a line is found empty", |_, state: &State| {
+                state.look.is_some() && !in_line(state).contains(&true)
+            }),
             Property::sometimes("two claim at once, a day apart", |_, state: &State| {
                 let days: Vec<u8> = state
                     .claimers
@@ -322,7 +393,7 @@ impl Model for Quota {
                 state
                     .notifications
                     .iter()
-                    .all(|notification| notification.claimed)
+                    .all(|notification| notification.place == Place::Sent)
             }),
         ]
     }

@@ -97,13 +97,15 @@ pub(super) async fn sent_within(pool: &PgPool, since: Since, from: Moment, to: M
     Ok(u64::try_from(count)?)
 }
 
-/// Returns when nothing that was made since then waits to be sent now: everything is finished or left to another day.
+/// Returns when nothing that was made since then waits to be sent now: everything is finished or in line for its quota.
 pub(super) async fn settled(pool: &PgPool, since: Since) -> Result<()> {
     let start = Instant::now();
     while start.elapsed() < STRAGGLERS {
         let under_way: bool = sqlx::query_scalar(
             "SELECT EXISTS (SELECT FROM notifications WHERE id >= $1
-                            AND (status IN ('PENDING', 'IN_MEMORY') OR next_attempt_at < now() + interval '1 minute'))",
+                            AND (status IN ('PENDING', 'IN_MEMORY')
+                                 OR CASE status WHEN 'SCHEDULED' THEN reason = 'RATE'
+                                                ELSE next_attempt_at < now() + interval '1 minute' END))",
         )
         .bind(since.0)
         .fetch_one(pool)

@@ -33,7 +33,7 @@ struct Left {
 const LEFT: &str = "
     WITH p AS (SELECT count(*) AS count, max(next_attempt_at) AS due FROM push_notifications WHERE finished_at IS NULL),
     n AS (SELECT count(*) AS count, max(next_attempt_at) AS due FROM notifications
-          WHERE finished_at IS NULL AND NOT (status = 'SCHEDULED' AND reason = 'QUOTA' AND next_attempt_at > now())),
+          WHERE finished_at IS NULL AND NOT (status = 'SCHEDULED' AND reason = 'QUOTA')),
     j AS (SELECT count(*) AS count, max(paced_to) AS due FROM dead_letter_jobs WHERE finished_at IS NULL),
     a AS (SELECT (SELECT count(*) FROM send_attempts WHERE status <> 'IN_PROCESS')
                  + (SELECT count(*) FROM delivery_attempts WHERE status <> 'IN_PROCESS') AS count)

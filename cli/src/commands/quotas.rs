@@ -6,7 +6,7 @@ use config::Sources;
 use domain::clock::{Clock as _, SystemClock};
 use domain::subscription::QuotaRequestStatus;
 use serde_json::json;
-use store::reseller::{Decided, Decision, Limits, QuotaRequestView, QuotaTerms};
+use store::reseller::{Decided, Decision, Limits, QuotaRequestView};
 use uuid::Uuid;
 
 use super::database::Database;
@@ -84,14 +84,6 @@ pub(crate) async fn run(sources: &Sources, command: QuotasCommand) -> anyhow::Re
     }
 }
 
-fn terms(database: &Database) -> QuotaTerms {
-    let quota = &database.config.reseller.quota;
-    QuotaTerms {
-        zone: quota.time_zone,
-        release_window: quota.release_window,
-    }
-}
-
 fn decision(approve: bool, granted: Option<u32>, note: Option<String>) -> Decision {
     Decision {
         approve,
@@ -142,7 +134,7 @@ async fn list(database: &Database, status: Option<QuotaRequestStatus>, as_json: 
 async fn decide(database: &Database, id: Uuid, decision: Decision) -> anyhow::Result<()> {
     let decided = database
         .store
-        .decide_quota_request(id, &decision, &terms(database))
+        .decide_quota_request(id, &decision)
         .await
         .with_context(|| database.failure("decide the quota request in"))?;
     match decided {
@@ -168,7 +160,7 @@ async fn set(database: &Database, args: &SetArgs) -> anyhow::Result<()> {
     };
     let found = database
         .store
-        .set_limits(args.subscription, limits, &terms(database), SystemClock.now())
+        .set_limits(args.subscription, limits, SystemClock.now())
         .await
         .with_context(|| database.failure("set the limits in"))?;
     if !found {

@@ -140,7 +140,6 @@ impl Claimer {
             daily_quota: reseller.subscription.daily_quota,
             requests_per_second: reseller.subscription.requests_per_second,
             zone: reseller.quota.time_zone,
-            release_window: reseller.quota.release_window,
             horizon: HORIZON,
         }
     }

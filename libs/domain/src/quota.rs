@@ -1,35 +1,43 @@
-//! The arithmetic of daily quotas.
+//! The arithmetic of daily quotas and of the line of what waits for them.
 //!
-//! A subscription's places are numbered from the beginning of a day on, without end: those below the quota are of that
-//! day, the next as many of the day after. Whoever charges takes the next numbers, so that the oldest get the earliest
-//! days and no day ever gets more than its quota. `store` does the same sums in SQL, under a row lock.
+//! A quota is a rule about the present day and no list of reservations: a notification is charged when it is claimed,
+//! if the day has room, and otherwise waits in line, oldest first. When its turn will come is a forecast from how many
+//! wait before it, worked out whenever it is asked for, so that it tells the quota and the rate of that moment. `store`
+//! does the sums of [`Budget`] in SQL, under a row lock.
 
 use std::time::Duration;
 
 use chrono::{DateTime, NaiveDate, NaiveTime, TimeDelta, TimeZone, Utc};
 use chrono_tz::Tz;
 
-/// How many places of a subscription are taken, counted from the beginning of a day.
+/// What was charged to a day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
-    /// The day that the count begins with.
+    /// The day.
     pub day: NaiveDate,
-    /// Places taken.
+    /// Notifications charged to it.
     pub used: u64,
 }
 
-/// A place on a day.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
-    /// The day.
-    pub day: NaiveDate,
-    /// Its number on that day, from 0.
-    pub number: u64,
+/// Under which rules a line moves.
+#[derive(Debug, Clone, Copy)]
+pub struct LineRules {
+    /// Notifications a day.
+    pub quota: u32,
+    /// Requests a second; `None`: any.
+    pub rate: Option<u32>,
+    /// Where days begin and end.
+    pub zone: Tz,
+    /// Over which part of a day its places are given to what has waited for it.
+    pub window: Duration,
 }
 
 impl Budget {
-    /// The budget as it is counted from `today` on: what was taken of the days before is over. A clock that went back
-    /// changes nothing.
+    /// The budget as it is on `today`. A day that has passed takes its count with it. A day that lies ahead stays: a clock
+    /// that went back gives nothing away twice.
+    ///
+    /// `quota` is the one that the count was made under. What exceeds it are places of the days that follow, which earlier
+    /// versions gave out.
     #[must_use]
     pub fn on(self, today: NaiveDate, quota: u32) -> Self {
         let days = u64::try_from((today - self.day).num_days()).unwrap_or(0);
@@ -39,70 +47,73 @@ impl Budget {
         }
     }
 
-    /// Takes `count` places under a quota, where those taken so far were under the quota `before`; returns the new budget
-    /// and the number of the first of them.
-    ///
-    /// What has a place on a coming day keeps it when the quota changes, so that the days up to the last of those are
-    /// not filled up: nobody overtakes, and no day is overbooked.
+    /// How many may be charged to `today` under `quota`, where the count so far was made under the quota `before`.
+    #[must_use]
+    pub fn free(self, today: NaiveDate, before: u32, quota: u32) -> u64 {
+        let current = self.on(today, before);
+        if current.day > today {
+            return 0;
+        }
+        u64::from(quota).saturating_sub(current.used)
+    }
+
+    /// Charges up to `count` to `today`; returns the budget after that and how many were charged. `before` as in
+    /// [`Budget::free`].
     #[must_use]
     pub fn charge(self, today: NaiveDate, before: u32, quota: u32, count: u64) -> (Self, u64) {
-        let mut current = self.on(today, before);
-        if before != quota {
-            current = current.moved(before, quota);
+        let charged = count.min(self.free(today, before, quota));
+        if charged == 0 {
+            return (self, 0);
         }
-        let charged = Self {
-            used: current.used.saturating_add(count),
-            ..current
-        };
-        (charged, current.used)
-    }
-
-    /// The budget from the last day on that has a place taken. A day that has had more than the new quota allows is over;
-    /// the days after it owe nothing.
-    fn moved(self, before: u32, quota: u32) -> Self {
-        let last = self.place(self.used.saturating_sub(1), before);
-        let used = if self.used == 0 { 0 } else { last.number + 1 };
-        if used > u64::from(quota) {
-            let day = last.day.succ_opt().unwrap_or(NaiveDate::MAX);
-            return Self { day, used: 0 };
-        }
-        Self { day: last.day, used }
-    }
-
-    /// The place that a number counted from [`Budget::day`] is.
-    #[must_use]
-    pub fn place(self, number: u64, quota: u32) -> Place {
-        let quota = u64::from(quota.max(1));
-        let days = i64::try_from(number / quota).unwrap_or(i64::MAX);
-        let day = TimeDelta::try_days(days)
-            .and_then(|days| self.day.checked_add_signed(days))
-            .unwrap_or(NaiveDate::MAX);
-        Place {
-            day,
-            number: number % quota,
-        }
-    }
-
-    /// How many places of `today` are taken.
-    #[must_use]
-    pub fn used_on(self, today: NaiveDate, quota: u32) -> u64 {
-        let current = self.on(today, quota);
-        if current.day > today {
-            return u64::from(quota);
-        }
-        current.used.min(u64::from(quota))
+        let current = self.on(today, before);
+        let used = current.used + charged;
+        (Self { used, ..current }, charged)
     }
 }
 
-impl Place {
-    /// When what got this place is released: the places of a day are spread evenly over the first `window` of it.
+impl LineRules {
+    /// When the turn comes of what has `ahead` before it in line, if nothing changes; never before `now`.
     #[must_use]
-    pub fn release_at(self, quota: u32, zone: Tz, window: Duration) -> DateTime<Utc> {
-        let offset = window.mul_f64(self.number as f64 / f64::from(quota.max(1)));
+    pub fn forecast(&self, budget: Budget, before: u32, ahead: u64, now: DateTime<Utc>) -> DateTime<Utc> {
+        let today = day_of(now, self.zone);
+        let free = budget.free(today, before, self.quota);
+        let quota = u64::from(self.quota.max(1));
+        let by_quota = if ahead < free {
+            self.opens_at(today, quota - free.min(quota) + ahead)
+        } else {
+            let days = i64::try_from((ahead - free) / quota).unwrap_or(i64::MAX);
+            let day = TimeDelta::try_days(days)
+                .and_then(|days| today.succ_opt()?.checked_add_signed(days))
+                .unwrap_or(NaiveDate::MAX);
+            self.opens_at(day, (ahead - free) % quota)
+        };
+        let by_rate = self.rate.map(|rate| {
+            let millis = i64::try_from(ahead.saturating_mul(1_000) / u64::from(rate.max(1)));
+            let wait = TimeDelta::try_milliseconds(millis.unwrap_or(i64::MAX)).unwrap_or(TimeDelta::MAX);
+            now.checked_add_signed(wait).unwrap_or(DateTime::<Utc>::MAX_UTC)
+        });
+        by_quota.max(by_rate.unwrap_or(now)).max(now)
+    }
+
+    /// When a place of a day, counted from 0, is given to what waited for it: evenly over the window.
+    fn opens_at(&self, day: NaiveDate, number: u64) -> DateTime<Utc> {
+        let offset = self.window.mul_f64(number as f64 / f64::from(self.quota.max(1)));
         TimeDelta::from_std(offset)
             .ok()
-            .and_then(|offset| start_of(self.day, zone).checked_add_signed(offset))
+            .and_then(|offset| start_of(day, self.zone).checked_add_signed(offset))
             .unwrap_or(DateTime::<Utc>::MAX_UTC)
+    }
+
+    /// How many of the places of the day of `now` are open to what waited for them: those whose time in the window has
+    /// come.
+    #[must_use]
+    pub fn share_open(&self, now: DateTime<Utc>) -> f64 {
+        let elapsed = now - start_of(day_of(now, self.zone), self.zone);
+        let elapsed = elapsed.to_std().unwrap_or_default();
+        if elapsed >= self.window {
+            return 1.0;
+        }
+        elapsed.as_secs_f64() / self.window.as_secs_f64()
     }
 }
 
@@ -127,8 +138,6 @@ pub fn day_of(at: DateTime<Utc>, zone: Tz) -> NaiveDate {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use proptest::prelude::*;
 
     use super::*;
@@ -137,71 +146,117 @@ mod tests {
         NaiveDate::from_ymd_opt(2026, 3, number).unwrap()
     }
 
-    #[test]
-    fn what_exceeds_a_day_lies_on_the_next_ones() {
-        let fresh = Budget { day: day(1), used: 0 };
-        let (charged, first) = fresh.charge(day(1), 10, 10, 25);
-        assert_eq!((charged.used, first), (25, 0));
-        assert_eq!(
-            charged.place(9, 10),
-            Place {
-                day: day(1),
-                number: 9
-            }
-        );
-        assert_eq!(
-            charged.place(10, 10),
-            Place {
-                day: day(2),
-                number: 0
-            }
-        );
-        assert_eq!(
-            charged.place(24, 10),
-            Place {
-                day: day(3),
-                number: 4
-            }
-        );
-        assert_eq!([1, 2, 3, 4].map(|d| charged.used_on(day(d), 10)), [10, 10, 5, 0]);
-        let (later, first) = charged.charge(day(3), 10, 10, 1);
-        assert_eq!((later, first), (Budget { day: day(3), used: 6 }, 5));
+    fn rules(quota: u32, window: u64) -> LineRules {
+        LineRules {
+            quota,
+            rate: None,
+            zone: chrono_tz::UTC,
+            window: Duration::from_secs(window),
+        }
+    }
+
+    fn at(text: &str) -> DateTime<Utc> {
+        text.parse().unwrap()
     }
 
     #[test]
-    fn a_quota_that_is_lowered_during_the_day_ends_the_day_and_no_more() {
+    fn a_day_that_is_full_charges_nothing_and_the_next_one_begins_empty() {
+        let fresh = Budget { day: day(1), used: 0 };
+        let (full, charged) = fresh.charge(day(1), 10, 10, 25);
+        assert_eq!((full.used, charged), (10, 10));
+        assert_eq!(full.charge(day(1), 10, 10, 1), (full, 0));
+        assert_eq!(
+            full.charge(day(2), 10, 10, 3),
+            (Budget { day: day(2), used: 3 }, 3)
+        );
+    }
+
+    #[test]
+    fn a_quota_that_is_changed_holds_for_the_same_day() {
         let used = Budget {
             day: day(1),
             used: 80,
         };
-        let (charged, first) = used.charge(day(1), 100, 10, 1);
-        assert_eq!(
-            charged.place(first, 10),
-            Place {
-                day: day(2),
-                number: 0
-            }
-        );
+        assert_eq!(used.free(day(1), 100, 10), 0);
+        assert_eq!(used.free(day(1), 100, 1_000), 920);
+        assert_eq!(used.free(day(2), 100, 10), 10, "nothing is owed on the day after");
     }
 
     #[test]
     fn a_clock_that_went_back_gives_nothing_away() {
-        let budget = Budget {
-            day: day(5),
-            used: 10,
-        };
-        let (charged, first) = budget.charge(day(4), 10, 10, 1);
-        assert_eq!((charged.day, first), (day(5), 10));
-        assert_eq!(budget.used_on(day(4), 10), 10);
+        let budget = Budget { day: day(5), used: 3 };
+        assert_eq!(budget.free(day(4), 10, 10), 0);
+        assert_eq!(budget.free(day(5), 10, 10), 7);
     }
 
     #[test]
-    fn a_day_is_released_over_the_window_and_starts_when_it_does() {
+    fn places_that_an_earlier_version_gave_out_are_kept_free() {
+        let given_out = Budget {
+            day: day(1),
+            used: 25,
+        };
+        assert_eq!(
+            [1, 2, 3, 4].map(|d| given_out.free(day(d), 10, 10)),
+            [0, 0, 5, 10]
+        );
+    }
+
+    #[test]
+    fn a_forecast_counts_the_days_of_the_present_quota() {
+        let full = Budget {
+            day: day(1),
+            used: 10,
+        };
+        let now = at("2026-03-01T12:00:00Z");
+        let told = |quota, ahead| rules(quota, 3_600).forecast(full, 10, ahead, now).to_rfc3339();
+        assert_eq!(told(10, 0), "2026-03-02T00:00:00+00:00");
+        assert_eq!(told(10, 5), "2026-03-02T00:30:00+00:00");
+        assert_eq!(told(10, 20), "2026-03-04T00:00:00+00:00");
+        assert_eq!(
+            told(1_000, 20),
+            "2026-03-01T12:00:00+00:00",
+            "a raised quota has room now"
+        );
+        assert_eq!(
+            told(1, 2),
+            "2026-03-04T00:00:00+00:00",
+            "a lowered one takes longer"
+        );
+        let slow = LineRules {
+            rate: Some(2),
+            ..rules(1_000, 0)
+        };
+        assert_eq!(slow.forecast(full, 10, 20, now) - now, TimeDelta::seconds(10));
+    }
+
+    #[test]
+    fn a_forecast_ends_where_time_does() {
+        let now = at("2026-03-01T12:00:00Z");
+        let budget = Budget { day: day(1), used: 1 };
+        let far = rules(1, 60).forecast(budget, 1, u64::MAX, now);
+        assert!(far > now);
+    }
+
+    #[test]
+    fn a_day_opens_over_the_window_and_starts_when_it_does() {
         let zone = chrono_tz::Europe::Berlin;
-        let place = |number| Place { day: day(2), number };
-        let at = |number| place(number).release_at(4, zone, Duration::from_secs(3_600));
-        assert_eq!(at(0).to_rfc3339(), "2026-03-01T23:00:00+00:00");
-        assert_eq!(at(3).to_rfc3339(), "2026-03-01T23:45:00+00:00");
+        let rules = LineRules {
+            zone,
+            ..rules(4, 3_600)
+        };
+        assert_eq!(
+            rules.opens_at(day(2), 0).to_rfc3339(),
+            "2026-03-01T23:00:00+00:00"
+        );
+        assert_eq!(
+            rules.opens_at(day(2), 3).to_rfc3339(),
+            "2026-03-01T23:45:00+00:00"
+        );
+        let share = |time| rules.share_open(at(time));
+        assert_eq!(share("2026-03-01T23:00:00Z"), 0.0);
+        assert_eq!(share("2026-03-01T23:30:00Z"), 0.5);
+        assert_eq!(share("2026-03-02T00:00:00Z"), 1.0);
+        assert_eq!(share("2026-03-02T20:00:00Z"), 1.0);
         // Clocks went from 24:00 to 01:00 in Beirut that night.
         let beirut = start_of(
             NaiveDate::from_ymd_opt(2022, 3, 27).unwrap(),
@@ -211,27 +266,37 @@ mod tests {
     }
 
     proptest! {
-        /// However charges are split, days pass and quotas change, no day gets more than its quota and nobody overtakes.
+        /// However charges are split, days pass and quotas change, no day gets more than the greatest quota it had, and
+        /// nothing is refused while the day has room.
         #[test]
         fn no_day_is_overbooked(charges in proptest::collection::vec((0_i64..3, 0_u64..40, 1_u32..20), 1..40)) {
             let mut budget = Budget { day: day(1), used: 0 };
-            let (mut today, mut taken, mut last) = (day(1), BTreeMap::<NaiveDate, u64>::new(), None);
-            let mut before = 10;
+            let (mut today, mut before, mut used, mut greatest) = (day(1), 1, 0, 0);
             for (days, count, quota) in charges {
-                today += TimeDelta::days(days);
-                let (charged, first) = budget.charge(today, before, quota, count);
-                budget = charged;
-                before = quota;
-                for number in first..first + count {
-                    let place = budget.place(number, quota);
-                    prop_assert!(place.day >= today);
-                    prop_assert!(last < Some(place));
-                    last = Some(place);
-                    let taken = taken.entry(place.day).or_default();
-                    *taken += 1;
-                    prop_assert!(*taken <= u64::from(quota));
+                if days > 0 {
+                    (used, greatest) = (0, 0);
                 }
+                today += TimeDelta::days(days);
+                let (charged, granted) = budget.charge(today, before, quota, count);
+                used += granted;
+                greatest = quota.max(greatest);
+                prop_assert!(used <= u64::from(greatest));
+                prop_assert_eq!(granted, count.min(u64::from(quota).saturating_sub(used - granted)));
+                if granted > 0 {
+                    before = quota;
+                }
+                budget = charged;
             }
+        }
+
+        /// Who is further behind never goes first.
+        #[test]
+        fn forecasts_keep_the_order(quota in 1_u32..50, used in 0_u64..60, ahead in 0_u64..500, window in 0_u64..86_400) {
+            let budget = Budget { day: day(1), used };
+            let now = at("2026-03-01T05:00:00Z");
+            let told = |ahead| rules(quota, window).forecast(budget, quota, ahead, now);
+            prop_assert!(told(ahead) <= told(ahead + 1));
+            prop_assert!(told(ahead) >= now);
         }
     }
 }

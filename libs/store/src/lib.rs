@@ -34,6 +34,7 @@ mod text;
 
 use std::time::Duration;
 
+use crate::reseller::LineTerms;
 use sqlx::Connection;
 use sqlx::migrate::{Migration, Migrator};
 use sqlx::postgres::types::PgInterval;
@@ -80,6 +81,8 @@ pub struct Settings {
     pub acquire_timeout: Duration,
     /// Shown in `pg_stat_activity`.
     pub application_name: String,
+    /// By which the turns in the lines of subscriptions are forecast.
+    pub line_terms: LineTerms,
 }
 
 /// What every connection asks of the server.
@@ -117,6 +120,7 @@ impl Settings {
 #[derive(Debug, Clone)]
 pub struct Store {
     pool: PgPool,
+    line_terms: LineTerms,
 }
 
 impl Store {
@@ -144,13 +148,19 @@ impl Store {
             // pool for as long as the cable is cut.
             .after_release(|connection, _| Box::pin(lives(connection)))
             .connect_lazy_with(settings.connect_options()?);
-        Ok(Self { pool })
+        Ok(Self {
+            pool,
+            line_terms: settings.line_terms,
+        })
     }
 
     /// Wraps a pool that exists, as tests are given one.
     #[must_use]
     pub fn from_pool(pool: PgPool) -> Self {
-        Self { pool }
+        Self {
+            pool,
+            line_terms: LineTerms::default(),
+        }
     }
 
     /// Brings the schema up to date; returns the number of migrations that were applied before and are applied now. One that

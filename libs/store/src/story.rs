@@ -55,8 +55,6 @@ pub struct NotificationStory {
     pub next_attempt_at: Option<DateTime<Utc>>,
     /// When it is taken for lost, for `IN_MEMORY`.
     pub leased_until: Option<DateTime<Utc>>,
-    /// The day whose quota it has a place in.
-    pub charged_on: Option<NaiveDate>,
     /// When its event was accepted, or it was made by a replay.
     pub created_at: DateTime<Utc>,
     /// When its status last changed.
@@ -94,9 +92,9 @@ pub struct Recipient {
     pub daily_quota: Option<u32>,
     /// Attempts a second; the default when `None`.
     pub requests_per_second: Option<u32>,
-    /// The last day of which places are taken.
+    /// The day that was charged last.
     pub budget_day: Option<NaiveDate>,
-    /// How many of them.
+    /// With how many notifications.
     pub budget_used: Option<u32>,
 }
 
@@ -158,7 +156,7 @@ impl Store {
             r#"
             SELECT n.event, e.event_id AS "event_id?", n.event_type, n.reseller_id, n.status,
                    n.lease_token IS NOT NULL AS "claimed!", n.reason, n.attempts, n.resent_after, n.resent_at,
-                   n.next_attempt_at, n.leased_until, n.charged_on, n.created_at, n.updated_at, n.finished_at,
+                   n.next_attempt_at, n.leased_until, n.created_at, n.updated_at, n.finished_at,
                    s.id AS subscription, s.url, s.state, s.state_reason, s.state_changed_at, s.paused_at, s.held_at,
                    s.deleted_at, s.daily_quota, s.requests_per_second, b.day AS "day?", b.used AS "used?"
             FROM notifications n
@@ -172,6 +170,10 @@ impl Store {
         .fetch_optional(&self.pool)
         .await?;
         let Some(row) = row else { return Ok(None) };
+        let status = stored("notification status", &row.status)?;
+        let due = self
+            .turn_of(row.subscription, id, status, row.next_attempt_at)
+            .await?;
         Ok(Some(NotificationStory {
             id: id.into(),
             event: row.event,
@@ -192,15 +194,14 @@ impl Store {
                 budget_day: row.day,
                 budget_used: row.used.map(|used| u32::try_from(used).unwrap_or(0)),
             },
-            status: stored("notification status", &row.status)?,
+            status,
             claimed: row.claimed,
             reason: row.reason,
             attempts: row.attempts.unsigned_abs(),
             resent_after: row.resent_after.unsigned_abs(),
             resent_at: row.resent_at,
-            next_attempt_at: row.next_attempt_at,
+            next_attempt_at: due,
             leased_until: row.leased_until,
-            charged_on: row.charged_on,
             created_at: row.created_at,
             updated_at: row.updated_at,
             finished_at: row.finished_at,

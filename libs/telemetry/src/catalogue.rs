@@ -152,7 +152,7 @@ catalogue! {
     NotificationsGivenUp = "postrider_notifications_given_up_total", Kind::Counter, Count, [],
         "Notifications that used up their attempts, waited for too long, or whose subscription was deactivated or deleted meanwhile.";
     NotificationsDeferred = "postrider_notifications_deferred_total", Kind::Counter, Count, ["reason"],
-        "Notifications that went back to wait when they were to be claimed; `reason` is `quota` (for another day), `rate` (for their turn) or `paused`.";
+        "Notifications that went back to wait when they were to be claimed; `reason` is `quota` or `rate` (in line) or `paused`.";
     NotificationsSidelined = "postrider_notifications_sidelined_total", Kind::Counter, Count, [],
         "Notifications that went from the queue back into the database because their subscription had its share.";
     NotificationsPromoted = "postrider_notifications_promoted_total", Kind::Counter, Count, ["queue"],

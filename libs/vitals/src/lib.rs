@@ -13,6 +13,7 @@ use broker::{Broker, ConnectionState};
 use config::Config;
 use lifecycle::{Condition, Readiness, Shutdown, error_chain};
 use store::Store;
+use store::reseller::LineTerms;
 use telemetry::Metric;
 
 pub use heartbeat::INTERVAL as BEAT_INTERVAL;
@@ -54,7 +55,20 @@ pub fn open_store(config: &Config, name: &str) -> Result<Store, store::Error> {
         max_connections: config.database.max_connections,
         acquire_timeout: config.database.acquire_timeout,
         application_name: name.to_owned(),
+        line_terms: line_terms(config),
     })
+}
+
+/// By which the lines of subscriptions move that have no limits of their own.
+#[must_use]
+pub fn line_terms(config: &Config) -> LineTerms {
+    let reseller = &config.reseller;
+    LineTerms {
+        daily_quota: reseller.subscription.daily_quota,
+        requests_per_second: reseller.subscription.requests_per_second,
+        zone: reseller.quota.time_zone,
+        release_window: reseller.quota.release_window,
+    }
 }
 
 /// Watches database, schema and broker until shutdown.

@@ -183,11 +183,12 @@ fn a_claim_with_an_old_snapshot_begins_anew() {
 }
 
 #[test]
-fn quotas_need_each_of_their_locks_and_places() {
+fn quotas_need_each_of_their_locks_and_the_line() {
     for broken in [
         quota::Broken::ChargesWhatItReadBefore,
-        quota::Broken::KeepsOldPlaces,
         quota::Broken::JudgesBySnapshot,
+        quota::Broken::PassesTheLine,
+        quota::Broken::LooksBeforeItLocks,
     ] {
         let broken = Some(broken);
         violated(safety(&Quota { broken, ..QUOTA }));

@@ -169,8 +169,7 @@ async fn decide(
         by: admin.signature(),
         at: app.now(),
     };
-    let terms = app.quota_terms();
-    let decide = app.store.decide_quota_request(id, &decision, &terms);
+    let decide = app.store.decide_quota_request(id, &decision);
     match http_api::by(admin.deadline, ("the quota request", "decided"), decide).await? {
         Decided::Done(view) => Ok(Json((*view).into())),
         Decided::Before(status) => Err(Problem::new(

@@ -10,7 +10,7 @@ use domain::push::PushId;
 use http_api::{Keys, Problem, TakesBodies};
 use sealing::{Sealer, SealingKey};
 use store::Store;
-use store::reseller::{QuotaTerms, SubscriptionView};
+use store::reseller::SubscriptionView;
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -93,13 +93,6 @@ impl App {
         let look = self.store.find_subscription(&reseller.id, id);
         let found = http_api::by(reseller.deadline, ("the subscription", "read"), look).await?;
         found.ok_or_else(problems::no_subscription)
-    }
-
-    pub(crate) fn quota_terms(&self) -> QuotaTerms {
-        QuotaTerms {
-            zone: self.config.reseller.quota.time_zone,
-            release_window: self.config.reseller.quota.release_window,
-        }
     }
 }
 

@@ -150,7 +150,7 @@ fn document(view: QuotaView, config: &Config, now: DateTime<Utc>) -> QuotaDocume
     let daily_quota = view.daily_quota.unwrap_or(defaults.daily_quota);
     let today = day_of(now, zone);
     let used = view.budget.map_or(0, |(budget, quota)| {
-        budget.on(today, quota).used_on(today, daily_quota)
+        u64::from(daily_quota) - budget.free(today, quota, daily_quota)
     });
     let tomorrow = today.checked_add_days(Days::new(1)).unwrap_or(today);
     QuotaDocument {

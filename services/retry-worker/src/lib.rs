@@ -24,8 +24,8 @@ use context::Context;
 use periodic::Job;
 
 use jobs::{
-    CountDeadLetters, CountSubscriptions, EndExpired, EndInactive, ForgetDeadLetters, ForgetEmails,
-    ForgetIdempotencyKeys, JudgeHealth, KeepPartitions, Mailer, Monitor, Replay, RescueLost,
+    CountDeadLetters, CountSubscriptions, EndExpired, EndInactive, FindLines, ForgetDeadLetters,
+    ForgetEmails, ForgetIdempotencyKeys, JudgeHealth, KeepPartitions, Mailer, Monitor, Replay, RescueLost,
     RescueLostNotifications, SendPending, SendRetries, SendScheduled, SendScheduledNotifications,
     SendWaitingNotifications, VerifyEndpoints, WorkDeadLetters,
 };
@@ -99,6 +99,7 @@ pub async fn run_with_clock(
         start(&tasks, CountDeadLetters, &context, &shutdown),
         start(&tasks, SendWaitingNotifications, &context, &shutdown),
         start(&tasks, SendScheduledNotifications, &context, &shutdown),
+        start(&tasks, FindLines, &context, &shutdown),
         start(&tasks, SendRetries, &context, &shutdown),
         start(&tasks, RescueLostNotifications, &context, &shutdown),
         start(&tasks, JudgeHealth, &context, &shutdown),

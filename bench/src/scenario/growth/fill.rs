@@ -48,11 +48,11 @@ const NOTIFICATIONS: &str = "
     waiting AS (
         SELECT id, row_number() OVER (ORDER BY reseller_id) - 1 AS number FROM subscriptions WHERE paused_at IS NOT NULL)
     INSERT INTO {notifications} (id, event, subscription_id, reseller_id, event_type, status, reason, next_attempt_at,
-                                 charged_on, payload_bytes, created_at, updated_at)
+                                 payload_bytes, created_at, updated_at)
     SELECT overlay(replace(gen_random_uuid()::text, '-', '') PLACING lpad(to_hex({from_millis} + n * {step} / 1000), 12, '0') || '8' FROM 1)::uuid,
            event.id, waiting.id, 'bench-waits', 'bench.happened', CASE WHEN later THEN 'SCHEDULED' ELSE 'PENDING' END,
-           CASE WHEN later THEN 'QUOTA' END, CASE WHEN later THEN now() + (1 + n % 20) * interval '1 day' END,
-           CASE WHEN later THEN current_date + 1 + (n % 20)::integer END, 384,
+           CASE WHEN later THEN 'QUOTA' END,
+           CASE WHEN later THEN to_timestamp(({from_millis} + n * {step} / 1000) / 1000.0) END, 384,
            to_timestamp(({from_millis} + n * {step} / 1000) / 1000.0), to_timestamp(({from_millis} + n * {step} / 1000) / 1000.0)
     FROM event, generate_series(0::bigint, {rows} - 1) AS n CROSS JOIN LATERAL (SELECT (n / {subscriptions}) % 2 = 1 AS later) AS half
     JOIN waiting ON waiting.number = n % {subscriptions}";

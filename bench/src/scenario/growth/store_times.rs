@@ -42,6 +42,7 @@ pub(super) async fn measure(rig: &Rig) -> Result<StoreTimes> {
         max_connections: 2,
         acquire_timeout: Duration::from_secs(5),
         application_name: "bench".to_owned(),
+        line_terms: store::reseller::LineTerms::default(),
     })?;
     let mut times = StoreTimes::default();
     let name = "bench";
@@ -117,7 +118,6 @@ async fn notifications(store: &Store, counts: bool, times: &mut StoreTimes) -> R
         daily_quota: 1_000_000,
         requests_per_second: None,
         zone: chrono_tz::UTC,
-        release_window: Duration::from_secs(3_600),
         horizon: Duration::from_secs(1),
     };
     let start = Instant::now();

@@ -14,7 +14,7 @@ use sealing::{Sealer, SealingKey};
 use signing::Secret;
 use sqlx::PgPool;
 use store::Store;
-use store::reseller::{FannedOut, InsertedEvent, NewEvent, PromotedNotification};
+use store::reseller::{FannedOut, InsertedEvent, LineTerms, NewEvent, PromotedNotification};
 use testkit::subscription_factory::SubscriptionRow;
 use testkit::{Installation, PATIENCE, eventually};
 use tokio::net::TcpListener;
@@ -93,6 +93,7 @@ impl Rig {
                 max_connections: config.database.max_connections,
                 acquire_timeout: config.database.acquire_timeout,
                 application_name: "engine".to_owned(),
+                line_terms: LineTerms::default(),
             })
             .expect("the URL can be read");
             let tools = Tools::open(&config, &store, &broker, &clock)
@@ -159,7 +160,15 @@ impl Rig {
     /// Promotes everything that waits for a time until `at`, as the promoting jobs do.
     pub(crate) async fn promote(&self, at: DateTime<Utc>) -> usize {
         let store = &self.it.store;
-        let first = store.promote_scheduled(at, 10_000, QUEUE_LEASE).await;
+        let terms = LineTerms::default();
+        store.find_lines(at, &terms).await.expect("lines are found");
+        // As if no line had been looked at for a while.
+        sqlx::query("UPDATE subscription_budgets SET release_at = now() WHERE release_at IS NOT NULL")
+            .execute(&self.it.pool)
+            .await
+            .expect("the lines are there");
+        let first = store.release_lines(at, &terms, 10_000, 10_000, QUEUE_LEASE).await;
+        let first = first.map(|released| released.promoted);
         let retries = store.promote_retries(at, 10_000, 10_000, QUEUE_LEASE).await;
         let first = promoted(first.expect("what is due is promoted"));
         let retries = promoted(retries.expect("what is due is promoted"));

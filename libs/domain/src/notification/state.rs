@@ -7,7 +7,7 @@ use super::{NotificationStatus, RetryPolicy};
 /// being sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NotificationState {
-    /// Waits for a day with quota left, or for its place in the requests per second.
+    /// Waits in line for quota or for the requests per second.
     Scheduled,
     /// Waits for room in the queue, or for its subscription's share. It has never been tried.
     Pending,

@@ -34,8 +34,8 @@ impl Store {
                      SELECT n.created_at FROM notifications n
                      WHERE n.subscription_id = w.subscription_id AND n.status = 'PENDING'
                      ORDER BY n.id LIMIT 1) head) AS oldest_pending,
-                least((SELECT next_attempt_at FROM notifications WHERE status = 'SCHEDULED'
-                       ORDER BY next_attempt_at, id LIMIT 1),
+                -- What is in line is not due; when to look at a line may be.
+                least((SELECT release_at FROM subscription_budgets WHERE release_at IS NOT NULL ORDER BY release_at LIMIT 1),
                       (SELECT min(head.next_attempt_at) FROM failing f
                        JOIN subscriptions s ON s.id = f.subscription_id AND NOT s.suspended
                        CROSS JOIN LATERAL (

@@ -1,6 +1,7 @@
 //! Claiming notifications for sending. Here it is decided, under the locks of the rows concerned, whether one may be
-//! sent now: its subscription must want it, its day must have quota left, and it gets a place in the requests per
-//! second. The attempt is counted and recorded before anything is sent.
+//! sent now: its subscription must want it, the day must have quota left, and the requests per second must have a slot
+//! within the horizon. What may not waits in line (`line`), with nothing reserved for it. The attempt is counted and
+//! recorded before anything is sent.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -8,14 +9,10 @@ use std::time::{Duration, Instant};
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use chrono_tz::Tz;
 use domain::notification::{Attempts, NotificationId};
-use domain::quota::start_of;
 use uuid::Uuid;
 
 use crate::{Error, Store, interval, within};
 
-/// How many days ahead the database is told when days begin, so that it need not know time zones. What has a place
-/// further ahead is looked at again on the last of them.
-pub(super) const DAYS_AHEAD: i32 = 60;
 /// A claim leaves a lease as it is that ends at most this much later than its own would. Then no index changes with it,
 /// and what was queued a moment ago is found at most this much later if the claimer dies.
 pub(super) const KEPT_LEASE: Duration = Duration::from_secs(15);
@@ -24,6 +21,8 @@ pub(super) const KEPT_LEASE: Duration = Duration::from_secs(15);
 pub const CLAIM_LIMIT: Duration = Duration::from_secs(9);
 /// How long a retry waits whose subscription is paused or not verified.
 const HOLD: Duration = Duration::from_secs(60);
+/// How long a retry waits for which the requests per second had no slot.
+const RATE_AGAIN: Duration = Duration::from_secs(2);
 
 /// When and under which rules a claim is made.
 #[derive(Debug, Clone, Copy)]
@@ -38,10 +37,15 @@ pub struct ClaimTerms {
     pub requests_per_second: Option<u32>,
     /// Where days begin and end.
     pub zone: Tz,
-    /// How the places of a coming day are spread.
-    pub release_window: Duration,
-    /// What is to be sent within this time is claimed already, and sent at its time.
+    /// What has a slot of the requests per second within this time is claimed already, and sent at its time.
     pub horizon: Duration,
+}
+
+impl ClaimTerms {
+    pub(super) fn rate(&self) -> Option<i32> {
+        self.requests_per_second
+            .map(|rate| i32::try_from(rate).unwrap_or(i32::MAX))
+    }
 }
 
 /// A notification that is ours to send.
@@ -79,9 +83,9 @@ pub struct ClaimedNotification {
 pub struct Claims {
     /// To be sent now.
     pub claimed: Vec<ClaimedNotification>,
-    /// Left to a coming day.
+    /// In line for the quota.
     pub over_quota: u64,
-    /// Left to their place in the requests per second.
+    /// In line for the requests per second, or retries that are tried again for a slot.
     pub over_rate: u64,
     /// Their subscription is paused or not verified.
     pub held: u64,
@@ -97,7 +101,8 @@ pub(super) struct ClaimRow {
     pub(super) attempts: i32,
     pub(super) resent_after: i32,
     pub(super) subscription_id: Uuid,
-    pub(super) slot_at: Option<DateTime<Utc>>,
+    /// Seconds until its slot, from when the database answered.
+    pub(super) wait: Option<f64>,
     pub(super) verdict: String,
     pub(super) version: i64,
     pub(super) backlog: bool,
@@ -110,7 +115,12 @@ pub(super) struct ClaimRow {
 
 impl ClaimRow {
     /// `None` when the event is gone.
-    fn claimed(self, lease_token: Uuid, at: DateTime<Utc>) -> Option<ClaimedNotification> {
+    fn claimed(self, lease_token: Uuid, answered_at: DateTime<Utc>) -> Option<ClaimedNotification> {
+        // The database says how long, not when: its clock and this process's may differ by seconds.
+        let wait = self
+            .wait
+            .filter(|seconds| *seconds > 0.0)
+            .map(Duration::from_secs_f64);
         Some(ClaimedNotification {
             id: self.id.into(),
             lease_token,
@@ -120,7 +130,9 @@ impl ClaimRow {
             },
             subscription_id: self.subscription_id,
             version: self.version,
-            send_at: self.slot_at.filter(|slot| *slot > at),
+            send_at: wait
+                .and_then(|wait| TimeDelta::from_std(wait).ok())
+                .map(|wait| answered_at + wait),
             backlog: self.backlog,
             event_id: self.event_id?,
             event_type: self.event_type?,
@@ -132,15 +144,15 @@ impl ClaimRow {
 }
 
 impl Claims {
-    /// What a statement that claimed under `lease_token` at the time `at` has returned.
-    pub(super) fn of(rows: Vec<ClaimRow>, lease_token: Uuid, at: DateTime<Utc>) -> Self {
+    /// What a statement that claimed under `lease_token` has returned at the time `answered_at`.
+    pub(super) fn of(rows: Vec<ClaimRow>, lease_token: Uuid, answered_at: DateTime<Utc>) -> Self {
         let mut claims = Self::default();
         for row in rows {
             match row.verdict.as_str() {
                 "QUOTA" => claims.over_quota += 1,
                 "RATE" => claims.over_rate += 1,
                 "PAUSED" | "UNVERIFIED" => claims.held += 1,
-                "CLAIM" => match row.claimed(lease_token, at) {
+                "CLAIM" => match row.claimed(lease_token, answered_at) {
                     Some(claimed) => claims.claimed.push(claimed),
                     None => claims.orphaned += 1,
                 },
@@ -187,10 +199,10 @@ impl Store {
             .map(|id| id.uuid())
             .collect();
         if claims == Claims::default() {
-            return self.claim_judged(&left, today, terms).await;
+            return self.claim_judged(&left, today, terms, started).await;
         }
         let remaining = CLAIM_LIMIT.saturating_sub(started.elapsed());
-        match within(remaining, self.claim_left(&left, today, terms)).await {
+        match within(remaining, self.claim_left(&left, today, terms, started)).await {
             Ok(judged) => claims.add(judged),
             // What is claimed has to be sent, and the others' leases bring them back.
             Err(error) => tracing::warn!(error = %error, "cannot claim some of the notifications"),
@@ -200,9 +212,15 @@ impl Store {
 
     /// Claims what is left once others were claimed. The caller cannot ask again for all of them, so a failure that passes,
     /// such as a change of the lane's pauses in between, is followed by another try here.
-    async fn claim_left(&self, ids: &[Uuid], today: NaiveDate, terms: &ClaimTerms) -> Result<Claims, Error> {
-        match self.claim_judged(ids, today, terms).await {
-            Err(error) if error.is_transient() => self.claim_judged(ids, today, terms).await,
+    async fn claim_left(
+        &self,
+        ids: &[Uuid],
+        today: NaiveDate,
+        terms: &ClaimTerms,
+        started: Instant,
+    ) -> Result<Claims, Error> {
+        match self.claim_judged(ids, today, terms, started).await {
+            Err(error) if error.is_transient() => self.claim_judged(ids, today, terms, started).await,
             judged => judged,
         }
     }
@@ -213,14 +231,19 @@ impl Store {
         ids: &[Uuid],
         today: NaiveDate,
         terms: &ClaimTerms,
+        started: Instant,
     ) -> Result<Claims, Error> {
+        self.begin_counting(ids, today, terms).await?;
         let lease_token = Uuid::now_v7();
         let rows = sqlx::query_as!(
             ClaimRow,
             r#"
             WITH due AS (
-                SELECT n.id, n.subscription_id, n.attempts, n.charged_on, n.slot_at,
-                       n.reason IS NOT DISTINCT FROM 'BACKLOG' AS backlog, s.url, s.version,
+                SELECT n.id, n.subscription_id, n.attempts, s.url, s.version,
+                       n.reason IS NOT DISTINCT FROM 'BACKLOG' AS backlog,
+                       -- What the promoter took out of the line; everything else goes behind those in it.
+                       coalesce(n.reason IN ('QUOTA', 'RATE'), false) AS released,
+                       n.charged_on IS NULL OR (n.charged_on <> $7 AND n.attempts = 0) AS uncharged,
                        coalesce(s.daily_quota, $5) AS quota, coalesce(s.requests_per_second, $6) AS rate,
                        CASE WHEN s.deleted_at IS NOT NULL THEN 'SUBSCRIPTION_DELETED'
                             WHEN s.state = 'DEACTIVATED' THEN 'SUBSCRIPTION_DEACTIVATED'
@@ -234,67 +257,67 @@ impl Store {
                   AND (SELECT enter_lane(l.name, l.changes) FROM lanes l WHERE l.name = 'reseller')
                 ORDER BY n.id
                 FOR UPDATE OF n),
-            uncharged AS (
-                SELECT id, subscription_id, quota,
-                       row_number() OVER (PARTITION BY subscription_id ORDER BY id) AS rank,
-                       count(*) OVER (PARTITION BY subscription_id) AS count
-                FROM due
-                -- A first attempt whose day has gone by needs a place of a day to come.
-                WHERE obstacle IS NULL AND (charged_on IS NULL OR (charged_on < $7 AND attempts = 0))),
-            charge AS (
-                INSERT INTO subscription_budgets AS b (subscription_id, day, used, quota)
-                SELECT subscription_id, $7, count, quota FROM uncharged WHERE rank = 1 ORDER BY subscription_id
-                ON CONFLICT (subscription_id) DO UPDATE
-                -- What has a place on a coming day keeps it when the quota changes.
-                SET (day, used) = (
-                        SELECT m.day + CASE WHEN m.moved AND m.used > excluded.quota THEN 1 ELSE 0 END,
-                               excluded.used
-                                   + CASE WHEN m.moved AND m.used > excluded.quota THEN 0 ELSE m.used END
-                        FROM (SELECT c.moved,
-                                     c.day + CASE WHEN c.moved THEN greatest(0, c.used - 1) / b.quota ELSE 0 END::integer
-                                         AS day,
-                                     CASE WHEN c.moved AND c.used > 0 THEN (c.used - 1) % b.quota + 1
-                                          ELSE c.used END AS used
-                              FROM (SELECT greatest(b.day, excluded.day) AS day, b.quota <> excluded.quota AS moved,
-                                           greatest(0, b.used - b.quota::bigint * greatest(0, excluded.day - b.day))
-                                               AS used) AS c) AS m),
-                    quota = excluded.quota
-                RETURNING subscription_id, day, used),
-            placed AS (
-                SELECT u.id, u.quota, (c.used - u.count + u.rank - 1) % u.quota AS number,
-                       c.day + least(36500, (c.used - u.count + u.rank - 1) / u.quota)::integer AS day
-                FROM uncharged u JOIN charge c ON c.subscription_id = u.subscription_id),
-            judged AS (
-                SELECT d.*, coalesce(p.day, d.charged_on) AS day, coalesce(p.number, 0) AS number,
-                       coalesce(d.obstacle, CASE
-                           WHEN p.day > $7 OR p.day IS NULL AND d.charged_on > $7 AND d.attempts = 0 THEN 'QUOTA' END)
-                           AS verdict
-                FROM due d LEFT JOIN placed p ON p.id = d.id),
-            unpaced AS (
-                SELECT id, subscription_id, interval '1 second' / rate AS step,
-                       row_number() OVER (PARTITION BY subscription_id ORDER BY id) AS rank,
-                       count(*) OVER (PARTITION BY subscription_id) AS count
-                FROM judged
-                WHERE verdict IS NULL AND rate IS NOT NULL
-                  AND (slot_at IS NULL OR slot_at < $2::timestamptz - interval '2 seconds')),
+            -- Both rows are locked before anything is counted: what is read here is what is changed below.
+            budget AS (
+                SELECT b.subscription_id, b.day, b.used, b.quota, b.release_at
+                FROM subscription_budgets b
+                WHERE b.subscription_id = ANY (ARRAY(SELECT DISTINCT subscription_id FROM due WHERE obstacle IS NULL))
+                ORDER BY b.subscription_id FOR UPDATE),
             pace AS (
-                INSERT INTO subscription_paces AS p (subscription_id, next_slot_at, asked_at, span)
-                SELECT subscription_id, $2::timestamptz + count * step, $2, count * step
-                FROM unpaced WHERE rank = 1 ORDER BY subscription_id
-                ON CONFLICT (subscription_id) DO UPDATE
-                SET next_slot_at = greatest(p.next_slot_at, excluded.asked_at) + excluded.span,
-                    asked_at = excluded.asked_at, span = excluded.span
-                RETURNING subscription_id, next_slot_at, span),
+                SELECT p.subscription_id, p.next_slot_at
+                FROM subscription_paces p
+                WHERE p.subscription_id = ANY (ARRAY(SELECT DISTINCT subscription_id FROM due
+                                                     WHERE obstacle IS NULL AND rate IS NOT NULL))
+                ORDER BY p.subscription_id FOR UPDATE),
+            -- The time once the locks are held: slots that passed while it waited for them would all be used at once.
+            moment AS MATERIALIZED (
+                SELECT clock_timestamp() AS at
+                FROM (SELECT count(*) FROM budget) AS b CROSS JOIN (SELECT count(*) FROM pace) AS p),
+            asked AS (
+                SELECT d.*, b.release_at IS NOT NULL AND NOT d.released AS behind,
+                       CASE WHEN b.day > $7 THEN 0
+                            ELSE greatest(0, d.quota - greatest(0, b.used - b.quota::bigint * ($7 - b.day))) END AS free,
+                       count(*) FILTER (WHERE d.obstacle IS NULL AND d.uncharged
+                                          AND (b.release_at IS NULL OR d.released))
+                           OVER (PARTITION BY d.subscription_id ORDER BY d.id) AS rank
+                FROM due d LEFT JOIN budget b ON b.subscription_id = d.subscription_id),
+            charged AS (
+                SELECT a.*, CASE
+                           WHEN a.obstacle IS NOT NULL THEN a.obstacle
+                           WHEN NOT a.uncharged THEN NULL
+                           WHEN a.behind AND a.free > 0 AND a.rate IS NOT NULL THEN 'RATE'
+                           WHEN a.behind OR a.rank > coalesce(a.free, 0) THEN 'QUOTA' END AS obstacle_or_line
+                FROM asked a),
             slotted AS (
-                SELECT u.id, p.next_slot_at - p.span + (u.rank - 1) * u.step AS slot_at
-                FROM unpaced u JOIN pace p ON p.subscription_id = u.subscription_id),
+                SELECT c.id, greatest(p.next_slot_at, m.at) + interval '1 second' / c.rate
+                           * (row_number() OVER (PARTITION BY c.subscription_id ORDER BY c.id) - 1) AS slot_at
+                FROM charged c JOIN pace p ON p.subscription_id = c.subscription_id CROSS JOIN moment m
+                WHERE c.obstacle_or_line IS NULL AND c.rate IS NOT NULL),
             planned AS (
-                SELECT j.id, j.subscription_id, j.url, j.version, j.backlog, j.day, j.number, j.quota,
-                       coalesce(t.slot_at, j.slot_at) AS slot_at,
-                       CASE WHEN j.verdict IS NOT NULL THEN j.verdict
-                            WHEN coalesce(t.slot_at, j.slot_at) > $2::timestamptz + $8::interval THEN 'RATE'
-                            ELSE 'CLAIM' END AS verdict
-                FROM judged j LEFT JOIN slotted t ON t.id = j.id),
+                SELECT c.*, t.slot_at, CASE
+                           WHEN c.obstacle_or_line IS NOT NULL THEN c.obstacle_or_line
+                           WHEN t.slot_at > m.at + $8::interval THEN 'RATE'
+                           ELSE 'CLAIM' END AS verdict
+                FROM charged c LEFT JOIN slotted t ON t.id = c.id CROSS JOIN moment m),
+            counted AS (
+                UPDATE subscription_budgets b
+                SET day = CASE WHEN g.granted > 0 THEN $7 ELSE b.day END,
+                    used = CASE WHEN g.granted > 0
+                                THEN greatest(0, b.used - b.quota::bigint * ($7 - b.day)) + g.granted ELSE b.used END,
+                    quota = CASE WHEN g.granted > 0 THEN g.quota ELSE b.quota END,
+                    release_at = CASE WHEN g.left > 0 THEN coalesce(b.release_at, now()) ELSE b.release_at END
+                FROM (SELECT subscription_id, quota, count(*) FILTER (WHERE verdict = 'CLAIM' AND uncharged) AS granted,
+                             count(*) FILTER (WHERE verdict IN ('QUOTA', 'RATE') AND attempts = 0) AS left
+                      FROM planned GROUP BY subscription_id, quota) AS g
+                WHERE b.subscription_id = g.subscription_id
+                  AND (g.granted > 0 OR (g.left > 0 AND b.release_at IS NULL))),
+            paced AS (
+                UPDATE subscription_paces p
+                SET next_slot_at = g.last_slot_at + g.step, asked_at = now(), span = g.count * g.step
+                FROM (SELECT subscription_id, max(slot_at) AS last_slot_at, interval '1 second' / max(rate) AS step,
+                             count(*) AS count
+                      FROM planned WHERE verdict = 'CLAIM' AND slot_at IS NOT NULL GROUP BY subscription_id) AS g
+                WHERE p.subscription_id = g.subscription_id),
             changed AS (
                 UPDATE notifications n
                 SET status = CASE
@@ -304,31 +327,32 @@ impl Store {
                         WHEN p.verdict IN ('QUOTA', 'RATE') THEN 'SCHEDULED'
                         ELSE 'PENDING' END,
                     next_attempt_at = CASE
-                        WHEN p.verdict = 'QUOTA'
-                            THEN ($9::timestamptz[])[least(p.day - $7, $12::integer) + 1]
-                               + $10::interval * (p.number::float8 / p.quota)
-                        WHEN p.verdict = 'RATE' THEN p.slot_at
-                        WHEN p.verdict IN ('PAUSED', 'UNVERIFIED') AND n.attempts > 0
-                            THEN $2::timestamptz + $11::interval END,
-                    reason = nullif(p.verdict, 'CLAIM'), charged_on = coalesce(p.day, n.charged_on),
-                    slot_at = p.slot_at,
+                        WHEN p.verdict NOT IN ('QUOTA', 'RATE', 'PAUSED', 'UNVERIFIED') THEN NULL
+                        WHEN n.attempts > 0 AND p.verdict = 'RATE' THEN $2::timestamptz + $11::interval
+                        WHEN n.attempts > 0 THEN $2::timestamptz + $9::interval
+                        WHEN p.verdict IN ('QUOTA', 'RATE') THEN n.created_at END,
+                    reason = nullif(p.verdict, 'CLAIM'),
+                    charged_on = CASE WHEN NOT p.uncharged THEN n.charged_on WHEN p.verdict = 'CLAIM' THEN $7::date END,
+                    slot_at = NULL,
                     attempts = n.attempts + CASE WHEN p.verdict = 'CLAIM' THEN 1 ELSE 0 END,
                     lease_token = CASE WHEN p.verdict = 'CLAIM' THEN $3::uuid END,
                     leased_until = CASE
                         WHEN p.verdict <> 'CLAIM' THEN NULL
-                        WHEN n.leased_until BETWEEN now() + $4::interval AND now() + $4::interval + $13::interval
+                        WHEN n.leased_until BETWEEN now() + $4::interval AND now() + $4::interval + $10::interval
                         THEN n.leased_until ELSE now() + $4::interval END,
                     finished_at = CASE
                         WHEN p.verdict IN ('SUBSCRIPTION_DELETED', 'SUBSCRIPTION_DEACTIVATED') THEN $2::timestamptz END,
                     updated_at = $2
                 FROM planned p WHERE n.id = p.id
-                RETURNING n.id, n.event, n.attempts, n.resent_after, n.subscription_id, n.slot_at, p.verdict, p.url,
+                RETURNING n.id, n.event, n.attempts, n.resent_after, n.subscription_id, p.slot_at, p.verdict, p.url,
                           p.version, p.backlog),
             attempt AS (
                 INSERT INTO delivery_attempts (notification_id, number, status, started_at, url)
                 SELECT id, attempts, 'IN_PROCESS', $2, url FROM changed WHERE verdict = 'CLAIM')
             SELECT c.id AS "id!", c.attempts AS "attempts!", c.resent_after AS "resent_after!",
-                   c.subscription_id AS "subscription_id!", c.slot_at, c.verdict AS "verdict!", c.version AS "version!",
+                   c.subscription_id AS "subscription_id!",
+                   extract(epoch FROM c.slot_at - clock_timestamp())::float8 AS wait,
+                   c.verdict AS "verdict!", c.version AS "version!",
                    c.backlog AS "backlog!", e.event_id AS "event_id?", e.type AS "event_type?", e.body AS "body?",
                    e.created_at AS "accepted_at?", e.traceparent
             FROM changed c LEFT JOIN events e ON e.id = c.event AND c.verdict = 'CLAIM'
@@ -338,21 +362,53 @@ impl Store {
             lease_token,
             interval(terms.lease),
             i32::try_from(terms.daily_quota).unwrap_or(i32::MAX),
-            terms.requests_per_second.map(|rate| i32::try_from(rate).unwrap_or(i32::MAX)),
+            terms.rate(),
             today,
             interval(terms.horizon),
-            &day_starts(today, terms.zone),
-            interval(terms.release_window),
             interval(HOLD),
-            DAYS_AHEAD,
             interval(KEPT_LEASE),
+            interval(RATE_AGAIN),
         )
         .fetch_all(&self.pool)
         .await?;
-        Ok(Claims::of(rows, lease_token, terms.at))
+        Ok(Claims::of(rows, lease_token, terms.at + started.elapsed()))
     }
 
-    /// Whether any of these would be claimed, or given a place or a reason to wait, if it were up to the notification alone.
+    /// Makes the rows that count quota and pace where there are none yet, so that a claim finds them to lock.
+    async fn begin_counting(&self, ids: &[Uuid], today: NaiveDate, terms: &ClaimTerms) -> Result<(), Error> {
+        sqlx::query!(
+            r#"
+            WITH counted AS (
+                SELECT DISTINCT s.id, coalesce(s.daily_quota, $3) AS quota, coalesce(s.requests_per_second, $4) AS rate
+                FROM UNNEST($1::uuid[]) AS i(id)
+                JOIN notifications n ON n.id = i.id
+                JOIN subscriptions s ON s.id = n.subscription_id
+                WHERE ((n.status = 'IN_MEMORY' AND n.lease_token IS NULL) OR n.status = 'PENDING'
+                       OR (n.status = 'RETRY' AND n.next_attempt_at <= $5))
+                  AND s.state IN ('ACTIVE', 'DEGRADED') AND s.deleted_at IS NULL AND NOT s.suspended
+                ORDER BY s.id),
+            budgets AS (
+                INSERT INTO subscription_budgets (subscription_id, day, used, quota)
+                SELECT c.id, $2, 0, c.quota FROM counted c
+                WHERE NOT EXISTS (SELECT FROM subscription_budgets b WHERE b.subscription_id = c.id)
+                ON CONFLICT DO NOTHING)
+            INSERT INTO subscription_paces (subscription_id, next_slot_at, asked_at, span)
+            SELECT c.id, now(), now(), interval '0' FROM counted c
+            WHERE c.rate IS NOT NULL AND NOT EXISTS (SELECT FROM subscription_paces p WHERE p.subscription_id = c.id)
+            ON CONFLICT DO NOTHING
+            "#,
+            ids,
+            today,
+            i32::try_from(terms.daily_quota).unwrap_or(i32::MAX),
+            terms.rate(),
+            terms.at,
+        )
+        .execute(&self.pool)
+        .await?;
+        Ok(())
+    }
+
+    /// Whether any of these would be claimed, or given a reason to wait, if it were up to the notification alone.
     ///
     /// # Errors
     ///
@@ -379,11 +435,4 @@ impl Store {
         .await?;
         Ok(waits)
     }
-}
-
-/// When `today` begins and the days after it.
-pub(super) fn day_starts(today: NaiveDate, zone: Tz) -> Vec<DateTime<Utc>> {
-    (0..=DAYS_AHEAD)
-        .map(|days| start_of(today + TimeDelta::days(days.into()), zone))
-        .collect()
 }

@@ -1,5 +1,5 @@
-//! Claiming what nothing speaks against: the subscription takes everything at once, and today's quota has room for all of
-//! it. That is nearly everything, and one statement that does no more costs half of one that can also defer, pace and
+//! Claiming what nothing speaks against: the subscription takes everything at once, nothing of it waits in line, and
+//! today's quota has room for all of it. That is nearly everything, and one statement that does no more costs half of one that can also defer, pace and
 //! give up. What it leaves alone is judged by the whole rule, in `claim`.
 
 use chrono::NaiveDate;
@@ -23,13 +23,12 @@ impl Store {
             WITH due AS (
                 SELECT n.id, n.subscription_id, s.url, s.version, coalesce(s.daily_quota, $5) AS quota,
                        n.reason IS NOT DISTINCT FROM 'BACKLOG' AS backlog,
-                       n.charged_on IS NULL OR (n.charged_on < $7 AND n.attempts = 0) AS uncharged
+                       n.charged_on IS NULL OR (n.charged_on <> $7 AND n.attempts = 0) AS uncharged
                 FROM UNNEST($1::uuid[]) AS i(id)
                 JOIN notifications n ON n.id = i.id
                 JOIN subscriptions s ON s.id = n.subscription_id
                 WHERE ((n.status = 'IN_MEMORY' AND n.lease_token IS NULL) OR n.status = 'PENDING'
                        OR (n.status = 'RETRY' AND n.next_attempt_at <= $2))
-                  AND n.slot_at IS NULL AND (n.charged_on IS NULL OR n.charged_on <= $7 OR n.attempts > 0)
                   AND s.state IN ('ACTIVE', 'DEGRADED') AND s.deleted_at IS NULL AND NOT s.suspended
                   AND coalesce(s.requests_per_second, $6) IS NULL
                   AND (SELECT enter_lane(l.name, l.changes) FROM lanes l WHERE l.name = 'reseller')
@@ -45,7 +44,7 @@ impl Store {
                 UPDATE subscription_budgets b SET used = b.used + a.count
                 FROM asked a
                 WHERE b.subscription_id = a.subscription_id AND a.count > 0
-                  AND b.day = $7 AND b.quota = a.quota AND b.used + a.count <= b.quota
+                  AND b.day = $7 AND b.quota = a.quota AND b.used + a.count <= b.quota AND b.release_at IS NULL
                 RETURNING a.url, a.version, a.ids, a.backlogs),
             granted AS (
                 SELECT g.url, g.version, u.id, u.backlog
@@ -58,7 +57,7 @@ impl Store {
                     leased_until = CASE
                         WHEN n.leased_until BETWEEN now() + $4::interval AND now() + $4::interval + $8::interval
                         THEN n.leased_until ELSE now() + $4::interval END,
-                    charged_on = CASE WHEN n.charged_on IS NULL OR (n.charged_on < $7 AND n.attempts = 0) THEN $7
+                    charged_on = CASE WHEN n.charged_on IS NULL OR (n.charged_on <> $7 AND n.attempts = 0) THEN $7
                                       ELSE n.charged_on END,
                     reason = NULL, updated_at = $2
                 FROM granted g WHERE n.id = g.id
@@ -67,7 +66,7 @@ impl Store {
                 INSERT INTO delivery_attempts (notification_id, number, status, started_at, url)
                 SELECT id, attempts, 'IN_PROCESS', $2, url FROM claimed)
             SELECT c.id AS "id!", c.attempts AS "attempts!", c.resent_after AS "resent_after!",
-                   c.subscription_id AS "subscription_id!", NULL::timestamptz AS slot_at, 'CLAIM' AS "verdict!",
+                   c.subscription_id AS "subscription_id!", NULL::float8 AS wait, 'CLAIM' AS "verdict!",
                    c.version AS "version!", c.backlog AS "backlog!",
                    e.event_id AS "event_id?", e.type AS "event_type?", e.body AS "body?", e.created_at AS "accepted_at?",
                    e.traceparent
@@ -78,7 +77,7 @@ impl Store {
             lease_token,
             interval(terms.lease),
             i32::try_from(terms.daily_quota).unwrap_or(i32::MAX),
-            terms.requests_per_second.map(|rate| i32::try_from(rate).unwrap_or(i32::MAX)),
+            terms.rate(),
             today,
             interval(KEPT_LEASE),
         )

@@ -50,7 +50,7 @@ pub struct EventNotification {
     pub reason: Option<String>,
     /// Attempts so far.
     pub attempts: u32,
-    /// When it is due, for `SCHEDULED` and `RETRY`.
+    /// When it is due, for `RETRY`, or when its turn in line comes, for `SCHEDULED`.
     pub next_attempt_at: Option<DateTime<Utc>>,
     /// When it is taken for lost, for `IN_MEMORY`.
     pub leased_until: Option<DateTime<Utc>>,
@@ -128,30 +128,33 @@ impl Store {
         )
         .fetch_all(&self.pool)
         .await?;
-        rows.into_iter()
-            .map(|row| {
-                Ok(EventNotification {
-                    id: row.id.into(),
-                    subscription_id: row.subscription_id,
-                    url: row.url,
-                    paused: row.paused,
-                    status: stored("notification status", &row.status)?,
-                    claimed: row.claimed,
-                    reason: row.reason,
-                    attempts: row.attempts.unsigned_abs(),
-                    next_attempt_at: row.next_attempt_at,
-                    leased_until: row.leased_until,
-                    updated_at: row.updated_at,
-                    finished_at: row.finished_at,
-                    last: row.number.map(|number| LastAttempt {
-                        number: number.unsigned_abs(),
-                        response_status: row.response_status,
-                        error_type: row.error_type,
-                        error: row.error,
-                    }),
-                })
-            })
-            .collect()
+        let mut notifications = Vec::with_capacity(rows.len());
+        for row in rows {
+            let status = stored("notification status", &row.status)?;
+            notifications.push(EventNotification {
+                id: row.id.into(),
+                subscription_id: row.subscription_id,
+                url: row.url,
+                paused: row.paused,
+                status,
+                claimed: row.claimed,
+                reason: row.reason,
+                attempts: row.attempts.unsigned_abs(),
+                next_attempt_at: self
+                    .turn_of(row.subscription_id, row.id, status, row.next_attempt_at)
+                    .await?,
+                leased_until: row.leased_until,
+                updated_at: row.updated_at,
+                finished_at: row.finished_at,
+                last: row.number.map(|number| LastAttempt {
+                    number: number.unsigned_abs(),
+                    response_status: row.response_status,
+                    error_type: row.error_type,
+                    error: row.error,
+                }),
+            });
+        }
+        Ok(notifications)
     }
 }
 

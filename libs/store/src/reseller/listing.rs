@@ -154,10 +154,11 @@ impl Store {
         .await?;
         let full = rows.len() >= filter.limit as usize;
         let next = if full { rows.last().map(|row| row.id) } else { last };
-        let items = rows
+        let mut items = rows
             .into_iter()
             .map(NotificationRow::try_from)
-            .collect::<Result<_, _>>()?;
+            .collect::<Result<Vec<_>, _>>()?;
+        self.tell_turns(filter.subscription, &mut items).await?;
         Ok(Page { items, next })
     }
 
@@ -183,7 +184,7 @@ impl Store {
         Ok(last)
     }
 
-    /// What of a subscription is SCHEDULED, soonest first, after a place in the list.
+    /// What of a subscription is in line, soonest first, after a place in the list.
     ///
     /// # Errors
     ///
@@ -215,10 +216,11 @@ impl Store {
         let full = rows.len() >= limit as usize;
         let last = rows.last().filter(|_| full);
         let next = last.and_then(|row| Some((row.next_attempt_at?, row.id)));
-        let items = rows
+        let mut items = rows
             .into_iter()
             .map(NotificationRow::try_from)
-            .collect::<Result<_, _>>()?;
+            .collect::<Result<Vec<_>, _>>()?;
+        self.tell_turns(subscription, &mut items).await?;
         Ok(Page { items, next })
     }
 }

@@ -73,15 +73,19 @@ impl Store {
         .fetch_optional(&self.pool)
         .await?;
         let Some(row) = row else { return Ok(None) };
+        let status = stored("notification status", &row.status)?;
+        let due = self
+            .turn_of(row.subscription_id, id.uuid(), status, row.next_attempt_at)
+            .await?;
         Ok(Some(NotificationView {
             row: NotificationRow {
                 id,
                 event_id: row.event_id,
                 event_type: row.event_type,
-                status: stored("notification status", &row.status)?,
+                status,
                 reason: row.reason,
                 attempts: row.attempts.unsigned_abs(),
-                next_attempt_at: row.next_attempt_at,
+                next_attempt_at: due,
                 payload_bytes: row.payload_bytes.unsigned_abs(),
                 accepted_at: row.accepted_at,
                 updated_at: row.updated_at,

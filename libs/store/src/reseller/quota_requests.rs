@@ -5,7 +5,7 @@ use domain::subscription::QuotaRequestStatus;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::quota::{Limits, QuotaTerms, change_limits};
+use super::quota::{Limits, change_limits};
 use crate::text::storable;
 use crate::{Error, Store, stored};
 
@@ -199,12 +199,7 @@ impl Store {
     /// # Errors
     ///
     /// [`Error`] when the database fails; then nothing is decided.
-    pub async fn decide_quota_request(
-        &self,
-        id: Uuid,
-        decision: &Decision,
-        terms: &QuotaTerms,
-    ) -> Result<Decided, Error> {
+    pub async fn decide_quota_request(&self, id: Uuid, decision: &Decision) -> Result<Decided, Error> {
         let status = if decision.approve { "APPROVED" } else { "DENIED" };
         let granted = decision
             .granted
@@ -240,7 +235,7 @@ impl Store {
                 daily_quota: Some(quota),
                 ..Limits::default()
             };
-            change_limits(&mut transaction, view.subscription, limits, terms, decision.at).await?;
+            change_limits(&mut transaction, view.subscription, limits, decision.at).await?;
         }
         transaction.commit().await?;
         Ok(Decided::Done(Box::new(view)))

@@ -40,8 +40,6 @@ pub struct RescuedNotifications {
 
 /// How long what waits for a subscription is left to whoever sidelined some of it.
 const LEFT_TO_OTHERS: Duration = Duration::from_secs(5);
-/// What has its place in the requests per second within this time is promoted already; it is sent at its time.
-const AHEAD: Duration = Duration::from_secs(1);
 /// Retries that the broker did not take come back after this time and up to as much again.
 const RETRY_LATER: Duration = Duration::from_secs(5);
 
@@ -108,42 +106,6 @@ impl Store {
         Ok(rows)
     }
 
-    /// Promotes at most `limit` scheduled notifications whose time has come, longest overdue first.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails; then nothing is promoted.
-    pub async fn promote_scheduled(
-        &self,
-        at: DateTime<Utc>,
-        limit: u32,
-        queue_lease: Duration,
-    ) -> Result<Vec<PromotedNotification>, Error> {
-        let rows = sqlx::query_as!(
-            PromotedNotification,
-            r#"
-            WITH due AS (
-                SELECT id, next_attempt_at FROM notifications
-                WHERE status = 'SCHEDULED' AND next_attempt_at <= $1::timestamptz + $4::interval
-                  AND (next_attempt_at <= $1 OR reason = 'RATE')
-                ORDER BY next_attempt_at, id LIMIT $2 FOR UPDATE SKIP LOCKED),
-            promoted AS (
-                UPDATE notifications n
-                SET status = 'IN_MEMORY', leased_until = now() + $3::interval, next_attempt_at = NULL, updated_at = $1
-                FROM due WHERE n.id = due.id
-                RETURNING n.id, n.subscription_id, due.next_attempt_at)
-            SELECT id AS "id!", subscription_id AS "subscription_id!" FROM promoted ORDER BY next_attempt_at, id
-            "#,
-            at,
-            i64::from(limit),
-            interval(queue_lease),
-            interval(AHEAD),
-        )
-        .fetch_all(&self.pool)
-        .await?;
-        Ok(rows)
-    }
-
     /// Promotes the longest overdue retries of each subscription that may be sent to, at most `share` of each, as
     /// [`Store::promote_first_attempts`] does.
     ///
@@ -181,8 +143,7 @@ impl Store {
                 CROSS JOIN LATERAL (
                     SELECT n.id, n.status, n.next_attempt_at FROM notifications n
                     WHERE n.subscription_id = s.id AND n.status = 'RETRY'
-                      AND n.next_attempt_at <= $1::timestamptz + $5::interval
-                      AND (n.next_attempt_at <= $1 OR n.reason = 'RATE')
+                      AND n.next_attempt_at <= $1
                     ORDER BY n.next_attempt_at, n.id LIMIT $2) o
                 ORDER BY rank, o.next_attempt_at, o.id LIMIT $3),
             locked AS (
@@ -202,7 +163,6 @@ impl Store {
             i64::from(share),
             i64::from(limit),
             interval(queue_lease),
-            interval(AHEAD),
         )
         .fetch_all(&self.pool)
         .await?;

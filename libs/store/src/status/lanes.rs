@@ -148,7 +148,7 @@ impl Store {
     }
 
     /// What of the reseller lane is due and could be sent: its subscription is active or degraded, and nobody has paused
-    /// it. Of what waits for a day or a slot only the first thousand are looked at.
+    /// it. Of what is in line for quota or rate, it is when the line is to be looked at.
     ///
     /// # Errors
     ///
@@ -188,11 +188,9 @@ impl Store {
                               WHERE n.subscription_id = s.id AND n.status = 'RETRY'
                               ORDER BY n.next_attempt_at, n.id LIMIT 1) AS head
                           WHERE s.state IN ('ACTIVE', 'DEGRADED') AND NOT s.suspended AND s.deleted_at IS NULL),
-                         (SELECT min(first_due.next_attempt_at)
-                          FROM (SELECT subscription_id, next_attempt_at FROM notifications WHERE status = 'SCHEDULED'
-                                ORDER BY next_attempt_at, id LIMIT 1000) AS first_due
-                          JOIN subscriptions s ON s.id = first_due.subscription_id
-                          WHERE s.state IN ('ACTIVE', 'DEGRADED') AND NOT s.suspended AND s.deleted_at IS NULL)) AS due_at
+                         -- What is in line is not due; when to look at a line may be.
+                         (SELECT release_at FROM subscription_budgets WHERE release_at IS NOT NULL
+                          ORDER BY release_at LIMIT 1)) AS due_at
             FROM pending p
             "#,
         )

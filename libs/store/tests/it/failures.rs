@@ -17,6 +17,7 @@ fn settings(url: String) -> Settings {
         max_connections: 1,
         acquire_timeout: Duration::from_secs(10),
         application_name: "failures".to_owned(),
+        line_terms: store::reseller::LineTerms::default(),
     }
 }
 

@@ -175,6 +175,7 @@ async fn assert_plans(pool: &PgPool, when: &str) {
         max_connections: 1,
         acquire_timeout: LONG,
         application_name: "plans".to_owned(),
+        line_terms: store::reseller::LineTerms::default(),
     };
     let mut connection = PgConnection::connect_with(&settings.connect_options().unwrap())
         .await

@@ -1,22 +1,15 @@
 //! Quota requests while their subscription is being deleted: nobody waits for the other for ever, and none is left open.
 
-use std::time::Duration;
-
 use chrono::{DateTime, Utc};
 use domain::clock::{Clock, SystemClock};
 use domain::subscription::QuotaRequestStatus;
 use sqlx::{PgConnection, PgPool};
 use store::Store;
-use store::reseller::{Decided, Decision, NewQuotaRequest, QuotaRequested, QuotaTerms};
+use store::reseller::{Decided, Decision, NewQuotaRequest, QuotaRequested};
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
 
 use crate::scene::until_blocked;
-
-const TERMS: QuotaTerms = QuotaTerms {
-    zone: chrono_tz::Tz::UTC,
-    release_window: Duration::from_secs(3_600),
-};
 
 fn request(subscription: Uuid, now: DateTime<Utc>) -> NewQuotaRequest {
     NewQuotaRequest {
@@ -63,10 +56,7 @@ async fn a_decision_waits_for_a_deletion_without_holding_it_up(pool: PgPool) {
                 by: "ops".to_owned(),
                 at: now,
             };
-            store
-                .decide_quota_request(request.id, &decision, &TERMS)
-                .await
-                .unwrap()
+            store.decide_quota_request(request.id, &decision).await.unwrap()
         }
     });
     until_blocked(&pool, 1).await;

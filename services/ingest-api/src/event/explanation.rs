@@ -30,8 +30,8 @@ fn scheduled(notification: &EventNotification, now: DateTime<Utc>) -> String {
         _ => "and is due".to_owned(),
     };
     match notification.reason.as_deref() {
-        Some("QUOTA") => format!("The subscription's daily quota is used up; waits for another day, {when}."),
-        Some("RATE") => format!("Waits for its place in the subscription's requests per second, {when}."),
+        Some("QUOTA") => format!("The subscription's daily quota is used up; waits in line, {when}."),
+        Some("RATE") => format!("Waits in line for the subscription's requests per second, {when}."),
         _ => format!("Waits {when}."),
     }
 }

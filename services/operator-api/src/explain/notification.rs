@@ -72,7 +72,7 @@ impl Teller<'_> {
             (NotificationStatus::Scheduled, Some("QUOTA")) => {
                 "Was deferred: its subscription's daily quota was used up."
             }
-            (NotificationStatus::Scheduled, _) => "Was deferred to its place in the requests per second.",
+            (NotificationStatus::Scheduled, _) => "Waits for the requests per second.",
             (NotificationStatus::Pending, Some("BUSY")) => {
                 "Gave way: its subscription had its share of the engine."
             }
@@ -199,13 +199,13 @@ impl Teller<'_> {
             .or(self.context.requests_per_second);
         let rate = rate.map_or(String::new(), |rate| format!(", {}", number(rate.into())));
         let headline = format!(
-            "Waits for its place in its subscription's requests per second{rate}: {}.",
+            "Waits in line for its subscription's requests per second{rate}: its turn comes at {}.",
             self.context.when(due)
         );
         (headline, next)
     }
 
-    /// Places are given out day by day: when the last one that was is of a later day, today has none left.
+    /// When the day that was charged last lies ahead, by a clock that was wrong, today has nothing left.
     fn over_quota(&self, due: DateTime<Utc>) -> String {
         let subscription = &self.history.subscription;
         let today = day_of(self.context.now, self.context.quota_zone);
@@ -215,14 +215,13 @@ impl Teller<'_> {
             (Some(day), _) if day < today => 0,
             _ => quota,
         };
-        let day = match self.history.charged_on {
-            Some(day) if day == today => "today".to_owned(),
-            Some(day) if day == today + TimeDelta::days(1) => "tomorrow".to_owned(),
-            Some(day) => day.to_string(),
-            None => "another day".to_owned(),
+        let day = match day_of(due, self.context.quota_zone) {
+            day if day <= today => "later today".to_owned(),
+            day if day == today + TimeDelta::days(1) => "tomorrow".to_owned(),
+            day => day.to_string(),
         };
         format!(
-            "Deferred to {day}: quota {} of {} used today. It is due at {}.",
+            "Waits in line until {day}: quota {} of {} used today. By the quota as it is now, its turn comes at {}.",
             number(used.into()),
             number(quota.into()),
             self.context.when(due)

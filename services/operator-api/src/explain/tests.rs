@@ -328,7 +328,6 @@ fn notification(status: NotificationStatus, attempts: u32) -> NotificationStory 
         resent_at: None,
         next_attempt_at: None,
         leased_until: None,
-        charged_on: None,
         created_at: now() - TimeDelta::minutes(10),
         updated_at: now() - TimeDelta::minutes(1),
         finished_at: None,
@@ -368,10 +367,10 @@ const DELIVERIES: &[DeliveryCase] = &[
         |it| {
             it.reason = Some("QUOTA".to_owned());
             it.next_attempt_at = Some(now() + TimeDelta::hours(13));
-            it.charged_on = Some(now().date_naive() + TimeDelta::days(1));
-            (it.subscription.budget_day, it.subscription.budget_used) = (it.charged_on, Some(312));
+            (it.subscription.budget_day, it.subscription.budget_used) =
+                (Some(now().date_naive()), Some(10_000));
         },
-        "Deferred to tomorrow: quota 10,000 of 10,000 used today. It is due at 2026-11-22 01:00:00 UTC (in 13 h).",
+        "Waits in line until tomorrow: quota 10,000 of 10,000 used today. By the quota as it is now, its turn comes at 2026-11-22 01:00:00 UTC (in 13 h).",
         "The retry-worker puts it into the queue.",
     ),
     (
@@ -382,7 +381,7 @@ const DELIVERIES: &[DeliveryCase] = &[
             it.subscription.requests_per_second = Some(5);
             it.next_attempt_at = Some(now() + TimeDelta::seconds(20));
         },
-        "Waits for its place in its subscription's requests per second, 5: 2026-11-21 12:00:20 UTC (in 20 s).",
+        "Waits in line for its subscription's requests per second, 5: its turn comes at 2026-11-21 12:00:20 UTC (in 20 s).",
         "The retry-worker puts it into the queue.",
     ),
     (

@@ -113,7 +113,7 @@ struct ResponseDocument {
 #[schema(as = NotificationStatus, rename_all = "SCREAMING_SNAKE_CASE")]
 #[expect(dead_code, reason = "describes a text for the OpenAPI document")]
 pub(crate) enum NotificationStatusName {
-    /// Waits for a day with quota left, or for its place in the requests per second.
+    /// Waits in line for quota or for the requests per second.
     Scheduled,
     /// Waits for its first attempt.
     Pending,

@@ -129,7 +129,7 @@ fn event_types(text: Option<&str>) -> Result<Vec<String>, Problem> {
     ))
 }
 
-/// Lists what waits for a coming day or for its place in the requests per second, soonest first.
+/// Lists what waits in line for quota or for the requests per second, oldest first.
 #[utoipa::path(
     get, path = "/subscriptions/{id}/scheduled", tag = "notifications", operation_id = "listScheduled",
     security(("apiKey" = [])),

@@ -1,13 +1,12 @@
-//! What administrators decide, and what that does to what waits for its day.
+//! What administrators decide, and what that does to what waits in line.
 
 use std::collections::BTreeMap;
 
-use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use domain::key::Role;
 use domain::notification::NotificationState;
 use serde_json::{Value, json};
 use sqlx::PgPool;
-use store::reseller::{Limits, QuotaTerms};
 use testkit::notification_factory::NotificationRow;
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
@@ -86,70 +85,44 @@ async fn a_request_is_decided_once(pool: PgPool) {
     portal.stop().await;
 }
 
-/// A subscription that has used up its quota of 10 today and waits with `waiting` for the days after.
-async fn waiting(portal: &Portal, waiting: i64) -> Uuid {
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_higher_quota_tells_what_waits_its_new_day(pool: PgPool) {
+    let portal = Portal::start(pool).await;
     let id = SubscriptionRow::active().daily_quota(10).make(&portal.pool).await;
     let now = portal.now();
-    for n in 0..waiting {
+    for n in 0..35 {
         let row = NotificationRow::in_state(NotificationState::Scheduled, id);
-        row.created_at(now - TimeDelta::seconds(waiting - n))
+        row.created_at(now - TimeDelta::seconds(35 - n))
             .make(&portal.pool)
             .await;
     }
-    // As the claims that sent ten and put off the others have left them.
+    sqlx::query("UPDATE notifications SET next_attempt_at = created_at")
+        .execute(&portal.pool)
+        .await
+        .unwrap();
+    // Ten of the day are sent already.
     sqlx::query(
-        "UPDATE notifications n SET next_attempt_at = ($1::date + 1 + (w.rank / 10)::integer)::timestamp AT TIME ZONE 'UTC'
-                                        + interval '6 hours' * (w.rank % 10) / 10,
-                charged_on = $1::date + 1 + (w.rank / 10)::integer
-         FROM (SELECT id, row_number() OVER (ORDER BY id) - 1 AS rank FROM notifications) AS w WHERE w.id = n.id",
-    )
-    .bind(now.date_naive())
-    .execute(&portal.pool)
-    .await
-    .unwrap();
-    sqlx::query(
-        "INSERT INTO subscription_budgets (subscription_id, day, used, quota) VALUES ($1, $2, $3, 10)",
+        "INSERT INTO subscription_budgets (subscription_id, day, used, quota) VALUES ($1, $2, 10, 10)",
     )
     .bind(id)
     .bind(now.date_naive())
-    .bind(10 + waiting)
     .execute(&portal.pool)
     .await
     .unwrap();
-    id
-}
-
-/// How many wait for which day, counted from today.
-async fn by_day(portal: &Portal) -> BTreeMap<i64, i64> {
-    let rows: Vec<(NaiveDate, DateTime<Utc>)> =
-        sqlx::query_as("SELECT charged_on, next_attempt_at FROM notifications ORDER BY id")
-            .fetch_all(&portal.pool)
-            .await
-            .unwrap();
-    assert!(rows.is_sorted_by_key(|(_, due)| *due), "nobody is overtaken");
-    let mut days = BTreeMap::new();
-    for (day, due) in rows {
-        assert_eq!(due.date_naive(), day);
-        *days
-            .entry((day - portal.now().date_naive()).num_days())
-            .or_default() += 1;
-    }
-    days
-}
-
-async fn used(portal: &Portal) -> i64 {
-    sqlx::query_scalar("SELECT used FROM subscription_budgets")
-        .fetch_one(&portal.pool)
-        .await
-        .unwrap()
-}
-
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_higher_quota_brings_forward_what_waits(pool: PgPool) {
-    let portal = Portal::start(pool).await;
-    let id = waiting(&portal, 35).await;
+    let by_day = async || {
+        let list = portal
+            .see(&format!("/subscriptions/{id}/scheduled?limit=200"))
+            .await;
+        let mut days = BTreeMap::new();
+        for item in list["items"].as_array().unwrap() {
+            let due: DateTime<Utc> = item["nextAttemptAt"].as_str().unwrap().parse().unwrap();
+            let day = (due.date_naive() - now.date_naive()).num_days();
+            *days.entry(day).or_insert(0) += 1;
+        }
+        days
+    };
     assert_eq!(
-        by_day(&portal).await,
+        by_day().await,
         BTreeMap::from([(1, 10), (2, 10), (3, 10), (4, 5)])
     );
     assert_eq!(
@@ -161,74 +134,6 @@ async fn a_higher_quota_brings_forward_what_waits(pool: PgPool) {
     let path = format!("/admin/quota-requests/{request}/approve");
     let approve = portal.request("POST", &path).bearer_auth(&admin).json(&json!({}));
     answer(approve.send().await.unwrap(), 200).await;
-    // Ten of today are sent; ten more are due today now.
-    assert_eq!(by_day(&portal).await, BTreeMap::from([(0, 10), (1, 20), (2, 5)]));
-    assert_eq!(used(&portal).await, 45);
-    portal.stop().await;
-}
-
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn days_that_are_over_count_by_the_old_quota(pool: PgPool) {
-    let portal = Portal::start(pool).await;
-    let id = waiting(&portal, 35).await;
-    portal.clock.advance(TimeDelta::days(2));
-    // Yesterday's ten are sent, and four of today's.
-    sqlx::query("DELETE FROM notifications WHERE id IN (SELECT id FROM notifications ORDER BY id LIMIT 14)")
-        .execute(&portal.pool)
-        .await
-        .unwrap();
-    let terms = QuotaTerms {
-        zone: portal.config.reseller.quota.time_zone,
-        release_window: portal.config.reseller.quota.release_window,
-    };
-    let limits = Limits {
-        daily_quota: Some(12),
-        ..Limits::default()
-    };
-    assert!(
-        portal
-            .store
-            .set_limits(id, limits, &terms, portal.now())
-            .await
-            .unwrap()
-    );
-    assert_eq!(by_day(&portal).await, BTreeMap::from([(0, 8), (1, 12), (2, 1)]));
-    assert_eq!(used(&portal).await, 4 + 21);
-    portal.stop().await;
-}
-
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_lower_quota_puts_off_what_waits_and_owes_nothing_for_today(pool: PgPool) {
-    let portal = Portal::start(pool).await;
-    let id = waiting(&portal, 7).await;
-    let terms = QuotaTerms {
-        zone: portal.config.reseller.quota.time_zone,
-        release_window: portal.config.reseller.quota.release_window,
-    };
-    let limits = Limits {
-        daily_quota: Some(3),
-        requests_per_second: Some(1),
-    };
-    assert!(
-        portal
-            .store
-            .set_limits(id, limits, &terms, portal.now())
-            .await
-            .unwrap()
-    );
-    assert_eq!(by_day(&portal).await, BTreeMap::from([(1, 3), (2, 3), (3, 1)]));
-    assert_eq!(used(&portal).await, 7, "counted from tomorrow on");
-    let quota = portal.see(&format!("/subscriptions/{id}/quota")).await;
-    assert_eq!(
-        (&quota["usedToday"], &quota["requestsPerSecond"]),
-        (&json!(3), &json!(1))
-    );
-    assert!(
-        !portal
-            .store
-            .set_limits(Uuid::nil(), limits, &terms, portal.now())
-            .await
-            .unwrap()
-    );
+    assert_eq!(by_day().await, BTreeMap::from([(0, 10), (1, 20), (2, 5)]));
     portal.stop().await;
 }

@@ -35,7 +35,9 @@ pub(crate) use monitor::Monitor;
 pub(crate) use replay::Replay;
 pub(crate) use rescue_lost::RescueLost;
 pub(crate) use rescue_lost_notifications::RescueLostNotifications;
-pub(crate) use send_notifications::{SendRetries, SendScheduledNotifications, SendWaitingNotifications};
+pub(crate) use send_notifications::{
+    FindLines, SendRetries, SendScheduledNotifications, SendWaitingNotifications,
+};
 pub(crate) use send_pending::SendPending;
 pub(crate) use send_scheduled::SendScheduled;
 pub(crate) use verify_endpoints::VerifyEndpoints;

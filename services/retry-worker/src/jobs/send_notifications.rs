@@ -80,29 +80,58 @@ impl Job for SendRetries {
     }
 }
 
-/// What was over its quota, and what has its place in the requests per second.
+/// What is in line for quota or for the requests per second.
 pub(crate) struct SendScheduledNotifications;
 
 impl Job for SendScheduledNotifications {
     const NAME: &'static str = "send-scheduled-notifications";
 
     fn timing(&self, _: &Context) -> Timing {
-        // Below the time by which places in the requests per second are promoted ahead.
+        // Below the time by which the requests per second are released ahead.
         every(Duration::from_millis(500))
     }
 
     async fn execute(&self, context: &Context) -> Result<(), JobError> {
+        let terms = vitals::line_terms(&context.config);
         loop {
             let limit = room(context, Queue::ResellerReady).await?;
             if limit == 0 {
                 return Ok(());
             }
             let (now, started) = (context.clock.now(), SystemTime::now());
-            let promoted = context.store.promote_scheduled(now, limit, QUEUE_LEASE).await;
-            if publish(context, Queue::ResellerReady, promoted, started).await? < BATCH as usize {
+            let released = context
+                .store
+                .release_lines(now, &terms, SHARE, limit, QUEUE_LEASE)
+                .await;
+            let more = released.as_ref().is_ok_and(|released| released.more);
+            let promoted = released.map(|released| released.promoted);
+            if publish(context, Queue::ResellerReady, promoted, started).await? == 0 && !more {
                 return Ok(());
             }
         }
+    }
+}
+
+/// Lines that nothing has noted.
+pub(crate) struct FindLines;
+
+impl Job for FindLines {
+    const NAME: &'static str = "find-lines";
+
+    fn timing(&self, _: &Context) -> Timing {
+        every(Duration::from_secs(20))
+    }
+
+    async fn execute(&self, context: &Context) -> Result<(), JobError> {
+        let terms = vitals::line_terms(&context.config);
+        let found = context.store.find_lines(context.clock.now(), &terms).await?;
+        if found > 0 {
+            tracing::info!(
+                subscriptions = found,
+                "found notifications in lines that nothing had noted"
+            );
+        }
+        Ok(())
     }
 }
 

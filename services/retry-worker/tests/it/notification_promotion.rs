@@ -52,18 +52,28 @@ async fn what_is_due_goes_into_the_queue_of_its_lane_and_what_is_not_stays(pool:
     with_installation(pool, async |mut it| {
         without_deliveries(&mut it);
         let subscription = SubscriptionRow::active().make(&it.pool).await;
-        let make = async |state, due_in| {
+        // Nothing is left of its day.
+        let full = SubscriptionRow::active().daily_quota(1).make(&it.pool).await;
+        sqlx::query(
+            "INSERT INTO subscription_budgets (subscription_id, day, used, quota)
+             VALUES ($1, (now() AT TIME ZONE 'UTC')::date, 1, 1)",
+        )
+        .bind(full)
+        .execute(&it.pool)
+        .await
+        .unwrap();
+        let make = async |state, subscription, due_in| {
             NotificationRow::in_state(state, subscription)
                 .due_in(due_in)
                 .make(&it.pool)
                 .await
                 .id
         };
-        let scheduled = make(NotificationState::Scheduled, TimeDelta::minutes(-1)).await;
-        let retry = make(NotificationState::Retry, TimeDelta::minutes(-1)).await;
+        let scheduled = make(NotificationState::Scheduled, subscription, TimeDelta::minutes(-1)).await;
+        let retry = make(NotificationState::Retry, subscription, TimeDelta::minutes(-1)).await;
         let later = [
-            make(NotificationState::Scheduled, TimeDelta::hours(1)).await,
-            make(NotificationState::Retry, TimeDelta::hours(1)).await,
+            make(NotificationState::Scheduled, full, TimeDelta::minutes(-1)).await,
+            make(NotificationState::Retry, subscription, TimeDelta::hours(1)).await,
         ];
         let broker = it.broker();
         let (mut first_attempts, mut retries) = (first_attempts(&broker), retries(&broker));

@@ -30,10 +30,10 @@ fn as_made(claims: &Claims) -> MadeNotification {
     }
 }
 
-async fn promote_due(store: &Store) -> Vec<NotificationId> {
+async fn promote_due(store: &Store, pool: &PgPool) -> Vec<NotificationId> {
     // After midday and after the present, whichever is later.
     let later = SystemClock.now().max(noon()) + TimeDelta::hours(1);
-    promote_due_ids(store, later).await
+    promote_due_ids(store, pool, later).await
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
@@ -51,7 +51,7 @@ async fn retries_and_resends_are_not_charged_again(pool: PgPool) {
         .complete_deliveries(&[completion(&first, 1, timed_out())], terms.at)
         .await
         .unwrap();
-    let second = as_made(&claim(&store, &promote_due(&store).await, &terms).await);
+    let second = as_made(&claim(&store, &promote_due(&store, &pool).await, &terms).await);
     store
         .complete_deliveries(&[completion(&second, 2, answered(200))], terms.at)
         .await
@@ -63,7 +63,7 @@ async fn retries_and_resends_are_not_charged_again(pool: PgPool) {
             .unwrap(),
         Resent::Done
     );
-    let third = as_made(&claim(&store, &promote_due(&store).await, &terms).await);
+    let third = as_made(&claim(&store, &promote_due(&store, &pool).await, &terms).await);
     assert_eq!(third.id, made.id);
     assert_eq!(
         (used(&pool).await, row(&pool, made.id).await.charged_on),
@@ -87,25 +87,27 @@ async fn what_was_lost_or_put_aside_after_its_charge_keeps_its_place(pool: PgPoo
     )
     .await;
     assert_eq!(store.rescue_notifications(terms.at, 9, 3).await.unwrap().retry, 1);
-    let again = promote_due(&store).await;
+    let again = promote_due(&store, &pool).await;
     assert_eq!(again, [made.id]);
     assert_eq!(claim(&store, &again, &terms).await.claimed.len(), 1);
     assert_eq!(used(&pool).await, 1);
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn what_waits_for_its_day_is_not_charged_again_on_it(pool: PgPool) {
+async fn what_waits_in_line_is_charged_to_the_day_on_which_it_is_sent(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().daily_quota(2).make(&pool).await;
     let made = ids(&notifications(&pool, NotificationState::Queued, subscription, 4).await);
     let mut terms = terms(noon());
     assert_eq!(claim(&store, &made, &terms).await.claimed.len(), 2);
-    assert_eq!(used(&pool).await, 4);
+    assert_eq!(used(&pool).await, 2);
+    assert_eq!(row(&pool, made[3]).await.charged_on, None);
     terms.at += TimeDelta::days(1);
-    let promoted = promote_due_ids(&store, terms.at).await;
+    let promoted = promote_due_ids(&store, &pool, terms.at).await;
     assert_eq!(promoted, made[2..]);
     assert_eq!(claim(&store, &promoted, &terms).await.claimed.len(), 2);
-    assert_eq!(used(&pool).await, 4, "counted from the day before on");
+    assert_eq!(used(&pool).await, 2, "of this day");
+    assert_eq!(row(&pool, made[3]).await.charged_on, Some(terms.at.date_naive()));
     let new = notifications(&pool, NotificationState::Queued, subscription, 1).await;
     assert_eq!(claim(&store, &ids(&new), &terms).await.over_quota, 1);
 }

@@ -9,34 +9,8 @@ use store::reseller::Sidelined;
 use testkit::notification_factory::NotificationRow;
 use testkit::subscription_factory::SubscriptionRow;
 
-use crate::reseller::scene::{ids, notifications, promote_due_ids, row};
+use crate::reseller::scene::{ids, notifications, row};
 use crate::scene::LONG;
-
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn what_is_scheduled_is_promoted_longest_overdue_first(pool: PgPool) {
-    let store = Store::from_pool(pool.clone());
-    let subscription = SubscriptionRow::active().make(&pool).await;
-    let mut expected = Vec::new();
-    for minutes in [-10, -30, 30, -20, -5] {
-        let made = NotificationRow::in_state(NotificationState::Scheduled, subscription);
-        let made = made.due_in(TimeDelta::minutes(minutes)).make(&pool).await;
-        if minutes < 0 {
-            expected.push((minutes, made.id.uuid()));
-        }
-        NotificationRow::in_state(NotificationState::Retry, subscription)
-            .make(&pool)
-            .await;
-    }
-    expected.sort_unstable();
-    let now = SystemClock.now();
-    let first = store.promote_scheduled(now, 3, LONG).await.unwrap();
-    let rest = store.promote_scheduled(now, 3, LONG).await.unwrap();
-    let promoted: Vec<_> = [first, rest].concat().iter().map(|one| one.id).collect();
-    assert_eq!(promoted, expected.iter().map(|(_, id)| *id).collect::<Vec<_>>());
-    for id in promoted {
-        assert_eq!(row(&pool, id.into()).await.state(), NotificationState::Queued);
-    }
-}
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn each_subscription_gets_its_share_of_retries_longest_overdue_first(pool: PgPool) {
@@ -77,43 +51,6 @@ async fn each_subscription_gets_its_share_of_retries_longest_overdue_first(pool:
         [overdue[3].1, overdue[4].1]
     );
     assert_eq!(store.waiting_retries(much, now, 1).await.unwrap(), waiting[..1]);
-}
-
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn what_has_its_slot_in_a_second_is_promoted_already_and_nothing_else_is(pool: PgPool) {
-    let store = Store::from_pool(pool.clone());
-    let subscription = SubscriptionRow::active().make(&pool).await;
-    let made =
-        NotificationRow::in_state(NotificationState::Scheduled, subscription).due_in(TimeDelta::hours(1));
-    let (quota, rate, later) = (
-        made.make(&pool).await,
-        made.make(&pool).await,
-        made.make(&pool).await,
-    );
-    let due: chrono::DateTime<chrono::Utc> = sqlx::query_scalar(
-        "UPDATE notifications SET reason = 'RATE' WHERE id = $1 RETURNING next_attempt_at",
-    )
-    .bind(rate.id.uuid())
-    .fetch_one(&pool)
-    .await
-    .unwrap();
-    for (id, seconds) in [(quota.id, 0.0), (later.id, 1.0)] {
-        sqlx::query("UPDATE notifications SET next_attempt_at = $2 + $3 * interval '1 s' WHERE id = $1")
-            .bind(id.uuid())
-            .bind(due)
-            .bind(seconds)
-            .execute(&pool)
-            .await
-            .unwrap();
-    }
-    let promote = async |millis: i64| -> Vec<NotificationId> {
-        let at = due - TimeDelta::milliseconds(millis);
-        promote_due_ids(&store, at).await
-    };
-    assert_eq!(promote(1_001).await, []);
-    assert_eq!(promote(1_000).await, [rate.id]);
-    assert_eq!(promote(1).await, []);
-    assert_eq!(promote(0).await, [quota.id]);
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]

@@ -10,7 +10,9 @@ use domain::notification::{
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, PgPool};
 use store::Store;
-use store::reseller::{ClaimTerms, Claims, DeliveryCompletion, FannedOut, InsertedEvent, NewEvent};
+use store::reseller::{
+    ClaimTerms, Claims, DeliveryCompletion, FannedOut, InsertedEvent, LineTerms, NewEvent,
+};
 use testkit::notification_factory::{MadeNotification, NotificationRow};
 use uuid::Uuid;
 
@@ -31,7 +33,6 @@ pub(crate) fn terms(at: DateTime<Utc>) -> ClaimTerms {
         daily_quota: 1_000_000,
         requests_per_second: None,
         zone: chrono_tz::UTC,
-        release_window: Duration::from_secs(6 * 3_600),
         horizon: Duration::from_millis(1_500),
     }
 }
@@ -62,19 +63,51 @@ pub(crate) fn event(event_type: &str) -> NewEvent {
     }
 }
 
-/// Promotes what waits for a time in either lane; says which of it was tried before.
-pub(crate) async fn promote_due(store: &Store, at: DateTime<Utc>) -> Vec<(NotificationId, bool)> {
-    let scheduled = store.promote_scheduled(at, 1_000, LONG).await.unwrap();
+/// How lines move in these tests.
+pub(crate) fn line_terms() -> LineTerms {
+    LineTerms::default()
+}
+
+/// Releases what may leave its line at `at`, as if nothing had been looked at for a while.
+pub(crate) async fn release(store: &Store, pool: &PgPool, at: DateTime<Utc>) -> Vec<NotificationId> {
+    store.find_lines(at, &line_terms()).await.unwrap();
+    sqlx::query("UPDATE subscription_budgets SET release_at = now() WHERE release_at IS NOT NULL")
+        .execute(pool)
+        .await
+        .unwrap();
+    let released = store
+        .release_lines(at, &line_terms(), 1_000, 1_000, LONG)
+        .await
+        .unwrap();
+    released.promoted.into_iter().map(|one| one.id.into()).collect()
+}
+
+/// Lets the requests per second go by that have been used: so much of the database's time passes for them.
+pub(crate) async fn pass(pool: &PgPool, seconds: f64) {
+    sqlx::query("UPDATE subscription_paces SET next_slot_at = next_slot_at - $1 * interval '1 second'")
+        .bind(seconds)
+        .execute(pool)
+        .await
+        .unwrap();
+}
+
+/// Promotes what waits in either lane; says which of it was tried before.
+pub(crate) async fn promote_due(
+    store: &Store,
+    pool: &PgPool,
+    at: DateTime<Utc>,
+) -> Vec<(NotificationId, bool)> {
+    let released = release(store, pool, at).await;
     let retries = store.promote_retries(at, 1_000, 1_000, LONG).await.unwrap();
-    let scheduled = scheduled.into_iter().map(|one| (one.id.into(), false));
-    scheduled
+    let released = released.into_iter().map(|id| (id, false));
+    released
         .chain(retries.into_iter().map(|one| (one.id.into(), true)))
         .collect()
 }
 
 /// As [`promote_due`], without that.
-pub(crate) async fn promote_due_ids(store: &Store, at: DateTime<Utc>) -> Vec<NotificationId> {
-    promote_due(store, at)
+pub(crate) async fn promote_due_ids(store: &Store, pool: &PgPool, at: DateTime<Utc>) -> Vec<NotificationId> {
+    promote_due(store, pool, at)
         .await
         .into_iter()
         .map(|(id, _)| id)

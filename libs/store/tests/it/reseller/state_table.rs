@@ -60,7 +60,13 @@ async fn bring_about(pool: &PgPool, cause: Cause, made: &MadeNotification) {
 }
 
 /// Drives `event`; tells whether the store says that it happened.
-async fn drive(store: &Store, event: Event, made: MadeNotification, next: Option<NotificationState>) -> bool {
+async fn drive(
+    store: &Store,
+    pool: &PgPool,
+    event: Event,
+    made: MadeNotification,
+    next: Option<NotificationState>,
+) -> bool {
     let now = SystemClock.now();
     let terms = ClaimTerms {
         requests_per_second: (event == Event::Defer).then_some(1),
@@ -70,7 +76,7 @@ async fn drive(store: &Store, event: Event, made: MadeNotification, next: Option
         Event::Enqueue => {
             let first = store.promote_first_attempts(now, 9, 9, LONG).await.unwrap();
             first.iter().any(|promoted| promoted.id == made.id.uuid())
-                || promote_due_ids(store, now).await.contains(&made.id)
+                || promote_due_ids(store, pool, now).await.contains(&made.id)
         }
         Event::Sideline => {
             let why = Sidelined::NotEnqueued;
@@ -188,7 +194,7 @@ async fn check(pool: &PgPool, event: Event, cause: Cause, state: NotificationSta
     );
     let expected = transition(state, event, attempts, &POLICY);
 
-    let happened = drive(&store, event, made, expected.ok()).await;
+    let happened = drive(&store, &pool, event, made, expected.ok()).await;
 
     assert_eq!(happened, expected.is_ok(), "{case}");
     let Ok(next) = expected else {

@@ -1,0 +1,365 @@
+//! The line of a subscription: its notifications that wait for quota or for the requests per second, oldest first.
+//!
+//! They are SCHEDULED and have nothing reserved. How many may go is asked of the limits each time the line is looked at,
+//! so a limit that has changed holds for all of them at once, however many there are. What is released here is only put
+//! into the queue: the claim decides, under the locks, and puts back what does not fit.
+//!
+//! `subscription_budgets.release_at` says that there is a line and when to look at it; the row's lock keeps what joins
+//! the line apart from the look that finds it empty.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use chrono::{DateTime, NaiveDate, Utc};
+use domain::notification::NotificationStatus;
+use domain::quota::{Budget, LineRules, day_of};
+use sqlx::{Postgres, Transaction};
+use uuid::Uuid;
+
+use super::listing::NotificationRow;
+use super::waiting::PromotedNotification;
+use crate::{Error, Store, interval};
+
+/// Lines looked at in one statement.
+const LINES: i64 = 100;
+/// Most notifications before one in line that are counted.
+const AHEAD_MAX: i64 = 100_000;
+/// How much of the requests per second is released ahead: what is promoted, published and claimed until the next look.
+const RATE_AHEAD: Duration = Duration::from_millis(1_200);
+/// Until the next look at a line that moves by the requests per second.
+const RATE_LOOK: Duration = Duration::from_millis(400);
+/// Until the next look at a line from which the quota lets some go: as long as those take to be claimed and counted.
+const QUOTA_LOOK: Duration = Duration::from_secs(2);
+/// Until the next look at a line of which nothing may go. A limit that was changed by other means than through this
+/// program, a default for instance, holds after this time at the latest.
+const IDLE_LOOK: Duration = Duration::from_secs(30);
+/// Notifications of an earlier version that join a line in one look.
+const JOINING: i64 = 5_000;
+
+/// What holds for lines where the subscription says nothing else.
+#[derive(Debug, Clone, Copy)]
+pub struct LineTerms {
+    /// Notifications a day.
+    pub daily_quota: u32,
+    /// Requests a second; `None`: any.
+    pub requests_per_second: Option<u32>,
+    /// Where days begin and end.
+    pub zone: chrono_tz::Tz,
+    /// Over which part of a day its places are given to what has waited for it.
+    pub release_window: Duration,
+}
+
+/// What came of looking at lines.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Release {
+    /// What is to be published now.
+    pub promoted: Vec<PromotedNotification>,
+    /// Whether there may be more lines whose time has come.
+    pub more: bool,
+}
+
+impl Default for LineTerms {
+    /// As `config/default.yaml` has it.
+    fn default() -> Self {
+        Self {
+            daily_quota: 1_000_000,
+            requests_per_second: None,
+            zone: chrono_tz::UTC,
+            release_window: Duration::from_hours(6),
+        }
+    }
+}
+
+impl LineTerms {
+    fn rules(&self, quota: Option<i32>, rate: Option<i32>) -> LineRules {
+        LineRules {
+            quota: quota.map_or(self.daily_quota, i32::unsigned_abs),
+            rate: rate.map(i32::unsigned_abs).or(self.requests_per_second),
+            zone: self.zone,
+            window: self.release_window,
+        }
+    }
+}
+
+impl Store {
+    /// Looks at the lines whose time has come, longest overdue first, and releases what their limits allow: of each the
+    /// oldest, at most `share`, and at most `limit` altogether, each line's first one before any line's second.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails; then nothing is released.
+    pub async fn release_lines(
+        &self,
+        at: DateTime<Utc>,
+        terms: &LineTerms,
+        share: u32,
+        limit: u32,
+        queue_lease: Duration,
+    ) -> Result<Release, Error> {
+        let mut transaction = self.pool.begin().await?;
+        // A statement of its own: the next one sees what joined these lines before they were locked.
+        let lines = sqlx::query_scalar!(
+            r#"
+            SELECT subscription_id FROM subscription_budgets WHERE release_at <= now()
+            ORDER BY release_at, subscription_id LIMIT $1 FOR UPDATE SKIP LOCKED
+            "#,
+            LINES,
+        )
+        .fetch_all(&mut *transaction)
+        .await?;
+        if lines.is_empty() {
+            return Ok(Release::default());
+        }
+        let rules = terms.rules(None, None);
+        let today = day_of(at, rules.zone);
+        take_in(&mut transaction, &lines, today).await?;
+        let promoted = sqlx::query_as!(
+            PromotedNotification,
+            r#"
+            WITH line AS (
+                SELECT b.subscription_id,
+                       s.state IN ('ACTIVE', 'DEGRADED') AND NOT s.suspended AND s.deleted_at IS NULL AS sendable,
+                       coalesce(s.requests_per_second, $9) IS NOT NULL AS rated,
+                       CASE WHEN b.day > $4 THEN 0
+                            ELSE greatest(0, ceil(coalesce(s.daily_quota, $8) * $5::float8)
+                                             - greatest(0, b.used - b.quota::bigint * ($4 - b.day))) END AS by_quota,
+                       CASE WHEN coalesce(s.requests_per_second, $9) IS NOT NULL
+                            THEN greatest(0, ceil(coalesce(s.requests_per_second, $9) * extract(epoch FROM
+                                     now() + $10::interval - greatest(p.next_slot_at, now())))) END AS by_rate
+                FROM UNNEST($1::uuid[]) AS i(id)
+                JOIN subscription_budgets b ON b.subscription_id = i.id
+                JOIN subscriptions s ON s.id = b.subscription_id
+                LEFT JOIN subscription_paces p ON p.subscription_id = b.subscription_id),
+            room AS (
+                SELECT *, CASE WHEN sendable THEN least(by_quota, by_rate, $2::bigint)::bigint ELSE 0 END AS count FROM line),
+            -- One more than may go tells whether the line goes on.
+            first AS (
+                SELECT r.subscription_id, o.id, o.status, o.created_at,
+                       row_number() OVER (PARTITION BY r.subscription_id ORDER BY o.next_attempt_at, o.id) AS rank,
+                       r.count
+                FROM room r
+                CROSS JOIN LATERAL (
+                    SELECT n.id, n.status, n.created_at, n.next_attempt_at FROM notifications n
+                    WHERE n.subscription_id = r.subscription_id AND n.status = 'SCHEDULED'
+                    ORDER BY n.next_attempt_at, n.id LIMIT r.count + 1) o),
+            going AS (
+                SELECT id, status FROM first WHERE rank <= count ORDER BY rank, created_at, id LIMIT $3),
+            locked AS (
+                SELECT n.id FROM going g
+                -- Not the name of the status: it would let the planner read all that wait instead of these by id.
+                JOIN notifications n ON n.id = g.id AND n.status = g.status
+                FOR UPDATE OF n SKIP LOCKED),
+            promoted AS (
+                UPDATE notifications n
+                SET status = 'IN_MEMORY', leased_until = now() + $6::interval, next_attempt_at = NULL, updated_at = $7
+                FROM locked l WHERE n.id = l.id
+                RETURNING n.id, n.subscription_id, n.created_at),
+            looked_at AS (
+                UPDATE subscription_budgets b
+                SET release_at = CASE
+                        WHEN found.count IS NULL THEN NULL
+                        WHEN NOT r.sendable THEN now() + $11::interval
+                        -- Held up by nothing but its share, or by those of the others.
+                        WHEN gone.count = $2::bigint THEN now()
+                        WHEN coalesce(gone.count, 0) < least(r.count, found.count) THEN now() + interval '100 ms'
+                        WHEN r.rated AND r.by_quota > 0 THEN now() + $12::interval
+                        WHEN r.by_quota > 0 THEN now() + $13::interval
+                        ELSE now() + $11::interval END
+                FROM room r
+                LEFT JOIN (SELECT subscription_id, count(*) AS count FROM first GROUP BY subscription_id) AS found
+                    ON found.subscription_id = r.subscription_id
+                LEFT JOIN (SELECT subscription_id, count(*) AS count FROM promoted GROUP BY subscription_id) AS gone
+                    ON gone.subscription_id = r.subscription_id
+                WHERE b.subscription_id = r.subscription_id)
+            SELECT id AS "id!", subscription_id AS "subscription_id!" FROM promoted ORDER BY created_at, id
+            "#,
+            &lines,
+            i64::from(share),
+            i64::from(limit),
+            today,
+            rules.share_open(at),
+            interval(queue_lease),
+            at,
+            i32::try_from(terms.daily_quota).unwrap_or(i32::MAX),
+            terms.requests_per_second.map(|rate| i32::try_from(rate).unwrap_or(i32::MAX)),
+            interval(RATE_AHEAD),
+            interval(IDLE_LOOK),
+            interval(RATE_LOOK),
+            interval(QUOTA_LOOK),
+        )
+        .fetch_all(&mut *transaction)
+        .await?;
+        transaction.commit().await?;
+        Ok(Release {
+            promoted,
+            more: i64::try_from(lines.len()).is_ok_and(|looked_at| looked_at >= LINES),
+        })
+    }
+
+    /// Notes the lines that nothing has noted: of an earlier version, or left by a hand in the database. Returns how many.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails; then nothing is noted.
+    pub async fn find_lines(&self, at: DateTime<Utc>, terms: &LineTerms) -> Result<u64, Error> {
+        let found = sqlx::query!(
+            r#"
+            WITH RECURSIVE hop AS (
+                (SELECT subscription_id FROM notifications WHERE status = 'SCHEDULED' ORDER BY subscription_id LIMIT 1)
+                UNION ALL
+                SELECT (SELECT n.subscription_id FROM notifications n
+                        WHERE n.status = 'SCHEDULED' AND n.subscription_id > h.subscription_id
+                        ORDER BY n.subscription_id LIMIT 1)
+                FROM hop h WHERE h.subscription_id IS NOT NULL)
+            INSERT INTO subscription_budgets AS b (subscription_id, day, used, quota, release_at)
+            SELECT h.subscription_id, $1, 0, $2, now() FROM hop h
+            WHERE h.subscription_id IS NOT NULL
+              AND NOT EXISTS (SELECT FROM subscription_budgets o
+                              WHERE o.subscription_id = h.subscription_id AND o.release_at IS NOT NULL)
+            ORDER BY h.subscription_id
+            ON CONFLICT (subscription_id) DO UPDATE SET release_at = coalesce(b.release_at, excluded.release_at)
+            "#,
+            day_of(at, terms.zone),
+            i32::try_from(terms.daily_quota).unwrap_or(i32::MAX),
+        )
+        .execute(&self.pool)
+        .await?;
+        Ok(found.rows_affected())
+    }
+
+    /// Tells of those of `rows` that are in line of a subscription when their turns come.
+    pub(super) async fn tell_turns(
+        &self,
+        subscription: Uuid,
+        rows: &mut [NotificationRow],
+    ) -> Result<(), Error> {
+        let in_line: Vec<_> = rows
+            .iter()
+            .filter(|row| row.status == NotificationStatus::Scheduled)
+            .filter_map(|row| Some((row.next_attempt_at?, row.id.uuid())))
+            .collect();
+        let turns = self.forecast(subscription, &in_line).await?;
+        for row in rows {
+            if let Some(turn) = turns.get(&row.id.uuid()) {
+                row.next_attempt_at = Some(*turn);
+            }
+        }
+        Ok(())
+    }
+
+    /// When one is due: of what is in line, when its turn comes.
+    pub(crate) async fn turn_of(
+        &self,
+        subscription: Uuid,
+        id: Uuid,
+        status: NotificationStatus,
+        next_attempt_at: Option<DateTime<Utc>>,
+    ) -> Result<Option<DateTime<Utc>>, Error> {
+        match next_attempt_at {
+            Some(since) if status == NotificationStatus::Scheduled => {
+                Ok(self.forecast(subscription, &[(since, id)]).await?.remove(&id))
+            }
+            due => Ok(due),
+        }
+    }
+
+    /// When the turns come of those of `waiting` that are in line of a subscription, by its limits at the moment. Each is
+    /// named with the time that the line is sorted by. Beyond the first 100,000 of a line it is the earliest possible time.
+    async fn forecast(
+        &self,
+        subscription: Uuid,
+        waiting: &[(DateTime<Utc>, Uuid)],
+    ) -> Result<HashMap<Uuid, DateTime<Utc>>, Error> {
+        let Some((last_at, last)) = waiting.iter().max().copied() else {
+            return Ok(HashMap::new());
+        };
+        let ids: Vec<Uuid> = waiting.iter().map(|(_, id)| *id).collect();
+        let limits = sqlx::query!(
+            r#"
+            SELECT s.daily_quota, s.requests_per_second, b.day AS "day?", b.used AS "used?", b.quota AS "quota?",
+                   now() AS "now!"
+            FROM subscriptions s LEFT JOIN subscription_budgets b ON b.subscription_id = s.id
+            WHERE s.id = $1
+            "#,
+            subscription,
+        )
+        .fetch_one(&self.pool)
+        .await?;
+        let ahead = sqlx::query!(
+            r#"
+            SELECT l.id AS "id!", l.ahead AS "ahead!"
+            FROM (SELECT id, row_number() OVER (ORDER BY next_attempt_at, id) - 1 AS ahead
+                  FROM (SELECT id, next_attempt_at FROM notifications
+                        WHERE subscription_id = $1 AND status = 'SCHEDULED' AND (next_attempt_at, id) <= ($2, $3)
+                        ORDER BY next_attempt_at, id LIMIT $4) AS first) AS l
+            WHERE l.id = ANY ($5)
+            "#,
+            subscription,
+            last_at,
+            last,
+            AHEAD_MAX,
+            &ids,
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        let ahead: HashMap<Uuid, u64> = ahead
+            .into_iter()
+            .map(|row| (row.id, row.ahead.unsigned_abs()))
+            .collect();
+        let rules = self
+            .line_terms
+            .rules(limits.daily_quota, limits.requests_per_second);
+        let before = limits.quota.map_or(rules.quota, i32::unsigned_abs);
+        let budget = Budget {
+            day: limits.day.unwrap_or(NaiveDate::MIN),
+            used: limits.used.unwrap_or(0).unsigned_abs(),
+        };
+        let told = |id: Uuid| {
+            let ahead = ahead.get(&id).copied().unwrap_or(AHEAD_MAX.unsigned_abs());
+            rules.forecast(budget, before, ahead, limits.now)
+        };
+        Ok(ids.into_iter().map(|id| (id, told(id))).collect())
+    }
+}
+
+/// Lets what an earlier version has given places of coming days or seconds join the line at its age, without the place.
+/// While such versions run beside this one, there may be more of them each time.
+async fn take_in(
+    transaction: &mut Transaction<'_, Postgres>,
+    lines: &[Uuid],
+    today: NaiveDate,
+) -> Result<(), Error> {
+    let joined = sqlx::query!(
+        r#"
+        UPDATE notifications n SET next_attempt_at = n.created_at, charged_on = NULL, slot_at = NULL
+        FROM (SELECT o.id, o.status
+              FROM UNNEST($1::uuid[]) AS i(id)
+              CROSS JOIN LATERAL (
+                  SELECT n.id, n.status FROM notifications n
+                  WHERE n.subscription_id = i.id AND n.status = 'SCHEDULED' AND n.next_attempt_at > now()
+                  ORDER BY n.next_attempt_at, n.id LIMIT $2) o
+              LIMIT $2) AS p
+        WHERE n.id = p.id AND n.status = p.status
+        "#,
+        lines,
+        JOINING,
+    )
+    .execute(&mut **transaction)
+    .await?;
+    if joined.rows_affected() >= JOINING.unsigned_abs() {
+        return Ok(());
+    }
+    // Nothing holds a place of a coming day any more, so none is counted.
+    sqlx::query!(
+        r#"
+        UPDATE subscription_budgets
+        SET day = $2, used = least(quota, used - quota::bigint * ($2 - day))
+        WHERE subscription_id = ANY ($1) AND day <= $2 AND used - quota::bigint * ($2 - day) > 0 AND used > quota
+        "#,
+        lines,
+        today,
+    )
+    .execute(&mut **transaction)
+    .await?;
+    Ok(())
+}

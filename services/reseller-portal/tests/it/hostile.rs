@@ -11,7 +11,7 @@ use crate::portal::Portal;
 /// Hostile connections of each kind.
 const EACH: usize = 20;
 
-/// A head that stops just before its end, answers that nobody reads, and silence.
+/// A head that stops just before its end, answers that are not read, and silence.
 async fn hostile(portal: &Portal) -> Vec<TcpStream> {
     let head = format!("GET / HTTP/1.1\r\nhost: x\r\nx: {}", "a".repeat(30_000));
     let unread = "GET /openapi.html HTTP/1.1\r\nhost: x\r\n\r\n".repeat(50);

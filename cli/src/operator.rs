@@ -51,10 +51,15 @@ impl Operator {
                  OPERATOR_KEY or with --key"
             );
         };
+        Self::connect(&args.url, &key)
+    }
+
+    /// A caller with this address and key.
+    pub(crate) fn connect(url: &str, key: &str) -> anyhow::Result<Self> {
         Ok(Self {
             client: web::client(LIMIT)?,
-            url: args.url.trim_end_matches('/').to_owned(),
-            key,
+            url: url.trim_end_matches('/').to_owned(),
+            key: key.to_owned(),
         })
     }
 

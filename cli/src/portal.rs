@@ -234,12 +234,6 @@ impl Portal {
         Ok(request.id)
     }
 
-    /// Approves a quota request; an administrator may.
-    pub(crate) async fn approve_quota(&self, request: Uuid) -> anyhow::Result<()> {
-        let path = format!("/admin/quota-requests/{request}/approve");
-        self.write::<Value>(&path, &json!({})).await.map(drop)
-    }
-
     async fn read<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<T> {
         self.document(self.request(Method::GET, path), path).await
     }

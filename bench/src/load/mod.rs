@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
+pub(crate) use connection::Connection;
 pub(crate) use gate::Gate;
 pub(crate) use request::EVENT_TYPE;
 pub(crate) use tally::Tally;

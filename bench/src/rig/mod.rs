@@ -92,21 +92,25 @@ impl Rig {
     pub(crate) async fn prepare(&self) -> Result<()> {
         self.call(&["migrate"]).await?;
         self.empty().await?;
-        let key = self.new_key("ingest").await?;
+        let key = self.new_key("ingest", &[]).await?;
         *self.key.lock().unwrap_or_else(PoisonError::into_inner) = key;
         Ok(())
     }
 
     /// An API key of somebody who looks.
     pub(crate) async fn viewer_key(&self) -> Result<String> {
-        self.new_key("viewer").await
+        self.new_key("viewer", &[]).await
     }
 
-    async fn new_key(&self, role: &str) -> Result<String> {
+    /// An API key of a reseller.
+    pub(crate) async fn reseller_key(&self, reseller: &str) -> Result<String> {
+        self.new_key("reseller", &["--reseller", reseller]).await
+    }
+
+    async fn new_key(&self, role: &str, more: &[&str]) -> Result<String> {
         let name = format!("bench-{role}");
-        let said = self
-            .call(&["keys", "create", "--name", &name, "--role", role])
-            .await?;
+        let arguments = ["keys", "create", "--name", &name, "--role", role];
+        let said = self.call(&[&arguments, more].concat()).await?;
         let key = said.split_ascii_whitespace().find(|word| word.starts_with("pr_"));
         Ok(key.context("postrider keys create printed no key")?.to_owned())
     }

@@ -86,11 +86,12 @@ impl Rig {
         self.serve("retry-worker", overrides).await
     }
 
-    /// Starts reseller-portal.
-    pub(crate) async fn portal(&self, overrides: &Overrides) -> Result<Service> {
+    /// Starts reseller-portal; also returns where it listens.
+    pub(crate) async fn portal(&self, overrides: &Overrides) -> Result<(Service, SocketAddr)> {
+        let address = free_address()?;
         let mut own = overrides.clone();
-        own.push(("POSTRIDER__PORTAL__LISTEN", free_address()?.to_string()));
-        self.serve("reseller-portal", &own).await
+        own.push(("POSTRIDER__PORTAL__LISTEN", address.to_string()));
+        Ok((self.serve("reseller-portal", &own).await?, address))
     }
 
     /// Starts operator-api; also returns where it listens.

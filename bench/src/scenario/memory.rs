@@ -61,7 +61,7 @@ pub(super) async fn measure(bench: &Bench<'_>) -> Result<Section> {
             ("ingest-api", lane.ingest.remove(0)),
             ("dispatcher", lane.dispatchers.remove(0)),
             ("retry-worker", lane.retry_workers.remove(0)),
-            ("reseller-portal", rig.portal(&settings()).await?),
+            ("reseller-portal", rig.portal(&settings()).await?.0),
             ("operator-api", rig.operator_api().await?.0),
         ],
         seen: Vec::new(),

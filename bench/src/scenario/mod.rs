@@ -13,6 +13,7 @@ mod replicas;
 mod reseller;
 mod rounds;
 mod stored;
+mod strangers;
 mod takeover;
 mod xmin;
 
@@ -37,6 +38,8 @@ pub(crate) enum Scenario {
     Pacing,
     /// From POST /events to the endpoints: as many as go, the times at rates up to past saturation, quotas
     Reseller,
+    /// What hostile connections, made-up keys and a busy reseller do to the portal and its other resellers
+    Strangers,
     /// What flooding, hanging and failing subscriptions do to the others
     Neighbours,
     /// Accepting, promoting, claiming and delivering while millions wait
@@ -91,6 +94,7 @@ impl Scenario {
             Self::Pacing => pacing::expected(sizes),
             Self::Reseller => reseller::expected(sizes),
             Self::Neighbours => neighbours::expected(sizes),
+            Self::Strangers => strangers::expected(sizes),
             Self::Growth => growth::expected(sizes),
             Self::Xmin => xmin::expected(sizes),
             Self::Memory => memory::expected(sizes),
@@ -112,6 +116,7 @@ impl Scenario {
             Self::Pacing => Box::pin(pacing::measure(bench)).await,
             Self::Reseller => Box::pin(reseller::measure(bench)).await,
             Self::Neighbours => Box::pin(neighbours::measure(bench)).await,
+            Self::Strangers => Box::pin(strangers::measure(bench)).await,
             Self::Growth => Box::pin(growth::measure(bench)).await,
             Self::Xmin => Box::pin(xmin::measure(bench)).await,
             Self::Memory => Box::pin(memory::measure(bench)).await,

@@ -22,6 +22,7 @@ pub(crate) struct Lane {
     client: Client,
     ingest: (String, String),
     portal: (String, String),
+    operator: String,
     admin_key: String,
     metrics_url: String,
     swrve_sim_url: String,
@@ -42,7 +43,7 @@ impl Lane {
             .start();
         let url = |message| format!("http://{}", process.address_logged_with(message));
         let admin = url("serving /healthz, /readyz and /metrics");
-        let (ingest, portal) = (url("listening"), url("listening"));
+        let (ingest, portal, operator) = (url("listening"), url("listening"), url("listening"));
         until_ready(admin.trim_start_matches("http://")).await;
         let key = |role: &str| key_of(&it.pool, role);
         Self {
@@ -51,6 +52,7 @@ impl Lane {
             client: Client::builder().no_proxy().build().expect("a client"),
             ingest: (ingest, key("ingest")),
             portal: (portal, key(&format!("reseller --reseller {RESELLER}"))),
+            operator,
             admin_key: key("admin"),
             metrics_url: format!("{admin}/metrics"),
             swrve_sim_url: format!("http://{}", it.sim.addr()),
@@ -224,6 +226,7 @@ async fn the_demo_shows_the_reseller_lane_and_says_what_deviates(pool: PgPool) {
                 .env("PORTAL_URL", &lane.portal.0)
                 .env("RESELLER_KEY", &lane.portal.1)
                 .env("RESELLER_ID", reseller)
+                .env("OPERATOR_URL", &lane.operator)
                 .env("ADMIN_KEY", &lane.admin_key)
                 .env("RECEIVER_URL", lane.endpoint.url(""))
                 .run()

@@ -11,7 +11,6 @@ from .figures import read
 from .markdown import Prose, slug, table
 from .types import Types
 
-LEFT_OUT_TAGS = {"administration"}
 LEFT_OUT = {"healthz", "readyz", "docs"}
 # What can happen to every operation that needs a key; told once.
 COMMON = {"401", "403", "408", "413", "415", "429", "500", "503"}
@@ -47,8 +46,7 @@ class Reference:
 
     def pages(self) -> Iterator[tuple[str, str]]:
         """Each page's name and text."""
-        tags = [tag for tag in self.openapi["tags"] if tag["name"] not in LEFT_OUT_TAGS]
-        for tag in tags:
+        for tag in self.openapi["tags"]:
             lines = [f"# {tag['name'].capitalize()}", "", self.prose(tag["description"]), ""]
             for path, method, operation in self.operations(tag["name"]):
                 lines += self.operation(path, method, operation)

@@ -6,7 +6,7 @@ Both come from where the product keeps them: the OpenAPI document, and the vecto
 import json
 from pathlib import Path
 
-from .api import LEFT_OUT_TAGS, keep_or_write
+from .api import keep_or_write
 from .figures import read
 from .markdown import Prose, table
 
@@ -71,8 +71,6 @@ def problems(openapi: dict, prose: Prose) -> list[str]:
     found: dict[str, tuple[int, str]] = {}
     for item in openapi["paths"].values():
         for operation in item.values():
-            if LEFT_OUT_TAGS & set(operation["tags"]):
-                continue
             for status, answer in operation["responses"].items():
                 content = answer.get("content", {}).get("application/problem+json", {})
                 for name, example in content.get("examples", {}).items():

@@ -127,6 +127,8 @@ pub struct Ingest {
     pub max_body_bytes: usize,
     /// Longest time for one request.
     pub request_timeout: Duration,
+    /// Most connections at once.
+    pub max_connections: usize,
     /// How many group commits may run at once.
     pub writers: usize,
     /// Most rows in one group commit.
@@ -140,6 +142,8 @@ pub struct Operator {
     pub listen: SocketAddr,
     /// Largest request body in bytes.
     pub max_body_bytes: usize,
+    /// Most connections at once.
+    pub max_connections: usize,
     /// Longest time for one request.
     pub request_timeout: Duration,
 }

@@ -3,6 +3,7 @@
 //! It deliberately does not explain the keys; `config/default.yaml` does, and a test compares the ranges there with these.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::ops::RangeInclusive;
 
 use tracing_subscriber::EnvFilter;
 
@@ -21,6 +22,7 @@ const HTTP_URL: &str = "an http:// or https:// URL";
 const ADDRESS: &str = "an address and port such as 127.0.0.1:8080";
 const TIME_ZONE: &str = "a time zone of the IANA database such as Europe/Riga";
 const MINUTES_10: u64 = 600_000;
+const CONNECTIONS: RangeInclusive<u64> = 1..=1_000_000;
 const HOUR: u64 = 3_600_000;
 
 /// Reads the configuration: the defaults, the file over them, the environment over that.
@@ -94,6 +96,7 @@ fn ingest(reader: &mut Reader) -> Ingest {
         listen: address(reader, "ingest.listen"),
         max_body_bytes: reader.integer("ingest.maxBodyBytes", 1024..=16_777_216),
         request_timeout: reader.duration("ingest.requestTimeoutMillis", Unit::Millis, 10..=MINUTES_10),
+        max_connections: reader.integer("ingest.maxConnections", CONNECTIONS),
         writers: reader.integer("ingest.writers", 1..=256),
         batch_rows: reader.integer("ingest.batchRows", 1..=5000),
     }
@@ -103,6 +106,7 @@ fn operator(reader: &mut Reader) -> Operator {
     Operator {
         listen: address(reader, "operator.listen"),
         max_body_bytes: reader.integer("operator.maxBodyBytes", 1024..=16_777_216),
+        max_connections: reader.integer("operator.maxConnections", CONNECTIONS),
         request_timeout: reader.duration("operator.requestTimeoutMillis", Unit::Millis, 10..=MINUTES_10),
     }
 }

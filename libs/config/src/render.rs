@@ -13,7 +13,13 @@ use crate::yaml::{Content, Node};
 use crate::{Secret, read, urls};
 
 /// Keys whose value is a URL that may hold a password, or several.
-const SECRET_URLS: [&str; 3] = ["database.url", "amqp.url", "mail.smtpUrl"];
+const SECRET_URLS: [&str; 5] = [
+    "database.url",
+    "amqp.url",
+    "mail.smtpUrl",
+    "swrve.url",
+    "telemetry.otlpEndpoint",
+];
 /// Keys of whose value nothing may be shown.
 const SECRETS: [&str; 2] = ["reseller.secrets.key", "reseller.secrets.previousKeys"];
 

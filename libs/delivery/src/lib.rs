@@ -17,7 +17,7 @@ pub use hand_over::HandOver;
 pub use pacer::{Pacer, PacerError, SendStart, Turn};
 pub use swrve::{PreparedPush, Reply, SwrveClient, SwrveError, SwrveSettings};
 pub use webhook::{
-    AddressKind, Addresses, EgressPolicy, Endpoint, EndpointError, LookupError, NameResolver, Refusal,
-    SystemResolver, WebhookClient, WebhookClientBuilder, WebhookError, WebhookReply, WebhookRequest,
-    WebhookSettings, check_endpoint,
+    AddressKind, Addresses, EgressPolicy, Endpoint, EndpointError, LookupError, NO_PUBLIC_ADDRESS,
+    NameResolver, Refusal, SystemResolver, WebhookClient, WebhookClientBuilder, WebhookError, WebhookReply,
+    WebhookRequest, WebhookSettings, check_endpoint, is_of_name,
 };

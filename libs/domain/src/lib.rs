@@ -13,6 +13,7 @@ pub mod key;
 pub mod latency;
 pub mod month;
 pub mod notification;
+pub mod origin;
 pub mod push;
 pub mod quota;
 pub mod reseller;

@@ -1,27 +1,24 @@
 //! Who calls: API keys, looked up in the database and remembered for a moment.
 //!
-//! It deliberately remembers no key that was refused, so that a new key works at once; a revoked one works until it is
-//! forgotten.
+//! A revoked key works until it is forgotten. One that was refused is refused for a second more without being looked up
+//! again; how many unknown ones are looked up at all is the business of `strangers`.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use domain::key::{KeyDigest, Role};
-use http::{HeaderMap, header};
+use http::{HeaderMap, HeaderValue, header};
 use lifecycle::error_chain;
-use moka::future::Cache;
 use store::Store;
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
 use crate::kind::ProblemKind;
 use crate::outage::Outage;
+use crate::peer;
 use crate::problem::Problem;
+use crate::remembered::Remembered;
+use crate::strangers::{self, LookUp, PAUSE, Strangers};
 
-/// How long a key is remembered, and so how long a revoked one still works.
-const REMEMBERED: Duration = Duration::from_secs(5);
-/// Most keys remembered.
-const KEYS: u64 = 10_000;
 /// When to try again while keys cannot be looked up, in seconds.
 const RETRY_AFTER: u32 = 5;
 
@@ -77,17 +74,11 @@ impl Caller {
     }
 }
 
-/// Why a key was not found.
-enum Missing {
-    Unknown,
-    Unavailable,
-    Failed,
-}
-
 /// The keys of the callers of the last seconds.
 pub struct Keys {
     store: Store,
-    remembered: Cache<KeyDigest, Arc<Caller>>,
+    remembered: Remembered<KeyDigest, Arc<Caller>>,
+    strangers: Strangers,
     outage: Outage,
 }
 
@@ -97,10 +88,8 @@ impl Keys {
     pub fn new(store: Store) -> Self {
         Self {
             store,
-            remembered: Cache::builder()
-                .max_capacity(KEYS)
-                .time_to_live(REMEMBERED)
-                .build(),
+            remembered: Remembered::default(),
+            strangers: Strangers::new(PAUSE),
             outage: Outage::of("look up an API key"),
         }
     }
@@ -118,37 +107,46 @@ impl Keys {
 
     async fn find(&self, headers: &HeaderMap) -> Result<Arc<Caller>, Problem> {
         let digest = KeyDigest::of(presented(headers)?);
-        if let Some(caller) = self.remembered.get(&digest).await {
-            return Ok(caller);
-        }
-        // Simultaneous requests with the same key share one look-up.
-        let looked_up = self.remembered.try_get_with(digest, self.look_up(digest)).await;
-        looked_up.map_err(|missing| match *missing {
-            Missing::Unknown => Problem::unauthorized("the API key is unknown or revoked", BAD_KEY),
-            Missing::Unavailable => unavailable(),
-            Missing::Failed => Problem::new(ProblemKind::INTERNAL, "the API key could not be looked up"),
-        })
+        let found = self.remembered.find(&digest, self.look_up(digest)).await?;
+        found.ok_or_else(|| Problem::unauthorized("the API key is unknown or revoked", BAD_KEY))
     }
 
-    async fn look_up(&self, digest: KeyDigest) -> Result<Arc<Caller>, Missing> {
+    /// The key as the database has it now; strangers' keys are looked up within limits.
+    async fn look_up(&self, digest: KeyDigest) -> Result<Option<Arc<Caller>>, Problem> {
+        let from = peer::current();
+        let _permit = match self.strangers.ask(&digest, from).await {
+            LookUp::Granted(permit) => permit,
+            LookUp::RefusedBefore => return Ok(None),
+            LookUp::TooMany => return Err(strangers::too_many()),
+        };
+        let found = self.read(digest).await?;
+        match found {
+            Some(_) => self.strangers.found(digest).await,
+            None => self.strangers.failed(digest, from).await,
+        }
+        Ok(found)
+    }
+
+    async fn read(&self, digest: KeyDigest) -> Result<Option<Arc<Caller>>, Problem> {
         match self.store.find_api_key(&digest).await {
             Ok(found) => {
                 self.outage.worked();
-                let key = found.ok_or(Missing::Unknown)?;
-                Ok(Arc::new(Caller {
+                let caller = found.map(|key| Caller {
                     key: key.id,
                     name: key.name,
                     reseller_id: key.reseller_id,
                     roles: key.roles,
-                }))
+                });
+                Ok(caller.map(Arc::new))
             }
             Err(error) if error.is_transient() => {
                 self.outage.failed(&error);
-                Err(Missing::Unavailable)
+                Err(unavailable())
             }
             Err(error) => {
                 tracing::error!(error = error_chain(&error), "failed to look up an API key");
-                Err(Missing::Failed)
+                let detail = "the API key could not be looked up";
+                Err(Problem::new(ProblemKind::INTERNAL, detail))
             }
         }
     }
@@ -166,19 +164,19 @@ pub(crate) fn presented(headers: &HeaderMap) -> Result<&str, Problem> {
             NO_KEY,
         ));
     };
-    value
-        .to_str()
-        .ok()
-        .and_then(|value| value.split_once(' '))
-        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("Bearer"))
-        .map(|(_, key)| key.trim())
-        .filter(|key| is_key(key))
-        .ok_or_else(|| {
-            Problem::unauthorized(
-                "the Authorization header must be \"Bearer\" and an API key, which starts with pr_",
-                BAD_KEY,
-            )
-        })
+    key_in(value).ok_or_else(|| {
+        Problem::unauthorized(
+            "the Authorization header must be \"Bearer\" and an API key, which starts with pr_",
+            BAD_KEY,
+        )
+    })
+}
+
+/// The key in `Bearer pr_…`.
+pub(crate) fn key_in(authorization: &HeaderValue) -> Option<&str> {
+    let (scheme, key) = authorization.to_str().ok()?.split_once(' ')?;
+    let key = key.trim();
+    (scheme.eq_ignore_ascii_case("Bearer") && is_key(key)).then_some(key)
 }
 
 fn is_key(text: &str) -> bool {
@@ -188,8 +186,6 @@ fn is_key(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use http::HeaderValue;
-
     use super::*;
 
     fn key_of(authorization: &str) -> Option<String> {

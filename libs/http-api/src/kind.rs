@@ -120,6 +120,14 @@ impl ProblemKind {
         "The request failed on our side",
         "Something that should not happen did; it is in the service's log.",
     );
+    /// The caller asks too much.
+    pub const TOO_MANY_REQUESTS: Self = Self::new(
+        "too-many-requests",
+        StatusCode::TOO_MANY_REQUESTS,
+        "Too many requests",
+        "The caller has shown more unknown API keys than are looked up in so short a time; nothing is said about this one. \
+         Retry-After says when to try again.",
+    );
     /// The same request may succeed later.
     pub const UNAVAILABLE: Self = Self::new(
         "unavailable",

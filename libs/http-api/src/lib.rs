@@ -1,5 +1,5 @@
-//! What every HTTP API of Postrider has: API keys, bodies and their JSON, problem details, connections with bounded
-//! waits, what is observed of each request, and the documents about itself.
+//! What every HTTP API of Postrider has: API keys, bodies and their JSON, problem details, connections with bounds on
+//! their number and waits, what is observed of each request, and the documents about itself.
 //!
 //! What it deliberately does not have: a route. What is served under which path, to whom, and which limits hold is the
 //! business of each service.
@@ -17,11 +17,16 @@ mod observe;
 pub mod openapi;
 mod outage;
 pub mod paging;
+mod peer;
 mod problem;
 mod reading;
+mod refusals;
+mod remembered;
 mod request;
+mod response_headers;
 mod router;
 mod server;
+mod strangers;
 
 pub use auth::{Caller, Keys};
 pub use body::{read as read_body, require_json};
@@ -33,6 +38,7 @@ pub use observe::{Observer, traceparent};
 pub use outage::Outage;
 pub use problem::{FieldProblem, PROBLEM_JSON, Problem, ProblemBody};
 pub use reading::by;
+pub use remembered::Remembered;
 pub use request::{Id, Ids, Params, Payload, TakesBodies};
 pub use router::complete;
-pub use server::serve;
+pub use server::{ConnectionLimits, serve};

@@ -7,10 +7,13 @@ use axum::Router;
 use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
+use http::header::AUTHORIZATION;
 use http::{HeaderMap, Method, StatusCode};
 use telemetry::Metric;
 use tokio::time::Instant;
 use tracing::{Instrument as _, Span};
+
+use crate::refusals::Refusals;
 
 /// Label of requests for paths that do not exist; the paths themselves are the callers' and without end.
 const UNMATCHED: &str = "unmatched";
@@ -18,9 +21,20 @@ const TRACEPARENT: &str = "traceparent";
 
 type Count = Box<dyn Fn(&str, StatusCode, Duration) -> bool + Send + Sync>;
 
+/// What the `traceparent` of a request is to its span.
+#[derive(Clone, Copy)]
+enum Callers {
+    /// The parent: the trace and the decision to record it are the caller's.
+    Ours,
+    /// A link: a stranger decides neither.
+    Strangers,
+}
+
 /// Watches the requests of a service.
 pub struct Observer {
     traced: bool,
+    callers: Callers,
+    refusals: Refusals,
     own: Option<Count>,
 }
 
@@ -28,7 +42,21 @@ impl Observer {
     /// `traced`: whether a span is made for each request.
     #[must_use]
     pub fn new(traced: bool) -> Self {
-        Self { traced, own: None }
+        Self {
+            traced,
+            callers: Callers::Ours,
+            refusals: Refusals::default(),
+            own: None,
+        }
+    }
+
+    /// Begins a new trace with each request, of which as many are recorded as the configuration says, and links the caller's.
+    #[must_use]
+    pub fn of_strangers(self) -> Self {
+        Self {
+            callers: Callers::Strangers,
+            ..self
+        }
     }
 
     /// Lets the service count with handles that it holds: looking the metric up for each request costs a hot path
@@ -63,8 +91,9 @@ async fn observe(State(observer): State<Arc<Observer>>, request: Request, next: 
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().cloned();
     let route = route.as_ref().map_or(UNMATCHED, MatchedPath::as_str);
+    let key = request.headers().get(AUTHORIZATION).cloned();
     let span = if observer.traced {
-        request_span(&request, &method, route)
+        request_span(&request, &method, route, observer.callers)
     } else {
         Span::none()
     };
@@ -74,6 +103,7 @@ async fn observe(State(observer): State<Arc<Observer>>, request: Request, next: 
         finish(&span, status);
     }
     observer.count(route, status, elapsed);
+    observer.refusals.tell(status, route, key.as_ref());
     tracing::debug!(%method, route, status = status.as_u16(), ?elapsed, "answered");
     response
 }
@@ -89,12 +119,13 @@ fn finish(span: &Span, status: StatusCode) {
 
 /// The span of a request, named as OpenTelemetry's conventions for HTTP servers want it. The path and the
 /// query are left out: they are whatever the caller wrote.
-fn request_span(request: &Request, method: &Method, route: &str) -> Span {
+fn request_span(request: &Request, method: &Method, route: &str, callers: Callers) -> Span {
+    let method = known(method);
     let span = tracing::info_span!(
         "http_request",
         otel.name = format!("{method} {route}"),
         otel.kind = "server",
-        http.request.method = %method,
+        http.request.method = method,
         http.route = route,
         http.response.status_code = tracing::field::Empty,
         error.type = tracing::field::Empty,
@@ -102,9 +133,28 @@ fn request_span(request: &Request, method: &Method, route: &str) -> Span {
     );
     let inbound = request.headers().get(TRACEPARENT);
     if let Some(inbound) = inbound.and_then(|value| value.to_str().ok()) {
-        telemetry::traceparent::set_parent(&span, inbound);
+        match callers {
+            Callers::Ours => telemetry::traceparent::set_parent(&span, inbound),
+            Callers::Strangers => telemetry::traceparent::link(&span, inbound),
+        }
     }
     span
+}
+
+/// The method, as OpenTelemetry's conventions want it: any token can be one, and each would make a name of its own.
+fn known(method: &Method) -> &str {
+    match *method {
+        Method::GET
+        | Method::HEAD
+        | Method::POST
+        | Method::PUT
+        | Method::PATCH
+        | Method::DELETE
+        | Method::OPTIONS
+        | Method::CONNECT
+        | Method::TRACE => method.as_str(),
+        _ => "_OTHER",
+    }
 }
 
 /// The trace that the work of a request belongs to: the request's own span when requests are `traced`, which continues
@@ -116,4 +166,15 @@ pub fn traceparent(headers: &HeaderMap, traced: bool) -> Option<String> {
         let inbound = headers.get(TRACEPARENT)?.to_str().ok()?;
         telemetry::traceparent::is_valid(inbound).then(|| inbound.to_owned())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn methods_that_are_made_up_share_a_name() {
+        assert_eq!(known(&Method::PATCH), "PATCH");
+        assert_eq!(known(&Method::from_bytes(b"X-4711").unwrap()), "_OTHER");
+    }
 }

@@ -7,16 +7,18 @@ use crate::documents::Documents;
 use crate::kind::ProblemKind;
 use crate::observe::Observer;
 use crate::problem::Problem;
+use crate::response_headers;
 
 /// The routes of a service with what every service has: `/openapi.json`, `/docs`, `/healthz`, `/readyz`, problems for
-/// paths and methods that do not exist, and `observer` around all of them.
+/// paths and methods that do not exist, headers that keep browsers from guessing and keeping, and `observer` around all
+/// of them.
 pub fn complete(routes: Router, documents: Documents, readiness: Readiness, observer: Observer) -> Router {
     let routes = routes
         .merge(documents.router())
         .merge(telemetry::admin::probes(readiness))
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed);
-    observer.around(routes)
+    observer.around(response_headers::around(routes))
 }
 
 async fn not_found() -> Problem {

@@ -219,6 +219,8 @@ catalogue! {
         "1 while received pushes are published at once, 0 while the queue is known to be full.";
     HttpRequests = "postrider_http_requests_total", Kind::Counter, Count, ["route", "status"],
         "HTTP requests answered, by route and status code.";
+    HttpConnectionsRefused = "postrider_http_connections_refused_total", Kind::Counter, Count, ["bound"],
+        "Connections closed at once because there were too many; `bound` is `all` or `peer`.";
     PartitionsAheadMonths = "postrider_partitions_ahead_months", Kind::Gauge, Count, [],
         "Months after the current one for which partitions exist.";
     ProcessCpuSeconds = "process_cpu_seconds_total", Kind::Counter, Seconds, [],

@@ -59,6 +59,8 @@ impl OnRuntime {
         lifecycle::crypto::install_default_provider();
         let client = reqwest::Client::builder()
             .timeout(TIMEOUT)
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
             .build()
             .map_err(Error::Client)?;
         Ok(Self {

@@ -67,6 +67,7 @@ fn always(path: &str) -> Vec<Problem> {
     vec![
         typical(ProblemKind::UNAUTHORIZED),
         typical(ProblemKind::FORBIDDEN),
+        typical(ProblemKind::TOO_MANY_REQUESTS),
         typical(ProblemKind::INTERNAL),
         Problem::unavailable(unavailable, 5),
     ]

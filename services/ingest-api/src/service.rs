@@ -7,7 +7,7 @@ use broker::Broker;
 use config::Config;
 use domain::clock::{Clock, SystemClock};
 use domain::push::queue_lease;
-use http_api::Documents;
+use http_api::{ConnectionLimits, Documents};
 use lifecycle::{Lifecycle, Shutdown, TaskGroup};
 use store::Store;
 use telemetry::Metric;
@@ -94,8 +94,9 @@ impl Service {
         let connections = TaskGroup::under(&lifecycle.shutdown);
         // A child, so that the connections also end when the service fails and the process goes on.
         let stop = lifecycle.shutdown.token().child_token();
+        let limits = ConnectionLimits::of_the_house(config.ingest.max_connections);
         let served = tokio::select! {
-            () = http_api::serve(listener, router, &connections, stop.clone()) => Ok(()),
+            () = http_api::serve(listener, router, &connections, stop.clone(), limits) => Ok(()),
             task = lanes.ended() => Err(Error::TaskEnded { task }),
         };
         stop.cancel();

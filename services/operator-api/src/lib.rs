@@ -18,6 +18,7 @@ mod letter_jobs;
 mod note;
 mod openapi;
 mod pauses;
+mod quota_requests;
 mod request;
 mod resolve;
 mod restore;

@@ -30,6 +30,7 @@ pub fn document() -> utoipa::openapi::OpenApi {
         (name = "pauses", description = "Stopping a lane, a subscription or all of a reseller for a while."),
         (name = "cancel", description = "Not sending what has not been sent yet."),
         (name = "restore", description = "Bringing back at once what comes back by itself in time."),
+        (name = "quota requests", description = "What resellers ask for; administrators decide."),
         (name = "status", description = "How the system is, and what became of one thing."),
         (name = "service", description = "The service itself; no API key is needed."),
     ),
@@ -44,6 +45,7 @@ pub fn document() -> utoipa::openapi::OpenApi {
         crate::letter_jobs::list, crate::letter_jobs::create, crate::letter_jobs::find, crate::letter_jobs::pause,
         crate::letter_jobs::resume, crate::letter_jobs::cancel,
         crate::audit::list,
+        crate::quota_requests::list, crate::quota_requests::approve, crate::quota_requests::deny,
         http_api::openapi::healthz, readyz, http_api::openapi::openapi, http_api::openapi::docs,
     ),
     components(schemas(ProblemBody, FieldProblem, Readiness)),
@@ -99,6 +101,7 @@ fn problems_of(operation: &Operation) -> Vec<Problem> {
     let mut problems = vec![
         typical(ProblemKind::UNAUTHORIZED),
         typical(ProblemKind::FORBIDDEN),
+        typical(ProblemKind::TOO_MANY_REQUESTS),
         typical(ProblemKind::INTERNAL),
         Problem::unavailable("the dead letters cannot be read now", 5),
     ];
@@ -154,6 +157,8 @@ const CONFLICTS: &[(&str, &str)] = &[
     ("resumeDeadLetterJob", "the job has ended before: it is COMPLETED"),
     ("cancelDeadLetterJob", "the job has ended before: it is COMPLETED"),
     ("cancelPush", "the push has ended before: it is SENT"),
+    ("approveQuotaRequest", "the quota request is APPROVED already"),
+    ("denyQuotaRequest", "the quota request is APPROVED already"),
     (
         "cancelNotification",
         "the notification has ended before: it is SENT",

@@ -1,7 +1,8 @@
 //! Who asks. A handler names it before everything else that it takes from a request, so that strangers learn nothing from
 //! the rest.
 //!
-//! What only looks takes a [`Viewer`], what changes anything an [`Operator`]; there is no other way to a caller, so that no
+//! What only looks takes a [`Viewer`], what changes anything an [`Operator`] or, where a reseller gets more than was agreed,
+//! an [`Administrator`]; there is no other way to a caller, so that no
 //! handler forgets to ask.
 
 use std::sync::Arc;
@@ -54,6 +55,23 @@ impl FromRequestParts<Arc<App>> for Operator {
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
         let (deadline, signature) = caller(parts, app, Role::may_operate).await?;
+        Ok(Self { signature, deadline })
+    }
+}
+
+/// An administrator.
+pub(crate) struct Administrator {
+    /// Who it is, for the records.
+    pub(crate) signature: String,
+    /// When the request has to be answered.
+    pub(crate) deadline: Instant,
+}
+
+impl FromRequestParts<Arc<App>> for Administrator {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
+        let (deadline, signature) = caller(parts, app, |role| role == Role::Admin).await?;
         Ok(Self { signature, deadline })
     }
 }

@@ -7,7 +7,9 @@ use http_api::{Documents, Observer};
 use lifecycle::Readiness;
 
 use crate::app::App;
-use crate::{audit, cancel, dead_letters, explain, letter_jobs, pauses, resolve, restore, status};
+use crate::{
+    audit, cancel, dead_letters, explain, letter_jobs, pauses, quota_requests, resolve, restore, status,
+};
 
 /// The routes of the service. Each resource has its own in its own module.
 pub(crate) fn router(app: Arc<App>, documents: Documents, readiness: Readiness) -> Router {
@@ -18,6 +20,7 @@ pub(crate) fn router(app: Arc<App>, documents: Documents, readiness: Readiness) 
         .merge(dead_letters::routes())
         .merge(letter_jobs::routes())
         .merge(pauses::routes())
+        .merge(quota_requests::routes())
         .merge(resolve::routes())
         .merge(restore::routes())
         .merge(status::routes())

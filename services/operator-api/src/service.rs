@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use config::Config;
 use domain::clock::{Clock, SystemClock};
-use http_api::Documents;
+use http_api::{ConnectionLimits, Documents};
 use lifecycle::{Lifecycle, Shutdown, TaskGroup};
 use tokio::net::TcpListener;
 
@@ -55,6 +55,7 @@ impl Service {
         let (store, broker) = vitals::open(&config, NAME).map_err(Error::Database)?;
         let documents = Documents::of(&crate::openapi()).map_err(Error::OpenApi)?;
         let grace = config.shutdown.grace_period;
+        let limits = ConnectionLimits::of_the_house(config.operator.max_connections);
         let app = Arc::new(App::new(config, store.clone(), broker.clone(), clock));
         let router = router::router(app, documents, lifecycle.readiness.clone());
         let watching = Shutdown::new();
@@ -66,7 +67,7 @@ impl Service {
         ));
         let connections = TaskGroup::under(&lifecycle.shutdown);
         let stop = lifecycle.shutdown.token().child_token();
-        http_api::serve(listener, router, &connections, stop).await;
+        http_api::serve(listener, router, &connections, stop, limits).await;
         let drained = connections.drain(grace).await;
         tracing::debug!(?drained, "no more requests");
         watching.trigger();

@@ -7,7 +7,7 @@ use config::Config;
 use delivery::EgressPolicy;
 use domain::clock::Clock;
 use domain::push::PushId;
-use http_api::{Keys, Problem, TakesBodies};
+use http_api::{Keys, Problem, Remembered, TakesBodies};
 use sealing::{Sealer, SealingKey};
 use store::Store;
 use store::reseller::SubscriptionView;
@@ -30,6 +30,7 @@ pub(crate) struct App {
     pub(crate) config: Arc<Config>,
     pub(crate) egress: EgressPolicy,
     sealer: Option<Sealer>,
+    event_types: Remembered<(), Arc<[String]>>,
 }
 
 impl App {
@@ -52,6 +53,7 @@ impl App {
                 allow_http: config.reseller.egress.allow_http,
             },
             sealer,
+            event_types: Remembered::default(),
             config,
         }
     }
@@ -64,6 +66,11 @@ impl App {
     /// When a request that starts now has to be answered.
     pub(crate) fn deadline(&self) -> Instant {
         Instant::now() + self.config.portal.request_timeout
+    }
+
+    /// When a request that starts now has to have its turn, so that there is time left for what it asks.
+    pub(crate) fn latest_turn(&self) -> Instant {
+        Instant::now() + self.config.portal.request_timeout / 2
     }
 
     /// What seals secrets.
@@ -93,6 +100,21 @@ impl App {
         let look = self.store.find_subscription(&reseller.id, id);
         let found = http_api::by(reseller.deadline, ("the subscription", "read"), look).await?;
         found.ok_or_else(problems::no_subscription)
+    }
+
+    /// The names of the event types that can be selected, as of some seconds ago at most: to read the whole catalogue for
+    /// each subscription would let one reseller keep the database busy.
+    pub(crate) async fn event_types(&self, reseller: &Reseller) -> Result<Arc<[String]>, Problem> {
+        let reading = async {
+            let list = self.store.list_event_types();
+            let types = http_api::by(reseller.deadline, ("the event types", "read"), list).await?;
+            let in_use = types
+                .into_iter()
+                .filter(|event_type| event_type.retired_at.is_none());
+            Ok(Some(in_use.map(|event_type| event_type.name).collect()))
+        };
+        let names = self.event_types.find(&(), reading).await?;
+        Ok(names.unwrap_or_default())
     }
 }
 

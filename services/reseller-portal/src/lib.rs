@@ -1,12 +1,11 @@
 //! The service that resellers talk to: their subscriptions, secrets, quotas, notifications, replays and numbers.
 //!
-//! Every route takes the reseller from the API key and from nowhere else; what belongs to another one does not exist. A few
-//! routes are for administrators, who decide what resellers ask for.
+//! Every route takes the reseller from the API key and from nowhere else; what belongs to another one does not exist.
+//! Keys of the house are of no use here: this is the service that strangers can reach.
 //!
 //! What it deliberately does not do: deliver anything. It changes rows; the dispatcher and the retry worker find them. It
 //! has no broker, and its answers never hold a secret, save the one that made it.
 
-mod admin;
 mod app;
 mod error;
 mod event_types;

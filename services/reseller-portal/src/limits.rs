@@ -4,11 +4,16 @@
 //! Each replica counts for itself: the limits keep a loop in bounds, they are no quota.
 
 use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
 
 use governor::clock::{Clock as _, DefaultClock};
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use http::Method;
 use http_api::Problem;
+use moka::future::Cache;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout_at};
 
 use crate::problems::TOO_MANY_REQUESTS;
 
@@ -16,6 +21,10 @@ use crate::problems::TOO_MANY_REQUESTS;
 const REQUESTS: (NonZeroU32, NonZeroU32) = (per(50), per(200));
 /// Requests that change something or make something be sent.
 const CHANGES: (NonZeroU32, NonZeroU32) = (per(2), per(120));
+/// Requests at once. Every request takes a connection to the database sooner or later, and all resellers share those.
+const AT_ONCE: usize = 4;
+/// How long the requests of a reseller that has none under way are remembered: longer than any request takes.
+const IDLE: Duration = Duration::from_hours(1);
 /// Resellers counted before those are forgotten that have been quiet for a while.
 const KEPT: usize = 10_000;
 
@@ -27,6 +36,13 @@ const fn per(count: u32) -> NonZeroU32 {
 pub(crate) struct Limits {
     requests: DefaultKeyedRateLimiter<String>,
     changes: DefaultKeyedRateLimiter<String>,
+    at_once: Cache<String, Arc<Semaphore>>,
+}
+
+/// A request's turn, which ends with this.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    _permit: OwnedSemaphorePermit,
 }
 
 impl Limits {
@@ -35,6 +51,10 @@ impl Limits {
         Self {
             requests: limiter(REQUESTS),
             changes: limiter(CHANGES),
+            at_once: Cache::builder()
+                .max_capacity(KEPT as u64)
+                .time_to_idle(IDLE)
+                .build(),
         }
     }
 
@@ -50,6 +70,26 @@ impl Limits {
             return Ok(());
         }
         count(&self.changes, &reseller)
+    }
+
+    /// Waits, until `latest`, for the turn of a request: a page that asks for ten things at once gets them, and one that
+    /// never stops asking waits for itself alone.
+    ///
+    /// # Errors
+    ///
+    /// A [`TOO_MANY_REQUESTS`] when there is no turn in time.
+    pub(crate) async fn turn(&self, reseller: &str, latest: Instant) -> Result<Turn, Problem> {
+        let turns = self
+            .at_once
+            .get_with_by_ref(reseller, async { Arc::new(Semaphore::new(AT_ONCE)) })
+            .await;
+        match timeout_at(latest, turns.acquire_owned()).await {
+            Ok(Ok(permit)) => Ok(Turn { _permit: permit }),
+            _ => {
+                let detail = "too many requests with keys of this reseller are under way";
+                Err(Problem::new(TOO_MANY_REQUESTS, detail).retry_after(1))
+            }
+        }
     }
 }
 
@@ -81,5 +121,22 @@ mod tests {
         assert!((120..200).contains(&granted), "{granted}");
         assert!(limits.count("loop", &Method::GET).is_ok() || limits.requests.len() == 1);
         assert!(limits.count("other", &Method::POST).is_ok());
+    }
+
+    #[tokio::test]
+    async fn requests_of_one_reseller_take_turns_and_do_not_wait_for_ever() {
+        let limits = Limits::new();
+        let later = || Instant::now() + Duration::from_hours(1);
+        let mut turns = Vec::new();
+        for _ in 0..AT_ONCE {
+            turns.push(limits.turn("busy", later()).await.unwrap());
+        }
+        let refused = limits.turn("busy", Instant::now()).await.unwrap_err();
+        assert_eq!(refused.kind(), TOO_MANY_REQUESTS);
+        limits.turn("other", Instant::now()).await.unwrap();
+        let (next, ()) = tokio::join!(limits.turn("busy", later()), async {
+            turns.pop();
+        });
+        next.unwrap();
     }
 }

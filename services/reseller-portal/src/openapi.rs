@@ -7,12 +7,10 @@ use utoipa::openapi::path::{Operation, ParameterIn, PathItem};
 use utoipa::{Modify, OpenApi};
 
 use crate::problems::{
-    LAST_SECRET, NOTIFICATION_UNFINISHED, QUOTA_REQUEST_DECIDED, QUOTA_REQUEST_OPEN, REPLAY_COMPLETED,
-    REPLAY_RUNNING, SUBSCRIPTION_STATE, TOO_MANY_REQUESTS, TOO_MANY_SECRETS, TOO_MANY_SUBSCRIPTIONS,
+    LAST_SECRET, NOTIFICATION_UNFINISHED, QUOTA_REQUEST_OPEN, REPLAY_COMPLETED, REPLAY_RUNNING,
+    SUBSCRIPTION_STATE, TOO_MANY_REQUESTS, TOO_MANY_SECRETS, TOO_MANY_SUBSCRIPTIONS,
 };
-use crate::{
-    admin, event_types, metrics, notifications, quotas, replays, secrets, sending_ips, subscriptions,
-};
+use crate::{event_types, metrics, notifications, quotas, replays, secrets, sending_ips, subscriptions};
 
 /// The document, as served at `/openapi.json`.
 #[must_use]
@@ -40,7 +38,6 @@ pub fn document() -> utoipa::openapi::OpenApi {
         (name = "notifications", description = "What was sent, is sent and will be sent."),
         (name = "replays", description = "Sending again what was missed."),
         (name = "metrics", description = "Deliveries in numbers."),
-        (name = "administration", description = "For keys of the role admin."),
         (name = "service", description = "The service itself; no API key is needed."),
     ),
     paths(
@@ -53,7 +50,6 @@ pub fn document() -> utoipa::openapi::OpenApi {
         notifications::list, notifications::scheduled, notifications::find, notifications::resend,
         replays::create, replays::list, replays::find, replays::cancel,
         metrics::show,
-        admin::list, admin::approve, admin::deny,
         sending_ips::list, http_api::openapi::healthz, readyz, http_api::openapi::openapi, docs, openapi_page,
     ),
     components(schemas(ProblemBody, FieldProblem, Readiness)),
@@ -101,7 +97,7 @@ struct ApiKeys;
 impl Modify for ApiKeys {
     fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
         let description = "An API key, made with `postrider keys create --role reseller --reseller ID`; keys of the house \
-            are refused, save for administration, which needs one of the role admin. A revoked key is refused within 5 \
+            are refused. A revoked key is refused within 5 \
             seconds.";
         add_api_key(document, description);
     }
@@ -128,13 +124,6 @@ fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
         .filter_map(Option::as_mut)
 }
 
-/// The operations that are not for resellers.
-const OF_THE_HOUSE: [&str; 3] = [
-    "adminListQuotaRequests",
-    "approveQuotaRequest",
-    "denyQuotaRequest",
-];
-
 /// What an operation that needs a key can answer. `named`: its path names something that may not exist.
 fn problems_of(operation: &Operation, named: bool) -> Vec<Problem> {
     let mut problems = vec![
@@ -156,9 +145,7 @@ fn problems_of(operation: &Operation, named: bool) -> Vec<Problem> {
     }
     let name = operation.operation_id.as_deref().unwrap_or_default();
     problems.extend(conflicts_of(name).iter().map(|kind| typical(*kind)));
-    if !OF_THE_HOUSE.contains(&name) {
-        problems.push(typical(TOO_MANY_REQUESTS));
-    }
+    problems.push(typical(TOO_MANY_REQUESTS));
     problems
 }
 
@@ -184,7 +171,6 @@ fn conflicts_of(operation: &str) -> &'static [ProblemKind] {
         "rotateSecret" => &[TOO_MANY_SECRETS],
         "revokeSecret" => &[LAST_SECRET],
         "requestQuota" => &[QUOTA_REQUEST_OPEN],
-        "approveQuotaRequest" | "denyQuotaRequest" => &[QUOTA_REQUEST_DECIDED],
         "resendNotification" => &[NOTIFICATION_UNFINISHED, SUBSCRIPTION_STATE],
         "createReplay" => &[REPLAY_RUNNING],
         "cancelReplay" => &[REPLAY_COMPLETED],

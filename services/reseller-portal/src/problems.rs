@@ -44,14 +44,6 @@ pub(crate) const QUOTA_REQUEST_OPEN: ProblemKind = ProblemKind::new(
     "The subscription has a quota request that nobody has decided yet.",
 );
 
-/// A quota request was decided before.
-pub(crate) const QUOTA_REQUEST_DECIDED: ProblemKind = ProblemKind::new(
-    "quota-request-decided",
-    StatusCode::CONFLICT,
-    "The quota request has been decided",
-    "Somebody has approved or denied the quota request before.",
-);
-
 /// A notification is still on its way.
 pub(crate) const NOTIFICATION_UNFINISHED: ProblemKind = ProblemKind::new(
     "notification-unfinished",
@@ -61,11 +53,9 @@ pub(crate) const NOTIFICATION_UNFINISHED: ProblemKind = ProblemKind::new(
 );
 
 /// The reseller asks too much.
-pub(crate) const TOO_MANY_REQUESTS: ProblemKind = ProblemKind::new(
-    "too-many-requests",
-    StatusCode::TOO_MANY_REQUESTS,
-    "Too many requests",
-    "The reseller has sent more requests than are answered in so short a time; Retry-After says when to try again.",
+pub(crate) const TOO_MANY_REQUESTS: ProblemKind = ProblemKind::TOO_MANY_REQUESTS.meant(
+    "There were more requests with keys of the reseller, or more of them at once, than are answered in so short a time, or \
+     more unknown API keys than are looked up; Retry-After says when to try again.",
 );
 
 /// A replay is running.

@@ -21,7 +21,7 @@ use crate::problems::{self, QUOTA_REQUEST_OPEN};
 use crate::request::Reseller;
 
 /// Greatest daily quota.
-pub(crate) const QUOTA_MAX: u32 = 1_000_000_000;
+const QUOTA_MAX: u32 = 1_000_000_000;
 /// Longest reason, in bytes.
 const REASON_MAX_BYTES: usize = 2_000;
 
@@ -242,7 +242,7 @@ pub(crate) fn check(payload: QuotaRequestPayload) -> Result<(u32, String), Probl
 }
 
 /// A daily quota that can be had.
-pub(crate) fn check_quota(asked: Option<i64>) -> Option<u32> {
+fn check_quota(asked: Option<i64>) -> Option<u32> {
     let quota = u32::try_from(asked?).ok()?;
     (1..=QUOTA_MAX).contains(&quota).then_some(quota)
 }

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use axum::extract::FromRequestParts;
 use domain::key::Role;
 use http::request::Parts;
-use http_api::{Caller, Problem};
+use http_api::Problem;
 use tokio::time::Instant;
 
 use crate::app::App;
+use crate::limits::Turn;
 
 /// A reseller that showed its key.
 pub(crate) struct Reseller {
@@ -17,6 +18,8 @@ pub(crate) struct Reseller {
     pub(crate) id: String,
     /// When the request has to be answered.
     pub(crate) deadline: Instant,
+    /// Held for as long as the request is worked on.
+    _turn: Turn,
 }
 
 impl FromRequestParts<Arc<App>> for Reseller {
@@ -28,31 +31,11 @@ impl FromRequestParts<Arc<App>> for Reseller {
         caller.require(|role| role == Role::Reseller)?;
         let id = caller.reseller()?.to_owned();
         app.limits.count(&id, &parts.method)?;
-        Ok(Self { id, deadline })
-    }
-}
-
-/// An administrator of the house.
-pub(crate) struct Admin {
-    caller: Arc<Caller>,
-    /// When the request has to be answered.
-    pub(crate) deadline: Instant,
-}
-
-impl Admin {
-    /// Who it is, for the records.
-    pub(crate) fn signature(&self) -> String {
-        self.caller.signature()
-    }
-}
-
-impl FromRequestParts<Arc<App>> for Admin {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
-        let deadline = app.deadline();
-        let caller = app.keys.caller(&parts.headers, deadline).await?;
-        caller.require(|role| role == Role::Admin)?;
-        Ok(Self { caller, deadline })
+        let turn = app.limits.turn(&id, app.latest_turn()).await?;
+        Ok(Self {
+            id,
+            deadline,
+            _turn: turn,
+        })
     }
 }

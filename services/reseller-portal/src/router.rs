@@ -9,7 +9,7 @@ use lifecycle::Readiness;
 
 use crate::app::App;
 use crate::{
-    admin, event_types, metrics, notifications, quotas, replays, secrets, sending_ips, site, subscriptions,
+    event_types, metrics, notifications, quotas, replays, secrets, sending_ips, site, subscriptions,
 };
 
 /// The routes of the service.
@@ -18,7 +18,7 @@ pub(crate) fn router(app: Arc<App>, documents: Documents, readiness: Readiness) 
         Some(folder) => documents.with_guide(site::router(folder.clone())),
         None => documents,
     };
-    let observer = Observer::new(app.config.telemetry.otlp_endpoint.is_some());
+    let observer = Observer::new(app.config.telemetry.otlp_endpoint.is_some()).of_strangers();
     let routes = Router::new()
         .merge(of_subscriptions())
         .route(
@@ -46,9 +46,6 @@ pub(crate) fn router(app: Arc<App>, documents: Documents, readiness: Readiness) 
         .route("/subscriptions/{id}/metrics", get(metrics::show))
         .route("/event-types", get(event_types::list))
         .route("/event-types/{name}", get(event_types::find))
-        .route("/admin/quota-requests", get(admin::list))
-        .route("/admin/quota-requests/{id}/approve", post(admin::approve))
-        .route("/admin/quota-requests/{id}/deny", post(admin::deny))
         .route("/.well-known/postrider-ips.json", get(sending_ips::list))
         .with_state(app);
     http_api::complete(routes, documents, readiness, observer)

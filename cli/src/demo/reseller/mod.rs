@@ -17,6 +17,7 @@ use futures::{StreamExt as _, TryStreamExt as _, stream};
 use tokio::time::Instant;
 
 use crate::ingest::{Answer, Ingest};
+use crate::operator::Operator;
 use crate::output;
 use crate::portal::Portal;
 use crate::webhooks::Webhooks;
@@ -40,6 +41,9 @@ pub(super) struct ResellerArgs {
     /// The reseller that the key is for.
     #[arg(long, env = "RESELLER_ID", value_name = "ID", default_value = "demo")]
     reseller: String,
+    /// Where operator-api listens.
+    #[arg(long, env = "OPERATOR_URL", default_value = "http://127.0.0.1:8082")]
+    operator_url: String,
     /// An API key of an administrator, who approves a quota.
     #[arg(long, env = "ADMIN_KEY", hide_env_values = true)]
     admin_key: Option<String>,
@@ -74,7 +78,7 @@ pub(super) async fn run(
     let deadline = Instant::now() + timeout;
     let maker = Maker {
         portal: &portal,
-        admin: &Portal::new(&args.portal_url, admin_key)?,
+        admin: &Operator::connect(&args.operator_url, admin_key)?,
         webhooks: &webhooks,
         run,
         deadline,

@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use anyhow::bail;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 use uuid::Uuid;
 
+use crate::operator::Operator;
 use crate::output;
 use crate::portal::{Portal, Subscription, SubscriptionRequest};
 use crate::webhooks::{SecretAt, Webhooks};
@@ -29,7 +31,8 @@ const POLL: Duration = Duration::from_millis(100);
 /// What the subscriptions have in common.
 pub(super) struct Maker<'a> {
     pub(super) portal: &'a Portal,
-    pub(super) admin: &'a Portal,
+    /// An administrator.
+    pub(super) admin: &'a Operator,
     pub(super) webhooks: &'a Webhooks,
     pub(super) run: &'a str,
     pub(super) deadline: Instant,
@@ -62,7 +65,8 @@ impl Maker<'_> {
         let (quota, quota_secret) = self.subscribe("quota", QUOTA_TYPE).await?;
         let (gone, gone_secret) = self.subscribe("gone", GONE_TYPE).await?;
         let request = self.portal.request_quota(quota, QUOTA, "the demo").await?;
-        self.admin.approve_quota(request).await?;
+        let approve = format!("/quota-requests/{request}/approve");
+        self.admin.act::<Value>(&approve, &json!({})).await?;
         // The receiver goes on with the old secret: while they overlap each request carries the signatures of both.
         self.portal.rotate_secret(crowd).await?;
         let made = Subscriptions {

@@ -22,6 +22,12 @@ pub struct Portal {
     pub max_body_bytes: usize,
     /// Longest time for one request.
     pub request_timeout: Duration,
+    /// Most connections at once.
+    pub max_connections: usize,
+    /// Most of them from one address.
+    pub max_connections_per_peer: usize,
+    /// Whose `X-Forwarded-For` is believed.
+    pub trusted_proxies: Vec<IpNet>,
     /// The folder with the documentation for resellers; `None` when there is none to serve.
     pub docs_directory: Option<PathBuf>,
 }

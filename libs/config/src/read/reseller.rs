@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use chrono_tz::Tz;
 use ipnet::IpNet;
 
-use super::{MINUTES_10, TIME_ZONE, address};
+use super::{CONNECTIONS, MINUTES_10, TIME_ZONE, address};
 use crate::model::sealing_key;
 use crate::reader::Reader;
 use crate::unit::Unit;
@@ -29,6 +29,9 @@ pub(super) fn portal(reader: &mut Reader) -> Portal {
         listen: address(reader, "portal.listen"),
         max_body_bytes: reader.integer("portal.maxBodyBytes", 1024..=16_777_216),
         request_timeout: reader.duration("portal.requestTimeoutMillis", Unit::Millis, 10..=MINUTES_10),
+        max_connections: reader.integer("portal.maxConnections", CONNECTIONS),
+        max_connections_per_peer: reader.integer("portal.maxConnectionsPerPeer", CONNECTIONS),
+        trusted_proxies: reader.list("portal.trustedProxies", NETWORKS, network),
         docs_directory: reader.optional("portal.docsDirectory", FOLDER, absolute_folder),
     }
 }

@@ -183,6 +183,14 @@ impl Endpoint {
     }
 }
 
+/// Whether the host of a URL is a name, so that what it means is ours to keep. What is no URL counts as one.
+#[must_use]
+pub fn is_of_name(url: &str) -> bool {
+    let url = Url::parse(url).ok();
+    let host = url.as_ref().and_then(Url::host);
+    !matches!(host, Some(Host::Ipv4(_) | Host::Ipv6(_)))
+}
+
 /// The host if it is an address; an error if it is neither an address nor a possible name.
 fn literal_of(url: &Url) -> Result<Option<IpAddr>, EndpointError> {
     let name = match url.host() {

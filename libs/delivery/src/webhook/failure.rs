@@ -10,7 +10,7 @@ use domain::notification::{DeliveryOutcome, FailureKind};
 
 use super::connecting::{Handshake, Phase};
 use super::guard::Guarded;
-use super::policy::Refusal;
+use super::policy::{NO_PUBLIC_ADDRESS, Refusal};
 use super::resolver::LookupError;
 use crate::legible::legible;
 
@@ -21,7 +21,8 @@ pub(super) fn outcome_of(error: &reqwest::Error) -> DeliveryOutcome {
     }
     if let Some(guarded) = find::<Guarded>(error) {
         return match guarded {
-            Guarded::Refused(refusal) => refused(*refusal),
+            // The kind of the failure tells operators; which kind of address it is stands in the log.
+            Guarded::Refused(_) => failed(FailureKind::Egress, NO_PUBLIC_ADDRESS),
             Guarded::Lookup(error) => unresolved(error),
         };
     }

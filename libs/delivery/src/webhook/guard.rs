@@ -47,6 +47,7 @@ impl Guard {
 impl Resolve for Guard {
     fn resolve(&self, name: Name) -> Resolving {
         let looking_up = self.names.addresses(name.as_str());
+        let host = name.as_str().to_owned();
         let (policy, transport, turn) = (self.policy.clone(), self.transport, Arc::clone(&self.turn));
         Box::pin(async move {
             enter(Phase::Resolving);
@@ -56,9 +57,10 @@ impl Resolve for Guard {
                 return Err(refuse(Guarded::Lookup(LookupError::NotFound)));
             }
             for address in &addresses {
-                policy
-                    .judge_for(transport, *address)
-                    .map_err(|refusal| refuse(Guarded::Refused(refusal)))?;
+                policy.judge_for(transport, *address).map_err(|refusal| {
+                    tracing::info!(host, %refusal, "a name is not delivered to");
+                    refuse(Guarded::Refused(refusal))
+                })?;
             }
             take_turns(&mut addresses, turn.fetch_add(1, Ordering::Relaxed));
             // The client puts the URL's port, or the scheme's, in the place of 0.

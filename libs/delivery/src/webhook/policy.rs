@@ -15,6 +15,10 @@ pub struct EgressPolicy {
     pub allow_http: bool,
 }
 
+/// What a reseller is told of every name that cannot be delivered to, whether it does not exist, has no address, or has one
+/// that is not public: the difference would tell which names there are inside our network.
+pub const NO_PUBLIC_ADDRESS: &str = "the host name has no public address";
+
 /// How a connection would be secured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Transport {
@@ -22,8 +26,8 @@ pub(super) enum Transport {
     Plain,
 }
 
-/// Why an address may not be dialled. Says which kind of address it is, but not which one: the text reaches whoever
-/// chose the endpoint, and must not tell them what names mean inside our network.
+/// Why an address may not be dialled. Says which kind of address it is, which the reseller may know of one that stands in
+/// the URL, and must not learn of one that a name has here: for those there is [`NO_PUBLIC_ADDRESS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// It is neither public nor allowed.

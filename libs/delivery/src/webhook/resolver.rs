@@ -17,6 +17,8 @@ use hickory_resolver::proto::ProtoError;
 use hickory_resolver::proto::rr::Name;
 use hickory_resolver::system_conf::read_system_conf;
 
+use super::policy::NO_PUBLIC_ADDRESS;
+
 /// How long one name server may take: two tries fit into usual deadlines.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(2);
 /// A name that was not there is asked for again after this time at the latest, so that mended records work soon.
@@ -37,7 +39,7 @@ pub trait NameResolver: Send + Sync + 'static {
 #[derive(Debug, thiserror::Error)]
 pub enum LookupError {
     /// There is no such name, or it has no address.
-    #[error("the host name has no address")]
+    #[error("{NO_PUBLIC_ADDRESS}")]
     NotFound,
     /// The name servers did not answer.
     #[error("the name servers did not answer")]

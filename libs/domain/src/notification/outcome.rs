@@ -69,7 +69,9 @@ impl FailureKind {
         }
     }
 
-    fn fingerprint(self) -> &'static str {
+    /// What failures of this kind have in common; dead letters are grouped by it.
+    #[must_use]
+    pub fn fingerprint(self) -> &'static str {
         match self {
             Self::Timeout => "delivery/timeout",
             Self::Dns => "delivery/dns",

@@ -2,10 +2,12 @@
 
 use chrono::{DateTime, Utc};
 use domain::subscription::QuotaRequestStatus;
+use serde_json::json;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::quota::{Limits, change_limits};
+use crate::audit::{self, Act, AuditEntry};
 use crate::text::storable;
 use crate::{Error, Store, stored};
 
@@ -237,9 +239,28 @@ impl Store {
             };
             change_limits(&mut transaction, view.subscription, limits, decision.at).await?;
         }
+        audit::record(&mut transaction, &entry(&view, decision)).await?;
         transaction.commit().await?;
         Ok(Decided::Done(Box::new(view)))
     }
+}
+
+fn entry<'a>(view: &QuotaRequestView, decision: &'a Decision) -> AuditEntry<'a> {
+    let act = Act {
+        by: &decision.by,
+        note: decision.note.as_deref(),
+        at: decision.at,
+    };
+    let action = if decision.approve {
+        "quota-request.approve"
+    } else {
+        "quota-request.deny"
+    };
+    let details = json!({
+        "resellerId": view.reseller, "subscriptionId": view.subscription,
+        "requested": view.requested, "granted": view.granted,
+    });
+    act.entry(action, format!("quota-request/{}", view.id), details)
 }
 
 /// Locks the subscription that a request is for: before the request, as whoever deletes the subscription does.

@@ -1,23 +1,17 @@
 //! The event types that are accepted, looked up in the database and remembered for a moment.
-//!
-//! It deliberately remembers no type that was not found, so that a new one works at once; one that was retired or
-//! changed is seen when the old one is forgotten.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bootstrap::error_chain;
 use chrono::{DateTime, Utc};
 use event_schema::PayloadSchema;
-use http_api::{Outage, Problem, ProblemKind};
+use http_api::{Outage, Problem, ProblemKind, Remembered};
 use moka::future::Cache;
 use store::Store;
 use store::reseller::EventType;
 use tokio::time::{Instant, timeout_at};
 
-/// How long a type is remembered, and so how long a retired one is still accepted.
-const REMEMBERED: Duration = Duration::from_secs(5);
-/// Most types remembered, and most compiled schemas.
+/// Most compiled schemas.
 const TYPES: u64 = 10_000;
 /// When to try again while types cannot be looked up, in seconds.
 const RETRY_AFTER: u32 = 5;
@@ -31,17 +25,10 @@ pub(crate) struct KnownType {
     pub(crate) schema: Option<Arc<PayloadSchema>>,
 }
 
-/// Why nothing is known of a type.
-enum Missing {
-    Unknown,
-    Unavailable,
-    Failed,
-}
-
 /// The types of the events of the last seconds.
 pub(crate) struct Catalogue {
     store: Store,
-    remembered: Cache<String, KnownType>,
+    remembered: Remembered<String, KnownType>,
     /// By name and by when the entry last changed: compiling outlives forgetting.
     compiled: Cache<(String, DateTime<Utc>), Arc<PayloadSchema>>,
     outage: Outage,
@@ -51,10 +38,7 @@ impl Catalogue {
     pub(crate) fn new(store: Store) -> Self {
         Self {
             store,
-            remembered: Cache::builder()
-                .max_capacity(TYPES)
-                .time_to_live(REMEMBERED)
-                .build(),
+            remembered: Remembered::default(),
             compiled: Cache::builder().max_capacity(TYPES).build(),
             outage: Outage::of("look up an event type"),
         }
@@ -66,49 +50,38 @@ impl Catalogue {
     ///
     /// The problem to answer with when it cannot be looked up.
     pub(crate) async fn find(&self, name: &str, deadline: Instant) -> Result<Option<KnownType>, Problem> {
-        if let Some(known) = self.remembered.get(name).await {
-            return Ok(Some(known));
-        }
-        // Simultaneous requests with the same type share one look-up.
-        let looking_up = self.remembered.try_get_with_by_ref(name, self.look_up(name));
-        let unavailable = || Problem::unavailable("the event type cannot be looked up now", RETRY_AFTER);
-        match timeout_at(deadline, looking_up).await {
-            Ok(Ok(known)) => Ok(Some(known)),
-            Ok(Err(missing)) => match *missing {
-                Missing::Unknown => Ok(None),
-                Missing::Unavailable => Err(unavailable()),
-                Missing::Failed => Err(Problem::new(
-                    ProblemKind::INTERNAL,
-                    "the event type could not be looked up",
-                )),
-            },
-            Err(_) => Err(unavailable()),
-        }
+        let looking_up = self.remembered.find(name, self.look_up(name));
+        timeout_at(deadline, looking_up)
+            .await
+            .unwrap_or_else(|_| Err(unavailable()))
     }
 
     /// Makes this process forget what it knew of a type, since it was changed here.
     pub(crate) async fn forget(&self, name: &str) {
-        self.remembered.invalidate(name).await;
+        self.remembered.forget(name).await;
     }
 
-    async fn look_up(&self, name: &str) -> Result<KnownType, Missing> {
+    async fn look_up(&self, name: &str) -> Result<Option<KnownType>, Problem> {
         match self.store.find_event_type(name).await {
             Ok(found) => {
                 self.outage.worked();
-                self.known(found.ok_or(Missing::Unknown)?).await
+                match found {
+                    Some(found) => self.known(found).await.map(Some),
+                    None => Ok(None),
+                }
             }
             Err(error) if error.is_transient() => {
                 self.outage.failed(&error);
-                Err(Missing::Unavailable)
+                Err(unavailable())
             }
             Err(error) => {
                 tracing::error!(error = error_chain(&error), "failed to look up an event type");
-                Err(Missing::Failed)
+                Err(failed())
             }
         }
     }
 
-    async fn known(&self, found: EventType) -> Result<KnownType, Missing> {
+    async fn known(&self, found: EventType) -> Result<KnownType, Problem> {
         let retired = found.retired_at.is_some();
         let Some(schema) = found.schema else {
             return Ok(KnownType {
@@ -139,8 +112,16 @@ impl Catalogue {
                     name = version.0,
                     "the schema of an event type cannot be used"
                 );
-                Err(Missing::Failed)
+                Err(failed())
             }
         }
     }
+}
+
+fn unavailable() -> Problem {
+    Problem::unavailable("the event type cannot be looked up now", RETRY_AFTER)
+}
+
+fn failed() -> Problem {
+    Problem::new(ProblemKind::INTERNAL, "the event type could not be looked up")
 }

@@ -10,6 +10,7 @@ use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
 use domain::key::Role;
+use domain::origin::origin;
 use http::HeaderMap;
 use http_api::{Problem, ProblemKind};
 use serde::Serialize;
@@ -60,8 +61,8 @@ pub(crate) struct NotificationDocument {
     id: Uuid,
     /// Who is notified.
     subscription_id: Uuid,
-    /// Where to, as the subscription has it now.
-    #[schema(example = "https://example.org/hooks")]
+    /// Where to, as the subscription has it now: scheme, host and port, as the rest of such a URL often holds a token.
+    #[schema(example = "https://example.org")]
     url: String,
     /// Where it stands.
     #[schema(value_type = NotificationStatusName)]
@@ -163,7 +164,7 @@ fn notified(notification: EventNotification, now: DateTime<Utc>) -> Notification
         explanation: explain(&notification, now),
         id: notification.id.uuid(),
         subscription_id: notification.subscription_id,
-        url: notification.url,
+        url: origin(&notification.url),
         status: notification.status.as_str(),
         reason: notification.reason,
         attempts: notification.attempts,

@@ -47,11 +47,11 @@ fn the_openapi_document_is_complete() {
     assert_eq!(
         statuses(submit),
         [
-            "202", "400", "401", "403", "408", "413", "415", "422", "500", "503"
+            "202", "400", "401", "403", "408", "413", "415", "422", "429", "500", "503"
         ]
     );
     let find = &document["paths"]["/push/{id}"]["get"];
-    assert_eq!(statuses(find), ["200", "401", "403", "404", "500", "503"]);
+    assert_eq!(statuses(find), ["200", "401", "403", "404", "429", "500", "503"]);
     for operation in [submit, find] {
         assert!(operation["security"][0]["apiKey"].is_array());
         for (status, response) in operation["responses"].as_object().unwrap() {

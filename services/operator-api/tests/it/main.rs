@@ -12,6 +12,7 @@ mod explain;
 mod letter_jobs;
 mod operations;
 mod outages;
+mod quota_requests;
 mod rig;
 mod roles;
 mod status;

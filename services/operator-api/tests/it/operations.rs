@@ -25,6 +25,11 @@ impl Operation {
         self.method != "get"
     }
 
+    /// Whether operators may not do it either.
+    pub(crate) fn is_of_administrators(&self) -> bool {
+        self.changes() && self.path.starts_with("/quota-requests/")
+    }
+
     /// A request that lacks nothing but somebody who may send it.
     pub(crate) fn request(&self, rig: &Rig, path: &str) -> RequestBuilder {
         let request = rig.request(&self.method.to_uppercase(), path);

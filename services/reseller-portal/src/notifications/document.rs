@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
+use delivery::NO_PUBLIC_ADDRESS;
+use domain::notification::FailureKind;
 use serde::Serialize;
 use store::reseller::{DeliveryAttemptView, NotificationRow, NotificationView};
 use utoipa::ToSchema;
@@ -151,7 +153,7 @@ pub(crate) enum ErrorTypeName {
     Http,
     /// No answer in time.
     Timeout,
-    /// The name could not be resolved.
+    /// The name has no public address, or could not be resolved.
     Dns,
     /// No secure connection.
     Tls,
@@ -159,7 +161,7 @@ pub(crate) enum ErrorTypeName {
     Connect,
     /// What came was no HTTP.
     Protocol,
-    /// The address is not one that may be dialled.
+    /// The address that stands in the URL is not one that may be dialled.
     Egress,
     /// Ours.
     Other,
@@ -172,7 +174,7 @@ impl From<NotificationRow> for RowDocument {
             event_id: row.event_id,
             event_type: row.event_type,
             status: row.status.as_str(),
-            reason: row.reason,
+            reason: row.reason.map(told_reason),
             attempts: row.attempts,
             next_attempt_at: row.next_attempt_at,
             payload_bytes: row.payload_bytes,
@@ -206,6 +208,7 @@ impl AttemptDocument {
             ("webhook-timestamp", attempt.started_at.timestamp().to_string()),
         ]);
         let body = attempt.response_body;
+        let (error_type, error) = told_failure(&attempt.url, attempt.error_type, attempt.error);
         Self {
             number: attempt.number,
             status: attempt.status.as_str(),
@@ -219,8 +222,69 @@ impl AttemptDocument {
             response: attempt
                 .response_status
                 .map(|status| ResponseDocument { status, body }),
-            error_type: attempt.error_type,
-            error: attempt.error,
+            error_type,
+            error,
         }
+    }
+}
+
+/// Why a notification waits or has ended, as its reseller is told: an address that may not be dialled and a name without one
+/// are the same to it.
+fn told_reason(reason: String) -> String {
+    if reason == FailureKind::Egress.fingerprint() {
+        FailureKind::Dns.fingerprint().to_owned()
+    } else {
+        reason
+    }
+}
+
+/// A failure as the reseller is told of it: which names mean what inside our network is not among it.
+fn told_failure(url: &str, kind: Option<String>, error: Option<String>) -> (Option<String>, Option<String>) {
+    let of_name = delivery::is_of_name(url) && kind.as_deref() == Some(FailureKind::Egress.as_str());
+    if of_name {
+        let kind = FailureKind::Dns.as_str().to_owned();
+        (Some(kind), Some(NO_PUBLIC_ADDRESS.to_owned()))
+    } else {
+        (kind, error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(url: &str, kind: FailureKind, error: &str) -> (String, String) {
+        let told = told_failure(url, Some(kind.as_str().to_owned()), Some(error.to_owned()));
+        (told.0.unwrap(), told.1.unwrap())
+    }
+
+    #[test]
+    fn a_name_with_a_private_address_is_told_like_one_that_does_not_exist() {
+        let missing = told("https://missing.example/", FailureKind::Dns, NO_PUBLIC_ADDRESS);
+        for error in [NO_PUBLIC_ADDRESS, "the endpoint has a private address"] {
+            let private = told("https://vault.example/", FailureKind::Egress, error);
+            assert_eq!(private, missing);
+        }
+        assert_eq!(
+            told_reason("delivery/egress".to_owned()),
+            told_reason("delivery/dns".to_owned())
+        );
+        assert_eq!(told_reason("QUOTA".to_owned()), "QUOTA");
+    }
+
+    #[test]
+    fn what_an_address_in_the_url_is_may_be_told() {
+        let told = told(
+            "https://10.0.0.1/",
+            FailureKind::Egress,
+            "the endpoint has a private address",
+        );
+        assert_eq!(
+            told,
+            (
+                "EGRESS".to_owned(),
+                "the endpoint has a private address".to_owned()
+            )
+        );
     }
 }

@@ -12,7 +12,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::SubscriptionDocument;
-use super::create::{all_or_errors, catalogue, check_url};
+use super::create::{all_or_errors, check_url};
 use crate::app::App;
 use crate::problems;
 use crate::request::Reseller;
@@ -86,8 +86,8 @@ async fn check(
     payload: ChangePayload,
 ) -> Result<SubscriptionChange, Problem> {
     let catalogue = match payload.event_types {
-        Some(_) => catalogue(app, reseller).await?,
-        None => Vec::new(),
+        Some(_) => app.event_types(reseller).await?,
+        None => Arc::default(),
     };
     let bounds = Bounds {
         catalogue: &catalogue,

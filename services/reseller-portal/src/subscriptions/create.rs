@@ -106,7 +106,7 @@ async fn check(
     reseller: &Reseller,
     payload: CreatePayload,
 ) -> Result<SubscriptionRequest, Problem> {
-    let catalogue = catalogue(app, reseller).await?;
+    let catalogue = app.event_types(reseller).await?;
     let bounds = Bounds {
         catalogue: &catalogue,
         max_timeout: app.config.reseller.delivery.max_timeout,
@@ -136,16 +136,6 @@ pub(crate) fn judge(
         url: url.unwrap_or(request.url),
         ..request
     })
-}
-
-/// The event types that can be selected.
-pub(super) async fn catalogue(app: &App, reseller: &Reseller) -> Result<Vec<String>, Problem> {
-    let list = app.store.list_event_types();
-    let types = http_api::by(reseller.deadline, ("the event types", "read"), list).await?;
-    let in_use = types
-        .into_iter()
-        .filter(|event_type| event_type.retired_at.is_none());
-    Ok(in_use.map(|event_type| event_type.name).collect())
 }
 
 /// The URL as it will be dialled, or why it will not be. Whether there is one at all is found out elsewhere.

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::key::Role;
 use domain::notification::NotificationState;
 use serde_json::{Value, json};
 use sqlx::PgPool;
+use store::reseller::{Decided, Decision};
 use testkit::notification_factory::NotificationRow;
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
 
-use crate::portal::{Portal, answer, fields, problem};
+use crate::portal::Portal;
 
 async fn requested(portal: &Portal, subscription: Uuid, quota: u32) -> String {
     let path = format!("/subscriptions/{subscription}/quota-requests");
@@ -20,68 +20,44 @@ async fn requested(portal: &Portal, subscription: Uuid, quota: u32) -> String {
     request["id"].as_str().unwrap().to_owned()
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_request_is_decided_once(pool: PgPool) {
-    let portal = Portal::start(pool).await;
-    let admin = portal.house_key(Role::Admin).await;
-    let post = async |path: &str, body: Value| {
-        let request = portal.request("POST", path).bearer_auth(&admin).json(&body);
-        request.send().await.unwrap()
+/// Decides a request as an administrator does.
+async fn decided(portal: &Portal, request: &str, granted: Option<u32>, note: &str) {
+    let decision = Decision {
+        approve: granted.is_some(),
+        granted,
+        note: Some(note.to_owned()),
+        by: "an administrator".to_owned(),
+        at: portal.now(),
     };
+    let id = request.parse().unwrap();
+    let decided = portal.store.decide_quota_request(id, &decision).await;
+    assert!(matches!(decided.unwrap(), Decided::Done(_)));
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_decision_is_seen_but_not_who_made_it(pool: PgPool) {
+    let portal = Portal::start(pool).await;
     let (first, second) = (
         SubscriptionRow::active().make(&portal.pool).await,
         SubscriptionRow::active().make(&portal.pool).await,
     );
-    let approved = requested(&portal, first, 5).await;
-    let denied = requested(&portal, second, 6).await;
-    let waiting = portal
-        .request("GET", "/admin/quota-requests?status=REQUESTED")
-        .bearer_auth(&admin);
-    let waiting = answer(waiting.send().await.unwrap(), 200).await;
-    let waiting = waiting["items"].as_array().unwrap().clone();
-    assert!(waiting.len() == 2 && waiting.iter().all(|request| request["resellerId"] == "acme"));
-
-    let approve = format!("/admin/quota-requests/{approved}/approve");
-    let too_much = problem(post(&approve, json!({"granted": 0})).await, 422, "validation").await;
-    assert_eq!(fields(&too_much), ["granted"]);
-    let decided = answer(
-        post(&approve, json!({"granted": 4, "note": "For now."})).await,
-        200,
-    )
-    .await;
-    assert_eq!(
-        (&decided["status"], &decided["granted"]),
-        (&json!("APPROVED"), &json!(4))
-    );
-    assert!(decided["decidedBy"].as_str().unwrap().starts_with("test ("));
-    problem(post(&approve, json!({})).await, 409, "quota-request-decided").await;
-    let deny = format!("/admin/quota-requests/{denied}/deny");
-    answer(post(&deny, json!({"note": "No."})).await, 200).await;
-    problem(post(&deny, json!({})).await, 409, "quota-request-decided").await;
-    let unknown = format!("/admin/quota-requests/{}/deny", Uuid::nil());
-    problem(post(&unknown, json!({})).await, 404, "not-found").await;
-
-    assert_eq!(
-        portal.see(&format!("/subscriptions/{first}/quota")).await["dailyQuota"],
-        4
-    );
-    assert_eq!(
-        portal.see(&format!("/subscriptions/{second}/quota")).await["dailyQuota"],
-        1_000_000
-    );
-    let seen = portal
-        .see(&format!("/subscriptions/{second}/quota-requests"))
-        .await;
-    let seen = &seen["items"][0];
-    assert_eq!(
-        (&seen["status"], &seen["note"]),
-        (&json!("DENIED"), &json!("No."))
-    );
-    assert_eq!(
-        seen["decidedBy"],
-        Value::Null,
-        "keys of the house are not told to resellers"
-    );
+    decided(&portal, &requested(&portal, first, 5).await, Some(4), "For now.").await;
+    decided(&portal, &requested(&portal, second, 6).await, None, "No.").await;
+    for (subscription, quota, status, note) in [
+        (first, 4, "APPROVED", "For now."),
+        (second, 1_000_000, "DENIED", "No."),
+    ] {
+        let path = format!("/subscriptions/{subscription}");
+        assert_eq!(portal.see(&format!("{path}/quota")).await["dailyQuota"], quota);
+        let seen = portal.see(&format!("{path}/quota-requests")).await;
+        let seen = &seen["items"][0];
+        assert_eq!((&seen["status"], &seen["note"]), (&json!(status), &json!(note)));
+        assert_eq!(
+            seen["decidedBy"],
+            Value::Null,
+            "keys of the house are not told to resellers"
+        );
+    }
     portal.stop().await;
 }
 
@@ -130,10 +106,7 @@ async fn a_higher_quota_tells_what_waits_its_new_day(pool: PgPool) {
         35
     );
     let request = requested(&portal, id, 20).await;
-    let admin = portal.house_key(Role::Admin).await;
-    let path = format!("/admin/quota-requests/{request}/approve");
-    let approve = portal.request("POST", &path).bearer_auth(&admin).json(&json!({}));
-    answer(approve.send().await.unwrap(), 200).await;
+    decided(&portal, &request, Some(20), "").await;
     assert_eq!(by_day().await, BTreeMap::from([(0, 10), (1, 20), (2, 5)]));
     portal.stop().await;
 }

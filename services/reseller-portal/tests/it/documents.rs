@@ -88,6 +88,18 @@ async fn the_documents_and_the_sending_addresses_need_no_key(pool: PgPool) {
         json!({"ips": ["203.0.113.7", "2001:db8::/48", "198.51.100.0/24"]})
     );
     assert_eq!(open("/healthz").await.status(), 200);
+    for path in [
+        "/openapi.json",
+        "/openapi.html",
+        "/subscriptions",
+        "/healthz",
+        "/nowhere",
+    ] {
+        let headers = open(path).await.headers().clone();
+        assert_eq!(headers["x-content-type-options"], "nosniff", "{path}");
+        assert_eq!(headers["cache-control"], "no-store", "{path}");
+        assert_eq!(headers["referrer-policy"], "no-referrer", "{path}");
+    }
     let conditions = eventually("readiness", async || {
         let answer = open("/readyz").await;
         let ready = answer.status() == 200;

@@ -19,7 +19,6 @@ struct Operation {
     method: String,
     path: String,
     has_body: bool,
-    of_admins: bool,
 }
 
 /// Every operation that needs a key; those that delete come last.
@@ -34,12 +33,11 @@ fn operations() -> Vec<Operation> {
                     method: method.to_uppercase(),
                     path: path.clone(),
                     has_body: operation["requestBody"].is_object(),
-                    of_admins: path.starts_with("/admin/"),
                 });
             }
         }
     }
-    assert!(operations.len() > 30);
+    assert!(operations.len() > 25);
     operations.sort_by_key(|operation| {
         (
             operation.method == "DELETE",
@@ -57,7 +55,6 @@ impl Operation {
             "changeSubscription" => json!({"url": "https://elsewhere.example/", "description": "taken over"}),
             "requestQuota" => json!({"dailyQuota": 5, "reason": "x"}),
             "createReplay" => json!({"since": portal.now() - TimeDelta::hours(1)}),
-            "approveQuotaRequest" | "denyQuotaRequest" => json!({}),
             other => panic!("{other} is new: say here what it takes"),
         }
     }
@@ -80,7 +77,6 @@ struct Names {
     secret: Uuid,
     notification: Uuid,
     replay: Uuid,
-    quota_request: Uuid,
 }
 
 impl Names {
@@ -90,7 +86,6 @@ impl Names {
             secret: Uuid::now_v7(),
             notification: Uuid::now_v7(),
             replay: Uuid::now_v7(),
-            quota_request: Uuid::now_v7(),
         }
     }
 
@@ -98,7 +93,6 @@ impl Names {
         let id = match path.split('/').nth(1).unwrap() {
             "subscriptions" => self.subscription,
             "notifications" => self.notification,
-            "admin" => self.quota_request,
             "event-types" => Uuid::nil(),
             other => panic!("/{other} is new: say here what its id names"),
         };
@@ -120,7 +114,7 @@ async fn furnished(portal: &Portal) -> Names {
     let since = json!({"since": portal.now() - TimeDelta::hours(1)});
     let replay = portal.sent("POST", &format!("{path}/replays"), &since, 202).await;
     let more = json!({"dailyQuota": 5, "reason": "x"});
-    let quota_request = portal
+    portal
         .sent("POST", &format!("{path}/quota-requests"), &more, 201)
         .await;
     let notification = NotificationRow::in_state(NotificationState::Sent, subscription)
@@ -131,7 +125,6 @@ async fn furnished(portal: &Portal) -> Names {
         secret: id_of(&secret),
         notification: notification.id.uuid(),
         replay: id_of(&replay),
-        quota_request: id_of(&quota_request),
     }
 }
 
@@ -164,7 +157,7 @@ async fn what_belongs_to_another_is_answered_as_what_does_not_exist(pool: PgPool
     let (names, nothing) = (furnished(&portal).await, Names::of_nothing());
     let stranger = portal.key_of("stranger").await;
     let before = everything(&portal.pool).await;
-    for operation in operations().iter().filter(|operation| !operation.of_admins) {
+    for operation in operations() {
         let foreign = answer_to(operation.request(&portal, &names, Some(&stranger))).await;
         let named = operation.path.contains("{id}");
         if named {
@@ -227,7 +220,7 @@ async fn a_way_through_ones_own_subscription_leads_to_nobody_elses(pool: PgPool)
 async fn the_owner_finds_everything(pool: PgPool) {
     let portal = Portal::start(pool).await;
     let names = furnished(&portal).await;
-    for operation in operations().iter().filter(|operation| !operation.of_admins) {
+    for operation in operations() {
         let (status, text) = answer_to(operation.request(&portal, &names, Some(&portal.key))).await;
         assert!(
             matches!(status, 200..300 | 409),
@@ -251,15 +244,8 @@ async fn keys_of_the_house_are_refused_and_so_are_strangers(pool: PgPool) {
     let unknown = domain::key::format_key(&[9; 32]);
     for operation in operations() {
         for (role, key) in &keys {
-            if operation.of_admins && *role == Role::Admin {
-                continue;
-            }
             let (status, _) = answer_to(operation.request(&portal, &names, Some(key))).await;
             assert_eq!(status, 403, "{} with {role}", operation.name);
-        }
-        if operation.of_admins {
-            let (status, _) = answer_to(operation.request(&portal, &names, Some(&portal.key))).await;
-            assert_eq!(status, 403, "{} with a reseller's key", operation.name);
         }
         for key in [None, Some(unknown.as_str())] {
             let (status, _) = answer_to(operation.request(&portal, &names, key)).await;

@@ -10,6 +10,7 @@ mod changes;
 mod commands;
 mod creating;
 mod documents;
+mod hostile;
 mod isolation;
 mod maximum;
 mod metrics;

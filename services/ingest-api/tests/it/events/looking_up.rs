@@ -37,6 +37,22 @@ async fn every_state_of_a_notification_is_explained(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
+async fn of_an_endpoint_only_the_origin_is_shown(pool: PgPool) {
+    with_installation(pool, async |installation| {
+        let service = Running::ready(&installation).await;
+        let row = SubscriptionRow::active().url("https://hooks.example:8443/in?token=hidden");
+        let subscription = row.make(&installation.pool).await;
+        let made = NotificationRow::in_state(NotificationState::Sent, subscription)
+            .make(&installation.pool)
+            .await;
+        let view = service.look_up_event(made.event).await;
+        assert_eq!(view["notifications"][0]["url"], "https://hooks.example:8443");
+        service.stop().await;
+    })
+    .await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
 async fn roles_of_the_house_may_look_and_nobody_else(pool: PgPool) {
     with_installation(pool, async |installation| {
         let service = Running::ready(&installation).await;

@@ -1,0 +1,116 @@
+//! The listener with real connections. Every count here is one that the server keeps to, whatever the machine's pace.
+
+use std::net::SocketAddr;
+
+use axum::routing::get;
+use lifecycle::Drained;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+use super::*;
+
+/// Longer than anything here can take.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+struct Server {
+    address: SocketAddr,
+    connections: TaskGroup,
+    stop: CancellationToken,
+    serving: tokio::task::JoinHandle<()>,
+}
+
+impl Server {
+    async fn start(in_all: usize) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (connections, stop) = (TaskGroup::new(), CancellationToken::new());
+        let limits = ConnectionLimits {
+            in_all,
+            per_peer: Some(1),
+            trusted_proxies: Vec::new(),
+        };
+        let router = Router::new().route("/", get(async || "well"));
+        let (group, stopped) = (connections.clone(), stop.clone());
+        let serving = tokio::spawn(async move { serve(listener, router, &group, stopped, limits).await });
+        Self {
+            address,
+            connections,
+            stop,
+            serving,
+        }
+    }
+
+    async fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.address).await.unwrap()
+    }
+
+    async fn stop(self) {
+        self.stop.cancel();
+        self.serving.await.unwrap();
+        assert_eq!(self.connections.drain(PATIENCE).await, Drained::Complete);
+    }
+}
+
+/// What comes back until the server closes, or until the body `well` is there.
+async fn answer(stream: &mut TcpStream) -> String {
+    let mut text = String::new();
+    let reading = async {
+        let mut buffer = [0; 1024];
+        while !text.ends_with("well") {
+            match stream.read(&mut buffer).await {
+                Ok(0) | Err(_) => break,
+                Ok(read) => text.push_str(std::str::from_utf8(&buffer[..read]).unwrap()),
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, reading).await.unwrap();
+    text
+}
+
+async fn ask(stream: &mut TcpStream) -> String {
+    // A refused connection may be closed before anything is written.
+    let _ = stream.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await;
+    answer(stream).await
+}
+
+#[tokio::test]
+async fn a_connection_past_the_limit_is_closed_and_an_ended_one_makes_room() {
+    let server = Server::start(2).await;
+    let (mut first, mut second) = (server.connect().await, server.connect().await);
+    assert!(ask(&mut first).await.starts_with("HTTP/1.1 200"));
+    assert!(ask(&mut second).await.starts_with("HTTP/1.1 200"));
+    assert_eq!(ask(&mut server.connect().await).await, "");
+    drop(second);
+    let again = async { while ask(&mut server.connect().await).await.is_empty() {} };
+    tokio::time::timeout(PATIENCE, again).await.unwrap();
+    assert!(ask(&mut first).await.starts_with("HTTP/1.1 200"), "it stays open");
+    drop(first);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_head_that_is_too_long_is_refused_before_it_ends() {
+    let server = Server::start(8).await;
+    let mut stream = server.connect().await;
+    let head = format!("GET / HTTP/1.1\r\nhost: x\r\nx: {}", "a".repeat(HEAD_BYTES));
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let refusal = answer(&mut stream).await;
+    assert!(refusal.starts_with("HTTP/1.1 431"), "{refusal}");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_head_of_too_many_lines_is_refused() {
+    let server = Server::start(8).await;
+    for (headers, status) in [(HEADERS - 1, "200"), (HEADERS, "431")] {
+        let mut stream = server.connect().await;
+        let lines = "x: y\r\n".repeat(headers);
+        let head = format!("GET / HTTP/1.1\r\nhost: x\r\n{lines}\r\n");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let found = answer(&mut stream).await;
+        assert!(
+            found.starts_with(&format!("HTTP/1.1 {status}")),
+            "{headers}: {found}"
+        );
+    }
+    server.stop().await;
+}

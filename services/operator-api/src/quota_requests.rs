@@ -1,0 +1,220 @@
+//! Requests of resellers for a higher quota, which administrators decide.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use chrono::{DateTime, Utc};
+use domain::subscription::QuotaRequestStatus;
+use http_api::paging::{self, List};
+use http_api::{FieldProblem, Id, Params, Payload, Problem, ProblemKind};
+use serde::{Deserialize, Serialize};
+use store::reseller::{Decided, Decision, QuotaRequestView};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::app::App;
+use crate::note;
+use crate::request::{Administrator, Viewer};
+
+/// Greatest daily quota.
+const QUOTA_MAX: u32 = 1_000_000_000;
+
+/// The routes.
+pub(crate) fn routes() -> Router<Arc<App>> {
+    Router::new()
+        .route("/quota-requests", get(list))
+        .route("/quota-requests/{id}/approve", post(approve))
+        .route("/quota-requests/{id}/deny", post(deny))
+}
+
+/// A quota request.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = QuotaRequest)]
+pub(crate) struct QuotaRequestDocument {
+    /// Its identifier.
+    id: Uuid,
+    /// Whose it is.
+    #[schema(example = "acme")]
+    reseller_id: String,
+    /// For which subscription.
+    subscription_id: Uuid,
+    /// The daily quota that is asked for.
+    daily_quota: u32,
+    /// Why, in the reseller's words.
+    reason: String,
+    /// Where it stands: REQUESTED, APPROVED or DENIED.
+    #[schema(example = "REQUESTED")]
+    status: &'static str,
+    /// The daily quota that was given.
+    granted: Option<u32>,
+    /// What was said about it.
+    note: Option<String>,
+    /// Who decided.
+    decided_by: Option<String>,
+    /// When it was made.
+    created_at: DateTime<Utc>,
+    /// When it was decided.
+    decided_at: Option<DateTime<Utc>>,
+}
+
+impl From<QuotaRequestView> for QuotaRequestDocument {
+    fn from(view: QuotaRequestView) -> Self {
+        Self {
+            id: view.id,
+            reseller_id: view.reseller,
+            subscription_id: view.subscription,
+            daily_quota: view.requested,
+            reason: view.reason,
+            status: view.status.as_str(),
+            granted: view.granted,
+            note: view.note,
+            decided_by: view.decided_by,
+            created_at: view.created_at,
+            decided_at: view.decided_at,
+        }
+    }
+}
+
+/// Which quota requests.
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct QuotaRequestParams {
+    /// Of this status: REQUESTED, APPROVED or DENIED; of any when missing.
+    status: Option<String>,
+    /// How many entries.
+    #[param(minimum = 1, maximum = 200, default = 50)]
+    limit: Option<u32>,
+    /// What the previous part gave as `next`.
+    cursor: Option<String>,
+}
+
+/// An approval.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "an object")]
+#[schema(as = Approval)]
+pub(crate) struct ApprovalPayload {
+    /// Notifications a day, when not as many as were asked for.
+    #[schema(value_type = Option<u32>, minimum = 1, maximum = 1_000_000_000)]
+    granted: Option<i64>,
+    /// A word about it, for the reseller; at most 2,000 bytes.
+    #[schema(max_length = 2_000)]
+    note: Option<String>,
+}
+
+/// A denial.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "an object")]
+#[schema(as = Denial)]
+pub(crate) struct DenialPayload {
+    /// A word about it, for the reseller; at most 2,000 bytes.
+    #[schema(max_length = 2_000)]
+    note: Option<String>,
+}
+
+/// Lists quota requests of all resellers, the newest first.
+#[utoipa::path(
+    get, path = "/quota-requests", tag = "quota requests", operation_id = "listQuotaRequests",
+    security(("apiKey" = [])),
+    params(QuotaRequestParams),
+    responses((status = 200, description = "A part of the list.", body = List<QuotaRequestDocument>))
+)]
+pub(crate) async fn list(
+    State(app): State<Arc<App>>,
+    viewer: Viewer,
+    Params(params): Params<QuotaRequestParams>,
+) -> Result<Json<List<QuotaRequestDocument>>, Problem> {
+    let limit = paging::limit(params.limit)?;
+    let before = paging::read_id(params.cursor.as_deref())?;
+    let status: Option<QuotaRequestStatus> = params
+        .status
+        .map(|name| name.parse())
+        .transpose()
+        .map_err(|_| Problem::query("status", "must be REQUESTED, APPROVED or DENIED"))?;
+    let list = app.store.list_quota_requests(None, status, before, limit + 1);
+    let found = http_api::by(viewer.deadline, ("the quota requests", "read"), list).await?;
+    Ok(Json(List::by_id(
+        found,
+        limit,
+        |view| view.id,
+        QuotaRequestDocument::from,
+    )))
+}
+
+/// Approves a quota request.
+///
+/// The quota holds at once; what waits for a coming day gets a new place.
+#[utoipa::path(
+    post, path = "/quota-requests/{id}/approve", tag = "quota requests", operation_id = "approveQuotaRequest",
+    security(("apiKey" = [])),
+    params(("id" = Uuid, Path, description = "The quota request's identifier.")),
+    request_body = ApprovalPayload,
+    responses((status = 200, description = "The quota request as it is now.", body = QuotaRequestDocument))
+)]
+pub(crate) async fn approve(
+    State(app): State<Arc<App>>,
+    admin: Administrator,
+    Id(id): Id,
+    Payload(payload): Payload<ApprovalPayload>,
+) -> Result<Json<QuotaRequestDocument>, Problem> {
+    let granted = payload.granted.map(check_quota).transpose()?;
+    decide(&app, &admin, id, (true, granted), payload.note).await
+}
+
+/// Denies a quota request.
+#[utoipa::path(
+    post, path = "/quota-requests/{id}/deny", tag = "quota requests", operation_id = "denyQuotaRequest",
+    security(("apiKey" = [])),
+    params(("id" = Uuid, Path, description = "The quota request's identifier.")),
+    request_body = DenialPayload,
+    responses((status = 200, description = "The quota request as it is now.", body = QuotaRequestDocument))
+)]
+pub(crate) async fn deny(
+    State(app): State<Arc<App>>,
+    admin: Administrator,
+    Id(id): Id,
+    Payload(payload): Payload<DenialPayload>,
+) -> Result<Json<QuotaRequestDocument>, Problem> {
+    decide(&app, &admin, id, (false, None), payload.note).await
+}
+
+fn check_quota(asked: i64) -> Result<u32, Problem> {
+    let quota = u32::try_from(asked).ok();
+    quota
+        .filter(|quota| (1..=QUOTA_MAX).contains(quota))
+        .ok_or_else(|| {
+            let detail = format!("must be between 1 and {QUOTA_MAX}");
+            Problem::fields(vec![FieldProblem::new("granted", detail)])
+        })
+}
+
+async fn decide(
+    app: &App,
+    admin: &Administrator,
+    id: Uuid,
+    (approve, granted): (bool, Option<u32>),
+    note: Option<String>,
+) -> Result<Json<QuotaRequestDocument>, Problem> {
+    let decision = Decision {
+        approve,
+        granted,
+        note: note::optional(note.as_deref())?.map(str::to_owned),
+        by: admin.signature.clone(),
+        at: app.now(),
+    };
+    let decide = app.store.decide_quota_request(id, &decision);
+    match http_api::by(admin.deadline, ("the quota request", "decided"), decide).await? {
+        Decided::Done(view) => Ok(Json((*view).into())),
+        Decided::Before(status) => Err(Problem::new(
+            ProblemKind::CONFLICT,
+            format!("the quota request is {status} already"),
+        )),
+        Decided::Unknown => Err(Problem::new(
+            ProblemKind::NOT_FOUND,
+            "no quota request has this identifier",
+        )),
+    }
+}

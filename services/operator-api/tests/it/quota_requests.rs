@@ -1,0 +1,95 @@
+//! Requests for a higher quota, which administrators decide.
+
+use domain::key::Role;
+use serde_json::{Value, json};
+use sqlx::PgPool;
+use store::reseller::{NewQuotaRequest, QuotaRequested};
+use testkit::subscription_factory::SubscriptionRow;
+use uuid::Uuid;
+
+use crate::rig::{Rig, answer, fields, problem, with_rig};
+
+/// A request of `acme`; returns its identifier and that of the subscription.
+async fn requested(rig: &Rig, quota: u32) -> (Uuid, Uuid) {
+    let row = SubscriptionRow::active().reseller("acme");
+    let subscription = row.make(&rig.it.pool).await;
+    let new = NewQuotaRequest {
+        id: Uuid::now_v7(),
+        subscription,
+        requested: quota,
+        reason: "A merger.".to_owned(),
+        created_at: rig.now(),
+    };
+    let stored = rig.it.store.insert_quota_request("acme", &new).await.unwrap();
+    assert_eq!(stored, QuotaRequested::Done);
+    (new.id, subscription)
+}
+
+async fn quota_of(rig: &Rig, subscription: Uuid) -> Option<i32> {
+    sqlx::query_scalar("SELECT daily_quota FROM subscriptions WHERE id = $1")
+        .bind(subscription)
+        .fetch_one(&rig.it.pool)
+        .await
+        .unwrap()
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_request_is_decided_once_and_recorded(pool: PgPool) {
+    with_rig(pool, async |rig| {
+        let admin = rig.key_of(Role::Admin).await;
+        let post = async |id: Uuid, verb: &str, body: Value| {
+            let request = rig.request("POST", &format!("/quota-requests/{id}/{verb}"));
+            request.bearer_auth(&admin).json(&body).send().await.unwrap()
+        };
+        let ((first, raised), (second, kept)) = (requested(rig, 5).await, requested(rig, 6).await);
+        let waiting = rig.see("/quota-requests?status=REQUESTED").await;
+        let waiting = waiting["items"].as_array().unwrap();
+        assert!(waiting.len() == 2 && waiting.iter().all(|it| it["resellerId"] == "acme"));
+
+        let too_little = problem(
+            post(first, "approve", json!({"granted": 0})).await,
+            422,
+            "validation",
+        )
+        .await;
+        assert_eq!(fields(&too_little), ["granted"]);
+        let body = json!({"granted": 4, "note": "For now."});
+        let decided = answer(post(first, "approve", body).await, 200).await;
+        assert_eq!(
+            (&decided["status"], &decided["granted"]),
+            (&json!("APPROVED"), &json!(4))
+        );
+        assert!(decided["decidedBy"].as_str().unwrap().starts_with("test ("));
+        problem(post(first, "approve", json!({})).await, 409, "conflict").await;
+        answer(post(second, "deny", json!({"note": "No."})).await, 200).await;
+        problem(post(second, "deny", json!({})).await, 409, "conflict").await;
+        assert_eq!(
+            (quota_of(rig, raised).await, quota_of(rig, kept).await),
+            (Some(4), None)
+        );
+
+        let entries = rig.see("/audit?action=quota-request").await;
+        let entries = entries["items"].as_array().unwrap();
+        let told: Vec<_> = entries.iter().map(|it| (&it["action"], &it["note"])).collect();
+        let (approve, deny) = (json!("quota-request.approve"), json!("quota-request.deny"));
+        assert_eq!(told, [(&deny, &json!("No.")), (&approve, &json!("For now."))]);
+        assert_eq!(entries[1]["subject"], format!("quota-request/{first}"));
+        assert_eq!(entries[1]["details"]["granted"], 4);
+    })
+    .await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn operators_see_requests_and_do_not_decide_them(pool: PgPool) {
+    with_rig(pool, async |rig| {
+        let (id, subscription) = requested(rig, 5).await;
+        assert_eq!(rig.see("/quota-requests").await["items"][0]["id"], id.to_string());
+        for verb in ["approve", "deny"] {
+            let path = format!("/quota-requests/{id}/{verb}");
+            rig.refused("POST", &path, Some(&json!({})), (403, "forbidden"))
+                .await;
+        }
+        assert_eq!(quota_of(rig, subscription).await, None);
+    })
+    .await;
+}

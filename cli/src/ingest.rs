@@ -96,6 +96,17 @@ pub(crate) struct Event {
     pub(crate) occurred_at: DateTime<Utc>,
     pub(crate) created_at: DateTime<Utc>,
     pub(crate) notifications: Vec<Notification>,
+    /// Missing from what an earlier version answers.
+    #[serde(default)]
+    pub(crate) missed: Option<Vec<Missed>>,
+}
+
+/// A subscription that got nothing of an event that became nothing.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Missed {
+    pub(crate) subscription_id: Uuid,
+    pub(crate) explanation: String,
 }
 
 /// A notification that an event became.

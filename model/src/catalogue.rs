@@ -112,6 +112,10 @@ fn small() -> Vec<Entry> {
             "notification, wishes",
             Delivery::new(reseller, Bounds { mishaps: 0, ..ONE }),
         ),
+        delivery(
+            "notification, cancelled",
+            Delivery::new(Lane::reseller(1), TWO_WISHES).only_crashes(),
+        ),
         leadership("leadership", LEADERSHIP),
         leadership(
             "leadership, clocks apart",
@@ -237,6 +241,13 @@ pub const QUOTA: Quota = Quota {
     days: 2,
     quotas: [1, 1],
     broken: None,
+};
+
+/// Enough for something to be cancelled and then asked for again.
+pub const TWO_WISHES: Bounds = Bounds {
+    mishaps: 0,
+    wishes: 2,
+    ..ONE
 };
 
 /// One row, two processes that send.

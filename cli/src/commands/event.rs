@@ -5,7 +5,7 @@ use clap::{Args, Subcommand};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use crate::ingest::{Answer, Event, EventRequest, Ingest, IngestArgs};
+use crate::ingest::{Answer, Event, EventRequest, Ingest, IngestArgs, Missed};
 use crate::{file, output};
 
 #[derive(Debug, Subcommand)]
@@ -101,7 +101,7 @@ async fn show(ingest: &Ingest, id: Uuid, json: bool) -> anyhow::Result<()> {
     }
     output::result(table)?;
     if event.notifications.is_empty() {
-        return Ok(());
+        return show_missed(event.missed);
     }
     let mut notifications = output::table(["subscription", "to", "status", "attempts", "explanation"]);
     for notification in event.notifications {
@@ -114,6 +114,21 @@ async fn show(ingest: &Ingest, id: Uuid, json: bool) -> anyhow::Result<()> {
         ]);
     }
     output::result(notifications)?;
+    Ok(())
+}
+
+/// Whom an event missed that became nothing.
+fn show_missed(missed: Option<Vec<Missed>>) -> anyhow::Result<()> {
+    let Some(missed) = missed else { return Ok(()) };
+    if missed.is_empty() {
+        output::note("its reseller had no subscription when it was accepted");
+        return Ok(());
+    }
+    let mut table = output::table(["subscription", "explanation"]);
+    for one in missed {
+        table.add_row([one.subscription_id.to_string(), one.explanation]);
+    }
+    output::result(table)?;
     Ok(())
 }
 

@@ -41,7 +41,8 @@ fn composed(input: &mut Unstructured<'_>) -> Result<()> {
         recipient: "ops@reseller.example".to_owned(),
         data: json!({
             "url": url, "description": description, "resellerId": reseller, "error": error, "state": state,
-            "previous": state, "reason": reason, "eventType": error, "attempts": 1,
+            "previous": state, "reason": reason, "eventType": error, "attempts": 1, "status": 401, "requested": 1,
+            "note": reason,
         }),
         occurrences,
         created_at: now(),

@@ -13,14 +13,20 @@ pub enum EmailKind {
     StateChanged,
     /// An endpoint did not answer its challenges.
     VerificationFailed,
+    /// An endpoint refused notifications with a 4xx status, so that they failed at once.
+    DeliveryRefused,
+    /// A request for another quota was decided.
+    QuotaDecided,
 }
 
 impl EmailKind {
     /// Every kind there is.
-    pub const ALL: [Self; 3] = [
+    pub const ALL: [Self; 5] = [
         Self::RetriesExhausted,
         Self::StateChanged,
         Self::VerificationFailed,
+        Self::DeliveryRefused,
+        Self::QuotaDecided,
     ];
 
     /// The stored name.
@@ -30,6 +36,8 @@ impl EmailKind {
             Self::RetriesExhausted => "RETRIES_EXHAUSTED",
             Self::StateChanged => "STATE_CHANGED",
             Self::VerificationFailed => "VERIFICATION_FAILED",
+            Self::DeliveryRefused => "DELIVERY_REFUSED",
+            Self::QuotaDecided => "QUOTA_DECIDED",
         }
     }
 }

@@ -16,6 +16,10 @@ pub enum News {
     RetriesExhausted(Exhaustion),
     /// An endpoint did not answer its challenges.
     VerificationFailed(FailedVerification),
+    /// An endpoint refused notifications.
+    DeliveryRefused(Refusal),
+    /// A request for another quota was decided.
+    QuotaDecided(QuotaDecision),
 }
 
 /// Which subscription a mail is about.
@@ -81,6 +85,39 @@ pub struct FailedVerification {
     pub attempts: Option<u32>,
 }
 
+/// The data of `DELIVERY_REFUSED`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Refusal {
+    /// The subscription.
+    #[serde(flatten)]
+    pub subject: Subject,
+    /// The type of one of the events.
+    pub event_type: Option<String>,
+    /// What the endpoint answered to it.
+    pub status: Option<u16>,
+    /// When the first of them was refused.
+    pub since: Option<DateTime<Utc>>,
+    /// How many were refused.
+    #[serde(skip)]
+    pub count: u64,
+}
+
+/// The data of `QUOTA_DECIDED`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct QuotaDecision {
+    /// The subscription.
+    #[serde(flatten)]
+    pub subject: Subject,
+    /// What was asked for, a day.
+    pub requested: u32,
+    /// What was granted, a day; `None` when the request was denied.
+    pub granted: Option<u32>,
+    /// What whoever decided wants to say about it.
+    pub note: Option<String>,
+}
+
 impl News {
     /// Reads what a mail of a kind tells; `occurrences` is how many occasions it stands for.
     ///
@@ -101,6 +138,16 @@ impl News {
             }
             EmailKind::VerificationFailed => {
                 Self::VerificationFailed(FailedVerification::deserialize(data).map_err(Unreadable::Data)?)
+            }
+            EmailKind::DeliveryRefused => {
+                let refusal = Refusal::deserialize(data).map_err(Unreadable::Data)?;
+                Self::DeliveryRefused(Refusal {
+                    count: occurrences,
+                    ..refusal
+                })
+            }
+            EmailKind::QuotaDecided => {
+                Self::QuotaDecided(QuotaDecision::deserialize(data).map_err(Unreadable::Data)?)
             }
         })
     }

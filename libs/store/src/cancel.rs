@@ -1,5 +1,6 @@
-//! Cancelling what has not been sent yet. Somebody wants it so: it ends without a dead letter, since there is nothing to
-//! mend.
+//! Cancelling what has not been sent yet. That is final: no resend and no replay sends it. Its dead letter is discarded
+//! from the beginning, with the operator's note, since there is nothing to mend: it is in the lists, and nobody waits for
+//! it to be dealt with.
 
 use domain::notification::{NotificationId, NotificationStatus};
 use domain::push::{PushId, PushStatus};
@@ -39,11 +40,19 @@ impl Store {
                     finished_at = $2, updated_at = $2
                 FROM found f
                 WHERE p.id = f.id AND NOT f.claimed AND f.status IN ('SCHEDULED', 'PENDING', 'IN_MEMORY', 'RETRY')
-                RETURNING p.id)
+                RETURNING p.id, p.attempts, p.message_prototype_key),
+            letter AS (
+                INSERT INTO dead_letters (lane, reason, fingerprint, push_id, prototype, attempts, detail, state,
+                                          resolved_at, resolved_by, note)
+                SELECT 'push', 'GIVEN_UP', 'other/cancelled', c.id, left(c.message_prototype_key, 200), c.attempts,
+                       'cancelled by ' || $3, 'DISCARDED', $2, $3, coalesce(nullif(btrim($4), ''), 'cancelled')
+                FROM cancelled c)
             SELECT status AS "status!", claimed AS "claimed!", EXISTS (SELECT FROM cancelled) AS "cancelled!" FROM found
             "#,
             id.uuid(),
             act.at,
+            act.by,
+            act.note,
         )
         .fetch_optional(&mut *transaction)
         .await?;
@@ -82,11 +91,20 @@ impl Store {
                     slot_at = NULL, finished_at = $2, updated_at = $2
                 FROM found f
                 WHERE n.id = f.id AND NOT f.claimed AND f.status IN ('SCHEDULED', 'PENDING', 'IN_MEMORY', 'RETRY')
-                RETURNING n.id)
+                RETURNING n.id, n.subscription_id, n.reseller_id, n.event_type, n.attempts),
+            letter AS (
+                INSERT INTO dead_letters (lane, reason, fingerprint, notification_id, subscription_id, reseller_id,
+                                          event_type, target, attempts, detail, state, resolved_at, resolved_by, note)
+                SELECT 'reseller', 'GIVEN_UP', 'delivery/cancelled', c.id, c.subscription_id, c.reseller_id,
+                       c.event_type, coalesce(endpoint_of(s.url), ''), c.attempts, 'cancelled by ' || $3, 'DISCARDED',
+                       $2, $3, coalesce(nullif(btrim($4), ''), 'cancelled')
+                FROM cancelled c LEFT JOIN subscriptions s ON s.id = c.subscription_id)
             SELECT status AS "status!", claimed AS "claimed!", EXISTS (SELECT FROM cancelled) AS "cancelled!" FROM found
             "#,
             id.uuid(),
             act.at,
+            act.by,
+            act.note,
         )
         .fetch_optional(&mut *transaction)
         .await?;

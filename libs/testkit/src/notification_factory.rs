@@ -160,7 +160,7 @@ impl NotificationRow {
                  (id, event, subscription_id, reseller_id, event_type, status, reason, attempts, next_attempt_at,
                   leased_until, lease_token, payload_bytes, created_at, updated_at, finished_at)
              VALUES ($1, $2, $3, $4, $5, $6,
-                     CASE WHEN $6 = 'SCHEDULED' THEN 'QUOTA'
+                     CASE WHEN $6 = 'SCHEDULED' THEN 'QUOTA' WHEN $13 THEN 'CANCELLED'
                           WHEN $6 IN ('RETRY', 'FAILED', 'GIVEN_UP') THEN 'http/503' END, $7,
                      CASE WHEN $6 IN ('SCHEDULED', 'RETRY') THEN now() + $8 END,
                      CASE WHEN $6 = 'IN_MEMORY' THEN now() + $9 END,
@@ -178,6 +178,7 @@ impl NotificationRow {
         .bind(claimed.then_some(made.lease_token))
         .bind(payload_bytes)
         .bind(self.created_at)
+        .bind(self.state == NotificationState::Cancelled)
         .execute(connection)
         .await?;
         Ok(())
@@ -239,7 +240,10 @@ impl NotificationRow {
 
 fn fewest_attempts(state: NotificationState) -> u32 {
     match state {
-        NotificationState::Scheduled | NotificationState::Pending | NotificationState::Queued => 0,
+        NotificationState::Scheduled
+        | NotificationState::Pending
+        | NotificationState::Queued
+        | NotificationState::Cancelled => 0,
         NotificationState::Sending
         | NotificationState::Retry
         | NotificationState::Sent

@@ -1,11 +1,11 @@
 //! Rows of pushes in any state, made as the life cycle would have left them: the push, one attempt row for each
-//! attempt, and the dead letter of one that ended badly.
+//! attempt, and the dead letter of one that ended badly by itself.
 //!
 //! It writes the tables itself and takes no part of `store`, so that a test of `store` compares two independent things.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::clock::{Clock, SystemClock};
-use domain::push::{PushId, PushState};
+use domain::push::{CANCELLED, PushId, PushState};
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
@@ -130,8 +130,15 @@ impl PushRow {
         .bind(claimed.then_some(made.lease_token))
         .bind(&self.traceparent)
         .bind(self.created_at)
-        .execute(connection)
+        .execute(&mut *connection)
         .await?;
+        if self.state == PushState::Cancelled {
+            sqlx::query("UPDATE push_notifications SET reason = $2 WHERE id = $1")
+                .bind(made.id.uuid())
+                .bind(CANCELLED)
+                .execute(connection)
+                .await?;
+        }
         Ok(())
     }
 
@@ -176,7 +183,7 @@ impl PushRow {
 
 fn fewest_attempts(state: PushState) -> u32 {
     match state {
-        PushState::Scheduled | PushState::Pending | PushState::Queued => 0,
+        PushState::Scheduled | PushState::Pending | PushState::Queued | PushState::Cancelled => 0,
         PushState::Sending | PushState::Retry | PushState::Sent | PushState::Failed | PushState::GivenUp => 1,
     }
 }

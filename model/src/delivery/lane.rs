@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use domain::notification::{self, Attempts, DeliveryOutcome, NotificationState};
-use domain::push::{self, PushState, SendOutcome};
+use domain::push::{self, CANCELLED, PushState, SendOutcome};
 
 /// A lane and its rules.
 #[derive(Debug, Clone, Copy)]
@@ -135,10 +135,12 @@ impl Lane {
                     before_resend: before.into(),
                 };
                 let claimed = state == PushState::Sending;
-                let state = NotificationState::of(state.status(), claimed);
+                let reason = (state == PushState::Cancelled).then_some(CANCELLED);
+                let state = NotificationState::of(state.status(), claimed, reason);
                 let next = notification::transition(state, event, attempts, policy).ok()?;
                 let claimed = next == NotificationState::Sending;
-                Some(PushState::of(next.status(), claimed))
+                let reason = (next == NotificationState::Cancelled).then_some(CANCELLED);
+                Some(PushState::of(next.status(), claimed, reason))
             }
             _ => None,
         }

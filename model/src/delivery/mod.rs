@@ -77,6 +77,8 @@ pub enum Broken {
     RescueNeverGivesUp,
     /// What its reseller sends again keeps its open dead letter.
     ResendKeepsLetter,
+    /// What was cancelled is sent again when its reseller asks for it.
+    ResendForgetsCancellation,
     /// Queued rows can be claimed, pending ones cannot.
     PendingIsNotClaimed,
 }

@@ -43,7 +43,7 @@ pub struct Row {
     pub attempts: u8,
     /// `replayed_after` or `resent_after`.
     pub before: u8,
-    /// Ended without a failure that anybody has to mend: cancelled, abandoned.
+    /// Ended with its subscription, which nobody has to mend: its dead letter is not open.
     pub silent: bool,
     /// Its open dead letters.
     pub letters: u8,

@@ -211,17 +211,22 @@ impl Delivery {
         }
     }
 
-    /// `cancel.rs`.
+    /// `cancel.rs`; its dead letter is resolved from the beginning.
     pub(super) fn cancel(&self, state: &mut State, row: usize) {
         let event = self.lane.event(Common::Cancel);
-        self.change(state, row, event, PushState::GivenUp);
+        self.change(state, row, event, PushState::Cancelled);
+    }
+
+    /// `end_inactive` in `reseller/inactive.rs`: what waits for a subscription that gets nothing ends.
+    pub(super) fn end_inactive(&self, state: &mut State, row: usize) {
+        self.change(state, row, Happening::Reseller(N::Abandon), PushState::GivenUp);
         state.rows[row].silent = true;
     }
 
-    /// `reseller/inactive.rs`: what waits in vain ends.
-    pub(super) fn abandon(&self, state: &mut State, row: usize) {
+    /// `end_expired` in `reseller/inactive.rs`: what has waited for too long ends.
+    pub(super) fn end_expired(&self, state: &mut State, row: usize) {
         self.change(state, row, Happening::Reseller(N::Abandon), PushState::GivenUp);
-        state.rows[row].silent = true;
+        self.write_letter(state, row);
     }
 
     /// `resolution/apply.rs`: replayed by its letter, all letters about it are resolved.
@@ -230,8 +235,12 @@ impl Delivery {
         state.rows[row].letters = 0;
     }
 
-    /// `reseller/sending_again.rs`: sent again by its reseller.
+    /// `reseller/sending_again.rs`: sent again by its reseller, unless it was cancelled.
     pub(super) fn resend(&self, state: &mut State, row: usize) {
+        let cancelled = state.rows[row].state == PushState::Cancelled;
+        if cancelled && !self.is(Broken::ResendForgetsCancellation) {
+            return;
+        }
         self.again(state, row);
         if !self.is(Broken::ResendKeepsLetter) {
             state.rows[row].letters = 0;

@@ -36,7 +36,8 @@ impl Delivery {
             Action::Resend { row } => self.resend(state, row),
             Action::Requeue { row } => self.take_out_of_queue(state, row),
             Action::Subscription { to } => state.subscription = to,
-            Action::EndInactive { row } | Action::EndExpired { row } => self.abandon(state, row),
+            Action::EndInactive { row } => self.end_inactive(state, row),
+            Action::EndExpired { row } => self.end_expired(state, row),
             _ => self.step_of_process(state, action),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::catalogue::{LEADERSHIP, PAUSE, QUOTA, one_row};
+use model::catalogue::{LEADERSHIP, PAUSE, QUOTA, TWO_WISHES, one_row};
 use model::check::{Failure, liveness, safety};
 use model::delivery::{self, Bounds, Delivery, Lane};
 use model::leadership::{self, Leadership};
@@ -60,6 +60,13 @@ fn giving_back_takes_the_attempt_back() {
 #[test]
 fn a_rescued_claim_counts() {
     let model = push().broken(delivery::Broken::RescueNeverGivesUp);
+    assert_eq!(violated(safety(&model)), "rows change only by transition");
+}
+
+#[test]
+fn a_resend_asks_whether_it_was_cancelled() {
+    let model = Delivery::new(Lane::reseller(1), TWO_WISHES).only_crashes();
+    let model = model.broken(delivery::Broken::ResendForgetsCancellation);
     assert_eq!(violated(safety(&model)), "rows change only by transition");
 }
 

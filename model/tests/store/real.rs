@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use domain::clock::{Clock, SystemClock};
-use domain::push::{AttemptStatus, PushState, PushStatus, RetryPolicy, SendOutcome, transition};
+use domain::push::{AttemptStatus, PushState, RetryPolicy, SendOutcome, transition};
 use model::delivery::{Action, Claim, Outcome, Release, Row, State, Step, Term};
 use serde_json::json;
 use sqlx::PgPool;
@@ -234,14 +234,13 @@ impl Real {
             let attempts = push.history.iter().filter(|attempt| wanted(attempt.status));
             attempts.fold(0_u16, |bits, attempt| bits | 1 << attempt.number)
         };
-        let silent = push.status == PushStatus::GivenUp && push.reason.as_deref() == Some("CANCELLED");
         let found = (
-            PushState::of(push.status, push.claimed),
+            PushState::of(push.status, push.claimed, push.reason.as_deref()),
             token,
             lapsed,
             (push.attempts, push.replayed_after),
             (bits(|_| true), bits(|status| status == AttemptStatus::InProcess)),
-            (self.open_letters().await.len(), silent),
+            self.open_letters().await.len(),
         );
         let wanted = (
             expected.state,
@@ -249,7 +248,7 @@ impl Real {
             expected.lapsed,
             (u32::from(expected.attempts), u32::from(expected.before)),
             (expected.attempt_rows, expected.in_process),
-            (usize::from(expected.letters), expected.silent),
+            usize::from(expected.letters),
         );
         (found != wanted).then(|| format!("found {found:?}, the model has {wanted:?}"))
     }

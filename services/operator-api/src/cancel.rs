@@ -41,7 +41,9 @@ pub(crate) struct CancelledDocument {
     previous: String,
 }
 
-/// Cancels a push that waits or is queued. It ends as GIVEN_UP with the reason CANCELLED and leaves no dead letter.
+/// Cancels a push that waits or is queued. It ends as GIVEN_UP with the reason CANCELLED.
+///
+/// That is final: no replay sends it. Its dead letter is discarded from the beginning, with the note.
 #[utoipa::path(
     post, path = "/pushes/{id}/cancel", tag = "cancel", operation_id = "cancelPush", security(("apiKey" = [])),
     params(("id" = Uuid, Path, description = "The push.")),
@@ -61,6 +63,9 @@ pub(crate) async fn push(
 }
 
 /// Cancels a notification that waits or is queued, for the one subscription that it is for.
+///
+/// That is final: neither its reseller nor a replay sends it. Its dead letter is discarded from the beginning, with the
+/// note.
 #[utoipa::path(
     post, path = "/notifications/{id}/cancel", tag = "cancel", operation_id = "cancelNotification",
     security(("apiKey" = [])),

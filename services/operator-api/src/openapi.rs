@@ -6,6 +6,8 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::path::{Operation, Parameter, ParameterIn, PathItem};
 use utoipa::{Modify, OpenApi};
 
+use crate::resolve::CANCELLED;
+
 /// The document, as served at `/openapi.json`.
 #[must_use]
 pub fn document() -> utoipa::openapi::OpenApi {
@@ -116,6 +118,9 @@ fn problems_of(operation: &Operation) -> Vec<Problem> {
     }
     let name = operation.operation_id.as_deref().unwrap_or_default();
     problems.extend(conflict_of(name));
+    if name == "replayDeadLetter" {
+        problems.push(typical(CANCELLED));
+    }
     problems
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::routing::post;
 use axum::{Json, Router};
+use http::StatusCode;
 use http_api::{Id, Payload, Problem, ProblemKind};
 use store::{DeadLetterState, Resolved, Skipped};
 use telemetry::Metric;
@@ -89,10 +90,19 @@ async fn answer(
             DeadLetterState::Discarded => "the dead letter was discarded before",
             DeadLetterState::Replayed | DeadLetterState::Open => "the dead letter was replayed before",
         })),
+        Resolved::Refused(Skipped::Cancelled) => Err(Problem::new(CANCELLED, why(Skipped::Cancelled))),
         Resolved::Refused(reason) => Err(conflict(why(reason))),
         Resolved::Unknown => Err(unknown()),
     }
 }
+
+/// An operator has cancelled what is to be sent again.
+pub(crate) const CANCELLED: ProblemKind = ProblemKind::new(
+    "cancelled",
+    StatusCode::CONFLICT,
+    "An operator has cancelled it",
+    "What an operator has cancelled is never sent again; hand it in once more if it is wanted after all.",
+);
 
 /// Why there is nothing to replay, and what to do instead.
 fn why(reason: Skipped) -> &'static str {
@@ -100,7 +110,9 @@ fn why(reason: Skipped) -> &'static str {
         Skipped::Resolved => "the dead letter was resolved before",
         Skipped::Unfinished => "what it is about has not ended: it will be sent anyhow; discard the letter",
         Skipped::Delivered => "what it is about was delivered after all; discard the letter",
-        Skipped::Cancelled => "what it is about was cancelled; discard the letter",
+        Skipped::Cancelled => {
+            "an operator has cancelled what it is about, which is final; discard the letter if it is open"
+        }
         Skipped::Gone => "what it is about is not stored any more; discard the letter",
         Skipped::SubscriptionInactive => {
             "its subscription is neither ACTIVE nor DEGRADED, so that it gets nothing; have it activated first"

@@ -7,7 +7,7 @@ use utoipa::openapi::path::{Operation, ParameterIn, PathItem};
 use utoipa::{Modify, OpenApi};
 
 use crate::problems::{
-    LAST_SECRET, NOTIFICATION_UNFINISHED, QUOTA_REQUEST_OPEN, REPLAY_COMPLETED, REPLAY_RUNNING,
+    LAST_SECRET, NOTIFICATION_CANCELLED, NOTIFICATION_UNFINISHED, QUOTA_REQUEST_OPEN, REPLAY_COMPLETED, REPLAY_RUNNING,
     SUBSCRIPTION_STATE, TOO_MANY_REQUESTS, TOO_MANY_SECRETS, TOO_MANY_SUBSCRIPTIONS,
 };
 use crate::{event_types, metrics, notifications, quotas, replays, secrets, sending_ips, subscriptions};
@@ -171,7 +171,11 @@ fn conflicts_of(operation: &str) -> &'static [ProblemKind] {
         "rotateSecret" => &[TOO_MANY_SECRETS],
         "revokeSecret" => &[LAST_SECRET],
         "requestQuota" => &[QUOTA_REQUEST_OPEN],
-        "resendNotification" => &[NOTIFICATION_UNFINISHED, SUBSCRIPTION_STATE],
+        "resendNotification" => &[
+            NOTIFICATION_UNFINISHED,
+            NOTIFICATION_CANCELLED,
+            SUBSCRIPTION_STATE,
+        ],
         "createReplay" => &[REPLAY_RUNNING],
         "cancelReplay" => &[REPLAY_COMPLETED],
         _ => &[],

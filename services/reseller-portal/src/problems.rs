@@ -52,6 +52,14 @@ pub(crate) const NOTIFICATION_UNFINISHED: ProblemKind = ProblemKind::new(
     "Only a notification that is SENT, FAILED or GIVEN_UP can be sent again; this one will be sent anyhow.",
 );
 
+/// A notification was cancelled.
+pub(crate) const NOTIFICATION_CANCELLED: ProblemKind = ProblemKind::new(
+    "notification-cancelled",
+    StatusCode::CONFLICT,
+    "The notification was cancelled",
+    "The operator of the platform has cancelled the notification, so that it is not sent any more; ask them why.",
+);
+
 /// The reseller asks too much.
 pub(crate) const TOO_MANY_REQUESTS: ProblemKind = ProblemKind::TOO_MANY_REQUESTS.meant(
     "There were more requests with keys of the reseller, or more of them at once, than are answered in so short a time, or \

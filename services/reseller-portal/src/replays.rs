@@ -55,6 +55,8 @@ pub(crate) struct ReplayDocument {
     examined: u64,
     /// Notifications that were made, or made due again.
     replayed: u64,
+    /// Notifications that were left alone because the operator of the platform has cancelled them.
+    cancelled: u64,
     /// When it was asked for.
     created_at: DateTime<Utc>,
     /// When it last got on.
@@ -100,6 +102,7 @@ impl From<ReplayView> for ReplayDocument {
             per_second: view.per_second,
             examined: view.examined,
             replayed: view.replayed,
+            cancelled: view.cancelled,
             created_at: view.created_at,
             updated_at: view.updated_at,
             finished_at: view.finished_at,
@@ -126,8 +129,8 @@ fn progress(view: &ReplayView) -> f64 {
 
 /// Sends again what the subscription missed since a time.
 ///
-/// Of each event that the filter lets through now: a notification that FAILED or was GIVEN_UP is sent again, one that
-/// never was is made, and all others are left alone. It is a job of its own and goes on at reseller.replay.perSecond.
+/// Of each event that the filter lets through now: a notification that FAILED or was GIVEN_UP is sent again unless it was
+/// cancelled, one that never was is made, and all others are left alone. It is a job of its own and goes on at reseller.replay.perSecond.
 #[utoipa::path(
     post, path = "/subscriptions/{id}/replays", tag = "replays", operation_id = "createReplay",
     security(("apiKey" = [])),

@@ -86,7 +86,8 @@ impl Left {
             replay: String::new(),
             jobs: Default::default(),
         };
-        for state in PushState::ALL {
+        let cancelled = |state: &PushState| *state == PushState::Cancelled;
+        for state in PushState::ALL.into_iter().filter(|state| !cancelled(state)) {
             let id = push(it, state).await;
             match state {
                 PushState::Sent => left.sent_before = id,
@@ -97,7 +98,10 @@ impl Left {
             let row = NotificationRow::in_state(state, subscription);
             let made = row.leased_for(TimeDelta::seconds(-1)).make(&it.pool).await;
             match state {
-                NotificationState::Sent | NotificationState::Failed | NotificationState::GivenUp => {
+                NotificationState::Sent
+                | NotificationState::Failed
+                | NotificationState::GivenUp
+                | NotificationState::Cancelled => {
                     left.ended.push((made.id.uuid(), state));
                 }
                 _ => left.to_deliver.push(made.id.uuid()),

@@ -40,6 +40,12 @@ pub enum FailureClass {
     PrototypeKey,
     /// Whoever was sending it did not come back.
     LeaseLost,
+    /// It waited for too long.
+    Expired,
+    /// An operator cancelled it.
+    Cancelled,
+    /// Its subscription was deactivated or deleted.
+    SubscriptionEnded,
     /// The broker gave the message up.
     Broker,
     /// A message that cannot be read.
@@ -66,6 +72,7 @@ impl FailureClass {
             },
             (Some("prototype-key"), Some(_), _) => Self::PrototypeKey,
             (Some("other"), Some("lease-lost"), _) => Self::LeaseLost,
+            (Some("other"), Some("cancelled"), _) => Self::Cancelled,
             (Some("other"), Some("internal"), _) => Self::Internal,
             (Some("broker"), Some("malformed"), _) => Self::Malformed,
             (Some("broker"), Some(_), _) => Self::Broker,
@@ -82,6 +89,9 @@ impl FailureClass {
             "protocol" => Self::Protocol,
             "egress" => Self::Egress,
             "lease-lost" => Self::LeaseLost,
+            "expired" => Self::Expired,
+            "cancelled" => Self::Cancelled,
+            "subscription-deactivated" | "subscription-deleted" => Self::SubscriptionEnded,
             "other" => Self::Internal,
             "http" => match rest.and_then(hundred) {
                 Some(3) => Self::Http3xx,
@@ -114,6 +124,9 @@ impl FailureClass {
             Self::SwrveUnreachable => "swrve-unreachable",
             Self::PrototypeKey => "prototype-key",
             Self::LeaseLost => "lease-lost",
+            Self::Expired => "expired",
+            Self::Cancelled => "cancelled",
+            Self::SubscriptionEnded => "subscription-ended",
             Self::Broker => "broker",
             Self::Malformed => "malformed",
             Self::Internal => "internal",
@@ -151,6 +164,10 @@ mod tests {
             ("delivery/egress", "egress"),
             ("delivery/other", "internal"),
             ("delivery/lease-lost", "lease-lost"),
+            ("delivery/expired", "expired"),
+            ("delivery/cancelled", "cancelled"),
+            ("delivery/subscription-deactivated", "subscription-ended"),
+            ("delivery/subscription-deleted", "subscription-ended"),
             ("delivery/http/301/empty", "http-3xx"),
             ("delivery/http/404", "http-4xx"),
             ("delivery/http/503/html", "http-5xx"),
@@ -162,6 +179,7 @@ mod tests {
             ("prototype-key/IOS/Hello", "prototype-key"),
             ("prototype-key/ANDROID/a/b", "prototype-key"),
             ("other/lease-lost", "lease-lost"),
+            ("other/cancelled", "cancelled"),
             ("other/internal", "internal"),
             ("broker/delivery_limit", "broker"),
             ("broker/malformed", "malformed"),

@@ -18,5 +18,7 @@ pub use state::{Attempts, Event, NotificationState, Refused, transition};
 /// since a claim asks the row.
 pub const QUEUE_LEASE: Duration = Duration::from_secs(60);
 
+/// Why something is `GIVEN_UP` that an operator has cancelled, of either lane.
+pub use crate::push::CANCELLED;
 /// The statuses of a notification are those of a push: both lanes have one life cycle.
 pub use crate::push::PushStatus as NotificationStatus;

@@ -2,9 +2,10 @@
 //! SQL.
 
 use super::{NotificationStatus, RetryPolicy};
+use crate::push::CANCELLED;
 
-/// The state of a notification. Finer than its status in one place, as that of a push: `IN_MEMORY` is either queued or
-/// being sent.
+/// The state of a notification. Finer than its status in two places, as that of a push: `IN_MEMORY` is either queued or
+/// being sent, and `GIVEN_UP` is either by itself or cancelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NotificationState {
     /// Waits in line for quota or for the requests per second.
@@ -23,11 +24,13 @@ pub enum NotificationState {
     Failed,
     /// Failed as often as it may, or its subscription is not active any more.
     GivenUp,
+    /// `GIVEN_UP` for the reason [`CANCELLED`]: an operator does not want it sent, and nothing sends it again.
+    Cancelled,
 }
 
 impl NotificationState {
     /// Every state there is.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Scheduled,
         Self::Pending,
         Self::Queued,
@@ -36,6 +39,7 @@ impl NotificationState {
         Self::Sent,
         Self::Failed,
         Self::GivenUp,
+        Self::Cancelled,
     ];
 
     /// The status that is stored for the state.
@@ -48,13 +52,13 @@ impl NotificationState {
             Self::Retry => NotificationStatus::Retry,
             Self::Sent => NotificationStatus::Sent,
             Self::Failed => NotificationStatus::Failed,
-            Self::GivenUp => NotificationStatus::GivenUp,
+            Self::GivenUp | Self::Cancelled => NotificationStatus::GivenUp,
         }
     }
 
-    /// The state that a stored row is in.
+    /// The state that a stored row is in, by its status, by whether it has a lease token, and by its reason.
     #[must_use]
-    pub fn of(status: NotificationStatus, claimed: bool) -> Self {
+    pub fn of(status: NotificationStatus, claimed: bool, reason: Option<&str>) -> Self {
         match status {
             NotificationStatus::Scheduled => Self::Scheduled,
             NotificationStatus::Pending => Self::Pending,
@@ -63,6 +67,7 @@ impl NotificationState {
             NotificationStatus::Retry => Self::Retry,
             NotificationStatus::Sent => Self::Sent,
             NotificationStatus::Failed => Self::Failed,
+            NotificationStatus::GivenUp if reason == Some(CANCELLED) => Self::Cancelled,
             NotificationStatus::GivenUp => Self::GivenUp,
         }
     }
@@ -92,9 +97,9 @@ pub enum Event {
     Rescue,
     /// Its subscription was deactivated or deleted, or it has waited for too long.
     Abandon,
-    /// Somebody asked to send it again.
+    /// Its reseller or an operator asked to send it again.
     Resend,
-    /// Somebody does not want it sent any more.
+    /// An operator does not want it sent any more. That is final.
     Cancel,
 }
 
@@ -175,7 +180,8 @@ pub fn transition(
         (S::Sending, Event::FailPermanently) => Ok(S::Failed),
         (S::Sending, Event::FailRetryable | Event::Rescue) if another => Ok(S::Retry),
         (S::Sending, Event::FailRetryable | Event::Rescue) => Ok(S::GivenUp),
-        (S::Scheduled | S::Pending | S::Queued | S::Retry, Event::Abandon | Event::Cancel) => Ok(S::GivenUp),
+        (S::Scheduled | S::Pending | S::Queued | S::Retry, Event::Abandon) => Ok(S::GivenUp),
+        (S::Scheduled | S::Pending | S::Queued | S::Retry, Event::Cancel) => Ok(S::Cancelled),
         (S::Sent | S::Failed | S::GivenUp, Event::Resend) => Ok(S::Retry),
         (state, event) => Err(Refused { state, event }),
     }
@@ -214,15 +220,25 @@ mod tests {
     }
 
     #[test]
-    fn terminal_states_accept_only_a_resend() {
+    fn terminal_states_accept_only_a_resend_and_what_was_cancelled_not_even_that() {
         for state in NotificationState::ALL
             .into_iter()
             .filter(|s| s.status().is_terminal())
         {
             for event in Event::ALL {
                 let next = transition(state, event, Attempts::default(), &POLICY);
-                assert_eq!(next.is_ok(), event == Event::Resend, "{state:?} {event:?}");
+                let resent = event == Event::Resend && state != NotificationState::Cancelled;
+                assert_eq!(next.is_ok(), resent, "{state:?} {event:?}");
             }
+        }
+    }
+
+    #[test]
+    fn a_state_is_read_back_from_what_is_stored_of_it() {
+        for state in NotificationState::ALL {
+            let reason = (state == NotificationState::Cancelled).then_some(CANCELLED);
+            let claimed = state == NotificationState::Sending;
+            assert_eq!(NotificationState::of(state.status(), claimed, reason), state);
         }
     }
 

@@ -17,5 +17,5 @@ pub use outcome::{SendOutcome, StatusClass, Verdict, classify};
 pub use quartz::CronError;
 pub use request::{FieldError, Limits, PushRequest};
 pub use retry::RetryPolicy;
-pub use state::{Event, PushState, PushStatus, Refused, UnknownStatus, transition};
+pub use state::{CANCELLED, Event, PushState, PushStatus, Refused, UnknownStatus, transition};
 pub use window::{NoSuchWindow, SendingWindow};

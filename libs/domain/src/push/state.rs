@@ -82,8 +82,12 @@ impl FromStr for PushStatus {
     }
 }
 
-/// The state of a push. It is finer than [`PushStatus`] in one place: `IN_MEMORY` is either waiting in the broker's
-/// queue or claimed for sending, and different things may happen to the two.
+/// Why something is `GIVEN_UP` that an operator has cancelled, as it is stored.
+pub const CANCELLED: &str = "CANCELLED";
+
+/// The state of a push. It is finer than [`PushStatus`] in two places: `IN_MEMORY` is either waiting in the broker's
+/// queue or claimed for sending, and `GIVEN_UP` is either by itself or by an operator. Different things may happen to
+/// the two of each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PushState {
     /// See [`PushStatus::Scheduled`].
@@ -102,11 +106,13 @@ pub enum PushState {
     Failed,
     /// See [`PushStatus::GivenUp`].
     GivenUp,
+    /// `GIVEN_UP` for the reason [`CANCELLED`]: an operator does not want it sent, and nothing sends it again.
+    Cancelled,
 }
 
 impl PushState {
     /// Every state there is.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Scheduled,
         Self::Pending,
         Self::Queued,
@@ -115,6 +121,7 @@ impl PushState {
         Self::Sent,
         Self::Failed,
         Self::GivenUp,
+        Self::Cancelled,
     ];
 
     /// The status that is stored for the state.
@@ -127,13 +134,13 @@ impl PushState {
             Self::Retry => PushStatus::Retry,
             Self::Sent => PushStatus::Sent,
             Self::Failed => PushStatus::Failed,
-            Self::GivenUp => PushStatus::GivenUp,
+            Self::GivenUp | Self::Cancelled => PushStatus::GivenUp,
         }
     }
 
-    /// The state that a stored row is in.
+    /// The state that a stored row is in, by its status, by whether it has a lease token, and by its reason.
     #[must_use]
-    pub fn of(status: PushStatus, claimed: bool) -> Self {
+    pub fn of(status: PushStatus, claimed: bool, reason: Option<&str>) -> Self {
         match status {
             PushStatus::Scheduled => Self::Scheduled,
             PushStatus::Pending => Self::Pending,
@@ -142,6 +149,7 @@ impl PushState {
             PushStatus::Retry => Self::Retry,
             PushStatus::Sent => Self::Sent,
             PushStatus::Failed => Self::Failed,
+            PushStatus::GivenUp if reason == Some(CANCELLED) => Self::Cancelled,
             PushStatus::GivenUp => Self::GivenUp,
         }
     }
@@ -170,9 +178,9 @@ pub enum Event {
     /// Its lease ran out: the message or the sender is lost. For a claimed push the attempt counts, since its
     /// outcome is unknown; one that kills its sender every time must end somewhere.
     Rescue,
-    /// Somebody wants it sent although it has ended badly; all of its attempts are ahead again.
+    /// Somebody wants it sent although it has ended badly by itself; all of its attempts are ahead again.
     Replay,
-    /// Somebody does not want it sent any more.
+    /// An operator does not want it sent any more. That is final.
     Cancel,
 }
 
@@ -231,7 +239,7 @@ pub fn transition(
         (PushState::Sending, Event::FailRetryable | Event::Rescue) => Ok(PushState::GivenUp),
         (PushState::Failed | PushState::GivenUp, Event::Replay) => Ok(PushState::Pending),
         (PushState::Scheduled | PushState::Pending | PushState::Queued | PushState::Retry, Event::Cancel) => {
-            Ok(PushState::GivenUp)
+            Ok(PushState::Cancelled)
         }
         (state, event) => Err(Refused { state, event }),
     }
@@ -254,13 +262,34 @@ mod tests {
     fn terminal_states_accept_only_a_replay_of_what_ended_badly() {
         for state in PushState::ALL.into_iter().filter(|s| s.status().is_terminal()) {
             for event in Event::ALL {
-                let expected = if event == Event::Replay && state != PushState::Sent {
+                let by_itself = matches!(state, PushState::Failed | PushState::GivenUp);
+                let expected = if event == Event::Replay && by_itself {
                     Ok(PushState::Pending)
                 } else {
                     Err(Refused { state, event })
                 };
                 assert_eq!(transition(state, event, 1, &POLICY), expected);
             }
+        }
+    }
+
+    #[test]
+    fn what_was_cancelled_stays_so_whatever_happens() {
+        for event in Event::ALL {
+            let state = PushState::Cancelled;
+            let refused = Err(Refused { state, event });
+            assert_eq!(transition(state, event, 1, &POLICY), refused);
+        }
+        let cancelled = transition(PushState::Pending, Event::Cancel, 0, &POLICY);
+        assert_eq!(cancelled, Ok(PushState::Cancelled));
+    }
+
+    #[test]
+    fn a_state_is_read_back_from_what_is_stored_of_it() {
+        for state in PushState::ALL {
+            let reason = (state == PushState::Cancelled).then_some(CANCELLED);
+            let claimed = state == PushState::Sending;
+            assert_eq!(PushState::of(state.status(), claimed, reason), state);
         }
     }
 

@@ -7,6 +7,7 @@ mod errand;
 mod field;
 mod filter;
 mod health;
+mod miss;
 mod request;
 mod state;
 
@@ -16,5 +17,6 @@ pub use errand::{QuotaRequestStatus, ReplayStatus, UnknownQuotaRequestStatus, Un
 pub use field::FieldError;
 pub use filter::{EventFilter, FilterError, is_event_type, patterns_of};
 pub use health::{Health, HealthPolicy};
+pub use miss::Miss;
 pub use request::{Bounds, ChangeDraft, SubscriptionChange, SubscriptionDraft, SubscriptionRequest};
 pub use state::{SubscriptionState, UnknownSubscriptionState};

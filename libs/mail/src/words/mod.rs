@@ -1,5 +1,7 @@
 //! The words of each kind of mail: what happened, what it means, what can be done.
 
+mod delivery_refused;
+mod quota_decided;
 mod retries_exhausted;
 mod state_changed;
 mod verification_failed;
@@ -25,6 +27,8 @@ pub(crate) fn page(news: &News, circumstances: Circumstances) -> Page {
         News::StateChanged(change) => state_changed::page(change, circumstances),
         News::RetriesExhausted(exhaustion) => retries_exhausted::page(exhaustion, circumstances),
         News::VerificationFailed(failure) => verification_failed::page(failure, circumstances),
+        News::DeliveryRefused(refusal) => delivery_refused::page(refusal, circumstances),
+        News::QuotaDecided(decision) => quota_decided::page(decision, circumstances),
     };
     let id = circumstances.subscription_id.to_string();
     for block in &mut page.blocks {

@@ -82,6 +82,50 @@ fn an_endpoint_that_was_not_verified() {
 }
 
 #[test]
+fn one_notification_that_was_refused() {
+    let data = json!({ "eventType": "domain.created", "status": 401, "since": "2026-11-21T08:45:10Z" });
+    insta::assert_snapshot!(told(&letter(EmailKind::DeliveryRefused, &data)));
+}
+
+#[test]
+fn many_notifications_that_were_refused() {
+    let data = json!({ "eventType": "domain.created", "status": 404, "since": "2026-11-21T07:50:00Z" });
+    let mut letter = letter(EmailKind::DeliveryRefused, &data);
+    letter.occurrences = 1_234;
+    insta::assert_snapshot!(told(&letter));
+}
+
+#[test]
+fn each_status_of_a_refusal_has_a_place_to_look_at() {
+    for (status, place) in [
+        (401, "rotate the signing secret"),
+        (405, "accepts POST"),
+        (413, "how large a body"),
+        (422, "the JSON of every event type"),
+        (451, "the log of the endpoint"),
+    ] {
+        let mail = told(&letter(EmailKind::DeliveryRefused, &json!({ "status": status })));
+        // Lines are wrapped.
+        let mail = mail.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(mail.contains(place), "{status}: {mail}");
+    }
+}
+
+#[test]
+fn a_decided_quota_request() {
+    let mut mails = String::new();
+    for granted in [json!(5_000), json!(null)] {
+        let data = json!({ "requested": 10_000, "granted": granted, "note": "Until the end of the sale." });
+        let _ = writeln!(
+            mails,
+            "{}\n==========",
+            told(&letter(EmailKind::QuotaDecided, &data))
+        );
+    }
+    insta::assert_snapshot!(mails);
+}
+
+#[test]
 fn nothing_of_a_stranger_forges_a_part_of_the_mail() {
     let mut letter = change("DEACTIVATED", "ACTIVE", "GONE");
     letter.data["description"] = json!("x\r\nBcc: victim@example.org\r\n\r\n<script>alert(1)</script>");

@@ -345,10 +345,19 @@ impl Store {
                     updated_at = $2
                 FROM planned p WHERE n.id = p.id
                 RETURNING n.id, n.event, n.attempts, n.resent_after, n.subscription_id, p.slot_at, p.verdict, p.url,
-                          p.version, p.backlog),
+                          p.version, p.backlog, n.reseller_id, n.event_type),
             attempt AS (
                 INSERT INTO delivery_attempts (notification_id, number, status, started_at, url)
-                SELECT id, attempts, 'IN_PROCESS', $2, url FROM changed WHERE verdict = 'CLAIM')
+                SELECT id, attempts, 'IN_PROCESS', $2, url FROM changed WHERE verdict = 'CLAIM'),
+            -- As `end_inactive` writes them.
+            letter AS (
+                INSERT INTO dead_letters (lane, reason, fingerprint, notification_id, subscription_id, reseller_id,
+                                          event_type, target, attempts, detail, state, resolved_at, resolved_by, note)
+                SELECT 'reseller', 'GIVEN_UP', 'delivery/subscription-' || a.how, a.id, a.subscription_id,
+                       a.reseller_id, a.event_type, endpoint_of(a.url), a.attempts, 'its subscription was ' || a.how,
+                       'DISCARDED', $2, 'postrider', 'its subscription was ' || a.how
+                FROM (SELECT *, CASE verdict WHEN 'SUBSCRIPTION_DELETED' THEN 'deleted' ELSE 'deactivated' END AS how
+                      FROM changed WHERE verdict IN ('SUBSCRIPTION_DELETED', 'SUBSCRIPTION_DEACTIVATED')) AS a)
             SELECT c.id AS "id!", c.attempts AS "attempts!", c.resent_after AS "resent_after!",
                    c.subscription_id AS "subscription_id!",
                    extract(epoch FROM c.slot_at - clock_timestamp())::float8 AS wait,

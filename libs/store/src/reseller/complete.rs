@@ -137,7 +137,9 @@ impl Store {
             -- What began before the present state says nothing about it: it may have been at another endpoint.
             current AS (
                 SELECT c.subscription_id, c.status, c.event_type, c.error, c.response_status,
-                       CASE WHEN c.started_at >= s.state_changed_at THEN c.health ELSE 'NONE' END AS health
+                       CASE WHEN c.started_at >= s.state_changed_at THEN c.health ELSE 'NONE' END AS health,
+                       c.status = 'FAILED' AND c.response_status BETWEEN 400 AND 499
+                           AND c.response_status <> 410 AS refused
                 FROM claimed c JOIN subscriptions s ON s.id = c.subscription_id),
             signals AS (
                 SELECT subscription_id, bool_or(health = 'SUCCESS') AS success,
@@ -146,7 +148,11 @@ impl Store {
                             FILTER (WHERE health = 'GONE'))[1] AS gone_reason,
                        count(*) FILTER (WHERE status = 'GIVEN_UP') AS exhausted,
                        (array_agg(event_type) FILTER (WHERE status = 'GIVEN_UP'))[1] AS exhausted_type,
-                       (array_agg(left(error, 500)) FILTER (WHERE status = 'GIVEN_UP'))[1] AS exhausted_error
+                       (array_agg(left(error, 500)) FILTER (WHERE status = 'GIVEN_UP'))[1] AS exhausted_error,
+                       -- A redirect and 410 deactivate, of which another mail tells.
+                       count(*) FILTER (WHERE refused) AS refused,
+                       (array_agg(event_type) FILTER (WHERE refused))[1] AS refused_type,
+                       (array_agg(response_status) FILTER (WHERE refused))[1] AS refused_status
                 FROM current GROUP BY subscription_id),
             touched AS (
                 SELECT s.id, s.state AS previous, g.success AND NOT g.gone AS healed,
@@ -202,6 +208,26 @@ impl Store {
                 WHERE g.exhausted > 0 AND s.deleted_at IS NULL
                 ORDER BY s.id
                 ON CONFLICT (subscription_id) WHERE kind = 'RETRIES_EXHAUSTED' AND status = 'PENDING' DO UPDATE
+                SET occurrences = e.occurrences + excluded.occurrences, recipient = excluded.recipient,
+                    data = excluded.data || jsonb_build_object('since', e.data -> 'since'),
+                    created_at = greatest(e.created_at, excluded.created_at)),
+            refused_mail AS (
+                INSERT INTO emails AS e (id, kind, subscription_id, recipient, data, occurrences, next_attempt_at,
+                                         created_at)
+                SELECT gen_random_uuid(), 'DELIVERY_REFUSED', s.id, s.email,
+                       jsonb_build_object('url', s.url, 'description', s.description, 'resellerId', s.reseller_id,
+                                          'eventType', g.refused_type, 'status', g.refused_status,
+                                          'since', $13::timestamptz),
+                       g.refused,
+                       greatest($13, (SELECT coalesce(l.finished_at, $13) + interval '1 hour' FROM emails l
+                                      WHERE l.subscription_id = s.id AND l.kind = 'DELIVERY_REFUSED'
+                                        AND l.status <> 'PENDING'
+                                      ORDER BY l.created_at DESC LIMIT 1)),
+                       $13
+                FROM signals g JOIN subscriptions s ON s.id = g.subscription_id
+                WHERE g.refused > 0 AND s.deleted_at IS NULL
+                ORDER BY s.id
+                ON CONFLICT (subscription_id) WHERE kind = 'DELIVERY_REFUSED' AND status = 'PENDING' DO UPDATE
                 SET occurrences = e.occurrences + excluded.occurrences, recipient = excluded.recipient,
                     data = excluded.data || jsonb_build_object('since', e.data -> 'since'),
                     created_at = greatest(e.created_at, excluded.created_at))

@@ -2,7 +2,8 @@
 //! or waits again. Nothing is held while a mail server is spoken to.
 //!
 //! Rows are not written here: the statements that complete deliveries, judge health and verify endpoints insert them
-//! themselves. What the outbox holds, and how long, is in `outbox`. At most one `RETRIES_EXHAUSTED` waits for each subscription; further occasions are counted in it.
+//! themselves. What the outbox holds, and how long, is in `outbox`. At most one
+//! `RETRIES_EXHAUSTED` and one `DELIVERY_REFUSED` wait for each subscription; further occasions are counted in it.
 
 use std::time::Duration;
 
@@ -66,7 +67,8 @@ pub struct Postponement {
 
 impl Store {
     /// Claims at most `limit` mails that were due at the time `at`, longest overdue first, for `lease` by the clock of
-    /// the database. A mail about exhausted retries that is due too soon after the one before it is put off instead.
+    /// the database. A mail about exhausted retries or refused deliveries that is due too soon after the one before it is
+    /// put off instead.
     ///
     /// # Errors
     ///
@@ -87,8 +89,8 @@ impl Store {
             -- Whoever wrote it may have seen the one before it still waiting, when that was claimed at the same moment.
             early AS (
                 SELECT d.id, max(coalesce(l.finished_at, $1)) + interval '1 hour' AS due_at
-                FROM due d JOIN emails l ON l.subscription_id = d.subscription_id AND l.kind = 'RETRIES_EXHAUSTED'
-                WHERE d.kind = 'RETRIES_EXHAUSTED'
+                FROM due d JOIN emails l ON l.subscription_id = d.subscription_id AND l.kind = d.kind
+                WHERE l.kind IN ('RETRIES_EXHAUSTED', 'DELIVERY_REFUSED')
                   AND (l.finished_at > $1::timestamptz - interval '1 hour'
                        OR (l.status = 'SENDING' AND l.leased_until > now()))
                 GROUP BY d.id),
@@ -206,8 +208,8 @@ impl Store {
                 FOR UPDATE),
             other AS (
                 SELECT id FROM emails
-                WHERE subscription_id = (SELECT subscription_id FROM mine WHERE kind = 'RETRIES_EXHAUSTED')
-                  AND kind = 'RETRIES_EXHAUSTED' AND status = 'PENDING'
+                WHERE subscription_id = (SELECT subscription_id FROM mine) AND kind = (SELECT kind FROM mine)
+                  AND kind IN ('RETRIES_EXHAUSTED', 'DELIVERY_REFUSED') AND status = 'PENDING'
                 FOR UPDATE),
             merged AS (
                 UPDATE emails w

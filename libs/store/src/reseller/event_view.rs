@@ -4,6 +4,8 @@
 
 use chrono::{DateTime, Utc};
 use domain::notification::{NotificationId, NotificationStatus};
+use domain::subscription::Miss;
+use serde_json::Value;
 use uuid::Uuid;
 
 use crate::{Error, Store, stored};
@@ -29,6 +31,36 @@ pub struct EventView {
     pub test_of: Option<Uuid>,
     /// What it became, in the order of the subscriptions' identifiers.
     pub notifications: Vec<EventNotification>,
+    /// Of an event that became nothing when it was accepted: its reseller's subscriptions at that time, a hundred at most.
+    /// `None` of any other, and of one that an earlier version took in.
+    pub missed: Option<Vec<MissedSubscription>>,
+}
+
+/// A subscription that an event missed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MissedSubscription {
+    /// Its identifier.
+    pub id: Uuid,
+    /// What it was like when the event was accepted.
+    pub miss: Miss,
+}
+
+/// Reads what `fan_out` has stored.
+fn missed(found: &Value) -> Result<Vec<MissedSubscription>, Error> {
+    let text = |entry: &Value, field: &str| entry[field].as_str().unwrap_or_default().to_owned();
+    let entries = found.as_array().into_iter().flatten();
+    entries
+        .map(|entry| {
+            Ok(MissedSubscription {
+                id: stored("subscription", &text(entry, "subscription"))?,
+                miss: Miss {
+                    state: stored("subscription state", &text(entry, "state"))?,
+                    filtered: entry["filtered"].as_bool().unwrap_or_default(),
+                    paused: entry["paused"].as_bool().unwrap_or_default(),
+                },
+            })
+        })
+        .collect()
 }
 
 /// A notification that an event became.
@@ -84,7 +116,7 @@ impl Store {
     pub async fn find_event(&self, id: Uuid) -> Result<Option<EventView>, Error> {
         let row = sqlx::query!(
             r#"
-            SELECT event_id, reseller_id, type AS event_type, occurred_at, created_at, test_of,
+            SELECT event_id, reseller_id, type AS event_type, occurred_at, created_at, test_of, missed,
                    octet_length(body) AS "body_bytes!"
             FROM events WHERE id = $1
             "#,
@@ -103,6 +135,7 @@ impl Store {
             body_bytes: row.body_bytes.unsigned_abs(),
             test_of: row.test_of,
             notifications: self.notifications_of(id).await?,
+            missed: row.missed.as_ref().map(missed).transpose()?,
         }))
     }
 

@@ -37,7 +37,7 @@ pub use emails::{ClaimedEmail, Postponement, PutBack};
 pub use endpoint::{Endpoint, SealedSecret};
 pub use event_key::EventKey;
 pub use event_types::{EventType, NewEventType};
-pub use event_view::{EventNotification, EventView, LastAttempt};
+pub use event_view::{EventNotification, EventView, LastAttempt, MissedSubscription};
 pub use fan_out::{FannedOut, InsertedEvent, NewEvent};
 pub use health::Judged;
 pub use inactive::Walk;

@@ -196,7 +196,8 @@ impl Store {
         rows.into_iter().map(QuotaRequestView::try_from).collect()
     }
 
-    /// Decides a request; an approval takes effect in the same transaction.
+    /// Decides a request; an approval takes effect in the same transaction, and the mail that tells of the decision is
+    /// stored in it.
     ///
     /// # Errors
     ///
@@ -240,6 +241,7 @@ impl Store {
             change_limits(&mut transaction, view.subscription, limits, decision.at).await?;
         }
         audit::record(&mut transaction, &entry(&view, decision)).await?;
+        tell(&mut transaction, &view, decision.at).await?;
         transaction.commit().await?;
         Ok(Decided::Done(Box::new(view)))
     }
@@ -261,6 +263,33 @@ fn entry<'a>(view: &QuotaRequestView, decision: &'a Decision) -> AuditEntry<'a> 
         "requested": view.requested, "granted": view.granted,
     });
     act.entry(action, format!("quota-request/{}", view.id), details)
+}
+
+/// Stores the mail about a decision, unless its subscription is gone.
+async fn tell(
+    connection: &mut PgConnection,
+    decided: &QuotaRequestView,
+    at: DateTime<Utc>,
+) -> Result<(), Error> {
+    let number = |number: u32| i32::try_from(number).unwrap_or(i32::MAX);
+    sqlx::query!(
+        r#"
+        INSERT INTO emails (id, kind, subscription_id, recipient, data, next_attempt_at, created_at)
+        SELECT gen_random_uuid(), 'QUOTA_DECIDED', s.id, s.email,
+               jsonb_build_object('url', s.url, 'description', s.description, 'resellerId', s.reseller_id,
+                                  'requested', $2::integer, 'granted', $3::integer, 'note', $4::text),
+               $5, $5
+        FROM subscriptions s WHERE s.id = $1 AND s.deleted_at IS NULL
+        "#,
+        decided.subscription,
+        number(decided.requested),
+        decided.granted.map(number),
+        decided.note,
+        at,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
 }
 
 /// Locks the subscription that a request is for: before the request, as whoever deletes the subscription does.

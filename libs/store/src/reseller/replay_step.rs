@@ -49,6 +49,8 @@ struct Candidate {
     event_type: String,
     bytes: i32,
     missed: bool,
+    /// Whether an operator has cancelled its notification, so that it is not made due.
+    cancelled: bool,
 }
 
 impl Store {
@@ -75,6 +77,7 @@ impl Store {
             cursor: examined.last().map(|event| event.id),
             examined: examined.len(),
             replayed,
+            cancelled: examined.iter().filter(|event| event.cancelled).count(),
             paced_to: allowance.paced_to(missed.len()),
             finished: whole && through && replay.until <= settled,
         };
@@ -141,7 +144,7 @@ async fn candidates(
 ) -> Result<Vec<Candidate>, Error> {
     let rows = sqlx::query!(
         r#"
-        SELECT e.id, e.type AS event_type, octet_length(e.body) AS "bytes!", n.status AS "status?"
+        SELECT e.id, e.type AS event_type, octet_length(e.body) AS "bytes!", n.status AS "status?", n.reason
         FROM events e LEFT JOIN notifications n ON n.id = notification_id(e.id, $2)
         WHERE e.reseller_id = $1 AND e.reseller_id <> '' AND e.id >= $3 AND e.id < $4 AND e.test_of IS NULL
         ORDER BY e.id LIMIT $5
@@ -157,12 +160,18 @@ async fn candidates(
     let selected = |event_type: &str| replay.filter.iter().any(|filter| filter.matches(event_type));
     Ok(rows
         .into_iter()
-        .map(|row| Candidate {
-            missed: selected(&row.event_type)
-                && matches!(row.status.as_deref(), None | Some("FAILED" | "GIVEN_UP")),
-            id: row.id,
-            event_type: row.event_type,
-            bytes: row.bytes,
+        .map(|row| {
+            let wanted = selected(&row.event_type)
+                && matches!(row.status.as_deref(), None | Some("FAILED" | "GIVEN_UP"));
+            let cancelled = row.status.as_deref() == Some("GIVEN_UP")
+                && row.reason.as_deref() == Some(domain::notification::CANCELLED);
+            Candidate {
+                missed: wanted && !cancelled,
+                cancelled: wanted && cancelled,
+                id: row.id,
+                event_type: row.event_type,
+                bytes: row.bytes,
+            }
         })
         .collect())
 }
@@ -188,7 +197,7 @@ async fn make_due(
         ON CONFLICT (id) DO UPDATE
         SET status = 'RETRY', next_attempt_at = $6, resent_after = n.attempts, resent_at = $6, finished_at = NULL,
             reason = 'REPLAYED', slot_at = NULL, updated_at = $6
-        WHERE n.status IN ('FAILED', 'GIVEN_UP')
+        WHERE n.status = 'FAILED' OR n.status = 'GIVEN_UP' AND n.reason IS DISTINCT FROM 'CANCELLED'
         RETURNING n.id
         "#,
         &missed.iter().map(|event| event.id).collect::<Vec<_>>(),
@@ -214,6 +223,7 @@ struct Progress {
     cursor: Option<Uuid>,
     examined: usize,
     replayed: u64,
+    cancelled: usize,
     paced_to: DateTime<Utc>,
     finished: bool,
 }
@@ -230,7 +240,7 @@ async fn record(
         SET cursor = coalesce($2, cursor), examined = examined + $3, replayed = replayed + $4,
             updated_at = CASE WHEN $6 THEN $7::timestamptz ELSE $5 END,
             status = CASE WHEN $6 THEN 'COMPLETED' ELSE status END,
-            finished_at = CASE WHEN $6 THEN $7::timestamptz END
+            finished_at = CASE WHEN $6 THEN $7::timestamptz END, cancelled = cancelled + $8
         WHERE id = $1
         "#,
         replay.id,
@@ -240,6 +250,7 @@ async fn record(
         progress.paced_to,
         progress.finished,
         now,
+        i64::try_from(progress.cancelled).unwrap_or(i64::MAX),
     )
     .execute(connection)
     .await?;
@@ -259,6 +270,7 @@ mod tests {
                 event_type: String::new(),
                 bytes: 0,
                 missed,
+                cancelled: false,
             })
             .collect();
         let lengths = |allowance| {

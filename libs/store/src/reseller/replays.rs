@@ -28,6 +28,8 @@ pub struct ReplayView {
     pub examined: u64,
     /// Notifications that were made or made due again.
     pub replayed: u64,
+    /// Notifications that were left alone because an operator has cancelled them.
+    pub cancelled: u64,
     /// When it was asked for.
     pub created_at: DateTime<Utc>,
     /// When it last got on.
@@ -126,7 +128,8 @@ impl Store {
     ) -> Result<Vec<ReplayView>, Error> {
         let rows = sqlx::query!(
             r#"
-            SELECT id, status, since, until, per_second, cursor, examined, replayed, created_at, updated_at, finished_at
+            SELECT id, status, since, until, per_second, cursor, examined, replayed, cancelled, created_at, updated_at,
+                   finished_at
             FROM replays
             WHERE subscription_id = $1 AND ($2::uuid IS NULL OR id = $2) AND ($3::uuid IS NULL OR id < $3)
             ORDER BY id DESC LIMIT $4
@@ -150,6 +153,7 @@ impl Store {
                     cursor: row.cursor,
                     examined: row.examined.unsigned_abs(),
                     replayed: row.replayed.unsigned_abs(),
+                    cancelled: row.cancelled.unsigned_abs(),
                     created_at: row.created_at,
                     updated_at: row.updated_at,
                     finished_at: row.finished_at,

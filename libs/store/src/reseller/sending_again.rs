@@ -15,6 +15,8 @@ pub enum Resent {
     Done,
     /// It has not ended yet, so that it will be sent anyhow.
     Unfinished(NotificationStatus),
+    /// An operator has cancelled it, which is final.
+    Cancelled,
     /// Its subscription gets nothing.
     NotActive(SubscriptionState),
     /// The reseller has no such notification.
@@ -57,8 +59,8 @@ pub(super) fn sent_again_by(reseller: &str) -> String {
 }
 
 impl Store {
-    /// Makes a notification that has ended due again, with all of its retries ahead of it. It keeps its place in the
-    /// quota, if it ever had one. The dead letters that are open about it are resolved.
+    /// Makes a notification that has ended due again, with all of its retries ahead of it, unless it was cancelled. It
+    /// keeps its place in the quota, if it ever had one. The dead letters that are open about it are resolved.
     ///
     /// # Errors
     ///
@@ -73,7 +75,8 @@ impl Store {
         let row = sqlx::query!(
             r#"
             WITH found AS (
-                SELECT n.id, n.status, s.state
+                SELECT n.id, n.status, s.state,
+                       n.status = 'GIVEN_UP' AND n.reason IS NOT DISTINCT FROM 'CANCELLED' AS cancelled
                 FROM notifications n JOIN subscriptions s ON s.id = n.subscription_id AND s.deleted_at IS NULL
                 WHERE n.id = $1 AND n.reseller_id = $2
                 FOR UPDATE OF n),
@@ -82,9 +85,12 @@ impl Store {
                 SET status = 'RETRY', next_attempt_at = $3, resent_after = n.attempts, resent_at = $3,
                     finished_at = NULL, reason = 'RESENT', slot_at = NULL, updated_at = $3
                 FROM found f
-                WHERE n.id = f.id AND f.status IN ('SENT', 'FAILED', 'GIVEN_UP') AND f.state IN ('ACTIVE', 'DEGRADED')
+                WHERE n.id = f.id AND f.status IN ('SENT', 'FAILED', 'GIVEN_UP') AND NOT f.cancelled
+                  AND f.state IN ('ACTIVE', 'DEGRADED')
                 RETURNING n.id)
-            SELECT status AS "status!", state AS "state!", EXISTS (SELECT FROM resent) AS "resent!" FROM found
+            SELECT status AS "status!", state AS "state!", cancelled AS "cancelled!",
+                   EXISTS (SELECT FROM resent) AS "resent!"
+            FROM found
             "#,
             id.uuid(),
             reseller,
@@ -108,7 +114,9 @@ impl Store {
         }
         transaction.rollback().await?;
         let status: NotificationStatus = stored("notification status", &row.status)?;
-        if status.is_terminal() {
+        if row.cancelled {
+            Ok(Resent::Cancelled)
+        } else if status.is_terminal() {
             Ok(Resent::NotActive(stored("subscription state", &row.state)?))
         } else {
             Ok(Resent::Unfinished(status))

@@ -30,7 +30,12 @@ impl Store {
         let mut transaction = self.pool.begin().await?;
         let letters = apply::lock(&mut transaction, &[id]).await?;
         let Some(letter) = letters.first() else {
-            return resolved_before(&mut transaction, id).await;
+            return match resolved_before(&mut transaction, id).await? {
+                Resolved::Before(_) if is_cancelled(&mut transaction, id).await? => {
+                    Ok(Resolved::Refused(Skipped::Cancelled))
+                }
+                before => Ok(before),
+            };
         };
         let applied = apply::replay(&mut transaction, &letters, act, None).await?;
         if let Some((reason, _)) = applied.skipped.first_key_value() {
@@ -89,4 +94,22 @@ async fn resolved_before(connection: &mut PgConnection, id: Uuid) -> Result<Reso
         Some(state) => Resolved::Before(stored("state of a dead letter", &state)?),
         None => Resolved::Unknown,
     })
+}
+
+/// Whether an operator has cancelled what a letter is about: that is why nothing replays it, however its letter was resolved.
+async fn is_cancelled(connection: &mut PgConnection, letter: Uuid) -> Result<bool, Error> {
+    let cancelled = sqlx::query_scalar!(
+        r#"
+        SELECT EXISTS (
+            SELECT FROM dead_letters d
+            LEFT JOIN push_notifications p ON p.id = d.push_id
+            LEFT JOIN notifications n ON n.id = d.notification_id
+            WHERE d.id = $1 AND coalesce(p.status, n.status) = 'GIVEN_UP'
+              AND coalesce(p.reason, n.reason) = 'CANCELLED') AS "cancelled!"
+        "#,
+        letter,
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(cancelled)
 }

@@ -109,7 +109,7 @@ async fn the_factory_makes_every_state_with_its_history(pool: PgPool) {
         PushRow::in_state(state).attempts(2).make(&pool).await;
     }
     let made = everything(&pool).await;
-    assert_eq!(made["pushes"].as_array().map(Vec::len), Some(8));
-    assert_eq!(made["attempts"].as_array().map(Vec::len), Some(16));
+    assert_eq!(made["pushes"].as_array().map(Vec::len), Some(9));
+    assert_eq!(made["attempts"].as_array().map(Vec::len), Some(18));
     assert_eq!(made["dead_letters"].as_array().map(Vec::len), Some(2));
 }

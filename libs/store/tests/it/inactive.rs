@@ -8,12 +8,13 @@ use domain::clock::{Clock, SystemClock};
 use domain::notification::NotificationState;
 use domain::subscription::SubscriptionState;
 use sqlx::PgPool;
-use store::Store;
+use store::{Act, Resolved, Store};
 use testkit::notification_factory::NotificationRow;
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
 
-use crate::scene::{count, until_blocked};
+use crate::reseller::scene::row as row_of;
+use crate::scene::{count, open_letters, until_blocked};
 
 /// Notifications of a subscription in every state, each of the waiting ones `times` times.
 async fn notify(pool: &PgPool, subscription: Uuid, times: usize) {
@@ -42,8 +43,22 @@ async fn standing(pool: &PgPool, subscription: Uuid) -> BTreeMap<(String, Option
         .collect()
 }
 
+/// How many dead letters of a kind a subscription has, by state.
+async fn letters_of(pool: &PgPool, subscription: Uuid, fingerprint: &str) -> Vec<(String, i64)> {
+    sqlx::query_as(
+        "SELECT state, count(*) FROM dead_letters
+         WHERE subscription_id = $1 AND fingerprint = $2 AND reason = 'GIVEN_UP' AND lane = 'reseller'
+           AND reseller_id = 'acme' AND notification_id IS NOT NULL AND target <> '' GROUP BY 1 ORDER BY 1",
+    )
+    .bind(subscription)
+    .bind(fingerprint)
+    .fetch_all(pool)
+    .await
+    .unwrap()
+}
+
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn what_waits_ends_with_its_reason_and_without_a_dead_letter(pool: PgPool) {
+async fn what_waits_ends_with_its_reason_and_a_dead_letter_that_calls_nobody(pool: PgPool) {
     let (store, now) = (Store::from_pool(pool.clone()), SystemClock.now());
     let deactivated = SubscriptionRow::in_state(SubscriptionState::Deactivated)
         .make(&pool)
@@ -61,10 +76,7 @@ async fn what_waits_ends_with_its_reason_and_without_a_dead_letter(pool: PgPool)
     for id in others.iter().chain([&deactivated, &deleted]) {
         notify(&pool, *id, 2).await;
     }
-    let (letters, before) = (
-        count(&pool, "dead_letters").await,
-        standing(&pool, others[0]).await,
-    );
+    let (letters, before) = (open_letters(&pool).await, standing(&pool, others[0]).await);
     let mut inactive = store.inactive_with_waiting(Uuid::nil()).await.unwrap().found;
     inactive.sort();
     let mut expected = [deactivated, deleted];
@@ -87,12 +99,17 @@ async fn what_waits_ends_with_its_reason_and_without_a_dead_letter(pool: PgPool)
             "left to whoever has them"
         );
         assert_eq!(after.values().sum::<i64>(), 11);
+        let kind = match reason {
+            "SUBSCRIPTION_DEACTIVATED" => "delivery/subscription-deactivated",
+            _ => "delivery/subscription-deleted",
+        };
+        assert_eq!(letters_of(&pool, id, kind).await, [("DISCARDED".to_owned(), 6)]);
     }
     for id in others {
         assert_eq!(store.end_inactive(id, 100, now).await.unwrap(), 0);
         assert_eq!(standing(&pool, id).await, before);
     }
-    assert_eq!(count(&pool, "dead_letters").await, letters);
+    assert_eq!(open_letters(&pool).await, letters);
     assert_eq!(count(&pool, "emails").await, 0);
     let left = store.inactive_with_waiting(Uuid::nil()).await.unwrap().found;
     assert!(left.is_empty(), "{left:?}");
@@ -204,12 +221,14 @@ async fn what_has_waited_for_too_long_expires_whatever_its_subscription_is(pool:
         expected.push(id);
     }
     expected.sort();
-    let letters = count(&pool, "dead_letters").await;
+    let letters = open_letters(&pool).await;
     let walk = store.expired_with_waiting(Uuid::nil(), before).await.unwrap();
     assert_eq!((walk.found, walk.next), (expected.clone(), None));
     for id in expected {
         let earlier = standing(&pool, id).await;
         assert_eq!(store.end_expired(id, before, 100, now).await.unwrap(), 3);
+        let expected = [("OPEN".to_owned(), 3)];
+        assert_eq!(letters_of(&pool, id, "delivery/expired").await, expected);
         let mut after = standing(&pool, id).await;
         let expired = after.remove(&("GIVEN_UP".to_owned(), Some("EXPIRED".to_owned())));
         assert_eq!(expired, Some(3), "{after:?}");
@@ -221,7 +240,7 @@ async fn what_has_waited_for_too_long_expires_whatever_its_subscription_is(pool:
         assert_eq!(after, left, "nothing but what waited");
     }
     assert_eq!(store.end_expired(young, before, 100, now).await.unwrap(), 0);
-    assert_eq!(count(&pool, "dead_letters").await, letters);
+    assert_eq!(open_letters(&pool).await, letters + 9);
     assert_eq!(count(&pool, "emails").await, 0);
     let walk = store.expired_with_waiting(Uuid::nil(), before).await.unwrap();
     assert!(walk.found.is_empty(), "{walk:?}");
@@ -248,4 +267,28 @@ async fn an_old_event_that_was_asked_for_again_has_its_time(pool: PgPool) {
     assert_eq!(store.end_expired(id, before, 100, now).await.unwrap(), 0);
     let later = now + TimeDelta::seconds(1);
     assert_eq!(store.end_expired(id, later, 100, later).await.unwrap(), 2);
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn what_has_expired_says_what_it_waited_for_and_is_replayed_by_its_letter(pool: PgPool) {
+    let (store, now) = (Store::from_pool(pool.clone()), SystemClock.now());
+    let id = SubscriptionRow::active().make(&pool).await;
+    let row = NotificationRow::in_state(NotificationState::Scheduled, id);
+    let made = row.created_at(now - TimeDelta::hours(1)).make(&pool).await;
+    assert_eq!(store.end_expired(id, now, 9, now).await.unwrap(), 1);
+    let (letter, detail): (Uuid, String) = sqlx::query_as("SELECT id, detail FROM dead_letters")
+        .fetch_one(&pool)
+        .await
+        .unwrap();
+    assert_eq!(detail, "waited for too long, as SCHEDULED (QUOTA)");
+    let act = Act {
+        by: "Anna (1)",
+        note: None,
+        at: now,
+    };
+    assert_eq!(
+        store.replay_dead_letter(letter, &act).await.unwrap(),
+        Resolved::Done
+    );
+    assert_eq!(row_of(&pool, made.id).await.state(), NotificationState::Retry);
 }

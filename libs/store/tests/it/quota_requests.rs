@@ -3,6 +3,7 @@
 use chrono::{DateTime, Utc};
 use domain::clock::{Clock, SystemClock};
 use domain::subscription::QuotaRequestStatus;
+use serde_json::{Value, json};
 use sqlx::{PgConnection, PgPool};
 use store::Store;
 use store::reseller::{Decided, Decision, NewQuotaRequest, QuotaRequested};
@@ -115,4 +116,39 @@ async fn a_request_that_comes_right_before_a_deletion_is_answered_by_it(pool: Pg
     asking.commit().await.unwrap();
     assert!(deleting.await.unwrap());
     assert_eq!(status(&store, id).await, [QuotaRequestStatus::Denied]);
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_decision_is_told_once_with_what_it_granted_or_why_not(pool: PgPool) {
+    let (store, now) = (Store::from_pool(pool.clone()), SystemClock.now());
+    for (approve, granted, expected) in [(true, Some(400), json!(400)), (false, None, json!(null))] {
+        let id = SubscriptionRow::active().make(&pool).await;
+        let request = request(id, now);
+        store.insert_quota_request("acme", &request).await.unwrap();
+        let decision = Decision {
+            approve,
+            granted,
+            note: Some("until spring".to_owned()),
+            by: "Anna (1)".to_owned(),
+            at: now,
+        };
+        for _ in 0..2 {
+            store
+                .decide_quota_request(request.id, &decision, &TERMS)
+                .await
+                .unwrap();
+        }
+        let mails: Vec<(String, Value)> =
+            sqlx::query_as("SELECT kind, data FROM emails WHERE subscription_id = $1")
+                .bind(id)
+                .fetch_all(&pool)
+                .await
+                .unwrap();
+        let [(kind, data)] = &mails[..] else {
+            panic!("{mails:?}")
+        };
+        assert_eq!(kind, "QUOTA_DECIDED");
+        assert_eq!((&data["requested"], &data["granted"]), (&json!(500), &expected));
+        assert_eq!(data["note"], "until spring");
+    }
 }

@@ -25,7 +25,10 @@ async fn a_push_in_any_state_is_shown_with_its_attempts_in_order(pool: PgPool) {
     for state in PushState::ALL {
         let made = PushRow::in_state(state).attempts(3).make(&pool).await;
         let push = store.find_push(made.id).await.unwrap().unwrap();
-        assert_eq!(PushState::of(push.status, push.claimed), state);
+        assert_eq!(
+            PushState::of(push.status, push.claimed, push.reason.as_deref()),
+            state
+        );
         let numbers: Vec<u32> = push.history.iter().map(|attempt| attempt.number).collect();
         assert_eq!(numbers, [1, 2, 3], "{state:?}");
         let waits = matches!(state, PushState::Scheduled | PushState::Retry);

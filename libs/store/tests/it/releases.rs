@@ -31,7 +31,10 @@ async fn hand_back_takes_the_attempt_back(pool: PgPool) {
     );
 
     let after = store.find_push(push.id).await.unwrap().unwrap();
-    assert_eq!(PushState::of(after.status, after.claimed), PushState::Queued);
+    assert_eq!(
+        PushState::of(after.status, after.claimed, after.reason.as_deref()),
+        PushState::Queued
+    );
     assert_eq!((after.attempts, after.history.len()), (1, 1));
     assert_eq!(
         after.history[0].status,
@@ -54,7 +57,10 @@ async fn a_deferred_push_waits_for_its_window(pool: PgPool) {
     assert_eq!(store.release_pushes(&[release], LONG).await.unwrap().len(), 1);
 
     let after = store.find_push(push.id).await.unwrap().unwrap();
-    assert_eq!(PushState::of(after.status, after.claimed), PushState::Scheduled);
+    assert_eq!(
+        PushState::of(after.status, after.claimed, after.reason.as_deref()),
+        PushState::Scheduled
+    );
     assert_eq!((after.next_attempt_at, after.leased_until), (Some(window), None));
     assert_eq!((after.attempts, after.history.len()), (0, 0));
 }
@@ -87,7 +93,7 @@ async fn a_release_with_an_old_token_changes_nothing(pool: PgPool) {
     );
     let after = store.find_push(push.id).await.unwrap().unwrap();
     assert_eq!(
-        PushState::of(after.status, after.claimed),
+        PushState::of(after.status, after.claimed, after.reason.as_deref()),
         PushState::Queued,
         "the present token decides"
     );

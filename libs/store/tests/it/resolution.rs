@@ -307,6 +307,37 @@ async fn what_cannot_be_replayed_says_why_and_stays_as_it_is(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
+async fn what_was_cancelled_has_a_letter_that_nothing_opens(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let push = PushRow::in_state(PushState::Retry).make(&pool).await;
+    let subscription = SubscriptionRow::active().make(&pool).await;
+    let row = NotificationRow::in_state(NotificationState::Pending, subscription);
+    let notification = row.make(&pool).await;
+    let note = act(Some("sent by mistake"));
+    store.cancel_push(push.id, note).await.unwrap();
+    store.cancel_notification(notification.id, note).await.unwrap();
+    for (subject, fingerprint) in [
+        (push.id.uuid(), "other/cancelled"),
+        (notification.id.uuid(), "delivery/cancelled"),
+    ] {
+        let id = letter_of(&pool, subject).await;
+        let before = letter(&pool, id).await;
+        assert_eq!(
+            (&before["state"], &before["note"]),
+            (&json!("DISCARDED"), &json!("sent by mistake"))
+        );
+        assert_eq!(before["fingerprint"], fingerprint);
+        assert_eq!(before["resolved_by"], note.by);
+        let replayed = store.replay_dead_letter(id, &act(None)).await.unwrap();
+        assert_eq!(replayed, Resolved::Refused(Skipped::Cancelled));
+        assert_eq!(letter(&pool, id).await, before);
+    }
+    let resent = store.resend_notification("acme", notification.id, note.at).await;
+    assert_eq!(resent.unwrap(), store::reseller::Resent::Cancelled);
+    assert_eq!(state_of(&store, push.id).await, PushState::Cancelled);
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
 async fn every_open_letter_about_one_push_is_resolved_by_its_replay(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let push = PushRow::in_state(PushState::Failed).make(&pool).await;

@@ -113,10 +113,18 @@ pub(crate) async fn count(pool: &PgPool, table: &'static str) -> i64 {
         .unwrap()
 }
 
+/// How many dead letters wait for somebody.
+pub(crate) async fn open_letters(pool: &PgPool) -> i64 {
+    sqlx::query_scalar("SELECT count(*) FROM dead_letters WHERE state = 'OPEN'")
+        .fetch_one(pool)
+        .await
+        .unwrap()
+}
+
 /// The state of a push, from its row.
 pub(crate) async fn state_of(store: &Store, id: PushId) -> PushState {
     let push = store.find_push(id).await.unwrap().expect("the push is stored");
-    PushState::of(push.status, push.claimed)
+    PushState::of(push.status, push.claimed, push.reason.as_deref())
 }
 
 /// Returns when `sessions` sessions of this database wait for a lock of another.

@@ -9,7 +9,7 @@ use sqlx::PgPool;
 use store::{Act, Cancellation, Completion, PromotionQueue, PushView, Release, Resolved, Store};
 use testkit::push_factory::{MadePush, PushRow};
 
-use crate::scene::{LONG, POLICY, claim, count, everything, lead, refused};
+use crate::scene::{LONG, POLICY, claim, count, everything, lead, open_letters, refused};
 
 /// Drives `event`; tells whether the store says that it happened.
 async fn drive(store: &Store, event: Event, push: MadePush, next: Option<PushState>) -> bool {
@@ -151,12 +151,18 @@ async fn check(pool: &PgPool, event: Event, state: PushState, attempts: u32) {
         return;
     };
     let after = store.find_push(push.id).await.unwrap().unwrap();
-    assert_eq!(PushState::of(after.status, after.claimed), next, "{case}");
+    let state = PushState::of(after.status, after.claimed, after.reason.as_deref());
+    assert_eq!(state, next, "{case}");
     assert_history(&after, expected_history(state, event, attempts), &case);
-    // What was cancelled is nothing that somebody has to mend.
-    let ended_badly = matches!(next, PushState::Failed | PushState::GivenUp) && event != Event::Cancel;
+    let ended_badly = matches!(
+        next,
+        PushState::Failed | PushState::GivenUp | PushState::Cancelled
+    );
     let letters = i64::from(event == Event::Replay || ended_badly);
     assert_eq!(count(pool, "dead_letters").await, letters, "dead letters: {case}");
+    // What was cancelled is nothing that somebody has to mend.
+    let open = i64::from(matches!(next, PushState::Failed | PushState::GivenUp));
+    assert_eq!(open_letters(pool).await, open, "open dead letters: {case}");
 }
 
 async fn mirrors_the_domain(pool: &PgPool, event: Event) {

@@ -14,7 +14,7 @@ use domain::origin::origin;
 use http::HeaderMap;
 use http_api::{Problem, ProblemKind};
 use serde::Serialize;
-use store::reseller::{EventNotification, EventView};
+use store::reseller::{EventNotification, EventView, MissedSubscription};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -49,6 +49,27 @@ pub(crate) struct EventDocument {
     test_of: Option<Uuid>,
     /// What it became: one for each subscription that it matched when it was accepted, or that it was replayed to.
     notifications: Vec<NotificationDocument>,
+    /// Of an event that became nothing when it was accepted: each subscription that its reseller had then, and why it got
+    /// nothing. Null of any other, and when that was not recorded.
+    missed: Option<Vec<MissedDocument>>,
+}
+
+/// A subscription that got nothing of an event.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = MissedSubscription)]
+pub(crate) struct MissedDocument {
+    /// Which one.
+    subscription_id: Uuid,
+    /// Why: FILTER (it does not let the type through), UNVERIFIED (the endpoint had not answered its challenge) or
+    /// DEACTIVATED. One of several would have been enough.
+    #[schema(example = json!(["FILTER"]))]
+    reasons: Vec<&'static str>,
+    /// Whether it was paused. That is no reason: what a paused subscription gets waits for the end of the pause.
+    paused: bool,
+    /// The same in words.
+    #[schema(example = "Got nothing of it: its filter did not let the type through.")]
+    explanation: String,
 }
 
 /// A notification as it stands.
@@ -156,6 +177,20 @@ fn document(event: EventView, now: DateTime<Utc>) -> EventDocument {
             .into_iter()
             .map(|notification| notified(notification, now))
             .collect(),
+        missed: event
+            .missed
+            .map(|missed| missed.into_iter().map(MissedDocument::from).collect()),
+    }
+}
+
+impl From<MissedSubscription> for MissedDocument {
+    fn from(missed: MissedSubscription) -> Self {
+        Self {
+            subscription_id: missed.id,
+            reasons: missed.miss.reasons(),
+            paused: missed.miss.paused,
+            explanation: format!("Got nothing of it: {}.", missed.miss),
+        }
     }
 }
 

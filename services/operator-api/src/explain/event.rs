@@ -38,7 +38,12 @@ pub(super) fn tell(event: &EventView, context: &Context) -> Story {
         id: event.id,
         kind: "event",
         state: state.to_owned(),
-        headline: headline(notifications.len(), sent, failed, waiting),
+        headline: match &event.missed {
+            Some(missed) if notifications.is_empty() && missed.is_empty() => {
+                "Matched nothing: its reseller had no subscription when it came. It is stored, and nothing is sent.".to_owned()
+            }
+            _ => headline(notifications.len(), sent, failed, waiting),
+        },
         story: lines(event),
         next: next(notifications, waiting, context),
         commands: commands(notifications),
@@ -79,6 +84,14 @@ fn lines(event: &EventView) -> Vec<Line> {
             number(event.body_bytes.into())
         ),
     }];
+    let missed = event.missed.iter().flatten().take(TOLD_MAX);
+    lines.extend(missed.map(|missed| Line {
+        at: event.created_at,
+        text: format!(
+            "The subscription {} got nothing of it: {}.",
+            missed.id, missed.miss
+        ),
+    }));
     lines.extend(event.notifications.iter().take(TOLD_MAX).map(|it| Line {
         at: it.updated_at,
         text: format!(

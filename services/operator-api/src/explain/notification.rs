@@ -322,7 +322,11 @@ impl Teller<'_> {
                 self.last_failure()
             ),
         };
-        (headline, self.after_the_end())
+        let next = match it.reason.as_deref() {
+            Some("CANCELLED") => Next::some_time("Nothing: what was cancelled is not sent any more."),
+            _ => self.after_the_end(),
+        };
+        (headline, next)
     }
 
     fn cancelled(&self) -> String {

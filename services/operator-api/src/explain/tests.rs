@@ -6,7 +6,8 @@ use chrono::{DateTime, TimeDelta, TimeZone as _, Utc};
 use chrono_tz::Tz;
 use domain::notification::{NotificationId, NotificationStatus};
 use domain::push::{AttemptStatus, ErrorType, Platform, PushId, PushStatus};
-use store::reseller::{DeliveryAttemptView, EventNotification, EventView};
+use domain::subscription::{Miss, SubscriptionState};
+use store::reseller::{DeliveryAttemptView, EventNotification, EventView, MissedSubscription};
 use store::story::{Letter, NotificationStory, PushStory, Recipient};
 use store::{AttemptView, AuditView, PauseView, PushView};
 use uuid::Uuid;
@@ -517,7 +518,7 @@ const DELIVERIES: &[DeliveryCase] = &[
         0,
         |it| (it.reason, it.acts) = (Some("CANCELLED".to_owned()), vec![act("notification.cancel")]),
         "Was cancelled by ann (1), 2 min ago: wrong text.",
-        "Nothing, unless its reseller asks for it again.",
+        "Nothing: what was cancelled is not sent any more.",
     ),
 ];
 
@@ -570,6 +571,22 @@ fn whatever_is_paused_explains_a_notification_that_waits() {
     }
 }
 
+/// An event that became nothing.
+fn unmatched() -> EventView {
+    EventView {
+        id: Uuid::from_u128(3),
+        event_id: "order-17".to_owned(),
+        reseller_id: "acme".to_owned(),
+        event_type: "domain.created".to_owned(),
+        occurred_at: now(),
+        created_at: now() - TimeDelta::minutes(1),
+        body_bytes: 120,
+        test_of: None,
+        notifications: Vec::new(),
+        missed: None,
+    }
+}
+
 #[test]
 fn an_event_counts_its_notifications() {
     let one = |status, id| EventNotification {
@@ -587,17 +604,7 @@ fn an_event_counts_its_notifications() {
         finished_at: Some(now()),
         last: None,
     };
-    let mut event = EventView {
-        id: Uuid::from_u128(3),
-        event_id: "order-17".to_owned(),
-        reseller_id: "acme".to_owned(),
-        event_type: "domain.created".to_owned(),
-        occurred_at: now(),
-        created_at: now() - TimeDelta::minutes(1),
-        body_bytes: 120,
-        test_of: None,
-        notifications: Vec::new(),
-    };
+    let mut event = unmatched();
     assert_eq!(event::tell(&event, &context()).state, "UNMATCHED");
     event.notifications = vec![one(NotificationStatus::Sent, 1)];
     let story = event::tell(&event, &context());
@@ -613,6 +620,33 @@ fn an_event_counts_its_notifications() {
         "Of its 3 notifications 1 are delivered, 1 still to be delivered, and 1 will not be."
     );
     assert_eq!(story.commands.len(), 2, "{story:?}");
+}
+
+#[test]
+fn an_event_that_became_nothing_names_whom_it_missed_and_why() {
+    let mut event = unmatched();
+    event.missed = Some(vec![MissedSubscription {
+        id: Uuid::from_u128(5),
+        miss: Miss {
+            state: SubscriptionState::Deactivated,
+            filtered: true,
+            paused: false,
+        },
+    }]);
+    let story = event::tell(&event, &context());
+    assert_eq!(story.state, "UNMATCHED");
+    let expected = format!(
+        "The subscription {} got nothing of it: its filter did not let the type through, and it was deactivated.",
+        Uuid::from_u128(5)
+    );
+    assert_eq!(story.story[1].text, expected);
+    event.missed = Some(Vec::new());
+    let story = event::tell(&event, &context());
+    assert!(
+        story.headline.contains("its reseller had no subscription"),
+        "{}",
+        story.headline
+    );
 }
 
 #[test]

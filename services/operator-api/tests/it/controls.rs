@@ -178,6 +178,17 @@ async fn what_waits_can_be_cancelled_and_what_is_sent_or_ended_cannot(pool: PgPo
             let refused = rig.refused("POST", &path, Some(&note), (409, "conflict")).await;
             assert!(refused["detail"].as_str().unwrap().contains(why), "{refused}");
         }
+        let letters: Vec<Uuid> =
+            sqlx::query_scalar("SELECT id FROM dead_letters WHERE state = 'DISCARDED' ORDER BY lane")
+                .fetch_all(&rig.it.pool)
+                .await
+                .unwrap();
+        assert_eq!(letters.len(), 2, "each has one that nobody has to look after");
+        for letter in letters {
+            let path = format!("/dead-letters/{letter}/replay");
+            rig.refused("POST", &path, Some(&json!({})), (409, "cancelled"))
+                .await;
+        }
         let audited = audited(rig).await;
         let actions: Vec<_> = audited.iter().map(|(action, _, _)| action.as_str()).collect();
         assert_eq!(actions, ["push.cancel", "notification.cancel"]);

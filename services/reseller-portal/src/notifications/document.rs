@@ -10,6 +10,8 @@ use store::reseller::{DeliveryAttemptView, NotificationRow, NotificationView};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::end;
+
 /// A notification in a list.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -28,8 +30,12 @@ pub(crate) struct RowDocument {
     status: &'static str,
     /// Why it waits or has ended: QUOTA or RATE (a limit of the subscription), PAUSED, UNVERIFIED (the endpoint has not answered
     /// its challenge yet), RESENT, REPLAYED, BUSY or BACKLOG (others of the subscription come first), SUBSCRIPTION_DEACTIVATED,
-    /// SUBSCRIPTION_DELETED, EXPIRED (it waited for too long), or the kind of the last failure, such as delivery/http/503/json.
+    /// SUBSCRIPTION_DELETED, EXPIRED (it waited for too long), CANCELLED (by the operator of the platform), or the kind of the
+    /// last failure, such as delivery/http/503/json.
     reason: Option<String>,
+    /// Of one that will not be delivered: how it ended and what can be done, in a sentence.
+    #[schema(example = "Given up: it waited for too long. A resend or a replay sends it.")]
+    end: Option<String>,
     /// Attempts so far.
     attempts: u32,
     /// When it is due, if it is SCHEDULED or RETRY.
@@ -127,7 +133,7 @@ pub(crate) enum NotificationStatusName {
     Sent,
     /// Failed in a way that will not pass.
     Failed,
-    /// Failed as often as it may, or its subscription is not active any more.
+    /// Failed as often as it may, waited for too long, was cancelled, or its subscription is not active any more.
     GivenUp,
 }
 
@@ -174,6 +180,7 @@ impl From<NotificationRow> for RowDocument {
             event_id: row.event_id,
             event_type: row.event_type,
             status: row.status.as_str(),
+            end: end::said_of(row.status, row.reason.as_deref(), row.attempts),
             reason: row.reason.map(told_reason),
             attempts: row.attempts,
             next_attempt_at: row.next_attempt_at,

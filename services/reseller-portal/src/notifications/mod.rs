@@ -1,6 +1,7 @@
 //! Notifications: lists of a subscription's, and `/notifications/{id}`.
 
 mod document;
+mod end;
 pub(crate) mod list;
 mod one;
 

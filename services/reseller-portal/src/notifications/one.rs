@@ -11,7 +11,7 @@ use store::reseller::{NotificationView, Resent};
 
 use super::NotificationDocument;
 use crate::app::App;
-use crate::problems::{self, NOTIFICATION_UNFINISHED};
+use crate::problems::{self, NOTIFICATION_CANCELLED, NOTIFICATION_UNFINISHED};
 use crate::request::Reseller;
 
 /// Shows a notification with its attempts: what was sent, what came back, how long it took.
@@ -31,7 +31,8 @@ pub(crate) async fn find(
 
 /// Sends a notification again that is SENT, FAILED or GIVEN_UP.
 ///
-/// It is the same notification: the same event id, idempotency key and body. All of its retries are ahead of it.
+/// It is the same notification: the same event id, idempotency key and body. All of its retries are ahead of it. One that
+/// was cancelled (reason CANCELLED) is not sent again.
 #[utoipa::path(
     post, path = "/notifications/{id}/resend", tag = "notifications", operation_id = "resendNotification",
     security(("apiKey" = [])),
@@ -50,6 +51,10 @@ pub(crate) async fn resend(
         Resent::Unfinished(status) => {
             let detail = format!("the notification is {status}, so that it will be sent anyhow");
             return Err(Problem::new(NOTIFICATION_UNFINISHED, detail));
+        }
+        Resent::Cancelled => {
+            let detail = "the operator of the platform has cancelled the notification, which is final";
+            return Err(Problem::new(NOTIFICATION_CANCELLED, detail));
         }
         Resent::NotActive(state) => return Err(problems::not_active(state)),
         Resent::Unknown => return Err(problems::no_notification()),

@@ -47,9 +47,11 @@ async fn what_has_ended_is_sent_again_and_what_has_not_is_left_alone(pool: PgPoo
                     .await;
             }
             Err(_) => {
-                portal
-                    .refused("POST", &path, None, (409, "notification-unfinished"))
-                    .await;
+                let why = match state {
+                    NotificationState::Cancelled => "notification-cancelled",
+                    _ => "notification-unfinished",
+                };
+                portal.refused("POST", &path, None, (409, why)).await;
                 assert_eq!(row(&portal.pool, made.id.uuid()).await, before);
             }
         }

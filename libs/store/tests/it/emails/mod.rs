@@ -1,6 +1,7 @@
 //! The outbox: every mail is sent by one, waits again when it must, and gathers what it may gather.
 
 mod gathering;
+mod refusals;
 mod sending;
 
 use std::time::Duration;

@@ -68,7 +68,11 @@ async fn rows_of_older_schemas_come_through_every_migration_since(pool: PgPool) 
 }
 
 async fn every_push(pool: &PgPool) {
-    for state in PushState::ALL {
+    // Earlier versions had no reason for a push.
+    for state in PushState::ALL
+        .into_iter()
+        .filter(|state| *state != PushState::Cancelled)
+    {
         PushRow::in_state(state)
             .leased_for(TimeDelta::seconds(-1))
             .make(pool)

@@ -94,6 +94,55 @@ async fn an_event_that_matches_nothing_is_stored_all_the_same(pool: PgPool) {
     assert_eq!(count(&pool, "notifications").await, 0);
 }
 
+/// What is stored of the subscriptions that an event missed.
+async fn missed(store: &Store, event: Uuid) -> Option<BTreeSet<(Uuid, String)>> {
+    let view = store.find_event(event).await.unwrap().unwrap();
+    let missed = view.missed?.into_iter();
+    Some(missed.map(|one| (one.id, one.miss.to_string())).collect())
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn an_event_that_matches_nothing_remembers_whom_it_missed_and_why(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let filtered = SubscriptionRow::active().event_types(&["contact.*"]);
+    let filtered = filtered.paused().make(&pool).await;
+    let unverified = SubscriptionRow::in_state(SubscriptionState::PendingVerification);
+    let unverified = unverified.make(&pool).await;
+    let deactivated = SubscriptionRow::in_state(SubscriptionState::Deactivated);
+    let deactivated = deactivated.event_types(&["contact.*"]).make(&pool).await;
+    SubscriptionRow::active().deleted().make(&pool).await;
+    SubscriptionRow::active().reseller("acme2").make(&pool).await;
+    let one = event("domain.created");
+    let two = event("contact.updated");
+    let batch = [one.clone(), two.clone()];
+    let inserted = store.insert_events(&batch, true, LONG).await.unwrap();
+    assert_eq!((new(&inserted[0]).len(), new(&inserted[1]).len()), (0, 1));
+    // What they become later changes nothing about that time.
+    sqlx::query("UPDATE subscriptions SET state = 'ACTIVE', event_types = '{*}', paused_at = NULL")
+        .execute(&pool)
+        .await
+        .unwrap();
+    let filter = "its filter did not let the type through";
+    let expected = BTreeSet::from([
+        (
+            filtered,
+            format!("{filter} (it was also paused, which alone misses nothing)"),
+        ),
+        (unverified, "its endpoint was not verified".to_owned()),
+        (deactivated, format!("{filter}, and it was deactivated")),
+    ]);
+    assert_eq!(missed(&store, one.id).await, Some(expected));
+    assert_eq!(missed(&store, two.id).await, None, "it became a notification");
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn an_event_of_a_reseller_without_subscriptions_says_so(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let one = event("domain.created");
+    assert!(fan_out(&store, one.clone()).await.is_empty());
+    assert_eq!(missed(&store, one.id).await, Some(BTreeSet::new()));
+}
+
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn notifications_are_queued_unless_the_queue_is_full_or_the_subscription_is_paused(pool: PgPool) {
     let store = Store::from_pool(pool.clone());

@@ -2,6 +2,7 @@
 
 use domain::key::Role;
 use domain::notification::NotificationState;
+use serde_json::{Value, json};
 use sqlx::PgPool;
 use testkit::notification_factory::NotificationRow;
 use testkit::subscription_factory::SubscriptionRow;
@@ -80,6 +81,29 @@ async fn roles_of_the_house_may_look_and_nobody_else(pool: PgPool) {
             )
             .await;
         }
+        service.stop().await;
+    })
+    .await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn an_event_that_became_nothing_shows_whom_it_missed_and_why(pool: PgPool) {
+    with_installation(pool, async |installation| {
+        let service = Running::ready(&installation).await;
+        let deaf = SubscriptionRow::active().event_types(&["contact.*"]);
+        let deaf = deaf.paused().make(&installation.pool).await;
+        let id = service.accepted_event(&event()).await;
+        let view = service.look_up_event(id).await;
+        assert_eq!(view["notifications"], json!([]));
+        let explanation = "Got nothing of it: its filter did not let the type through (it was also paused, which alone \
+                           misses nothing).";
+        let missed = json!([{
+            "subscriptionId": deaf, "reasons": ["FILTER"], "paused": true, "explanation": explanation,
+        }]);
+        assert_eq!(view["missed"], missed);
+        SubscriptionRow::active().make(&installation.pool).await;
+        let id = service.accepted_event(&event()).await;
+        assert_eq!(service.look_up_event(id).await["missed"], Value::Null);
         service.stop().await;
     })
     .await;

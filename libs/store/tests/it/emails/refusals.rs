@@ -1,0 +1,146 @@
+//! Mails about refused deliveries: one in an hour for each subscription, with the number, as about exhausted retries.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::email::EmailKind;
+use domain::notification::{DeliveryOutcome, NotificationState, NotificationStatus};
+use sqlx::PgPool;
+use store::Store;
+use store::reseller::{DeliveryCompletion, PutBack};
+use testkit::notification_factory::NotificationRow;
+use testkit::subscription_factory::SubscriptionRow;
+use uuid::Uuid;
+
+use super::{claim_one, now, only_row, postponed, rows};
+use crate::scene::LONG;
+
+/// Completes `count` notifications of a subscription at the time `at`, each answered with `status`.
+async fn answered(pool: &PgPool, subscription: Uuid, status: u16, count: usize, at: DateTime<Utc>) {
+    let mut completions = Vec::new();
+    for _ in 0..count {
+        let row = NotificationRow::in_state(NotificationState::Sending, subscription).attempts(4);
+        let made = row.make(pool).await;
+        let outcome = DeliveryOutcome::Answered {
+            status,
+            retry_after: None,
+            body: String::new(),
+        };
+        completions.push(DeliveryCompletion {
+            id: made.id,
+            lease_token: made.lease_token,
+            status: match status {
+                500.. => NotificationStatus::GivenUp,
+                _ => NotificationStatus::Failed,
+            },
+            next_attempt_at: None,
+            started_at: at,
+            millis: 5,
+            verdict: outcome.verdict(false),
+        });
+    }
+    let store = Store::from_pool(pool.clone());
+    let completed = store.complete_deliveries(&completions, at).await.unwrap();
+    assert_eq!(completed.len(), count);
+}
+
+async fn kinds(pool: &PgPool) -> Vec<String> {
+    sqlx::query_scalar("SELECT kind FROM emails ORDER BY kind")
+        .fetch_all(pool)
+        .await
+        .unwrap()
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn refusals_are_counted_in_one_mail_an_hour(pool: PgPool) {
+    let (store, start) = (Store::from_pool(pool.clone()), now());
+    let subscription = SubscriptionRow::active().make(&pool).await;
+    answered(&pool, subscription, 404, 2, start).await;
+    answered(&pool, subscription, 401, 3, start + TimeDelta::seconds(5)).await;
+    let row = only_row(&pool).await;
+    assert_eq!((row.occurrences, row.next_attempt_at), (5, Some(start)));
+    assert_eq!(row.data["status"], 401, "that of the newest");
+    let since: DateTime<Utc> = row.data["since"].as_str().unwrap().parse().unwrap();
+    assert_eq!(since, start, "that of the oldest");
+
+    let sent_at = start + TimeDelta::seconds(10);
+    let claimed = claim_one(&store, sent_at).await;
+    assert_eq!(
+        (claimed.kind, claimed.occurrences),
+        (EmailKind::DeliveryRefused, 5)
+    );
+    let ended = store.end_email(claimed.id, claimed.lease_token, None, sent_at);
+    assert!(ended.await.unwrap());
+    for minutes in [1, 30, 59] {
+        answered(&pool, subscription, 403, 1, start + TimeDelta::minutes(minutes)).await;
+    }
+    let hour = sent_at + TimeDelta::hours(1);
+    let early = store.claim_emails(hour - TimeDelta::seconds(1), 10, LONG).await;
+    assert_eq!(early.unwrap(), []);
+    assert_eq!(claim_one(&store, hour).await.occurrences, 3);
+}
+
+/// As for exhausted retries: whoever notes a refusal may still see the mail waiting that is claimed at that moment.
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_second_mail_of_the_moment_in_which_the_first_was_claimed_waits_for_its_hour(pool: PgPool) {
+    let (store, start) = (Store::from_pool(pool.clone()), now());
+    let subscription = SubscriptionRow::active().make(&pool).await;
+    answered(&pool, subscription, 404, 1, start).await;
+    claim_one(&store, start).await;
+    answered(&pool, subscription, 404, 1, start).await;
+    sqlx::query("UPDATE emails SET next_attempt_at = $1 WHERE status = 'PENDING'")
+        .bind(start)
+        .execute(&pool)
+        .await
+        .unwrap();
+    assert_eq!(store.claim_emails(start, 10, LONG).await.unwrap(), []);
+    let waiting = rows(&pool).await.into_iter().find(|row| row.status == "PENDING");
+    assert_eq!(
+        waiting.unwrap().next_attempt_at,
+        Some(start + TimeDelta::hours(1))
+    );
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn what_deactivates_or_is_retried_is_no_refusal(pool: PgPool) {
+    for (status, kind) in [
+        (302, "STATE_CHANGED"),
+        (410, "STATE_CHANGED"),
+        (503, "RETRIES_EXHAUSTED"),
+        (422, "DELIVERY_REFUSED"),
+    ] {
+        let subscription = SubscriptionRow::active().make(&pool).await;
+        // What began before the subscription was as it is says nothing about it.
+        let start = now() + TimeDelta::seconds(1);
+        answered(&pool, subscription, status, 1, start).await;
+        assert_eq!(kinds(&pool).await, [kind], "{status}");
+        sqlx::query("DELETE FROM emails").execute(&pool).await.unwrap();
+    }
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_mail_that_comes_back_is_added_to_one_of_its_own_kind(pool: PgPool) {
+    let (store, start) = (Store::from_pool(pool.clone()), now());
+    let subscription = SubscriptionRow::active().make(&pool).await;
+    answered(&pool, subscription, 404, 2, start).await;
+    let claimed = claim_one(&store, start).await;
+    answered(&pool, subscription, 503, 7, start + TimeDelta::seconds(1)).await;
+    let back = store.put_email_back(claimed.id, claimed.lease_token, "away", postponed(start));
+    assert_eq!(back.await.unwrap(), PutBack::Waiting, "beside the other kind");
+    assert_eq!(kinds(&pool).await, ["DELIVERY_REFUSED", "RETRIES_EXHAUSTED"]);
+
+    let claimed = store
+        .claim_emails(start + TimeDelta::minutes(5), 10, LONG)
+        .await
+        .unwrap();
+    let refused = claimed
+        .iter()
+        .find(|mail| mail.kind == EmailKind::DeliveryRefused);
+    answered(&pool, subscription, 404, 3, start + TimeDelta::minutes(6)).await;
+    let refused = refused.unwrap();
+    let back = store.put_email_back(refused.id, refused.lease_token, "away", postponed(start));
+    assert_eq!(back.await.unwrap(), PutBack::Merged);
+    let waiting: i64 = sqlx::query_scalar("SELECT occurrences FROM emails WHERE kind = 'DELIVERY_REFUSED'")
+        .fetch_one(&pool)
+        .await
+        .unwrap();
+    assert_eq!(waiting, 5);
+}

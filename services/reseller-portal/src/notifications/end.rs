@@ -1,0 +1,56 @@
+//! How a notification ended that was not delivered, and what its reseller can do, in a sentence. Pure.
+
+use domain::notification::{CANCELLED, NotificationStatus};
+
+/// `None` for one that has not ended, or ended well.
+pub(super) fn said_of(status: NotificationStatus, reason: Option<&str>, attempts: u32) -> Option<String> {
+    let said = match (status, reason) {
+        (NotificationStatus::Failed, _) => {
+            "Failed: the endpoint refused it in a way that is not retried. A resend or a replay sends it."
+        }
+        (NotificationStatus::GivenUp, Some("EXPIRED")) => {
+            "Given up: it waited for too long. A resend or a replay sends it."
+        }
+        (NotificationStatus::GivenUp, Some(CANCELLED)) => {
+            "Cancelled by the operator of the platform. It is not sent any more."
+        }
+        (NotificationStatus::GivenUp, Some("SUBSCRIPTION_DEACTIVATED")) => {
+            "Given up: the subscription was deactivated. A resend or a replay sends it once the subscription is active."
+        }
+        (NotificationStatus::GivenUp, Some("SUBSCRIPTION_DELETED")) => {
+            "Given up: the subscription was deleted."
+        }
+        (NotificationStatus::GivenUp, _) => {
+            return Some(format!(
+                "Given up: the last of {attempts} attempts failed. A resend or a replay sends it."
+            ));
+        }
+        _ => return None,
+    };
+    Some(said.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_delivered_says_how_it_ended_and_nothing_else_does() {
+        let said = |status, reason| said_of(status, Some(reason), 4);
+        for (reason, part) in [
+            ("EXPIRED", "waited for too long"),
+            ("CANCELLED", "operator of the platform"),
+            ("SUBSCRIPTION_DEACTIVATED", "deactivated"),
+            ("SUBSCRIPTION_DELETED", "deleted"),
+            ("delivery/timeout", "the last of 4 attempts"),
+        ] {
+            let text = said(NotificationStatus::GivenUp, reason).unwrap_or_default();
+            assert!(text.contains(part), "{reason}: {text}");
+        }
+        assert!(said(NotificationStatus::Failed, "delivery/http/404/empty").is_some());
+        for status in NotificationStatus::ALL {
+            let ended_badly = matches!(status, NotificationStatus::Failed | NotificationStatus::GivenUp);
+            assert_eq!(said(status, "QUOTA").is_some(), ended_badly, "{status}");
+        }
+    }
+}

@@ -1,4 +1,4 @@
--- What is old goes by the database's clock, and in steps that hold up no one who reads or writes meanwhile.
+-- What is old goes by the database's clock, and in steps that hold up no reader and no writer.
 SET LOCAL lock_timeout = '5s';
 
 -- The months of both lanes before `before`, named by the partition that decides whether they may go; whatever the clock of the

@@ -261,7 +261,7 @@ pub struct Rescue {
 pub struct Retention {
     /// Dead letters that were resolved, and jobs on dead letters.
     pub dead_letters: Duration,
-    /// Dead letters that nobody has decided about, from their beginning on.
+    /// Dead letters that are still open, from their beginning on.
     pub open_dead_letters: Duration,
     /// Mails.
     pub mails: Duration,

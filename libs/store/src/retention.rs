@@ -1,8 +1,8 @@
 //! Forgetting: everything that is written has an end, and here is the list. Months are dropped by `partition`, processes that fell
 //! silent by `processes`; docs/configuration.md says of every table how long it keeps what.
 //!
-//! Each call is one bounded statement that takes rows by the order of an index and passes over those that somebody holds, so that
-//! it holds up no one and two at once forget different rows. How old is old enough is for the caller to say, by a [`Cutoff`].
+//! Each call is one bounded statement that takes rows by the order of an index and passes over those that are locked, so that
+//! it holds nothing up and two at once forget different rows. How old is old enough is for the caller to say, by a [`Cutoff`].
 
 use crate::reseller::first_id_at;
 use crate::{Cutoff, Error, Store};
@@ -20,7 +20,7 @@ pub enum Kept {
     UnsentMails,
     /// Dead letters that were replayed or discarded.
     ResolvedDeadLetters,
-    /// Dead letters that nobody has decided about; what they are about is as old.
+    /// Dead letters that are still open; what they are about is as old.
     OpenDeadLetters,
     /// Jobs on dead letters that ended.
     DeadLetterJobs,

@@ -56,7 +56,7 @@ impl Store {
     }
 
     /// Ends at most `limit` mails as `FAILED` that have waited since before the cutoff, for where no mail server is configured:
-    /// else whoever tries to send one ends it. Returns how many.
+    /// else the mailer ends them. Returns how many.
     ///
     /// # Errors
     ///

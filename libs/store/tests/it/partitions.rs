@@ -287,7 +287,7 @@ async fn dropping_cannot_deadlock_with_a_statement_under_way(pool: PgPool) {
 
 /// A backup holds its locks for as long as it reads.
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn dropping_gives_way_to_whoever_reads_and_lets_the_lane_pass(pool: PgPool) {
+async fn dropping_gives_way_to_a_reader_and_lets_the_lane_pass(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let january = Month::containing(noon(2020, 1));
     store.create_partitions(january, 1).await.unwrap();

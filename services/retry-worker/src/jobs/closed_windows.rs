@@ -45,7 +45,7 @@ pub(super) async fn move_on(context: &Context) -> Result<(), JobError> {
 }
 
 /// Until when a push has to wait; `None` when it may be sent. One whose expression cannot be read, or matches no time any more, is
-/// left to whoever sends: it ends there, with the reason. Campaigns share an expression, so each is evaluated once.
+/// left to the dispatcher: it ends there, with the reason. Campaigns share an expression, so each is evaluated once.
 fn put_off(
     context: &Context,
     push: &DuePush,

@@ -73,7 +73,7 @@ fn ages(config: &Config) -> Vec<(Kept, Duration)> {
         (Kept::Subscriptions, retention.subscriptions),
         (Kept::Audit, retention.audit),
     ];
-    // With a mail server, whoever tries to send them ends them.
+    // With a mail server, the mailer ends them.
     if config.mail.smtp_url.is_none() {
         ages.push((Kept::UnsentMails, config.mail.max_age));
     }

@@ -9,7 +9,7 @@ use telemetry::Metric;
 use crate::context::Context;
 use crate::periodic::{Job, JobError, Timing, UNKNOWN};
 
-/// How long an execution tries to drop months that somebody reads or writes at that moment.
+/// How long an execution tries to drop months that are read or written at that moment.
 const DROPPING_LIMIT: Duration = Duration::from_secs(30);
 /// Between two tries. Each holds up the lane for a fraction of a second at most.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -60,7 +60,7 @@ impl Job for KeepPartitions {
     }
 }
 
-/// Tries until nobody is in the way. What holds a lock for longer, as a backup does, is left in peace until the next execution.
+/// Tries until no lock is in the way. What holds a lock for longer, as a backup does, is left in peace until the next execution.
 async fn drop_month(context: &Context, month: &OldMonth, until: Instant) -> Result<bool, JobError> {
     loop {
         match context.store.drop_month(month).await {

@@ -21,7 +21,7 @@ impl Job for SendScheduled {
     }
 
     async fn execute(&self, context: &Context) -> Result<(), JobError> {
-        // First, so that what may not be sent now stands in nobody's way.
+        // First, so that what may not be sent now does not stand before what may.
         move_on(context).await?;
         let portion = context.config.push.job.send_scheduled.portion_size;
         promote(

@@ -128,7 +128,7 @@ async fn what_was_put_aside_is_left_for_a_moment_to_whoever_did_it(pool: PgPool)
         SubscriptionRow::active().make(&pool).await,
         SubscriptionRow::active().make(&pool).await,
     );
-    // The clock of whoever sidelines may be wrong by days: for how long is told by the clock of the database.
+    // The clock of a process that sidelines may be wrong by days: for how long is told by the clock of the database.
     let ahead = SystemClock.now() + TimeDelta::days(31);
     let started = Instant::now();
     for (subscription, why) in [(busy, Sidelined::Busy), (refused, Sidelined::NotEnqueued)] {

@@ -22,8 +22,8 @@ pub use error::{Errors, Fault, Origin, Problem};
 pub use model::{
     Admin, Amqp, Config, Cron, Database, Egress, Health, Idempotency, Ingest, Job, Jobs, Leader, LogFormat,
     Mail, Operator, Partitions, Portal, Push, Queue, Quota, Replay, Rescue, Reseller, ResellerDelivery,
-    ResellerEvent, ResellerRetry, Retry, Secrets, ShutdownConfig, SubscriptionDefaults, Swrve, Telemetry,
-    Verification,
+    ResellerEvent, ResellerRetry, Retention, Retry, Secrets, ShutdownConfig, SubscriptionDefaults, Swrve,
+    Telemetry, Verification,
 };
 pub use push_keys::PushKeys;
 pub use read::load;

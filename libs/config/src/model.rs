@@ -44,6 +44,8 @@ pub struct Config {
     pub reseller: Reseller,
     /// `mail`
     pub mail: Mail,
+    /// `retention`
+    pub retention: Retention,
     /// `telemetry`
     pub telemetry: Telemetry,
     /// `shutdown`
@@ -256,6 +258,27 @@ pub struct Job {
 pub struct Rescue {
     /// From one search to the next.
     pub repeat_interval: Duration,
+}
+
+/// How long is kept what no month is dropped with, from its end on.
+#[derive(Clone, Debug)]
+pub struct Retention {
+    /// Dead letters that were resolved, and jobs on dead letters.
+    pub dead_letters: Duration,
+    /// Dead letters that are still open, from their beginning on.
+    pub open_dead_letters: Duration,
+    /// Mails.
+    pub mails: Duration,
+    /// The hours of the statistics of deliveries.
+    pub statistics: Duration,
+    /// Replays.
+    pub replays: Duration,
+    /// Signing secrets that were revoked or expired, and those of deleted subscriptions.
+    pub secrets: Duration,
+    /// Deleted subscriptions.
+    pub subscriptions: Duration,
+    /// The audit log, and quota requests that were decided.
+    pub audit: Duration,
 }
 
 /// Monthly partitions of the big tables, of both lanes.

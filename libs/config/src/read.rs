@@ -12,7 +12,8 @@ use crate::reader::Reader;
 use crate::unit::Unit;
 use crate::{
     Admin, Amqp, Config, Cron, Database, Errors, Idempotency, Ingest, Job, Jobs, Leader, LogFormat, Operator,
-    Partitions, Push, Queue, Rescue, Retry, ShutdownConfig, Sources, Swrve, Telemetry, render, rules, urls,
+    Partitions, Push, Queue, Rescue, Retention, Retry, ShutdownConfig, Sources, Swrve, Telemetry, render,
+    rules, urls,
 };
 
 mod push_keys;
@@ -56,6 +57,7 @@ pub(crate) fn config(reader: &mut Reader) -> Config {
         push: push(reader),
         reseller: reseller::reseller(reader),
         mail: reseller::mail(reader),
+        retention: retention(reader),
         telemetry: telemetry(reader),
         shutdown: ShutdownConfig {
             grace_period: reader.duration("shutdown.gracePeriodMillis", Unit::Millis, 0..=MINUTES_10),
@@ -108,6 +110,20 @@ fn operator(reader: &mut Reader) -> Operator {
         max_body_bytes: reader.integer("operator.maxBodyBytes", 1024..=16_777_216),
         max_connections: reader.integer("operator.maxConnections", CONNECTIONS),
         request_timeout: reader.duration("operator.requestTimeoutMillis", Unit::Millis, 10..=MINUTES_10),
+    }
+}
+
+fn retention(reader: &mut Reader) -> Retention {
+    let mut days = |key| reader.duration(key, Unit::Days, 1..=36_500);
+    Retention {
+        dead_letters: days("retention.deadLettersInDays"),
+        open_dead_letters: days("retention.openDeadLettersInDays"),
+        mails: days("retention.mailsInDays"),
+        statistics: days("retention.statisticsInDays"),
+        replays: days("retention.replaysInDays"),
+        secrets: days("retention.secretsInDays"),
+        subscriptions: days("retention.subscriptionsInDays"),
+        audit: days("retention.auditInDays"),
     }
 }
 

@@ -6,6 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use chrono::{DateTime, TimeDelta, Utc};
 
+/// How far the clock of a process and that of the database may be apart for anything to be dropped, expired or forgotten because
+/// of its age. From there on receivers refuse signatures, too.
+pub const CLOCKS_APART_MAX: TimeDelta = TimeDelta::minutes(1);
+
 /// A source of wall-clock time.
 pub trait Clock: Send + Sync + 'static {
     /// The current time.

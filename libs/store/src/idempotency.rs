@@ -5,7 +5,7 @@ use domain::push::PushId;
 use sqlx::{PgConnection, Postgres, Transaction};
 use uuid::Uuid;
 
-use crate::{Error, IdempotencyKey, Inserted, NewPush, Store};
+use crate::{Cutoff, Error, IdempotencyKey, Inserted, NewPush, Store};
 
 /// Records the keys of a batch and tells for each push whether it is new. Pushes without a key are.
 ///
@@ -121,12 +121,12 @@ impl Store {
         Ok(first.map(PushId::from))
     }
 
-    /// Forgets at most `limit` keys that were recorded before `before`; returns how many it forgot.
+    /// Forgets at most `limit` keys that were recorded before the cutoff; returns how many it forgot.
     ///
     /// # Errors
     ///
     /// [`Error`] when the database fails.
-    pub async fn forget_idempotency_keys(&self, before: DateTime<Utc>, limit: i64) -> Result<u64, Error> {
+    pub async fn forget_idempotency_keys(&self, cutoff: Cutoff, limit: i64) -> Result<u64, Error> {
         let forgotten = sqlx::query!(
             r#"
             DELETE FROM idempotency_keys
@@ -134,7 +134,7 @@ impl Store {
                 SELECT owner, key FROM idempotency_keys WHERE created_at < $1
                 ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED)
             "#,
-            before,
+            cutoff.before(),
             limit,
         )
         .execute(&self.pool)

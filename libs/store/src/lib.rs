@@ -12,7 +12,9 @@ mod cancel;
 mod claim;
 mod complete;
 mod connections;
+mod cutoff;
 mod dead_letters;
+mod defer;
 mod error;
 mod idempotency;
 mod ingest;
@@ -28,6 +30,7 @@ mod rescue;
 pub mod reseller;
 mod resolution;
 mod restore;
+mod retention;
 pub mod status;
 pub mod story;
 mod text;
@@ -47,14 +50,17 @@ pub use cancel::Cancellation;
 pub use claim::{Claim, ClaimedPush};
 pub use complete::Completion;
 pub use connections::Connections;
+pub use cutoff::Cutoff;
 pub use dead_letters::{
     BrokerDeadLetter, DeadLetterCursor, DeadLetterFilter, DeadLetterGroup, DeadLetterGroups,
     DeadLetterHistory, DeadLetterLane, DeadLetterOrder, DeadLetterReason, DeadLetterState, DeadLetterSubject,
     DeadLetterView,
 };
+pub use defer::{Deferral, DuePush};
 pub use error::{Error, within};
 pub use ingest::{IdempotencyKey, Inserted, NewPush};
 pub use lease::{Lease, LeaseView};
+pub use partition::OldMonth;
 pub use pauses::{Lane, Pausable, PauseChange, PauseCounts, PauseView, UnknownLane};
 pub use processes::{Beat, ProcessView};
 pub use promote::{Promoted, PromotionQueue};
@@ -66,6 +72,7 @@ pub use resolution::{
     NewDeadLetterJob, Preview, Resolved, Skipped,
 };
 pub use restore::{Requeued, RescuedNow};
+pub use retention::Kept;
 
 /// The schema, as a list of migrations.
 pub static MIGRATOR: Migrator = sqlx::migrate!("../../migrations");

@@ -2,7 +2,19 @@
 
 use domain::month::Month;
 
-use crate::{Error, Store};
+use crate::{Cutoff, Error, Store};
+
+/// A month of one lane that is past its retention. Only [`Store::old_months`] finds one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OldMonth(String);
+
+impl OldMonth {
+    /// The partition of its pushes or notifications, with which all that belongs to them goes.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.0
+    }
+}
 
 impl Store {
     /// Makes the partitions of `months` months from `first` on that do not exist; returns how many tables were made.
@@ -22,19 +34,33 @@ impl Store {
         Ok(created)
     }
 
-    /// Drops the months before `before` in which everything has ended, each lane by itself; returns the names of the
-    /// partitions of pushes and of notifications, with which all that belongs to them went.
+    /// The months of both lanes that are past a retention of `kept` whole months before the `present` one, pushes before
+    /// notifications, and the oldest of each first.
     ///
     /// # Errors
     ///
-    /// [`Error`] when the database fails, or a lock was not to be had within 2 s.
-    pub async fn drop_partitions(&self, before: Month) -> Result<Vec<String>, Error> {
-        let dropped = sqlx::query_scalar!(
-            r#"SELECT drop_month_partitions($1) AS "partition!""#,
-            before.first_day()
+    /// [`Error`] when the database fails.
+    pub async fn old_months(&self, present: Cutoff, kept: u32) -> Result<Vec<OldMonth>, Error> {
+        let first_kept = Month::containing(present.before()).minus(kept);
+        let names = sqlx::query_scalar!(
+            r#"SELECT old_month_partitions($1) AS "partition!""#,
+            first_kept.first_day()
         )
         .fetch_all(&self.pool)
         .await?;
+        Ok(names.into_iter().map(OldMonth).collect())
+    }
+
+    /// Drops a month with everything that belongs to it, if all in it has ended; tells whether it did.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails. It is transient when a lock was not to be had within 100 ms, as while a backup
+    /// reads: waiting longer would hold up the lane.
+    pub async fn drop_month(&self, month: &OldMonth) -> Result<bool, Error> {
+        let dropped = sqlx::query_scalar!(r#"SELECT drop_month_partition($1) AS "dropped!""#, month.name())
+            .fetch_one(&self.pool)
+            .await?;
         Ok(dropped)
     }
 

@@ -130,7 +130,7 @@ catalogue! {
     PushClaimsInFlight = "postrider_push_claims_in_flight", Kind::Gauge, Count, [],
         "Pushes that are claimed and whose outcome is not recorded yet.";
     PushDeferred = "postrider_push_deferred_total", Kind::Counter, Count, [],
-        "Pushes that missed their window while they waited and went back to SCHEDULED.";
+        "Pushes that missed their window while they waited, in the queue or in the database, and wait for its next opening.";
     EventReceiving = "postrider_event_receiving_seconds", Kind::Histogram(RECEIVING), Seconds, [],
         "Time to receive an event or a batch of them: from the request to the answer.";
     EventsAccepted = "postrider_events_accepted_total", Kind::Counter, Count, [],

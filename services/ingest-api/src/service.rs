@@ -145,6 +145,7 @@ impl Lanes {
         };
         let event = EventLane {
             store: store.clone(),
+            queue_lease: domain::notification::queue_lease(config.reseller.queue.capacity),
             clock: Arc::clone(clock),
             meters: Arc::clone(&meters.event),
         };

@@ -24,10 +24,9 @@ use context::Context;
 use periodic::Job;
 
 use jobs::{
-    CountDeadLetters, CountSubscriptions, EndExpired, EndInactive, FindLines, ForgetDeadLetters,
-    ForgetEmails, ForgetIdempotencyKeys, JudgeHealth, KeepPartitions, Mailer, Monitor, Replay, RescueLost,
-    RescueLostNotifications, SendPending, SendRetries, SendScheduled, SendScheduledNotifications,
-    SendWaitingNotifications, VerifyEndpoints, WorkDeadLetters,
+    CountDeadLetters, CountSubscriptions, EndExpired, EndInactive, FindLines, Forget, ForgetKeys, JudgeHealth,
+    KeepPartitions, Mailer, Monitor, Replay, RescueLost, RescueLostNotifications, SendPending, SendRetries,
+    SendScheduled, SendScheduledNotifications, SendWaitingNotifications, VerifyEndpoints, WorkDeadLetters,
 };
 
 /// Why the retry worker could not start or had to end.
@@ -92,8 +91,8 @@ pub async fn run_with_clock(
         start(&tasks, SendPending, &context, &shutdown),
         start(&tasks, RescueLost, &context, &shutdown),
         start(&tasks, KeepPartitions, &context, &shutdown),
-        start(&tasks, ForgetIdempotencyKeys, &context, &shutdown),
-        start(&tasks, ForgetEmails, &context, &shutdown),
+        start(&tasks, ForgetKeys, &context, &shutdown),
+        start(&tasks, Forget, &context, &shutdown),
         start(&tasks, Monitor, &context, &shutdown),
         start(&tasks, CountSubscriptions, &context, &shutdown),
         start(&tasks, CountDeadLetters, &context, &shutdown),
@@ -107,7 +106,6 @@ pub async fn run_with_clock(
         start(&tasks, EndExpired, &context, &shutdown),
         start(&tasks, Replay, &context, &shutdown),
         start(&tasks, WorkDeadLetters, &context, &shutdown),
-        start(&tasks, ForgetDeadLetters, &context, &shutdown),
         start(&tasks, verifier, &context, &shutdown),
         start(&tasks, mailer, &context, &shutdown),
         tasks.spawn(

@@ -36,6 +36,11 @@ pub(crate) enum JobError {
     Store(#[from] store::Error),
     #[error("the broker failed")]
     Broker(#[from] broker::Error),
+    /// Nothing is dropped, expired or forgotten while one of the two clocks is wrong.
+    #[error(
+        "the clocks of this host and of the database are {seconds} s apart; what is old is left alone until they agree"
+    )]
+    ClocksApart { seconds: i64 },
 }
 
 /// Something that is done periodically.

@@ -13,12 +13,33 @@ pub use outcome::{DeliveryOutcome, FailureKind, HealthSignal, Verdict};
 pub use retry::{RetryAfter, RetryPolicy};
 pub use state::{Attempts, Event, NotificationState, Refused, transition};
 
-/// How long a queued notification is left in peace before it is taken for lost. Queues are short: whoever reads them
-/// puts what it has no room for back into the database. One that is taken for lost too early is sent once all the same,
-/// since a claim asks the row.
+/// How long a queued notification is left in peace at least before it is taken for lost. Queues of the default capacity are short:
+/// whoever reads them puts what it has no room for back into the database. One that is taken for lost too early is sent once all
+/// the same, since a claim asks the row.
 pub const QUEUE_LEASE: Duration = Duration::from_secs(60);
+/// The longest that one message of a full queue takes to be read; engines read ten times as fast when they are well.
+const READING: Duration = Duration::from_millis(6);
+
+/// How long a notification in a queue of this capacity is left in peace: the time that a full one takes to drain. Otherwise all of a
+/// long queue would be rescued and promoted a second time beside its messages, each minute, until it held nothing but repetitions.
+#[must_use]
+pub fn queue_lease(capacity: u32) -> Duration {
+    READING.saturating_mul(capacity).max(QUEUE_LEASE)
+}
 
 /// Why something is `GIVEN_UP` that an operator has cancelled, of either lane.
 pub use crate::push::CANCELLED;
 /// The statuses of a notification are those of a push: both lanes have one life cycle.
 pub use crate::push::PushStatus as NotificationStatus;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_longer_queue_is_left_in_peace_for_longer() {
+        assert_eq!(queue_lease(2), QUEUE_LEASE);
+        assert_eq!(queue_lease(10_000), QUEUE_LEASE);
+        assert_eq!(queue_lease(1_000_000), Duration::from_secs(6_000));
+    }
+}

@@ -196,14 +196,14 @@ impl Store {
         Postponement { at, delay, max_age }: Postponement,
     ) -> Result<PutBack, Error> {
         let span = |duration| TimeDelta::from_std(duration).unwrap_or(TimeDelta::MAX);
-        let oldest = at
-            .checked_sub_signed(span(max_age))
-            .unwrap_or(DateTime::UNIX_EPOCH);
         let error = storable(error);
         let row = sqlx::query!(
             r#"
             WITH mine AS (
-                SELECT id, subscription_id, kind, occurrences, attempts, data, created_at FROM emails
+                SELECT id, subscription_id, kind, occurrences, attempts, data, created_at,
+                       -- By the clock that is behind: a mail that is given up for its age cannot be brought back.
+                       created_at > least($6, now()) - $5::interval AS is_young
+                FROM emails
                 WHERE id = $1 AND status = 'SENDING' AND lease_token = $2
                 FOR UPDATE),
             other AS (
@@ -224,9 +224,9 @@ impl Store {
                 DELETE FROM emails e USING mine m WHERE e.id = m.id AND EXISTS (SELECT FROM merged)),
             put_back AS (
                 UPDATE emails e
-                SET status = CASE WHEN m.created_at > $5 THEN 'PENDING' ELSE 'FAILED' END,
-                    next_attempt_at = CASE WHEN m.created_at > $5 THEN $4::timestamptz END,
-                    finished_at = CASE WHEN m.created_at > $5 THEN NULL ELSE $6::timestamptz END,
+                SET status = CASE WHEN m.is_young THEN 'PENDING' ELSE 'FAILED' END,
+                    next_attempt_at = CASE WHEN m.is_young THEN $4::timestamptz END,
+                    finished_at = CASE WHEN m.is_young THEN NULL ELSE $6::timestamptz END,
                     last_error = $3, lease_token = NULL, leased_until = NULL
                 FROM mine m WHERE e.id = m.id AND NOT EXISTS (SELECT FROM other)
                 RETURNING e.status)
@@ -236,7 +236,7 @@ impl Store {
             lease_token,
             &*error,
             at.checked_add_signed(span(delay)).unwrap_or(at),
-            oldest,
+            interval(max_age),
             at,
         )
         .fetch_one(&self.pool)

@@ -2,12 +2,11 @@
 
 use std::collections::HashMap;
 
-use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, Postgres, Transaction};
 use uuid::Uuid;
 
 use crate::reseller::NewEvent;
-use crate::{Error, Store};
+use crate::{Cutoff, Error, Store};
 
 /// A caller's promise that requests with the same key are the same request.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -160,12 +159,12 @@ async fn forget(connection: &mut PgConnection, keyed: &[(&EventKey, &NewEvent)])
 }
 
 impl Store {
-    /// Forgets at most `limit` keys that were recorded before `before`; returns how many it forgot.
+    /// Forgets at most `limit` keys that were recorded before the cutoff; returns how many it forgot.
     ///
     /// # Errors
     ///
     /// [`Error`] when the database fails.
-    pub async fn forget_event_keys(&self, before: DateTime<Utc>, limit: i64) -> Result<u64, Error> {
+    pub async fn forget_event_keys(&self, cutoff: Cutoff, limit: i64) -> Result<u64, Error> {
         let forgotten = sqlx::query!(
             r#"
             DELETE FROM event_keys
@@ -173,7 +172,7 @@ impl Store {
                 SELECT scope, key FROM event_keys WHERE created_at < $1
                 ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED)
             "#,
-            before,
+            cutoff.before(),
             limit,
         )
         .execute(&self.pool)

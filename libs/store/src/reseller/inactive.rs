@@ -11,7 +11,7 @@ use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use super::listing::first_id_at;
-use crate::{Error, Store};
+use crate::{Cutoff, Error, Store};
 
 /// How many subscriptions with waiting notifications are looked at in one statement.
 const PAGE: i32 = 200;
@@ -65,14 +65,14 @@ impl Store {
         Ok(walk(rows.into_iter().map(|row| (row.id, row.found, row.last))))
     }
 
-    /// Looks for subscriptions, active or not, that have notifications waiting whose events are from before `before`, on
+    /// Looks for subscriptions, active or not, that have notifications waiting whose events are from before the cutoff, on
     /// a stretch that begins after `after`. It hops as the other walk does; of what waits, only the partitions of old
     /// months are read.
     ///
     /// # Errors
     ///
     /// [`Error`] when the database fails.
-    pub async fn expired_with_waiting(&self, after: Uuid, before: DateTime<Utc>) -> Result<Walk, Error> {
+    pub async fn expired_with_waiting(&self, after: Uuid, cutoff: Cutoff) -> Result<Walk, Error> {
         let rows = sqlx::query!(
             r#"
             WITH RECURSIVE hop (id, number) AS (
@@ -95,7 +95,7 @@ impl Store {
             "#,
             after,
             PAGE,
-            first_id_at(before),
+            first_id_at(cutoff.before()),
         )
         .fetch_all(&self.pool)
         .await?;
@@ -162,7 +162,7 @@ impl Store {
     }
 
     /// Ends at most `limit` notifications of a subscription in each of the three ways to wait that have waited for too
-    /// long: their events are from before `before`, and so is the last request to send them again. Returns how many.
+    /// long: their events are from before the cutoff, and so is the last request to send them again. Returns how many.
     ///
     /// # Errors
     ///
@@ -170,7 +170,7 @@ impl Store {
     pub async fn end_expired(
         &self,
         subscription: Uuid,
-        before: DateTime<Utc>,
+        cutoff: Cutoff,
         limit: u32,
         at: DateTime<Utc>,
     ) -> Result<u64, Error> {
@@ -208,8 +208,8 @@ impl Store {
             SELECT count(*) AS "count!" FROM ended
             "#,
             subscription,
-            first_id_at(before),
-            before,
+            first_id_at(cutoff.before()),
+            cutoff.before(),
             i64::from(limit),
             at,
         )

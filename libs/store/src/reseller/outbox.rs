@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::{Error, Store};
+use crate::{Cutoff, Error, Store};
 
 /// What the outbox holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -36,22 +36,46 @@ impl Store {
         })
     }
 
-    /// Forgets at most `limit` mails that ended before `before`, sent or not; returns how many.
+    /// Forgets at most `limit` mails that ended before the cutoff, sent or not; returns how many.
     ///
     /// # Errors
     ///
     /// [`Error`] when the database fails; then nothing is forgotten.
-    pub async fn forget_emails(&self, before: DateTime<Utc>, limit: u32) -> Result<u64, Error> {
+    pub async fn forget_emails(&self, cutoff: Cutoff, limit: u32) -> Result<u64, Error> {
         let forgotten = sqlx::query!(
             r#"
             DELETE FROM emails WHERE id IN (
                 SELECT id FROM emails WHERE finished_at < $1 ORDER BY finished_at LIMIT $2 FOR UPDATE SKIP LOCKED)
             "#,
-            before,
+            cutoff.before(),
             i64::from(limit),
         )
         .execute(&self.pool)
         .await?;
         Ok(forgotten.rows_affected())
+    }
+
+    /// Ends at most `limit` mails as `FAILED` that have waited since before the cutoff, for where no mail server is configured:
+    /// else the mailer ends them. Returns how many.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails; then none is ended.
+    pub async fn end_unsent_emails(&self, cutoff: Cutoff, limit: u32) -> Result<u64, Error> {
+        let ended = sqlx::query!(
+            r#"
+            UPDATE emails
+            SET status = 'FAILED', next_attempt_at = NULL, finished_at = now(),
+                last_error = 'it waited for too long, and no mail server is configured'
+            WHERE id IN (
+                SELECT id FROM emails WHERE status = 'PENDING' AND created_at < $1
+                ORDER BY next_attempt_at LIMIT $2 FOR UPDATE SKIP LOCKED)
+            "#,
+            cutoff.before(),
+            i64::from(limit),
+        )
+        .execute(&self.pool)
+        .await?;
+        Ok(ended.rows_affected())
     }
 }

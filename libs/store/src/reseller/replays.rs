@@ -131,8 +131,10 @@ impl Store {
             SELECT id, status, since, until, per_second, cursor, examined, replayed, cancelled, created_at, updated_at,
                    finished_at
             FROM replays
-            WHERE subscription_id = $1 AND ($2::uuid IS NULL OR id = $2) AND ($3::uuid IS NULL OR id < $3)
-            ORDER BY id DESC LIMIT $4
+            -- Ranges, so that one plan serves all of these questions from the index, whatever other subscriptions have.
+            WHERE subscription_id = $1 AND id >= coalesce($2, '00000000-0000-0000-0000-000000000000'::uuid)
+              AND id <= coalesce($2, $3, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid) AND ($3::uuid IS NULL OR id < $3)
+            ORDER BY subscription_id, id DESC LIMIT $4
             "#,
             subscription,
             id,

@@ -154,9 +154,10 @@ impl Store {
         let lasting = sqlx::query!(
             r#"
             SELECT id, expires_at IS NULL AND revoked_at IS NULL AS "lasting!" FROM signing_secrets
-            WHERE subscription_id = $1
+            WHERE subscription_id = $1 AND (id = $2 OR (expires_at IS NULL AND revoked_at IS NULL))
             "#,
             subscription,
+            secret,
         )
         .fetch_all(&mut *transaction)
         .await?;

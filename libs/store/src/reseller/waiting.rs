@@ -38,7 +38,8 @@ pub struct RescuedNotifications {
     pub given_up: u64,
 }
 
-/// How long what waits for a subscription is left to whoever sidelined some of it.
+/// How long what waits for a subscription is left to whoever sidelined some of it, by the clock of the database. A longer time was
+/// not written by it and holds nothing up.
 const LEFT_TO_OTHERS: Duration = Duration::from_secs(5);
 /// Retries that the broker did not take come back after this time and up to as much again.
 const RETRY_LATER: Duration = Duration::from_secs(5);
@@ -73,7 +74,8 @@ impl Store {
                 SELECT s.id FROM waiting w JOIN subscriptions s ON s.id = w.subscription_id
                 WHERE s.state IN ('ACTIVE', 'DEGRADED') AND NOT s.suspended AND s.deleted_at IS NULL
                   AND NOT EXISTS (SELECT FROM subscription_sidelines l
-                                  WHERE l.subscription_id = s.id AND l.lane = 'first' AND l.until > $1)),
+                                  WHERE l.subscription_id = s.id AND l.lane = 'first'
+                                    AND l.until > now() AND l.until <= now() + $5::interval)),
             oldest AS (
                 SELECT o.id, o.status, count(*) OVER (PARTITION BY s.id) >= $2 AS more,
                        row_number() OVER (PARTITION BY s.id ORDER BY o.id) AS rank
@@ -100,6 +102,7 @@ impl Store {
             i64::from(share),
             i64::from(limit),
             interval(queue_lease),
+            interval(LEFT_TO_OTHERS),
         )
         .fetch_all(&self.pool)
         .await?;
@@ -134,7 +137,8 @@ impl Store {
                 SELECT s.id FROM waiting w JOIN subscriptions s ON s.id = w.subscription_id
                 WHERE s.state IN ('ACTIVE', 'DEGRADED') AND NOT s.suspended AND s.deleted_at IS NULL
                   AND NOT EXISTS (SELECT FROM subscription_sidelines l
-                                  WHERE l.subscription_id = s.id AND l.lane = 'retry' AND l.until > $1)),
+                                  WHERE l.subscription_id = s.id AND l.lane = 'retry'
+                                    AND l.until > now() AND l.until <= now() + $5::interval)),
             overdue AS (
                 SELECT o.id, o.status, o.next_attempt_at,
                        count(*) OVER (PARTITION BY s.id) >= $2 AS more,
@@ -163,6 +167,7 @@ impl Store {
             i64::from(share),
             i64::from(limit),
             interval(queue_lease),
+            interval(LEFT_TO_OTHERS),
         )
         .fetch_all(&self.pool)
         .await?;
@@ -193,7 +198,7 @@ impl Store {
             noted AS (
                 INSERT INTO subscription_sidelines AS l (subscription_id, lane, until)
                 SELECT DISTINCT subscription_id, CASE WHEN tried THEN 'retry' ELSE 'first' END,
-                       $2::timestamptz + $5::interval
+                       now() + $5::interval
                 FROM queued WHERE $3 ORDER BY 1, 2
                 ON CONFLICT (subscription_id, lane) DO UPDATE SET until = excluded.until)
             UPDATE notifications n

@@ -1,20 +1,15 @@
-//! Forgetting what was settled long ago. Open letters are never forgotten: somebody has to decide about each.
+//! Forgetting letters and jobs: what was settled long ago, and in the end also letters that were never decided about, when what they
+//! are about is gone.
 
-use chrono::{DateTime, Utc};
-
-use crate::{Error, Store};
+use crate::{Cutoff, Error, Store};
 
 impl Store {
-    /// Forgets at most `limit` dead letters that were resolved before a time; returns how many.
+    /// Forgets at most `limit` dead letters that were resolved before the cutoff; returns how many.
     ///
     /// # Errors
     ///
     /// [`Error`] when the database fails; then none is forgotten.
-    pub async fn forget_resolved_dead_letters(
-        &self,
-        before: DateTime<Utc>,
-        limit: u32,
-    ) -> Result<u64, Error> {
+    pub async fn forget_resolved_dead_letters(&self, cutoff: Cutoff, limit: u32) -> Result<u64, Error> {
         let forgotten = sqlx::query!(
             r#"
             DELETE FROM dead_letters
@@ -22,7 +17,7 @@ impl Store {
                          WHERE state IN ('REPLAYED', 'DISCARDED') AND created_at < $1 AND resolved_at < $1
                          LIMIT $2 FOR UPDATE SKIP LOCKED)
             "#,
-            before,
+            cutoff.before(),
             i64::from(limit),
         )
         .execute(&self.pool)
@@ -30,15 +25,41 @@ impl Store {
         Ok(forgotten.rows_affected())
     }
 
-    /// Forgets the jobs that ended before a time; returns how many.
+    /// Forgets at most `limit` open dead letters that were written before the cutoff; returns how many.
     ///
     /// # Errors
     ///
     /// [`Error`] when the database fails; then none is forgotten.
-    pub async fn forget_dead_letter_jobs(&self, before: DateTime<Utc>) -> Result<u64, Error> {
-        let forgotten = sqlx::query!("DELETE FROM dead_letter_jobs WHERE finished_at < $1", before)
-            .execute(&self.pool)
-            .await?;
+    pub async fn forget_open_dead_letters(&self, cutoff: Cutoff, limit: u32) -> Result<u64, Error> {
+        // The reasons that there are lead along the index to the oldest letters of each.
+        let forgotten = sqlx::query!(
+            r#"
+            DELETE FROM dead_letters
+            WHERE id IN (SELECT id FROM dead_letters
+                         WHERE state = 'OPEN' AND lane IN ('push', 'reseller') AND created_at < $1
+                           AND reason = ANY (ARRAY(SELECT DISTINCT reason FROM dead_letter_tallies WHERE state = 'OPEN'))
+                         LIMIT $2 FOR UPDATE SKIP LOCKED)
+            "#,
+            cutoff.before(),
+            i64::from(limit),
+        )
+        .execute(&self.pool)
+        .await?;
+        Ok(forgotten.rows_affected())
+    }
+
+    /// Forgets the jobs that ended before the cutoff; returns how many.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails; then none is forgotten.
+    pub async fn forget_dead_letter_jobs(&self, cutoff: Cutoff) -> Result<u64, Error> {
+        let forgotten = sqlx::query!(
+            "DELETE FROM dead_letter_jobs WHERE finished_at < $1",
+            cutoff.before()
+        )
+        .execute(&self.pool)
+        .await?;
         Ok(forgotten.rows_affected())
     }
 

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use std::time::Duration;
+
 use chrono::TimeDelta;
 use domain::clock::{Clock, SystemClock};
 use domain::push::{PushId, PushStatus};
@@ -184,16 +186,16 @@ async fn keys_are_forgotten_by_age_and_not_more_than_the_limit(pool: PgPool) {
         aged("oldest", 50),
     ];
     store.insert_pushes(&batch, LONG).await.unwrap();
-    let before = now - TimeDelta::hours(24);
+    let cutoff = store.cutoff(now, Duration::from_secs(24 * 3_600)).await.unwrap();
 
-    assert_eq!(store.forget_idempotency_keys(before, 2).await.unwrap(), 2);
+    assert_eq!(store.forget_idempotency_keys(cutoff, 2).await.unwrap(), 2);
     let left: Vec<String> = sqlx::query_scalar("SELECT key FROM idempotency_keys ORDER BY created_at")
         .fetch_all(&pool)
         .await
         .unwrap();
     assert_eq!(left, ["old", "fresh"], "the oldest go first");
-    assert_eq!(store.forget_idempotency_keys(before, 2).await.unwrap(), 1);
-    assert_eq!(store.forget_idempotency_keys(before, 2).await.unwrap(), 0);
+    assert_eq!(store.forget_idempotency_keys(cutoff, 2).await.unwrap(), 1);
+    assert_eq!(store.forget_idempotency_keys(cutoff, 2).await.unwrap(), 0);
 
     assert_eq!(
         store.insert_pushes(&[keyed("old", 9)], LONG).await.unwrap(),

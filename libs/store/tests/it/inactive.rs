@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use std::time::Duration;
+
 use chrono::TimeDelta;
 use domain::clock::{Clock, SystemClock};
 use domain::notification::NotificationState;
@@ -203,7 +205,7 @@ const WAITING: [NotificationState; 3] = [
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn what_has_waited_for_too_long_expires_whatever_its_subscription_is(pool: PgPool) {
     let (store, now) = (Store::from_pool(pool.clone()), SystemClock.now());
-    let before = now - TimeDelta::hours(1);
+    let cutoff = store.cutoff(now, Duration::from_secs(3_600)).await.unwrap();
     let young = SubscriptionRow::active().make(&pool).await;
     notify(&pool, young, 2).await;
     let mut expected = Vec::new();
@@ -215,18 +217,19 @@ async fn what_has_waited_for_too_long_expires_whatever_its_subscription_is(pool:
         let id = row.make(&pool).await;
         notify(&pool, id, 1).await;
         for state in WAITING.into_iter().chain(OTHERS) {
-            let row = NotificationRow::in_state(state, id).created_at(before - TimeDelta::seconds(1));
+            let row =
+                NotificationRow::in_state(state, id).created_at(cutoff.before() - TimeDelta::seconds(1));
             row.make(&pool).await;
         }
         expected.push(id);
     }
     expected.sort();
     let letters = open_letters(&pool).await;
-    let walk = store.expired_with_waiting(Uuid::nil(), before).await.unwrap();
+    let walk = store.expired_with_waiting(Uuid::nil(), cutoff).await.unwrap();
     assert_eq!((walk.found, walk.next), (expected.clone(), None));
     for id in expected {
         let earlier = standing(&pool, id).await;
-        assert_eq!(store.end_expired(id, before, 100, now).await.unwrap(), 3);
+        assert_eq!(store.end_expired(id, cutoff, 100, now).await.unwrap(), 3);
         let expected = [("OPEN".to_owned(), 3)];
         assert_eq!(letters_of(&pool, id, "delivery/expired").await, expected);
         let mut after = standing(&pool, id).await;
@@ -239,17 +242,18 @@ async fn what_has_waited_for_too_long_expires_whatever_its_subscription_is(pool:
         let left: BTreeMap<_, _> = earlier.iter().map(|(key, count)| fewer(key, *count)).collect();
         assert_eq!(after, left, "nothing but what waited");
     }
-    assert_eq!(store.end_expired(young, before, 100, now).await.unwrap(), 0);
+    assert_eq!(store.end_expired(young, cutoff, 100, now).await.unwrap(), 0);
     assert_eq!(open_letters(&pool).await, letters + 9);
     assert_eq!(count(&pool, "emails").await, 0);
-    let walk = store.expired_with_waiting(Uuid::nil(), before).await.unwrap();
+    let walk = store.expired_with_waiting(Uuid::nil(), cutoff).await.unwrap();
     assert!(walk.found.is_empty(), "{walk:?}");
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn an_old_event_that_was_asked_for_again_has_its_time(pool: PgPool) {
     let (store, now) = (Store::from_pool(pool.clone()), SystemClock.now());
-    let before = now - TimeDelta::hours(1);
+    let cutoff = store.cutoff(now, Duration::from_secs(3_600)).await.unwrap();
+    let before = cutoff.before();
     let id = SubscriptionRow::active().make(&pool).await;
     let old =
         NotificationRow::in_state(NotificationState::GivenUp, id).created_at(before - TimeDelta::hours(1));
@@ -264,9 +268,9 @@ async fn an_old_event_that_was_asked_for_again_has_its_time(pool: PgPool) {
     .execute(&pool)
     .await
     .unwrap();
-    assert_eq!(store.end_expired(id, before, 100, now).await.unwrap(), 0);
-    let later = now + TimeDelta::seconds(1);
-    assert_eq!(store.end_expired(id, later, 100, later).await.unwrap(), 2);
+    assert_eq!(store.end_expired(id, cutoff, 100, now).await.unwrap(), 0);
+    let present = store.cutoff(SystemClock.now(), Duration::ZERO).await.unwrap();
+    assert_eq!(store.end_expired(id, present, 100, now).await.unwrap(), 2);
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
@@ -275,7 +279,8 @@ async fn what_has_expired_says_what_it_waited_for_and_is_replayed_by_its_letter(
     let id = SubscriptionRow::active().make(&pool).await;
     let row = NotificationRow::in_state(NotificationState::Scheduled, id);
     let made = row.created_at(now - TimeDelta::hours(1)).make(&pool).await;
-    assert_eq!(store.end_expired(id, now, 9, now).await.unwrap(), 1);
+    let present = store.cutoff(now, Duration::ZERO).await.unwrap();
+    assert_eq!(store.end_expired(id, present, 9, now).await.unwrap(), 1);
     let (letter, detail): (Uuid, String) = sqlx::query_as("SELECT id, detail FROM dead_letters")
         .fetch_one(&pool)
         .await

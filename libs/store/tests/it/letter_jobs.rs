@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::TimeDelta;
 use domain::clock::{Clock, SystemClock};
 use domain::dead_letter_job::{JobAction, JobCommand, JobStatus};
 use domain::notification::NotificationState;
@@ -360,11 +360,13 @@ async fn a_job_is_about_what_its_filter_or_its_list_says_and_nothing_else(pool: 
         .await
         .unwrap();
     assert_eq!(older.len(), 1);
-    assert_eq!(store.forget_dead_letter_jobs(later()).await.unwrap(), 2);
-}
-
-fn later() -> DateTime<Utc> {
-    SystemClock.now() + TimeDelta::days(1)
+    // Their clock was driven ahead.
+    sqlx::query("UPDATE dead_letter_jobs SET finished_at = now() - interval '1 second'")
+        .execute(&pool)
+        .await
+        .unwrap();
+    let cutoff = store.cutoff(SystemClock.now(), Duration::ZERO).await.unwrap();
+    assert_eq!(store.forget_dead_letter_jobs(cutoff).await.unwrap(), 2);
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]

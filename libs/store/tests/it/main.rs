@@ -37,6 +37,7 @@ mod rescue;
 mod reseller;
 mod resolution;
 mod restoring;
+mod retention;
 mod scene;
 mod schema;
 mod state_table;

@@ -1,11 +1,14 @@
 //! Monthly partitions: made once, bounded as `Month` says, dropped only when nothing in them is due.
 
+use std::time::Duration;
+
 use chrono::{DateTime, TimeZone, Utc};
+use domain::clock::{Clock, SystemClock};
 use domain::month::Month;
 use domain::notification::NotificationState;
 use domain::push::{PushId, PushState, SendOutcome};
 use sqlx::{AssertSqlSafe, PgPool};
-use store::{Error, Store};
+use store::Store;
 use testkit::notification_factory::NotificationRow;
 use testkit::push_factory::PushRow;
 use uuid::Uuid;
@@ -35,6 +38,27 @@ async fn partitions(pool: &PgPool, parent: &str) -> Vec<(String, String)> {
     .fetch_all(pool)
     .await
     .unwrap()
+}
+
+/// Drops the finished months before `before`, as the job does that keeps trying; returns their names.
+async fn drop_months(store: &Store, before: Month) -> Vec<String> {
+    let now = SystemClock.now();
+    let present = store.cutoff(now, Duration::ZERO).await.unwrap();
+    let kept = (0..)
+        .find(|kept| Month::containing(now).minus(*kept) == before)
+        .unwrap();
+    let mut dropped = Vec::new();
+    for month in store.old_months(present, kept).await.unwrap() {
+        let gone = loop {
+            match store.drop_month(&month).await {
+                // A lock was not to be had in the moment that it is waited for.
+                Err(error) if error.is_transient() => {}
+                gone => break gone.unwrap(),
+            }
+        };
+        dropped.extend(gone.then(|| month.name().to_owned()));
+    }
+    dropped
 }
 
 async fn rows(pool: &PgPool, table: &str) -> i64 {
@@ -135,7 +159,7 @@ async fn only_old_months_in_which_everything_ended_are_dropped(pool: PgPool) {
     let march = Month::containing(noon(2020, 3));
 
     assert_eq!(
-        store.drop_partitions(march).await.unwrap(),
+        drop_months(&store, march).await,
         [
             "push_notifications_y2020m01",
             "notifications_y2020m01",
@@ -147,7 +171,7 @@ async fn only_old_months_in_which_everything_ended_are_dropped(pool: PgPool) {
         assert_eq!(partitions(&pool, parent).await.len(), before + 2, "{parent}");
     }
     assert_eq!(
-        store.drop_partitions(march).await.unwrap(),
+        drop_months(&store, march).await,
         [""; 0],
         "one unfinished push holds the month"
     );
@@ -156,12 +180,9 @@ async fn only_old_months_in_which_everything_ended_are_dropped(pool: PgPool) {
         .complete_pushes(&[completion(sending, 1, SendOutcome::Delivered)])
         .await
         .unwrap();
+    assert_eq!(drop_months(&store, march).await, ["push_notifications_y2020m02"]);
     assert_eq!(
-        store.drop_partitions(march).await.unwrap(),
-        ["push_notifications_y2020m02"]
-    );
-    assert_eq!(
-        store.drop_partitions(march.plus(1)).await.unwrap(),
+        drop_months(&store, march.plus(1)).await,
         ["push_notifications_y2020m03", "notifications_y2020m03"]
     );
     let left: i64 = sqlx::query_scalar("SELECT count(*) FROM pg_class WHERE relname LIKE '%y2020m%'")
@@ -181,7 +202,7 @@ async fn every_unfinished_state_holds_its_month(pool: PgPool) {
             .created_at(noon(2020, 1))
             .make(&pool)
             .await;
-        let dropped = store.drop_partitions(january.plus(1)).await.unwrap();
+        let dropped = drop_months(&store, january.plus(1)).await;
         let gone = dropped.iter().any(|table| table == "push_notifications_y2020m01");
         assert_eq!(gone, state.status().is_terminal(), "{state:?}");
         let left = store.find_push(push.id).await.unwrap();
@@ -203,7 +224,7 @@ async fn every_unfinished_notification_holds_its_month_events_and_all(pool: PgPo
             .created_at(noon(2020, 1))
             .make(&pool)
             .await;
-        let dropped = store.drop_partitions(january.plus(1)).await.unwrap();
+        let dropped = drop_months(&store, january.plus(1)).await;
         let gone = dropped.iter().any(|table| table == "notifications_y2020m01");
         assert_eq!(gone, state.status().is_terminal(), "{state:?}");
         for parent in ["events", "notifications", "delivery_attempts"] {
@@ -255,21 +276,49 @@ async fn dropping_cannot_deadlock_with_a_statement_under_way(pool: PgPool) {
                 .unwrap_or_else(|error| panic!("the drop should not have locked {partition} yet: {error}"));
             statement.commit().await.unwrap();
         };
-        let (dropped, ()) = tokio::join!(store.drop_partitions(month.plus(1)), continues);
-
-        match dropped {
-            Ok(dropped) => assert_eq!(
-                dropped.len(),
-                2,
-                "{parent}: both lanes, and each once: {dropped:?}"
-            ),
-            // A slow machine: the drop gave way after its lock timeout, as it should.
-            Err(error) => {
-                assert!(matches!(error, Error::Unavailable(_)), "{parent}: {error:?}");
-                store.drop_partitions(month.plus(1)).await.unwrap();
-            }
-        }
+        let (dropped, ()) = tokio::join!(drop_months(&store, month.plus(1)), continues);
+        assert_eq!(
+            dropped.len(),
+            2,
+            "{parent}: both lanes, and each once: {dropped:?}"
+        );
     }
+}
+
+/// A backup holds its locks for as long as it reads.
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn dropping_gives_way_to_a_reader_and_lets_the_lane_pass(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let january = Month::containing(noon(2020, 1));
+    store.create_partitions(january, 1).await.unwrap();
+    let present = store.cutoff(SystemClock.now(), Duration::ZERO).await.unwrap();
+    let months = store.old_months(present, 6).await.unwrap();
+    assert_eq!(months.len(), 2);
+    let mut backup = pool.begin().await.unwrap();
+    for parent in PARENTS {
+        let table = AssertSqlSafe(format!("LOCK TABLE {parent} IN ACCESS SHARE MODE"));
+        sqlx::query(table).execute(&mut *backup).await.unwrap();
+    }
+    for month in &months {
+        let refused = store.drop_month(month).await.unwrap_err();
+        assert!(refused.is_transient(), "{month:?}: {refused:?}");
+    }
+    PushRow::in_state(PushState::Pending).make(&pool).await;
+    backup.commit().await.unwrap();
+    for month in &months {
+        assert!(store.drop_month(month).await.unwrap(), "{month:?}");
+        assert!(!store.drop_month(month).await.unwrap(), "{month:?} again");
+    }
+    let limits: Vec<String> =
+        sqlx::query_scalar("SELECT unnest(proconfig) FROM pg_proc WHERE proname = 'drop_month_partition'")
+            .fetch_all(&pool)
+            .await
+            .unwrap();
+    assert_eq!(
+        limits,
+        ["lock_timeout=100ms"],
+        "what waits behind a lock waits as long"
+    );
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]

@@ -1,11 +1,12 @@
 //! What the reseller lane stores and publishes: events, and the notifications that they become.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use broker::{Envelope, Queue};
 use chrono::{DateTime, Utc};
 use domain::clock::Clock;
-use domain::notification::{NotificationId, NotificationStatus, QUEUE_LEASE};
+use domain::notification::{NotificationId, NotificationStatus};
 use store::Store;
 use store::reseller::{FannedOut, InsertedEvent, NewEvent, Sidelined};
 use telemetry::traces::Statement;
@@ -18,6 +19,8 @@ use crate::lane::{Handoff, Lane};
 #[derive(Clone)]
 pub(crate) struct EventLane {
     pub(crate) store: Store,
+    /// How long a queued notification is left in peace.
+    pub(crate) queue_lease: Duration,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) meters: Arc<Meters>,
 }
@@ -74,13 +77,13 @@ impl Lane for EventLane {
         {
             let inserted = self
                 .store
-                .insert_events_together(events, queued, QUEUE_LEASE)
+                .insert_events_together(events, queued, self.queue_lease)
                 .await?;
             return Ok(vec![inserted]);
         }
         // Lent to the statement, since they are to be told apart again afterwards.
         let events: Vec<NewEvent> = items.iter_mut().flat_map(std::mem::take).collect();
-        let inserted = self.store.insert_events(&events, queued, QUEUE_LEASE).await;
+        let inserted = self.store.insert_events(&events, queued, self.queue_lease).await;
         for (item, event) in items.iter_mut().zip(events) {
             item.push(event);
         }

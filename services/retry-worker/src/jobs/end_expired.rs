@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use chrono::{DateTime, TimeDelta, Utc};
+use store::Cutoff;
 use telemetry::Metric;
 use uuid::Uuid;
 
@@ -26,16 +26,12 @@ impl Job for EndExpired {
     }
 
     async fn execute(&self, context: &Context) -> Result<(), JobError> {
-        let age = context.config.reseller.delivery.max_age;
-        let age = TimeDelta::from_std(age).unwrap_or(TimeDelta::MAX);
-        let Some(before) = context.clock.now().checked_sub_signed(age) else {
-            return Ok(());
-        };
+        let cutoff = context.cutoff(context.config.reseller.delivery.max_age).await?;
         let mut after = Uuid::nil();
         loop {
-            let walk = context.store.expired_with_waiting(after, before).await?;
+            let walk = context.store.expired_with_waiting(after, cutoff).await?;
             for subscription in walk.found {
-                let ended = end(context, subscription, before).await?;
+                let ended = end(context, subscription, cutoff).await?;
                 if ended > 0 {
                     tracing::info!(subscription.id = %subscription, notifications = ended, "ended what waited for too long");
                 }
@@ -48,13 +44,13 @@ impl Job for EndExpired {
     }
 }
 
-async fn end(context: &Context, subscription: Uuid, before: DateTime<Utc>) -> Result<u64, JobError> {
+async fn end(context: &Context, subscription: Uuid, cutoff: Cutoff) -> Result<u64, JobError> {
     let mut ended = 0;
     loop {
         let now = context.clock.now();
         let batch = context
             .store
-            .end_expired(subscription, before, BATCH, now)
+            .end_expired(subscription, cutoff, BATCH, now)
             .await?;
         ended += batch;
         Metric::NotificationsGivenUp.increment(batch);

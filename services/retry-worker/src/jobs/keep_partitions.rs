@@ -1,12 +1,18 @@
 //! Makes the partitions of the months ahead and drops those that are past their retention and finished.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use domain::month::Month;
+use store::OldMonth;
 use telemetry::Metric;
 
 use crate::context::Context;
 use crate::periodic::{Job, JobError, Timing, UNKNOWN};
+
+/// How long an execution tries to drop months that are read or written at that moment.
+const DROPPING_LIMIT: Duration = Duration::from_secs(30);
+/// Between two tries. Each holds up the lane for a fraction of a second at most.
+const PAUSE: Duration = Duration::from_secs(1);
 
 pub(crate) struct KeepPartitions;
 
@@ -36,13 +42,30 @@ impl Job for KeepPartitions {
             tracing::info!(tables = created, "made partitions");
         }
         Metric::PartitionsAheadMonths.set(context.store.partitions_ahead(current).await?);
-        for partition in context
+        let present = context.cutoff(Duration::ZERO).await?;
+        let until = Instant::now() + DROPPING_LIMIT;
+        for month in context
             .store
-            .drop_partitions(current.minus(settings.retention_months))
+            .old_months(present, settings.retention_months)
             .await?
         {
-            tracing::info!(partition, "dropped a month that was past its retention");
+            if drop_month(context, &month, until).await? {
+                tracing::info!(
+                    partition = month.name(),
+                    "dropped a month that was past its retention"
+                );
+            }
         }
         Ok(())
+    }
+}
+
+/// Tries until no lock is in the way. What holds a lock for longer, as a backup does, is left in peace until the next execution.
+async fn drop_month(context: &Context, month: &OldMonth, until: Instant) -> Result<bool, JobError> {
+    loop {
+        match context.store.drop_month(month).await {
+            Err(error) if error.is_transient() && Instant::now() < until => tokio::time::sleep(PAUSE).await,
+            done => return Ok(done?),
+        }
     }
 }

@@ -1,12 +1,11 @@
 //! The periodic jobs, one file each.
 
+mod closed_windows;
 mod count_dead_letters;
 mod count_subscriptions;
 mod end_expired;
 mod end_inactive;
-mod forget_dead_letters;
-mod forget_emails;
-mod forget_idempotency_keys;
+mod forget;
 mod health;
 mod keep_partitions;
 mod mailer;
@@ -25,9 +24,7 @@ pub(crate) use count_dead_letters::CountDeadLetters;
 pub(crate) use count_subscriptions::CountSubscriptions;
 pub(crate) use end_expired::EndExpired;
 pub(crate) use end_inactive::EndInactive;
-pub(crate) use forget_dead_letters::ForgetDeadLetters;
-pub(crate) use forget_emails::ForgetEmails;
-pub(crate) use forget_idempotency_keys::ForgetIdempotencyKeys;
+pub(crate) use forget::{Forget, ForgetKeys};
 pub(crate) use health::JudgeHealth;
 pub(crate) use keep_partitions::KeepPartitions;
 pub(crate) use mailer::Mailer;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::time::{Duration, SystemTime};
 
 use broker::{Envelope, Published, Queue};
-use domain::notification::{NotificationId, QUEUE_LEASE};
+use domain::notification::{NotificationId, queue_lease};
 use lifecycle::error_chain;
 use store::Lane;
 use store::reseller::{PromotedNotification, Sidelined};
@@ -48,7 +48,7 @@ impl Job for SendWaitingNotifications {
         let (now, started) = (context.clock.now(), SystemTime::now());
         let promoted = context
             .store
-            .promote_first_attempts(now, SHARE, limit, QUEUE_LEASE)
+            .promote_first_attempts(now, SHARE, limit, lease(context))
             .await;
         publish(context, Queue::ResellerReady, promoted, started).await?;
         Ok(())
@@ -73,7 +73,7 @@ impl Job for SendRetries {
         let (now, started) = (context.clock.now(), SystemTime::now());
         let promoted = context
             .store
-            .promote_retries(now, SHARE, limit, QUEUE_LEASE)
+            .promote_retries(now, SHARE, limit, lease(context))
             .await;
         publish(context, Queue::ResellerRetry, promoted, started).await?;
         Ok(())
@@ -101,7 +101,7 @@ impl Job for SendScheduledNotifications {
             let (now, started) = (context.clock.now(), SystemTime::now());
             let released = context
                 .store
-                .release_lines(now, &terms, SHARE, limit, QUEUE_LEASE)
+                .release_lines(now, &terms, SHARE, limit, lease(context))
                 .await;
             let more = released.as_ref().is_ok_and(|released| released.more);
             let promoted = released.map(|released| released.promoted);
@@ -133,6 +133,11 @@ impl Job for FindLines {
         }
         Ok(())
     }
+}
+
+/// How long what is promoted is left in peace.
+fn lease(context: &Context) -> Duration {
+    queue_lease(context.config.reseller.queue.capacity)
 }
 
 fn every(repeat_interval: Duration) -> Timing {

@@ -2,6 +2,7 @@
 
 use store::PromotionQueue;
 
+use super::closed_windows::move_on;
 use super::promotion::promote;
 use crate::context::Context;
 use crate::periodic::{Job, JobError, Timing};
@@ -20,6 +21,8 @@ impl Job for SendScheduled {
     }
 
     async fn execute(&self, context: &Context) -> Result<(), JobError> {
+        // First, so that what may not be sent now does not stand before what may.
+        move_on(context).await?;
         let portion = context.config.push.job.send_scheduled.portion_size;
         promote(
             context,

@@ -1,9 +1,8 @@
 //! What has waited for too long ends, and does not keep its month.
 
-use std::sync::Arc;
-
 use chrono::TimeDelta;
 use domain::clock::{Clock, SystemClock};
+use domain::month::Month;
 use domain::notification::NotificationState;
 use metrics_exporter_prometheus::PrometheusBuilder;
 use sqlx::PgPool;
@@ -12,7 +11,7 @@ use testkit::subscription_factory::SubscriptionRow;
 use testkit::{Installation, eventually, with_installation};
 use uuid::Uuid;
 
-use crate::rig::{shows, start_at, stopped_clock};
+use crate::rig::{shows, start};
 
 /// How many notifications of a subscription have expired, and how many wait.
 async fn standing(it: &Installation, subscription: Uuid) -> (i64, i64) {
@@ -27,14 +26,22 @@ async fn standing(it: &Installation, subscription: Uuid) -> (i64, i64) {
     .unwrap()
 }
 
-async fn wait(it: &Installation, subscription: Uuid) {
+/// Has notifications wait, in each of the ways, that are so much younger than the greatest age. They are made old, and no clock is
+/// driven ahead: that of the database bounds what expires.
+async fn wait(it: &Installation, subscription: Uuid, younger: TimeDelta) {
+    let age = TimeDelta::from_std(it.config.reseller.delivery.max_age).unwrap();
+    let created_at = SystemClock.now() - age + younger;
+    it.store
+        .create_partitions(Month::containing(created_at), 1)
+        .await
+        .unwrap();
     for state in [
         NotificationState::Pending,
         NotificationState::Scheduled,
         NotificationState::Retry,
     ] {
         let row = NotificationRow::in_state(state, subscription).due_in(TimeDelta::days(3_650));
-        row.make(&it.pool).await;
+        row.created_at(created_at).make(&it.pool).await;
     }
 }
 
@@ -44,12 +51,9 @@ async fn what_has_waited_for_too_long_expires_and_is_counted(pool: PgPool) {
     let _recording = metrics::set_default_local_recorder(&recorder);
     let metrics = recorder.handle();
     with_installation(pool, async |it| {
-        let clock = stopped_clock();
         let paused = SubscriptionRow::active().paused().make(&it.pool).await;
-        wait(&it, paused).await;
-        let age = TimeDelta::from_std(it.config.reseller.delivery.max_age).unwrap();
-        clock.advance(age + TimeDelta::minutes(1));
-        let worker = start_at(&it.config, Arc::new(clock));
+        wait(&it, paused, -TimeDelta::minutes(1)).await;
+        let worker = start(&it.config);
         eventually("the notifications to expire", async || {
             (standing(&it, paused).await == (3, 0)).then_some(())
         })
@@ -63,22 +67,16 @@ async fn what_has_waited_for_too_long_expires_and_is_counted(pool: PgPool) {
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn what_is_younger_goes_on_waiting(pool: PgPool) {
     with_installation(pool, async |it| {
-        let clock = stopped_clock();
         let (old, young) = (
             SubscriptionRow::active().paused().make(&it.pool).await,
             SubscriptionRow::active().paused().make(&it.pool).await,
         );
-        let age = TimeDelta::from_std(it.config.reseller.delivery.max_age).unwrap();
-        wait(&it, young).await;
-        clock.advance(age - TimeDelta::minutes(1));
-        // The job has been through when this one has ended.
-        let row = NotificationRow::in_state(NotificationState::Pending, old);
-        row.created_at(SystemClock.now() - TimeDelta::minutes(2))
-            .make(&it.pool)
-            .await;
-        let worker = start_at(&it.config, Arc::new(clock));
-        eventually("the old one to expire", async || {
-            (standing(&it, old).await == (1, 0)).then_some(())
+        wait(&it, young, TimeDelta::hours(1)).await;
+        // The job has been through when these have ended.
+        wait(&it, old, -TimeDelta::minutes(1)).await;
+        let worker = start(&it.config);
+        eventually("the old ones to expire", async || {
+            (standing(&it, old).await == (3, 0)).then_some(())
         })
         .await;
         worker.stop().await;

@@ -23,3 +23,4 @@ mod rescue;
 mod rig;
 mod upkeep;
 mod verification;
+mod wrong_clocks;

@@ -112,6 +112,46 @@ async fn scheduled_pushes_and_retries_go_to_the_queue_when_they_are_due(pool: Pg
     .await;
 }
 
+/// As a campaign leaves them that did not fit into its window, or a pause that outlasted it.
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn pushes_whose_window_has_closed_are_moved_on_and_hold_up_no_retry(pool: PgPool) {
+    with_installation(pool, async |it| {
+        let now = SystemClock.now();
+        sqlx::query(
+            "INSERT INTO push_notifications (id, status, platform, push_key, message, cron_expression, next_attempt_at,
+                                             created_at)
+             SELECT (left($1::uuid::text, 13) || '-7' || right(lpad(to_hex(g), 8, '0'), 3) || '-8000-'
+                     || lpad(to_hex(g), 12, '0'))::uuid,
+                    'SCHEDULED', 'IOS', 'k', 'm', $3, $2::timestamptz - interval '1 hour', $2
+             FROM generate_series(1, 5000) AS g",
+        )
+        .bind(PushId::at(now).uuid())
+        .bind(now)
+        .bind("0 0 3 1 1 ? 2090")
+        .execute(&it.pool)
+        .await
+        .unwrap();
+        let open = PushRow::in_state(PushState::Scheduled).due_in(TimeDelta::minutes(-2));
+        let retry = PushRow::in_state(PushState::Retry).due_in(TimeDelta::minutes(-1));
+        let (open, retry) = (open.make(&it.pool).await.id, retry.make(&it.pool).await.id);
+        let broker = it.broker();
+        let mut reader = reader(&broker);
+        let worker = start(&it.config);
+        // The first messages: nothing that stood before these was put into the queue.
+        assert_eq!(read(&mut reader, 2).await, [open, retry]);
+        worker.stop().await;
+        let waiting: i64 = sqlx::query_scalar(
+            "SELECT count(*) FROM push_notifications
+             WHERE status = 'SCHEDULED' AND attempts = 0 AND next_attempt_at = '2090-01-01T03:00:00Z'",
+        )
+        .fetch_one(&it.pool)
+        .await
+        .unwrap();
+        assert_eq!(waiting, 5_000);
+    })
+    .await;
+}
+
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn the_message_carries_the_trace_and_the_time_of_its_promotion(pool: PgPool) {
     with_installation(pool, async |mut it| {

@@ -129,8 +129,9 @@ async fn keys_of_pushes_and_events_are_forgotten_after_their_retention(pool: PgP
     .await;
 }
 
+/// Without a mail server nothing else would ever end one that waits.
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn mails_that_ended_long_ago_are_forgotten(pool: PgPool) {
+async fn mails_that_ended_long_ago_are_forgotten_and_those_that_wait_in_vain_end(pool: PgPool) {
     with_installation(pool, async |it| {
         let clock = stopped_clock();
         let subscription = SubscriptionRow::active().make(&it.pool).await;
@@ -150,15 +151,14 @@ async fn mails_that_ended_long_ago_are_forgotten(pool: PgPool) {
             .unwrap();
         }
         let worker = start_at(&it.config, Arc::new(clock));
-        let left = eventually("the old mails to be forgotten", async || {
+        eventually("the old mails to be forgotten, and what waits in vain to end", async || {
             let left: Vec<String> = sqlx::query_scalar("SELECT status FROM emails ORDER BY status")
                 .fetch_all(&it.pool)
                 .await
                 .unwrap();
-            (left.len() < 4).then_some(left)
+            (left == ["FAILED", "SENT"]).then_some(())
         })
         .await;
-        assert_eq!(left, ["PENDING", "SENT"]);
         worker.stop().await;
     })
     .await;

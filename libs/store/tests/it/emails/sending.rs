@@ -119,7 +119,8 @@ async fn a_mail_ends_once_and_only_for_whom_it_was_claimed(pool: PgPool) {
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn a_mail_that_was_not_sent_waits_again_until_it_is_too_old(pool: PgPool) {
-    let (store, created) = (Store::from_pool(pool.clone()), now());
+    // It is old by the clock of the database as well in the end.
+    let (store, created) = (Store::from_pool(pool.clone()), now() - TimeDelta::days(5));
     let subscription = SubscriptionRow::active().make(&pool).await;
     mail(&pool, subscription, created).await;
     let claimed = claim_one(&store, created).await;
@@ -160,6 +161,16 @@ async fn a_mail_that_was_not_sent_waits_again_until_it_is_too_old(pool: PgPool) 
     );
     assert_eq!(row.last_error.as_deref(), Some("still away"));
     assert_eq!(store.outbox().await.unwrap().waiting, 0);
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_clock_that_is_weeks_ahead_gives_no_mail_up(pool: PgPool) {
+    let (store, ahead) = (Store::from_pool(pool.clone()), now() + TimeDelta::days(31));
+    let subscription = SubscriptionRow::active().make(&pool).await;
+    mail(&pool, subscription, now()).await;
+    let claimed = claim_one(&store, ahead).await;
+    let put_back = store.put_email_back(claimed.id, claimed.lease_token, "away", postponed(ahead));
+    assert_eq!(put_back.await.unwrap(), PutBack::Waiting);
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]

@@ -247,9 +247,9 @@ async fn keys_are_forgotten_when_they_are_old_and_no_sooner(pool: PgPool) {
     let mut old = keyed("old", None, 1);
     old.created_at = now - TimeDelta::days(40);
     insert(&store, &[old, keyed("young", None, 1)]).await;
-    let before = now - Duration::from_secs(35 * 86_400);
-    assert_eq!(store.forget_event_keys(before, 0).await.unwrap(), 0);
-    assert_eq!(store.forget_event_keys(before, 100).await.unwrap(), 1);
+    let cutoff = store.cutoff(now, Duration::from_secs(35 * 86_400)).await.unwrap();
+    assert_eq!(store.forget_event_keys(cutoff, 0).await.unwrap(), 0);
+    assert_eq!(store.forget_event_keys(cutoff, 100).await.unwrap(), 1);
     let left: Vec<String> = sqlx::query_scalar("SELECT key FROM event_keys")
         .fetch_all(&pool)
         .await

@@ -1,6 +1,7 @@
 //! Promotion of first attempts: an equal share of each subscription.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use chrono::TimeDelta;
 use domain::clock::{Clock, SystemClock};
@@ -127,19 +128,46 @@ async fn what_was_put_aside_is_left_for_a_moment_to_whoever_did_it(pool: PgPool)
         SubscriptionRow::active().make(&pool).await,
         SubscriptionRow::active().make(&pool).await,
     );
-    let now = SystemClock.now();
+    // The clock of a process that sidelines may be wrong by days: for how long is told by the clock of the database.
+    let ahead = SystemClock.now() + TimeDelta::days(31);
+    let started = Instant::now();
     for (subscription, why) in [(busy, Sidelined::Busy), (refused, Sidelined::NotEnqueued)] {
         let made = notifications(&pool, NotificationState::Queued, subscription, 3).await;
         assert_eq!(
-            store.sideline_notifications(&ids(&made), why, now).await.unwrap(),
+            store
+                .sideline_notifications(&ids(&made), why, ahead)
+                .await
+                .unwrap(),
             3
         );
     }
-    let at = |seconds| now + TimeDelta::seconds(seconds);
-    let promoted = store.promote_first_attempts(at(4), 8, 100, LONG).await.unwrap();
-    assert_eq!(by_subscription(&promoted), BTreeMap::from([(refused, 3)]));
-    let promoted = store.promote_first_attempts(at(5), 8, 100, LONG).await.unwrap();
-    assert_eq!(by_subscription(&promoted), BTreeMap::from([(busy, 3)]));
+    let mut promoted = by_subscription(&promote(&store, 8, 100).await);
+    if started.elapsed() < Duration::from_secs(5) {
+        assert_eq!(promoted, BTreeMap::from([(refused, 3)]));
+    }
+    sqlx::query("UPDATE subscription_sidelines SET until = until - interval '5 seconds'")
+        .execute(&pool)
+        .await
+        .unwrap();
+    promoted.extend(by_subscription(&promote(&store, 8, 100).await));
+    assert_eq!(promoted, BTreeMap::from([(refused, 3), (busy, 3)]));
+}
+
+/// As a service of before wrote it, by a clock that was ahead.
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_sideline_that_lasts_for_hours_holds_nothing_up(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let subscription = SubscriptionRow::active().make(&pool).await;
+    notifications(&pool, NotificationState::Pending, subscription, 2).await;
+    sqlx::query(
+        "INSERT INTO subscription_sidelines (subscription_id, lane, until) VALUES ($1, 'first', now() + interval '1 hour')",
+    )
+    .bind(subscription)
+    .execute(&pool)
+    .await
+    .unwrap();
+    let promoted = by_subscription(&promote(&store, 8, 100).await);
+    assert_eq!(promoted, BTreeMap::from([(subscription, 2)]));
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]

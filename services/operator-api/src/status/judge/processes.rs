@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use domain::clock::CLOCKS_APART_MAX;
+
 use super::{Finding, Known, SETTLING, Severity};
 use crate::status::facts::Process;
 use crate::words::{length, relative};
@@ -22,8 +24,8 @@ const NEEDED: [(&str, &str); 3] = [
 const NEWS: Duration = Duration::from_secs(10 * 60);
 /// How far clocks may be apart. Signatures are judged by receivers within minutes, due times to the second.
 const CLOCKS_APART: i64 = 2_000;
-/// From here on receivers refuse signatures.
-const CLOCKS_FAR_APART: i64 = 60_000;
+/// From here on receivers refuse signatures, and nothing is forgotten because of its age.
+const CLOCKS_FAR_APART: i64 = CLOCKS_APART_MAX.num_milliseconds();
 
 pub(super) fn judge(known: &Known<'_>, findings: &mut Vec<Finding>) {
     for (service, meaning) in NEEDED {
@@ -153,7 +155,12 @@ fn clocks(known: &Known<'_>) -> Option<Finding> {
                 "The clock of {} is {apart} {side} that of the database (process {}, {}).",
                 process.host, process.pid, process.service
             ),
-            "Due times, quotas and signatures go by the clock of each process. Receivers refuse what is signed at a wrong time.",
+            if severity == Severity::Critical {
+                "Due times, quotas and signatures go by the clock of each process. Receivers refuse what is signed at a wrong time. \
+                 Nothing is dropped, expired or forgotten by a retry worker meanwhile."
+            } else {
+                "Due times, quotas and signatures go by the clock of each process. Receivers refuse what is signed at a wrong time."
+            },
         )
         .with("timedatectl"),
     )

@@ -1,0 +1,55 @@
+//! From when back something is old. What is dropped, expired or forgotten cannot be brought back, so the clock of one process
+//! must not decide about it: the database's bounds it. Nothing here deletes anything; what does takes a [`Cutoff`].
+
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use crate::{Error, Store, interval};
+
+/// What is from before this time is of an age, by the clock of a process and by that of the database. Only [`Store::cutoff`]
+/// makes one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cutoff {
+    before: DateTime<Utc>,
+    ahead: TimeDelta,
+}
+
+impl Cutoff {
+    /// What is older is old by both clocks.
+    #[must_use]
+    pub fn before(self) -> DateTime<Utc> {
+        self.before
+    }
+
+    /// How far the clock of the process was ahead of the database's, save for the time that the question took.
+    #[must_use]
+    pub fn clock_ahead(self) -> TimeDelta {
+        self.ahead
+    }
+}
+
+impl Store {
+    /// The time before which everything is older than `age`, now that the process's clock shows `now`: the clock that is behind
+    /// decides.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn cutoff(&self, now: DateTime<Utc>, age: Duration) -> Result<Cutoff, Error> {
+        let row = sqlx::query!(
+            r#"
+            SELECT least($1::timestamptz, t.now) - $2::interval AS "before!: DateTime<Utc>", t.now AS "database!: DateTime<Utc>"
+            FROM (SELECT clock_timestamp() AS now) AS t
+            "#,
+            now,
+            interval(age),
+        )
+        .fetch_one(&self.pool)
+        .await?;
+        Ok(Cutoff {
+            before: row.before,
+            ahead: now - row.database,
+        })
+    }
+}

@@ -14,6 +14,7 @@ mod complete;
 mod connections;
 mod dead_letters;
 mod error;
+mod holds;
 mod idempotency;
 mod ingest;
 mod lease;
@@ -52,6 +53,7 @@ pub use dead_letters::{
     DeadLetterView,
 };
 pub use error::{Error, within};
+pub use holds::{HoldView, SWRVE, SwrveHold};
 pub use ingest::{IdempotencyKey, Inserted, NewPush};
 pub use lease::{Lease, LeaseView};
 pub use pauses::{Lane, Pausable, PauseChange, PauseCounts, PauseView, UnknownLane};

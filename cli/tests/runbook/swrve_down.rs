@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::{DateTime, SubsecRound as _, TimeDelta, Utc};
+use chrono::{SubsecRound as _, TimeDelta};
 use domain::clock::{Clock as _, ManualClock, SystemClock};
 use domain::key::Role;
 use domain::push::PushStatus;
@@ -131,23 +131,18 @@ async fn swrve_is_down_for_an_hour(pool: PgPool) {
         let began = town.clock.now();
         let mut answers = town.hand_in("early").await;
         let flying = town.time_flies();
-        has_status(&it, "early", PushStatus::GivenUp).await;
-        page.follow_well().await.shows(&["swrve/503"]);
-        page.follow_well().await;
+        eventually("Swrve to be probed", async || {
+            let holds = it.store.list_holds().await.ok()?;
+            (holds.first()?.probes > 0).then_some(())
+        })
+        .await;
+        page.follow().await.shows(&["Swrve is out of order", "503"]);
         answers.extend(town.hand_in("late").await);
-        let arrived = it.sim.report().received;
         eventually("the hour to pass", async || {
             (town.clock.now() - began > TimeDelta::hours(1)).then_some(())
         })
         .await;
-        assert_eq!(it.sim.report().received, arrived, "a paused lane sends nothing");
         it.sim.script(Vec::new()).expect("a script");
-        page.follow_well().await;
-        page.set("SINCE", first_failed(&it).await);
-        page.follow_well()
-            .await
-            .shows(&["swrve/503", &PUSHES.to_string()]);
-        page.follow_well().await;
         has_status(&it, "early", PushStatus::Sent).await;
         has_status(&it, "late", PushStatus::Sent).await;
         drop(flying);
@@ -163,14 +158,6 @@ fn down() -> Rule {
         status: Some(503),
         ..Rule::default()
     }
-}
-
-async fn first_failed(it: &Installation) -> String {
-    let first: Option<DateTime<Utc>> = sqlx::query_scalar("SELECT min(created_at) FROM dead_letters")
-        .fetch_one(&it.pool)
-        .await
-        .expect("the letters can be read");
-    first.expect("there are dead letters").to_rfc3339()
 }
 
 async fn has_status(it: &Installation, group: &str, status: PushStatus) {

@@ -16,6 +16,7 @@ mod cutoff;
 mod dead_letters;
 mod defer;
 mod error;
+mod holds;
 mod idempotency;
 mod ingest;
 mod lease;
@@ -58,6 +59,7 @@ pub use dead_letters::{
 };
 pub use defer::{Deferral, DuePush};
 pub use error::{Error, within};
+pub use holds::{HoldView, SWRVE, SwrveHold};
 pub use ingest::{IdempotencyKey, Inserted, NewPush};
 pub use lease::{Lease, LeaseView};
 pub use partition::OldMonth;

@@ -183,6 +183,12 @@ catalogue! {
         "ACTIVE and DEGRADED subscriptions whose last attempt was a failure that came within the last hour.";
     Paused = "postrider_paused", Kind::Gauge, Count, ["scope"],
         "Pauses by operators that are in force; `scope` is `push_lane`, `reseller_lane`, `subscription` or `reseller`.";
+    Held = "postrider_held", Kind::Gauge, Count, ["class"],
+        "1 while a lane is held because what it sends to is out of order, and 0.5 while what waited meanwhile is sent; `class` is `swrve`.";
+    PushProbes = "postrider_push_probes_total", Kind::Counter, Count, ["outcome"],
+        "Pushes that were sent to find out whether Swrve works again; `outcome` is `answered` or `failed`.";
+    PushAttemptsSpared = "postrider_push_attempts_spared_total", Kind::Counter, Count, [],
+        "Attempts that failed while Swrve was out of order, and do not count.";
     EmailsSent = "postrider_emails_sent_total", Kind::Counter, Count, [],
         "E-mails that the mail server took.";
     EmailsFailed = "postrider_emails_failed_total", Kind::Counter, Count, [],

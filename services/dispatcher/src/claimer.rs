@@ -68,6 +68,7 @@ impl Claimer<'_> {
                         push,
                         message,
                         send_before,
+                        is_probe: false,
                     })
                     .await
                     .is_err()
@@ -98,7 +99,11 @@ impl Claimer<'_> {
 
     /// Claims, for as long as it takes: while the database is away there is nothing else to do. `None` when stopped, or when
     /// the pushes are not ours to take, or nobody's: the messages are for the next leader.
-    async fn claim(&self, ids: Vec<PushId>, stop: &CancellationToken) -> Option<(Vec<ClaimedPush>, Instant)> {
+    pub(crate) async fn claim(
+        &self,
+        ids: Vec<PushId>,
+        stop: &CancellationToken,
+    ) -> Option<(Vec<ClaimedPush>, Instant)> {
         loop {
             let asked = Instant::now();
             let claim = Claim {
@@ -142,7 +147,8 @@ async fn messages_by_push(deliveries: Vec<Delivery>) -> HashMap<PushId, Message>
         let id = PushId::from(delivery.envelope.id);
         let message = Message {
             span: spans::message(&delivery),
-            receipt: delivery.receipt,
+            receipt: Some(delivery.receipt),
+            settled: None,
         };
         if let Some(second) = messages.insert(id, message) {
             MessageFate::Ack.settle(second).await;

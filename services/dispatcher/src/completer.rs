@@ -74,6 +74,7 @@ impl Completer {
         };
         let accepted = record(&releases, write).await;
         span.end();
+        self.take_out_of_queue(&releases, &messages, &accepted).await;
         for (release, mut message) in releases.iter().zip(messages) {
             spans::released(&mut message, release);
             if !accepted.contains(&release.id) {
@@ -82,6 +83,34 @@ impl Completer {
                 Metric::PushDeferred.increment(1);
             }
             MessageFate::of(release).settle(message).await;
+        }
+    }
+
+    /// What was claimed without a message has none in the queue: it waits in the database. If that is not noted, it is
+    /// found by its lease.
+    async fn take_out_of_queue(
+        &self,
+        releases: &[Release],
+        messages: &[Message],
+        accepted: &HashSet<PushId>,
+    ) {
+        let unqueued: Vec<PushId> = releases
+            .iter()
+            .zip(messages)
+            .filter(|(release, message)| {
+                message.receipt.is_none() && release.deferred_to.is_none() && accepted.contains(&release.id)
+            })
+            .map(|(release, _)| release.id)
+            .collect();
+        if unqueued.is_empty() {
+            return;
+        }
+        let marked = store::within(RECORD_LIMIT, self.store.mark_not_enqueued(&unqueued)).await;
+        if let Err(error) = marked {
+            tracing::warn!(
+                error = error_chain(&error),
+                "could not note that pushes wait in the database"
+            );
         }
     }
 }

@@ -7,21 +7,23 @@ use broker::{Broker, ConnectionState, Queue};
 use config::Config;
 use delivery::{SwrveClient, SwrveSettings};
 use domain::clock::Clock;
-use domain::push::{RetryPolicy, queue_lease};
+use domain::push::{RetryPolicy, SwrveWatch, queue_lease};
 use leadership::{Candidate, LaneWatch, Term};
 use lifecycle::{Shutdown, error_chain};
-use store::Store;
+use store::{HoldView, Store, SwrveHold};
 use telemetry::Metric;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::Error;
+use crate::backlog::Backlog;
 use crate::claimer::Claimer;
 use crate::completer::Completer;
 use crate::plan::Planner;
 use crate::sender::{self, Sender};
 use crate::starts::Starts;
+use crate::vigil::Vigil;
 
 /// Pushes claimed in one statement: a quarter of a second of sending, so that a claim is never old when its turn comes.
 const CLAIM_BATCH: usize = 64;
@@ -29,6 +31,9 @@ const CLAIM_BATCH: usize = 64;
 const CLAIM_SLACK: Duration = Duration::from_secs(20);
 /// How long the leader may be without the broker before it steps down; a reconnect takes less.
 const BROKER_LOSS: Duration = Duration::from_secs(3);
+
+/// How long the database may take to tell or note whether the lane is held.
+const HOLD_LIMIT: Duration = Duration::from_secs(2);
 
 /// Everything that the lane needs in every term.
 pub(crate) struct Lane {
@@ -95,13 +100,22 @@ impl Lane {
     /// settled last.
     async fn serve(&self, term: Term, shutdown: &Shutdown) -> Result<(), Error> {
         let validity = term.validity();
+        let hold = self.hold().await?;
+        let vigil = Arc::new(Vigil::new(match &hold {
+            None => SwrveWatch::trusting(),
+            Some(hold) if hold.answered_at.is_some() => SwrveWatch::wary(),
+            Some(_) => SwrveWatch::holding(),
+        }));
         let (work, inbox) = mpsc::channel(CLAIM_BATCH);
         let (endings, outbox) = mpsc::channel(4 * CLAIM_BATCH);
         // Not past the grace period: what it cannot record by then is found by its lease.
         let mut completer = AbortOnDropHandle::new(tokio::spawn(self.completer().run(outbox)));
-        let mut sender = sender::spawn(self.sender(&term)?, inbox, endings).map_err(Error::Sender)?;
+        let mut sender = sender::spawn(self.sender(&term, &vigil)?, inbox, endings).map_err(Error::Sender)?;
         let prefetch = u16::try_from(self.config.pool_size() + 1 + 2 * CLAIM_BATCH).unwrap_or(u16::MAX);
-        let mut consumer = self.broker.consume(Queue::PushReady, prefetch);
+        // Nobody reads the queue before what waits has been sent.
+        let mut consumer = hold
+            .is_none()
+            .then(|| self.broker.consume(Queue::PushReady, prefetch));
         let stop = CancellationToken::new();
         let watch = async {
             let ended = tokio::select! {
@@ -117,16 +131,30 @@ impl Lane {
                     Ok(())
                 }
                 () = self.pauses.paused() => Ok(()),
+                () = vigil.held(), if hold.is_none() => Ok(()),
                 () = sender.failed() => Err(Error::SenderEnded),
                 _ = &mut completer => Err(Error::CompleterEnded),
             };
             sender.stop();
             stop.cancel();
+            if hold.is_none() && vigil.holds() {
+                self.hold_lane(&term, &vigil).await;
+            }
             ended
         };
         let claimer = self.claimer(&term);
         let claiming = async {
-            claimer.run(&mut consumer, work, &stop).await;
+            match &mut consumer {
+                Some(consumer) => claimer.run(consumer, work, &stop).await,
+                None => {
+                    let backlog = Backlog {
+                        store: &self.store,
+                        claimer,
+                        vigil: &vigil,
+                    };
+                    backlog.run(work, &stop).await;
+                }
+            }
             stop.cancel();
         };
         let ((), ended) = tokio::join!(claiming, watch);
@@ -134,15 +162,57 @@ impl Lane {
             sender.no_more_starts().await;
             term.resign().await;
         };
-        tokio::join!(resigning, consumer.stop());
+        let stopping = async {
+            if let Some(consumer) = &mut consumer {
+                consumer.stop().await;
+            }
+        };
+        tokio::join!(resigning, stopping);
         sender.finished().await;
         if !matches!(ended, Err(Error::CompleterEnded))
             && let Err(error) = completer.await
         {
             tracing::error!(error = error_chain(&error), "the completer failed");
         }
-        consumer.close().await;
+        if let Some(consumer) = consumer {
+            consumer.close().await;
+        }
+        if hold.is_none() && vigil.holds() {
+            self.forgive(&vigil).await;
+        }
         ended
+    }
+
+    /// The outage that is in force, or is being caught up with.
+    async fn hold(&self) -> Result<Option<HoldView>, Error> {
+        let holds = store::within(HOLD_LIMIT, self.store.list_holds())
+            .await
+            .map_err(Error::Hold)?;
+        Ok(holds.into_iter().find(|hold| hold.class == store::SWRVE))
+    }
+
+    /// Notes that the lane is held, which the next term finds. If that cannot be noted, it finds out by itself.
+    async fn hold_lane(&self, term: &Term, vigil: &Vigil) {
+        let answer = vigil.last_words();
+        tracing::warn!(answer, "Swrve is out of order; the push lane is held and probed");
+        let change = self
+            .store
+            .change_swrve_hold(term.lease(), SwrveHold::Begin(&answer));
+        if let Err(error) = store::within(HOLD_LIMIT, change).await {
+            tracing::warn!(
+                error = error_chain(&error),
+                "cannot note that Swrve is out of order"
+            );
+        }
+    }
+
+    /// What failed before it was known that Swrve is out of order is not the fault of those pushes.
+    async fn forgive(&self, vigil: &Vigil) {
+        let accused = vigil.accused();
+        let forgiving = self.store.forgive_attempts(&accused, self.clock.now());
+        if let Err(error) = store::within(HOLD_LIMIT, forgiving).await {
+            tracing::warn!(error = error_chain(&error), "some attempts still count");
+        }
     }
 
     /// A replica without the broker would lead and send nothing, beside others that could. Nobody leads a paused lane.
@@ -206,7 +276,7 @@ impl Lane {
         }
     }
 
-    fn sender(&self, term: &Term) -> Result<Sender, Error> {
+    fn sender(&self, term: &Term, vigil: &Arc<Vigil>) -> Result<Sender, Error> {
         Ok(Sender {
             planner: Planner {
                 swrve: SwrveClient::new(&self.swrve).map_err(Error::Swrve)?,
@@ -224,6 +294,7 @@ impl Lane {
             pool_size: self.config.pool_size(),
             validity: term.validity(),
             starts: Starts::of(term.lease().epoch),
+            vigil: vigil.clone(),
         })
     }
 }

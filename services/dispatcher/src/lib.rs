@@ -13,8 +13,10 @@
 //!
 //! The sender has a thread of its own, because pacing suffers from any other work on the same runtime. No stage holds a
 //! transaction while another talks to Swrve, and the message is acknowledged last: whatever dies in between, the push
-//! is found again by its lease.
+//! is found again by its lease. While Swrve is out of order, and until what waited meanwhile has been sent, the first stage is another
+//! one (`backlog`), which reads the database instead of the queue.
 
+mod backlog;
 mod claimer;
 mod completer;
 mod ending;
@@ -23,6 +25,7 @@ mod plan;
 mod sender;
 mod spans;
 mod starts;
+mod vigil;
 mod work;
 
 use std::sync::Arc;
@@ -42,6 +45,9 @@ pub enum Error {
     /// The Swrve settings are unusable.
     #[error("failed to prepare the Swrve client")]
     Swrve(#[source] delivery::SwrveError),
+    /// It cannot be found out whether the push lane is held.
+    #[error("failed to look for an outage of Swrve")]
+    Hold(#[source] store::Error),
     /// The sender's thread could not be started.
     #[error("failed to start the sender")]
     Sender(#[source] std::io::Error),

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use delivery::{Pacer, PreparedPush, Reply};
 use domain::clock::Clock;
-use domain::push::{PushId, RetryPolicy, SendOutcome};
+use domain::push::{PushId, RetryPolicy, Ruling, SendOutcome};
 use futures::FutureExt;
 use leadership::Validity;
 use lifecycle::error_chain;
@@ -26,7 +26,8 @@ use crate::ending::complete;
 use crate::plan::{Plan, Planner};
 use crate::spans;
 use crate::starts::Starts;
-use crate::work::{Ending, Message, Work};
+use crate::vigil::Vigil;
+use crate::work::{Ending, Work};
 
 /// What the sender needs; it is moved to the sender's thread.
 pub(crate) struct Sender {
@@ -37,6 +38,7 @@ pub(crate) struct Sender {
     pub(crate) pool_size: usize,
     pub(crate) validity: Validity,
     pub(crate) starts: Starts,
+    pub(crate) vigil: Arc<Vigil>,
 }
 
 /// The running sender, as the lane sees it.
@@ -147,7 +149,8 @@ impl Loop {
 
     async fn run(mut self, mut inbox: mpsc::Receiver<Work>) {
         while let Some(work) = inbox.recv().await {
-            let ending = if !self.may_start() || Instant::now() >= work.send_before {
+            let stopped = self.stop.is_cancelled() || !self.sender.may_start(work.is_probe);
+            let ending = if stopped || Instant::now() >= work.send_before {
                 hand_back(work)
             } else {
                 match self.sender.planner.plan_safely(&work.push) {
@@ -155,20 +158,13 @@ impl Loop {
                         Some(work) => hand_back(work),
                         None => continue,
                     },
-                    Plan::End(outcome) => {
-                        self.sender
-                            .ended(&work.push, outcome, Duration::ZERO, work.message)
-                    }
+                    Plan::End(outcome) => self.sender.ended(work, outcome, Duration::ZERO),
                     Plan::Release(release) => Ending::Released(release, work.message),
                 }
             };
             // The completer outlives the sender; without it the lease finds the push.
             let _ = self.outbox.send(ending).await;
         }
-    }
-
-    fn may_start(&self) -> bool {
-        !self.stop.is_cancelled() && self.sender.validity.holds()
     }
 
     /// Sends when it is this push's turn; gives the work back when it may not start any more.
@@ -179,7 +175,7 @@ impl Loop {
         let start_of_this = Arc::clone(&started);
         let hand_over = request.hand_over(move || sender.may_hand_over(id, start_of_this.get()));
         let turn = self.pacer.turn().await;
-        if self.stop.is_cancelled() || !self.sender.validity.holds() {
+        if self.stop.is_cancelled() || !self.sender.may_start(work.is_probe) {
             return Some(work);
         }
         let start = turn.start();
@@ -268,10 +264,15 @@ async fn attempt(sender: Arc<Sender>, work: Work, mut request: PreparedPush) -> 
     Metric::SwrveResponse.record_duration(elapsed);
     count(&outcome);
     tracing::debug!(push.id = %push.id, outcome = ?outcome, "attempt ended");
-    sender.ended(push, outcome, elapsed, work.message)
+    sender.ended(work, outcome, elapsed)
 }
 
 impl Sender {
+    /// While Swrve is out of order, only probes may start.
+    fn may_start(&self, is_probe: bool) -> bool {
+        self.validity.holds() && (is_probe || !self.vigil.holds())
+    }
+
     /// The last look at the term before the bytes of a send are written. Whoever proves the pace is told first.
     fn may_hand_over(&self, push: PushId, started: Option<&Instant>) -> bool {
         if !self.validity.holds() {
@@ -283,11 +284,17 @@ impl Sender {
         self.validity.holds()
     }
 
-    fn ended(&self, push: &ClaimedPush, outcome: SendOutcome, elapsed: Duration, message: Message) -> Ending {
+    /// What failed because Swrve is out of order is handed back like what was not sent.
+    fn ended(&self, work: Work, outcome: SendOutcome, elapsed: Duration) -> Ending {
+        let push = &work.push;
         self.observe(push, &outcome);
+        if self.vigil.observe(push.id, &outcome, self.clock.now()) == Ruling::Spared {
+            Metric::PushAttemptsSpared.increment(1);
+            return hand_back(work);
+        }
         Ending::Completed(
             complete(push, outcome, elapsed, &self.policy, self.clock.now()),
-            message,
+            work.message,
         )
     }
 

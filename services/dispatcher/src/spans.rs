@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use broker::{Delivery, Queue};
 use delivery::PreparedPush;
 use domain::push::{ErrorType, SendOutcome};
-use store::{Completion, Release};
+use store::{ClaimedPush, Completion, Release};
 use telemetry::traces::{self, Context, Kind, Span, Statement};
 
 use crate::work::{Message, Work};
@@ -34,6 +34,15 @@ pub(crate) fn message(delivery: &Delivery) -> Span {
     let envelope = &delivery.envelope;
     let traceparent = envelope.traceparent.as_deref();
     traces::process(Queue::PushReady.name(), envelope.id, traceparent)
+}
+
+/// The span of a push that was claimed without a message, until its outcome is recorded.
+pub(crate) fn unqueued(push: &ClaimedPush) -> Span {
+    traces::process(
+        Queue::PushReady.name(),
+        push.id.uuid(),
+        push.traceparent.as_deref(),
+    )
 }
 
 /// The messages whose traces are recorded, and when a statement about all of them began.

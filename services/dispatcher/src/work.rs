@@ -6,6 +6,7 @@ use broker::Receipt;
 use domain::push::PushStatus;
 use store::{ClaimedPush, Completion, Release};
 use telemetry::traces::Span;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 /// A claimed push on its way to the sender.
 pub(crate) struct Work {
@@ -13,12 +14,17 @@ pub(crate) struct Work {
     pub(crate) message: Message,
     /// A send that starts later might still be under way when the claim runs out.
     pub(crate) send_before: Instant,
+    /// Sent even while the lane is held, to find out whether it still has to be.
+    pub(crate) is_probe: bool,
 }
 
 /// A message until it is settled, and the span of that time.
 pub(crate) struct Message {
-    pub(crate) receipt: Receipt,
+    /// `None` for a push that was claimed without one.
+    pub(crate) receipt: Option<Receipt>,
     pub(crate) span: Span,
+    /// Dropped when it is settled.
+    pub(crate) settled: Option<TaskTrackerToken>,
 }
 
 /// A push on its way from the sender to the database.
@@ -48,7 +54,12 @@ impl MessageFate {
     }
 
     pub(crate) async fn settle(self, message: Message) {
-        let Message { receipt, span: _span } = message;
+        let Message {
+            receipt,
+            span: _span,
+            settled: _settled,
+        } = message;
+        let Some(receipt) = receipt else { return };
         // Whether the connection still took it does not matter: a message that comes again finds its push ended.
         let _ = match self {
             Self::Ack => receipt.ack().await,

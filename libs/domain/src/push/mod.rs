@@ -1,6 +1,7 @@
 //! The push lane: what a push is, the states it goes through and the rules that move it.
 
 mod attempt;
+mod hold;
 mod id;
 mod jobs;
 mod outcome;
@@ -11,6 +12,7 @@ mod state;
 mod window;
 
 pub use attempt::{AttemptStatus, ErrorType};
+pub use hold::{Ruling, Sign, SwrveWatch};
 pub use id::{Platform, PushId, UnknownPlatform};
 pub use jobs::{JobRuleViolation, check_job, queue_lease};
 pub use outcome::{SendOutcome, StatusClass, Verdict, classify};

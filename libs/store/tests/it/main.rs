@@ -14,6 +14,7 @@ mod event_batches;
 mod event_types;
 mod failures;
 mod health;
+mod holds;
 mod idempotency;
 mod inactive;
 mod ingest;

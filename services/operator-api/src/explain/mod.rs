@@ -134,6 +134,7 @@ async fn context(app: &App) -> Result<Context, store::Error> {
     Ok(Context {
         now: app.now(),
         pauses: app.store.list_pauses().await?,
+        holds: app.store.list_holds().await?,
         push_attempts: push.retry.max_attempts,
         push_zone: push.time_zone,
         window_grace: push.cron.grace,

@@ -2,11 +2,11 @@
 
 use chrono::{DateTime, Utc};
 use domain::push::{AttemptStatus, ErrorType, PushStatus, SendingWindow};
-use store::AttemptView;
 use store::story::PushStory;
+use store::{AttemptView, HoldView};
 
 use super::story::{Context, Line, Next, Story, of_acts, of_letters, open, resolve, said_of, sentence};
-use crate::words::{length, relative, time};
+use crate::words::{length, of, relative, time};
 
 /// How a lost outcome is recorded.
 const LEASE_LOST: &str = "the lease ran out";
@@ -125,7 +125,7 @@ impl Teller<'_> {
     }
 
     fn pending(&self) -> (String, Next) {
-        if let Some(paused) = self.paused() {
+        if let Some(paused) = self.stopped() {
             return paused;
         }
         let push = &self.history.push;
@@ -162,7 +162,7 @@ impl Teller<'_> {
                 ),
                 Next::some_time("A retry-worker rescues it: it is sent again if attempts are left."),
             ),
-            (false, None) => self.paused().unwrap_or_else(|| {
+            (false, None) => self.stopped().unwrap_or_else(|| {
                 let headline = format!("Is in the queue, {}.", self.since(push.updated_at));
                 (
                     headline,
@@ -182,7 +182,7 @@ impl Teller<'_> {
     }
 
     fn retry(&self) -> (String, Next) {
-        if let Some(paused) = self.paused() {
+        if let Some(paused) = self.stopped() {
             return paused;
         }
         let push = &self.history.push;
@@ -249,6 +249,27 @@ impl Teller<'_> {
         Some((
             sentence(&format!("Is held back: {}", said_of(pause))),
             Next::some_time("It goes on when the lane is resumed."),
+        ))
+    }
+
+    /// What is so while the lane is paused, or held because Swrve is out of order.
+    fn stopped(&self) -> Option<(String, Next)> {
+        self.paused().or_else(|| self.held())
+    }
+
+    fn held(&self) -> Option<(String, Next)> {
+        let held = |hold: &&HoldView| hold.class == store::SWRVE && hold.answered_at.is_none();
+        let hold = self.context.holds.iter().find(held)?;
+        let probes = of(hold.probes.unsigned_abs(), "probe has", "probes have");
+        Some((
+            sentence(&format!(
+                "Is held back: Swrve is out of order since {}. {probes} failed; its last answer was: {}",
+                self.context.when(hold.since),
+                hold.last_answer
+            )),
+            self.within_window(Next::some_time(
+                "It is sent by itself when Swrve works again, the oldest push first. No attempt is used up meanwhile.",
+            )),
         ))
     }
 

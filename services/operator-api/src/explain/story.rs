@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 use serde::Serialize;
 use store::story::Letter;
-use store::{AuditView, PauseView};
+use store::{AuditView, HoldView, PauseView};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -78,6 +78,8 @@ pub(crate) struct Context {
     pub(crate) now: DateTime<Utc>,
     /// Everything that operators have paused.
     pub(crate) pauses: Vec<PauseView>,
+    /// What is held because what it goes to is out of order.
+    pub(crate) holds: Vec<HoldView>,
     pub(crate) push_attempts: u32,
     pub(crate) push_zone: Tz,
     /// For how long a push may still be sent after its window.

@@ -23,6 +23,7 @@ fn context() -> Context {
     Context {
         now: now(),
         pauses: Vec::new(),
+        holds: Vec::new(),
         push_attempts: 5,
         push_zone: Tz::UTC,
         window_grace: Duration::from_secs(60),
@@ -271,6 +272,37 @@ fn a_paused_lane_explains_every_push_that_waits_and_says_how_to_go_on() {
             "Is held back: the lane push is paused by ann (1) since 2026-11-21 11:30:00 UTC: incident 17."
         );
         assert_eq!(story.commands[0], "postrider resume lane push");
+    }
+}
+
+#[test]
+fn an_outage_of_swrve_explains_every_push_that_waits_for_it() {
+    let hold = store::HoldView {
+        class: store::SWRVE.to_owned(),
+        since: now() - TimeDelta::minutes(30),
+        probes: 1_799,
+        probed_at: Some(now()),
+        last_answer: "503 Service Unavailable".to_owned(),
+        answered_at: None,
+    };
+    let held = |hold| Context {
+        holds: vec![hold],
+        ..context()
+    };
+    for status in [PushStatus::Pending, PushStatus::InMemory, PushStatus::Retry] {
+        let story = push::tell(&push(status, 0), &held(hold.clone()));
+        assert_eq!(
+            story.headline,
+            "Is held back: Swrve is out of order since 2026-11-21 11:30:00 UTC (30 min ago). 1,799 probes have failed; its last \
+             answer was: 503 Service Unavailable."
+        );
+        assert!(story.next.text.starts_with("It is sent by itself"), "{story:?}");
+        let over = store::HoldView {
+            answered_at: Some(now()),
+            ..hold.clone()
+        };
+        let story = push::tell(&push(status, 0), &held(over));
+        assert!(!story.headline.starts_with("Is held back"), "{story:?}");
     }
 }
 

@@ -16,7 +16,7 @@ use store::status::{
     Deaths, Depths, JobInProgress, Leadership, MailsInTrouble, Overdue, SubscriptionCount,
     SubscriptionInTrouble, Waiting,
 };
-use store::{PauseView, ProcessView, Store};
+use store::{HoldView, PauseView, ProcessView, Store};
 use uuid::Uuid;
 use vitals::{Counters, Report};
 
@@ -83,6 +83,8 @@ pub(crate) struct Tables {
     pub(crate) processes: Vec<Process>,
     pub(crate) leader: Option<Leadership>,
     pub(crate) pauses: Vec<PauseView>,
+    /// What is held because what it goes to is out of order.
+    pub(crate) holds: Vec<HoldView>,
     pub(crate) push: PushFacts,
     pub(crate) reseller: ResellerFacts,
     pub(crate) subscriptions: Vec<SubscriptionCount>,
@@ -241,6 +243,11 @@ impl Tables {
         self.processes.iter().find(leads)
     }
 
+    /// The outage of Swrve, if there is one or what waited meanwhile is still being sent.
+    pub(crate) fn swrve_hold(&self) -> Option<&HoldView> {
+        self.holds.iter().find(|hold| hold.class == store::SWRVE)
+    }
+
     /// Whether an operator has stopped a lane.
     pub(crate) fn lane_is_paused(&self, lane: &str) -> bool {
         let mut pauses = self.pauses.iter();
@@ -281,10 +288,11 @@ async fn look_into(store: &Store, now: DateTime<Utc>) -> Result<Database, store:
     if !store.is_migrated().await? {
         return Ok(Database::NotMigrated);
     }
-    let (processes, leader, pauses, push, reseller) = tokio::try_join!(
+    let (processes, leader, pauses, holds, push, reseller) = tokio::try_join!(
         store.list_processes(),
         store.leadership(PUSH_LEASE),
         store.list_pauses(),
+        store.list_holds(),
         push_facts(store, now),
         reseller_facts(store, now),
     )?;
@@ -302,6 +310,7 @@ async fn look_into(store: &Store, now: DateTime<Utc>) -> Result<Database, store:
         processes: processes.into_iter().map(Process::from).collect(),
         leader,
         pauses,
+        holds,
         push,
         reseller,
         subscriptions,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use broker::Queue;
 use chrono::{DateTime, Utc};
-use store::{Backlog, PauseCounts};
+use store::{Backlog, HoldView, PauseCounts};
 use telemetry::Metric;
 
 use crate::context::Context;
@@ -15,6 +15,9 @@ const STATUSES: [&str; 3] = ["pending", "due", "lost"];
 
 /// What can be paused, in the order of [`set_pauses`].
 const PAUSABLE: [&str; 4] = ["push_lane", "reseller_lane", "subscription", "reseller"];
+
+/// The label of the hold of the push lane.
+const SWRVE: &str = "swrve";
 
 pub(crate) struct Monitor;
 
@@ -36,6 +39,7 @@ impl Job for Monitor {
         for scope in PAUSABLE {
             Metric::Paused.set_with(&[("scope", scope)], UNKNOWN);
         }
+        Metric::Held.set_with(&[("class", SWRVE)], UNKNOWN);
         Metric::EmailsWaiting.set(UNKNOWN);
         Metric::EmailsOldestDueAge.set(UNKNOWN);
         for queue in Queue::ALL {
@@ -51,6 +55,7 @@ impl Job for Monitor {
         let backlog = context.store.notification_backlog().await?;
         set_ages(Metric::NotificationsOldestDueAge, &backlog, now);
         set_pauses(context.store.count_pauses().await?);
+        set_hold(&context.store.list_holds().await?);
         let outbox = context.store.outbox().await?;
         Metric::EmailsWaiting.set(outbox.waiting as f64);
         Metric::EmailsOldestDueAge.set(age(outbox.oldest_due, now));
@@ -98,6 +103,17 @@ fn set_pauses(pauses: PauseCounts) {
     for (scope, count) in PAUSABLE.into_iter().zip(counts) {
         Metric::Paused.set_with(&[("scope", scope)], count as f64);
     }
+}
+
+/// Of what has a hold at all: Swrve.
+fn set_hold(holds: &[HoldView]) {
+    let hold = holds.iter().find(|hold| hold.class == store::SWRVE);
+    let value = match hold {
+        None => 0.0,
+        Some(hold) if hold.answered_at.is_some() => 0.5,
+        Some(_) => 1.0,
+    };
+    Metric::Held.set_with(&[("class", SWRVE)], value);
 }
 
 /// In seconds. What is not due yet has waited for no time.

@@ -7,7 +7,7 @@ use store::status::{Depths, Overdue};
 
 use super::processes::led_for;
 use super::{Finding, Known, SETTLING, Severity};
-use crate::words::{length, number, of};
+use crate::words::{length, number, of, time};
 
 /// How long something may wait for room in the queue, or for being put there. Jobs look every few seconds at most.
 const OVERDUE: Duration = Duration::from_secs(2 * 60);
@@ -23,6 +23,7 @@ const FEW_RETRIES: u64 = 10;
 const DEAD_MESSAGES: u32 = 100;
 
 pub(super) fn judge(known: &Known<'_>, findings: &mut Vec<Finding>) {
+    findings.extend(swrve_held(known));
     findings.extend(swrve_fails(known));
     findings.extend(unconsumed(known));
     findings.extend(reseller_lane_off(known));
@@ -34,11 +35,35 @@ pub(super) fn judge(known: &Known<'_>, findings: &mut Vec<Finding>) {
     findings.extend(full_queues(known));
 }
 
+/// The push lane holds itself, or is making up for it.
+fn swrve_held(known: &Known<'_>) -> Option<Finding> {
+    let hold = known.tables.swrve_hold()?;
+    let since = time(hold.since);
+    let finding = match hold.answered_at {
+        None => Finding::new(
+            ("swrve-held", Severity::Critical, "swrve-is-down"),
+            format!(
+                "The push lane is held since {since}: Swrve is out of order. {} failed, the last one with: {}.",
+                of(hold.probes.unsigned_abs(), "probe has", "probes have"),
+                hold.last_answer.trim_end_matches('.')
+            ),
+            "One push a second is tried. No attempt is used up and nothing is given up; when Swrve answers, everything is sent by \
+             itself, the oldest first.",
+        ),
+        Some(at) => Finding::new(
+            ("swrve-catching-up", Severity::Notice, "swrve-is-down"),
+            format!("Swrve was out of order from {since} to {}.", time(at)),
+            "What waited meanwhile is being sent, the oldest first.",
+        ),
+    };
+    Some(finding.with("postrider status"))
+}
+
 /// Attempts fail and none succeeds. A few that fail while nothing else is sent are no news.
 fn swrve_fails(known: &Known<'_>) -> Option<Finding> {
     let rates = known.tables.rates();
     let few = known.tables.push.depths.retry < FEW_RETRIES;
-    if few || rates.pushes_sent > 0.0 || rates.pushes_retried <= 0.0 {
+    if few || known.tables.swrve_hold().is_some() || rates.pushes_sent > 0.0 || rates.pushes_retried <= 0.0 {
         return None;
     }
     let waiting = of(known.tables.push.depths.retry, "push waits", "pushes wait");
@@ -69,7 +94,9 @@ fn unconsumed(known: &Known<'_>) -> Vec<Finding> {
         let Some(depth) = facts.depth.filter(|depth| depth.consumers == 0) else {
             continue;
         };
-        let stopped = lane.is_some_and(|lane| known.tables.lane_is_paused(lane));
+        // While the lane is held, and until what waited is sent, the queue is left alone.
+        let held = facts.queue == Queue::PushReady && known.tables.swrve_hold().is_some();
+        let stopped = held || lane.is_some_and(|lane| known.tables.lane_is_paused(lane));
         let enough = if lane.is_some() { 0 } else { DEAD_MESSAGES };
         // While the sender changes, or is missing, nobody consumes; that is told as what it is.
         let led = facts.queue != Queue::PushReady || led_for(known).is_some_and(|led| led >= SETTLING);
@@ -133,7 +160,7 @@ fn reseller_lane_off(known: &Known<'_>) -> Option<Finding> {
 }
 
 fn pushes_overdue(known: &Known<'_>) -> Option<Finding> {
-    if known.tables.lane_is_paused("push") {
+    if known.tables.lane_is_paused("push") || known.tables.swrve_hold().is_some() {
         return None;
     }
     let full_pace = known.tables.rates().pushes_sent >= FULL_PACE;

@@ -67,6 +67,7 @@ fn system(uptime: Duration) -> Facts {
                 renewed: Duration::from_secs(1),
             }),
             pauses: Vec::new(),
+            holds: Vec::new(),
             push: PushFacts::default(),
             reseller: ResellerFacts::default(),
             subscriptions: vec![SubscriptionCount {
@@ -118,6 +119,17 @@ fn pause(scope: &str, key: &str) -> store::PauseView {
         note: "incident 17".to_owned(),
         paused_by: "ann (1)".to_owned(),
         paused_at: now() - TimeDelta::hours(2),
+    }
+}
+
+fn hold() -> store::HoldView {
+    store::HoldView {
+        class: store::SWRVE.to_owned(),
+        since: now() - TimeDelta::hours(1),
+        probes: 17,
+        probed_at: Some(now()),
+        last_answer: "503 Service Unavailable".to_owned(),
+        answered_at: None,
     }
 }
 
@@ -338,6 +350,28 @@ const CASES: &[Case] = &[
             tables(f).push.depths.retry = 300;
         },
         "300 pushes wait to be tried again",
+    ),
+    (
+        "swrve-held",
+        Severity::Critical,
+        |f| {
+            tables(f).holds = vec![hold()];
+            // What follows from it is not told twice.
+            tables(f).push.overdue.pending_for = Some(20 * MINUTE);
+            depth(f, Queue::PushReady, 10_000, 0);
+        },
+        "17 probes have failed, the last one with: 503 Service Unavailable.",
+    ),
+    (
+        "swrve-catching-up",
+        Severity::Notice,
+        |f| {
+            tables(f).holds = vec![store::HoldView {
+                answered_at: Some(now()),
+                ..hold()
+            }];
+        },
+        "Swrve was out of order from 2026-11-21",
     ),
     (
         "paused",

@@ -1,0 +1,203 @@
+//! What is held back because what it goes to is out of order: the push lane, while Swrve is. Written by whoever leads, and
+//! by nobody else: every change asks for its lease.
+//!
+//! It stops nothing by itself. The leader looks here when its term begins; operators see it.
+
+use chrono::{DateTime, Utc};
+use domain::push::PushId;
+use uuid::Uuid;
+
+use crate::text::storable;
+use crate::{Error, Lease, Store};
+
+/// Most queued pushes that are looked at to find the oldest, those first that were queued first. With more messages in the queue the
+/// others' leases run out, and they are found as PENDING.
+const QUEUED_MAX: i64 = 50_000;
+
+/// The class of the hold of the push lane.
+pub const SWRVE: &str = "SWRVE";
+
+/// An outage that is in force, or being caught up with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HoldView {
+    /// What is out of order: `SWRVE`.
+    pub class: String,
+    /// Since when.
+    pub since: DateTime<Utc>,
+    /// How often it was probed.
+    pub probes: i64,
+    /// The last time.
+    pub probed_at: Option<DateTime<Utc>>,
+    /// What it answered last, in words.
+    pub last_answer: String,
+    /// When a probe succeeded; since then what waited is sent.
+    pub answered_at: Option<DateTime<Utc>>,
+}
+
+/// What happens to the hold of the push lane.
+#[derive(Debug, Clone, Copy)]
+pub enum SwrveHold<'a> {
+    /// Swrve is out of order, and said this last. One that was over begins again, as the same outage.
+    Begin(&'a str),
+    /// A probe failed with this.
+    Probed(&'a str),
+    /// A probe succeeded.
+    Answered,
+    /// What had waited has been sent.
+    End,
+}
+
+impl Store {
+    /// Changes the hold of the push lane, in the name of its leader; `false` when that is another by now.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails; then nothing is changed.
+    pub async fn change_swrve_hold(&self, leader: &Lease, change: SwrveHold<'_>) -> Result<bool, Error> {
+        let changed = match change {
+            SwrveHold::Begin(answer) => sqlx::query!(
+                r#"
+                INSERT INTO holds AS h (class, last_answer)
+                SELECT 'SWRVE', left($4, 500) FROM leases l WHERE l.name = $1 AND l.holder = $2 AND l.epoch = $3
+                ON CONFLICT (class) DO UPDATE SET answered_at = NULL, last_answer = excluded.last_answer
+                "#,
+                leader.name,
+                leader.holder,
+                leader.epoch,
+                &*storable(answer),
+            )
+            .execute(&self.pool)
+            .await?,
+            SwrveHold::Probed(answer) => sqlx::query!(
+                r#"
+                UPDATE holds SET probes = probes + 1, probed_at = now(), last_answer = left($4, 500)
+                WHERE class = 'SWRVE'
+                  AND EXISTS (SELECT FROM leases l WHERE l.name = $1 AND l.holder = $2 AND l.epoch = $3)
+                "#,
+                leader.name,
+                leader.holder,
+                leader.epoch,
+                &*storable(answer),
+            )
+            .execute(&self.pool)
+            .await?,
+            SwrveHold::Answered => sqlx::query!(
+                r#"
+                UPDATE holds SET probes = probes + 1, probed_at = now(), answered_at = now()
+                WHERE class = 'SWRVE'
+                  AND EXISTS (SELECT FROM leases l WHERE l.name = $1 AND l.holder = $2 AND l.epoch = $3)
+                "#,
+                leader.name,
+                leader.holder,
+                leader.epoch,
+            )
+            .execute(&self.pool)
+            .await?,
+            SwrveHold::End => sqlx::query!(
+                r#"
+                DELETE FROM holds
+                WHERE class = 'SWRVE'
+                  AND EXISTS (SELECT FROM leases l WHERE l.name = $1 AND l.holder = $2 AND l.epoch = $3)
+                "#,
+                leader.name,
+                leader.holder,
+                leader.epoch,
+            )
+            .execute(&self.pool)
+            .await?,
+        };
+        Ok(changed.rows_affected() > 0)
+    }
+
+    /// Every outage that is in force or being caught up with, the longest first.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn list_holds(&self) -> Result<Vec<HoldView>, Error> {
+        let holds = sqlx::query_as!(
+            HoldView,
+            "SELECT class, since, probes, probed_at, last_answer, answered_at FROM holds ORDER BY since, class",
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        Ok(holds)
+    }
+
+    /// The oldest pushes that could be claimed, whether their messages are in the queue or they wait in the database.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn oldest_waiting_pushes(&self, limit: u32) -> Result<Vec<PushId>, Error> {
+        let ids = sqlx::query_scalar!(
+            r#"
+            -- Apart, so that nobody walks through all pushes by their ids to find those few.
+            WITH queued AS MATERIALIZED (
+                SELECT id FROM push_notifications WHERE status = 'IN_MEMORY' AND lease_token IS NULL
+                ORDER BY leased_until LIMIT $2)
+            SELECT id AS "id!" FROM (
+                (SELECT id FROM push_notifications WHERE status = 'PENDING' ORDER BY id LIMIT $1)
+                UNION ALL
+                (SELECT id FROM queued ORDER BY id LIMIT $1)) AS w
+            ORDER BY id LIMIT $1
+            "#,
+            i64::from(limit),
+            QUEUED_MAX,
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        Ok(ids.into_iter().map(PushId::from).collect())
+    }
+
+    /// The youngest push that could be claimed.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails.
+    pub async fn youngest_waiting_push(&self) -> Result<Option<PushId>, Error> {
+        let id = sqlx::query_scalar!(
+            r#"
+            WITH queued AS MATERIALIZED (
+                SELECT id FROM push_notifications WHERE status = 'IN_MEMORY' AND lease_token IS NULL
+                ORDER BY leased_until LIMIT $1)
+            SELECT id AS "id!" FROM (
+                (SELECT id FROM push_notifications WHERE status = 'PENDING' ORDER BY id DESC LIMIT 1)
+                UNION ALL
+                (SELECT id FROM queued ORDER BY id DESC LIMIT 1)) AS w
+            ORDER BY id DESC LIMIT 1
+            "#,
+            QUEUED_MAX,
+        )
+        .fetch_optional(&self.pool)
+        .await?;
+        Ok(id.map(PushId::from))
+    }
+
+    /// Gives those of `ids` that still wait all of their attempts again, and makes those due that wait for a time: it has turned out
+    /// that the fault was not theirs. What was tried stays on record. Returns how many.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails; then nothing is changed.
+    pub async fn forgive_attempts(&self, ids: &[PushId], at: DateTime<Utc>) -> Result<u64, Error> {
+        let ids: Vec<Uuid> = ids.iter().map(|id| id.uuid()).collect();
+        let forgiven = sqlx::query!(
+            r#"
+            WITH accused AS (
+                SELECT p.id FROM UNNEST($1::uuid[]) AS i(id) JOIN push_notifications p ON p.id = i.id
+                WHERE p.finished_at IS NULL AND p.lease_token IS NULL AND p.replayed_after < p.attempts
+                ORDER BY p.id FOR UPDATE OF p)
+            UPDATE push_notifications p
+            SET replayed_after = p.attempts, updated_at = now(),
+                next_attempt_at = CASE WHEN p.next_attempt_at IS NOT NULL THEN least(p.next_attempt_at, $2) END
+            FROM accused WHERE p.id = accused.id
+            "#,
+            &ids,
+            at,
+        )
+        .execute(&self.pool)
+        .await?;
+        Ok(forgiven.rows_affected())
+    }
+}

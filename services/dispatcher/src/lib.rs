@@ -113,6 +113,6 @@ pub async fn run_with_clock(
             "the grace period ended first; leases will bring back what was in flight"
         );
     }
-    vitals::part(broker, store).await;
+    vitals::part([broker], store).await;
     ended
 }

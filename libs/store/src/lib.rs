@@ -74,8 +74,11 @@ pub static MIGRATOR: Migrator = sqlx::migrate!("../../migrations");
 pub struct Settings {
     /// `postgres://…`.
     pub url: String,
-    /// Greatest number of connections of this process.
+    /// Greatest number of connections, those for leases left out.
     pub max_connections: u32,
+    /// Greatest number of connections for leases. They are apart, so that a holder can renew its lease while everything else
+    /// waits.
+    pub lease_connections: u32,
     /// How long an operation waits for a connection.
     pub acquire_timeout: Duration,
     /// Shown in `pg_stat_activity`.
@@ -113,10 +116,12 @@ impl Settings {
     }
 }
 
-/// The database of Postrider. Cheap to clone; clones share one pool of connections.
+/// The database of Postrider. Cheap to clone; clones share its connections.
 #[derive(Debug, Clone)]
 pub struct Store {
     pool: PgPool,
+    /// For leases.
+    leases: PgPool,
 }
 
 impl Store {
@@ -126,31 +131,19 @@ impl Store {
     ///
     /// [`Error::Url`] when the URL cannot be read.
     pub fn open(settings: &Settings) -> Result<Self, Error> {
-        let pool = PgPoolOptions::new()
-            .max_connections(settings.max_connections)
-            .acquire_timeout(settings.acquire_timeout)
-            // Asking before each use would cost a round trip; only after a pause may the server have gone meanwhile.
-            .test_before_acquire(false)
-            .before_acquire(|connection, meta| {
-                Box::pin(async move {
-                    if meta.idle_for < IDLE_LIMIT {
-                        Ok(true)
-                    } else {
-                        lives(connection).await
-                    }
-                })
-            })
-            // A connection that was given up in the middle of a statement behind a cut cable would keep its place in the
-            // pool for as long as the cable is cut.
-            .after_release(|connection, _| Box::pin(lives(connection)))
-            .connect_lazy_with(settings.connect_options()?);
-        Ok(Self { pool })
+        Ok(Self {
+            pool: open_pool(settings, settings.max_connections)?,
+            leases: open_pool(settings, settings.lease_connections)?,
+        })
     }
 
     /// Wraps a pool that exists, as tests are given one.
     #[must_use]
     pub fn from_pool(pool: PgPool) -> Self {
-        Self { pool }
+        Self {
+            leases: pool.clone(),
+            pool,
+        }
     }
 
     /// Brings the schema up to date; returns the number of migrations that were applied before and are applied now. One that
@@ -209,8 +202,29 @@ impl Store {
 
     /// Closes every connection; operations under way are waited for.
     pub async fn close(&self) {
-        self.pool.close().await;
+        tokio::join!(self.pool.close(), self.leases.close());
     }
+}
+
+fn open_pool(settings: &Settings, most: u32) -> Result<PgPool, Error> {
+    Ok(PgPoolOptions::new()
+        .max_connections(most)
+        .acquire_timeout(settings.acquire_timeout)
+        // Asking before each use would cost a round trip; only after a pause may the server have gone meanwhile.
+        .test_before_acquire(false)
+        .before_acquire(|connection, meta| {
+            Box::pin(async move {
+                if meta.idle_for < IDLE_LIMIT {
+                    Ok(true)
+                } else {
+                    lives(connection).await
+                }
+            })
+        })
+        // A connection that was given up in the middle of a statement behind a cut cable would keep its place in the
+        // pool for as long as the cable is cut.
+        .after_release(|connection, _| Box::pin(lives(connection)))
+        .connect_lazy_with(settings.connect_options()?))
 }
 
 fn known_migrations() -> impl Iterator<Item = i64> {

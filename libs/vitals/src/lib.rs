@@ -55,9 +55,23 @@ pub fn open_broker(config: &Config, name: &str) -> Broker {
 ///
 /// As [`open`].
 pub fn open_store(config: &Config, name: &str) -> Result<Store, store::Error> {
+    open_store_with(config, name, config.database.max_connections)
+}
+
+/// The same with connections of the push lane's own, which nothing else in the process can take.
+///
+/// # Errors
+///
+/// As [`open`].
+pub fn open_push_store(config: &Config, name: &str) -> Result<Store, store::Error> {
+    open_store_with(config, name, config.database.push_connections)
+}
+
+fn open_store_with(config: &Config, name: &str, max_connections: u32) -> Result<Store, store::Error> {
     Store::open(&store::Settings {
         url: config.database.url.expose().to_owned(),
-        max_connections: config.database.max_connections,
+        max_connections,
+        lease_connections: config.database.lease_connections,
         acquire_timeout: config.database.acquire_timeout,
         application_name: name.to_owned(),
     })

@@ -30,6 +30,7 @@ mod resolution;
 mod restore;
 pub mod status;
 pub mod story;
+mod tentative;
 mod text;
 
 use std::time::Duration;
@@ -88,7 +89,8 @@ pub struct Settings {
 /// What every connection asks of the server.
 const SESSION: [(&str, &str); 8] = [
     // Bounds what a lost client or a lock can hold up; far above what any statement here takes, and below what callers
-    // wait for an answer: what was given up must not be done afterwards.
+    // wait for an answer, so that few of them give up what is still being done. It does not cut a commit that waits for the
+    // disk: what must not be done after its caller gave up (a claim) needs more, see `tentative`.
     ("statement_timeout", "8s"),
     ("idle_in_transaction_session_timeout", "30s"),
     // Every statement here wants a few rows by key, or the head of an index. A planner that guesses (a LIMIT it does

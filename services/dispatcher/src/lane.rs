@@ -1,6 +1,6 @@
 //! The push lane: standing by, leading, and the order in which a term is taken up and laid down.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use broker::{Broker, ConnectionState, Queue};
@@ -224,6 +224,7 @@ impl Lane {
             pool_size: self.config.pool_size(),
             validity: term.validity(),
             starts: Starts::of(term.lease().epoch),
+            fault_told: Mutex::default(),
         })
     }
 }

@@ -45,6 +45,9 @@ pub enum LookupError {
     /// The name breaks DNS's rules.
     #[error("the host name is not a valid DNS name")]
     Name(#[source] ProtoError),
+    /// No name server could be asked, for want of a socket or of a way to one.
+    #[error("the name servers could not be reached")]
+    Unreachable(#[source] NetError),
     /// The name servers failed.
     #[error("the look-up failed")]
     Failed(#[source] NetError),
@@ -114,6 +117,9 @@ fn lookup_error(error: NetError) -> LookupError {
     }
     match error {
         NetError::Timeout => LookupError::TimedOut,
+        error @ (NetError::Io(_) | NetError::NoConnections | NetError::Busy) => {
+            LookupError::Unreachable(error)
+        }
         error => LookupError::Failed(error),
     }
 }
@@ -213,6 +219,13 @@ mod tests {
         assert_eq!(asked, ["both.test.", "missing."]);
     }
 
+    /// A way to a port that refuses.
+    async fn refusing(mut connection: ConnectionConfig) -> ConnectionConfig {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        connection.port = listener.local_addr().unwrap().port();
+        connection
+    }
+
     #[tokio::test]
     async fn failures_are_told_apart() {
         let (resolver, _) = resolver().await;
@@ -220,6 +233,18 @@ mod tests {
         assert!(matches!(error("missing.test").await, LookupError::NotFound));
         assert!(matches!(error("empty.test").await, LookupError::NotFound));
         assert!(matches!(error("silent.test").await, LookupError::TimedOut));
+        let closed = NameServerConfig::new(
+            Ipv4Addr::LOCALHOST.into(),
+            true,
+            vec![
+                refusing(ConnectionConfig::udp()).await,
+                refusing(ConnectionConfig::tcp()).await,
+            ],
+        );
+        let config = ResolverConfig::from_parts(None, Vec::new(), vec![closed]);
+        let unreachable = SystemResolver::with(config, ResolverOpts::default()).unwrap();
+        let unasked = unreachable.addresses("both.test").await.unwrap_err();
+        assert!(matches!(unasked, LookupError::Unreachable(_)), "{unasked:?}");
         let broken = error("broken.test").await;
         assert!(matches!(broken, LookupError::Failed(_)), "{broken:?}");
     }

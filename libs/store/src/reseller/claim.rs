@@ -9,8 +9,11 @@ use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use chrono_tz::Tz;
 use domain::notification::{Attempts, NotificationId};
 use domain::quota::start_of;
+use sqlx::{Postgres, Transaction};
 use uuid::Uuid;
 
+use crate::reseller::NotificationRelease;
+use crate::tentative::{Taken, Tentative};
 use crate::{Error, Store, interval, within};
 
 /// How many days ahead the database is told when days begin, so that it need not know time zones. What has a place
@@ -19,8 +22,8 @@ pub(super) const DAYS_AHEAD: i32 = 60;
 /// A claim leaves a lease as it is that ends at most this much later than its own would. Then no index changes with it,
 /// and what was queued a moment ago is found at most this much later if the claimer dies.
 pub(super) const KEPT_LEASE: Duration = Duration::from_secs(15);
-/// How long a claim of several statements may take. A caller that gives up has to wait longer than this: what the first
-/// statement has claimed would be lost to it.
+/// How long a claim of several statements may take. A caller should wait longer than this: what the first statement has
+/// claimed is handed back when it gives up.
 pub const CLAIM_LIMIT: Duration = Duration::from_secs(9);
 /// How long a retry waits whose subscription is paused or not verified.
 const HOLD: Duration = Duration::from_secs(60);
@@ -167,7 +170,8 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error`] when the database fails and nothing was claimed before.
+    /// [`Error`] when the database fails and nothing was claimed before. What may have been claimed all the same is handed back;
+    /// so is everything when the call is given up.
     pub async fn claim_notifications(
         &self,
         ids: &[NotificationId],
@@ -176,9 +180,10 @@ impl Store {
         let all: Vec<Uuid> = ids.iter().map(|id| id.uuid()).collect();
         let today = domain::quota::day_of(terms.at, terms.zone);
         let started = Instant::now();
-        let mut claims = self.claim_ordinary(&all, Uuid::now_v7(), today, terms).await?;
+        let (mut claims, ordinary) = self.claim_ordinary(&all, Uuid::now_v7(), today, terms).await?;
         let taken: HashSet<NotificationId> = claims.claimed.iter().map(|claimed| claimed.id).collect();
         if taken.len() + usize::try_from(claims.orphaned).unwrap_or(usize::MAX) >= ids.len() {
+            ordinary.keep();
             return Ok(claims);
         }
         let left: Vec<Uuid> = ids
@@ -187,20 +192,31 @@ impl Store {
             .map(|id| id.uuid())
             .collect();
         if claims == Claims::default() {
-            return self.claim_judged(&left, today, terms).await;
+            let (claims, judged) = self.claim_judged(&left, today, terms).await?;
+            judged.keep();
+            return Ok(claims);
         }
         let remaining = CLAIM_LIMIT.saturating_sub(started.elapsed());
         match within(remaining, self.claim_left(&left, today, terms)).await {
-            Ok(judged) => claims.add(judged),
-            // What is claimed has to be sent, and the others' leases bring them back.
+            Ok((others, judged)) => {
+                judged.keep();
+                claims.add(others);
+            }
+            // What is claimed has to be sent; the others are handed back, or their queue leases bring them back.
             Err(error) => tracing::warn!(error = %error, "cannot claim some of the notifications"),
         }
+        ordinary.keep();
         Ok(claims)
     }
 
     /// Claims what is left once others were claimed. The caller cannot ask again for all of them, so a failure that passes,
     /// such as a change of the lane's pauses in between, is followed by another try here.
-    async fn claim_left(&self, ids: &[Uuid], today: NaiveDate, terms: &ClaimTerms) -> Result<Claims, Error> {
+    async fn claim_left(
+        &self,
+        ids: &[Uuid],
+        today: NaiveDate,
+        terms: &ClaimTerms,
+    ) -> Result<(Claims, Tentative), Error> {
         match self.claim_judged(ids, today, terms).await {
             Err(error) if error.is_transient() => self.claim_judged(ids, today, terms).await,
             judged => judged,
@@ -213,8 +229,9 @@ impl Store {
         ids: &[Uuid],
         today: NaiveDate,
         terms: &ClaimTerms,
-    ) -> Result<Claims, Error> {
+    ) -> Result<(Claims, Tentative), Error> {
         let lease_token = Uuid::now_v7();
+        let mut transaction = self.pool.begin().await?;
         let rows = sqlx::query_as!(
             ClaimRow,
             r#"
@@ -347,9 +364,28 @@ impl Store {
             DAYS_AHEAD,
             interval(KEPT_LEASE),
         )
-        .fetch_all(&self.pool)
+        .fetch_all(&mut *transaction)
         .await?;
-        Ok(Claims::of(rows, lease_token, terms.at))
+        self.commit_claims(transaction, rows, lease_token, terms.at).await
+    }
+
+    /// Commits what a claiming statement has returned. The caller keeps them in the moment in which it hands them on.
+    pub(super) async fn commit_claims(
+        &self,
+        transaction: Transaction<'_, Postgres>,
+        rows: Vec<ClaimRow>,
+        lease_token: Uuid,
+        at: DateTime<Utc>,
+    ) -> Result<(Claims, Tentative), Error> {
+        let claims = Claims::of(rows, lease_token, at);
+        let releases = claims.claimed.iter().map(|claimed| NotificationRelease {
+            id: claimed.id,
+            lease_token,
+            postponed_to: None,
+        });
+        let tentative = Tentative::new(self, Taken::Notifications(releases.collect(), at));
+        transaction.commit().await?;
+        Ok((claims, tentative))
     }
 
     /// Whether any of these would be claimed, or given a place or a reason to wait, if it were up to the notification alone.

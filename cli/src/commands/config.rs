@@ -17,7 +17,12 @@ pub(crate) enum ConfigCommand {
 pub(crate) fn run(sources: &Sources, command: &ConfigCommand) -> anyhow::Result<()> {
     let config = config::load(sources)?;
     match command {
-        ConfigCommand::Check => output::result("the configuration is fine")?,
+        ConfigCommand::Check => {
+            if let Some(shortage) = bootstrap::descriptor_shortage(&config) {
+                output::note(shortage);
+            }
+            output::result("the configuration is fine")?;
+        }
         ConfigCommand::Show => output::result(config.redacted_yaml().trim_end())?,
     }
     Ok(())

@@ -18,6 +18,7 @@ impl Database {
         let store = Store::open(&store::Settings {
             url: config.database.url.expose().to_owned(),
             max_connections: 1,
+            lease_connections: 1,
             acquire_timeout: config.database.acquire_timeout,
             application_name: "postrider-cli".to_owned(),
             line_terms: vitals::line_terms(&config),

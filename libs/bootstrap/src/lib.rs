@@ -10,12 +10,14 @@
 //! }
 //! ```
 
+mod descriptors;
 mod error;
 mod process;
 mod program;
 mod report;
 mod service;
 
+pub use descriptors::descriptor_shortage;
 pub use error::Error;
 pub use lifecycle::error_chain;
 pub use process::Process;

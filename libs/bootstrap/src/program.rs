@@ -10,7 +10,7 @@ use config::{Config, Sources};
 use lifecycle::Shutdown;
 
 use crate::report::tell;
-use crate::{Error, Process, Service};
+use crate::{Error, Process, Service, descriptors};
 
 /// The exit code for a wrong configuration: `EX_USAGE` of sysexits.h.
 pub const BAD_CONFIGURATION: u8 = 64;
@@ -84,6 +84,7 @@ async fn run_with_telemetry(name: &str, config: Arc<Config>, services: Vec<Servi
         telemetry::Error::Filter { .. } => Error::LogFilter(error),
         other => Error::Telemetry(other),
     })?;
+    descriptors::raise(&config);
     let outcome = run_until_signal(config, services).await;
     telemetry.shutdown(TRACES_FLUSH).await;
     outcome

@@ -13,9 +13,10 @@
 //! * It uses no automatic recovery of the AMQP library. A new connection is a new *generation*; what belongs
 //!   to an old one (outstanding confirms, receipts) is ended, not carried over.
 //!
-//! RabbitMQ stops reading from a connection that publishes while it is short of memory or disk,
-//! acknowledgements included. A process that publishes a lot and consumes a lot should therefore start two
-//! brokers.
+//! RabbitMQ stops reading from a connection that publishes while it is short of memory or disk, acknowledgements
+//! included; and, after a few hundred messages, from one that publishes to a queue that does not take them, whatever the
+//! channel. A process that publishes a lot and consumes a lot should therefore start two brokers, and one that publishes to
+//! several queues one for each.
 
 mod addresses;
 mod broker;

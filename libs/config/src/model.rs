@@ -101,8 +101,12 @@ impl Config {
 pub struct Database {
     /// A `postgres://` URL.
     pub url: Secret,
-    /// Most connections this process holds.
+    /// Most connections this process holds for everything that has none of its own.
     pub max_connections: u32,
+    /// Most connections that a dispatcher holds for the push lane.
+    pub push_connections: u32,
+    /// Most connections that this process holds for leases.
+    pub lease_connections: u32,
     /// Longest wait for a free connection.
     pub acquire_timeout: Duration,
 }

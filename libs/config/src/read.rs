@@ -72,6 +72,8 @@ fn database(reader: &mut Reader) -> Database {
             url.starts_with("postgres://") || url.starts_with("postgresql://")
         }),
         max_connections: reader.integer("database.maxConnections", 2..=1000),
+        push_connections: reader.integer("database.pushConnections", 2..=1000),
+        lease_connections: reader.integer("database.leaseConnections", 1..=100),
         acquire_timeout: reader.duration("database.acquireTimeoutMillis", Unit::Millis, 10..=MINUTES_10),
     }
 }

@@ -4,16 +4,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use delivery::WebhookRequest;
-use domain::notification::{DeliveryOutcome, NotificationState, NotificationStatus, RetryPolicy, transition};
-use store::reseller::{ClaimedNotification, DeliveryCompletion};
+use domain::notification::{
+    DeliveryOutcome, FailureKind, NotificationState, NotificationStatus, RetryPolicy, transition,
+};
+use store::reseller::{ClaimedNotification, DeliveryCompletion, NotificationRelease};
 use telemetry::traces::Span;
 
 use crate::Tools;
 use crate::claimer::HORIZON;
 use crate::endpoints::Target;
-use crate::request::{Content, ours, signed};
+use crate::request::{Content, signed};
 use crate::spans;
 
 /// An attempt that is over.
@@ -24,8 +26,21 @@ pub(crate) struct Attempted {
     pub(crate) elapsed: Duration,
 }
 
-/// Makes the attempt that was claimed; it is over when this returns, however it ended. `None` when it was too late: the
-/// claim could run out before the answer, and whoever rescues the notification sends it.
+/// No attempt: the notification is to be handed back.
+#[derive(Debug)]
+pub(crate) struct NotMade {
+    pub(crate) release: NotificationRelease,
+    /// Why, in a word.
+    pub(crate) why: &'static str,
+    /// What this process lacks, when that is why.
+    pub(crate) fault: Option<String>,
+}
+
+/// How long something is put off that could not be tried for want of something of our own, and up to as much again.
+const POSTPONEMENT: TimeDelta = TimeDelta::seconds(5);
+
+/// Makes the attempt that was claimed; it is over when this returns, however it ended. [`NotMade`] when nothing was sent: the
+/// endpoint is not what was claimed, the claim could run out before the answer, or what is lacking is ours.
 pub(crate) async fn make(
     tools: &Tools,
     policy: &RetryPolicy,
@@ -33,25 +48,37 @@ pub(crate) async fn make(
     target: Option<Arc<Target>>,
     until: Instant,
     span: &Span,
-) -> Option<Attempted> {
+) -> Result<Attempted, NotMade> {
+    let release = NotificationRelease {
+        id: claimed.id,
+        lease_token: claimed.lease_token,
+        postponed_to: None,
+    };
+    let hand_back = |why| NotMade {
+        release,
+        why,
+        fault: None,
+    };
+    let Some(target) = target.filter(|target| target.is_of(&claimed)) else {
+        return Err(hand_back("endpoint_changed"));
+    };
     if let Some(at) = claimed.send_at
         && let Ok(wait) = (at - tools.clock.now()).to_std()
     {
         // Never more than was agreed with the database, whatever the clock does meanwhile.
         tokio::time::sleep(wait.min(HORIZON)).await;
     }
-    let timeout = target.as_ref().map_or(Duration::ZERO, |target| target.timeout);
-    if Instant::now() + timeout > until {
+    if Instant::now() + target.timeout > until {
         tracing::warn!(notification.id = %claimed.id, "the claim is too old for an attempt");
-        return None;
+        return Err(hand_back("too_late"));
     }
-    let endpoint = target.as_ref().and_then(|target| target.endpoint.as_ref().ok());
-    let span = spans::attempt(span, &claimed, endpoint);
+    let span = spans::attempt(span, &claimed, target.endpoint.as_ref().ok());
     // The attempt's own place in the trace; of a trace that is not recorded, what came in.
     let traceparent = span.traceparent().or_else(|| claimed.traceparent.clone());
     let (started_at, started) = (tools.clock.now(), Instant::now());
     let payload_bytes = claimed.body.len();
-    let (elapsed, outcome) = match request(&mut claimed, target, traceparent, started_at) {
+    let mut not_made = hand_back("own_fault");
+    let (elapsed, outcome) = match request(&mut claimed, &target, traceparent, started_at) {
         Ok(request) => {
             let reply = tools.client.send(request).await;
             (reply.elapsed, reply.outcome)
@@ -60,8 +87,19 @@ pub(crate) async fn make(
     };
     spans::attempted(span, &outcome);
     tracing::debug!(notification.id = %claimed.id, ?elapsed, "attempt ended");
+    if let DeliveryOutcome::Failed {
+        kind: FailureKind::Local,
+        message,
+    } = outcome
+    {
+        let pause =
+            POSTPONEMENT + TimeDelta::milliseconds(rand::random_range(0..POSTPONEMENT.num_milliseconds()));
+        not_made.release.postponed_to = Some(tools.clock.now() + pause);
+        not_made.fault = Some(message);
+        return Err(not_made);
+    }
     let strict = tools.config.reseller.retry.strict_client_errors;
-    Some(Attempted {
+    Ok(Attempted {
         subscription: claimed.subscription_id,
         payload_bytes,
         elapsed,
@@ -79,17 +117,16 @@ pub(crate) async fn make(
 /// Takes the body out: nobody needs it afterwards, and it is the largest part.
 fn request(
     claimed: &mut ClaimedNotification,
-    target: Option<Arc<Target>>,
+    target: &Target,
     traceparent: Option<String>,
     at: DateTime<Utc>,
 ) -> Result<WebhookRequest, DeliveryOutcome> {
-    let target = target.ok_or_else(|| ours("the subscription is gone".to_owned()))?;
     let content = Content {
         body: Bytes::from(std::mem::take(&mut claimed.body)),
         id: &claimed.event_id,
         traceparent,
     };
-    signed(content, &target, at)
+    signed(content, target, at)
 }
 
 fn complete(

@@ -125,6 +125,10 @@ pub(crate) fn judge(outcome: DeliveryOutcome, text: &str) -> Answer {
             "the endpoint answered {status}, but not with the challenge as the body"
         )),
         DeliveryOutcome::Answered { status, .. } => Answer::Wrong(format!("the endpoint answered {status}")),
+        DeliveryOutcome::Failed {
+            kind: FailureKind::Local,
+            message,
+        } => Answer::NotAsked(message),
         DeliveryOutcome::Failed { message, .. } => Answer::Wrong(message),
     }
 }

@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 use domain::notification::{NotificationId, NotificationStatus};
 use lifecycle::error_chain;
 use metrics::Histogram;
-use store::reseller::DeliveryCompletion;
+use store::reseller::{DeliveryCompletion, NotificationRelease};
 use telemetry::Metric;
 use telemetry::traces::Span;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::attempt::Attempted;
+use crate::attempt::{Attempted, NotMade};
 use crate::linger::Linger;
 use crate::message::Message;
 use crate::spans::{self, Batch};
@@ -31,9 +31,9 @@ const RETRY_PAUSE: Duration = Duration::from_millis(250);
 /// How long the database may take for a batch before it counts as away.
 const RECORD_LIMIT: Duration = Duration::from_secs(10);
 
-/// An attempt that is over.
+/// What came of a claim.
 pub(crate) struct Ending {
-    pub(crate) attempted: Attempted,
+    pub(crate) made: Result<Attempted, NotMade>,
     pub(crate) work: Work,
 }
 
@@ -87,7 +87,15 @@ impl Completer {
                 gather(&mut outbox, &mut batch, until).await;
             }
             linger.begin(Instant::now(), batch.len());
-            self.complete(std::mem::take(&mut batch)).await;
+            let (mut attempted, mut not_made) = (Vec::new(), Vec::new());
+            for Ending { made, work } in batch.drain(..) {
+                match made {
+                    Ok(one) => attempted.push((one, work)),
+                    Err(one) => not_made.push((one, work)),
+                }
+            }
+            self.complete(attempted).await;
+            self.release(not_made).await;
         }
         ended.cancel();
         if let Err(error) = flushing.await {
@@ -95,9 +103,12 @@ impl Completer {
         }
     }
 
-    async fn complete(&self, endings: Vec<Ending>) {
+    async fn complete(&self, endings: Vec<(Attempted, Work)>) {
+        if endings.is_empty() {
+            return;
+        }
         let response = Metric::DeliveryResponse.histogram(&[("lane", self.lane.label())]);
-        let (attempted, work): (Vec<_>, Vec<_>) = endings.into_iter().map(|e| (e.attempted, e.work)).unzip();
+        let (attempted, work): (Vec<_>, Vec<_>) = endings.into_iter().unzip();
         let completions: Vec<DeliveryCompletion> = attempted.iter().map(|a| a.completion.clone()).collect();
         let span = Batch::to_complete(work.iter().map(Work::span));
         let accepted = self.record(&completions).await;
@@ -118,6 +129,41 @@ impl Completer {
                 work.into_message()
             });
         Message::ack_all(settled).await;
+    }
+
+    /// Hands back what was not attempted, as if it had never been claimed.
+    async fn release(&self, endings: Vec<(NotMade, Work)>) {
+        if endings.is_empty() {
+            return;
+        }
+        let (not_made, work): (Vec<NotMade>, Vec<Work>) = endings.into_iter().unzip();
+        self.note_faults(&not_made);
+        let releases: Vec<NotificationRelease> = not_made.iter().map(|one| one.release).collect();
+        let Tools { store, clock, .. } = &self.tools;
+        let release = || store.release_notifications(&releases, clock.now());
+        if let Err(error) = until_answered(releases.len(), release).await {
+            tracing::error!(
+                error = error_chain(&error),
+                "notifications could not be handed back"
+            );
+        }
+        let settled = work.into_iter().zip(&not_made).filter_map(|(mut work, one)| {
+            spans::not_attempted(work.span_mut(), one.why);
+            work.into_message()
+        });
+        Message::ack_all(settled).await;
+    }
+
+    fn note_faults(&self, not_made: &[NotMade]) {
+        let mut faults = not_made.iter().filter_map(|one| one.fault.as_deref());
+        let Some(error) = faults.next() else { return };
+        let count = 1 + faults.count();
+        Metric::OwnFaults.increment_with(&[("lane", self.lane.label())], count as u64);
+        tracing::warn!(
+            error,
+            count,
+            "notifications could not be tried for want of something of our own; they are handed back and tried later"
+        );
     }
 
     /// What the database refuses is tried again one by one, so that a row that cannot be stored does not take others
@@ -148,26 +194,28 @@ impl Completer {
         &self,
         completions: &[DeliveryCompletion],
     ) -> Result<HashSet<NotificationId>, store::Error> {
-        loop {
-            let writing = self
-                .tools
-                .store
-                .complete_deliveries(completions, self.tools.clock.now());
-            let error = match store::within(RECORD_LIMIT, writing).await {
-                Ok(accepted) => return Ok(accepted),
-                Err(error) => error,
-            };
-            Metric::StoreErrors.increment_with(&[("operation", "attempt")], 1);
-            if !error.is_transient() {
-                return Err(error);
-            }
-            tracing::warn!(
-                error = error_chain(&error),
-                count = completions.len(),
-                "could not record outcomes"
-            );
-            tokio::time::sleep(RETRY_PAUSE).await;
+        let Tools { store, clock, .. } = &self.tools;
+        let write = || store.complete_deliveries(completions, clock.now());
+        until_answered(completions.len(), write).await
+    }
+}
+
+/// Tries to record so many outcomes for as long as the database is away.
+async fn until_answered<T, F>(count: usize, write: impl Fn() -> F) -> Result<T, store::Error>
+where
+    F: Future<Output = Result<T, store::Error>>,
+{
+    loop {
+        let error = match store::within(RECORD_LIMIT, write()).await {
+            Ok(written) => return Ok(written),
+            Err(error) => error,
+        };
+        Metric::StoreErrors.increment_with(&[("operation", "attempt")], 1);
+        if !error.is_transient() {
+            return Err(error);
         }
+        tracing::warn!(error = error_chain(&error), count, "could not record outcomes");
+        tokio::time::sleep(RETRY_PAUSE).await;
     }
 }
 

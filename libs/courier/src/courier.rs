@@ -17,7 +17,7 @@ use tokio_util::task::AbortOnDropHandle;
 use uuid::Uuid;
 
 use crate::attempt;
-use crate::board::{Board, Capacity, Fetch, Turn};
+use crate::board::{Board, Capacity, Turn};
 use crate::claimer::{Claimed, Claimer};
 use crate::completer::{Completer, Ending, Work};
 use crate::endpoints::Endpoints;
@@ -25,6 +25,7 @@ use crate::linger::Linger;
 use crate::message::Message;
 use crate::spans::{self, Batch};
 use crate::statistics::Statistics;
+use crate::under_way::{Claiming, Done, Fetching, Slot};
 use crate::{Lane, Tools};
 
 /// Messages taken from the queue at once, and notifications claimed in one statement.
@@ -78,28 +79,6 @@ async fn deliver_unless_paused(lane: Lane, tools: &Tools, shutdown: &Shutdown) {
             () = Courier::new(lane, tools.clone()).run(open.clone()) => {}
             () = pausing => {}
         }
-    }
-}
-
-/// What comes back to the loop.
-enum Done {
-    Claimed(Vec<Turn<Message>>, Option<Claimed>),
-    Fetched(Fetch, Claimed, bool),
-    /// An attempt is over, or was dropped.
-    Attempted(Uuid),
-    Settled,
-}
-
-/// The slot of an attempt. Dropping it gives it back, however the attempt ended.
-struct Slot {
-    subscription: Uuid,
-    done: mpsc::UnboundedSender<Done>,
-}
-
-impl Drop for Slot {
-    fn drop(&mut self) {
-        // The loop is gone when everything is.
-        let _ = self.done.send(Done::Attempted(self.subscription));
     }
 }
 
@@ -275,26 +254,38 @@ impl Desk {
             }
             self.linger.begin(now, turns.len());
             self.claiming += 1;
-            let (claimer, done) = (self.claimer.clone(), self.done.clone());
+            let claimer = self.claimer.clone();
             let span = Batch::to_claim(turns.iter().map(|turn| &turn.message.span));
+            let claiming = Claiming {
+                turns,
+                claimed: None,
+                done: self.done.clone(),
+            };
             tokio::spawn(async move {
-                let mut ids: Vec<NotificationId> = turns.iter().map(|turn| turn.id).collect();
+                let mut ids: Vec<NotificationId> = claiming.turns.iter().map(|turn| turn.id).collect();
                 ids.sort_unstable();
                 ids.dedup();
                 let claimed = claimer.claim(&ids).await;
                 span.end();
-                let _ = done.send(Done::Claimed(turns, claimed));
+                claiming.ended(claimed);
             });
         }
         if self.fetching < CLAIMS {
             for fetch in self.board.fetches(BACKLOGS) {
                 self.fetching += 1;
-                let (claimer, done) = (self.claimer.clone(), self.done.clone());
+                let claimer = self.claimer.clone();
+                let (subscription, slots) = (fetch.subscription, fetch.slots);
+                let fetching = Fetching {
+                    fetch: Some(fetch),
+                    claimed: Claimed::default(),
+                    more: false,
+                    done: self.done.clone(),
+                };
                 tokio::spawn(async move {
                     let started = SystemTime::now();
-                    let (claimed, more) = claimer.fetch(fetch.subscription, fetch.slots).await;
+                    let (claimed, more) = claimer.fetch(subscription, slots).await;
                     spans::fetched(&claimed.claims.claimed, started);
-                    let _ = done.send(Done::Fetched(fetch, claimed, more));
+                    fetching.ended(claimed, more);
                 });
             }
         }
@@ -366,7 +357,7 @@ impl Desk {
     fn begin(&self, claimed: Claimed, messages: &mut HashMap<NotificationId, Message>) {
         let until = claimed.until.unwrap_or_else(Instant::now);
         for notification in claimed.claims.claimed {
-            let mut work = messages
+            let work = messages
                 .remove(&notification.id)
                 .map_or_else(|| Work::Backlog(spans::backlog(&notification)), Work::Message);
             let target = claimed.targets.get(&notification.subscription_id).cloned();
@@ -381,16 +372,9 @@ impl Desk {
             }
             let (tools, policy, outbox) = (self.tools.clone(), self.policy, self.outbox.clone());
             tokio::spawn(async move {
-                match attempt::make(&tools, &policy, notification, target, until, work.span()).await {
-                    Some(attempted) => {
-                        // The completer outlives the attempts; without it the lease finds the notification.
-                        let _ = outbox.send(Ending { attempted, work }).await;
-                    }
-                    None => {
-                        spans::not_attempted(work.span_mut(), "too_late");
-                        Message::ack_all(work.into_message()).await;
-                    }
-                }
+                let made = attempt::make(&tools, &policy, notification, target, until, work.span()).await;
+                // The completer outlives the attempts; without it the lease finds the notification.
+                let _ = outbox.send(Ending { made, work }).await;
                 drop(slot);
             });
         }

@@ -36,6 +36,12 @@ struct SigningSecret {
 }
 
 impl Target {
+    /// Whether it is what the notification was claimed for. Another version may have another URL, which may not have answered
+    /// its challenge yet, and is not the one that the attempt is recorded with.
+    pub(crate) fn is_of(&self, claimed: &ClaimedNotification) -> bool {
+        self.version == claimed.version
+    }
+
     /// The secrets that sign at a time, the newest first.
     ///
     /// # Errors
@@ -75,8 +81,8 @@ impl Endpoints {
         }
     }
 
-    /// The targets of what was claimed, by subscription. A subscription that changed since the claim has its newest
-    /// one; one that the database no longer has is missing.
+    /// The targets of what was claimed, by subscription. One that takes no notifications any more is missing. One that changed
+    /// since the claim is as it is now, which need not be what was claimed: see [`Target::is_of`].
     pub(crate) async fn of(
         &self,
         claimed: &[ClaimedNotification],
@@ -88,7 +94,7 @@ impl Endpoints {
                 continue;
             }
             match self.kept.get(&subscription) {
-                Some(target) if target.version >= notification.version => {
+                Some(target) if target.is_of(notification) => {
                     targets.insert(subscription, target);
                 }
                 _ => missing.push(subscription),
@@ -98,6 +104,9 @@ impl Endpoints {
             return Ok(targets);
         }
         for (subscription, endpoint) in self.store.find_endpoints(&missing).await? {
+            if !endpoint.takes_notifications {
+                continue;
+            }
             let target = Arc::new(self.open(subscription, &endpoint));
             self.kept.insert(subscription, target.clone());
             targets.insert(subscription, target);

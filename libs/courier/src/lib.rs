@@ -32,6 +32,7 @@ mod message;
 mod request;
 mod spans;
 mod statistics;
+mod under_way;
 
 pub use challenge::{Answer, Challenger};
 pub use courier::{Courier, deliver};

@@ -9,6 +9,7 @@
 pub mod fuzzing;
 mod hand_over;
 mod legible;
+mod own_fault;
 mod pacer;
 mod swrve;
 mod webhook;

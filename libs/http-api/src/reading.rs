@@ -22,6 +22,11 @@ pub async fn by<T>(
 ) -> Result<T, Problem> {
     match timeout_at(deadline, operation).await {
         Ok(Ok(value)) => Ok(value),
+        // Nothing internal: which lane, and how long it was waited for.
+        Ok(Err(error @ store::Error::ClaimsUnderWay { .. })) => {
+            let detail = format!("{what} cannot be {done} now: {error}");
+            Err(Problem::unavailable(detail, RETRY_AFTER))
+        }
         Ok(Err(error)) if !error.is_transient() => {
             tracing::error!(error = error_chain(&error), "{what} could not be {done}");
             Err(Problem::new(

@@ -5,6 +5,7 @@ use std::time::Duration;
 use domain::push::{Platform, PushId};
 use uuid::Uuid;
 
+use crate::tentative::{Taken, Tentative};
 use crate::{Error, Lease, Store, interval, stored};
 
 /// Who claims, and for how long.
@@ -47,10 +48,12 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error`] when the database fails; then nothing is claimed.
+    /// [`Error`] when the database fails; then nothing is claimed, or what is gets handed back. The same when the call is
+    /// given up.
     pub async fn claim_pushes(&self, ids: &[PushId], claim: Claim<'_>) -> Result<Vec<ClaimedPush>, Error> {
         let ids: Vec<Uuid> = ids.iter().map(|id| id.uuid()).collect();
         let lease_token = Uuid::now_v7();
+        let mut transaction = self.pool.begin().await?;
         let rows = sqlx::query!(
             r#"
             WITH due AS (
@@ -81,8 +84,12 @@ impl Store {
             lease_token,
             interval(claim.lease),
         )
-        .fetch_all(&self.pool)
+        .fetch_all(&mut *transaction)
         .await?;
+        let claimed = rows.iter().map(|row| row.id.into()).collect();
+        let tentative = Tentative::new(self, Taken::Pushes(claimed, lease_token));
+        transaction.commit().await?;
+        tentative.keep();
         rows.into_iter()
             .map(|row| {
                 Ok(ClaimedPush {

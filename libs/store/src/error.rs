@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::Lane;
+
 /// Why an operation failed. Nothing was changed, unless the connection broke during the commit itself.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -15,6 +17,14 @@ pub enum Error {
     #[error("the database did not answer within {} ms", limit.as_millis())]
     Silent {
         /// How long it was waited for.
+        limit: Duration,
+    },
+    /// A lane cannot be closed: claims in it take longer than they should. The same call may succeed later.
+    #[error("claims of the {lane} lane that were under way did not end within {} ms", limit.as_millis())]
+    ClaimsUnderWay {
+        /// The lane.
+        lane: Lane,
+        /// How long they were waited for.
         limit: Duration,
     },
     /// The database refused the operation; it will refuse it again.
@@ -37,7 +47,18 @@ impl Error {
     /// Whether the same call may succeed later.
     #[must_use]
     pub fn is_transient(&self) -> bool {
-        matches!(self, Self::Unavailable(_) | Self::Silent { .. })
+        matches!(
+            self,
+            Self::Unavailable(_) | Self::Silent { .. } | Self::ClaimsUnderWay { .. }
+        )
+    }
+
+    /// Whether a lock was not to be had within `lock_timeout`.
+    pub(crate) fn is_lock_timeout(&self) -> bool {
+        let Self::Unavailable(sqlx::Error::Database(error)) = self else {
+            return false;
+        };
+        error.code().as_deref() == Some("55P03")
     }
 }
 

@@ -39,16 +39,16 @@ impl Store {
     /// [`Error`] when the database fails.
     pub async fn view_lease(&self, name: &str) -> Result<LeaseView, Error> {
         let select = |executor| select_lease(executor, name);
-        if let Some(view) = select(&self.pool).await? {
+        if let Some(view) = select(&self.leases).await? {
             return Ok(view);
         }
         sqlx::query!(
             "INSERT INTO leases (name) VALUES ($1) ON CONFLICT DO NOTHING",
             name
         )
-        .execute(&self.pool)
+        .execute(&self.leases)
         .await?;
-        Ok(select(&self.pool).await?.unwrap_or(LeaseView {
+        Ok(select(&self.leases).await?.unwrap_or(LeaseView {
             holder: None,
             epoch: 0,
             renewals: 0,
@@ -78,7 +78,7 @@ impl Store {
             seen.renewals,
             holder,
         )
-        .fetch_optional(&self.pool)
+        .fetch_optional(&self.leases)
         .await?;
         Ok(epoch.map(|epoch| Lease {
             name: name.to_owned(),
@@ -102,7 +102,7 @@ impl Store {
             lease.holder,
             lease.epoch,
         )
-        .execute(&self.pool)
+        .execute(&self.leases)
         .await?;
         Ok(renewed.rows_affected() == 1)
     }
@@ -122,7 +122,7 @@ impl Store {
             lease.holder,
             lease.epoch,
         )
-        .execute(&self.pool)
+        .execute(&self.leases)
         .await?;
         Ok(released.rows_affected() == 1)
     }

@@ -34,6 +34,7 @@ mod restore;
 mod retention;
 pub mod status;
 pub mod story;
+mod tentative;
 mod text;
 
 use std::time::Duration;
@@ -84,8 +85,11 @@ pub static MIGRATOR: Migrator = sqlx::migrate!("../../migrations");
 pub struct Settings {
     /// `postgres://…`.
     pub url: String,
-    /// Greatest number of connections of this process.
+    /// Greatest number of connections, those for leases left out.
     pub max_connections: u32,
+    /// Greatest number of connections for leases. They are apart, so that a holder can renew its lease while everything else
+    /// waits.
+    pub lease_connections: u32,
     /// How long an operation waits for a connection.
     pub acquire_timeout: Duration,
     /// Shown in `pg_stat_activity`.
@@ -97,7 +101,8 @@ pub struct Settings {
 /// What every connection asks of the server.
 const SESSION: [(&str, &str); 8] = [
     // Bounds what a lost client or a lock can hold up; far above what any statement here takes, and below what callers
-    // wait for an answer: what was given up must not be done afterwards.
+    // wait for an answer, so that few of them give up what is still being done. It does not cut a commit that waits for the
+    // disk: what must not be done after its caller gave up (a claim) needs more, see `tentative`.
     ("statement_timeout", "8s"),
     ("idle_in_transaction_session_timeout", "30s"),
     // Every statement here wants a few rows by key, or the head of an index. A planner that guesses (a LIMIT it does
@@ -125,11 +130,13 @@ impl Settings {
     }
 }
 
-/// The database of Postrider. Cheap to clone; clones share one pool of connections.
+/// The database of Postrider. Cheap to clone; clones share its connections.
 #[derive(Debug, Clone)]
 pub struct Store {
     pool: PgPool,
     line_terms: LineTerms,
+    /// For leases.
+    leases: PgPool,
 }
 
 impl Store {
@@ -139,26 +146,9 @@ impl Store {
     ///
     /// [`Error::Url`] when the URL cannot be read.
     pub fn open(settings: &Settings) -> Result<Self, Error> {
-        let pool = PgPoolOptions::new()
-            .max_connections(settings.max_connections)
-            .acquire_timeout(settings.acquire_timeout)
-            // Asking before each use would cost a round trip; only after a pause may the server have gone meanwhile.
-            .test_before_acquire(false)
-            .before_acquire(|connection, meta| {
-                Box::pin(async move {
-                    if meta.idle_for < IDLE_LIMIT {
-                        Ok(true)
-                    } else {
-                        lives(connection).await
-                    }
-                })
-            })
-            // A connection that was given up in the middle of a statement behind a cut cable would keep its place in the
-            // pool for as long as the cable is cut.
-            .after_release(|connection, _| Box::pin(lives(connection)))
-            .connect_lazy_with(settings.connect_options()?);
         Ok(Self {
-            pool,
+            pool: open_pool(settings, settings.max_connections)?,
+            leases: open_pool(settings, settings.lease_connections)?,
             line_terms: settings.line_terms,
         })
     }
@@ -167,6 +157,7 @@ impl Store {
     #[must_use]
     pub fn from_pool(pool: PgPool) -> Self {
         Self {
+            leases: pool.clone(),
             pool,
             line_terms: LineTerms::default(),
         }
@@ -228,8 +219,29 @@ impl Store {
 
     /// Closes every connection; operations under way are waited for.
     pub async fn close(&self) {
-        self.pool.close().await;
+        tokio::join!(self.pool.close(), self.leases.close());
     }
+}
+
+fn open_pool(settings: &Settings, most: u32) -> Result<PgPool, Error> {
+    Ok(PgPoolOptions::new()
+        .max_connections(most)
+        .acquire_timeout(settings.acquire_timeout)
+        // Asking before each use would cost a round trip; only after a pause may the server have gone meanwhile.
+        .test_before_acquire(false)
+        .before_acquire(|connection, meta| {
+            Box::pin(async move {
+                if meta.idle_for < IDLE_LIMIT {
+                    Ok(true)
+                } else {
+                    lives(connection).await
+                }
+            })
+        })
+        // A connection that was given up in the middle of a statement behind a cut cable would keep its place in the
+        // pool for as long as the cable is cut.
+        .after_release(|connection, _| Box::pin(lives(connection)))
+        .connect_lazy_with(settings.connect_options()?))
 }
 
 fn known_migrations() -> impl Iterator<Item = i64> {

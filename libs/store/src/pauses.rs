@@ -7,10 +7,11 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use serde_json::json;
-use sqlx::PgConnection;
+use sqlx::{PgConnection, Postgres, Transaction};
 use uuid::Uuid;
 
 use crate::audit::{self, Act};
@@ -144,15 +145,20 @@ pub struct PauseCounts {
     pub resellers: u64,
 }
 
+/// How long claims under way are waited for. Operators wait for the answer.
+const CLOSING_LIMIT: Duration = Duration::from_secs(6);
+/// How long claims go on between two turns.
+const CLOSING_PAUSE: Duration = Duration::from_millis(100);
+
 impl Store {
-    /// Pauses something. What is paused already stays so, with the first note. Waits for claims that are under way.
+    /// Pauses something. What is paused already stays so, with the first note. Waits for claims that are under way, for some
+    /// seconds.
     ///
     /// # Errors
     ///
-    /// [`Error`] when the database fails; then nothing is paused.
+    /// [`Error::ClaimsUnderWay`] when they do not end in time, or [`Error`] when the database fails; then nothing is paused.
     pub async fn pause(&self, what: &Pausable, act: Act<'_>) -> Result<PauseChange, Error> {
-        let mut transaction = self.pool.begin().await?;
-        close_lane(&mut transaction, what.lane()).await?;
+        let mut transaction = self.close_lane(what.lane()).await?;
         lock(&mut transaction, what).await?;
         if !exists(&mut transaction, what).await? {
             return Ok(PauseChange::Unknown);
@@ -186,10 +192,9 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error`] when the database fails; then nothing is changed.
+    /// As [`Store::pause`]; then nothing is changed.
     pub async fn resume(&self, what: &Pausable, act: Act<'_>) -> Result<PauseChange, Error> {
-        let mut transaction = self.pool.begin().await?;
-        close_lane(&mut transaction, what.lane()).await?;
+        let mut transaction = self.close_lane(what.lane()).await?;
         lock(&mut transaction, what).await?;
         let before = sqlx::query!(
             "DELETE FROM pauses WHERE scope = $1 AND key = $2 RETURNING note, paused_by, paused_at",
@@ -312,18 +317,50 @@ fn subject(what: &Pausable) -> String {
     format!("{}/{}", what.scope(), what.key())
 }
 
-/// Waits for the claims of a lane that are under way, and makes those to come wait for the end of the transaction.
-async fn close_lane(connection: &mut PgConnection, lane: Lane) -> Result<(), Error> {
+impl Store {
+    /// Begins a transaction during which nothing is claimed in a lane: waits for the claims that are under way, and makes those to
+    /// come wait for its end.
+    ///
+    /// While this waits for the lock, every later claim waits behind it. So it is waited for in short turns, between which claims
+    /// go on: a claim that takes long delays the pause, and not the whole lane.
+    async fn close_lane(&self, lane: Lane) -> Result<Transaction<'static, Postgres>, Error> {
+        let until = Instant::now() + CLOSING_LIMIT;
+        loop {
+            let mut transaction = self.pool.begin().await?;
+            match lock_lane(&mut transaction, lane).await {
+                Ok(()) => return Ok(transaction),
+                Err(error) if error.is_lock_timeout() && Instant::now() < until => {}
+                Err(error) if error.is_lock_timeout() => {
+                    return Err(Error::ClaimsUnderWay {
+                        lane,
+                        limit: CLOSING_LIMIT,
+                    });
+                }
+                Err(error) => return Err(error),
+            }
+            transaction.rollback().await?;
+            tokio::time::sleep(CLOSING_PAUSE).await;
+        }
+    }
+}
+
+async fn lock_lane(connection: &mut PgConnection, lane: Lane) -> Result<(), Error> {
     // Nobody claims while the lock is held: whoever is cut off in between must not hold it for long.
     sqlx::query!("SET LOCAL idle_in_transaction_session_timeout = '5s'")
+        .execute(&mut *connection)
+        .await?;
+    sqlx::query!("SET LOCAL lock_timeout = '500ms'")
         .execute(&mut *connection)
         .await?;
     sqlx::query!(
         "SELECT pg_advisory_xact_lock(hashtextextended('postrider.lane/' || $1, 0))",
         lane.as_str(),
     )
-    .execute(connection)
+    .execute(&mut *connection)
     .await?;
+    sqlx::query!("SET LOCAL lock_timeout TO DEFAULT")
+        .execute(connection)
+        .await?;
     Ok(())
 }
 

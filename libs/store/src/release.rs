@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use domain::push::PushId;
+use sqlx::PgExecutor;
 use uuid::Uuid;
 
 use crate::{Error, Store, interval};
@@ -32,35 +33,43 @@ impl Store {
         releases: &[Release],
         queue_lease: Duration,
     ) -> Result<HashSet<PushId>, Error> {
-        let released = sqlx::query_scalar!(
-            r#"
-            WITH input AS (
-                SELECT * FROM UNNEST($1::uuid[], $2::uuid[], $3::timestamptz[]) AS i(id, token, deferred_to)),
-            claimed AS (
-                SELECT p.id, p.attempts, i.deferred_to FROM push_notifications p JOIN input i ON p.id = i.id
-                -- That it is IN_MEMORY follows; saying so would let the planner read everything that is leased.
-                WHERE p.lease_token = i.token
-                ORDER BY p.id
-                FOR UPDATE OF p),
-            released AS (
-                UPDATE push_notifications p
-                SET status = CASE WHEN c.deferred_to IS NULL THEN 'IN_MEMORY' ELSE 'SCHEDULED' END,
-                    leased_until = CASE WHEN c.deferred_to IS NULL THEN now() + $4::interval END,
-                    next_attempt_at = c.deferred_to, attempts = c.attempts - 1, lease_token = NULL, updated_at = now()
-                FROM claimed c WHERE p.id = c.id
-                RETURNING p.id),
-            attempt AS (
-                DELETE FROM send_attempts a USING claimed c
-                WHERE a.push_notification_id = c.id AND a.number = c.attempts AND a.status = 'IN_PROCESS')
-            SELECT id AS "id!" FROM released
-            "#,
-            &releases.iter().map(|r| r.id.uuid()).collect::<Vec<_>>(),
-            &releases.iter().map(|r| r.lease_token).collect::<Vec<_>>(),
-            &releases.iter().map(|r| r.deferred_to).collect::<Vec<_>>() as &[Option<DateTime<Utc>>],
-            interval(queue_lease),
-        )
-        .fetch_all(&self.pool)
-        .await?;
-        Ok(released.into_iter().map(PushId::from).collect())
+        release_pushes(&self.pool, releases, queue_lease).await
     }
+}
+
+pub(crate) async fn release_pushes(
+    executor: impl PgExecutor<'_>,
+    releases: &[Release],
+    queue_lease: Duration,
+) -> Result<HashSet<PushId>, Error> {
+    let released = sqlx::query_scalar!(
+        r#"
+        WITH input AS (
+            SELECT * FROM UNNEST($1::uuid[], $2::uuid[], $3::timestamptz[]) AS i(id, token, deferred_to)),
+        claimed AS (
+            SELECT p.id, p.attempts, i.deferred_to FROM push_notifications p JOIN input i ON p.id = i.id
+            -- That it is IN_MEMORY follows; saying so would let the planner read everything that is leased.
+            WHERE p.lease_token = i.token
+            ORDER BY p.id
+            FOR UPDATE OF p),
+        released AS (
+            UPDATE push_notifications p
+            SET status = CASE WHEN c.deferred_to IS NULL THEN 'IN_MEMORY' ELSE 'SCHEDULED' END,
+                leased_until = CASE WHEN c.deferred_to IS NULL THEN now() + $4::interval END,
+                next_attempt_at = c.deferred_to, attempts = c.attempts - 1, lease_token = NULL, updated_at = now()
+            FROM claimed c WHERE p.id = c.id
+            RETURNING p.id),
+        attempt AS (
+            DELETE FROM send_attempts a USING claimed c
+            WHERE a.push_notification_id = c.id AND a.number = c.attempts AND a.status = 'IN_PROCESS')
+        SELECT id AS "id!" FROM released
+        "#,
+        &releases.iter().map(|r| r.id.uuid()).collect::<Vec<_>>(),
+        &releases.iter().map(|r| r.lease_token).collect::<Vec<_>>(),
+        &releases.iter().map(|r| r.deferred_to).collect::<Vec<_>>() as &[Option<DateTime<Utc>>],
+        interval(queue_lease),
+    )
+    .fetch_all(executor)
+    .await?;
+    Ok(released.into_iter().map(PushId::from).collect())
 }

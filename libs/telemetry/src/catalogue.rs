@@ -171,6 +171,8 @@ catalogue! {
         "Size of the bodies sent, once for each attempt.";
     DeliveryErrors = "postrider_delivery_errors_total", Kind::Counter, Count, ["type"],
         "Attempts that failed; `type` is `http` (an answer that is not 2xx), `timeout`, `dns`, `tls`, `connect`, `protocol`, `egress` (an address that must not be dialled) or `other` (our own).";
+    OwnFaults = "postrider_own_faults_total", Kind::Counter, Count, ["lane"],
+        "Pushes (`push`) and notifications (`first`, `retry`) that could not be tried for want of a descriptor, a port, memory, a route or a resolver of our own. They are handed back, and no attempt is used.";
     DeliveryClientErrors = "postrider_delivery_client_errors_total", Kind::Counter, Count, ["status"],
         "Answers of endpoints with a 4xx status, by status code.";
     DeliveriesInFlight = "postrider_deliveries_in_flight", Kind::Gauge, Count, ["lane"],

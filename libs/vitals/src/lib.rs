@@ -15,6 +15,7 @@ use lifecycle::{Condition, Readiness, Shutdown, error_chain};
 use store::Store;
 use store::reseller::LineTerms;
 use telemetry::Metric;
+use tokio::task::JoinSet;
 
 pub use heartbeat::INTERVAL as BEAT_INTERVAL;
 pub use report::{Counters, Previous, Report};
@@ -31,8 +32,14 @@ const PARTING_LIMIT: Duration = Duration::from_secs(3);
 ///
 /// [`store::Error::Url`] when the database URL cannot be read.
 pub fn open(config: &Config, name: &str) -> Result<(Store, Broker), store::Error> {
-    let store = open_store(config, name)?;
-    let broker = Broker::start(broker::Settings {
+    Ok((open_store(config, name)?, open_broker(config, name)))
+}
+
+/// A connection to the broker of its own, named `name`. A queue that does not confirm has the server stop reading from the whole
+/// connection that publishes to it, so whatever publishes to several queues has one for each.
+#[must_use]
+pub fn open_broker(config: &Config, name: &str) -> Broker {
+    Broker::start(broker::Settings {
         url: config.amqp.url.expose().to_owned(),
         queue_prefix: config.amqp.queue_prefix.clone(),
         connection_name: name.to_owned(),
@@ -40,8 +47,7 @@ pub fn open(config: &Config, name: &str) -> Result<(Store, Broker), store::Error
         reseller_queue_capacity: config.reseller.queue.capacity,
         confirm_timeout: config.amqp.confirm_timeout,
         max_unconfirmed: config.amqp.max_unconfirmed,
-    });
-    Ok((store, broker))
+    })
 }
 
 /// The same for a service that needs no broker.
@@ -50,9 +56,23 @@ pub fn open(config: &Config, name: &str) -> Result<(Store, Broker), store::Error
 ///
 /// As [`open`].
 pub fn open_store(config: &Config, name: &str) -> Result<Store, store::Error> {
+    open_store_with(config, name, config.database.max_connections)
+}
+
+/// The same with connections of the push lane's own, which nothing else in the process can take.
+///
+/// # Errors
+///
+/// As [`open`].
+pub fn open_push_store(config: &Config, name: &str) -> Result<Store, store::Error> {
+    open_store_with(config, name, config.database.push_connections)
+}
+
+fn open_store_with(config: &Config, name: &str, max_connections: u32) -> Result<Store, store::Error> {
     Store::open(&store::Settings {
         url: config.database.url.expose().to_owned(),
-        max_connections: config.database.max_connections,
+        max_connections,
+        lease_connections: config.database.lease_connections,
         acquire_timeout: config.database.acquire_timeout,
         application_name: name.to_owned(),
         line_terms: line_terms(config),
@@ -105,9 +125,13 @@ pub async fn watch_database(store: Store, readiness: Readiness, shutdown: Shutdo
 }
 
 /// Closes what a service was connected to at its end, as far as the other side lets it.
-pub async fn part(broker: Broker, store: Store) {
+pub async fn part(brokers: impl IntoIterator<Item = Broker>, store: Store) {
     let closed = async {
-        tokio::join!(broker.close(), store.close());
+        let closing: JoinSet<()> = brokers
+            .into_iter()
+            .map(|broker| async move { broker.close().await })
+            .collect();
+        tokio::join!(closing.join_all(), store.close());
     };
     if tokio::time::timeout(PARTING_LIMIT, closed).await.is_err() {
         tracing::debug!("the connections to broker and database were left to the operating system");

@@ -58,6 +58,8 @@ pub struct Counters {
     pub notifications_failed: u64,
     /// Attempts to deliver a notification that are followed by another.
     pub notifications_retried: u64,
+    /// What could not be tried for want of something of the process's own.
+    pub own_faults: u64,
 }
 
 impl Counters {
@@ -72,6 +74,7 @@ impl Counters {
             notifications_delivered: count(Metric::NotificationsDelivered),
             notifications_failed: count(Metric::NotificationsFailed) + count(Metric::NotificationsGivenUp),
             notifications_retried: count(Metric::NotificationsRetried),
+            own_faults: count(Metric::OwnFaults),
         }
     }
 }

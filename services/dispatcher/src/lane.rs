@@ -1,6 +1,6 @@
 //! The push lane: standing by, leading, and the order in which a term is taken up and laid down.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use broker::{Broker, ConnectionState, Queue};
@@ -295,6 +295,7 @@ impl Lane {
             validity: term.validity(),
             starts: Starts::of(term.lease().epoch),
             vigil: vigil.clone(),
+            fault_told: Mutex::default(),
         })
     }
 }

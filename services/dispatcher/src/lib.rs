@@ -88,8 +88,9 @@ pub async fn run_with_clock(
     clock: Arc<dyn Clock>,
 ) -> Result<(), Error> {
     let (store, broker) = vitals::open(&config, "postrider-dispatcher").map_err(Error::Store)?;
+    let push_store = vitals::open_push_store(&config, "postrider-dispatcher").map_err(Error::Store)?;
     let courier = courier::Tools::open(&config, &store, &broker, &clock).map_err(Error::Courier)?;
-    let lane = Lane::new(config.clone(), store.clone(), broker.clone(), clock)?;
+    let lane = Lane::new(config.clone(), push_store.clone(), broker.clone(), clock)?;
     let tasks = TaskGroup::under(&lifecycle.shutdown);
     let shutdown = lifecycle.shutdown.child();
     tasks.spawn(
@@ -119,6 +120,6 @@ pub async fn run_with_clock(
             "the grace period ended first; leases will bring back what was in flight"
         );
     }
-    vitals::part(broker, store).await;
+    tokio::join!(vitals::part([broker], store), vitals::part_store(push_store));
     ended
 }

@@ -6,10 +6,11 @@
 use std::io;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
+use chrono::TimeDelta;
 use delivery::{Pacer, PreparedPush, Reply};
 use domain::clock::Clock;
 use domain::push::{PushId, RetryPolicy, Ruling, SendOutcome};
@@ -29,6 +30,11 @@ use crate::starts::Starts;
 use crate::vigil::Vigil;
 use crate::work::{Ending, Work};
 
+/// How long a push is put off that could not be tried for want of something of our own.
+const POSTPONEMENT: TimeDelta = TimeDelta::seconds(5);
+/// How often that is told in the log while it lasts.
+const FAULT_TOLD_EVERY: Duration = Duration::from_secs(5);
+
 /// What the sender needs; it is moved to the sender's thread.
 pub(crate) struct Sender {
     pub(crate) planner: Planner,
@@ -39,6 +45,8 @@ pub(crate) struct Sender {
     pub(crate) validity: Validity,
     pub(crate) starts: Starts,
     pub(crate) vigil: Arc<Vigil>,
+    /// When the log last told of a fault of ours.
+    pub(crate) fault_told: Mutex<Option<Instant>>,
 }
 
 /// The running sender, as the lane sees it.
@@ -264,6 +272,9 @@ async fn attempt(sender: Arc<Sender>, work: Work, mut request: PreparedPush) -> 
     Metric::SwrveResponse.record_duration(elapsed);
     count(&outcome);
     tracing::debug!(push.id = %push.id, outcome = ?outcome, "attempt ended");
+    if let SendOutcome::NotTried { chain } = &outcome {
+        return sender.put_off(work, chain);
+    }
     sender.ended(work, outcome, elapsed)
 }
 
@@ -282,6 +293,24 @@ impl Sender {
             self.starts.tell(push, *started);
         }
         self.validity.holds()
+    }
+
+    /// Hands a push back that could not be tried for want of something of our own: that is no attempt.
+    fn put_off(&self, work: Work, lacking: &str) -> Ending {
+        let mut told = self.fault_told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.is_none_or(|at| at.elapsed() >= FAULT_TOLD_EVERY) {
+            *told = Some(Instant::now());
+            tracing::warn!(
+                error = lacking,
+                "pushes cannot be tried for want of something of our own; they are handed back and tried later"
+            );
+        }
+        let release = Release {
+            id: work.push.id,
+            lease_token: work.push.lease_token,
+            deferred_to: Some(self.clock.now() + POSTPONEMENT),
+        };
+        Ending::Released(release, work.message)
     }
 
     /// What failed because Swrve is out of order is handed back like what was not sent.
@@ -315,6 +344,7 @@ fn count(outcome: &SendOutcome) {
             Metric::SwrveAnswers.increment_with(&[("status", status.to_string().as_str())], 1);
         }
         SendOutcome::Unreachable { .. } => Metric::SwrveAnswers.increment_with(&[("status", "none")], 1),
+        SendOutcome::NotTried { .. } => Metric::OwnFaults.increment_with(&[("lane", "push")], 1),
         SendOutcome::PrototypeKeyMissing { .. } | SendOutcome::Internal { .. } => {}
     }
 }

@@ -114,6 +114,7 @@ pub(crate) fn answered(mut span: Span, status: Option<u16>, outcome: &SendOutcom
         SendOutcome::Refused { .. } => {}
         SendOutcome::Unreachable { .. } => span.fail("unreachable"),
         SendOutcome::PrototypeKeyMissing { .. } | SendOutcome::Internal { .. } => span.fail("internal"),
+        SendOutcome::NotTried { .. } => span.fail("own_fault"),
     }
 }
 

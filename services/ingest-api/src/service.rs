@@ -67,13 +67,15 @@ impl Service {
             lifecycle,
             clock,
         } = self;
-        let (store, broker) = vitals::open(&config, NAME).map_err(Error::Database)?;
+        let (store, pushes) = vitals::open(&config, NAME).map_err(Error::Database)?;
+        let events = vitals::open_broker(&config, &format!("{NAME} {}", EventLane::WHAT));
+        let brokers = Brokers { pushes, events };
         let gates = Gates::default();
         let watching = Shutdown::new();
         let watches = watch(
             &config,
             &lifecycle,
-            (&store, &broker),
+            (&store, &brokers),
             (&gates, &clock),
             &watching,
         );
@@ -81,7 +83,7 @@ impl Service {
             push: Arc::new(push::meters::Meters::new()),
             event: Arc::new(event::meters::Meters::new()),
         };
-        let (mut lanes, pushes, events) = Lanes::start(&config, (&store, &broker), &gates, &clock, &meters);
+        let (mut lanes, pushes, events) = Lanes::start(&config, (&store, &brokers), &gates, &clock, &meters);
         let parts = app::Parts {
             pushes,
             events,
@@ -104,9 +106,15 @@ impl Service {
         finish(&lifecycle.shutdown, grace, &connections, lanes).await;
         watching.trigger();
         watches.join_all().await;
-        vitals::part(broker, store).await;
+        vitals::part([brokers.pushes, brokers.events], store).await;
         served
     }
+}
+
+/// The connection of each lane to the broker: what a queue without confirms holds up is its lane alone.
+struct Brokers {
+    pushes: Broker,
+    events: Broker,
 }
 
 /// The gates of both lanes.
@@ -133,7 +141,7 @@ struct Lanes {
 impl Lanes {
     fn start(
         config: &Config,
-        (store, broker): (&Store, &Broker),
+        (store, brokers): (&Store, &Brokers),
         gates: &Gates,
         clock: &Arc<dyn Clock>,
         meters: &Meters,
@@ -149,8 +157,8 @@ impl Lanes {
             clock: Arc::clone(clock),
             meters: Arc::clone(&meters.event),
         };
-        let (push, pushes) = start(config, push, &gates.push, broker, clock);
-        let (event, events) = start(config, event, &gates.event, broker, clock);
+        let (push, pushes) = start(config, push, &gates.push, &brokers.pushes, clock);
+        let (event, events) = start(config, event, &gates.event, &brokers.events, clock);
         (Self { push, event }, pushes, events)
     }
 
@@ -188,13 +196,14 @@ fn start<L: Lane>(
 fn watch(
     config: &Config,
     lifecycle: &Lifecycle,
-    (store, broker): (&Store, &Broker),
+    (store, brokers): (&Store, &Brokers),
     (gates, clock): (&Gates, &Arc<dyn Clock>),
     stop: &Shutdown,
 ) -> JoinSet<()> {
     let readiness = &lifecycle.readiness;
     let push_gate = WatchedGate {
         gate: Arc::clone(&gates.push),
+        broker: brokers.pushes.clone(),
         queue: PushLane::QUEUE,
         capacity: config.push.queue.capacity,
         patience: Some(config.push.job.send_pending.repeat_interval * 2),
@@ -202,13 +211,13 @@ fn watch(
     };
     let event_gate = WatchedGate {
         gate: Arc::clone(&gates.event),
+        broker: brokers.events.clone(),
         queue: EventLane::QUEUE,
         capacity: config.reseller.queue.capacity,
         patience: None,
         metric: Metric::EventQueueGateOpen,
     };
     let gate_watch = GateWatch {
-        broker: broker.clone(),
         store: store.clone(),
         gates: vec![push_gate, event_gate],
         clock: Arc::clone(clock),
@@ -218,7 +227,7 @@ fn watch(
     watches.spawn(gate_watch.run(stop.clone()));
     watches.spawn(vitals::watch(
         store.clone(),
-        broker.clone(),
+        brokers.pushes.clone(),
         readiness.clone(),
         stop.clone(),
     ));

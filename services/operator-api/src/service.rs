@@ -74,7 +74,7 @@ impl Service {
         if watch.await.is_err() {
             tracing::error!("the watch over database and broker panicked");
         }
-        vitals::part(broker, store).await;
+        vitals::part([broker], store).await;
         Ok(())
     }
 }

@@ -20,14 +20,18 @@ use store::DeadLetterLane;
 use tokio::task::JoinHandle;
 
 use archiver::Archiver;
-use context::Context;
+use context::{Context, Publishing};
 use periodic::Job;
 
 use jobs::{
-    CountDeadLetters, CountSubscriptions, EndExpired, EndInactive, FindLines, Forget, ForgetKeys, JudgeHealth,
-    KeepPartitions, Mailer, Monitor, Replay, RescueLost, RescueLostNotifications, SendPending, SendRetries,
-    SendScheduled, SendScheduledNotifications, SendWaitingNotifications, VerifyEndpoints, WorkDeadLetters,
+    CountDeadLetters, CountSubscriptions, EndExpired, EndInactive, FindLines, Forget, ForgetKeys,
+    JudgeHealth, KeepPartitions, Mailer, Monitor, Replay, RescueLost, RescueLostNotifications, SendPending,
+    SendRetries, SendScheduled, SendScheduledNotifications, SendWaitingNotifications, VerifyEndpoints,
+    WorkDeadLetters,
 };
+
+/// The name in `pg_stat_activity` and the broker's list of connections.
+const NAME: &str = "postrider-retry-worker";
 
 /// Why the retry worker could not start or had to end.
 #[derive(Debug, thiserror::Error)]
@@ -65,7 +69,7 @@ pub async fn run_with_clock(
     lifecycle: Lifecycle,
     clock: Arc<dyn Clock>,
 ) -> Result<(), Error> {
-    let (store, broker) = vitals::open(&config, "postrider-retry-worker").map_err(Error::Store)?;
+    let (store, broker) = vitals::open(&config, NAME).map_err(Error::Store)?;
     let courier = courier::Tools::open(&config, &store, &broker, &clock).map_err(Error::Courier)?;
     let verifier = VerifyEndpoints::new(courier.clone()).map_err(Error::Courier)?;
     let mailer = Mailer::new(&config).map_err(Error::Mail)?;
@@ -84,6 +88,7 @@ pub async fn run_with_clock(
         config: config.clone(),
         store: store.clone(),
         broker: broker.clone(),
+        publishing: Publishing::open(&config, NAME),
         clock,
     });
     let working = [
@@ -128,7 +133,8 @@ pub async fn run_with_clock(
             "the grace period ended first; leases will bring back what was in flight"
         );
     }
-    vitals::part(broker, store).await;
+    let brokers = context.publishing.clone().into_iter().chain([broker]);
+    vitals::part(brokers, store).await;
     ended
 }
 

@@ -40,6 +40,7 @@ pub(super) async fn measure(rig: &Rig) -> Result<StoreTimes> {
     let store = Store::open(&Settings {
         url: rig.database_url.clone(),
         max_connections: 2,
+        lease_connections: 1,
         acquire_timeout: Duration::from_secs(5),
         application_name: "bench".to_owned(),
         line_terms: store::reseller::LineTerms::default(),

@@ -2,6 +2,7 @@
 
 mod answers;
 mod backlog;
+mod changes;
 mod fairness;
 mod outages;
 mod outcomes;

@@ -91,6 +91,7 @@ impl Rig {
             let store = Store::open(&store::Settings {
                 url: config.database.url.expose().to_owned(),
                 max_connections: config.database.max_connections,
+                lease_connections: 2,
                 acquire_timeout: config.database.acquire_timeout,
                 application_name: "engine".to_owned(),
                 line_terms: LineTerms::default(),

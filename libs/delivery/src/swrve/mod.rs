@@ -18,6 +18,7 @@ use hyper::body::Bytes;
 use reqwest::{Body, Client, Request, Url, redirect};
 
 use crate::hand_over::{self, HandOver};
+use crate::own_fault;
 pub use endpoint::SwrveError;
 
 /// Idle connections are closed by us before usual receivers and balancers do (60 s and more): a request that meets a
@@ -199,6 +200,10 @@ async fn exchange(http: &Client, request: Request, timeout: Duration) -> (Option
             (Some(status), answer::outcome_of(response, deadline).await)
         }
         Ok(Err(error)) if error.is_builder() => internal(error),
+        Ok(Err(error)) if own_fault::is_own(&error) => {
+            let chain = chain::of(error);
+            (None, SendOutcome::NotTried { chain })
+        }
         Ok(Err(error)) => unreachable(chain::of(error)),
         Err(_elapsed) => unreachable(format!("no answer within {} ms", timeout.as_millis())),
     }

@@ -3,7 +3,6 @@
 
 use std::error::Error;
 use std::io;
-use std::iter;
 use std::time::Duration;
 
 use domain::notification::{DeliveryOutcome, FailureKind};
@@ -13,6 +12,7 @@ use super::guard::Guarded;
 use super::policy::{NO_PUBLIC_ADDRESS, Refusal};
 use super::resolver::LookupError;
 use crate::legible::legible;
+use crate::own_fault::{chain, is_own};
 
 /// The outcome that `error` stands for.
 pub(super) fn outcome_of(error: &reqwest::Error) -> DeliveryOutcome {
@@ -25,6 +25,12 @@ pub(super) fn outcome_of(error: &reqwest::Error) -> DeliveryOutcome {
             Guarded::Refused(_) => failed(FailureKind::Egress, NO_PUBLIC_ADDRESS),
             Guarded::Lookup(error) => unresolved(error),
         };
+    }
+    if is_own(error) {
+        return failed(
+            FailureKind::Local,
+            &format!("no connection could be begun: {}", innermost(error)),
+        );
     }
     if let Some(tls) = find::<rustls::Error>(error) {
         return failed(FailureKind::Tls, &tls.to_string());
@@ -78,7 +84,11 @@ fn unresolved(error: &LookupError) -> DeliveryOutcome {
         Some(cause) => format!("{error}: {cause}"),
         None => error.to_string(),
     };
-    failed(FailureKind::Dns, &message)
+    let kind = match error {
+        LookupError::Unreachable(_) => FailureKind::Local,
+        _ => FailureKind::Dns,
+    };
+    failed(kind, &message)
 }
 
 fn failed(kind: FailureKind, message: &str) -> DeliveryOutcome {
@@ -86,18 +96,6 @@ fn failed(kind: FailureKind, message: &str) -> DeliveryOutcome {
         kind,
         message: legible(message),
     }
-}
-
-/// `error` and its causes, outermost first. An I/O error gives its content's cause as its own, so the content itself has
-/// to be asked for.
-fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
-    iter::successors(Some(error), |error| {
-        let error: &'a (dyn Error + 'static) = *error;
-        match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
-            Some(content) => Some(content as &(dyn Error + 'static)),
-            None => error.source(),
-        }
-    })
 }
 
 fn find<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {

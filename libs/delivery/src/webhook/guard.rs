@@ -11,6 +11,7 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use super::connecting::{Phase, enter};
 use super::policy::{EgressPolicy, Refusal, Transport};
 use super::resolver::{LookupError, NameResolver};
+use crate::own_fault::has_route;
 
 /// More addresses of one name are not tried.
 const MAX_DIALLED: usize = 8;
@@ -62,6 +63,7 @@ impl Resolve for Guard {
                     refuse(Guarded::Refused(refusal))
                 })?;
             }
+            leave_out_unroutable(&mut addresses, has_route);
             take_turns(&mut addresses, turn.fetch_add(1, Ordering::Relaxed));
             // The client puts the URL's port, or the scheme's, in the place of 0.
             let dialled = addresses
@@ -75,6 +77,15 @@ impl Resolve for Guard {
 
 fn refuse(guarded: Guarded) -> Box<dyn Error + Send + Sync> {
     Box::new(guarded)
+}
+
+/// Leaves out what this machine has no route to, such as IPv6 addresses on a machine without, where there is something else: the
+/// client tells of the last address that it tried, and that of an endpoint that refuses has to be what it tells of.
+fn leave_out_unroutable(addresses: &mut Vec<IpAddr>, has_route: impl Fn(IpAddr) -> bool) {
+    let both = addresses.iter().any(IpAddr::is_ipv4) && addresses.iter().any(IpAddr::is_ipv6);
+    if both && addresses.iter().any(|address| has_route(*address)) {
+        addresses.retain(|address| has_route(*address));
+    }
 }
 
 /// Begins with another address each time, IPv4 before IPv6: the client tries one after the other, and a dead one at the
@@ -92,6 +103,22 @@ fn take_turns(addresses: &mut [IpAddr], turn: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_family_without_a_route_is_left_out_unless_it_is_all_there_is() {
+        let parse =
+            |texts: &[&str]| -> Vec<IpAddr> { texts.iter().map(|text| text.parse().unwrap()).collect() };
+        let left = |texts, has_route: fn(IpAddr) -> bool| {
+            let mut addresses = parse(texts);
+            leave_out_unroutable(&mut addresses, has_route);
+            addresses
+        };
+        let both = ["2606::1", "1.0.0.1"];
+        assert_eq!(left(&both, |ip| ip.is_ipv4()), parse(&["1.0.0.1"]));
+        assert_eq!(left(&both, |ip| ip.is_ipv6()), parse(&["2606::1"]));
+        assert_eq!(left(&both, |_| false), parse(&both));
+        assert_eq!(left(&["2606::1"], |ip| ip.is_ipv4()), parse(&["2606::1"]));
+    }
 
     #[test]
     fn addresses_take_turns_within_their_family() {

@@ -47,6 +47,9 @@ pub enum LookupError {
     /// The name breaks DNS's rules.
     #[error("the host name is not a valid DNS name")]
     Name(#[source] ProtoError),
+    /// No name server could be asked, for want of a socket or of a way to one.
+    #[error("the name servers could not be reached")]
+    Unreachable(#[source] NetError),
     /// The name servers failed.
     #[error("the look-up failed")]
     Failed(#[source] NetError),
@@ -116,6 +119,9 @@ fn lookup_error(error: NetError) -> LookupError {
     }
     match error {
         NetError::Timeout => LookupError::TimedOut,
+        error @ (NetError::Io(_) | NetError::NoConnections | NetError::Busy) => {
+            LookupError::Unreachable(error)
+        }
         error => LookupError::Failed(error),
     }
 }
@@ -215,6 +221,13 @@ mod tests {
         assert_eq!(asked, ["both.test.", "missing."]);
     }
 
+    /// A way to a port that refuses.
+    async fn refusing(mut connection: ConnectionConfig) -> ConnectionConfig {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        connection.port = listener.local_addr().unwrap().port();
+        connection
+    }
+
     #[tokio::test]
     async fn failures_are_told_apart() {
         let (resolver, _) = resolver().await;
@@ -222,6 +235,13 @@ mod tests {
         assert!(matches!(error("missing.test").await, LookupError::NotFound));
         assert!(matches!(error("empty.test").await, LookupError::NotFound));
         assert!(matches!(error("silent.test").await, LookupError::TimedOut));
+        // Over UDP nothing tells of it: there it is one that does not answer.
+        let refusing = vec![refusing(ConnectionConfig::tcp()).await];
+        let closed = NameServerConfig::new(Ipv4Addr::LOCALHOST.into(), true, refusing);
+        let config = ResolverConfig::from_parts(None, Vec::new(), vec![closed]);
+        let unreachable = SystemResolver::with(config, ResolverOpts::default()).unwrap();
+        let unasked = unreachable.addresses("both.test").await.unwrap_err();
+        assert!(matches!(unasked, LookupError::Unreachable(_)), "{unasked:?}");
         let broken = error("broken.test").await;
         assert!(matches!(broken, LookupError::Failed(_)), "{broken:?}");
     }

@@ -41,11 +41,13 @@ pub enum FailureKind {
     Egress,
     /// Ours.
     Other,
+    /// Ours, and nothing was tried: this process has no descriptor, port, memory, route or resolver for a connection.
+    Local,
 }
 
 impl FailureKind {
     /// Every kind there is.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Timeout,
         Self::Dns,
         Self::Tls,
@@ -53,6 +55,7 @@ impl FailureKind {
         Self::Protocol,
         Self::Egress,
         Self::Other,
+        Self::Local,
     ];
 
     /// The name in the database.
@@ -65,7 +68,7 @@ impl FailureKind {
             Self::Connect => "CONNECT",
             Self::Protocol => "PROTOCOL",
             Self::Egress => "EGRESS",
-            Self::Other => "OTHER",
+            Self::Other | Self::Local => "OTHER",
         }
     }
 
@@ -79,7 +82,7 @@ impl FailureKind {
             Self::Connect => "delivery/connect",
             Self::Protocol => "delivery/protocol",
             Self::Egress => "delivery/egress",
-            Self::Other => "delivery/other",
+            Self::Other | Self::Local => "delivery/other",
         }
     }
 }
@@ -129,9 +132,12 @@ impl DeliveryOutcome {
                 body,
             } => answered(status, retry_after, body, strict),
             Self::Failed { kind, message } => Verdict {
-                event: Event::FailRetryable,
+                event: match kind {
+                    FailureKind::Local => Event::Postpone,
+                    _ => Event::FailRetryable,
+                },
                 health: match kind {
-                    FailureKind::Other => HealthSignal::None,
+                    FailureKind::Other | FailureKind::Local => HealthSignal::None,
                     _ => HealthSignal::Failure,
                 },
                 response_status: None,
@@ -249,8 +255,11 @@ mod tests {
         for kind in FailureKind::ALL {
             let message = String::from("no");
             let verdict = DeliveryOutcome::Failed { kind, message }.verdict(true);
-            assert_eq!(verdict.event, Event::FailRetryable);
-            assert_eq!(verdict.health == HealthSignal::None, kind == FailureKind::Other);
+            let ours = matches!(kind, FailureKind::Other | FailureKind::Local);
+            let untried = kind == FailureKind::Local;
+            assert_eq!(verdict.health == HealthSignal::None, ours);
+            assert_eq!(verdict.event == Event::Postpone, untried, "{kind:?}");
+            assert_eq!(verdict.event == Event::FailRetryable, !untried, "{kind:?}");
         }
     }
 }

@@ -87,6 +87,10 @@ pub enum Event {
     Defer,
     /// It was to be claimed, and its subscription is paused or not verified.
     Hold,
+    /// It was claimed and is given back unsent: its attempt is taken back as if it had never begun.
+    HandBack,
+    /// The same, and it is not to be claimed again before a while has passed.
+    Postpone,
     /// The receiver accepted it.
     Succeed,
     /// The attempt failed in a way that may pass.
@@ -105,12 +109,14 @@ pub enum Event {
 
 impl Event {
     /// Every event there is.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::Enqueue,
         Self::Sideline,
         Self::Claim,
         Self::Defer,
         Self::Hold,
+        Self::HandBack,
+        Self::Postpone,
         Self::Succeed,
         Self::FailRetryable,
         Self::FailPermanently,
@@ -135,6 +141,14 @@ impl Attempts {
     #[must_use]
     pub fn counted(self) -> u32 {
         self.total.saturating_sub(self.before_resend)
+    }
+
+    /// Without the one that is under way.
+    fn without_the_last(self) -> Self {
+        Self {
+            total: self.total.saturating_sub(1),
+            ..self
+        }
     }
 
     /// Where something that has to wait does so: what was tried before belongs to the retry lane.
@@ -176,6 +190,8 @@ pub fn transition(
         (S::Queued | S::Pending | S::Retry, Event::Claim) => Ok(S::Sending),
         (S::Queued | S::Pending | S::Retry, Event::Defer) => Ok(attempts.waiting(S::Scheduled)),
         (S::Queued | S::Pending | S::Retry, Event::Hold) => Ok(attempts.waiting(S::Pending)),
+        (S::Sending, Event::HandBack) => Ok(attempts.without_the_last().waiting(S::Pending)),
+        (S::Sending, Event::Postpone) => Ok(attempts.without_the_last().waiting(S::Scheduled)),
         (S::Sending, Event::Succeed) => Ok(S::Sent),
         (S::Sending, Event::FailPermanently) => Ok(S::Failed),
         (S::Sending, Event::FailRetryable | Event::Rescue) if another => Ok(S::Retry),
@@ -244,8 +260,9 @@ mod tests {
 
     #[test]
     fn what_was_tried_before_never_waits_among_first_attempts() {
+        // One of them may be under way.
         let tried = Attempts {
-            total: 1,
+            total: 2,
             before_resend: 0,
         };
         for state in NotificationState::ALL {
@@ -269,6 +286,9 @@ mod tests {
                 counted.total += u32::from(event == Event::Claim);
                 let Ok(next) = transition(state, event, counted, &POLICY) else { continue };
                 attempts = counted;
+                if matches!(event, Event::HandBack | Event::Postpone) {
+                    attempts.total -= 1;
+                }
                 if event == Event::Resend {
                     attempts.before_resend = attempts.total;
                 }

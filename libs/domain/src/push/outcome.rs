@@ -56,6 +56,11 @@ pub enum SendOutcome {
         /// The error chain as text.
         chain: String,
     },
+    /// Nothing was tried: this process has no descriptor, port, memory or route for a connection.
+    NotTried {
+        /// The error chain as text.
+        chain: String,
+    },
 }
 
 /// The consequences of an outcome: the event for the state machine and what the attempt row records.
@@ -124,6 +129,10 @@ impl SendOutcome {
                 other_error: Some(chain),
                 ..failed(Event::FailPermanently, ErrorType::Other)
             },
+            Self::NotTried { chain } => Verdict {
+                other_error: Some(chain),
+                ..failed(Event::Defer, ErrorType::Other)
+            },
         }
     }
 
@@ -145,7 +154,7 @@ impl SendOutcome {
                     .as_deref()
                     .map_or_else(|| "none".to_owned(), fingerprint_part)
             )),
-            Self::Internal { .. } => Some("other/internal".to_owned()),
+            Self::Internal { .. } | Self::NotTried { .. } => Some("other/internal".to_owned()),
         }
     }
 }

@@ -9,15 +9,18 @@ use std::time::{Duration, Instant};
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use chrono_tz::Tz;
 use domain::notification::{Attempts, NotificationId};
+use sqlx::{Postgres, Transaction};
 use uuid::Uuid;
 
+use crate::reseller::NotificationRelease;
+use crate::tentative::{Taken, Tentative};
 use crate::{Error, Store, interval, within};
 
 /// A claim leaves a lease as it is that ends at most this much later than its own would. Then no index changes with it,
 /// and what was queued a moment ago is found at most this much later if the claimer dies.
 pub(super) const KEPT_LEASE: Duration = Duration::from_secs(15);
-/// How long a claim of several statements may take. A caller that gives up has to wait longer than this: what the first
-/// statement has claimed would be lost to it.
+/// How long a claim of several statements may take. A caller should wait longer than this: what the first statement has
+/// claimed is handed back when it gives up.
 pub const CLAIM_LIMIT: Duration = Duration::from_secs(9);
 /// How long a retry waits whose subscription is paused or not verified.
 const HOLD: Duration = Duration::from_secs(60);
@@ -179,7 +182,8 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error`] when the database fails and nothing was claimed before.
+    /// [`Error`] when the database fails and nothing was claimed before. What may have been claimed all the same is handed back;
+    /// so is everything when the call is given up.
     pub async fn claim_notifications(
         &self,
         ids: &[NotificationId],
@@ -188,9 +192,10 @@ impl Store {
         let all: Vec<Uuid> = ids.iter().map(|id| id.uuid()).collect();
         let today = domain::quota::day_of(terms.at, terms.zone);
         let started = Instant::now();
-        let mut claims = self.claim_ordinary(&all, Uuid::now_v7(), today, terms).await?;
+        let (mut claims, ordinary) = self.claim_ordinary(&all, Uuid::now_v7(), today, terms).await?;
         let taken: HashSet<NotificationId> = claims.claimed.iter().map(|claimed| claimed.id).collect();
         if taken.len() + usize::try_from(claims.orphaned).unwrap_or(usize::MAX) >= ids.len() {
+            ordinary.keep();
             return Ok(claims);
         }
         let left: Vec<Uuid> = ids
@@ -199,14 +204,20 @@ impl Store {
             .map(|id| id.uuid())
             .collect();
         if claims == Claims::default() {
-            return self.claim_judged(&left, today, terms, started).await;
+            let (claims, judged) = self.claim_judged(&left, today, terms, started).await?;
+            judged.keep();
+            return Ok(claims);
         }
         let remaining = CLAIM_LIMIT.saturating_sub(started.elapsed());
         match within(remaining, self.claim_left(&left, today, terms, started)).await {
-            Ok(judged) => claims.add(judged),
-            // What is claimed has to be sent, and the others' leases bring them back.
+            Ok((others, judged)) => {
+                judged.keep();
+                claims.add(others);
+            }
+            // What is claimed has to be sent; the others are handed back, or their queue leases bring them back.
             Err(error) => tracing::warn!(error = %error, "cannot claim some of the notifications"),
         }
+        ordinary.keep();
         Ok(claims)
     }
 
@@ -218,7 +229,7 @@ impl Store {
         today: NaiveDate,
         terms: &ClaimTerms,
         started: Instant,
-    ) -> Result<Claims, Error> {
+    ) -> Result<(Claims, Tentative), Error> {
         match self.claim_judged(ids, today, terms, started).await {
             Err(error) if error.is_transient() => self.claim_judged(ids, today, terms, started).await,
             judged => judged,
@@ -232,9 +243,10 @@ impl Store {
         today: NaiveDate,
         terms: &ClaimTerms,
         started: Instant,
-    ) -> Result<Claims, Error> {
+    ) -> Result<(Claims, Tentative), Error> {
         self.begin_counting(ids, today, terms).await?;
         let lease_token = Uuid::now_v7();
+        let mut transaction = self.pool.begin().await?;
         let rows = sqlx::query_as!(
             ClaimRow,
             r#"
@@ -242,7 +254,7 @@ impl Store {
                 SELECT n.id, n.subscription_id, n.attempts, s.url, s.version,
                        n.reason IS NOT DISTINCT FROM 'BACKLOG' AS backlog,
                        -- What the promoter took out of the line; everything else goes behind those in it.
-                       coalesce(n.reason IN ('QUOTA', 'RATE'), false) AS released,
+                       coalesce(n.reason IN ('QUOTA', 'RATE', 'POSTPONED'), false) AS released,
                        n.charged_on IS NULL OR (n.charged_on <> $7 AND n.attempts = 0) AS uncharged,
                        coalesce(s.daily_quota, $5) AS quota, coalesce(s.requests_per_second, $6) AS rate,
                        CASE WHEN s.deleted_at IS NOT NULL THEN 'SUBSCRIPTION_DELETED'
@@ -378,9 +390,29 @@ impl Store {
             interval(KEPT_LEASE),
             interval(RATE_AGAIN),
         )
-        .fetch_all(&self.pool)
+        .fetch_all(&mut *transaction)
         .await?;
-        Ok(Claims::of(rows, lease_token, terms.at + started.elapsed()))
+        self.commit_claims(transaction, rows, lease_token, terms.at + started.elapsed())
+            .await
+    }
+
+    /// Commits what a claiming statement has returned. The caller keeps them in the moment in which it hands them on.
+    pub(super) async fn commit_claims(
+        &self,
+        transaction: Transaction<'_, Postgres>,
+        rows: Vec<ClaimRow>,
+        lease_token: Uuid,
+        at: DateTime<Utc>,
+    ) -> Result<(Claims, Tentative), Error> {
+        let claims = Claims::of(rows, lease_token, at);
+        let releases = claims.claimed.iter().map(|claimed| NotificationRelease {
+            id: claimed.id,
+            lease_token,
+            postponed_to: None,
+        });
+        let tentative = Tentative::new(self, Taken::Notifications(releases.collect(), at));
+        transaction.commit().await?;
+        Ok((claims, tentative))
     }
 
     /// Makes the rows that count quota and pace where there are none yet, so that a claim finds them to lock.

@@ -6,6 +6,7 @@ use chrono::NaiveDate;
 use uuid::Uuid;
 
 use crate::reseller::claim::{ClaimRow, ClaimTerms, Claims, KEPT_LEASE};
+use crate::tentative::Tentative;
 use crate::{Error, Store, interval};
 
 impl Store {
@@ -16,7 +17,8 @@ impl Store {
         lease_token: Uuid,
         today: NaiveDate,
         terms: &ClaimTerms,
-    ) -> Result<Claims, Error> {
+    ) -> Result<(Claims, Tentative), Error> {
+        let mut transaction = self.pool.begin().await?;
         let rows = sqlx::query_as!(
             ClaimRow,
             r#"
@@ -81,8 +83,8 @@ impl Store {
             today,
             interval(KEPT_LEASE),
         )
-        .fetch_all(&self.pool)
+        .fetch_all(&mut *transaction)
         .await?;
-        Ok(Claims::of(rows, lease_token, terms.at))
+        self.commit_claims(transaction, rows, lease_token, terms.at).await
     }
 }

@@ -12,6 +12,8 @@ use crate::{Error, Store};
 pub struct Endpoint {
     /// Grows with every change of the rest.
     pub version: i64,
+    /// Whether notifications may go there, and not challenges alone: the subscription is active or degraded.
+    pub takes_notifications: bool,
     /// Where requests go.
     pub url: String,
     /// Longest time for one request, in milliseconds; `None`: the configured default.
@@ -46,7 +48,9 @@ impl Store {
     pub async fn find_endpoints(&self, subscriptions: &[Uuid]) -> Result<HashMap<Uuid, Endpoint>, Error> {
         let rows = sqlx::query!(
             r#"
-            SELECT s.id, s.version, s.url, s.timeout_millis, k.sealed AS "sealed?", k.expires_at
+            SELECT s.id, s.version, s.url, s.timeout_millis,
+                   s.state IN ('ACTIVE', 'DEGRADED') AND s.deleted_at IS NULL AS "takes_notifications!",
+                   k.sealed AS "sealed?", k.expires_at
             FROM UNNEST($1::uuid[]) AS i(id)
             JOIN subscriptions s ON s.id = i.id
             LEFT JOIN signing_secrets k ON k.subscription_id = s.id AND k.revoked_at IS NULL
@@ -61,6 +65,7 @@ impl Store {
         for row in rows {
             let endpoint = endpoints.entry(row.id).or_insert_with(|| Endpoint {
                 version: row.version,
+                takes_notifications: row.takes_notifications,
                 url: row.url,
                 timeout_millis: row.timeout_millis.map(i32::unsigned_abs),
                 secrets: Vec::new(),

@@ -15,6 +15,7 @@ fn settings(url: String) -> Settings {
     Settings {
         url,
         max_connections: 1,
+        lease_connections: 1,
         acquire_timeout: Duration::from_secs(10),
         application_name: "failures".to_owned(),
         line_terms: store::reseller::LineTerms::default(),
@@ -34,6 +35,7 @@ async fn a_closed_port_may_open_again() {
         .port();
     let closed = settings(format!("postgres://nobody@127.0.0.1:{port}/none"));
     let store = Store::open(&Settings {
+        lease_connections: 1,
         acquire_timeout: Duration::from_millis(200),
         ..closed
     })
@@ -109,6 +111,7 @@ async fn a_closed_store_is_unavailable(pool: PgPool) {
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn all_connections_in_use_is_transient(pool: PgPool) {
     let settings = Settings {
+        lease_connections: 1,
         acquire_timeout: Duration::from_secs(3),
         ..settings(url(&pool))
     };

@@ -13,6 +13,7 @@ mod emails;
 mod event_batches;
 mod event_types;
 mod failures;
+mod given_up;
 mod health;
 mod holds;
 mod idempotency;

@@ -46,6 +46,56 @@ async fn resume(store: &Store, what: &Pausable) -> PauseChange {
     store.resume(what, act("well again", now())).await.unwrap()
 }
 
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_pause_that_waits_for_a_slow_claim_holds_up_no_other_claim_and_gives_up(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let subscription = SubscriptionRow::active().make(&pool).await;
+    let made = notifications(&pool, NotificationState::Queued, subscription, 1).await;
+    let mut slow = pool.begin().await.unwrap();
+    sqlx::query("SELECT pg_advisory_xact_lock_shared(hashtextextended('postrider.lane/reseller', 0))")
+        .execute(&mut *slow)
+        .await
+        .unwrap();
+    let pausing = {
+        let store = store.clone();
+        tokio::spawn(async move {
+            let what = Pausable::Subscription(subscription);
+            store.pause(&what, act("because", now())).await
+        })
+    };
+    eventually("the pause to wait", async || {
+        let waits: bool = sqlx::query_scalar(
+            "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted)",
+        )
+        .fetch_one(&pool)
+        .await
+        .ok()?;
+        waits.then_some(())
+    })
+    .await;
+    let (ids, terms) = ([made[0].id], terms(now()));
+    let claims = store.claim_notifications(&ids, &terms);
+    let claims = store::within(testkit::PATIENCE, claims).await.unwrap();
+    assert_eq!(claims.claimed.len(), 1);
+    let given_up = pausing.await.unwrap();
+    assert!(
+        matches!(
+            given_up,
+            Err(store::Error::ClaimsUnderWay {
+                lane: Lane::Reseller,
+                ..
+            })
+        ),
+        "{given_up:?}"
+    );
+    assert!(!suspended(&pool, subscription).await);
+    slow.rollback().await.unwrap();
+    assert_eq!(
+        pause(&store, &Pausable::Subscription(subscription)).await,
+        PauseChange::Changed
+    );
+}
+
 async fn suspended(pool: &PgPool, id: Uuid) -> bool {
     sqlx::query_scalar("SELECT suspended FROM subscriptions WHERE id = $1")
         .bind(id)

@@ -173,6 +173,7 @@ async fn assert_plans(pool: &PgPool, when: &str) {
     let settings = Settings {
         url: pool.connect_options().to_url_lossy().to_string(),
         max_connections: 1,
+        lease_connections: 1,
         acquire_timeout: LONG,
         application_name: "plans".to_owned(),
         line_terms: store::reseller::LineTerms::default(),

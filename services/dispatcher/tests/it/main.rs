@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a helper of a test fails like the test itself")]
 
 mod answers;
+mod apart;
 mod holds;
 mod lease;
 mod outages;

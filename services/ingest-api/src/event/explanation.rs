@@ -32,6 +32,7 @@ fn scheduled(notification: &EventNotification, now: DateTime<Utc>) -> String {
     match notification.reason.as_deref() {
         Some("QUOTA") => format!("The subscription's daily quota is used up; waits in line, {when}."),
         Some("RATE") => format!("Waits in line for the subscription's requests per second, {when}."),
+        Some("POSTPONED") => format!("Could not be tried for want of something of Postrider's own, {when}."),
         _ => format!("Waits {when}."),
     }
 }

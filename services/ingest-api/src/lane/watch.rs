@@ -3,11 +3,13 @@
 //! It deliberately reports neither the broker nor the database as missing: `vitals` does.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bootstrap::error_chain;
 use broker::{Broker, ConnectionState, Queue};
 use domain::clock::Clock;
+use futures::future::join_all;
 use lifecycle::{Condition, Shutdown};
 use store::Store;
 use telemetry::Metric;
@@ -23,6 +25,8 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(5);
 /// A gate with what has to be known before it may open.
 pub(crate) struct WatchedGate {
     pub(crate) gate: Arc<Gate>,
+    /// The connection by which its lane publishes.
+    pub(crate) broker: Broker,
     pub(crate) queue: Queue,
     /// Length of the queue.
     pub(crate) capacity: u32,
@@ -38,7 +42,6 @@ pub(crate) struct WatchedGate {
 
 /// Watches until it is told to stop.
 pub(crate) struct GateWatch {
-    pub(crate) broker: Broker,
     pub(crate) store: Store,
     pub(crate) gates: Vec<WatchedGate>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -48,43 +51,48 @@ pub(crate) struct GateWatch {
 }
 
 impl GateWatch {
+    /// Each gate by itself: what is not known of one queue must not keep the gate of another as it is.
     pub(crate) async fn run(self, stop: Shutdown) {
-        let mut state = self.broker.state();
-        let watching = async {
-            loop {
-                let now = state.borrow_and_update().clone();
-                self.look(&now).await;
-                tokio::select! {
-                    changed = state.changed() => if changed.is_err() { return },
-                    () = tokio::time::sleep(INTERVAL) => {}
-                }
-            }
-        };
+        let unseen = AtomicUsize::new(self.gates.len());
+        let watching = join_all(self.gates.iter().map(|watched| self.watch(watched, &unseen)));
         tokio::select! {
             () = stop.cancelled() => {}
-            () = watching => {}
+            _ = watching => {}
         }
     }
 
-    async fn look(&self, state: &ConnectionState) {
-        let mut known = 0;
-        for watched in &self.gates {
-            if !state.is_connected() {
-                watched.gate.close(Reason::BrokerAway);
-            } else if watched.gate.is_open() || self.try_to_open(watched).await.is_some() {
-                known += 1;
+    async fn watch(&self, watched: &WatchedGate, unseen: &AtomicUsize) {
+        let mut state = watched.broker.state();
+        let mut seen = false;
+        loop {
+            let now = state.borrow_and_update().clone();
+            let known = self.look(watched, &now).await;
+            if known && !std::mem::replace(&mut seen, true) && unseen.fetch_sub(1, Ordering::Relaxed) == 1 {
+                self.seen.ready();
             }
-            watched.metric.set(u8::from(watched.gate.is_open()));
+            tokio::select! {
+                changed = state.changed() => if changed.is_err() { return },
+                () = tokio::time::sleep(INTERVAL) => {}
+            }
         }
-        if known == self.gates.len() {
-            self.seen.ready();
-        }
+    }
+
+    /// Whether all that the gate depends on is known.
+    async fn look(&self, watched: &WatchedGate, state: &ConnectionState) -> bool {
+        let known = if state.is_connected() {
+            watched.gate.is_open() || self.try_to_open(watched).await.is_some()
+        } else {
+            watched.gate.close(Reason::BrokerAway);
+            false
+        };
+        watched.metric.set(u8::from(watched.gate.is_open()));
+        known
     }
 
     /// `None` when what has to be known could not be found out.
     async fn try_to_open(&self, watched: &WatchedGate) -> Option<()> {
         let sighting = watched.gate.sight();
-        let queued = match self.broker.depth(watched.queue).await {
+        let queued = match watched.broker.depth(watched.queue).await {
             Ok(depth) => depth.messages,
             Err(error) => {
                 tracing::debug!(error = error_chain(&error), queue = %watched.queue, "a queue's length is not known");

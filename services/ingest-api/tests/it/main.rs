@@ -6,6 +6,7 @@
 )]
 
 mod accepting;
+mod apart;
 mod documents;
 mod events;
 mod group_commit;

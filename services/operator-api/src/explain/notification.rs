@@ -72,6 +72,9 @@ impl Teller<'_> {
             (NotificationStatus::Scheduled, Some("QUOTA")) => {
                 "Was deferred: its subscription's daily quota was used up."
             }
+            (NotificationStatus::Scheduled, Some("POSTPONED")) => {
+                "Was put off: a process of ours had no descriptor, port, memory, route or resolver for it."
+            }
             (NotificationStatus::Scheduled, _) => "Waits for the requests per second.",
             (NotificationStatus::Pending, Some("BUSY")) => {
                 "Gave way: its subscription had its share of the engine."
@@ -192,6 +195,13 @@ impl Teller<'_> {
         };
         if it.reason.as_deref() == Some("QUOTA") {
             return (self.over_quota(due), next);
+        }
+        if it.reason.as_deref() == Some("POSTPONED") {
+            let headline = format!(
+                "Was put off for want of something of our own, without an attempt: {}.",
+                self.context.when(due)
+            );
+            return (headline, next);
         }
         let rate = it
             .subscription

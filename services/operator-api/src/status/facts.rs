@@ -388,6 +388,6 @@ mod tests {
         );
         let findings = crate::status::judge::judge(&facts);
         assert_eq!(findings[0].id, "database-away", "{findings:?}");
-        vitals::part(broker, store).await;
+        vitals::part([broker], store).await;
     }
 }

@@ -29,7 +29,7 @@ pub(crate) struct RowDocument {
     #[schema(value_type = NotificationStatusName)]
     status: &'static str,
     /// Why it waits or has ended: QUOTA or RATE (a limit of the subscription), PAUSED, UNVERIFIED (the endpoint has not answered
-    /// its challenge yet), RESENT, REPLAYED, BUSY or BACKLOG (others of the subscription come first), SUBSCRIPTION_DEACTIVATED,
+    /// its challenge yet), RESENT, REPLAYED, BUSY or BACKLOG (others of the subscription come first), POSTPONED (we could not try), SUBSCRIPTION_DEACTIVATED,
     /// SUBSCRIPTION_DELETED, EXPIRED (it waited for too long), CANCELLED (by the operator of the platform), or the kind of the
     /// last failure, such as delivery/http/503/json.
     reason: Option<String>,

@@ -28,13 +28,13 @@ pub(super) async fn promote(
     portion: u32,
     job: &'static str,
 ) -> Result<(), JobError> {
-    let publisher = context.broker.publisher();
-    if !context.may_promote(Lane::Push).await? {
+    let broker = context.publishing.to(Queue::PushReady);
+    if !context.may_promote(Lane::Push, Queue::PushReady).await? {
         // Promoting now would only mark rows that have to be marked back.
         return Ok(());
     }
     // Asked first, for the same reason. The broker has the last word: it refuses what does not fit.
-    let depth = context.broker.depth(Queue::PushReady).await?.messages;
+    let depth = broker.depth(Queue::PushReady).await?.messages;
     let room = context.config.push.queue.capacity.saturating_sub(depth);
     let mut left = portion.min(if others_wait(context, queue).await? {
         room.div_ceil(2)
@@ -54,7 +54,7 @@ pub(super) async fn promote(
         let traces = promoted.iter().map(|push| push.traceparent.as_deref());
         promoted_in_traces(PROMOTE, traces, started..SystemTime::now());
         let (count, exhausted) = (promoted.len(), promoted.len() < limit as usize);
-        let refused = publish(context, &publisher, promoted, job).await?;
+        let refused = publish(context, &broker.publisher(), promoted, job).await?;
         Metric::PushPromoted.increment_with(&[("job", job)], (count - refused) as u64);
         if refused > 0 || exhausted {
             return Ok(());

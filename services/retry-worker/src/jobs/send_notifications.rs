@@ -150,10 +150,10 @@ fn every(repeat_interval: Duration) -> Timing {
 /// How many notifications may be promoted at once: none while the broker takes no messages or the lane is paused, which
 /// would only mark rows that have to be marked back.
 async fn room(context: &Context, queue: Queue) -> Result<u32, JobError> {
-    if !context.may_promote(Lane::Reseller).await? {
+    if !context.may_promote(Lane::Reseller, queue).await? {
         return Ok(0);
     }
-    let depth = context.broker.depth(queue).await?.messages;
+    let depth = context.publishing.to(queue).depth(queue).await?.messages;
     Ok(context
         .config
         .reseller
@@ -207,7 +207,8 @@ async fn publish(
             Envelope::notification(one.id, one.subscription_id, now, traceparent)
         })
         .collect();
-    let answers = context.broker.publisher().publish(queue, envelopes).await;
+    let publisher = context.publishing.to(queue).publisher();
+    let answers = publisher.publish(queue, envelopes).await;
     spans.end(|place| answers.get(place).and_then(|answer| answer.failure()));
     let refused: Vec<NotificationId> = promoted
         .iter()

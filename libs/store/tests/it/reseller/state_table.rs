@@ -7,7 +7,7 @@ use domain::notification::{
     Attempts, DeliveryOutcome, Event, NotificationState, NotificationStatus, transition,
 };
 use sqlx::PgPool;
-use store::reseller::{ClaimTerms, DeliveryCompletion, Resent, Sidelined};
+use store::reseller::{ClaimTerms, DeliveryCompletion, NotificationRelease, Resent, Sidelined};
 use store::{Act, Cancellation, Store};
 use testkit::notification_factory::{MadeNotification, NotificationRow};
 use testkit::subscription_factory::SubscriptionRow;
@@ -89,6 +89,15 @@ async fn drive(
                 Event::Defer => claims.over_quota + claims.over_rate == 1,
                 _ => claims.held == 1,
             }
+        }
+        Event::HandBack | Event::Postpone => {
+            let release = NotificationRelease {
+                id: made.id,
+                lease_token: made.lease_token,
+                postponed_to: (event == Event::Postpone).then(|| now + TimeDelta::seconds(5)),
+            };
+            let released = store.release_notifications(&[release], now).await.unwrap();
+            released.contains(&made.id)
         }
         Event::Abandon => {
             let claims = store.claim_notifications(&[made.id], &terms).await.unwrap();
@@ -203,7 +212,8 @@ async fn check(pool: &PgPool, event: Event, cause: Cause, state: NotificationSta
     };
     let after = row(pool, made.id).await;
     assert_eq!(after.state(), next, "{case}");
-    let total = attempts.total + u32::from(event == Event::Claim);
+    let taken_back = matches!(event, Event::HandBack | Event::Postpone);
+    let total = attempts.total + u32::from(event == Event::Claim) - u32::from(taken_back);
     assert_eq!(after.attempts.unsigned_abs(), total, "attempts: {case}");
     let before_resend = if event == Event::Resend {
         total
@@ -217,9 +227,15 @@ async fn check(pool: &PgPool, event: Event, cause: Cause, state: NotificationSta
         usize::try_from(total).unwrap(),
         "attempt rows: {case}"
     );
+    let last = if taken_back {
+        // The one before it, which has ended.
+        (total > 0).then(|| "ERROR".to_owned())
+    } else {
+        expected_last(event, last)
+    };
     assert_eq!(
         rows.last().map(|(_, status)| status.clone()),
-        expected_last(event, last),
+        last,
         "last attempt: {case}"
     );
     use NotificationState as S;
@@ -262,6 +278,8 @@ mirror! {
     claim_mirrors_the_domain: Claim,
     defer_mirrors_the_domain: Defer,
     hold_mirrors_the_domain: Hold,
+    hand_back_mirrors_the_domain: HandBack,
+    postpone_mirrors_the_domain: Postpone,
     succeed_mirrors_the_domain: Succeed,
     fail_retryable_mirrors_the_domain: FailRetryable,
     fail_permanently_mirrors_the_domain: FailPermanently,

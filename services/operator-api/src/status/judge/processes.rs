@@ -37,6 +37,7 @@ pub(super) fn judge(known: &Known<'_>, findings: &mut Vec<Finding>) {
             findings.extend(silent(known, process));
         } else {
             findings.extend(not_ready(known, process));
+            findings.extend(own_faults(process));
         }
     }
     findings.extend(clocks(known));
@@ -108,6 +109,27 @@ fn not_ready(known: &Known<'_>, process: &Process) -> Option<Finding> {
             failing.join(", ")
         ),
         "It does what it can without that, and goes on when it has it.",
+    ))
+}
+
+/// What it could not try since the report before, if that is one of the same process.
+fn own_faults(process: &Process) -> Option<Finding> {
+    let before = process.report.previous.as_ref()?.counters?.own_faults;
+    let count = process.report.counters.own_faults.checked_sub(before)?;
+    if count == 0 {
+        return None;
+    }
+    Some(Finding::new(
+        (
+            "own-faults",
+            Severity::Critical,
+            "a-process-cannot-open-connections",
+        ),
+        format!(
+            "The {} with process id {} on {} lately had no descriptor, port, memory, route or resolver for {count} attempts.",
+            process.service, process.pid, process.host
+        ),
+        "They are handed back and tried again in seconds; no attempt is used, and no endpoint is blamed.",
     ))
 }
 

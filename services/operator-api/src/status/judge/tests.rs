@@ -206,6 +206,22 @@ const CASES: &[Case] = &[
         "low on memory",
     ),
     (
+        "own-faults",
+        Severity::Critical,
+        |f| {
+            let report = &mut one(f, "dispatcher").report;
+            report.counters.own_faults = 12;
+            report.previous = Some(Previous {
+                at: now(),
+                counters: Some(Counters {
+                    own_faults: 5,
+                    ..Counters::default()
+                }),
+            });
+        },
+        "lately had no descriptor, port, memory, route or resolver for 7 attempts",
+    ),
+    (
         "service-missing",
         Severity::Critical,
         |f| one(f, "retry-worker").age = MINUTE,

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
+pub(crate) use domain::foreign_text::origin;
 
 /// A time, to the second.
 pub(crate) fn time(at: DateTime<Utc>) -> String {
@@ -78,16 +79,6 @@ pub(crate) fn of(count: u64, one: &str, many: &str) -> String {
     format!("{} {}", counted(count), if count == 1 { one } else { many })
 }
 
-/// Scheme, host and port of a URL: its path and query may hold what is nobody's business.
-pub(crate) fn origin(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else {
-        return "an endpoint".to_owned();
-    };
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-    format!("{scheme}://{host}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -123,14 +114,5 @@ mod tests {
         assert_eq!(counted(100_001), "more than 100,000");
         assert_eq!(of(1, "push", "pushes"), "1 push");
         assert_eq!(of(2, "push", "pushes"), "2 pushes");
-    }
-
-    #[test]
-    fn of_an_endpoint_only_the_origin_is_shown() {
-        assert_eq!(
-            origin("https://user:word@acme.example:8443/hook?key=1"),
-            "https://acme.example:8443"
-        );
-        assert_eq!(origin("https://acme.example"), "https://acme.example");
     }
 }

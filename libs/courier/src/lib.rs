@@ -33,6 +33,6 @@ mod request;
 mod spans;
 mod statistics;
 
-pub use challenge::{Answer, Challenger};
+pub use challenge::{Answer, Challenger, Stranger};
 pub use courier::{Courier, deliver};
 pub use lane::{Lane, OpenError, Tools};

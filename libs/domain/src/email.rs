@@ -13,14 +13,20 @@ pub enum EmailKind {
     StateChanged,
     /// An endpoint did not answer its challenges.
     VerificationFailed,
+    /// Somebody has to say that an address is theirs before it gets anything else.
+    AddressConfirmation,
+    /// Where or how a subscription is delivered to, or whom it tells, was changed.
+    SecurityChanged,
 }
 
 impl EmailKind {
     /// Every kind there is.
-    pub const ALL: [Self; 3] = [
+    pub const ALL: [Self; 5] = [
         Self::RetriesExhausted,
         Self::StateChanged,
         Self::VerificationFailed,
+        Self::AddressConfirmation,
+        Self::SecurityChanged,
     ];
 
     /// The stored name.
@@ -30,6 +36,8 @@ impl EmailKind {
             Self::RetriesExhausted => "RETRIES_EXHAUSTED",
             Self::StateChanged => "STATE_CHANGED",
             Self::VerificationFailed => "VERIFICATION_FAILED",
+            Self::AddressConfirmation => "ADDRESS_CONFIRMATION",
+            Self::SecurityChanged => "SECURITY_CHANGED",
         }
     }
 }

@@ -10,7 +10,7 @@ use domain::push::PushId;
 use http_api::{Keys, Problem, TakesBodies};
 use sealing::{Sealer, SealingKey};
 use store::Store;
-use store::reseller::{QuotaTerms, SubscriptionView};
+use store::reseller::{Addresses, QuotaTerms, SubscriptionView};
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -42,6 +42,12 @@ impl App {
         if sealer.is_none() {
             tracing::warn!("reseller.secrets.key is not set: no subscription can be made");
         }
+        if let Some(opened) = config.reseller.egress.opened() {
+            tracing::warn!(
+                opened,
+                "endpoints may lie where the internet does not reach; this is for development"
+            );
+        }
         Self {
             keys: Keys::new(store.clone()),
             limits: Limits::new(),
@@ -50,6 +56,8 @@ impl App {
             egress: EgressPolicy {
                 allow: config.reseller.egress.allow_networks.clone(),
                 allow_http: config.reseller.egress.allow_http,
+                deny: config.reseller.egress.deny_networks.clone(),
+                ports: config.reseller.egress.allow_ports.clone(),
             },
             sealer,
             config,
@@ -93,6 +101,15 @@ impl App {
         let look = self.store.find_subscription(&reseller.id, id);
         let found = http_api::by(reseller.deadline, ("the subscription", "read"), look).await?;
         found.ok_or_else(problems::no_subscription)
+    }
+
+    /// What is thought of an address that a reseller names.
+    pub(crate) fn addresses(&self) -> Addresses {
+        if self.config.mail.confirm_addresses {
+            Addresses::Confirmed
+        } else {
+            Addresses::Trusted
+        }
     }
 
     pub(crate) fn quota_terms(&self) -> QuotaTerms {

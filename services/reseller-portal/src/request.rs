@@ -4,9 +4,11 @@
 use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
+use chrono::{DateTime, Utc};
 use domain::key::Role;
 use http::request::Parts;
 use http_api::{Caller, Problem};
+use store::Act;
 use tokio::time::Instant;
 
 use crate::app::App;
@@ -17,6 +19,18 @@ pub(crate) struct Reseller {
     pub(crate) id: String,
     /// When the request has to be answered.
     pub(crate) deadline: Instant,
+    signature: String,
+}
+
+impl Reseller {
+    /// What changes of this request are signed with in the audit log.
+    pub(crate) fn act(&self, at: DateTime<Utc>) -> Act<'_> {
+        Act {
+            by: &self.signature,
+            note: None,
+            at,
+        }
+    }
 }
 
 impl FromRequestParts<Arc<App>> for Reseller {
@@ -28,7 +42,12 @@ impl FromRequestParts<Arc<App>> for Reseller {
         caller.require(|role| role == Role::Reseller)?;
         let id = caller.reseller()?.to_owned();
         app.limits.count(&id, &parts.method)?;
-        Ok(Self { id, deadline })
+        let signature = caller.signature();
+        Ok(Self {
+            id,
+            deadline,
+            signature,
+        })
     }
 }
 

@@ -2,10 +2,13 @@
 
 use chrono::{DateTime, Utc};
 use domain::subscription::QuotaRequestStatus;
+use serde_json::json;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use super::addresses::subject;
 use super::quota::{Limits, QuotaTerms, change_limits};
+use crate::audit::{self, Act};
 use crate::text::storable;
 use crate::{Error, Store, stored};
 
@@ -132,7 +135,9 @@ impl Store {
         &self,
         reseller: &str,
         new: &NewQuotaRequest,
+        act: Act<'_>,
     ) -> Result<QuotaRequested, Error> {
+        let mut transaction = self.pool.begin().await?;
         let row = sqlx::query!(
             r#"
             WITH owned AS (
@@ -152,8 +157,14 @@ impl Store {
             &*storable(&new.reason),
             new.created_at,
         )
-        .fetch_one(&self.pool)
+        .fetch_one(&mut *transaction)
         .await?;
+        if row.inserted {
+            let details = json!({ "requested": new.requested });
+            let entry = act.entry("quota-request.create", subject(new.subscription), details);
+            audit::record(&mut transaction, &entry).await?;
+        }
+        transaction.commit().await?;
         Ok(match (row.owned, row.inserted) {
             (false, _) => QuotaRequested::Unknown,
             (true, false) => QuotaRequested::Open,
@@ -242,9 +253,33 @@ impl Store {
             };
             change_limits(&mut transaction, view.subscription, limits, terms, decision.at).await?;
         }
+        record_decision(&mut transaction, decision, &view).await?;
         transaction.commit().await?;
         Ok(Decided::Done(Box::new(view)))
     }
+}
+
+async fn record_decision(
+    connection: &mut PgConnection,
+    decision: &Decision,
+    view: &QuotaRequestView,
+) -> Result<(), Error> {
+    let act = Act {
+        by: &decision.by,
+        note: decision.note.as_deref(),
+        at: decision.at,
+    };
+    let action = if decision.approve {
+        "quota-request.approve"
+    } else {
+        "quota-request.deny"
+    };
+    let details = json!({ "request": view.id, "requested": view.requested, "granted": view.granted });
+    audit::record(
+        connection,
+        &act.entry(action, subject(view.subscription), details),
+    )
+    .await
 }
 
 /// Locks the subscription that a request is for: before the request, as whoever deletes the subscription does.

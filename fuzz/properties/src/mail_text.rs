@@ -42,6 +42,7 @@ fn composed(input: &mut Unstructured<'_>) -> Result<()> {
         data: json!({
             "url": url, "description": description, "resellerId": reseller, "error": error, "state": state,
             "previous": state, "reason": reason, "eventType": error, "attempts": 1,
+            "code": reason, "changes": [{"what": state, "from": error, "to": reason, "at": now()}],
         }),
         occurrences,
         created_at: now(),

@@ -23,9 +23,9 @@ async fn pending(pool: &PgPool) -> Uuid {
     row.make(pool).await
 }
 
-/// Later than everything that the factory makes.
+/// Later than everything that the factory makes, however slow the machine is.
 fn soon() -> DateTime<Utc> {
-    (SystemClock.now() + TimeDelta::seconds(1)).trunc_subsecs(6)
+    (SystemClock.now() + TimeDelta::hours(1)).trunc_subsecs(6)
 }
 
 async fn claim(store: &Store, at: DateTime<Utc>) -> Option<DueVerification> {

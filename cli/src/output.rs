@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind, Write as _};
 
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{ContentArrangement, Table};
+pub(crate) use domain::foreign_text::harmless;
 use serde::Serialize;
 
 /// Widest table; longer cells are wrapped.
@@ -62,17 +63,6 @@ pub(crate) fn note(text: impl Display) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
-/// Text of strangers without what a terminal would obey: control characters, and what breaks or turns round a line, are
-/// shown as U+FFFD.
-pub(crate) fn harmless(text: &str) -> String {
-    let obeyed = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    let shown = |c| if obeyed(c) { '\u{fffd}' } else { c };
-    text.chars().map(shown).collect()
-}
-
 /// An empty table with these column heads.
 pub(crate) fn table<const COLUMNS: usize>(heads: [&str; COLUMNS]) -> Table {
     let mut table = Table::new();
@@ -82,18 +72,4 @@ pub(crate) fn table<const COLUMNS: usize>(heads: [&str; COLUMNS]) -> Table {
         .set_width(TABLE_WIDTH)
         .set_header(heads);
     table
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn text_of_strangers_moves_no_cursor_and_turns_no_line_round() {
-        let shown = harmless("a\u{1b}[2J\u{9b}m\n\u{202e}b\u{2066}\u{2028} ā🎉");
-        assert_eq!(
-            shown,
-            "a\u{fffd}[2J\u{fffd}m\u{fffd}\u{fffd}b\u{fffd}\u{fffd} ā🎉"
-        );
-    }
 }

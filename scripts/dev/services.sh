@@ -95,6 +95,7 @@ choose_reseller_lane() {
     export POSTRIDER__RESELLER__EGRESS__ALLOW_NETWORKS=${POSTRIDER__RESELLER__EGRESS__ALLOW_NETWORKS:-127.0.0.0/8,::1/128}
     export POSTRIDER__RESELLER__EGRESS__ALLOW_HTTP=${POSTRIDER__RESELLER__EGRESS__ALLOW_HTTP:-true}
     export POSTRIDER__MAIL__SMTP_URL=${POSTRIDER__MAIL__SMTP_URL:-smtp://$SMTP_SINK}
+    export POSTRIDER__MAIL__CONFIRM_ADDRESSES=${POSTRIDER__MAIL__CONFIRM_ADDRESSES:-false}
 }
 
 # The documentation for resellers, which reseller-portal serves under /docs. Without it everything else works.

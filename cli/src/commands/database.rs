@@ -1,8 +1,9 @@
 //! What the commands that work on the database share: opening it, and saying clearly when it is away or not prepared.
 
 use anyhow::{Context as _, bail};
+use chrono::{DateTime, Utc};
 use config::{Config, Sources};
-use store::Store;
+use store::{Act, Store};
 
 /// An open database and the configuration that led to it.
 pub(crate) struct Database {
@@ -45,5 +46,14 @@ impl Database {
             "failed to {verb} the database {} (is it running, and is database.url or DATABASE_URL right?)",
             self.config.database.url.masked_url()
         )
+    }
+}
+
+/// What a change that is made past the services is signed with in the audit log: there is no key that could tell who it was.
+pub(crate) fn by_hand(at: DateTime<Utc>) -> Act<'static> {
+    Act {
+        by: "postrider-cli",
+        note: None,
+        at,
     }
 }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use store::reseller::{EventType, NewEventType};
 
-use super::database::Database;
+use super::database::{Database, by_hand};
 use crate::{file, output};
 
 #[derive(Debug, Subcommand)]
@@ -122,7 +122,7 @@ async fn put(database: &Database, path: &str) -> anyhow::Result<()> {
     };
     let new = database
         .store
-        .put_event_type(&event_type, SystemClock.now())
+        .put_event_type(&event_type, by_hand(SystemClock.now()))
         .await
         .with_context(|| database.failure("store the event type in"))?;
     output::note(format_args!(
@@ -136,7 +136,7 @@ async fn put(database: &Database, path: &str) -> anyhow::Result<()> {
 async fn retire(database: &Database, name: &str) -> anyhow::Result<()> {
     let retired = database
         .store
-        .retire_event_type(name, SystemClock.now())
+        .retire_event_type(name, by_hand(SystemClock.now()))
         .await
         .with_context(|| database.failure("retire the event type in"))?;
     if !retired {

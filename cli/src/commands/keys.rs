@@ -14,7 +14,7 @@ use serde_json::json;
 use store::ApiKey;
 use uuid::Uuid;
 
-use super::database::Database;
+use super::database::{Database, by_hand};
 use crate::args::Cli;
 use crate::output;
 
@@ -118,7 +118,7 @@ async fn create(database: &Database, args: CreateArgs) -> anyhow::Result<()> {
     };
     database
         .store
-        .insert_api_key(&stored, &KeyDigest::of(&key))
+        .create_api_key(&stored, &KeyDigest::of(&key), by_hand(stored.created_at))
         .await
         .with_context(|| database.failure("store the key in"))?;
     output::result(key)?;
@@ -165,7 +165,7 @@ async fn list(database: &Database, as_json: bool) -> anyhow::Result<()> {
 async fn revoke(database: &Database, id: Uuid) -> anyhow::Result<()> {
     let revoked = database
         .store
-        .revoke_api_key(id, SystemClock.now())
+        .revoke_api_key(id, by_hand(SystemClock.now()))
         .await
         .with_context(|| database.failure("revoke the key in"))?;
     if !revoked {

@@ -43,6 +43,11 @@ impl Lane {
         answer
     }
 
+    /// Asks for something that may come too early.
+    pub(crate) async fn ask(&self, path: &str) {
+        self.portal(Method::POST, path, None).await;
+    }
+
     pub(crate) async fn delete(&self, path: &str) {
         let (status, answer) = self.portal(Method::DELETE, path, None).await;
         assert!(status.is_success(), "{path} was answered {status}: {answer}");

@@ -56,7 +56,7 @@ impl Scene {
         eventually("the endpoint to be verified", async || {
             let found = lane.get(&path).await;
             if !found["verification"]["error"].is_null() {
-                lane.post(&format!("{path}/verify"), Value::Null).await;
+                lane.ask(&format!("{path}/verify")).await;
             }
             (found["state"] == "ACTIVE").then_some(())
         })

@@ -109,6 +109,7 @@ impl Postrider {
         )
         .env("POSTRIDER__RESELLER__EGRESS__ALLOW_NETWORKS", "127.0.0.0/8")
         .env("POSTRIDER__RESELLER__EGRESS__ALLOW_HTTP", "true")
+        .env("POSTRIDER__MAIL__CONFIRM_ADDRESSES", "false")
         .env("POSTRIDER__RESELLER__RETRY__INITIAL_DELAY_IN_SECONDS", "0")
     }
 

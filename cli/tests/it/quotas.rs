@@ -3,8 +3,8 @@
 use domain::clock::{Clock as _, SystemClock};
 use serde_json::Value;
 use sqlx::PgPool;
-use store::Store;
 use store::reseller::NewQuotaRequest;
+use store::{Act, Store};
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
 
@@ -19,8 +19,13 @@ async fn requested(pool: &PgPool, subscription: Uuid) -> Uuid {
         created_at: SystemClock.now(),
     };
     let store = Store::from_pool(pool.clone());
+    let act = Act {
+        by: "acme's key (1)",
+        note: None,
+        at: new.created_at,
+    };
     store
-        .insert_quota_request("acme", &new)
+        .insert_quota_request("acme", &new, act)
         .await
         .expect("it is stored");
     new.id

@@ -43,6 +43,7 @@ fn composed(input: &mut Unstructured<'_>) -> Result<()> {
             "url": url, "description": description, "resellerId": reseller, "error": error, "state": state,
             "previous": state, "reason": reason, "eventType": error, "attempts": 1, "status": 401, "requested": 1,
             "note": reason,
+            "code": reason, "changes": [{"what": state, "from": error, "to": reason, "at": now()}],
         }),
         occurrences,
         created_at: now(),

@@ -30,10 +30,24 @@ const ANSWER_BYTES: usize = 4_096;
 pub enum Answer {
     /// As it has to.
     Right,
-    /// Otherwise or not at all; in words for its owner.
-    Wrong(String),
+    /// Otherwise or not at all.
+    Wrong {
+        /// In words for whoever may own it: not what a scanner of other people's hosts would like to know.
+        told: &'static str,
+        /// In words for us, and for its owner once it has answered as it has to.
+        detail: String,
+    },
     /// It was not asked, through no fault of its own; in words for us.
     NotAsked(String),
+}
+
+/// A host that may be anybody's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stranger {
+    /// Its name, or its address.
+    pub host: String,
+    /// The domain that somebody has registered which it belongs to; an address is its own.
+    pub site: String,
 }
 
 /// Challenges endpoints. Cheap to clone.
@@ -63,6 +77,17 @@ impl Challenger {
             endpoints: Arc::new(endpoints),
             client,
             tools,
+        })
+    }
+
+    /// Where the challenge of an endpoint would go; `None` when it leads nowhere, or to a network that was opened by hand.
+    #[must_use]
+    pub fn stranger(&self, endpoint: &Endpoint) -> Option<Stranger> {
+        let parsed = delivery::Endpoint::parse(&endpoint.url).ok()?;
+        let is_opened = self.client.policy().opens(&parsed);
+        (!is_opened).then(|| Stranger {
+            host: parsed.host().to_owned(),
+            site: parsed.site(),
         })
     }
 
@@ -121,15 +146,22 @@ pub(crate) fn judge(outcome: DeliveryOutcome, text: &str) -> Answer {
         DeliveryOutcome::Answered {
             status: status @ 200..=299,
             ..
-        } => Answer::Wrong(format!(
-            "the endpoint answered {status}, but not with the challenge as the body"
-        )),
-        DeliveryOutcome::Answered { status, .. } => Answer::Wrong(format!("the endpoint answered {status}")),
+        } => Answer::Wrong {
+            told: "the endpoint answered, but not with the challenge as the body",
+            detail: format!("the endpoint answered {status}, but not with the challenge as the body"),
+        },
+        DeliveryOutcome::Answered { status, .. } => Answer::Wrong {
+            told: "the endpoint answered with another status than 200 to 299",
+            detail: format!("the endpoint answered {status}"),
+        },
         DeliveryOutcome::Failed {
             kind: FailureKind::Local,
             message,
         } => Answer::NotAsked(message),
-        DeliveryOutcome::Failed { message, .. } => Answer::Wrong(message),
+        DeliveryOutcome::Failed { message, .. } => Answer::Wrong {
+            told: "the endpoint could not be reached, or gave no answer in time",
+            detail: message,
+        },
     }
 }
 
@@ -177,7 +209,7 @@ mod tests {
             (500, "abc"),
         ] {
             assert!(
-                matches!(answered(status, body), Answer::Wrong(_)),
+                matches!(answered(status, body), Answer::Wrong { .. }),
                 "{status} {body}"
             );
         }
@@ -187,7 +219,22 @@ mod tests {
     fn no_answer_is_wrong_with_its_cause() {
         let (kind, message) = (FailureKind::Timeout, "why".to_owned());
         let judged = judge(DeliveryOutcome::Failed { kind, message }, "abc");
-        assert_eq!(judged, Answer::Wrong("why".to_owned()));
+        let Answer::Wrong { told, detail } = judged else {
+            panic!("{judged:?}");
+        };
+        assert_eq!(detail, "why");
+        assert!(!told.contains("why"), "{told}");
+    }
+
+    #[test]
+    fn which_status_it_was_is_told_to_us_alone() {
+        for status in [301, 404, 503] {
+            let Answer::Wrong { told, detail } = answered(status, "abc") else {
+                panic!("{status}");
+            };
+            assert!(detail.contains(&status.to_string()), "{detail}");
+            assert!(!told.contains(&status.to_string()), "{told}");
+        }
     }
 
     #[test]

@@ -87,6 +87,12 @@ impl Tools {
         let Some(key) = &secrets.key else {
             return Ok(None);
         };
+        if let Some(opened) = config.reseller.egress.opened() {
+            tracing::warn!(
+                opened,
+                "endpoints may lie where the internet does not reach; this is for development"
+            );
+        }
         let read = |key: &config::Secret| SealingKey::parse(key.expose()).map_err(OpenError::Key);
         let previous: Vec<SealingKey> = secrets.previous_keys.iter().map(read).collect::<Result<_, _>>()?;
         Ok(Some(Self {
@@ -116,10 +122,13 @@ impl Tools {
 }
 
 fn client(config: &Config, response_body_bytes: usize) -> Result<WebhookClient, OpenError> {
+    let egress = &config.reseller.egress;
     let settings = WebhookSettings {
         egress: EgressPolicy {
-            allow: config.reseller.egress.allow_networks.clone(),
-            allow_http: config.reseller.egress.allow_http,
+            allow: egress.allow_networks.clone(),
+            allow_http: egress.allow_http,
+            deny: egress.deny_networks.clone(),
+            ports: egress.allow_ports.clone(),
         },
         response_body_bytes,
     };

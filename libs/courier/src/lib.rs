@@ -34,6 +34,6 @@ mod spans;
 mod statistics;
 mod under_way;
 
-pub use challenge::{Answer, Challenger};
+pub use challenge::{Answer, Challenger, Stranger};
 pub use courier::{Courier, deliver};
 pub use lane::{Lane, OpenError, Tools};

@@ -17,16 +17,22 @@ pub enum EmailKind {
     DeliveryRefused,
     /// A request for another quota was decided.
     QuotaDecided,
+    /// Somebody has to say that an address is theirs before it gets anything else.
+    AddressConfirmation,
+    /// Where or how a subscription is delivered to, or whom it tells, was changed.
+    SecurityChanged,
 }
 
 impl EmailKind {
     /// Every kind there is.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 7] = [
         Self::RetriesExhausted,
         Self::StateChanged,
         Self::VerificationFailed,
         Self::DeliveryRefused,
         Self::QuotaDecided,
+        Self::AddressConfirmation,
+        Self::SecurityChanged,
     ];
 
     /// The stored name.
@@ -38,6 +44,8 @@ impl EmailKind {
             Self::VerificationFailed => "VERIFICATION_FAILED",
             Self::DeliveryRefused => "DELIVERY_REFUSED",
             Self::QuotaDecided => "QUOTA_DECIDED",
+            Self::AddressConfirmation => "ADDRESS_CONFIRMATION",
+            Self::SecurityChanged => "SECURITY_CHANGED",
         }
     }
 }

@@ -9,6 +9,7 @@ pub mod dead_letter;
 pub mod dead_letter_job;
 pub mod email;
 pub mod event;
+pub mod foreign_text;
 pub mod key;
 pub mod latency;
 pub mod month;

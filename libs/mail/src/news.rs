@@ -20,6 +20,10 @@ pub enum News {
     DeliveryRefused(Refusal),
     /// A request for another quota was decided.
     QuotaDecided(QuotaDecision),
+    /// Somebody has to say that an address is theirs.
+    AddressConfirmation(ConfirmationRequest),
+    /// Where or how a subscription is delivered to, or whom it tells, was changed.
+    SecurityChanged(SecurityChange),
 }
 
 /// Which subscription a mail is about.
@@ -52,6 +56,9 @@ pub struct StateChange {
     pub failing_since: Option<DateTime<Utc>>,
     /// When it is deactivated if it goes on failing.
     pub deactivated_at: Option<DateTime<Utc>>,
+    /// How many changes there were since the mail before.
+    #[serde(skip)]
+    pub count: u64,
 }
 
 /// The data of `RETRIES_EXHAUSTED`.
@@ -103,6 +110,30 @@ pub struct Refusal {
     pub count: u64,
 }
 
+/// The data of `ADDRESS_CONFIRMATION`. Nothing in it is of the reseller's choice: the mail goes to whatever address it named.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ConfirmationRequest {
+    /// Who named the address.
+    pub reseller_id: String,
+    /// What has to come back.
+    pub code: String,
+}
+
+/// The data of `SECURITY_CHANGED`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SecurityChange {
+    /// The subscription, as it was before.
+    #[serde(flatten)]
+    pub subject: Subject,
+    /// The latest changes, the oldest of them first.
+    pub changes: Vec<OneChange>,
+    /// How many there were.
+    #[serde(skip)]
+    pub count: u64,
+}
+
 /// The data of `QUOTA_DECIDED`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -118,6 +149,20 @@ pub struct QuotaDecision {
     pub note: Option<String>,
 }
 
+/// One of the changes that [`SecurityChange`] tells of.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OneChange {
+    /// ENDPOINT, ADDRESS, SECRET_MADE, SECRET_REVOKED or DELETED.
+    pub what: String,
+    /// What it was before, where that is no secret.
+    pub from: Option<String>,
+    /// What it is now.
+    pub to: Option<String>,
+    /// When.
+    pub at: DateTime<Utc>,
+}
+
 impl News {
     /// Reads what a mail of a kind tells; `occurrences` is how many occasions it stands for.
     ///
@@ -127,7 +172,11 @@ impl News {
     pub fn read(kind: EmailKind, data: &Value, occurrences: u64) -> Result<Self, Unreadable> {
         Ok(match kind {
             EmailKind::StateChanged => {
-                Self::StateChanged(StateChange::deserialize(data).map_err(Unreadable::Data)?)
+                let change = StateChange::deserialize(data).map_err(Unreadable::Data)?;
+                Self::StateChanged(StateChange {
+                    count: occurrences,
+                    ..change
+                })
             }
             EmailKind::RetriesExhausted => {
                 let exhaustion = Exhaustion::deserialize(data).map_err(Unreadable::Data)?;
@@ -148,6 +197,16 @@ impl News {
             }
             EmailKind::QuotaDecided => {
                 Self::QuotaDecided(QuotaDecision::deserialize(data).map_err(Unreadable::Data)?)
+            }
+            EmailKind::AddressConfirmation => {
+                Self::AddressConfirmation(ConfirmationRequest::deserialize(data).map_err(Unreadable::Data)?)
+            }
+            EmailKind::SecurityChanged => {
+                let change = SecurityChange::deserialize(data).map_err(Unreadable::Data)?;
+                Self::SecurityChanged(SecurityChange {
+                    count: occurrences,
+                    ..change
+                })
             }
         })
     }

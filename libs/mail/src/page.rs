@@ -2,6 +2,10 @@
 
 use std::fmt::Write as _;
 
+use domain::foreign_text::{harmless, harmless_char};
+
+/// What every subject begins with, so that no mail of ours passes for one of somebody else.
+const SENDER: &str = "[Postrider]";
 /// Longest line of the text form; a word that is longer, such as a URL, stays whole.
 const WIDTH: usize = 76;
 
@@ -41,10 +45,14 @@ const SIGNATURE: &str = "This mail was sent automatically to the address registe
 impl Page {
     pub(crate) fn render(&self) -> Rendered {
         Rendered {
-            subject: one_line(&self.subject),
+            subject: self.subject_line(),
             text: self.text(),
             html: self.html(),
         }
+    }
+
+    fn subject_line(&self) -> String {
+        format!("{SENDER} {}", one_line(&self.subject))
     }
 
     fn text(&self) -> String {
@@ -77,11 +85,7 @@ impl Page {
             "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">",
         );
-        let _ = write!(
-            html,
-            "<title>{}</title></head>",
-            escaped(&one_line(&self.subject))
-        );
+        let _ = write!(html, "<title>{}</title></head>", escaped(&self.subject_line()));
         html.push_str(
             "<body style=\"margin:0;padding:24px;font:15px/1.5 system-ui,sans-serif;color:#1c2430;background:#fff\">\n\
              <div style=\"max-width:600px;margin:0 auto\">\n",
@@ -131,21 +135,21 @@ impl Page {
 
 /// Text of strangers on one line: a line break in a description must not look like a part of ours.
 fn one_line(text: &str) -> String {
-    let words = text.split(|c: char| c.is_whitespace() || c.is_control());
-    words
+    words(text).collect::<Vec<_>>().join(" ")
+}
+
+/// The words of a text, without what would break or turn round the line that they stand in.
+fn words(text: &str) -> impl Iterator<Item = String> {
+    text.split(|c: char| c.is_whitespace() || c.is_control())
         .filter(|word| !word.is_empty())
-        .collect::<Vec<_>>()
-        .join(" ")
+        .map(harmless)
 }
 
 /// Text broken into lines between words.
 fn wrapped(text: &str, first: &str, rest: &str) -> String {
     let (mut lines, mut line) = (String::new(), first.to_owned());
     let mut is_empty = true;
-    for word in text
-        .split(|c: char| c.is_whitespace() || c.is_control())
-        .filter(|word| !word.is_empty())
-    {
+    for word in words(text) {
         if !is_empty && line.chars().count() + 1 + word.chars().count() > WIDTH {
             lines.push_str(&line);
             lines.push('\n');
@@ -155,7 +159,7 @@ fn wrapped(text: &str, first: &str, rest: &str) -> String {
         if !is_empty {
             line.push(' ');
         }
-        line.push_str(word);
+        line.push_str(&word);
         is_empty = false;
     }
     lines.push_str(&line);
@@ -173,7 +177,7 @@ fn escaped(text: &str) -> String {
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
             '\'' => escaped.push_str("&#39;"),
-            c => escaped.push(c),
+            c => escaped.push(harmless_char(c)),
         }
     }
     escaped
@@ -205,5 +209,7 @@ mod tests {
             one_line("a\r\nBcc: b@example.org\u{0}\t c"),
             "a Bcc: b@example.org c"
         );
+        assert_eq!(one_line("a\u{202e}b \u{2066}c"), "a\u{fffd}b \u{fffd}c");
+        assert_eq!(escaped("a\u{202e}b"), "a\u{fffd}b");
     }
 }

@@ -2,8 +2,11 @@
 
 use chrono::{DateTime, Utc};
 use domain::key::{KeyDigest, Role};
+use serde_json::json;
+use sqlx::PgConnection;
 use uuid::Uuid;
 
+use crate::audit::{self, Act};
 use crate::{Error, Store, stored};
 
 /// An API key as it is stored; the key itself is not.
@@ -53,28 +56,33 @@ impl TryFrom<Row> for ApiKey {
 }
 
 impl Store {
-    /// Stores a new key.
+    /// Stores a new key, with its entry in the audit log.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::insert_api_key`].
+    pub async fn create_api_key(&self, key: &ApiKey, digest: &KeyDigest, act: Act<'_>) -> Result<(), Error> {
+        let mut transaction = self.pool.begin().await?;
+        insert(&mut transaction, key, digest).await?;
+        let roles: Vec<&str> = key.roles.iter().map(|role| role.as_str()).collect();
+        let details = json!({ "name": key.name, "roles": roles, "reseller": key.reseller_id });
+        audit::record(
+            &mut transaction,
+            &act.entry("api-key.create", subject(key.id), details),
+        )
+        .await?;
+        transaction.commit().await?;
+        Ok(())
+    }
+
+    /// Stores a new key that nobody made by hand.
     ///
     /// # Errors
     ///
     /// [`Error`] when the database fails or refuses the name, the roles, or a reseller that does not go with them.
     pub async fn insert_api_key(&self, key: &ApiKey, digest: &KeyDigest) -> Result<(), Error> {
-        let roles: Vec<&str> = key.roles.iter().map(|role| role.as_str()).collect();
-        sqlx::query!(
-            r#"
-            INSERT INTO api_keys (id, name, digest, roles, reseller_id, created_at)
-            VALUES ($1, $2, $3, $4, $5, $6)
-            "#,
-            key.id,
-            key.name,
-            digest.as_bytes(),
-            &roles as &[&str],
-            key.reseller_id,
-            key.created_at,
-        )
-        .execute(&self.pool)
-        .await?;
-        Ok(())
+        let mut connection = self.pool.acquire().await?;
+        insert(&mut connection, key, digest).await
     }
 
     /// The key with this digest, unless it was revoked.
@@ -116,14 +124,47 @@ impl Store {
     /// # Errors
     ///
     /// [`Error`] when the database fails.
-    pub async fn revoke_api_key(&self, id: Uuid, at: DateTime<Utc>) -> Result<bool, Error> {
+    pub async fn revoke_api_key(&self, id: Uuid, act: Act<'_>) -> Result<bool, Error> {
+        let mut transaction = self.pool.begin().await?;
         let revoked = sqlx::query!(
             "UPDATE api_keys SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL",
             id,
-            at,
+            act.at,
         )
-        .execute(&self.pool)
+        .execute(&mut *transaction)
         .await?;
-        Ok(revoked.rows_affected() == 1)
+        let is_revoked = revoked.rows_affected() == 1;
+        if is_revoked {
+            audit::record(
+                &mut transaction,
+                &act.entry("api-key.revoke", subject(id), json!({})),
+            )
+            .await?;
+        }
+        transaction.commit().await?;
+        Ok(is_revoked)
     }
+}
+
+async fn insert(connection: &mut PgConnection, key: &ApiKey, digest: &KeyDigest) -> Result<(), Error> {
+    let roles: Vec<&str> = key.roles.iter().map(|role| role.as_str()).collect();
+    sqlx::query!(
+        r#"
+            INSERT INTO api_keys (id, name, digest, roles, reseller_id, created_at)
+            VALUES ($1, $2, $3, $4, $5, $6)
+            "#,
+        key.id,
+        key.name,
+        digest.as_bytes(),
+        &roles as &[&str],
+        key.reseller_id,
+        key.created_at,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+fn subject(key: Uuid) -> String {
+    format!("api-key/{key}")
 }

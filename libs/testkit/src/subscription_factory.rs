@@ -24,7 +24,8 @@ pub struct SubscriptionRow {
 }
 
 impl SubscriptionRow {
-    /// A subscription of the reseller `acme` to everything, in `state`, without limits and without a secret.
+    /// A subscription of the reseller `acme` to everything, in `state`, without limits and without a secret; its address
+    /// is confirmed.
     #[must_use]
     pub fn in_state(state: SubscriptionState) -> Self {
         Self {
@@ -158,6 +159,21 @@ impl SubscriptionRow {
         .bind(self.daily_quota)
         .bind(self.requests_per_second)
         .bind(self.deleted)
+        .execute(&mut *connection)
+        .await?;
+        // An older schema knows no addresses that have to be confirmed.
+        let knows_addresses: bool = sqlx::query_scalar("SELECT to_regclass('email_addresses') IS NOT NULL")
+            .fetch_one(&mut *connection)
+            .await?;
+        if !knows_addresses {
+            return Ok(());
+        }
+        sqlx::query(
+            "INSERT INTO email_addresses (reseller_id, address, confirmed_at, created_at)
+             VALUES ($1, 'ops@acme.example', $2, $2) ON CONFLICT DO NOTHING",
+        )
+        .bind(&self.reseller_id)
+        .bind(SystemClock.now())
         .execute(connection)
         .await?;
         Ok(())

@@ -10,7 +10,7 @@ use domain::push::PushId;
 use http_api::{Keys, Problem, Remembered, TakesBodies};
 use sealing::{Sealer, SealingKey};
 use store::Store;
-use store::reseller::SubscriptionView;
+use store::reseller::{Addresses, SubscriptionView};
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -43,6 +43,12 @@ impl App {
         if sealer.is_none() {
             tracing::warn!("reseller.secrets.key is not set: no subscription can be made");
         }
+        if let Some(opened) = config.reseller.egress.opened() {
+            tracing::warn!(
+                opened,
+                "endpoints may lie where the internet does not reach; this is for development"
+            );
+        }
         Self {
             keys: Keys::new(store.clone()),
             limits: Limits::new(),
@@ -51,6 +57,8 @@ impl App {
             egress: EgressPolicy {
                 allow: config.reseller.egress.allow_networks.clone(),
                 allow_http: config.reseller.egress.allow_http,
+                deny: config.reseller.egress.deny_networks.clone(),
+                ports: config.reseller.egress.allow_ports.clone(),
             },
             sealer,
             event_types: Remembered::default(),
@@ -115,6 +123,15 @@ impl App {
         };
         let names = self.event_types.find(&(), reading).await?;
         Ok(names.unwrap_or_default())
+    }
+
+    /// What is thought of an address that a reseller names.
+    pub(crate) fn addresses(&self) -> Addresses {
+        if self.config.mail.confirm_addresses {
+            Addresses::Confirmed
+        } else {
+            Addresses::Trusted
+        }
     }
 }
 

@@ -7,8 +7,9 @@ use utoipa::openapi::path::{Operation, ParameterIn, PathItem};
 use utoipa::{Modify, OpenApi};
 
 use crate::problems::{
-    LAST_SECRET, NOTIFICATION_CANCELLED, NOTIFICATION_UNFINISHED, QUOTA_REQUEST_OPEN, REPLAY_COMPLETED,
-    REPLAY_RUNNING, SUBSCRIPTION_STATE, TOO_MANY_REQUESTS, TOO_MANY_SECRETS, TOO_MANY_SUBSCRIPTIONS,
+    CODE_VOID, LAST_SECRET, NOTIFICATION_CANCELLED, NOTIFICATION_UNFINISHED, QUOTA_REQUEST_OPEN,
+    REPLAY_COMPLETED, REPLAY_RUNNING, SUBSCRIPTION_STATE, TOO_MANY_REQUESTS, TOO_MANY_SECRETS,
+    TOO_MANY_SUBSCRIPTIONS,
 };
 use crate::{event_types, metrics, notifications, quotas, replays, secrets, sending_ips, subscriptions};
 
@@ -43,7 +44,7 @@ pub fn document() -> utoipa::openapi::OpenApi {
     paths(
         subscriptions::create, subscriptions::list, subscriptions::find, subscriptions::change, subscriptions::delete,
         subscriptions::activate, subscriptions::deactivate, subscriptions::pause, subscriptions::resume,
-        subscriptions::verify, subscriptions::send_test,
+        subscriptions::verify, subscriptions::send_test, subscriptions::confirm_email, subscriptions::resend_code,
         secrets::rotate, secrets::list, secrets::revoke,
         event_types::list, event_types::find,
         quotas::show, quotas::request, quotas::list,
@@ -168,6 +169,7 @@ fn conflicts_of(operation: &str) -> &'static [ProblemKind] {
         "activateSubscription" | "deactivateSubscription" | "verifySubscription" | "testSubscription" => {
             &[SUBSCRIPTION_STATE]
         }
+        "confirmEmail" => &[CODE_VOID],
         "rotateSecret" => &[TOO_MANY_SECRETS],
         "revokeSecret" => &[LAST_SECRET],
         "requestQuota" => &[QUOTA_REQUEST_OPEN],

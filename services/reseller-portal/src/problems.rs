@@ -1,5 +1,6 @@
 //! The problems that only this service has, and how the common ones are worded here.
 
+use chrono::{DateTime, Utc};
 use domain::subscription::SubscriptionState;
 use http::StatusCode;
 use http_api::{Problem, ProblemKind};
@@ -81,6 +82,21 @@ pub(crate) const REPLAY_COMPLETED: ProblemKind = ProblemKind::new(
     "The replay has been through",
     "A replay that has been through all of its events cannot be cancelled any more.",
 );
+
+/// A code that cannot be used any more.
+pub(crate) const CODE_VOID: ProblemKind = ProblemKind::new(
+    "code-void",
+    StatusCode::CONFLICT,
+    "The code cannot be used any more",
+    "No code was sent to the address, or too many that were given back were wrong, or it was sent too long ago. Have another one sent.",
+);
+
+/// Something is done so often and not more often.
+pub(crate) fn not_before(detail: &'static str, then: DateTime<Utc>, now: DateTime<Utc>) -> Problem {
+    let seconds = u32::try_from((then - now).num_seconds().max(0)).unwrap_or(u32::MAX);
+    // A part of a second counts as a whole one.
+    Problem::new(TOO_MANY_REQUESTS, detail).retry_after(seconds.saturating_add(1))
+}
 
 pub(crate) fn no_subscription() -> Problem {
     Problem::new(ProblemKind::NOT_FOUND, "no subscription has this identifier")

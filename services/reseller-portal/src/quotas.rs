@@ -189,7 +189,9 @@ pub(crate) async fn request(
         reason,
         created_at: now,
     };
-    let insert = app.store.insert_quota_request(&reseller.id, &new);
+    let insert = app
+        .store
+        .insert_quota_request(&reseller.id, &new, reseller.act(now));
     match http_api::by(reseller.deadline, ("the quota request", "stored"), insert).await? {
         QuotaRequested::Done => {}
         QuotaRequested::Open => {

@@ -4,9 +4,11 @@
 use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
+use chrono::{DateTime, Utc};
 use domain::key::Role;
 use http::request::Parts;
 use http_api::Problem;
+use store::Act;
 use tokio::time::Instant;
 
 use crate::app::App;
@@ -20,6 +22,18 @@ pub(crate) struct Reseller {
     pub(crate) deadline: Instant,
     /// Held for as long as the request is worked on.
     _turn: Turn,
+    signature: String,
+}
+
+impl Reseller {
+    /// What changes of this request are signed with in the audit log.
+    pub(crate) fn act(&self, at: DateTime<Utc>) -> Act<'_> {
+        Act {
+            by: &self.signature,
+            note: None,
+            at,
+        }
+    }
 }
 
 impl FromRequestParts<Arc<App>> for Reseller {
@@ -32,9 +46,11 @@ impl FromRequestParts<Arc<App>> for Reseller {
         let id = caller.reseller()?.to_owned();
         app.limits.count(&id, &parts.method)?;
         let turn = app.limits.turn(&id, app.latest_turn()).await?;
+        let signature = caller.signature();
         Ok(Self {
             id,
             deadline,
+            signature,
             _turn: turn,
         })
     }

@@ -67,4 +67,12 @@ fn of_subscriptions() -> Router<Arc<App>> {
         .route("/subscriptions/{id}/resume", post(subscriptions::resume))
         .route("/subscriptions/{id}/verify", post(subscriptions::verify))
         .route("/subscriptions/{id}/test", post(subscriptions::send_test))
+        .route(
+            "/subscriptions/{id}/email/confirm",
+            post(subscriptions::confirm_email),
+        )
+        .route(
+            "/subscriptions/{id}/email/resend",
+            post(subscriptions::resend_code),
+        )
 }

@@ -97,7 +97,7 @@ pub(crate) async fn rotate(
     let overlap = app.config.reseller.secrets.overlap;
     let rotate = app
         .store
-        .rotate_secret((&reseller.id, subscription), &sealed, overlap, now);
+        .rotate_secret((&reseller.id, subscription), &sealed, overlap, reseller.act(now));
     match http_api::by(reseller.deadline, ("the secret", "stored"), rotate).await? {
         Rotated::Done => Ok((StatusCode::CREATED, [not_to_be_kept()], Json(shown))),
         Rotated::TooMany => Err(Problem::new(
@@ -145,7 +145,7 @@ pub(crate) async fn revoke(
 ) -> Result<StatusCode, Problem> {
     let revoke = app
         .store
-        .revoke_secret((&reseller.id, subscription), secret, app.now());
+        .revoke_secret((&reseller.id, subscription), secret, reseller.act(app.now()));
     match http_api::by(reseller.deadline, ("the secret", "revoked"), revoke).await? {
         Revoked::Done => Ok(StatusCode::NO_CONTENT),
         Revoked::Last => Err(Problem::new(

@@ -272,6 +272,7 @@ fn settings(it: &Installation) -> Vec<(&'static str, String)> {
             "127.0.0.0/8".to_owned(),
         ),
         ("POSTRIDER__RESELLER__EGRESS__ALLOW_HTTP", "true".to_owned()),
+        ("POSTRIDER__MAIL__CONFIRM_ADDRESSES", "false".to_owned()),
         (
             "POSTRIDER__RESELLER__RETRY__INITIAL_DELAY_IN_SECONDS",
             "1".to_owned(),

@@ -2,6 +2,7 @@
 //! mails to them.
 
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -153,6 +154,33 @@ pub struct Egress {
     pub allow_networks: Vec<IpNet>,
     /// Whether `http://` is accepted for addresses in them.
     pub allow_http: bool,
+    /// Networks that are closed although they are public.
+    pub deny_networks: Vec<IpNet>,
+    /// Ports that are dialled.
+    pub allow_ports: Vec<RangeInclusive<u16>>,
+    /// Whether `allow_networks` may open as much as no installation needs.
+    pub allow_wide_networks: bool,
+}
+
+impl Egress {
+    /// What is open besides public addresses over https, in words; `None` when nothing is.
+    #[must_use]
+    pub fn opened(&self) -> Option<String> {
+        let networks: Vec<_> = self.allow_networks.iter().map(IpNet::to_string).collect();
+        match (networks.is_empty(), self.allow_http) {
+            (true, false) => None,
+            (true, true) => Some("reseller.egress.allowHttp is set".to_owned()),
+            (false, http) => Some(format!(
+                "reseller.egress.allowNetworks opens {}{}",
+                networks.join(", "),
+                if http {
+                    ", and allowHttp plain http to them"
+                } else {
+                    ""
+                }
+            )),
+        }
+    }
 }
 
 /// Signing secrets.
@@ -206,4 +234,6 @@ pub struct Mail {
     pub retry_delay: Duration,
     /// How long a mail is tried.
     pub max_age: Duration,
+    /// Whether an address has to send a code back before it gets anything else.
+    pub confirm_addresses: bool,
 }

@@ -1,6 +1,7 @@
 //! The keys of the reseller lane: `portal`, `reseller`, `mail`.
 
 use std::net::IpAddr;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use chrono_tz::Tz;
@@ -16,6 +17,8 @@ use crate::{
 };
 
 const NETWORKS: &str = "networks such as 192.0.2.0/24, as a list or with commas between them";
+const PORTS: &str =
+    "ports or ranges of them such as 1024-65535, as a list of texts or with commas between them";
 const SEALING_KEY: &str = "base64 of 32 bytes";
 const SEALING_KEYS: &str = "base64 of 32 bytes each, as a list or with commas between them";
 const SMTP_URL: &str = "an smtp:// or smtps:// URL";
@@ -64,6 +67,9 @@ pub(super) fn reseller(reader: &mut Reader) -> Reseller {
         egress: Egress {
             allow_networks: reader.list("reseller.egress.allowNetworks", NETWORKS, network),
             allow_http: reader.boolean("reseller.egress.allowHttp"),
+            deny_networks: reader.list("reseller.egress.denyNetworks", NETWORKS, network),
+            allow_ports: reader.list("reseller.egress.allowPorts", PORTS, ports),
+            allow_wide_networks: reader.boolean("reseller.egress.allowWideNetworks"),
         },
         secrets: secrets(reader),
         replay: Replay {
@@ -169,6 +175,7 @@ pub(super) fn mail(reader: &mut Reader) -> Mail {
         timeout: reader.duration("mail.timeoutMillis", Unit::Millis, 100..=20_000),
         retry_delay: reader.duration("mail.retryDelayInSeconds", Unit::Seconds, 1..=86_400),
         max_age: reader.duration("mail.maxAgeInDays", Unit::Days, 1..=365),
+        confirm_addresses: reader.boolean("mail.confirmAddresses"),
     }
 }
 
@@ -176,6 +183,13 @@ pub(super) fn mail(reader: &mut Reader) -> Mail {
 fn network(text: &str) -> Option<IpNet> {
     let single = || text.parse::<IpAddr>().ok().map(IpNet::from);
     text.parse().ok().or_else(single)
+}
+
+/// A range of ports, or a single one.
+fn ports(text: &str) -> Option<RangeInclusive<u16>> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let (first, last) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+    (0 < first && first <= last).then_some(first..=last)
 }
 
 /// Absolute, since services start in whatever folder; whether it is there is seen when it is read.

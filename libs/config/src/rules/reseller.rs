@@ -1,6 +1,9 @@
 //! The rules between the keys of the reseller lane.
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
+
+use ipnet::IpNet;
 
 use crate::Config;
 use crate::reader::Reader;
@@ -16,6 +19,7 @@ pub(super) fn check(config: &Config, reader: &mut Reader) {
     retry(config, reader);
     health(config, reader);
     secrets(config, reader);
+    egress(config, reader);
 }
 
 fn body(config: &Config, reader: &mut Reader) {
@@ -111,6 +115,28 @@ fn secrets(config: &Config, reader: &mut Reader) {
         secrets.key.is_some() || secrets.previous_keys.is_empty(),
         &format!("{PREVIOUS} needs {KEY}: new secrets are sealed with that one"),
         format!("set {KEY}, or remove {PREVIOUS}"),
+    );
+}
+
+/// What a slip of the pen opens: everything, or the machine that clouds keep their credentials on.
+fn egress(config: &Config, reader: &mut Reader) {
+    const ALLOW: &str = "reseller.egress.allowNetworks";
+    const WIDE: &str = "reseller.egress.allowWideNetworks";
+    let egress = &config.reseller.egress;
+    let metadata = IpAddr::V4(Ipv4Addr::new(169, 254, 169, 254));
+    let wide = egress
+        .allow_networks
+        .iter()
+        .find(|network| network.prefix_len() < 8 || network.contains(&metadata));
+    let found = wide.map_or_else(String::new, IpNet::to_string);
+    reader.rule(
+        &[ALLOW, WIDE],
+        wide.is_none() || egress.allow_wide_networks,
+        &format!(
+            "{ALLOW} opens {found}, but may not open more than a /8, nor 169.254.169.254, where clouds keep credentials: \
+             a reseller could have anything in it called"
+        ),
+        format!("open the networks that are needed alone, or set {WIDE} to true"),
     );
 }
 

@@ -22,7 +22,13 @@ fn lane_is_off_and_closed_by_default() {
     assert!(reseller.secrets.key.is_none() && reseller.secrets.key_bytes().is_none());
     assert!(reseller.secrets.previous_key_bytes().is_empty());
     assert!(reseller.egress.allow_networks.is_empty() && !reseller.egress.allow_http);
-    assert!(config.mail.smtp_url.is_none());
+    assert_eq!(reseller.egress.opened(), None);
+    assert!(reseller.egress.deny_networks.is_empty() && !reseller.egress.allow_wide_networks);
+    assert_eq!(
+        reseller.egress.allow_ports,
+        [443..=443, 8443..=8443, 1024..=65535]
+    );
+    assert!(config.mail.smtp_url.is_none() && config.mail.confirm_addresses);
     assert!(reseller.sending_ips.is_empty());
 }
 
@@ -56,6 +62,11 @@ fn test_configuration_may_deliver_to_this_machine() {
     assert_eq!(
         networks(&config.reseller.egress.allow_networks),
         ["127.0.0.0/8", "::1/128"]
+    );
+    let opened = config.reseller.egress.opened().unwrap();
+    assert!(
+        opened.contains("127.0.0.0/8, ::1/128") && opened.contains("http"),
+        "{opened}"
     );
 }
 
@@ -276,6 +287,36 @@ fn documentation_is_in_a_folder_with_an_absolute_path_or_nowhere() {
     );
     let problem = problem("portal: { docsDirectory: docs/site }");
     assert_eq!(problem.subject, "portal.docsDirectory");
+}
+
+#[test]
+fn what_a_slip_would_open_is_refused_unless_it_is_meant() {
+    for network in [
+        "0.0.0.0/0",
+        "::/0",
+        "10.0.0.0/7",
+        "169.254.0.0/16",
+        "169.254.169.254",
+    ] {
+        let yaml = |wide: &str| format!("reseller: {{ egress: {{ allowNetworks: ['{network}']{wide} }} }}");
+        let shown = problem(&yaml("")).to_string();
+        assert!(shown.contains("reseller.egress.allowWideNetworks"), "{shown}");
+        load_yaml(&yaml(", allowWideNetworks: true")).unwrap();
+    }
+    load_yaml("reseller: { egress: { allowNetworks: ['10.0.0.0/8', 'fd00::/8'] } }").unwrap();
+}
+
+#[test]
+fn ports_are_single_or_ranges() {
+    let ports = |yaml: &str| {
+        let config = load_yaml(&format!("reseller: {{ egress: {{ allowPorts: {yaml} }} }}")).unwrap();
+        config.reseller.egress.allow_ports
+    };
+    assert_eq!(ports("['443', '8000-8100']"), [443..=443, 8000..=8100]);
+    assert_eq!(ports("'443, 1024-65535'"), [443..=443, 1024..=65535]);
+    for wrong in ["['0']", "['9-8']", "['http']", "['1-70000']"] {
+        problem(&format!("reseller: {{ egress: {{ allowPorts: {wrong} }} }}"));
+    }
 }
 
 #[test]

@@ -109,6 +109,12 @@ impl WebhookClient {
         }
     }
 
+    /// What it may dial.
+    #[must_use]
+    pub fn policy(&self) -> &EgressPolicy {
+        &self.policy
+    }
+
     /// Makes one attempt. Whatever comes of it is data.
     ///
     /// Cancel-safe in that nothing is left running; whether the receiver got the notification is then unknown.
@@ -143,6 +149,7 @@ impl WebhookClient {
             Transport::Tls => &self.secure,
             Transport::Plain => self.plain.as_ref().ok_or(Refusal::PlainHttp)?,
         };
+        self.policy.judge_port(endpoint.port())?;
         if let Some(address) = endpoint.literal() {
             self.policy.judge_for(endpoint.transport(), address)?;
         }

@@ -60,12 +60,20 @@ pub enum EndpointError {
     /// Port 0 cannot be dialled.
     #[error("the URL has port 0; use the port that your server listens on")]
     Port,
+    /// A port of another service than HTTP.
+    #[error(
+        "the URL has a port that is not delivered to; use 443, or another one that the operator has opened"
+    )]
+    PortNotAllowed,
     /// Characters that HTTP has no place for.
     #[error("the URL has characters that HTTP does not allow; percent-encode them")]
     Characters,
     /// A host name that DNS cannot know.
     #[error("the URL's host is not a valid DNS name; check it for empty or overlong parts")]
     Name,
+    /// An address that the operator keeps closed.
+    #[error("the URL points to an address that is not delivered to")]
+    Denied,
     /// An address that is not public.
     #[error("the URL points to {0}; use a host that is reachable from the internet")]
     Address(AddressKind),
@@ -133,17 +141,44 @@ impl Endpoint {
         if self.0.transport == Transport::Plain && !policy.allow_http {
             return Err(EndpointError::PlainHttp);
         }
-        let known = match self.0.literal {
-            None if self.is_localhost() => Some(IpAddr::V4(Ipv4Addr::LOCALHOST)),
-            literal => literal,
-        };
+        if policy.judge_port(self.port()).is_err() {
+            return Err(EndpointError::PortNotAllowed);
+        }
+        let known = self.known_address();
         let Some(address) = known else { return Ok(()) };
         policy
             .judge_for(self.0.transport, address)
             .map_err(|refusal| match refusal {
                 Refusal::NotPublic(kind) => EndpointError::Address(kind),
+                Refusal::Denied => EndpointError::Denied,
+                Refusal::Port => EndpointError::PortNotAllowed,
                 Refusal::PlainHttp => EndpointError::PlainHttp,
             })
+    }
+
+    /// The address that it leads to, when that needs no look-up.
+    pub(super) fn known_address(&self) -> Option<IpAddr> {
+        match self.0.literal {
+            None if self.is_localhost() => Some(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+            literal => literal,
+        }
+    }
+
+    /// The domain that somebody has registered which the host belongs to, as far as that shows without a list of all
+    /// registries: its last two parts, or three under suffixes such as co.uk. An address is its own.
+    #[must_use]
+    pub fn site(&self) -> String {
+        let host = self.host().trim_end_matches('.');
+        if self.0.literal.is_some() {
+            return host.to_owned();
+        }
+        let mut labels: Vec<&str> = host.rsplit('.').take(3).collect();
+        let is_national = labels.first().is_some_and(|top| top.len() == 2);
+        if !(is_national && labels.get(1).is_some_and(|second| second.len() <= 3)) {
+            labels.truncate(2);
+        }
+        labels.reverse();
+        labels.join(".")
     }
 
     /// The normalised URL.

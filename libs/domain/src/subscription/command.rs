@@ -1,6 +1,11 @@
 //! What the reseller can make of a subscription's state. The other changes of state follow from deliveries.
 
+use chrono::{DateTime, TimeDelta, Utc};
+
 use super::SubscriptionState;
+
+/// How long an answered challenge speaks for an endpoint that was switched off meanwhile.
+const VERIFIED_FOR: TimeDelta = TimeDelta::days(30);
 
 /// What the reseller asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -32,6 +37,15 @@ impl Command {
     }
 }
 
+/// Whether an endpoint that answered its challenge at `verified_at` may be delivered to again, now that its subscription is in
+/// its state for `reason`. One that said that it is gone, led elsewhere or failed for days has to be asked again, and so has
+/// one that was asked long ago: the host may be somebody else's by now.
+#[must_use]
+pub fn is_still_verified(verified_at: Option<DateTime<Utc>>, reason: &str, now: DateTime<Utc>) -> bool {
+    let turned_away = matches!(reason, "GONE" | "REDIRECTED" | "FAILING");
+    verified_at.is_some_and(|at| now - at < VERIFIED_FOR) && !turned_away
+}
+
 /// A command that makes no sense in a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CommandRefused {
@@ -48,7 +62,7 @@ pub enum CommandRefused {
 
 impl SubscriptionState {
     /// Decides what a command of the reseller makes of this state. `verified` tells whether the present endpoint has
-    /// answered a challenge.
+    /// answered a challenge that still speaks for it, see [`is_still_verified`].
     ///
     /// # Errors
     ///
@@ -96,6 +110,18 @@ mod tests {
             }
             let moved = S::Deactivated.command(Command::MoveEndpoint, verified);
             assert_eq!(moved, Ok(S::Deactivated));
+        }
+    }
+
+    #[test]
+    fn an_endpoint_that_turned_away_or_was_asked_long_ago_is_asked_again() {
+        let now = DateTime::UNIX_EPOCH + TimeDelta::days(100);
+        let (lately, long_ago) = (now - TimeDelta::days(29), now - TimeDelta::days(30));
+        assert!(is_still_verified(Some(lately), "BY_RESELLER", now));
+        assert!(!is_still_verified(Some(long_ago), "BY_RESELLER", now));
+        assert!(!is_still_verified(None, "BY_RESELLER", now));
+        for reason in ["GONE", "REDIRECTED", "FAILING"] {
+            assert!(!is_still_verified(Some(lately), reason, now), "{reason}");
         }
     }
 

@@ -1,6 +1,7 @@
 //! Subscriptions: which events a reseller gets, and how well its endpoint does.
 
 mod allowance;
+mod challenge;
 mod command;
 mod email;
 mod errand;
@@ -12,7 +13,8 @@ mod request;
 mod state;
 
 pub use allowance::Allowance;
-pub use command::{Command, CommandRefused};
+pub use challenge::{FLOOR as CHALLENGE_FLOOR, FLOOR_MAX as CHALLENGE_FLOOR_MAX};
+pub use command::{Command, CommandRefused, is_still_verified};
 pub use errand::{QuotaRequestStatus, ReplayStatus, UnknownQuotaRequestStatus, UnknownReplayStatus};
 pub use field::FieldError;
 pub use filter::{EventFilter, FilterError, is_event_type, patterns_of};

@@ -1,12 +1,15 @@
 //! The words of each kind of mail: what happened, what it means, what can be done.
 
+mod address_confirmation;
 mod delivery_refused;
 mod quota_decided;
 mod retries_exhausted;
+mod security_changed;
 mod state_changed;
 mod verification_failed;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use domain::origin::origin;
 use uuid::Uuid;
 
 use crate::News;
@@ -29,6 +32,8 @@ pub(crate) fn page(news: &News, circumstances: Circumstances) -> Page {
         News::VerificationFailed(failure) => verification_failed::page(failure, circumstances),
         News::DeliveryRefused(refusal) => delivery_refused::page(refusal, circumstances),
         News::QuotaDecided(decision) => quota_decided::page(decision, circumstances),
+        News::AddressConfirmation(request) => address_confirmation::page(request, circumstances),
+        News::SecurityChanged(change) => security_changed::page(change, circumstances),
     };
     let id = circumstances.subscription_id.to_string();
     for block in &mut page.blocks {
@@ -71,24 +76,13 @@ fn span(span: TimeDelta) -> String {
     }
 }
 
-/// What a subscription is called in a subject line: its description, else the host of its endpoint.
-fn name(subject: &Subject) -> &str {
+/// What a subscription is called in a subject line: the host of its endpoint. Its description is what somebody wrote, and a
+/// subject is read before anybody can tell who.
+fn name(subject: &Subject) -> String {
     const LONGEST: usize = 60;
-    let described = subject.description.trim();
-    let name = if described.is_empty() {
-        let rest = subject
-            .url
-            .split_once("://")
-            .map_or(&*subject.url, |(_, rest)| rest);
-        rest.split(['/', '?', '#']).next().unwrap_or(rest)
-    } else {
-        described
-    };
-    let end = name
-        .char_indices()
-        .nth(LONGEST)
-        .map_or(name.len(), |(end, _)| end);
-    &name[..end]
+    let origin = origin(&subject.url);
+    let host = origin.split_once("://").map_or(&*origin, |(_, host)| host);
+    host.chars().take(LONGEST).collect()
 }
 
 /// The facts that stand in every mail.
@@ -98,7 +92,7 @@ fn facts(
 ) -> Vec<(&'static str, String)> {
     let mut facts = vec![
         ("Subscription", subscription_id.to_string()),
-        ("Endpoint", subject.url.clone()),
+        ("Endpoint", origin(&subject.url)),
         ("Reseller", subject.reseller_id.clone()),
         ("Time", time(at)),
     ];
@@ -125,17 +119,18 @@ mod tests {
     }
 
     #[test]
-    fn a_subscription_is_called_by_its_description_or_its_host() {
-        let subject = |url: &str, description: &str| Subject {
+    fn a_subscription_is_called_by_its_host_whatever_its_description_says() {
+        let subject = |url: &str| Subject {
             url: url.to_owned(),
-            description: description.to_owned(),
+            description: "URGENT: unpaid invoice".to_owned(),
             reseller_id: "acme".to_owned(),
         };
         assert_eq!(
-            name(&subject("https://hooks.example.org:8443/a?b", " ")),
+            name(&subject("https://hooks.example.org:8443/a?b")),
             "hooks.example.org:8443"
         );
-        assert_eq!(name(&subject("no url", "billing")), "billing");
-        assert_eq!(name(&subject("", &"ä".repeat(100))).chars().count(), 60);
+        assert_eq!(name(&subject("no url")), "an endpoint");
+        let long = format!("https://{}.example", "a".repeat(100));
+        assert_eq!(name(&subject(&long)).chars().count(), 60);
     }
 }

@@ -26,6 +26,12 @@ pub(super) fn page(change: &StateChange, circumstances: Circumstances) -> Page {
     let mut facts = facts(&change.subject, circumstances);
     facts.push(("State", format!("{} (before: {})", change.state, change.previous)));
     facts.push(("Reason", change.reason.clone()));
+    if change.count > 1 {
+        facts.push((
+            "Changes",
+            format!("{}, of which this is the latest", change.count),
+        ));
+    }
     if let Some(since) = change.failing_since {
         facts.push(("Failing since", time(since)));
     }

@@ -132,8 +132,7 @@ fn nothing_of_a_stranger_forges_a_part_of_the_mail() {
     letter.data["url"] = json!("https://example.org/\"onclick='x'");
     let mail = letter.render().unwrap();
     assert!(
-        mail.subject
-            .starts_with("x Bcc: victim@example.org <script>alert(1)</script>: "),
+        mail.subject.starts_with("[Postrider] example.org: "),
         "{}",
         mail.subject
     );
@@ -144,6 +143,63 @@ fn nothing_of_a_stranger_forges_a_part_of_the_mail() {
         "{}",
         mail.html
     );
+}
+
+#[test]
+fn an_address_that_has_to_be_confirmed() {
+    let mut letter = letter(EmailKind::AddressConfirmation, &json!({ "code": "5F0C81A94D" }));
+    letter.data["description"] = json!("URGENT: unpaid invoice");
+    let told = told(&letter);
+    assert!(
+        !told.contains("invoice") && !told.contains("hooks.example.org"),
+        "{told}"
+    );
+    insta::assert_snapshot!(told);
+}
+
+#[test]
+fn settings_that_a_thief_would_change() {
+    let at = "2026-11-21T08:45:10Z";
+    let data = json!({ "changes": [
+        { "what": "ENDPOINT", "from": "https://hooks.example.org", "to": "https://thief.example", "at": at },
+        { "what": "SECRET_MADE", "at": at },
+    ] });
+    let mut letter = letter(EmailKind::SecurityChanged, &data);
+    letter.occurrences = 7;
+    insta::assert_snapshot!(told(&letter));
+}
+
+#[test]
+fn several_changes_of_state_are_one_mail_that_says_so() {
+    let mut letter = change("ACTIVE", "DEACTIVATED", "BY_RESELLER");
+    letter.occurrences = 40;
+    assert!(told(&letter).contains("40, of which this is the latest"));
+}
+
+#[test]
+fn of_an_endpoint_neither_path_nor_query_is_mailed() {
+    for mail in [
+        degraded(),
+        letter(EmailKind::VerificationFailed, &json!({ "error": "x" })),
+    ] {
+        let mail = mail.render().unwrap();
+        for form in [&mail.text, &mail.html, &mail.subject] {
+            assert!(
+                !form.contains("tenant=7") && !form.contains("/postrider"),
+                "{form}"
+            );
+        }
+    }
+}
+
+#[test]
+fn no_line_is_turned_round() {
+    let mut letter = degraded();
+    letter.data["description"] = json!("a\u{202e}b\u{2066}c");
+    let mail = letter.render().unwrap();
+    for form in [mail.text, mail.html] {
+        assert!(!form.contains(['\u{202e}', '\u{2066}']), "{form}");
+    }
 }
 
 #[test]

@@ -12,6 +12,7 @@ use domain::email::EmailKind;
 use serde_json::Value;
 use uuid::Uuid;
 
+use super::addresses::Addresses;
 use crate::text::storable;
 use crate::{Error, Store, interval, stored};
 
@@ -68,7 +69,8 @@ pub struct Postponement {
 impl Store {
     /// Claims at most `limit` mails that were due at the time `at`, longest overdue first, for `lease` by the clock of
     /// the database. A mail about exhausted retries or refused deliveries that is due too soon after the one before it is
-    /// put off instead.
+    /// put off instead; what is for an address that is not [`Addresses::Confirmed`] is left, see
+    /// [`Store::hold_unconfirmed_emails`].
     ///
     /// # Errors
     ///
@@ -78,6 +80,7 @@ impl Store {
         at: DateTime<Utc>,
         limit: u32,
         lease: Duration,
+        addresses: Addresses,
     ) -> Result<Vec<ClaimedEmail>, Error> {
         let lease_token = Uuid::now_v7();
         let rows = sqlx::query!(
@@ -85,6 +88,10 @@ impl Store {
             WITH due AS (
                 SELECT id, kind, subscription_id, next_attempt_at FROM emails
                 WHERE status = 'PENDING' AND next_attempt_at <= $1
+                  AND ($5 OR kind = 'ADDRESS_CONFIRMATION' OR EXISTS (
+                      SELECT FROM subscriptions s JOIN email_addresses a
+                          ON a.reseller_id = s.reseller_id AND a.address = lower(emails.recipient)
+                      WHERE s.id = emails.subscription_id AND a.confirmed_at IS NOT NULL))
                 ORDER BY next_attempt_at, id LIMIT $2 FOR UPDATE SKIP LOCKED),
             -- Whoever wrote it may have seen the one before it still waiting, when that was claimed at the same moment.
             early AS (
@@ -112,6 +119,7 @@ impl Store {
             i64::from(limit),
             lease_token,
             interval(lease),
+            addresses == Addresses::Trusted,
         )
         .fetch_all(&self.pool)
         .await?;
@@ -208,14 +216,18 @@ impl Store {
                 FOR UPDATE),
             other AS (
                 SELECT id FROM emails
-                WHERE subscription_id = (SELECT subscription_id FROM mine) AND kind = (SELECT kind FROM mine)
-                  AND kind IN ('RETRIES_EXHAUSTED', 'DELIVERY_REFUSED') AND status = 'PENDING'
-                FOR UPDATE),
+                WHERE (subscription_id, kind) = (SELECT subscription_id, kind FROM mine
+                                                 WHERE kind IN ('RETRIES_EXHAUSTED', 'DELIVERY_REFUSED',
+                                                              'STATE_CHANGED', 'VERIFICATION_FAILED'))
+                  AND status = 'PENDING'
+                LIMIT 1 FOR UPDATE),
             merged AS (
                 UPDATE emails w
                 SET occurrences = w.occurrences + m.occurrences, attempts = greatest(w.attempts, m.attempts),
-                    data = w.data || jsonb_build_object('since', least((w.data ->> 'since')::timestamptz,
-                                                                       (m.data ->> 'since')::timestamptz)),
+                    data = w.data || CASE WHEN m.kind = 'RETRIES_EXHAUSTED'
+                                          THEN jsonb_build_object('since', least((w.data ->> 'since')::timestamptz,
+                                                                                 (m.data ->> 'since')::timestamptz))
+                                          ELSE '{}'::jsonb END,
                     created_at = greatest(w.created_at, m.created_at), last_error = $3,
                     next_attempt_at = least(w.next_attempt_at, $4)
                 FROM mine m, other y WHERE w.id = y.id

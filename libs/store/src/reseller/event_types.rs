@@ -3,8 +3,9 @@
 //! It deliberately checks no payload: a schema is stored as it came, and whoever accepts events compiles it.
 
 use chrono::{DateTime, Utc};
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use crate::audit::{self, Act};
 use crate::{Error, Store, text};
 
 /// An event type of the catalogue.
@@ -91,7 +92,8 @@ impl Store {
     /// # Errors
     ///
     /// [`Error`] when the database fails or refuses the name, the attributes, the example or the variants.
-    pub async fn put_event_type(&self, event_type: &NewEventType, at: DateTime<Utc>) -> Result<bool, Error> {
+    pub async fn put_event_type(&self, event_type: &NewEventType, act: Act<'_>) -> Result<bool, Error> {
+        let mut transaction = self.pool.begin().await?;
         let description = text::storable(&event_type.description);
         let schema = event_type.schema.as_ref().map(text::storable_json);
         let new = sqlx::query_scalar!(
@@ -112,10 +114,13 @@ impl Store {
             text::storable_json(&event_type.example),
             text::storable_json(&event_type.variants),
             schema,
-            at,
+            act.at,
         )
-        .fetch_one(&self.pool)
+        .fetch_one(&mut *transaction)
         .await?;
+        let entry = act.entry("event-type.put", subject(&event_type.name), json!({ "new": new }));
+        audit::record(&mut transaction, &entry).await?;
+        transaction.commit().await?;
         Ok(new)
     }
 
@@ -125,17 +130,31 @@ impl Store {
     /// # Errors
     ///
     /// [`Error`] when the database fails.
-    pub async fn retire_event_type(&self, name: &str, at: DateTime<Utc>) -> Result<bool, Error> {
+    pub async fn retire_event_type(&self, name: &str, act: Act<'_>) -> Result<bool, Error> {
+        let mut transaction = self.pool.begin().await?;
         let retired = sqlx::query!(
             r#"
             UPDATE event_types SET retired_at = $2, updated_at = greatest($2, updated_at + interval '1 microsecond')
             WHERE name = $1 AND retired_at IS NULL
             "#,
             name,
-            at,
+            act.at,
         )
-        .execute(&self.pool)
+        .execute(&mut *transaction)
         .await?;
-        Ok(retired.rows_affected() == 1)
+        let is_retired = retired.rows_affected() == 1;
+        if is_retired {
+            audit::record(
+                &mut transaction,
+                &act.entry("event-type.retire", subject(name), json!({})),
+            )
+            .await?;
+        }
+        transaction.commit().await?;
+        Ok(is_retired)
     }
+}
+
+fn subject(name: &str) -> String {
+    format!("event-type/{name}")
 }

@@ -1,5 +1,6 @@
 //! The reseller lane: events, subscriptions, notifications, and the attempts to deliver them.
 
+mod addresses;
 mod backlog;
 mod claim;
 mod claim_ordinary;
@@ -24,6 +25,7 @@ mod release;
 mod replay_step;
 mod replays;
 mod secrets;
+mod security;
 mod sending_again;
 mod statistics;
 mod subscription_change;
@@ -32,6 +34,7 @@ mod traces;
 mod verification;
 mod waiting;
 
+pub use addresses::{Addresses, Asked, CodeChecked};
 pub use claim::{CLAIM_LIMIT, ClaimTerms, ClaimedNotification, Claims};
 pub use complete::DeliveryCompletion;
 pub use emails::{ClaimedEmail, Postponement, PutBack};
@@ -58,5 +61,5 @@ pub use sending_again::{NewTestEvent, Resent, Tested};
 pub use statistics::{AttemptEnd, StatisticsDelta};
 pub use subscription_change::Commanded;
 pub use subscriptions::{NewSubscription, SubscriptionView};
-pub use verification::{AfterFailure, DueVerification};
+pub use verification::{AfterFailure, Budgets, Charged, DueVerification};
 pub use waiting::{PromotedNotification, RescuedNotifications, Sidelined};

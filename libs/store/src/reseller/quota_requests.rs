@@ -6,8 +6,9 @@ use serde_json::json;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use super::addresses::subject;
 use super::quota::{Limits, change_limits};
-use crate::audit::{self, Act, AuditEntry};
+use crate::audit::{self, Act};
 use crate::text::storable;
 use crate::{Error, Store, stored};
 
@@ -134,7 +135,9 @@ impl Store {
         &self,
         reseller: &str,
         new: &NewQuotaRequest,
+        act: Act<'_>,
     ) -> Result<QuotaRequested, Error> {
+        let mut transaction = self.pool.begin().await?;
         let row = sqlx::query!(
             r#"
             WITH owned AS (
@@ -154,8 +157,14 @@ impl Store {
             &*storable(&new.reason),
             new.created_at,
         )
-        .fetch_one(&self.pool)
+        .fetch_one(&mut *transaction)
         .await?;
+        if row.inserted {
+            let details = json!({ "requested": new.requested });
+            let entry = act.entry("quota-request.create", subject(new.subscription), details);
+            audit::record(&mut transaction, &entry).await?;
+        }
+        transaction.commit().await?;
         Ok(match (row.owned, row.inserted) {
             (false, _) => QuotaRequested::Unknown,
             (true, false) => QuotaRequested::Open,
@@ -240,14 +249,18 @@ impl Store {
             };
             change_limits(&mut transaction, view.subscription, limits, decision.at).await?;
         }
-        audit::record(&mut transaction, &entry(&view, decision)).await?;
+        record_decision(&mut transaction, decision, &view).await?;
         tell(&mut transaction, &view, decision.at).await?;
         transaction.commit().await?;
         Ok(Decided::Done(Box::new(view)))
     }
 }
 
-fn entry<'a>(view: &QuotaRequestView, decision: &'a Decision) -> AuditEntry<'a> {
+async fn record_decision(
+    connection: &mut PgConnection,
+    decision: &Decision,
+    view: &QuotaRequestView,
+) -> Result<(), Error> {
     let act = Act {
         by: &decision.by,
         note: decision.note.as_deref(),
@@ -258,11 +271,12 @@ fn entry<'a>(view: &QuotaRequestView, decision: &'a Decision) -> AuditEntry<'a> 
     } else {
         "quota-request.deny"
     };
-    let details = json!({
-        "resellerId": view.reseller, "subscriptionId": view.subscription,
-        "requested": view.requested, "granted": view.granted,
-    });
-    act.entry(action, format!("quota-request/{}", view.id), details)
+    let details = json!({ "request": view.id, "requested": view.requested, "granted": view.granted });
+    audit::record(
+        connection,
+        &act.entry(action, subject(view.subscription), details),
+    )
+    .await
 }
 
 /// Stores the mail about a decision, unless its subscription is gone.

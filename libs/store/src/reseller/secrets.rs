@@ -3,10 +3,14 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use serde_json::json;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use super::addresses::subject;
+use super::security::{self, SecurityChange};
 use super::subscription_change::lock;
+use crate::audit::{self, Act};
 use crate::{Error, Store, interval};
 
 /// Most secrets of a subscription that are valid at once. Each of them is one more signature in every request.
@@ -75,12 +79,13 @@ impl Store {
         (reseller, subscription): (&str, Uuid),
         new: &NewSecret,
         overlap: Duration,
-        now: DateTime<Utc>,
+        act: Act<'_>,
     ) -> Result<Rotated, Error> {
+        let now = act.at;
         let mut transaction = self.pool.begin().await?;
-        if lock(&mut transaction, reseller, subscription).await?.is_none() {
+        let Some(locked) = lock(&mut transaction, reseller, subscription).await? else {
             return Ok(Rotated::Unknown);
-        }
+        };
         let valid = sqlx::query_scalar!(
             r#"
             SELECT count(*) AS "count!" FROM signing_secrets
@@ -106,6 +111,14 @@ impl Store {
         .execute(&mut *transaction)
         .await?;
         insert_secret(&mut transaction, subscription, new, now).await?;
+        let told = [SecurityChange::SecretMade];
+        security::tell(&mut transaction, subscription, &locked, &told, now).await?;
+        let entry = act.entry(
+            "secret.create",
+            subject(subscription),
+            json!({ "secret": new.id }),
+        );
+        audit::record(&mut transaction, &entry).await?;
         transaction.commit().await?;
         Ok(Rotated::Done)
     }
@@ -145,12 +158,12 @@ impl Store {
         &self,
         (reseller, subscription): (&str, Uuid),
         secret: Uuid,
-        now: DateTime<Utc>,
+        act: Act<'_>,
     ) -> Result<Revoked, Error> {
         let mut transaction = self.pool.begin().await?;
-        if lock(&mut transaction, reseller, subscription).await?.is_none() {
+        let Some(locked) = lock(&mut transaction, reseller, subscription).await? else {
             return Ok(Revoked::Unknown);
-        }
+        };
         let lasting = sqlx::query!(
             r#"
             SELECT id, expires_at IS NULL AND revoked_at IS NULL AS "lasting!" FROM signing_secrets
@@ -169,13 +182,23 @@ impl Store {
             }
             Some(_) => {}
         }
-        sqlx::query!(
+        let revoked = sqlx::query!(
             "UPDATE signing_secrets SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL",
             secret,
-            now,
+            act.at,
         )
         .execute(&mut *transaction)
         .await?;
+        if revoked.rows_affected() > 0 {
+            let told = [SecurityChange::SecretRevoked];
+            security::tell(&mut transaction, subscription, &locked, &told, act.at).await?;
+            let entry = act.entry(
+                "secret.revoke",
+                subject(subscription),
+                json!({ "secret": secret }),
+            );
+            audit::record(&mut transaction, &entry).await?;
+        }
         transaction.commit().await?;
         Ok(Revoked::Done)
     }

@@ -2,11 +2,18 @@
 //! here it is carried out on a locked row, in one transaction with the e-mail that tells of it.
 
 use chrono::{DateTime, Utc};
-use domain::subscription::{Command, CommandRefused, SubscriptionChange, SubscriptionState};
+use domain::origin::origin;
+use domain::subscription::{
+    Command, CommandRefused, SubscriptionChange, SubscriptionState, is_still_verified,
+};
+use serde_json::{Value, json};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use super::addresses::{self, Address, Addresses, subject};
+use super::security::{self, SecurityChange};
 use super::subscriptions::{SubscriptionView, millis, names, select};
+use crate::audit::{self, Act};
 use crate::{Error, Store, stored};
 
 /// What came of a command.
@@ -16,6 +23,8 @@ pub enum Commanded {
     Done(Box<SubscriptionView>),
     /// The command makes no sense now.
     Refused(CommandRefused),
+    /// Its endpoint was challenged a moment ago; it may be again then.
+    NotBefore(DateTime<Utc>),
     /// The reseller has no such subscription.
     Unknown,
 }
@@ -23,12 +32,24 @@ pub enum Commanded {
 /// A locked subscription, as far as commands look at it.
 pub(super) struct Locked {
     state: SubscriptionState,
-    verified: bool,
-    url: String,
+    state_reason: String,
+    verified_at: Option<DateTime<Utc>>,
+    /// No command has its endpoint challenged before.
+    floor_at: Option<DateTime<Utc>>,
+    pub(super) url: String,
+    pub(super) email: String,
+}
+
+impl Locked {
+    fn command(&self, command: Command, now: DateTime<Utc>) -> Result<SubscriptionState, CommandRefused> {
+        let verified = is_still_verified(self.verified_at, &self.state_reason, now);
+        self.state.command(command, verified)
+    }
 }
 
 impl Store {
-    /// Changes a subscription. Another URL has to be verified before anything is delivered to it.
+    /// Changes a subscription. Another URL has to be verified before anything is delivered to it, another address confirmed
+    /// before anything is sent there; of both the address of before is told.
     ///
     /// # Errors
     ///
@@ -38,19 +59,40 @@ impl Store {
         reseller: &str,
         id: Uuid,
         change: &SubscriptionChange,
-        now: DateTime<Utc>,
+        addresses: Addresses,
+        act: Act<'_>,
     ) -> Result<Option<SubscriptionView>, Error> {
+        let now = act.at;
         let mut transaction = self.pool.begin().await?;
         let Some(locked) = lock(&mut transaction, reseller, id).await? else {
             return Ok(None);
         };
         update_fields(&mut transaction, id, change, now).await?;
-        if change.url.as_ref().is_some_and(|url| *url != locked.url) {
+        let (url, email) = (
+            moved(&change.url, &locked.url),
+            moved(&change.email, &locked.email),
+        );
+        if url.is_some() {
             // Refused by no state: where it may not lead anywhere else, it leads to the same.
-            if let Ok(next) = locked.state.command(Command::MoveEndpoint, locked.verified) {
+            if let Ok(next) = locked.command(Command::MoveEndpoint, now) {
                 move_to(&mut transaction, id, Command::MoveEndpoint, next, now).await?;
             }
         }
+        if let Some(email) = email {
+            let address = Address {
+                reseller,
+                subscription: id,
+                email,
+            };
+            addresses::name(&mut transaction, address, addresses, now).await?;
+        }
+        let told = url.map(|to| SecurityChange::Endpoint { to }).into_iter();
+        let told: Vec<_> = told
+            .chain(email.map(|to| SecurityChange::Address { to }))
+            .collect();
+        security::tell(&mut transaction, id, &locked, &told, now).await?;
+        let entry = act.entry("subscription.change", subject(id), details(change, &locked));
+        audit::record(&mut transaction, &entry).await?;
         let changed = select(&mut transaction, reseller, Some(id), None, 1).await?.pop();
         transaction.commit().await?;
         Ok(changed)
@@ -67,17 +109,24 @@ impl Store {
         reseller: &str,
         id: Uuid,
         command: Command,
-        now: DateTime<Utc>,
+        act: Act<'_>,
     ) -> Result<Commanded, Error> {
+        let now = act.at;
         let mut transaction = self.pool.begin().await?;
         let Some(locked) = lock(&mut transaction, reseller, id).await? else {
             return Ok(Commanded::Unknown);
         };
-        let next = match locked.state.command(command, locked.verified) {
+        let next = match locked.command(command, now) {
             Ok(next) => next,
             Err(refused) => return Ok(Commanded::Refused(refused)),
         };
+        if let (Command::Verify, Some(floor)) = (command, locked.floor_at.filter(|floor| *floor > now)) {
+            return Ok(Commanded::NotBefore(floor));
+        }
         move_to(&mut transaction, id, command, next, now).await?;
+        let details = json!({ "from": locked.state.as_str(), "to": next.as_str() });
+        let entry = act.entry(action(command), subject(id), details);
+        audit::record(&mut transaction, &entry).await?;
         let done = select(&mut transaction, reseller, Some(id), None, 1).await?.pop();
         transaction.commit().await?;
         Ok(done.map_or(Commanded::Unknown, |view| Commanded::Done(Box::new(view))))
@@ -94,9 +143,10 @@ impl Store {
         reseller: &str,
         id: Uuid,
         paused: bool,
-        now: DateTime<Utc>,
+        act: Act<'_>,
     ) -> Result<Option<SubscriptionView>, Error> {
-        sqlx::query!(
+        let mut transaction = self.pool.begin().await?;
+        let changed = sqlx::query!(
             r#"
             UPDATE subscriptions
             SET paused_at = CASE WHEN $3 THEN $4::timestamptz END, updated_at = $4,
@@ -108,11 +158,21 @@ impl Store {
             reseller,
             id,
             paused,
-            now,
+            act.at,
         )
-        .execute(&self.pool)
+        .execute(&mut *transaction)
         .await?;
-        self.find_subscription(reseller, id).await
+        if changed.rows_affected() > 0 {
+            let action = if paused {
+                "subscription.pause"
+            } else {
+                "subscription.resume"
+            };
+            audit::record(&mut transaction, &act.entry(action, subject(id), json!({}))).await?;
+        }
+        let view = select(&mut transaction, reseller, Some(id), None, 1).await?.pop();
+        transaction.commit().await?;
+        Ok(view)
     }
 }
 
@@ -124,7 +184,7 @@ pub(super) async fn lock(
 ) -> Result<Option<Locked>, Error> {
     let row = sqlx::query!(
         r#"
-        SELECT state, verified_at IS NOT NULL AS "verified!", url FROM subscriptions
+        SELECT state, state_reason, verified_at, challenge_floor_at, url, email FROM subscriptions
         WHERE reseller_id = $1 AND id = $2 AND deleted_at IS NULL
         FOR NO KEY UPDATE
         "#,
@@ -136,11 +196,48 @@ pub(super) async fn lock(
     row.map(|row| {
         Ok(Locked {
             state: stored("subscription state", &row.state)?,
-            verified: row.verified,
+            state_reason: row.state_reason,
+            verified_at: row.verified_at,
+            floor_at: row.challenge_floor_at,
             url: row.url,
+            email: row.email,
         })
     })
     .transpose()
+}
+
+/// What a field is now, if it is not what it was.
+fn moved<'a>(new: &'a Option<String>, old: &str) -> Option<&'a str> {
+    new.as_deref().filter(|new| *new != old)
+}
+
+/// What an audit entry says of a change: which fields it named, and of those that matter most what they were.
+fn details(change: &SubscriptionChange, before: &Locked) -> Value {
+    let named = [
+        ("url", change.url.is_some()),
+        ("eventTypes", change.event_types.is_some()),
+        ("email", change.email.is_some()),
+        ("description", change.description.is_some()),
+        ("timeoutMillis", change.timeout_millis.is_some()),
+    ];
+    let named = named.into_iter().filter(|(_, is_named)| *is_named);
+    let mut details = json!({ "fields": named.map(|(name, _)| name).collect::<Vec<_>>() });
+    if let Some(to) = moved(&change.url, &before.url) {
+        details["endpoint"] = json!({ "from": origin(&before.url), "to": origin(to) });
+    }
+    if let Some(to) = moved(&change.email, &before.email) {
+        details["email"] = json!({ "from": before.email, "to": to });
+    }
+    details
+}
+
+fn action(command: Command) -> &'static str {
+    match command {
+        Command::Activate => "subscription.activate",
+        Command::Deactivate => "subscription.deactivate",
+        Command::Verify => "subscription.verify",
+        Command::MoveEndpoint => "subscription.change",
+    }
 }
 
 async fn update_fields(
@@ -190,7 +287,8 @@ async fn move_to(
             UPDATE subscriptions s
             SET state = $2, state_reason = $3, failing_since = NULL, last_failure_at = NULL, updated_at = $4,
                 state_changed_at = CASE WHEN s.state = $2 THEN s.state_changed_at ELSE $4 END,
-                verification_due_at = CASE WHEN $2 = 'PENDING_VERIFICATION' THEN $4::timestamptz END,
+                verification_due_at = CASE WHEN $2 = 'PENDING_VERIFICATION'
+                                           THEN greatest($4::timestamptz, s.challenge_floor_at) END,
                 verification_attempts = 0, verification_error = NULL
             FROM before b WHERE s.id = b.id
             RETURNING s.*, b.state AS previous)

@@ -4,12 +4,17 @@
 //! What happens to a subscription by itself (verification, health) is elsewhere.
 
 use chrono::{DateTime, Utc};
+use domain::origin::origin;
 use domain::subscription::{EventFilter, SubscriptionRequest, SubscriptionState};
+use serde_json::json;
 use sqlx::{PgConnection, Postgres, Transaction};
 use uuid::Uuid;
 
+use super::addresses::{self, Address, Addresses, subject};
 use super::secrets::{NewSecret, insert_secret};
+use super::security::{self, SecurityChange};
 use super::subscription_change::lock;
+use crate::audit::{self, Act};
 use crate::{Error, Store, stored};
 
 /// A subscription as its reseller sees it.
@@ -27,6 +32,8 @@ pub struct SubscriptionView {
     pub event_types: Vec<String>,
     /// Who is told about trouble.
     pub email: String,
+    /// When that address was confirmed, for this or another subscription of its reseller.
+    pub email_confirmed_at: Option<DateTime<Utc>>,
     /// Where it stands.
     pub state: SubscriptionState,
     /// Why it stands there.
@@ -72,6 +79,8 @@ pub struct NewSubscription {
     pub secret: NewSecret,
     /// When it was asked for.
     pub created_at: DateTime<Utc>,
+    /// What is thought of the address that it names.
+    pub addresses: Addresses,
 }
 
 impl Store {
@@ -81,7 +90,12 @@ impl Store {
     /// # Errors
     ///
     /// [`Error`] when the database fails; then nothing is stored.
-    pub async fn insert_subscription(&self, new: &NewSubscription, maximum: u32) -> Result<bool, Error> {
+    pub async fn insert_subscription(
+        &self,
+        new: &NewSubscription,
+        maximum: u32,
+        act: Act<'_>,
+    ) -> Result<bool, Error> {
         let mut transaction = self.pool.begin().await?;
         // There is no row that all of a reseller's requests could lock, and none of them sees what another one is about
         // to insert.
@@ -102,6 +116,15 @@ impl Store {
         }
         insert(&mut transaction, new).await?;
         insert_secret(&mut transaction, new.id, &new.secret, new.created_at).await?;
+        let address = Address {
+            reseller: &new.reseller,
+            subscription: new.id,
+            email: &new.request.email,
+        };
+        addresses::name(&mut transaction, address, new.addresses, new.created_at).await?;
+        let details = json!({ "endpoint": origin(&new.request.url), "email": new.request.email });
+        let entry = act.entry("subscription.create", subject(new.id), details);
+        audit::record(&mut transaction, &entry).await?;
         transaction.commit().await?;
         Ok(true)
     }
@@ -142,17 +165,12 @@ impl Store {
     /// # Errors
     ///
     /// [`Error`] when the database fails; then nothing is deleted.
-    pub async fn delete_subscription(
-        &self,
-        reseller: &str,
-        id: Uuid,
-        now: DateTime<Utc>,
-    ) -> Result<bool, Error> {
+    pub async fn delete_subscription(&self, reseller: &str, id: Uuid, act: Act<'_>) -> Result<bool, Error> {
         let mut transaction = self.pool.begin().await?;
         // A statement of its own, so that the next one sees what somebody asked for while this one waited for the lock.
-        if lock(&mut transaction, reseller, id).await?.is_none() {
+        let Some(locked) = lock(&mut transaction, reseller, id).await? else {
             return Ok(false);
-        }
+        };
         sqlx::query!(
             r#"
             WITH deleted AS (
@@ -168,9 +186,15 @@ impl Store {
             WHERE subscription_id = $1 AND status = 'REQUESTED'
             "#,
             id,
-            now,
+            act.at,
         )
         .execute(&mut *transaction)
+        .await?;
+        security::tell(&mut transaction, id, &locked, &[SecurityChange::Deleted], act.at).await?;
+        audit::record(
+            &mut transaction,
+            &act.entry("subscription.delete", subject(id), json!({})),
+        )
         .await?;
         transaction.commit().await?;
         Ok(true)
@@ -219,10 +243,13 @@ pub(super) async fn select(
 ) -> Result<Vec<SubscriptionView>, Error> {
     let rows = sqlx::query!(
         r#"
-        SELECT id, reseller_id, description, url, event_types, email, state, state_reason, state_changed_at, paused_at,
+        SELECT id, reseller_id, description, url, event_types, email,
+               (SELECT a.confirmed_at FROM email_addresses a
+                WHERE a.reseller_id = s.reseller_id AND a.address = lower(s.email)) AS email_confirmed_at,
+               state, state_reason, state_changed_at, paused_at,
                held_at, timeout_millis, daily_quota, requests_per_second, failing_since, verification_due_at,
                verification_attempts, verification_error, verified_at, created_at, updated_at
-        FROM subscriptions
+        FROM subscriptions s
         WHERE reseller_id = $1 AND deleted_at IS NULL AND ($2::uuid IS NULL OR id = $2) AND ($3::uuid IS NULL OR id > $3)
         ORDER BY id
         LIMIT $4
@@ -243,6 +270,7 @@ pub(super) async fn select(
                 url: row.url,
                 event_types: row.event_types,
                 email: row.email,
+                email_confirmed_at: row.email_confirmed_at,
                 state: stored("subscription state", &row.state)?,
                 state_reason: row.state_reason,
                 state_changed_at: row.state_changed_at,

@@ -7,16 +7,19 @@
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use domain::subscription::{CHALLENGE_FLOOR, CHALLENGE_FLOOR_MAX};
 use uuid::Uuid;
 
 use crate::text::storable;
-use crate::{Error, Store};
+use crate::{Error, Store, interval};
 
 /// An endpoint that is ours to challenge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DueVerification {
     /// The subscription.
     pub subscription_id: Uuid,
+    /// Whose it is.
+    pub reseller: String,
     /// Proves the claim when the answer is recorded.
     pub lease: DateTime<Utc>,
     /// Challenges before this one.
@@ -32,9 +35,28 @@ pub enum AfterFailure {
     Stop,
 }
 
+/// How many challenges there may be, whichever commands ask for them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Budgets {
+    /// To one site in an hour, for all resellers together.
+    pub per_site_and_hour: u32,
+    /// Hosts of one reseller in a day that have not answered as they must.
+    pub hosts_per_reseller_and_day: u32,
+}
+
+/// Whether there is room for a challenge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Charged {
+    /// It is counted.
+    Done,
+    /// Its site, or its reseller's day, is used up; there is room again then.
+    NotBefore(DateTime<Utc>),
+}
+
 impl Store {
-    /// Claims at most `limit` endpoints whose challenge was due at the time `at`, longest overdue first. One whose
-    /// answer is not recorded within `lease` is claimed again.
+    /// Claims at most `limit` endpoints whose challenge was due at the time `at`, longest overdue first, but at most
+    /// `share` of a reseller and none of the resellers `busy`. One whose answer is not recorded within `lease` is claimed
+    /// again.
     ///
     /// # Errors
     ///
@@ -42,7 +64,8 @@ impl Store {
     pub async fn claim_verifications(
         &self,
         at: DateTime<Utc>,
-        limit: u32,
+        (limit, share): (u32, u32),
+        busy: &[String],
         lease: Duration,
     ) -> Result<Vec<DueVerification>, Error> {
         let until = TimeDelta::from_std(lease)
@@ -51,16 +74,30 @@ impl Store {
             .unwrap_or(at);
         let rows = sqlx::query!(
             r#"
-            WITH due AS (
-                SELECT id FROM subscriptions
+            WITH waiting AS (
+                SELECT id, verification_due_at,
+                       row_number() OVER (PARTITION BY reseller_id ORDER BY verification_due_at, id) AS rank
+                FROM subscriptions
                 WHERE verification_due_at <= $1 AND deleted_at IS NULL AND state = 'PENDING_VERIFICATION'
-                ORDER BY verification_due_at LIMIT $2 FOR UPDATE SKIP LOCKED)
-            UPDATE subscriptions s SET verification_due_at = $3 FROM due d WHERE s.id = d.id
-            RETURNING s.id, s.verification_due_at AS "lease!", s.verification_attempts AS attempts
+                  AND reseller_id <> ALL ($4)),
+            next AS (
+                SELECT id, verification_due_at FROM waiting WHERE rank <= $5 ORDER BY verification_due_at, id LIMIT $2),
+            due AS (
+                SELECT s.id FROM next n JOIN subscriptions s ON s.id = n.id AND s.verification_due_at = n.verification_due_at
+                ORDER BY s.id FOR UPDATE OF s SKIP LOCKED)
+            UPDATE subscriptions s
+            SET verification_due_at = $3,
+                challenge_floor_at = $1::timestamptz + least($7::interval, $6::interval * 2 ^ least(s.challenges_failed, 16))
+            FROM due d WHERE s.id = d.id
+            RETURNING s.id, s.reseller_id, s.verification_due_at AS "lease!", s.verification_attempts AS attempts
             "#,
             at,
             i64::from(limit),
             until,
+            busy,
+            i64::from(share),
+            interval(CHALLENGE_FLOOR),
+            interval(CHALLENGE_FLOOR_MAX),
         )
         .fetch_all(&self.pool)
         .await?;
@@ -68,14 +105,103 @@ impl Store {
             .into_iter()
             .map(|row| DueVerification {
                 subscription_id: row.id,
+                reseller: row.reseller_id,
                 lease: row.lease,
                 attempts: row.attempts.unsigned_abs(),
             })
             .collect())
     }
 
-    /// Activates a subscription whose endpoint `url` has answered its challenge, and tells so by e-mail; `false` when
-    /// that answer is not waited for any more.
+    /// Counts a challenge of a reseller's `host`, which belongs to `site`, if the budgets have room for it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails; then nothing is counted.
+    pub async fn charge_challenge(
+        &self,
+        (reseller, host, site): (&str, &str, &str),
+        budgets: Budgets,
+        at: DateTime<Utc>,
+    ) -> Result<Charged, Error> {
+        let mut transaction = self.pool.begin().await?;
+        // There is no row that all challenges of a site could lock.
+        sqlx::query!("SELECT pg_advisory_xact_lock(hashtextextended('postrider.challenges', 0))")
+            .execute(&mut *transaction)
+            .await?;
+        let (hour_ago, day_ago) = (at - TimeDelta::hours(1), at - TimeDelta::days(1));
+        let full = sqlx::query!(
+            r#"
+            SELECT
+                (SELECT min(i.at) FROM (SELECT c.at, count(*) OVER () AS times FROM challenges c
+                                        WHERE c.site = $3 AND c.at > $4) i WHERE times >= $6) AS site_full,
+                (SELECT min(i.at) FROM (
+                     SELECT min(c.at) AS at, count(*) OVER () AS hosts FROM challenges c
+                     WHERE c.reseller_id = $1 AND c.at > $5
+                     GROUP BY c.host HAVING NOT bool_or(c.answered) AND c.host <> $2) i
+                 WHERE hosts >= $7) AS reseller_full
+            "#,
+            reseller,
+            host,
+            site,
+            hour_ago,
+            day_ago,
+            i64::from(budgets.per_site_and_hour),
+            i64::from(budgets.hosts_per_reseller_and_day),
+        )
+        .fetch_one(&mut *transaction)
+        .await?;
+        let site_free = full.site_full.map(|first| first + TimeDelta::hours(1));
+        let reseller_free = full.reseller_full.map(|first| first + TimeDelta::days(1));
+        if let Some(then) = site_free.max(reseller_free) {
+            return Ok(Charged::NotBefore(then));
+        }
+        sqlx::query!(
+            r#"
+            WITH forgotten AS (DELETE FROM challenges WHERE at <= $5)
+            INSERT INTO challenges (id, reseller_id, host, site, at) VALUES (gen_random_uuid(), $1, $2, $3, $4)
+            "#,
+            reseller,
+            host,
+            site,
+            at,
+            day_ago,
+        )
+        .execute(&mut *transaction)
+        .await?;
+        transaction.commit().await?;
+        Ok(Charged::Done)
+    }
+
+    /// Puts a claimed challenge off that has no room in its budget; it does not count as one in vain.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails; then it is claimed again.
+    pub async fn put_challenge_off(
+        &self,
+        challenged: &DueVerification,
+        until: DateTime<Utc>,
+        why: &str,
+        at: DateTime<Utc>,
+    ) -> Result<(), Error> {
+        sqlx::query!(
+            r#"
+            UPDATE subscriptions SET verification_due_at = $3, verification_error = $4, updated_at = $5
+            WHERE id = $1 AND verification_due_at = $2 AND state = 'PENDING_VERIFICATION' AND deleted_at IS NULL
+            "#,
+            challenged.subscription_id,
+            challenged.lease,
+            until,
+            why,
+            at,
+        )
+        .execute(&self.pool)
+        .await?;
+        Ok(())
+    }
+
+    /// Activates a subscription whose endpoint `url` at `host` has answered its challenge, and tells so by e-mail; `false`
+    /// when that answer is not waited for any more.
     ///
     /// # Errors
     ///
@@ -83,33 +209,40 @@ impl Store {
     pub async fn pass_verification(
         &self,
         challenged: &DueVerification,
-        url: &str,
+        (url, host): (&str, &str),
         at: DateTime<Utc>,
     ) -> Result<bool, Error> {
-        let passed = sqlx::query!(
+        let passed = sqlx::query_scalar!(
             r#"
             WITH changed AS (
                 UPDATE subscriptions
                 SET state = 'ACTIVE', state_reason = 'VERIFIED', state_changed_at = $4, updated_at = $4, verified_at = $4,
-                    verification_due_at = NULL, verification_error = NULL, failing_since = NULL, last_failure_at = NULL
+                    verification_due_at = NULL, verification_error = NULL, failing_since = NULL, last_failure_at = NULL,
+                    challenges_failed = 0
                 WHERE id = $1 AND url = $2 AND verification_due_at = $3 AND state = 'PENDING_VERIFICATION'
                   AND deleted_at IS NULL
-                RETURNING id, email, url, description, reseller_id)
-            INSERT INTO emails (id, kind, subscription_id, recipient, data, next_attempt_at, created_at)
-            SELECT gen_random_uuid(), 'STATE_CHANGED', c.id, c.email,
-                   jsonb_build_object('state', 'ACTIVE', 'previous', 'PENDING_VERIFICATION', 'reason', 'VERIFIED',
-                                      'url', c.url, 'description', c.description, 'resellerId', c.reseller_id),
-                   $4, $4
-            FROM changed c
+                RETURNING id, email, url, description, reseller_id),
+            mail AS (
+                INSERT INTO emails (id, kind, subscription_id, recipient, data, next_attempt_at, created_at)
+                SELECT gen_random_uuid(), 'STATE_CHANGED', c.id, c.email,
+                       jsonb_build_object('state', 'ACTIVE', 'previous', 'PENDING_VERIFICATION', 'reason', 'VERIFIED',
+                                          'url', c.url, 'description', c.description, 'resellerId', c.reseller_id),
+                       $4, $4
+                FROM changed c),
+            answered AS (
+                UPDATE challenges h SET answered = true
+                FROM changed c WHERE h.reseller_id = c.reseller_id AND h.host = $5)
+            SELECT count(*) AS "count!" FROM changed
             "#,
             challenged.subscription_id,
             url,
             challenged.lease,
             at,
+            host,
         )
-        .execute(&self.pool)
+        .fetch_one(&self.pool)
         .await?;
-        Ok(passed.rows_affected() > 0)
+        Ok(passed > 0)
     }
 
     /// Records that the endpoint `url` did not answer its challenge as it must; `false` when that answer is not waited
@@ -136,7 +269,9 @@ impl Store {
             WITH changed AS (
                 UPDATE subscriptions
                 SET verification_due_at = $5, verification_error = $4, updated_at = $6,
-                    verification_attempts = verification_attempts + 1
+                    verification_attempts = verification_attempts + 1, challenges_failed = challenges_failed + 1,
+                    challenge_floor_at = $6::timestamptz
+                                         + least($8::interval, $7::interval * 2 ^ least(challenges_failed + 1, 16))
                 WHERE id = $1 AND url = $2 AND verification_due_at = $3 AND state = 'PENDING_VERIFICATION'
                   AND deleted_at IS NULL
                 RETURNING id, email, url, description, reseller_id, verification_attempts),
@@ -155,6 +290,8 @@ impl Store {
             &*error,
             next,
             at,
+            interval(CHALLENGE_FLOOR),
+            interval(CHALLENGE_FLOOR_MAX),
         )
         .fetch_one(&self.pool)
         .await?;

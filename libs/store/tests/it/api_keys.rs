@@ -7,6 +7,8 @@ use sqlx::PgPool;
 use store::{ApiKey, Error, Store};
 use uuid::Uuid;
 
+use crate::scene::act;
+
 fn now() -> DateTime<Utc> {
     SystemClock.now().trunc_subsecs(6)
 }
@@ -70,15 +72,15 @@ async fn a_revoked_key_is_listed_but_not_found(pool: PgPool) {
     let digest = KeyDigest::of("secret");
     store.insert_api_key(&key, &digest).await.unwrap();
     let at = now();
-    assert!(store.revoke_api_key(key.id, at).await.unwrap());
+    assert!(store.revoke_api_key(key.id, act(at)).await.unwrap());
     assert_eq!(store.find_api_key(&digest).await.unwrap(), None);
     assert_eq!(store.list_api_keys().await.unwrap()[0].revoked_at, Some(at));
     assert!(
-        !store.revoke_api_key(key.id, now()).await.unwrap(),
+        !store.revoke_api_key(key.id, act(now())).await.unwrap(),
         "it is revoked already"
     );
     assert!(
-        !store.revoke_api_key(Uuid::now_v7(), at).await.unwrap(),
+        !store.revoke_api_key(Uuid::now_v7(), act(at)).await.unwrap(),
         "there is no such key"
     );
     assert_eq!(

@@ -7,6 +7,8 @@ use sqlx::PgPool;
 use store::Store;
 use store::reseller::NewEventType;
 
+use crate::scene::act;
+
 fn event_type(schema: Option<serde_json::Value>) -> NewEventType {
     NewEventType {
         name: "certificate.issued".to_owned(),
@@ -23,23 +25,23 @@ async fn a_type_is_put_replaced_retired_once_and_revived(pool: PgPool) {
     let store = Store::from_pool(pool);
     let at = SystemClock.now();
     let name = "certificate.issued";
-    assert!(store.put_event_type(&event_type(None), at).await.unwrap());
+    assert!(store.put_event_type(&event_type(None), act(at)).await.unwrap());
     assert!(
         !store
-            .put_event_type(&event_type(Some(json!({}))), at)
+            .put_event_type(&event_type(Some(json!({}))), act(at))
             .await
             .unwrap()
     );
     let replaced = store.find_event_type(name).await.unwrap().unwrap();
     assert_eq!((replaced.schema, replaced.retired_at), (Some(json!({})), None));
-    assert!(store.retire_event_type(name, at).await.unwrap());
-    assert!(!store.retire_event_type(name, at).await.unwrap());
+    assert!(store.retire_event_type(name, act(at)).await.unwrap());
+    assert!(!store.retire_event_type(name, act(at)).await.unwrap());
     let retired = store.find_event_type(name).await.unwrap().unwrap();
     assert!(retired.retired_at.is_some());
-    store.put_event_type(&event_type(None), at).await.unwrap();
+    store.put_event_type(&event_type(None), act(at)).await.unwrap();
     let revived = store.find_event_type(name).await.unwrap().unwrap();
     assert_eq!(revived.retired_at, None);
-    assert!(!store.retire_event_type("no.such_type", at).await.unwrap());
+    assert!(!store.retire_event_type("no.such_type", act(at)).await.unwrap());
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
@@ -48,7 +50,7 @@ async fn a_change_is_seen_by_its_time_even_when_the_clock_stands_still_or_goes_b
     let at = SystemClock.now();
     let mut last = None;
     for at in [at, at, at - TimeDelta::hours(1), at] {
-        store.put_event_type(&event_type(None), at).await.unwrap();
+        store.put_event_type(&event_type(None), act(at)).await.unwrap();
         let changed = store
             .find_event_type("certificate.issued")
             .await
@@ -68,7 +70,7 @@ async fn a_name_that_is_none_is_refused(pool: PgPool) {
             name: name.to_owned(),
             ..event_type(None)
         };
-        let refused = store.put_event_type(&wrong, SystemClock.now()).await;
+        let refused = store.put_event_type(&wrong, act(SystemClock.now())).await;
         assert!(refused.is_err_and(|error| !error.is_transient()), "{name}");
     }
 }

@@ -12,6 +12,8 @@ use store::reseller::Judged;
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
 
+use crate::scene::act;
+
 const HOUR: u64 = 3_600;
 const POLICY: HealthPolicy = HealthPolicy {
     degraded_after: Duration::from_secs(48 * HOUR),
@@ -77,6 +79,12 @@ async fn both_boundaries_are_kept_to_the_second_and_told_with_their_times(pool: 
         (deactivated + second, judged(0, 0)),
     ] {
         assert_eq!(store.judge_health(&POLICY, at).await.unwrap(), expected, "{at}");
+        // What still waits would take up what follows.
+        sqlx::query("UPDATE emails SET status = 'SENT', next_attempt_at = NULL, finished_at = $1 WHERE status = 'PENDING'")
+            .bind(at)
+            .execute(&pool)
+            .await
+            .unwrap();
     }
     let (state, reason, changed_at) = state(&pool, id).await;
     assert_eq!(
@@ -165,7 +173,10 @@ async fn a_subscription_that_goes_on_after_a_pause_is_judged_from_then(pool: PgP
     let (store, since) = (Store::from_pool(pool.clone()), now());
     let id = failing(&pool, SubscriptionRow::active(), since).await;
     let pause = async |paused, at| {
-        let view = store.pause_subscription("acme", id, paused, at).await.unwrap();
+        let view = store
+            .pause_subscription("acme", id, paused, act(at))
+            .await
+            .unwrap();
         view.unwrap().failing_since
     };
     let paused_at = since + TimeDelta::days(1);
@@ -198,7 +209,7 @@ async fn going_on_makes_no_endpoint_fail_and_none_healthy(pool: PgPool) {
     let degraded = failing(&pool, degraded, now - TimeDelta::days(3)).await;
     for (id, state, failing_since) in [(well, "ACTIVE", None), (degraded, "DEGRADED", Some(now))] {
         let view = store
-            .pause_subscription("acme", id, false, now)
+            .pause_subscription("acme", id, false, act(now))
             .await
             .unwrap()
             .unwrap();

@@ -9,7 +9,7 @@ use domain::notification::NotificationState;
 use domain::push::PushState;
 use domain::subscription::{HealthPolicy, SubscriptionRequest, SubscriptionState};
 use sqlx::PgPool;
-use store::reseller::{Judged, NewSecret, NewSubscription};
+use store::reseller::{Addresses, Judged, NewSecret, NewSubscription};
 use store::{Act, Lane, Pausable, PauseChange, Store};
 use testkit::eventually;
 use testkit::push_factory::PushRow;
@@ -36,6 +36,10 @@ fn act(note: &'static str, at: DateTime<Utc>) -> Act<'static> {
         note: Some(note),
         at,
     }
+}
+
+fn by_reseller() -> Act<'static> {
+    crate::scene::act(now())
 }
 
 async fn pause(store: &Store, what: &Pausable) -> PauseChange {
@@ -263,8 +267,9 @@ async fn subscribe(store: &Store, reseller: &str) -> Uuid {
             sealed: KeyDigest::of("any bytes").as_bytes().to_vec(),
         },
         created_at: now(),
+        addresses: Addresses::Trusted,
     };
-    assert!(store.insert_subscription(&new, 10).await.unwrap());
+    assert!(store.insert_subscription(&new, 10, by_reseller()).await.unwrap());
     new.id
 }
 
@@ -303,7 +308,7 @@ async fn whoever_paused_it_first_each_pause_has_to_end(pool: PgPool) {
     pause(&store, &itself).await;
     for paused in [true, false] {
         let view = store
-            .pause_subscription("acme", id, paused, now())
+            .pause_subscription("acme", id, paused, by_reseller())
             .await
             .unwrap()
             .unwrap();
@@ -313,7 +318,10 @@ async fn whoever_paused_it_first_each_pause_has_to_end(pool: PgPool) {
         suspended(&pool, id).await,
         "its reseller does not lift what an operator has paused"
     );
-    store.pause_subscription("acme", id, true, now()).await.unwrap();
+    store
+        .pause_subscription("acme", id, true, by_reseller())
+        .await
+        .unwrap();
     resume(&store, &itself).await;
     assert!(suspended(&pool, id).await, "nor the other way round");
 }
@@ -374,7 +382,10 @@ async fn a_deleted_subscription_takes_its_pause_along(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let id = SubscriptionRow::active().make(&pool).await;
     pause(&store, &Pausable::Subscription(id)).await;
-    store.delete_subscription("acme", id, now()).await.unwrap();
+    store
+        .delete_subscription("acme", id, by_reseller())
+        .await
+        .unwrap();
     assert_eq!(store.list_pauses().await.unwrap(), []);
     assert_eq!(store.count_pauses().await.unwrap(), Default::default());
 }

@@ -10,7 +10,7 @@ use store::reseller::{Decided, Decision, NewQuotaRequest, QuotaRequested};
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
 
-use crate::scene::until_blocked;
+use crate::scene::{act, until_blocked};
 
 fn request(subscription: Uuid, now: DateTime<Utc>) -> NewQuotaRequest {
     NewQuotaRequest {
@@ -43,7 +43,10 @@ async fn a_decision_waits_for_a_deletion_without_holding_it_up(pool: PgPool) {
     let (store, now) = (Store::from_pool(pool.clone()), SystemClock.now());
     let id = SubscriptionRow::active().make(&pool).await;
     let request = request(id, now);
-    let requested = store.insert_quota_request("acme", &request).await.unwrap();
+    let requested = store
+        .insert_quota_request("acme", &request, act(now))
+        .await
+        .unwrap();
     assert_eq!(requested, QuotaRequested::Done);
     let mut deleting = pool.begin().await.unwrap();
     delete(&mut deleting, id).await;
@@ -83,7 +86,7 @@ async fn a_subscription_that_is_being_deleted_gets_no_request(pool: PgPool) {
         let store = store.clone();
         async move {
             store
-                .insert_quota_request("acme", &request(id, now))
+                .insert_quota_request("acme", &request(id, now), act(now))
                 .await
                 .unwrap()
         }
@@ -110,7 +113,7 @@ async fn a_request_that_comes_right_before_a_deletion_is_answered_by_it(pool: Pg
     .unwrap();
     let deleting = tokio::spawn({
         let store = store.clone();
-        async move { store.delete_subscription("acme", id, now).await.unwrap() }
+        async move { store.delete_subscription("acme", id, act(now)).await.unwrap() }
     });
     until_blocked(&pool, 1).await;
     asking.commit().await.unwrap();

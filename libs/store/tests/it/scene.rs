@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use domain::clock::{Clock, SystemClock};
 use domain::push::{
     Platform, PushId, PushRequest, PushState, PushStatus, RetryPolicy, SendOutcome, transition,
 };
 use serde_json::Value;
 use sqlx::PgPool;
-use store::{Claim, Completion, IdempotencyKey, Lease, NewPush, Store};
+use store::{Act, Claim, Completion, IdempotencyKey, Lease, NewPush, Store};
 use testkit::push_factory::{MadePush, PushRow};
 use uuid::Uuid;
 
@@ -19,6 +20,15 @@ pub(crate) const POLICY: RetryPolicy = RetryPolicy {
     delay: Duration::from_secs(60),
     max_attempts: 3,
 };
+
+/// What a reseller does with its key.
+pub(crate) fn act(at: DateTime<Utc>) -> Act<'static> {
+    Act {
+        by: "acme's key (1)",
+        note: None,
+        at,
+    }
+}
 
 /// A lease named `push` that was just taken, by a new holder.
 pub(crate) async fn lead(store: &Store) -> Lease {

@@ -8,25 +8,28 @@ use domain::subscription::{Command, SubscriptionState};
 use serde_json::Value;
 use sqlx::PgPool;
 use store::Store;
-use store::reseller::{AfterFailure, DueVerification};
+use store::reseller::{AfterFailure, Budgets, Charged, Commanded, DueVerification};
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
 
+use crate::scene::act;
+
 const LEASE: Duration = Duration::from_secs(60);
 const URL: &str = "https://acme.example/hook";
+const HOST: &str = "acme.example";
 
 async fn pending(pool: &PgPool) -> Uuid {
     let row = SubscriptionRow::in_state(SubscriptionState::PendingVerification);
     row.make(pool).await
 }
 
-/// Later than everything that the factory makes.
+/// Later than everything that the factory makes, however slow the machine is.
 fn soon() -> DateTime<Utc> {
-    (SystemClock.now() + TimeDelta::seconds(1)).trunc_subsecs(6)
+    (SystemClock.now() + TimeDelta::hours(1)).trunc_subsecs(6)
 }
 
 async fn claim(store: &Store, at: DateTime<Utc>) -> Option<DueVerification> {
-    let mut due = store.claim_verifications(at, 10, LEASE).await.unwrap();
+    let mut due = store.claim_verifications(at, (10, 10), &[], LEASE).await.unwrap();
     assert!(due.len() <= 1, "{due:?}");
     due.pop()
 }
@@ -72,10 +75,10 @@ async fn a_due_endpoint_is_challenged_by_one_until_its_lease_ends(pool: PgPool) 
     let again = claim(&store, now + TimeDelta::seconds(60)).await.unwrap();
     assert_ne!(again.lease, due.lease);
     assert!(
-        !store.pass_verification(&due, URL, now).await.unwrap(),
+        !store.pass_verification(&due, (URL, HOST), now).await.unwrap(),
         "replaced"
     );
-    assert!(store.pass_verification(&again, URL, now).await.unwrap());
+    assert!(store.pass_verification(&again, (URL, HOST), now).await.unwrap());
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
@@ -83,8 +86,11 @@ async fn the_right_answer_activates_and_is_told(pool: PgPool) {
     let (store, now) = (Store::from_pool(pool.clone()), soon());
     let id = pending(&pool).await;
     let due = claim(&store, now).await.unwrap();
-    assert!(store.pass_verification(&due, URL, now).await.unwrap());
-    assert!(!store.pass_verification(&due, URL, now).await.unwrap(), "once");
+    assert!(store.pass_verification(&due, (URL, HOST), now).await.unwrap());
+    assert!(
+        !store.pass_verification(&due, (URL, HOST), now).await.unwrap(),
+        "once"
+    );
     let row = row(&pool, id).await;
     assert_eq!((&*row.state, &*row.state_reason), ("ACTIVE", "VERIFIED"));
     assert_eq!((row.verified_at, row.verification_due_at), (Some(now), None));
@@ -169,7 +175,10 @@ async fn an_answer_of_before_a_change_counts_for_nothing(pool: PgPool) {
         let id = pending(&pool).await;
         let due = claim(&store, now).await.unwrap();
         change(sql, id).await.unwrap();
-        assert!(!store.pass_verification(&due, URL, now).await.unwrap(), "{sql}");
+        assert!(
+            !store.pass_verification(&due, (URL, HOST), now).await.unwrap(),
+            "{sql}"
+        );
         let failed = store
             .fail_verification(&due, URL, "late", AfterFailure::Stop, now)
             .await;
@@ -185,16 +194,170 @@ async fn an_answer_of_before_a_change_counts_for_nothing(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_reseller_that_starts_over_is_challenged_at_once_with_all_attempts(pool: PgPool) {
+async fn a_reseller_that_starts_over_is_challenged_with_all_attempts(pool: PgPool) {
     let (store, now) = (Store::from_pool(pool.clone()), soon());
     let id = pending(&pool).await;
     let due = claim(&store, now).await.unwrap();
     let failed = store.fail_verification(&due, URL, "late", AfterFailure::Stop, now);
     assert!(failed.await.unwrap());
+    let later = now + TimeDelta::seconds(20);
     store
-        .command_subscription("acme", id, Command::Verify, now)
+        .command_subscription("acme", id, Command::Verify, act(later))
         .await
         .unwrap();
-    let again = claim(&store, now).await.unwrap();
+    let again = claim(&store, later).await.unwrap();
     assert_eq!((again.subscription_id, again.attempts), (id, 0));
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn no_command_passes_the_floor_between_two_challenges(pool: PgPool) {
+    let (store, start) = (Store::from_pool(pool.clone()), soon());
+    let id = pending(&pool).await;
+    let verify = async |at| {
+        let commanded = store.command_subscription("acme", id, Command::Verify, act(at));
+        commanded.await.unwrap()
+    };
+    let mut now = start;
+    for floor in [20, 40, 80, 160, 320, 600, 600] {
+        let due = claim(&store, now).await.unwrap();
+        let failed = store.fail_verification(&due, URL, "late", AfterFailure::Stop, now);
+        assert!(failed.await.unwrap());
+        let open = now + TimeDelta::seconds(floor);
+        let early = open - TimeDelta::microseconds(1);
+        assert_eq!(verify(early).await, Commanded::NotBefore(open));
+        for command in [Command::Deactivate, Command::Activate] {
+            let done = store.command_subscription("acme", id, command, act(now)).await;
+            assert!(matches!(done, Ok(Commanded::Done(_))), "{done:?}");
+        }
+        assert_eq!(row(&pool, id).await.verification_due_at, Some(open));
+        assert_eq!(claim(&store, early).await, None);
+        assert!(matches!(verify(open).await, Commanded::Done(_)));
+        now = open;
+    }
+    let due = claim(&store, now).await.unwrap();
+    assert!(store.pass_verification(&due, (URL, HOST), now).await.unwrap());
+    for command in [Command::MoveEndpoint, Command::Verify] {
+        let open = now + TimeDelta::seconds(600);
+        let done = store.command_subscription("acme", id, command, act(open)).await;
+        assert!(matches!(done, Ok(Commanded::Done(_))), "{done:?}");
+        now = open;
+    }
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn one_reseller_leaves_room_for_the_challenges_of_others(pool: PgPool) {
+    let (store, now) = (Store::from_pool(pool.clone()), soon());
+    for reseller in ["acme", "acme", "acme", "acme", "other"] {
+        let row = SubscriptionRow::in_state(SubscriptionState::PendingVerification);
+        row.reseller(reseller).make(&pool).await;
+    }
+    let resellers = async |limits, busy: &[String]| {
+        let due = store.claim_verifications(now, limits, busy, LEASE).await.unwrap();
+        let mut resellers: Vec<_> = due.into_iter().map(|due| due.reseller).collect();
+        resellers.sort();
+        resellers
+    };
+    assert_eq!(resellers((10, 2), &[]).await, ["acme", "acme", "other"]);
+    assert_eq!(resellers((10, 2), &["acme".to_owned()]).await, [] as [&str; 0]);
+    assert_eq!(resellers((1, 2), &[]).await, ["acme"]);
+    assert_eq!(resellers((10, 2), &[]).await, ["acme"]);
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_site_is_challenged_so_often_in_an_hour_whoever_asks(pool: PgPool) {
+    let (store, start) = (Store::from_pool(pool.clone()), soon());
+    let budgets = Budgets {
+        per_site_and_hour: 3,
+        hosts_per_reseller_and_day: 100,
+    };
+    let charge = async |n: i64, at| {
+        let (reseller, host) = (format!("reseller{n}"), format!("h{n}.victim.example"));
+        let target = (&*reseller, &*host, "victim.example");
+        store.charge_challenge(target, budgets, at).await.unwrap()
+    };
+    for n in 0..3 {
+        assert_eq!(charge(n, start + TimeDelta::minutes(n)).await, Charged::Done);
+    }
+    let again = start + TimeDelta::hours(1);
+    assert_eq!(
+        charge(3, start + TimeDelta::minutes(59)).await,
+        Charged::NotBefore(again)
+    );
+    let other = ("acme", "hooks.example", "hooks.example");
+    assert_eq!(
+        store.charge_challenge(other, budgets, start).await.unwrap(),
+        Charged::Done
+    );
+    assert_eq!(charge(3, again).await, Charged::Done);
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_reseller_has_few_hosts_a_day_challenged_that_do_not_answer(pool: PgPool) {
+    let (store, now) = (Store::from_pool(pool.clone()), soon());
+    let budgets = Budgets {
+        per_site_and_hour: 100,
+        hosts_per_reseller_and_day: 2,
+    };
+    let charge = async |reseller: &str, host: &str, at| {
+        let charged = store.charge_challenge((reseller, host, host), budgets, at);
+        charged.await.unwrap()
+    };
+    let id = pending(&pool).await;
+    let due = claim(&store, now).await.unwrap();
+    assert_eq!(charge("acme", HOST, now).await, Charged::Done);
+    assert_eq!(charge("acme", "b.example", now).await, Charged::Done);
+    assert_eq!(
+        charge("acme", "b.example", now).await,
+        Charged::Done,
+        "known already"
+    );
+    let full = Charged::NotBefore(now + TimeDelta::days(1));
+    assert_eq!(charge("acme", "c.example", now).await, full);
+    assert_eq!(charge("other", "c.example", now).await, Charged::Done);
+    assert!(store.pass_verification(&due, (URL, HOST), now).await.unwrap());
+    assert_eq!(charge("acme", "c.example", now).await, Charged::Done);
+    assert_eq!(charge("acme", "d.example", now).await, full);
+    // What is put off is no challenge in vain.
+    store
+        .command_subscription("acme", id, Command::MoveEndpoint, act(now))
+        .await
+        .unwrap();
+    let later = now + TimeDelta::seconds(10);
+    let due = claim(&store, later).await.unwrap();
+    let until = later + TimeDelta::hours(1);
+    store.put_challenge_off(&due, until, "full", later).await.unwrap();
+    let put_off = row(&pool, id).await;
+    assert_eq!(
+        (put_off.verification_due_at, put_off.verification_attempts),
+        (Some(until), 0)
+    );
+    assert_eq!(put_off.verification_error.as_deref(), Some("full"));
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn an_endpoint_that_turned_away_is_asked_again_before_it_gets_anything(pool: PgPool) {
+    let (store, now) = (Store::from_pool(pool.clone()), soon());
+    for (reason, days, state) in [
+        ("BY_RESELLER", 0, "ACTIVE"),
+        ("BY_RESELLER", 30, "PENDING_VERIFICATION"),
+        ("GONE", 0, "PENDING_VERIFICATION"),
+        ("REDIRECTED", 0, "PENDING_VERIFICATION"),
+        ("FAILING", 0, "PENDING_VERIFICATION"),
+    ] {
+        let id = SubscriptionRow::in_state(SubscriptionState::Deactivated)
+            .make(&pool)
+            .await;
+        sqlx::query("UPDATE subscriptions SET state_reason = $2, verified_at = $3 WHERE id = $1")
+            .bind(id)
+            .bind(reason)
+            .bind(now - TimeDelta::days(days))
+            .execute(&pool)
+            .await
+            .unwrap();
+        let done = store
+            .command_subscription("acme", id, Command::Activate, act(now))
+            .await;
+        assert!(matches!(done, Ok(Commanded::Done(_))), "{done:?}");
+        assert_eq!(row(&pool, id).await.state, state, "{reason} {days}");
+    }
 }

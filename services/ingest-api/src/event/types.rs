@@ -12,6 +12,7 @@ use http::{HeaderMap, StatusCode};
 use http_api::{FieldProblem, Problem, ProblemKind};
 use serde::Serialize;
 use serde_json::Value;
+use store::Act;
 use store::reseller::{EventType, NewEventType};
 use utoipa::ToSchema;
 
@@ -196,7 +197,9 @@ pub(crate) async fn put(
         variants: listed(&definition.variants),
         schema: definition.schema,
     };
-    let writing = app.store.put_event_type(&event_type, app.clock.now());
+    let by = caller.signature();
+    let act = by_hand(&by, app.clock.now());
+    let writing = app.store.put_event_type(&event_type, act);
     let new = http_api::by(deadline, ("the event type", "stored"), writing).await?;
     app.catalogue.forget(&event_type.name).await;
     tracing::info!(name = event_type.name, key = %caller.key, new, "an event type was put into the catalogue");
@@ -224,7 +227,9 @@ pub(crate) async fn retire(
     let deadline = app.deadline();
     let caller = app.caller(&headers, deadline).await?;
     caller.require(is_admin)?;
-    let writing = app.store.retire_event_type(storable(&name)?, app.clock.now());
+    let by = caller.signature();
+    let act = by_hand(&by, app.clock.now());
+    let writing = app.store.retire_event_type(storable(&name)?, act);
     if http_api::by(deadline, ("the event type", "retired"), writing).await? {
         app.catalogue.forget(&name).await;
         tracing::info!(name, key = %caller.key, "an event type was retired");
@@ -235,6 +240,11 @@ pub(crate) async fn retire(
     found
         .map(|_| StatusCode::NO_CONTENT.into_response())
         .ok_or_else(unknown)
+}
+
+/// What a change of the catalogue is signed with in the audit log.
+fn by_hand(by: &str, at: DateTime<Utc>) -> Act<'_> {
+    Act { by, note: None, at }
 }
 
 fn is_admin(role: Role) -> bool {

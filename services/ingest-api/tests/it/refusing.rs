@@ -99,8 +99,12 @@ async fn a_revoked_key_is_refused_as_soon_as_it_is_forgotten(pool: PgPool) {
             request.send().await.unwrap().status()
         };
         assert_eq!(look().await, StatusCode::NOT_FOUND);
-        let now = chrono::DateTime::UNIX_EPOCH;
-        assert!(installation.store.revoke_api_key(id, now).await.unwrap());
+        let act = store::Act {
+            by: "a test",
+            note: None,
+            at: chrono::DateTime::UNIX_EPOCH,
+        };
+        assert!(installation.store.revoke_api_key(id, act).await.unwrap());
         eventually("the key to be refused", async || {
             (look().await == StatusCode::UNAUTHORIZED).then_some(())
         })

@@ -42,6 +42,8 @@ pub(crate) struct Facts {
 pub(crate) struct Settings {
     pub(crate) has_mail_server: bool,
     pub(crate) has_sealing_key: bool,
+    /// More than public addresses over https may be dialled.
+    pub(crate) opens_egress: bool,
     pub(crate) leader_ttl: Duration,
 }
 
@@ -267,6 +269,7 @@ pub(crate) async fn find_out(store: &Store, broker: &Broker, config: &Config, no
         settings: Settings {
             has_mail_server: config.mail.smtp_url.is_some(),
             has_sealing_key: config.reseller.secrets.key.is_some(),
+            opens_egress: config.reseller.egress.opened().is_some(),
             leader_ttl: config.push.leader.ttl,
         },
         broker: BrokerFacts {

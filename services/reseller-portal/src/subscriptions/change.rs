@@ -57,7 +57,8 @@ fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> R
 
 /// Changes a subscription.
 ///
-/// Quotas are not the reseller's to change: see quota requests.
+/// Another url is challenged before anything else is sent to it, another email gets nothing but a code until it is confirmed. Of
+/// both the address of before is told. Quotas are not the reseller's to change: see quota requests.
 #[utoipa::path(
     patch, path = "/subscriptions/{id}", tag = "subscriptions", operation_id = "changeSubscription",
     security(("apiKey" = [])),
@@ -72,9 +73,13 @@ pub(crate) async fn change(
     Payload(payload): Payload<ChangePayload>,
 ) -> Result<Json<SubscriptionDocument>, Problem> {
     let change = check(&app, &reseller, payload).await?;
-    let change = app
-        .store
-        .change_subscription(&reseller.id, id, &change, app.now());
+    let change = app.store.change_subscription(
+        &reseller.id,
+        id,
+        &change,
+        app.addresses(),
+        reseller.act(app.now()),
+    );
     let changed = http_api::by(reseller.deadline, ("the subscription", "changed"), change).await?;
     let changed = changed.ok_or_else(problems::no_subscription)?;
     Ok(Json(SubscriptionDocument::of(changed, &app.config)))

@@ -18,8 +18,8 @@ type Answer = Result<Json<SubscriptionDocument>, Problem>;
 
 /// Activates a subscription that is DEACTIVATED.
 ///
-/// It is ACTIVE at once when its endpoint was verified before and is the same as then; otherwise the endpoint is challenged
-/// first. Events of the time in between are not sent by themselves: see replays.
+/// It is ACTIVE at once when its endpoint was verified in the last 30 days and is the same as then; otherwise, and after it was
+/// deactivated for failing, redirecting or answering 410, the endpoint is challenged first. Events of the time in between are not sent by themselves: see replays.
 #[utoipa::path(
     post, path = "/subscriptions/{id}/activate", tag = "subscriptions", operation_id = "activateSubscription",
     security(("apiKey" = [])),
@@ -44,6 +44,8 @@ pub(crate) async fn deactivate(State(app): State<Arc<App>>, reseller: Reseller, 
 }
 
 /// Challenges the endpoint of a subscription that is PENDING_VERIFICATION once more, from the first attempt on.
+///
+/// At least 10 seconds lie between two challenges, and twice as much after each one in vain, up to 10 minutes.
 #[utoipa::path(
     post, path = "/subscriptions/{id}/verify", tag = "subscriptions", operation_id = "verifySubscription",
     security(("apiKey" = [])),
@@ -77,18 +79,24 @@ pub(crate) async fn resume(State(app): State<Arc<App>>, reseller: Reseller, Id(i
 }
 
 async fn command(app: &App, reseller: &Reseller, id: Uuid, command: Command) -> Answer {
+    let now = app.now();
     let carry_out = app
         .store
-        .command_subscription(&reseller.id, id, command, app.now());
+        .command_subscription(&reseller.id, id, command, reseller.act(now));
     match http_api::by(reseller.deadline, ("the subscription", "changed"), carry_out).await? {
         Commanded::Done(view) => Ok(Json(SubscriptionDocument::of(*view, &app.config))),
         Commanded::Refused(refused) => Err(Problem::new(SUBSCRIPTION_STATE, refused.to_string())),
+        Commanded::NotBefore(then) => {
+            let detail = "the endpoint was challenged a moment ago";
+            Err(problems::not_before(detail, then, now))
+        }
         Commanded::Unknown => Err(problems::no_subscription()),
     }
 }
 
 async fn set_paused(app: &App, reseller: &Reseller, id: Uuid, paused: bool) -> Answer {
-    let pause = app.store.pause_subscription(&reseller.id, id, paused, app.now());
+    let act = reseller.act(app.now());
+    let pause = app.store.pause_subscription(&reseller.id, id, paused, act);
     let found = http_api::by(reseller.deadline, ("the subscription", "changed"), pause).await?;
     let view = found.ok_or_else(problems::no_subscription)?;
     Ok(Json(SubscriptionDocument::of(view, &app.config)))

@@ -58,7 +58,8 @@ pub(crate) struct CreatedDocument {
 /// Makes a subscription.
 ///
 /// Its endpoint gets a challenge first: a signed POST of the type postrider.verification whose data.challenge has to be
-/// answered, as the body or as {"challenge": …}. Until then nothing else is sent there.
+/// answered, as the body or as {"challenge": …}. Until then nothing else is sent there. Its email gets a code, and nothing else
+/// until POST /subscriptions/{id}/email/confirm has brought that back, once for each address of the reseller.
 #[utoipa::path(
     post, path = "/subscriptions", tag = "subscriptions", operation_id = "createSubscription",
     security(("apiKey" = [])),
@@ -82,9 +83,10 @@ pub(crate) async fn create(
         request,
         secret: sealed,
         created_at: now,
+        addresses: app.addresses(),
     };
     let maximum = app.config.reseller.subscription.maximum;
-    let insert = app.store.insert_subscription(&new, maximum);
+    let insert = app.store.insert_subscription(&new, maximum, reseller.act(now));
     if !http_api::by(reseller.deadline, ("the subscription", "stored"), insert).await? {
         let detail = format!("the reseller has {maximum} subscriptions, which is as many as there may be");
         return Err(Problem::new(TOO_MANY_SUBSCRIPTIONS, detail));

@@ -24,6 +24,8 @@ pub(crate) struct SubscriptionDocument {
     /// Who is told about trouble and changes of state.
     #[schema(example = "ops@reseller.example")]
     email: String,
+    /// When that address was confirmed; null while it gets nothing but the code.
+    email_confirmed_at: Option<DateTime<Utc>>,
     /// The reseller's own words.
     description: String,
     /// Where it stands.
@@ -95,6 +97,7 @@ impl SubscriptionDocument {
             url: view.url,
             event_types: view.event_types,
             email: view.email,
+            email_confirmed_at: view.email_confirmed_at,
             description: view.description,
             state: view.state.as_str(),
             state_reason: view.state_reason,

@@ -4,6 +4,7 @@ pub(crate) mod change;
 mod command;
 pub(crate) mod create;
 mod document;
+mod email;
 mod read;
 mod test_event;
 
@@ -14,5 +15,6 @@ pub(crate) use command::{
 };
 pub(crate) use create::{__path_create, create};
 pub(crate) use document::SubscriptionDocument;
+pub(crate) use email::{__path_confirm_email, __path_resend_code, confirm_email, resend_code};
 pub(crate) use read::{__path_delete, __path_find, __path_list, delete, find, list};
 pub(crate) use test_event::{__path_send_test, send_test};

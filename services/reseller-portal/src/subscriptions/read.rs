@@ -76,7 +76,9 @@ pub(crate) async fn delete(
     reseller: Reseller,
     Id(id): Id,
 ) -> Result<StatusCode, Problem> {
-    let delete = app.store.delete_subscription(&reseller.id, id, app.now());
+    let delete = app
+        .store
+        .delete_subscription(&reseller.id, id, reseller.act(app.now()));
     if http_api::by(reseller.deadline, ("the subscription", "deleted"), delete).await? {
         Ok(StatusCode::NO_CONTENT)
     } else {

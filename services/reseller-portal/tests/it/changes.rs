@@ -97,8 +97,24 @@ async fn another_endpoint_has_to_be_verified_first(pool: PgPool) {
         );
     }
     let mails = emails(&portal.pool).await;
+    let of_kind = |wanted| {
+        mails
+            .iter()
+            .filter(move |(kind, _, _)| kind == wanted)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(of_kind("ADDRESS_CONFIRMATION").len(), 1, "for both");
+    let warned = of_kind("SECURITY_CHANGED");
+    assert_eq!(warned.len(), 2, "one for each");
+    assert!(
+        warned
+            .iter()
+            .all(|(_, recipient, _)| recipient == "ops@acme.example"),
+        "{warned:?}"
+    );
+    let mails = of_kind("STATE_CHANGED");
     assert_eq!(mails.len(), 2, "one for each");
-    let (kind, recipient, data) = &mails[0];
+    let (kind, recipient, data) = mails[0];
     assert_eq!(
         (kind.as_str(), recipient.as_str()),
         ("STATE_CHANGED", "new@acme.example")
@@ -129,7 +145,12 @@ async fn a_deactivated_subscription_stays_so_when_it_moves_and_is_verified_when_
         json!(null),
         "nothing is sent to it"
     );
-    assert_eq!(emails(&portal.pool).await, []);
+    let kinds: Vec<_> = emails(&portal.pool)
+        .await
+        .into_iter()
+        .map(|mail| mail.0)
+        .collect();
+    assert_eq!(kinds, ["SECURITY_CHANGED"]);
     let activated = portal.done("POST", &format!("{path}/activate"), 200).await;
     assert_eq!(activated["state"], "PENDING_VERIFICATION");
     portal.stop().await;

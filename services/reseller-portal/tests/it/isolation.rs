@@ -55,6 +55,7 @@ impl Operation {
             "changeSubscription" => json!({"url": "https://elsewhere.example/", "description": "taken over"}),
             "requestQuota" => json!({"dailyQuota": 5, "reason": "x"}),
             "createReplay" => json!({"since": portal.now() - TimeDelta::hours(1)}),
+            "confirmEmail" => json!({"code": "5F0C81A94D"}),
             other => panic!("{other} is new: say here what it takes"),
         }
     }

@@ -5,6 +5,7 @@
     reason = "what the tests are built of fails like the tests themselves"
 )]
 
+mod addresses;
 mod administration;
 mod changes;
 mod commands;

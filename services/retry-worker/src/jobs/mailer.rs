@@ -6,12 +6,13 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use chrono::{DateTime, TimeDelta};
 use config::Config;
 use domain::email::retry_delay;
 use futures::future::join_all;
 use lifecycle::error_chain;
 use mail::{Letter, MailServer, SendError, Session, Settings, SettingsError};
-use store::reseller::{ClaimedEmail, Postponement, PutBack};
+use store::reseller::{Addresses, ClaimedEmail, Postponement, PutBack};
 use telemetry::Metric;
 
 use crate::context::Context;
@@ -27,6 +28,8 @@ const LEASE: Duration = Duration::from_secs(120);
 const BEGINNING_LIMIT: Duration = Duration::from_secs(15);
 /// Sessions that may break before the rest waits.
 const BREAKS: u32 = 3;
+/// Mails put off in one statement, because their address is not confirmed.
+const HELD: u32 = 100;
 /// Mails rescued in one execution.
 const RESCUED: u32 = 100;
 
@@ -200,10 +203,7 @@ impl Job for Mailer {
             tracing::warn!(mails = rescued, "rescued mails whose sending was interrupted");
         }
         loop {
-            let mails = context
-                .store
-                .claim_emails(context.clock.now(), BATCH, LEASE)
-                .await?;
+            let mails = claim(context).await?;
             let is_last = mails.len() < BATCH as usize;
             let goes_on = self.send_all(server, context, mails, until).await?;
             if is_last || !goes_on || Instant::now() >= until {
@@ -211,6 +211,21 @@ impl Job for Mailer {
             }
         }
     }
+}
+
+/// Takes mails to send; those for addresses that nobody has confirmed are put off.
+async fn claim(context: &Context) -> Result<Vec<ClaimedEmail>, JobError> {
+    let (store, now) = (&context.store, context.clock.now());
+    let addresses = if context.config.mail.confirm_addresses {
+        let age = TimeDelta::from_std(context.config.mail.max_age).unwrap_or(TimeDelta::MAX);
+        let oldest = now.checked_sub_signed(age).unwrap_or(DateTime::UNIX_EPOCH);
+        let ended = store.hold_unconfirmed_emails(now, HELD, oldest).await?;
+        Metric::EmailsFailed.increment(ended);
+        Addresses::Confirmed
+    } else {
+        Addresses::Trusted
+    };
+    Ok(store.claim_emails(now, BATCH, LEASE, addresses).await?)
 }
 
 impl Round {

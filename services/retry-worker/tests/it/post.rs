@@ -108,15 +108,14 @@ fn header(content: &str, name: &str) -> String {
         .to_owned()
 }
 
-/// Puts a mail about a change of state into the outbox, due since `at`.
+/// Puts a mail that is gathered with no other into the outbox, due since `at`.
 pub(crate) async fn mail_to(pool: &PgPool, subscription: Uuid, recipient: &str, at: DateTime<Utc>) -> Uuid {
     let data = serde_json::json!({
-        "state": "ACTIVE", "previous": "DEGRADED", "reason": "RECOVERED",
-        "url": "https://acme.example/hook", "description": "", "resellerId": "acme",
+        "resellerId": "acme", "code": "5F0C81A94D",
     });
     sqlx::query_scalar(
         "INSERT INTO emails (id, kind, subscription_id, recipient, data, next_attempt_at, created_at)
-         VALUES (gen_random_uuid(), 'STATE_CHANGED', $1, $2, $3, $4, $4) RETURNING id",
+         VALUES (gen_random_uuid(), 'ADDRESS_CONFIRMATION', $1, $2, $3, $4, $4) RETURNING id",
     )
     .bind(subscription)
     .bind(recipient)

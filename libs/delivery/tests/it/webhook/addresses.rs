@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use delivery::{AddressKind, EgressPolicy, Refusal};
+use delivery::{AddressKind, EgressPolicy, Endpoint, EndpointError, Refusal, check_endpoint};
 use proptest::prelude::{any, proptest};
 use proptest::{prop_assert, prop_assert_eq};
 
@@ -90,7 +90,7 @@ proptest! {
     #[test]
     fn an_allow_list_opens_its_networks_and_nothing_else(bits in any::<u32>(), network in any::<usize>()) {
         let address = somewhere(bits, network);
-        let policy = EgressPolicy { allow: vec!["10.1.0.0/16".parse().unwrap()], allow_http: false };
+        let policy = EgressPolicy { allow: vec!["10.1.0.0/16".parse().unwrap()], ..EgressPolicy::default() };
         let wanted = match expected(address) {
             AddressKind::Public => Ok(()),
             _ if address.octets()[..2] == [10, 1] => Ok(()),
@@ -149,10 +149,65 @@ fn special_ipv6_networks_have_their_kinds() {
 fn an_allowed_network_says_nothing_about_what_a_translator_makes_of_it() {
     let policy = EgressPolicy {
         allow: vec!["127.0.0.0/8".parse().unwrap()],
-        allow_http: false,
+        ..EgressPolicy::default()
     };
     for address in ["64:ff9b::7f00:1", "2002:7f00:1::", "::7f00:1", "::1"] {
         assert!(policy.judge(address.parse().unwrap()).is_err(), "{address}");
+    }
+}
+
+#[test]
+fn what_is_denied_is_denied_though_it_is_public_or_allowed() {
+    let policy = EgressPolicy {
+        allow: vec!["10.0.0.0/8".parse().unwrap()],
+        deny: vec!["198.20.0.0/16".parse().unwrap(), "10.1.0.0/16".parse().unwrap()],
+        ..EgressPolicy::default()
+    };
+    for (address, wanted) in [
+        ("198.20.3.4", Err(Refusal::Denied)),
+        ("::ffff:198.20.3.4", Err(Refusal::Denied)),
+        ("10.1.2.3", Err(Refusal::Denied)),
+        ("10.2.2.3", Ok(())),
+        ("198.21.3.4", Ok(())),
+    ] {
+        assert_eq!(policy.judge(address.parse().unwrap()), wanted, "{address}");
+    }
+    let denied = check_endpoint("https://198.20.3.4/hook", &policy);
+    assert_eq!(denied.unwrap_err(), EndpointError::Denied);
+}
+
+#[test]
+fn ports_of_other_services_are_no_endpoints() {
+    let policy = EgressPolicy::default();
+    for (url, is_open) in [
+        ("https://hooks.example/", true),
+        ("https://hooks.example:8443/", true),
+        ("https://hooks.example:1024/", true),
+        ("https://hooks.example:22/", false),
+        ("https://hooks.example:25/", false),
+        ("https://hooks.example:1023/", false),
+    ] {
+        let checked = check_endpoint(url, &policy);
+        assert_eq!(
+            checked.err(),
+            (!is_open).then_some(EndpointError::PortNotAllowed),
+            "{url}"
+        );
+    }
+}
+
+#[test]
+fn a_site_is_what_somebody_has_registered() {
+    for (url, site) in [
+        ("https://a.b.hooks.example/", "hooks.example"),
+        ("https://hooks.example./", "hooks.example"),
+        ("https://shop.acme.co.uk/", "acme.co.uk"),
+        ("https://acme.co.uk/", "acme.co.uk"),
+        ("https://hooks.acme.lv/", "acme.lv"),
+        ("https://single/", "single"),
+        ("https://8.8.8.8/", "8.8.8.8"),
+    ] {
+        assert_eq!(Endpoint::parse(url).unwrap().site(), site, "{url}");
     }
 }
 

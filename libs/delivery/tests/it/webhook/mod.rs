@@ -68,7 +68,11 @@ fn policy(allow: &[&str], allow_http: bool) -> EgressPolicy {
         .iter()
         .map(|text| text.parse::<IpAddr>().unwrap().into())
         .collect();
-    EgressPolicy { allow, allow_http }
+    EgressPolicy {
+        allow,
+        allow_http,
+        ..EgressPolicy::default()
+    }
 }
 
 fn settings(egress: EgressPolicy) -> WebhookSettings {

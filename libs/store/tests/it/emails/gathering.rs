@@ -8,7 +8,7 @@ use domain::notification::{DeliveryOutcome, NotificationState, NotificationStatu
 use serde_json::Value;
 use sqlx::PgPool;
 use store::Store;
-use store::reseller::{DeliveryCompletion, PutBack};
+use store::reseller::{Addresses, DeliveryCompletion, PutBack};
 use testkit::notification_factory::NotificationRow;
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
@@ -81,7 +81,7 @@ async fn exhausted_retries_are_counted_in_one_mail_an_hour(pool: PgPool) {
     let hour = sent_at + TimeDelta::hours(1);
     assert!(
         store
-            .claim_emails(hour - TimeDelta::seconds(1), 10, LONG)
+            .claim_emails(hour - TimeDelta::seconds(1), 10, LONG, Addresses::Confirmed)
             .await
             .unwrap()
             .is_empty()
@@ -122,7 +122,13 @@ async fn a_second_mail_of_the_moment_in_which_the_first_was_claimed_waits_for_it
         }
         set_due().await.unwrap();
         let at = start + TimeDelta::seconds(2);
-        assert_eq!(store.claim_emails(at, 10, LONG).await.unwrap(), []);
+        assert_eq!(
+            store
+                .claim_emails(at, 10, LONG, Addresses::Confirmed)
+                .await
+                .unwrap(),
+            []
+        );
         let waiting = rows(&pool).await.into_iter().find(|row| row.status == "PENDING");
         let due = waiting.unwrap().next_attempt_at;
         assert_eq!(due, Some(sent_at.unwrap_or(at) + TimeDelta::hours(1)));
@@ -190,11 +196,18 @@ async fn two_lost_mails_about_the_same_are_rescued_as_one(pool: PgPool) {
     let (store, start) = (Store::from_pool(pool.clone()), now());
     let subscription = SubscriptionRow::active().make(&pool).await;
     give_up(&pool, subscription, 2, start - TimeDelta::hours(3)).await;
-    store.claim_emails(start, 10, Duration::ZERO).await.unwrap();
+    store
+        .claim_emails(start, 10, Duration::ZERO, Addresses::Confirmed)
+        .await
+        .unwrap();
     give_up(&pool, subscription, 4, start - TimeDelta::hours(2)).await;
     let due = start + TimeDelta::hours(2);
     assert_eq!(
-        store.claim_emails(due, 10, Duration::ZERO).await.unwrap().len(),
+        store
+            .claim_emails(due, 10, Duration::ZERO, Addresses::Confirmed)
+            .await
+            .unwrap()
+            .len(),
         1
     );
     assert_eq!(store.rescue_emails(10, postponed(due)).await.unwrap(), 2);

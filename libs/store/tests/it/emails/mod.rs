@@ -1,8 +1,11 @@
 //! The outbox: every mail is sent by one, waits again when it must, and gathers what it may gather.
 
+mod addresses;
 mod gathering;
 mod refusals;
+mod security;
 mod sending;
+mod state_changes;
 
 use std::time::Duration;
 
@@ -11,7 +14,7 @@ use domain::clock::{Clock, SystemClock};
 use serde_json::Value;
 use sqlx::PgPool;
 use store::Store;
-use store::reseller::{ClaimedEmail, Postponement};
+use store::reseller::{Addresses, ClaimedEmail, Postponement};
 use uuid::Uuid;
 
 use crate::scene::LONG;
@@ -55,7 +58,10 @@ async fn only_row(pool: &PgPool) -> Row {
 }
 
 async fn claim_one(store: &Store, at: DateTime<Utc>) -> ClaimedEmail {
-    let mut claimed = store.claim_emails(at, 10, LONG).await.unwrap();
+    let mut claimed = store
+        .claim_emails(at, 10, LONG, Addresses::Confirmed)
+        .await
+        .unwrap();
     assert_eq!(claimed.len(), 1, "{claimed:?}");
     claimed.remove(0)
 }

@@ -7,18 +7,18 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::email::EmailKind;
 use sqlx::PgPool;
 use store::Store;
-use store::reseller::PutBack;
+use store::reseller::{Addresses, PutBack};
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
 
 use super::{claim_one, now, only_row, postponed, rows};
 use crate::scene::LONG;
 
-/// A mail about a change of state that is due at `at`.
+/// A mail that is gathered with no other, due at `at`.
 async fn mail(pool: &PgPool, subscription: Uuid, at: DateTime<Utc>) -> Uuid {
     sqlx::query_scalar(
         "INSERT INTO emails (id, kind, subscription_id, recipient, data, next_attempt_at, created_at)
-         VALUES (gen_random_uuid(), 'STATE_CHANGED', $1, 'ops@acme.example', '{\"state\": \"ACTIVE\"}', $2, $2)
+         VALUES (gen_random_uuid(), 'ADDRESS_CONFIRMATION', $1, 'ops@acme.example', '{\"code\": \"A\"}', $2, $2)
          RETURNING id",
     )
     .bind(subscription)
@@ -37,17 +37,29 @@ async fn due_mails_are_claimed_longest_overdue_first_and_once(pool: PgPool) {
         ids.push(mail(&pool, subscription, now - TimeDelta::minutes(minutes)).await);
     }
     mail(&pool, subscription, now + TimeDelta::microseconds(1)).await;
-    let first = store.claim_emails(now, 2, LONG).await.unwrap();
+    let first = store
+        .claim_emails(now, 2, LONG, Addresses::Confirmed)
+        .await
+        .unwrap();
     assert_eq!([first[0].id, first[1].id], [ids[1], ids[0]]);
     assert_eq!(
         (first[0].kind, first[0].attempts, first[0].occurrences),
-        (EmailKind::StateChanged, 1, 1)
+        (EmailKind::AddressConfirmation, 1, 1)
     );
     assert_eq!(first[0].recipient, "ops@acme.example");
     assert_eq!(first[0].created_at, now - TimeDelta::minutes(5));
-    let second = store.claim_emails(now, 10, LONG).await.unwrap();
+    let second = store
+        .claim_emails(now, 10, LONG, Addresses::Confirmed)
+        .await
+        .unwrap();
     assert_eq!(second.iter().map(|mail| mail.id).collect::<Vec<_>>(), [ids[2]]);
-    assert!(store.claim_emails(now, 10, LONG).await.unwrap().is_empty());
+    assert!(
+        store
+            .claim_emails(now, 10, LONG, Addresses::Confirmed)
+            .await
+            .unwrap()
+            .is_empty()
+    );
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
@@ -59,7 +71,12 @@ async fn replicas_that_claim_at_once_claim_different_mails(pool: PgPool) {
     }
     let claims = (0..4).map(|_| {
         let store = Store::from_pool(pool.clone());
-        tokio::spawn(async move { store.claim_emails(now, 10, LONG).await.unwrap() })
+        tokio::spawn(async move {
+            store
+                .claim_emails(now, 10, LONG, Addresses::Confirmed)
+                .await
+                .unwrap()
+        })
     });
     let (mut claimed, mut seen) = (0, HashSet::new());
     for claim in claims.collect::<Vec<_>>() {
@@ -72,7 +89,11 @@ async fn replicas_that_claim_at_once_claim_different_mails(pool: PgPool) {
     assert_eq!(claimed, seen.len());
     let store = Store::from_pool(pool);
     assert_eq!(
-        store.claim_emails(now, 40, LONG).await.unwrap().len(),
+        store
+            .claim_emails(now, 40, LONG, Addresses::Confirmed)
+            .await
+            .unwrap()
+            .len(),
         40 - claimed
     );
 }
@@ -138,7 +159,7 @@ async fn a_mail_that_was_not_sent_waits_again_until_it_is_too_old(pool: PgPool) 
     assert_eq!(row.last_error.as_deref(), Some("away"));
     assert!(
         store
-            .claim_emails(next - TimeDelta::seconds(1), 10, LONG)
+            .claim_emails(next - TimeDelta::seconds(1), 10, LONG, Addresses::Confirmed)
             .await
             .unwrap()
             .is_empty()
@@ -180,8 +201,14 @@ async fn a_mail_whose_sender_was_lost_waits_again(pool: PgPool) {
     for _ in 0..3 {
         mail(&pool, subscription, now).await;
     }
-    let lost = store.claim_emails(now, 2, Duration::ZERO).await.unwrap();
-    let held = store.claim_emails(now, 2, LONG).await.unwrap();
+    let lost = store
+        .claim_emails(now, 2, Duration::ZERO, Addresses::Confirmed)
+        .await
+        .unwrap();
+    let held = store
+        .claim_emails(now, 2, LONG, Addresses::Confirmed)
+        .await
+        .unwrap();
     assert_eq!((lost.len(), held.len()), (2, 1));
     assert_eq!(store.rescue_emails(10, postponed(now)).await.unwrap(), 2);
     assert_eq!(store.rescue_emails(10, postponed(now)).await.unwrap(), 0);
@@ -194,7 +221,7 @@ async fn a_mail_whose_sender_was_lost_waits_again(pool: PgPool) {
         );
     }
     let again = store
-        .claim_emails(now + TimeDelta::minutes(1), 10, LONG)
+        .claim_emails(now + TimeDelta::minutes(1), 10, LONG, Addresses::Confirmed)
         .await
         .unwrap();
     assert_eq!(again.len(), 2);

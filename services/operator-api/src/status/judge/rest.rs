@@ -22,6 +22,7 @@ const JOB_IDLE: Duration = Duration::from_secs(5 * 60);
 
 pub(super) fn judge(known: &Known<'_>, findings: &mut Vec<Finding>) {
     findings.extend(months(known));
+    findings.extend(egress(known));
     findings.extend(pauses(known));
     findings.extend(letters("push", &known.tables.push.deaths));
     findings.extend(letters("reseller", &known.tables.reseller.deaths));
@@ -44,6 +45,17 @@ fn months(known: &Known<'_>) -> Option<Finding> {
         "Nothing can be accepted in a month without them. A retry-worker makes them ahead of time.",
     );
     Some(finding.with("postrider migrate"))
+}
+
+fn egress(known: &Known<'_>) -> Option<Finding> {
+    known.facts.settings.opens_egress.then(|| {
+        Finding::new(
+            ("egress-open", Severity::Notice, "egress-is-open"),
+            "Requests to resellers' endpoints may go to more than public addresses over https.",
+            "reseller.egress.allowNetworks or allowHttp is set, which is for development: a reseller can have anything in those \
+             networks called.",
+        )
+    })
 }
 
 fn pauses(known: &Known<'_>) -> Vec<Finding> {

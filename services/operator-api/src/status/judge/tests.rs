@@ -52,6 +52,7 @@ fn system(uptime: Duration) -> Facts {
         settings: Settings {
             has_mail_server: true,
             has_sealing_key: true,
+            opens_egress: false,
             leader_ttl: Duration::from_secs(3),
         },
         broker: BrokerFacts {
@@ -454,6 +455,12 @@ const CASES: &[Case] = &[
             };
         },
         "3 mails to resellers cannot be sent for 1 h: mail.smtpUrl is not set",
+    ),
+    (
+        "egress-open",
+        Severity::Notice,
+        |f| f.settings.opens_egress = true,
+        "more than public addresses",
     ),
     (
         "mails-failed",

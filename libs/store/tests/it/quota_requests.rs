@@ -127,7 +127,10 @@ async fn a_decision_is_told_once_with_what_it_granted_or_why_not(pool: PgPool) {
     for (approve, granted, expected) in [(true, Some(400), json!(400)), (false, None, json!(null))] {
         let id = SubscriptionRow::active().make(&pool).await;
         let request = request(id, now);
-        store.insert_quota_request("acme", &request).await.unwrap();
+        store
+            .insert_quota_request("acme", &request, act(now))
+            .await
+            .unwrap();
         let decision = Decision {
             approve,
             granted,
@@ -137,7 +140,7 @@ async fn a_decision_is_told_once_with_what_it_granted_or_why_not(pool: PgPool) {
         };
         for _ in 0..2 {
             store
-                .decide_quota_request(request.id, &decision, &TERMS)
+                .decide_quota_request(request.id, &decision)
                 .await
                 .unwrap();
         }

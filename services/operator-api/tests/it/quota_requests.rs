@@ -3,6 +3,7 @@
 use domain::key::Role;
 use serde_json::{Value, json};
 use sqlx::PgPool;
+use store::Act;
 use store::reseller::{NewQuotaRequest, QuotaRequested};
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
@@ -20,7 +21,12 @@ async fn requested(rig: &Rig, quota: u32) -> (Uuid, Uuid) {
         reason: "A merger.".to_owned(),
         created_at: rig.now(),
     };
-    let stored = rig.it.store.insert_quota_request("acme", &new).await.unwrap();
+    let act = Act {
+        by: "acme",
+        note: None,
+        at: new.created_at,
+    };
+    let stored = rig.it.store.insert_quota_request("acme", &new, act).await.unwrap();
     assert_eq!(stored, QuotaRequested::Done);
     (new.id, subscription)
 }
@@ -72,8 +78,10 @@ async fn a_request_is_decided_once_and_recorded(pool: PgPool) {
         let entries = entries["items"].as_array().unwrap();
         let told: Vec<_> = entries.iter().map(|it| (&it["action"], &it["note"])).collect();
         let (approve, deny) = (json!("quota-request.approve"), json!("quota-request.deny"));
-        assert_eq!(told, [(&deny, &json!("No.")), (&approve, &json!("For now."))]);
-        assert_eq!(entries[1]["subject"], format!("quota-request/{first}"));
+        // Before them, that they were made.
+        assert_eq!(told[..2], [(&deny, &json!("No.")), (&approve, &json!("For now."))]);
+        assert_eq!(entries[1]["subject"], format!("subscription/{raised}"));
+        assert_eq!(entries[1]["details"]["request"], first.to_string());
         assert_eq!(entries[1]["details"]["granted"], 4);
     })
     .await;

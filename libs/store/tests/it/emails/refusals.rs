@@ -5,7 +5,7 @@ use domain::email::EmailKind;
 use domain::notification::{DeliveryOutcome, NotificationState, NotificationStatus};
 use sqlx::PgPool;
 use store::Store;
-use store::reseller::{DeliveryCompletion, PutBack};
+use store::reseller::{Addresses, DeliveryCompletion, PutBack};
 use testkit::notification_factory::NotificationRow;
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
@@ -73,7 +73,7 @@ async fn refusals_are_counted_in_one_mail_an_hour(pool: PgPool) {
         answered(&pool, subscription, 403, 1, start + TimeDelta::minutes(minutes)).await;
     }
     let hour = sent_at + TimeDelta::hours(1);
-    let early = store.claim_emails(hour - TimeDelta::seconds(1), 10, LONG).await;
+    let early = store.claim_emails(hour - TimeDelta::seconds(1), 10, LONG, Addresses::Trusted).await;
     assert_eq!(early.unwrap(), []);
     assert_eq!(claim_one(&store, hour).await.occurrences, 3);
 }
@@ -91,7 +91,7 @@ async fn a_second_mail_of_the_moment_in_which_the_first_was_claimed_waits_for_it
         .execute(&pool)
         .await
         .unwrap();
-    assert_eq!(store.claim_emails(start, 10, LONG).await.unwrap(), []);
+    assert_eq!(store.claim_emails(start, 10, LONG, Addresses::Trusted).await.unwrap(), []);
     let waiting = rows(&pool).await.into_iter().find(|row| row.status == "PENDING");
     assert_eq!(
         waiting.unwrap().next_attempt_at,
@@ -128,7 +128,7 @@ async fn a_mail_that_comes_back_is_added_to_one_of_its_own_kind(pool: PgPool) {
     assert_eq!(kinds(&pool).await, ["DELIVERY_REFUSED", "RETRIES_EXHAUSTED"]);
 
     let claimed = store
-        .claim_emails(start + TimeDelta::minutes(5), 10, LONG)
+        .claim_emails(start + TimeDelta::minutes(5), 10, LONG, Addresses::Trusted)
         .await
         .unwrap();
     let refused = claimed

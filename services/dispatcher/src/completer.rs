@@ -17,6 +17,8 @@ use crate::work::{Ending, Message, MessageFate, dead_letter_reason};
 const BATCH: usize = 256;
 /// Pause before a statement that failed is tried again.
 const RETRY_PAUSE: Duration = Duration::from_millis(250);
+/// How long a push is put off that could not be tried for want of something of our own.
+const POSTPONEMENT: Duration = Duration::from_secs(5);
 /// How long the database may take for a batch before it counts as away.
 const RECORD_LIMIT: Duration = Duration::from_secs(10);
 
@@ -31,16 +33,19 @@ impl Completer {
     pub(crate) async fn run(self, mut outbox: mpsc::Receiver<Ending>) {
         let mut batch = Vec::with_capacity(BATCH);
         while outbox.recv_many(&mut batch, BATCH).await > 0 {
-            let (mut completed, mut released) = (Vec::new(), Vec::new());
+            let (mut completed, mut released, mut put_off) = (Vec::new(), Vec::new(), Vec::new());
             for ending in batch.drain(..) {
                 match ending {
                     Ending::Completed(completion, message) => completed.push((completion, message)),
                     Ending::Released(release, message) => released.push((release, message)),
+                    Ending::PutOff(release, message) => put_off.push((release, message)),
                 }
             }
-            let ended = completed.len() + released.len();
+            let ended = completed.len() + released.len() + put_off.len();
             self.complete(completed).await;
-            self.release(released).await;
+            self.release(released, self.queue_lease, MessageFate::of).await;
+            // Without its message: the rescuer makes it wait again when the time is over.
+            self.release(put_off, POSTPONEMENT, |_| MessageFate::Ack).await;
             Metric::PushClaimsInFlight.gauge(&[]).decrement(ended as f64);
         }
     }
@@ -65,11 +70,16 @@ impl Completer {
         }
     }
 
-    async fn release(&self, released: Vec<(Release, Message)>) {
+    async fn release(
+        &self,
+        released: Vec<(Release, Message)>,
+        queue_lease: Duration,
+        fate: impl Fn(&Release) -> MessageFate,
+    ) {
         let (releases, messages): (Vec<_>, Vec<Message>) = released.into_iter().unzip();
         let span = Batch::to_release(messages.iter());
         let write = |batch: Vec<Release>| {
-            let (store, queue_lease) = (self.store.clone(), self.queue_lease);
+            let store = self.store.clone();
             async move { store.release_pushes(&batch, queue_lease).await }
         };
         let accepted = record(&releases, write).await;
@@ -82,7 +92,7 @@ impl Completer {
             } else if release.deferred_to.is_some() {
                 Metric::PushDeferred.increment(1);
             }
-            MessageFate::of(release).settle(message).await;
+            fate(release).settle(message).await;
         }
     }
 

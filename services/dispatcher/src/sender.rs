@@ -10,7 +10,6 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use chrono::TimeDelta;
 use delivery::{Pacer, PreparedPush, Reply};
 use domain::clock::Clock;
 use domain::push::{PushId, RetryPolicy, Ruling, SendOutcome};
@@ -30,9 +29,7 @@ use crate::starts::Starts;
 use crate::vigil::Vigil;
 use crate::work::{Ending, Work};
 
-/// How long a push is put off that could not be tried for want of something of our own.
-const POSTPONEMENT: TimeDelta = TimeDelta::seconds(5);
-/// How often that is told in the log while it lasts.
+/// How often a fault of ours is told in the log while it lasts.
 const FAULT_TOLD_EVERY: Duration = Duration::from_secs(5);
 
 /// What the sender needs; it is moved to the sender's thread.
@@ -308,9 +305,9 @@ impl Sender {
         let release = Release {
             id: work.push.id,
             lease_token: work.push.lease_token,
-            deferred_to: Some(self.clock.now() + POSTPONEMENT),
+            deferred_to: None,
         };
-        Ending::Released(release, work.message)
+        Ending::PutOff(release, work.message)
     }
 
     /// What failed because Swrve is out of order is handed back like what was not sent.

@@ -33,6 +33,8 @@ pub(crate) enum Ending {
     Completed(Completion, Message),
     /// None was.
     Released(Release, Message),
+    /// None could be, for want of something of our own: it is not to come again at once.
+    PutOff(Release, Message),
 }
 
 /// What is done with the message once its push's fate is recorded.

@@ -27,8 +27,9 @@ async fn want_of_descriptors_uses_no_attempt_and_is_no_failure_of_the_endpoint(p
         })
         .await;
 
+        let sent = rig.accept(5).await;
         let mut none = NoDescriptors::left();
-        let sent = rig.send(5).await;
+        rig.publish(Queue::ResellerReady, &sent).await;
         eventually("a notification to be put off", async || {
             none.take_what_was_closed();
             let off: i64 = sqlx::query_scalar(

@@ -131,7 +131,7 @@ impl SendOutcome {
             },
             Self::NotTried { chain } => Verdict {
                 other_error: Some(chain),
-                ..failed(Event::Defer, ErrorType::Other)
+                ..failed(Event::HandBack, ErrorType::Other)
             },
         }
     }

@@ -6,12 +6,12 @@
 #[path = "../it/rig.rs"]
 mod rig;
 
-use chrono::TimeDelta;
-use domain::clock::{Clock, SystemClock};
+use domain::push::PushStatus;
 use sqlx::PgPool;
-use testkit::{NoDescriptors, eventually, with_installation};
+use store::PromotionQueue;
+use testkit::{NoDescriptors, eventually, push_request, with_installation};
 
-use rig::{all_sent, enqueue, enqueue_due, start, view};
+use rig::{promote, start, view};
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn want_of_descriptors_uses_no_attempt_of_a_push(pool: PgPool) {
@@ -29,12 +29,18 @@ async fn want_of_descriptors_uses_no_attempt_of_a_push(pool: PgPool) {
         })
         .await;
 
+        let mut pushes = Vec::new();
+        for number in 0..5 {
+            let request = push_request(&format!("device-{number}"), "Hello client!");
+            pushes.push(it.accept(PushStatus::InMemory, request).await);
+        }
         let mut none = NoDescriptors::left();
-        let pushes = enqueue(&it, &broker, 5).await;
+        it.publish(&broker, &pushes).await;
         eventually("a push to be put off", async || {
             none.take_what_was_closed();
             let off: i64 = sqlx::query_scalar(
-                "SELECT count(*) FROM push_notifications WHERE status = 'SCHEDULED' AND attempts = 0",
+                "SELECT count(*) FROM push_notifications
+                 WHERE status = 'IN_MEMORY' AND attempts = 0 AND leased_until < now() + interval '1 minute'",
             )
             .fetch_one(&it.pool)
             .await
@@ -43,17 +49,20 @@ async fn want_of_descriptors_uses_no_attempt_of_a_push(pool: PgPool) {
         })
         .await;
         drop(none);
-        eventually("the others to be sent or put off as well", async || {
-            let open: i64 =
-                sqlx::query_scalar("SELECT count(*) FROM push_notifications WHERE status = 'IN_MEMORY'")
-                    .fetch_one(&it.pool)
-                    .await
-                    .ok()?;
-            (open == 0).then_some(())
-        })
+        eventually(
+            "every push to be sent, as the retry worker has them sent",
+            async || {
+                it.store.rescue_pushes(100, 5).await.ok()?;
+                promote(&it, &broker, PromotionQueue::Pending).await;
+                let open: i64 =
+                    sqlx::query_scalar("SELECT count(*) FROM push_notifications WHERE status <> 'SENT'")
+                        .fetch_one(&it.pool)
+                        .await
+                        .ok()?;
+                (open == 0).then_some(())
+            },
+        )
         .await;
-        enqueue_due(&it, &broker, SystemClock.now() + TimeDelta::minutes(1)).await;
-        all_sent(&it, &pushes).await;
         for push in pushes {
             let view = view(&it, push).await;
             assert_eq!((view.attempts, view.history.len()), (1, 1), "{view:?}");

@@ -2,10 +2,12 @@
 -- attempt is claimed. The line of a subscription needs only to be known, and when to look at it next.
 SET LOCAL lock_timeout = '5s';
 
-ALTER TABLE subscription_budgets ADD COLUMN release_at timestamptz;
+ALTER TABLE subscription_budgets ADD COLUMN release_at timestamptz, ADD COLUMN changed_at timestamptz;
 
 COMMENT ON COLUMN subscription_budgets.release_at IS
     'When what waits for quota or rate is looked at next; NULL: nothing waits, so that what comes need not wait behind it.';
+COMMENT ON COLUMN subscription_budgets.changed_at IS
+    'When the limits were last changed: what waits is not spread over the window of that day.';
 COMMENT ON COLUMN subscription_budgets.used IS
     'Notifications charged to the day. More than the quota only where an earlier version gave out places of coming days.';
 

@@ -30,6 +30,8 @@ pub struct LineRules {
     pub zone: Tz,
     /// Over which part of a day its places are given to what has waited for it.
     pub window: Duration,
+    /// Whether those of the present day are: something waits since a day before, and no limit was changed on this one.
+    pub spreads_today: bool,
 }
 
 impl Budget {
@@ -78,7 +80,9 @@ impl LineRules {
         let today = day_of(now, self.zone);
         let free = budget.free(today, before, self.quota);
         let quota = u64::from(self.quota.max(1));
-        let by_quota = if ahead < free {
+        let by_quota = if ahead < free && !self.spreads_today {
+            now
+        } else if ahead < free {
             self.opens_at(today, quota - free.min(quota) + ahead)
         } else {
             let days = i64::try_from((ahead - free) / quota).unwrap_or(i64::MAX);
@@ -152,6 +156,7 @@ mod tests {
             rate: None,
             zone: chrono_tz::UTC,
             window: Duration::from_secs(window),
+            spreads_today: true,
         }
     }
 

@@ -146,7 +146,7 @@ pub(crate) async fn list(
 
 /// Approves a quota request.
 ///
-/// The quota holds at once; what waits for a coming day gets a new place.
+/// The quota holds at once, for what waits as for what comes, oldest first.
 #[utoipa::path(
     post, path = "/quota-requests/{id}/approve", tag = "quota requests", operation_id = "approveQuotaRequest",
     security(("apiKey" = [])),

@@ -15,8 +15,9 @@ use super::{PushId, SendOutcome, StatusClass, classify};
 const FAILING_PUSHES: usize = 5;
 /// Sends without any answer that are enough: a push cannot make Swrve unreachable.
 const UNANSWERED_SENDS: usize = 3;
-/// For how long there must have been nothing but failures.
-const LASTING: TimeDelta = TimeDelta::seconds(5);
+/// For how long there must have been nothing but failures: longer than a short plan of retries lasts, so that what is to be given
+/// up within seconds is, and shorter than the default delay before the first retry.
+const LASTING: TimeDelta = TimeDelta::seconds(30);
 /// Failures that are enough just after a hold, and at once: what has just failed is believed to fail.
 const FAILURES_WHEN_WARY: usize = 2;
 /// Answers after which Swrve is trusted again.
@@ -145,7 +146,8 @@ impl SwrveWatch {
     }
 
     fn accuse(&mut self, push: PushId, sign: Sign, at: DateTime<Utc>) {
-        self.since.get_or_insert(at);
+        // The earlier of the two: a clock that is set back must not put the hold off.
+        self.since = Some(self.since.map_or(at, |since| since.min(at)));
         self.silent += usize::from(sign == Sign::Silent);
         if self.failed.len() < ACCUSED_MAX {
             self.failed.insert(push);
@@ -189,12 +191,12 @@ mod tests {
         for push in &pushes {
             assert_eq!(watch.observe(*push, Sign::Fails, at(0)), Ruling::Counts);
         }
-        assert_eq!(watch.observe(pushes[0], Sign::Fails, at(4)), Ruling::Counts);
-        assert_eq!(watch.observe(pushes[1], Sign::Fails, at(5)), Ruling::Spared);
+        assert_eq!(watch.observe(pushes[0], Sign::Fails, at(29)), Ruling::Counts);
+        assert_eq!(watch.observe(pushes[1], Sign::Fails, at(30)), Ruling::Spared);
         assert!(watch.holds());
         pushes.sort_unstable();
         assert_eq!(watch.accused(), pushes);
-        assert_eq!(watch.observe(pushes[0], Sign::Fails, at(9)), Ruling::Spared);
+        assert_eq!(watch.observe(pushes[0], Sign::Fails, at(40)), Ruling::Spared);
     }
 
     #[test]
@@ -288,7 +290,7 @@ mod tests {
                     counted.push((now, push));
                 }
             }
-            let late: BTreeSet<usize> = counted.iter().filter(|(then, _)| *then >= 5 + counted[0].0).map(|(_, push)| *push).collect();
+            let late: BTreeSet<usize> = counted.iter().filter(|(then, _)| *then >= LASTING.num_seconds() + counted[0].0).map(|(_, push)| *push).collect();
             prop_assert!(late.len() < FAILING_PUSHES, "{late:?}");
         }
 

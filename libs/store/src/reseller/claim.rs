@@ -287,7 +287,8 @@ impl Store {
                 FROM (SELECT count(*) FROM budget) AS b CROSS JOIN (SELECT count(*) FROM pace) AS p),
             asked AS (
                 SELECT d.*, b.release_at IS NOT NULL AND NOT d.released AS behind,
-                       CASE WHEN b.day > $7 THEN 0
+                       -- Without a row to count in it waits; `greatest` would take nothing for no use.
+                       CASE WHEN b.day IS NULL OR b.day > $7 THEN 0
                             ELSE greatest(0, d.quota - greatest(0, b.used - b.quota::bigint * ($7 - b.day))) END AS free,
                        count(*) FILTER (WHERE d.obstacle IS NULL AND d.uncharged
                                           AND (b.release_at IS NULL OR d.released))
@@ -301,14 +302,16 @@ impl Store {
                            WHEN a.behind OR a.rank > coalesce(a.free, 0) THEN 'QUOTA' END AS obstacle_or_line
                 FROM asked a),
             slotted AS (
-                SELECT c.id, greatest(p.next_slot_at, m.at) + interval '1 second' / c.rate
+                -- Further ahead than slots are given out is what an earlier version reserved, or a clock that was set back.
+                SELECT c.id, CASE WHEN p.next_slot_at > m.at + $8::interval + interval '5 seconds' THEN m.at
+                                  ELSE greatest(p.next_slot_at, m.at) END + interval '1 second' / c.rate
                            * (row_number() OVER (PARTITION BY c.subscription_id ORDER BY c.id) - 1) AS slot_at
                 FROM charged c JOIN pace p ON p.subscription_id = c.subscription_id CROSS JOIN moment m
                 WHERE c.obstacle_or_line IS NULL AND c.rate IS NOT NULL),
             planned AS (
                 SELECT c.*, t.slot_at, CASE
                            WHEN c.obstacle_or_line IS NOT NULL THEN c.obstacle_or_line
-                           WHEN t.slot_at > m.at + $8::interval THEN 'RATE'
+                           WHEN t.slot_at > m.at + $8::interval OR (t.slot_at IS NULL AND c.rate IS NOT NULL) THEN 'RATE'
                            ELSE 'CLAIM' END AS verdict
                 FROM charged c LEFT JOIN slotted t ON t.id = c.id CROSS JOIN moment m),
             counted AS (

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, NaiveDate, Utc};
 use domain::notification::NotificationStatus;
-use domain::quota::{Budget, LineRules, day_of};
+use domain::quota::{Budget, LineRules, day_of, start_of};
 use sqlx::{Postgres, Transaction};
 use uuid::Uuid;
 
@@ -77,6 +77,7 @@ impl LineTerms {
             rate: rate.map(i32::unsigned_abs).or(self.requests_per_second),
             zone: self.zone,
             window: self.release_window,
+            spreads_today: true,
         }
     }
 }
@@ -121,15 +122,22 @@ impl Store {
                        s.state IN ('ACTIVE', 'DEGRADED') AND NOT s.suspended AND s.deleted_at IS NULL AS sendable,
                        coalesce(s.requests_per_second, $9) IS NOT NULL AS rated,
                        CASE WHEN b.day > $4 THEN 0
-                            ELSE greatest(0, ceil(coalesce(s.daily_quota, $8) * $5::float8)
+                            ELSE greatest(0, ceil(coalesce(s.daily_quota, $8)
+                                                  * CASE WHEN h.created_at < $14 AND coalesce(b.changed_at < $14, true)
+                                                         THEN $5::float8 ELSE 1 END)
                                              - greatest(0, b.used - b.quota::bigint * ($4 - b.day))) END AS by_quota,
                        CASE WHEN coalesce(s.requests_per_second, $9) IS NOT NULL
                             THEN greatest(0, ceil(coalesce(s.requests_per_second, $9) * extract(epoch FROM
-                                     now() + $10::interval - greatest(p.next_slot_at, now())))) END AS by_rate
+                                     now() + $10::interval - CASE WHEN p.next_slot_at > now() + interval '7 seconds' THEN now()
+                                                                  ELSE greatest(p.next_slot_at, now()) END))) END AS by_rate
                 FROM UNNEST($1::uuid[]) AS i(id)
                 JOIN subscription_budgets b ON b.subscription_id = i.id
                 JOIN subscriptions s ON s.id = b.subscription_id
-                LEFT JOIN subscription_paces p ON p.subscription_id = b.subscription_id),
+                LEFT JOIN subscription_paces p ON p.subscription_id = b.subscription_id
+                LEFT JOIN LATERAL (
+                    SELECT n.created_at FROM notifications n
+                    WHERE n.subscription_id = b.subscription_id AND n.status = 'SCHEDULED'
+                    ORDER BY n.next_attempt_at, n.id LIMIT 1) h ON true),
             room AS (
                 SELECT *, CASE WHEN sendable THEN least(by_quota, by_rate, $2::bigint)::bigint ELSE 0 END AS count FROM line),
             -- One more than may go tells whether the line goes on.
@@ -160,7 +168,7 @@ impl Store {
                         WHEN found.count IS NULL THEN NULL
                         WHEN NOT r.sendable THEN now() + $11::interval
                         -- Held up by nothing but its share, or by those of the others.
-                        WHEN gone.count = $2::bigint THEN now()
+                        WHEN gone.count = $2::bigint THEN now() + interval '100 ms'
                         WHEN coalesce(gone.count, 0) < least(r.count, found.count) THEN now() + interval '100 ms'
                         WHEN r.rated AND r.by_quota > 0 THEN now() + $12::interval
                         WHEN r.by_quota > 0 THEN now() + $13::interval
@@ -186,6 +194,7 @@ impl Store {
             interval(IDLE_LOOK),
             interval(RATE_LOOK),
             interval(QUOTA_LOOK),
+            start_of(today, rules.zone),
         )
         .fetch_all(&mut *transaction)
         .await?;
@@ -277,7 +286,9 @@ impl Store {
         let limits = sqlx::query!(
             r#"
             SELECT s.daily_quota, s.requests_per_second, b.day AS "day?", b.used AS "used?", b.quota AS "quota?",
-                   now() AS "now!"
+                   b.changed_at AS "changed_at?", now() AS "now!",
+                   (SELECT n.created_at FROM notifications n WHERE n.subscription_id = s.id AND n.status = 'SCHEDULED'
+                    ORDER BY n.next_attempt_at, n.id LIMIT 1) AS first_at
             FROM subscriptions s LEFT JOIN subscription_budgets b ON b.subscription_id = s.id
             WHERE s.id = $1
             "#,

@@ -106,8 +106,9 @@ pub(super) async fn change_limits(
             WHERE id = $1 AND deleted_at IS NULL
             RETURNING id),
         looked_at AS (
-            UPDATE subscription_budgets b SET release_at = now()
-            FROM changed c WHERE b.subscription_id = c.id AND b.release_at IS NOT NULL)
+            UPDATE subscription_budgets b
+            SET changed_at = now(), release_at = CASE WHEN b.release_at IS NOT NULL THEN now() END
+            FROM changed c WHERE b.subscription_id = c.id)
         SELECT count(*) AS "count!" FROM changed
         "#,
         subscription,

@@ -1,5 +1,5 @@
 //! Giving claimed notifications back without having tried to deliver them: the attempt is taken back as if it had never
-//! begun. A place in a quota that it has been given stays its own.
+//! begun. What was charged for it stays charged, unless it is put off.
 
 use std::collections::HashSet;
 
@@ -47,7 +47,7 @@ pub(crate) async fn release_notifications(
         WITH input AS (
             SELECT * FROM UNNEST($1::uuid[], $2::uuid[], $3::timestamptz[]) AS i(id, token, postponed_to)),
         claimed AS (
-            SELECT n.id, n.subscription_id, n.attempts, i.postponed_to FROM notifications n JOIN input i ON n.id = i.id
+            SELECT n.id, n.subscription_id, n.attempts, n.charged_on, i.postponed_to FROM notifications n JOIN input i ON n.id = i.id
             -- That it is IN_MEMORY follows; saying so would let the planner read everything that is leased.
             WHERE n.lease_token = i.token
             ORDER BY n.id
@@ -59,14 +59,24 @@ pub(crate) async fn release_notifications(
                 next_attempt_at = CASE WHEN c.attempts > 1 THEN coalesce(c.postponed_to, $4)
                                        WHEN c.postponed_to IS NOT NULL THEN n.created_at END,
                 reason = CASE WHEN c.postponed_to IS NOT NULL THEN 'POSTPONED' END,
+                charged_on = CASE WHEN c.attempts > 1 OR c.postponed_to IS NULL THEN n.charged_on END,
                 attempts = c.attempts - 1, lease_token = NULL, leased_until = NULL, updated_at = $4
             FROM claimed c WHERE n.id = c.id
             RETURNING n.id),
-        -- A first attempt waits in the line of its subscription, which is looked at when the time has come.
+        -- A first attempt that is put off waits in the line of its subscription, which is looked at when the time has come,
+        -- and gives back what it was charged: only what is claimed counts.
+        counted AS (
+            SELECT b.subscription_id, b.day FROM subscription_budgets b
+            WHERE b.subscription_id = ANY (ARRAY(SELECT DISTINCT subscription_id FROM claimed
+                                                 WHERE postponed_to IS NOT NULL AND attempts = 1))
+            ORDER BY b.subscription_id FOR UPDATE),
         in_line AS (
-            UPDATE subscription_budgets b SET release_at = coalesce(b.release_at, now() + p.delay)
-            FROM (SELECT subscription_id, min(postponed_to) - $4::timestamptz AS delay FROM claimed
-                  WHERE postponed_to IS NOT NULL AND attempts = 1 GROUP BY subscription_id) AS p
+            UPDATE subscription_budgets b
+            SET release_at = greatest(b.release_at, now() + p.delay), used = greatest(0, b.used - p.charged)
+            FROM (SELECT c.subscription_id, min(c.postponed_to) - $4::timestamptz AS delay,
+                         count(*) FILTER (WHERE c.charged_on = o.day) AS charged
+                  FROM claimed c JOIN counted o ON o.subscription_id = c.subscription_id
+                  WHERE c.postponed_to IS NOT NULL AND c.attempts = 1 GROUP BY c.subscription_id) AS p
             WHERE b.subscription_id = p.subscription_id),
         attempt AS (
             DELETE FROM delivery_attempts a USING claimed c

@@ -289,7 +289,9 @@ async fn move_to(
                 state_changed_at = CASE WHEN s.state = $2 THEN s.state_changed_at ELSE $4 END,
                 verification_due_at = CASE WHEN $2 = 'PENDING_VERIFICATION'
                                            THEN greatest($4::timestamptz, s.challenge_floor_at) END,
-                verification_attempts = 0, verification_error = NULL
+                verification_attempts = 0, verification_error = NULL,
+                -- What is asked again is not known until it has answered, whichever commands come in between.
+                verified_at = CASE WHEN $2 <> 'PENDING_VERIFICATION' THEN s.verified_at END
             FROM before b WHERE s.id = b.id
             RETURNING s.*, b.state AS previous)
         INSERT INTO emails (id, kind, subscription_id, recipient, data, next_attempt_at, created_at)

@@ -133,7 +133,10 @@ impl Store {
             r#"
             SELECT
                 (SELECT min(i.at) FROM (SELECT c.at, count(*) OVER () AS times FROM challenges c
-                                        WHERE c.site = $3 AND c.at > $4) i WHERE times >= $6) AS site_full,
+                                        WHERE c.site = $3 AND c.at > $4 AND NOT c.answered) i
+                 -- Each reseller has a few of its own, so that none can use up the site for the others.
+                 WHERE times >= $6 AND (SELECT count(*) FROM challenges o
+                                        WHERE o.site = $3 AND o.reseller_id = $1 AND o.at > $4) >= 3) AS site_full,
                 (SELECT min(i.at) FROM (
                      SELECT min(c.at) AS at, count(*) OVER () AS hosts FROM challenges c
                      WHERE c.reseller_id = $1 AND c.at > $5

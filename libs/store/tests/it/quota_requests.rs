@@ -139,10 +139,7 @@ async fn a_decision_is_told_once_with_what_it_granted_or_why_not(pool: PgPool) {
             at: now,
         };
         for _ in 0..2 {
-            store
-                .decide_quota_request(request.id, &decision)
-                .await
-                .unwrap();
+            store.decide_quota_request(request.id, &decision).await.unwrap();
         }
         let mails: Vec<(String, Value)> =
             sqlx::query_as("SELECT kind, data FROM emails WHERE subscription_id = $1")

@@ -26,7 +26,12 @@ async fn requested(rig: &Rig, quota: u32) -> (Uuid, Uuid) {
         note: None,
         at: new.created_at,
     };
-    let stored = rig.it.store.insert_quota_request("acme", &new, act).await.unwrap();
+    let stored = rig
+        .it
+        .store
+        .insert_quota_request("acme", &new, act)
+        .await
+        .unwrap();
     assert_eq!(stored, QuotaRequested::Done);
     (new.id, subscription)
 }
@@ -79,7 +84,10 @@ async fn a_request_is_decided_once_and_recorded(pool: PgPool) {
         let told: Vec<_> = entries.iter().map(|it| (&it["action"], &it["note"])).collect();
         let (approve, deny) = (json!("quota-request.approve"), json!("quota-request.deny"));
         // Before them, that they were made.
-        assert_eq!(told[..2], [(&deny, &json!("No.")), (&approve, &json!("For now."))]);
+        assert_eq!(
+            told[..2],
+            [(&deny, &json!("No.")), (&approve, &json!("For now."))]
+        );
         assert_eq!(entries[1]["subject"], format!("subscription/{raised}"));
         assert_eq!(entries[1]["details"]["request"], first.to_string());
         assert_eq!(entries[1]["details"]["granted"], 4);

@@ -5,6 +5,9 @@ use domain::notification::{CANCELLED, NotificationStatus};
 /// `None` for one that has not ended, or ended well.
 pub(super) fn said_of(status: NotificationStatus, reason: Option<&str>, attempts: u32) -> Option<String> {
     let said = match (status, reason) {
+        (NotificationStatus::Failed, Some(reason)) if !reason.starts_with("delivery/http/") => {
+            "Failed: it could not be sent. A resend or a replay sends it."
+        }
         (NotificationStatus::Failed, _) => {
             "Failed: the endpoint refused it in a way that is not retried. A resend or a replay sends it."
         }

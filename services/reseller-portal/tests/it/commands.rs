@@ -216,3 +216,23 @@ async fn nothing_is_tested_that_gets_nothing(pool: PgPool) {
     assert_eq!(events, 0);
     portal.stop().await;
 }
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn what_has_to_be_challenged_again_is_so_whichever_commands_come_in_between(pool: PgPool) {
+    let portal = Portal::start(pool).await;
+    let id = SubscriptionRow::in_state(SubscriptionState::Deactivated)
+        .make(&portal.pool)
+        .await;
+    sqlx::query("UPDATE subscriptions SET state_reason = 'GONE' WHERE id = $1")
+        .bind(id)
+        .execute(&portal.pool)
+        .await
+        .unwrap();
+    let path = format!("/subscriptions/{id}");
+    for _ in 0..2 {
+        let on = portal.done("POST", &format!("{path}/activate"), 200).await;
+        assert_eq!(on["state"], "PENDING_VERIFICATION");
+        portal.done("POST", &format!("{path}/deactivate"), 200).await;
+    }
+    portal.stop().await;
+}

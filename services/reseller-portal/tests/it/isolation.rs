@@ -140,6 +140,7 @@ async fn everything(pool: &PgPool) -> Vec<String> {
          UNION ALL SELECT t::text FROM notifications t WHERE reseller_id = 'acme'
          UNION ALL SELECT t::text FROM events t WHERE reseller_id = 'acme'
          UNION ALL SELECT t::text FROM emails t
+                   WHERE subscription_id IN (SELECT id FROM subscriptions WHERE reseller_id = 'acme')
          ORDER BY 1",
     )
     .fetch_all(pool)

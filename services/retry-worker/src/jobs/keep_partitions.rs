@@ -44,19 +44,23 @@ impl Job for KeepPartitions {
         Metric::PartitionsAheadMonths.set(context.store.partitions_ahead(current).await?);
         let present = context.cutoff(Duration::ZERO).await?;
         let until = Instant::now() + DROPPING_LIMIT;
+        let mut kept = Ok(());
         for month in context
             .store
             .old_months(present, settings.retention_months)
             .await?
         {
-            if drop_month(context, &month, until).await? {
-                tracing::info!(
+            // A month that is in use keeps none of the others.
+            match drop_month(context, &month, until).await {
+                Ok(true) => tracing::info!(
                     partition = month.name(),
                     "dropped a month that was past its retention"
-                );
+                ),
+                Ok(false) => {}
+                Err(error) => kept = Err(error),
             }
         }
-        Ok(())
+        kept
     }
 }
 

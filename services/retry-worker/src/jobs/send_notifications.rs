@@ -19,6 +19,8 @@ use crate::periodic::{Job, JobError, Timing};
 
 /// Notifications of one subscription that are put into a queue at once. Whoever gets them comes back for the rest.
 const SHARE: u32 = 32;
+/// Notifications of one line that are released at once: nothing comes back for the rest before the next look.
+const LINE_SHARE: u32 = 250;
 /// Notifications promoted in one statement.
 const BATCH: u32 = 1_000;
 
@@ -48,7 +50,7 @@ impl Job for SendWaitingNotifications {
         let (now, started) = (context.clock.now(), SystemTime::now());
         let promoted = context
             .store
-            .promote_first_attempts(now, SHARE, limit, lease(context))
+            .promote_first_attempts(now, SHARE, limit.min(BATCH), lease(context))
             .await;
         publish(context, Queue::ResellerReady, promoted, started).await?;
         Ok(())
@@ -73,7 +75,7 @@ impl Job for SendRetries {
         let (now, started) = (context.clock.now(), SystemTime::now());
         let promoted = context
             .store
-            .promote_retries(now, SHARE, limit, lease(context))
+            .promote_retries(now, SHARE, limit.min(BATCH), lease(context))
             .await;
         publish(context, Queue::ResellerRetry, promoted, started).await?;
         Ok(())
@@ -94,18 +96,21 @@ impl Job for SendScheduledNotifications {
     async fn execute(&self, context: &Context) -> Result<(), JobError> {
         let terms = vitals::line_terms(&context.config);
         loop {
-            let limit = room(context, Queue::ResellerReady).await?;
+            // Half of the queue is left to what comes: what waits in line may be as much as it likes.
+            let half = context.config.reseller.queue.capacity / 2;
+            let limit = room(context, Queue::ResellerReady).await?.saturating_sub(half);
             if limit == 0 {
                 return Ok(());
             }
             let (now, started) = (context.clock.now(), SystemTime::now());
             let released = context
                 .store
-                .release_lines(now, &terms, SHARE, limit, lease(context))
+                .release_lines(now, &terms, LINE_SHARE, limit.min(BATCH), lease(context))
                 .await;
             let more = released.as_ref().is_ok_and(|released| released.more);
             let promoted = released.map(|released| released.promoted);
-            if publish(context, Queue::ResellerReady, promoted, started).await? == 0 && !more {
+            publish(context, Queue::ResellerReady, promoted, started).await?;
+            if !more {
                 return Ok(());
             }
         }
@@ -154,13 +159,7 @@ async fn room(context: &Context, queue: Queue) -> Result<u32, JobError> {
         return Ok(0);
     }
     let depth = context.publishing.to(queue).depth(queue).await?.messages;
-    Ok(context
-        .config
-        .reseller
-        .queue
-        .capacity
-        .saturating_sub(depth)
-        .min(BATCH))
+    Ok(context.config.reseller.queue.capacity.saturating_sub(depth))
 }
 
 /// The traces of what was promoted, where some are recorded. Nothing waits for its trace: when it cannot be read, the

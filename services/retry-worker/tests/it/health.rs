@@ -124,8 +124,8 @@ async fn an_endpoint_that_fails_for_six_days_is_degraded_and_deactivated_to_the_
         assert_eq!(
             subjects,
             [
-                "acme.example: subscription degraded, deliveries keep failing",
-                "acme.example: subscription deactivated after failing for days",
+                "[Postrider] acme.example: subscription degraded, deliveries keep failing",
+                "[Postrider] acme.example: subscription deactivated after failing for days",
             ]
         );
         assert_eq!(state(&it, well).await.0, "ACTIVE");
@@ -155,7 +155,7 @@ async fn a_success_heals_and_the_days_are_counted_anew(pool: PgPool) {
         becomes(&it, id, SubscriptionState::Active).await;
         assert_eq!(
             subjects(&post, 2).await[1],
-            "acme.example: subscription active again"
+            "[Postrider] acme.example: subscription active again"
         );
         for _ in 0..3 {
             attempt(&it, &clock, id, 503).await;

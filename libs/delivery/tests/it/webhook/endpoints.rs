@@ -145,7 +145,7 @@ fn plain_http_is_an_endpoint_only_where_it_is_allowed() {
     assert!(check_endpoint("http://127.0.0.1:8080/", &open).is_ok());
     assert!(check_endpoint("http://localhost:8080/", &open).is_ok());
     // What this name means is only known at delivery.
-    assert!(check_endpoint("http://receiver.internal/", &open).is_ok());
+    assert!(check_endpoint("http://receiver.internal:8080/", &open).is_ok());
     let refused = |url, policy| check_endpoint(url, policy).unwrap_err();
     assert_eq!(refused("http://8.8.8.8/", &open), EndpointError::PlainHttp);
     assert_eq!(

@@ -73,7 +73,9 @@ async fn refusals_are_counted_in_one_mail_an_hour(pool: PgPool) {
         answered(&pool, subscription, 403, 1, start + TimeDelta::minutes(minutes)).await;
     }
     let hour = sent_at + TimeDelta::hours(1);
-    let early = store.claim_emails(hour - TimeDelta::seconds(1), 10, LONG, Addresses::Trusted).await;
+    let early = store
+        .claim_emails(hour - TimeDelta::seconds(1), 10, LONG, Addresses::Trusted)
+        .await;
     assert_eq!(early.unwrap(), []);
     assert_eq!(claim_one(&store, hour).await.occurrences, 3);
 }
@@ -91,7 +93,13 @@ async fn a_second_mail_of_the_moment_in_which_the_first_was_claimed_waits_for_it
         .execute(&pool)
         .await
         .unwrap();
-    assert_eq!(store.claim_emails(start, 10, LONG, Addresses::Trusted).await.unwrap(), []);
+    assert_eq!(
+        store
+            .claim_emails(start, 10, LONG, Addresses::Trusted)
+            .await
+            .unwrap(),
+        []
+    );
     let waiting = rows(&pool).await.into_iter().find(|row| row.status == "PENDING");
     assert_eq!(
         waiting.unwrap().next_attempt_at,

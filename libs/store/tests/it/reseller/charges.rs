@@ -5,7 +5,7 @@ use domain::clock::{Clock, SystemClock};
 use domain::notification::{NotificationId, NotificationState};
 use sqlx::PgPool;
 use store::Store;
-use store::reseller::{Claims, Resent};
+use store::reseller::{Claims, NotificationRelease, Resent};
 use testkit::notification_factory::{MadeNotification, NotificationRow};
 use testkit::subscription_factory::SubscriptionRow;
 
@@ -157,4 +157,30 @@ async fn a_claim_that_fails_charges_nothing(pool: PgPool) {
     );
     assert_eq!(used(&pool).await, 0);
     assert_eq!(row(&pool, made.id).await.state(), NotificationState::Queued);
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn what_is_put_off_gives_its_charge_back_and_waits_in_line(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let subscription = SubscriptionRow::active().daily_quota(1).make(&pool).await;
+    let made = NotificationRow::in_state(NotificationState::Queued, subscription)
+        .make(&pool)
+        .await;
+    let terms = terms(noon());
+    let claimed = as_made(&claim(&store, &[made.id], &terms).await);
+    let put_off = NotificationRelease {
+        id: claimed.id,
+        lease_token: claimed.lease_token,
+        postponed_to: Some(terms.at + TimeDelta::seconds(5)),
+    };
+    store.release_notifications(&[put_off], terms.at).await.unwrap();
+    let stored = row(&pool, made.id).await;
+    assert_eq!(
+        (&*stored.status, stored.reason.as_deref(), stored.attempts),
+        ("SCHEDULED", Some("POSTPONED"), 0)
+    );
+    assert_eq!((used(&pool).await, stored.charged_on), (0, None));
+    let again = promote_due(&store, &pool).await;
+    assert_eq!(claim(&store, &again, &terms).await.claimed.len(), 1);
+    assert_eq!(used(&pool).await, 1);
 }

@@ -257,3 +257,23 @@ async fn the_default_rate_is_for_those_without_their_own(pool: PgPool) {
         assert_eq!(claim(&store, &ids(&made), &terms).await.claimed.len(), expected);
     }
 }
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn slots_that_an_earlier_version_reserved_hours_ahead_hold_nothing_up(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let subscription = SubscriptionRow::active()
+        .requests_per_second(10)
+        .make(&pool)
+        .await;
+    sqlx::query(
+        "INSERT INTO subscription_paces (subscription_id, next_slot_at, asked_at, span)
+         VALUES ($1, now() + interval '3 hours', now(), interval '0')",
+    )
+    .bind(subscription)
+    .execute(&pool)
+    .await
+    .unwrap();
+    let made = ids(&notifications(&pool, NotificationState::Scheduled, subscription, 5).await);
+    let released = release(&store, &pool, noon()).await;
+    assert_eq!(claim_rated(&store, &released).await, (made, 0));
+}

@@ -536,3 +536,40 @@ async fn a_line_of_years_is_counted_without_overflow(pool: PgPool) {
             == 2
     );
 }
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn only_what_waited_for_the_day_is_spread_over_its_window(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let early = noon() - TimeDelta::hours(12) + TimeDelta::minutes(10);
+    // Of the same day: nothing but the quota holds it up.
+    let today = with_line(&pool, 10, 5).await;
+    set_used(&pool, today, 9).await;
+    set_quota(&store, today, 10).await;
+    sqlx::query("UPDATE subscription_budgets SET changed_at = NULL")
+        .execute(&pool)
+        .await
+        .unwrap();
+    assert_eq!(release(&store, &pool, early).await.len(), 1);
+    clear(&pool).await;
+    // Of the day before, and the quota is raised on this one.
+    let before = with_line(&pool, 10, 40).await;
+    sqlx::query(
+        "UPDATE notifications SET created_at = created_at - interval '1 day',
+                                  next_attempt_at = next_attempt_at - interval '1 day'",
+    )
+    .execute(&pool)
+    .await
+    .unwrap();
+    assert!(release(&store, &pool, early).await.is_empty());
+    set_quota(&store, before, 30).await;
+    assert_eq!(release(&store, &pool, early).await.len(), 20);
+}
+
+async fn set_used(pool: &PgPool, subscription: Uuid, used: i64) {
+    sqlx::query("UPDATE subscription_budgets SET used = $2 WHERE subscription_id = $1")
+        .bind(subscription)
+        .bind(used)
+        .execute(pool)
+        .await
+        .unwrap();
+}

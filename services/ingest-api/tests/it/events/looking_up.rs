@@ -90,7 +90,7 @@ async fn roles_of_the_house_may_look_and_nobody_else(pool: PgPool) {
 async fn an_event_that_became_nothing_shows_whom_it_missed_and_why(pool: PgPool) {
     with_installation(pool, async |installation| {
         let service = Running::ready(&installation).await;
-        let deaf = SubscriptionRow::active().event_types(&["contact.*"]);
+        let deaf = SubscriptionRow::active().event_types(&["domain.*"]);
         let deaf = deaf.paused().make(&installation.pool).await;
         let id = service.accepted_event(&event()).await;
         let view = service.look_up_event(id).await;

@@ -12,7 +12,7 @@ const EVENTS: usize = 60;
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn the_broker_was_wiped(pool: PgPool) {
-    with_installation(pool, async |it| {
+    Box::pin(with_installation(pool, async |it| {
         it.sim.script(answers_after(1_000)).expect("a script");
         let subscribers = Subscribers::usual(&it).await;
         subscribers.answer_after(1_000);
@@ -36,6 +36,6 @@ async fn the_broker_was_wiped(pool: PgPool) {
             .await
             .expect("the rows can be counted");
         assert_eq!(lost, 0);
-    })
+    }))
     .await;
 }

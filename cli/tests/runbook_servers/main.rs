@@ -31,7 +31,7 @@ const PUSHES: usize = 100;
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn the_database_was_restarted_and_the_broker_was_blocked(pool: PgPool) {
-    with_installation(pool, async |mut it| {
+    Box::pin(with_installation(pool, async |mut it| {
         it.sim.script(answers_after(200)).expect("a script");
         let database = Server::postgres(&mut it.config).await;
         let disk = Full::disk_of_the_broker().await;
@@ -41,7 +41,7 @@ async fn the_database_was_restarted_and_the_broker_was_blocked(pool: PgPool) {
         scene.turn_to(next).end();
         broker_blocked(&mut scene, disk).await;
         scene.page.end();
-    })
+    }))
     .await;
 }
 

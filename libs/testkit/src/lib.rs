@@ -9,7 +9,6 @@ pub mod push_factory;
 mod servers;
 mod service;
 pub mod subscription_factory;
-mod suspended;
 mod wait;
 
 pub use cable::Cable;
@@ -19,5 +18,4 @@ pub use keys::{key_of_the_house, key_of_the_reseller};
 pub use patience::PATIENT;
 pub use servers::{amqp_url, database_url};
 pub use service::Service;
-pub use suspended::Suspended;
 pub use wait::{PATIENCE, eventually};

@@ -204,7 +204,7 @@ impl Store {
             .map(|id| id.uuid())
             .collect();
         if claims == Claims::default() {
-            let (claims, judged) = self.claim_judged(&left, today, terms, started).await?;
+            let (claims, judged) = Box::pin(self.claim_judged(&left, today, terms, started)).await?;
             judged.keep();
             return Ok(claims);
         }
@@ -230,8 +230,10 @@ impl Store {
         terms: &ClaimTerms,
         started: Instant,
     ) -> Result<(Claims, Tentative), Error> {
-        match self.claim_judged(ids, today, terms, started).await {
-            Err(error) if error.is_transient() => self.claim_judged(ids, today, terms, started).await,
+        match Box::pin(self.claim_judged(ids, today, terms, started)).await {
+            Err(error) if error.is_transient() => {
+                Box::pin(self.claim_judged(ids, today, terms, started)).await
+            }
             judged => judged,
         }
     }

@@ -6,7 +6,6 @@
 )]
 
 mod accepting;
-mod apart;
 mod documents;
 mod events;
 mod group_commit;

@@ -2,7 +2,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test fails like the test itself")]
 
-mod apart;
 mod dead_letters;
 mod ending;
 mod expiry;

@@ -141,22 +141,26 @@ fn reasons_show_nothing_of_the_url() {
 
 #[test]
 fn plain_http_is_an_endpoint_only_where_it_is_allowed() {
-    let open = policy(&[HERE], true);
+    let (open, closed) = (policy(&[HERE], true), policy(&[HERE], false));
     assert!(check_endpoint("http://127.0.0.1:8080/", &open).is_ok());
     assert!(check_endpoint("http://localhost:8080/", &open).is_ok());
     // What this name means is only known at delivery.
     assert!(check_endpoint("http://receiver.internal:8080/", &open).is_ok());
     let refused = |url, policy| check_endpoint(url, policy).unwrap_err();
-    assert_eq!(refused("http://8.8.8.8/", &open), EndpointError::PlainHttp);
+    assert_eq!(refused("http://8.8.8.8:8080/", &open), EndpointError::PlainHttp);
     assert_eq!(
-        refused("http://10.0.0.1/", &open),
+        refused("http://10.0.0.1:8080/", &open),
         EndpointError::Address(AddressKind::Private)
     );
     assert_eq!(
-        refused("http://127.0.0.1/", &policy(&[HERE], false)),
+        refused("http://127.0.0.1:8080/", &closed),
         EndpointError::PlainHttp
     );
-    assert!(check_endpoint("https://127.0.0.1/", &policy(&[HERE], false)).is_ok());
+    assert!(check_endpoint("https://127.0.0.1/", &closed).is_ok());
+    assert_eq!(
+        refused("http://receiver.internal/", &open),
+        EndpointError::PortNotAllowed
+    );
 }
 
 #[tokio::test]

@@ -203,7 +203,7 @@ async fn check(pool: &PgPool, event: Event, cause: Cause, state: NotificationSta
     );
     let expected = transition(state, event, attempts, &POLICY);
 
-    let happened = drive(&store, &pool, event, made, expected.ok()).await;
+    let happened = drive(&store, pool, event, made, expected.ok()).await;
 
     assert_eq!(happened, expected.is_ok(), "{case}");
     let Ok(next) = expected else {

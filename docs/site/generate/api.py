@@ -52,7 +52,7 @@ class Reference:
                 lines += self.operation(path, method, operation)
             yield slug(tag["name"]), "\n".join(lines)
         yield "types", "\n".join(self.types.page())
-        yield "index", "\n".join(self.index(tags))
+        yield "index", "\n".join(self.index(self.openapi["tags"]))
 
     def operations(self, tag: str) -> Iterator[tuple[str, str, dict]]:
         """Those of a tag, in the order of the document."""

@@ -25,6 +25,8 @@ MEND = {
     "too-many-subscriptions": "Delete one that you do not need.",
     "subscription-state": "Look at the subscription; `detail` names the state it is in.",
     "notification-unfinished": "Wait: it will be sent anyhow.",
+    "notification-cancelled": "Nothing: it is not sent any more. Ask the operators why.",
+    "code-void": "Have another code sent.",
     "last-secret": "Make a new secret first.",
     "too-many-secrets": "Revoke one, or wait until one has expired.",
     "quota-request-open": "Wait for the decision.",

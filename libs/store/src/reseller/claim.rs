@@ -432,6 +432,7 @@ impl Store {
                 WHERE ((n.status = 'IN_MEMORY' AND n.lease_token IS NULL) OR n.status = 'PENDING'
                        OR (n.status = 'RETRY' AND n.next_attempt_at <= $5))
                   AND s.state IN ('ACTIVE', 'DEGRADED') AND s.deleted_at IS NULL AND NOT s.suspended
+                  AND (SELECT enter_lane(l.name, l.changes) FROM lanes l WHERE l.name = 'reseller')
                 ORDER BY s.id),
             budgets AS (
                 INSERT INTO subscription_budgets (subscription_id, day, used, quota)

@@ -120,7 +120,7 @@ async fn all_connections_in_use_is_transient(pool: PgPool) {
     let blocker = blocker(&pool).await;
     let held = blocked_statement(&store);
     until_blocked(&pool, 1).await;
-    let error = store.ping().await.unwrap_err();
+    let error = store.view_lease("push").await.unwrap_err();
     assert!(error.is_transient(), "{error:?}");
     blocker.rollback().await.unwrap();
     held.await.unwrap().unwrap();

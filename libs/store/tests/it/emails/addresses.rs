@@ -118,10 +118,10 @@ async fn what_waits_for_a_confirmation_that_never_comes_ends_by_age(pool: PgPool
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn an_address_gets_three_codes_a_day_whichever_resellers_ask(pool: PgPool) {
+async fn an_address_gets_ten_codes_a_day_and_each_reseller_one_of_its_own(pool: PgPool) {
     let (store, start) = (Store::from_pool(pool.clone()), now());
     let mut asked = Vec::new();
-    for n in 0..5 {
+    for n in 0..12 {
         let reseller = format!("reseller{n}");
         let row = SubscriptionRow::active().reseller(&reseller);
         let id = row.make(&pool).await;
@@ -138,8 +138,9 @@ async fn an_address_gets_three_codes_a_day_whichever_resellers_ask(pool: PgPool)
         );
     }
     let full = Asked::NotBefore(start + TimeDelta::days(1));
-    assert_eq!(asked, [Asked::Done, Asked::Done, Asked::Done, full, full]);
-    assert_eq!(sent(&store, start).await.len(), 3);
+    assert_eq!(asked[..10], [Asked::Done; 10]);
+    assert_eq!(asked[10..], [full, full]);
+    assert_eq!(sent(&store, start).await.len(), 10);
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]

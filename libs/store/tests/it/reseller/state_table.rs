@@ -48,7 +48,7 @@ async fn bring_about(pool: &PgPool, cause: Cause, made: &MadeNotification) {
         }
         Cause::Rate => {
             "INSERT INTO subscription_paces (subscription_id, next_slot_at, asked_at, span)
-             VALUES ($1, now() + interval '1 hour', now(), '1 second')"
+             VALUES ($1, now() + interval '5 seconds', now(), '1 second')"
         }
         Cause::Paused => "UPDATE subscriptions SET paused_at = now() WHERE id = $1",
         Cause::HeldByAnOperator => "UPDATE subscriptions SET held_at = now() WHERE id = $1",

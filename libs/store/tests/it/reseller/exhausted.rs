@@ -10,7 +10,6 @@ use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
 
 use crate::reseller::scene::{Email, answered, completion, emails, noon, timed_out};
-use crate::scene::count;
 
 /// Gives `count` notifications up in one batch at the time `at`.
 async fn give_up(pool: &PgPool, subscription: Uuid, count: usize, at: DateTime<Utc>) {

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use broker::{Broker, Queue};
+use domain::clock::{Clock as _, SystemClock};
 use domain::push::PushId;
 use sqlx::PgPool;
-use store::PromotionQueue;
+use store::{PromotionQueue, Store};
 use testkit::{Installation, eventually, with_installation};
 
 use crate::running::{Running, push};
@@ -24,6 +25,15 @@ async fn settle(installation: &Installation, broker: &Broker) -> (i64, i64) {
         (in_memory == queued).then_some((queued, pending))
     })
     .await
+}
+
+/// Waits until the oldest pending push has waited for longer than `patience`, and so keeps the gate closed.
+async fn until_one_has_waited(store: &Store, patience: Duration) {
+    eventually("a push to have waited", async || {
+        let since = store.backlog().await.unwrap().oldest_pending?;
+        (SystemClock.now() - patience > since).then_some(())
+    })
+    .await;
 }
 
 /// Takes `messages` messages out of the queue.
@@ -69,12 +79,14 @@ async fn reopen(installation: &Installation, service: &Running) -> PushId {
 async fn a_full_queue_makes_pushes_pending_until_nothing_waits_and_there_is_room(pool: PgPool) {
     with_installation(pool, async |mut installation| {
         installation.config.push.queue.capacity = 10;
+        installation.config.push.job.send_pending.repeat_interval = Duration::from_millis(100);
         let service = Running::ready(&installation).await;
         let broker = installation.broker();
         eventually("a connection", async || broker.depth(Queue::PushReady).await.ok()).await;
         fill(&service).await;
         // An empty queue alone does not open the gate: what waits would be overtaken.
         let (queued, _) = settle(&installation, &broker).await;
+        until_one_has_waited(&installation.store, Duration::from_millis(200)).await;
         take(&broker, queued).await;
         for _ in 0..5 {
             let id = service.accepted(&push()).await;

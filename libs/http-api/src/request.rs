@@ -7,8 +7,9 @@
 use std::sync::Arc;
 
 use axum::extract::rejection::QueryRejection;
-use axum::extract::{FromRequest, FromRequestParts, Query, RawPathParams, Request};
+use axum::extract::{FromRequest, FromRequestParts, OptionalFromRequest, Query, RawPathParams, Request};
 use http::request::Parts;
+use hyper::body::Body as _;
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -98,5 +99,19 @@ impl<A: TakesBodies, T: DeserializeOwned> FromRequest<Arc<A>> for Payload<T> {
         body::require_json(&parts.headers)?;
         let body = body::read(&parts.headers, body, app.max_body_bytes(), app.deadline()).await?;
         Ok(Self(json::read(&body)?))
+    }
+}
+
+/// For operations that may be asked without a body, which then needs no type either.
+impl<A: TakesBodies, T: DeserializeOwned> OptionalFromRequest<Arc<A>> for Payload<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &Arc<A>) -> Result<Option<Self>, Problem> {
+        if request.body().is_end_stream() {
+            return Ok(None);
+        }
+        <Self as FromRequest<Arc<A>>>::from_request(request, app)
+            .await
+            .map(Some)
     }
 }

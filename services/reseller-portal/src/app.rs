@@ -37,8 +37,12 @@ impl App {
     pub(crate) fn new(config: Arc<Config>, store: Store, clock: Arc<dyn Clock>) -> Self {
         let secrets = &config.reseller.secrets;
         let sealer = secrets.key_bytes().map(|key| {
-            // Nothing is opened here, so that the earlier keys are of no use.
-            Sealer::new(&SealingKey::from_bytes(key), &[])
+            let previous: Vec<_> = secrets
+                .previous_key_bytes()
+                .into_iter()
+                .map(SealingKey::from_bytes)
+                .collect();
+            Sealer::new(&SealingKey::from_bytes(key), &previous)
         });
         if sealer.is_none() {
             tracing::warn!("reseller.secrets.key is not set: no subscription can be made");

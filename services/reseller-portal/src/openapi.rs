@@ -45,7 +45,7 @@ pub fn document() -> utoipa::openapi::OpenApi {
         subscriptions::create, subscriptions::list, subscriptions::find, subscriptions::change, subscriptions::delete,
         subscriptions::activate, subscriptions::deactivate, subscriptions::pause, subscriptions::resume,
         subscriptions::verify, subscriptions::send_test, subscriptions::confirm_email, subscriptions::resend_code,
-        secrets::rotate, secrets::list, secrets::revoke,
+        secrets::rotate, secrets::list, secrets::view, secrets::revoke,
         event_types::list, event_types::find,
         quotas::show, quotas::request, quotas::list,
         notifications::list, notifications::scheduled, notifications::find, notifications::resend,

@@ -29,6 +29,14 @@ pub(crate) const LAST_SECRET: ProblemKind = ProblemKind::new(
     "Without this secret nothing could be signed any more, now or once the others have expired. Make a new one first.",
 );
 
+/// Secrets are not shown again.
+pub(crate) const SECRETS_HIDDEN: ProblemKind = ProblemKind::new(
+    "secrets-hidden",
+    StatusCode::FORBIDDEN,
+    "Secrets are not shown again",
+    "The operator of the platform has switched off looking at secrets; make another one, which the answer shows.",
+);
+
 /// There are too many secrets.
 pub(crate) const TOO_MANY_SECRETS: ProblemKind = ProblemKind::new(
     "too-many-secrets",

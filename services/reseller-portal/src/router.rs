@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::routing::{delete, get, post};
+use axum::routing::{get, post};
 use http_api::{Documents, Observer};
 use lifecycle::Readiness;
 
@@ -25,7 +25,10 @@ pub(crate) fn router(app: Arc<App>, documents: Documents, readiness: Readiness) 
             "/subscriptions/{id}/secrets",
             get(secrets::list).post(secrets::rotate),
         )
-        .route("/subscriptions/{id}/secrets/{secret}", delete(secrets::revoke))
+        .route(
+            "/subscriptions/{id}/secrets/{secret}",
+            get(secrets::view).delete(secrets::revoke),
+        )
         .route("/subscriptions/{id}/quota", get(quotas::show))
         .route(
             "/subscriptions/{id}/quota-requests",

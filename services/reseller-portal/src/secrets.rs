@@ -1,5 +1,7 @@
-//! Signing secrets: `/subscriptions/{id}/secrets`. A secret is shown by the answer that makes it, and never again.
+//! Signing secrets: `/subscriptions/{id}/secrets`. A secret is in the answer that makes it, and in the one that was asked for it
+//! where the installation allows that.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use axum::Json;
@@ -7,27 +9,40 @@ use axum::extract::State;
 use chrono::{DateTime, Utc};
 use http::{HeaderName, StatusCode, header};
 use http_api::paging::List;
-use http_api::{Id, Ids, Problem, ProblemKind};
+use http_api::{FieldProblem, Id, Ids, Payload, Problem, ProblemKind};
 use lifecycle::error_chain;
-use sealing::Sealer;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use signing::Secret;
 use store::reseller::{NewSecret, Revoked, Rotated, SecretView};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::app::{App, new_id};
-use crate::problems::{self, LAST_SECRET, TOO_MANY_SECRETS};
+use crate::problems::{self, LAST_SECRET, SECRETS_HIDDEN, TOO_MANY_SECRETS};
 use crate::request::Reseller;
 
-/// A secret that was just made. Has no `Debug`, so that it cannot get into a log.
+/// The fewest different bytes of a secret that a reseller brings. 24 random ones, the fewest that a secret has, fall short of it once in
+/// 10^13 times: what does was typed.
+const DISTINCT_BYTES: usize = 12;
+
+/// What a new secret is to be. Has no `Debug`, so that it cannot get into a log.
+#[derive(Default, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", expecting = "an object")]
+#[schema(as = SecretRequest)]
+pub(crate) struct SecretPayload {
+    /// A secret of the reseller's own: whsec_ and the base64 of 24 to 64 random bytes. One is made when it is left out.
+    #[schema(example = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")]
+    secret: Option<String>,
+}
+
+/// A secret with what it is. Has no `Debug`, so that it cannot get into a log.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = NewSecret)]
 pub(crate) struct NewSecretDocument {
     /// Its identifier.
     id: Uuid,
-    /// The secret: whsec_ and base64. It is shown this once.
+    /// The secret: whsec_ and base64. To be kept like a password.
     #[schema(example = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")]
     secret: String,
     /// When it was made.
@@ -51,26 +66,55 @@ pub(crate) struct SecretDocument {
     active: bool,
 }
 
-/// A new secret for a subscription: sealed for the database, and as its reseller gets it.
+/// A new secret for a subscription, the `chosen` one if there is one: sealed for the database, and as its reseller gets it.
 pub(crate) fn make(
-    sealer: &Sealer,
+    app: &App,
     subscription: Uuid,
+    chosen: Option<&str>,
     now: DateTime<Utc>,
 ) -> Result<(NewSecret, NewSecretDocument), Problem> {
-    let secret = Secret::generate();
+    let secret = match chosen {
+        None => Secret::generate(),
+        Some(_) if !app.config.reseller.secrets.allow_choosing => {
+            return Err(unusable(
+                "this installation makes the secrets itself: leave the field out",
+            ));
+        }
+        Some(text) => check(text)?,
+    };
     let id = new_id(now);
-    let sealed = sealer
+    let sealed = app
+        .sealer()?
         .seal(subscription, secret.expose_bytes())
         .map_err(|error| {
             tracing::error!(error = error_chain(&error), "failed to seal a secret");
             Problem::new(ProblemKind::INTERNAL, "the secret could not be sealed")
         })?;
-    let shown = NewSecretDocument {
+    Ok((NewSecret { id, sealed }, shown(id, &secret, now)))
+}
+
+/// A secret that a reseller brings, if it is one that cannot be guessed.
+fn check(text: &str) -> Result<Secret, Problem> {
+    let secret = Secret::parse(text).map_err(|error| unusable(error.to_string()))?;
+    let distinct: HashSet<&u8> = secret.expose_bytes().iter().collect();
+    if distinct.len() < DISTINCT_BYTES {
+        return Err(unusable(
+            "the bytes repeat too much to be random: `openssl rand -base64 32` makes some, to be put behind whsec_",
+        ));
+    }
+    Ok(secret)
+}
+
+fn unusable(why: impl Into<String>) -> Problem {
+    Problem::fields(vec![FieldProblem::new("secret", why)])
+}
+
+fn shown(id: Uuid, secret: &Secret, created_at: DateTime<Utc>) -> NewSecretDocument {
+    NewSecretDocument {
         id,
         secret: secret.reveal().as_str().to_owned(),
-        created_at: now,
-    };
-    Ok((NewSecret { id, sealed }, shown))
+        created_at,
+    }
 }
 
 /// The header of answers that show a secret.
@@ -78,22 +122,26 @@ pub(crate) fn not_to_be_kept() -> (HeaderName, String) {
     (header::CACHE_CONTROL, "no-store".to_owned())
 }
 
-/// Makes a new secret.
+/// Makes a new secret, or takes one that the reseller brings.
 ///
-/// From now on every request is signed with it, and for reseller.secrets.overlapInHours with those before it as well.
+/// From now on every request is signed with it, and for reseller.secrets.overlapInHours with those before it as well. Without a body
+/// the secret is made here; whether one can be brought is reseller.secrets.allowChoosing.
 #[utoipa::path(
     post, path = "/subscriptions/{id}/secrets", tag = "secrets", operation_id = "rotateSecret",
     security(("apiKey" = [])),
     params(("id" = Uuid, Path, description = "The subscription's identifier.")),
-    responses((status = 201, description = "The secret. It is shown this once.", body = NewSecretDocument))
+    request_body = Option<SecretPayload>,
+    responses((status = 201, description = "The secret.", body = NewSecretDocument))
 )]
 pub(crate) async fn rotate(
     State(app): State<Arc<App>>,
     reseller: Reseller,
     Id(subscription): Id,
+    payload: Option<Payload<SecretPayload>>,
 ) -> Result<(StatusCode, [(HeaderName, String); 1], Json<NewSecretDocument>), Problem> {
     let now = app.now();
-    let (sealed, shown) = make(app.sealer()?, subscription, now)?;
+    let payload = payload.map(|Payload(payload)| payload).unwrap_or_default();
+    let (sealed, shown) = make(&app, subscription, payload.secret.as_deref(), now)?;
     let overlap = app.config.reseller.secrets.overlap;
     let rotate = app
         .store
@@ -126,6 +174,51 @@ pub(crate) async fn list(
     let secrets = found.ok_or_else(problems::no_subscription)?.into_iter();
     let items = secrets.map(|view| document(&view, now)).collect();
     Ok(Json(List::new(items, None)))
+}
+
+/// Shows a secret that signs at present.
+///
+/// The look is in the audit log. Where reseller.secrets.allowViewing is off, a secret is in the answer that makes it and in no other.
+#[utoipa::path(
+    get, path = "/subscriptions/{id}/secrets/{secret}", tag = "secrets", operation_id = "viewSecret",
+    security(("apiKey" = [])),
+    params(
+        ("id" = Uuid, Path, description = "The subscription's identifier."),
+        ("secret" = Uuid, Path, description = "The secret's identifier."),
+    ),
+    responses((status = 200, description = "The secret.", body = NewSecretDocument))
+)]
+pub(crate) async fn view(
+    State(app): State<Arc<App>>,
+    reseller: Reseller,
+    Ids(subscription, secret): Ids,
+) -> Result<([(HeaderName, String); 1], Json<NewSecretDocument>), Problem> {
+    if !app.config.reseller.secrets.allow_viewing {
+        return Err(Problem::new(
+            SECRETS_HIDDEN,
+            "a secret is shown by the answer that makes it and never again: make another one",
+        ));
+    }
+    let sealer = app.sealer()?;
+    let view = app
+        .store
+        .view_secret((&reseller.id, subscription), secret, reseller.act(app.now()));
+    let found = http_api::by(reseller.deadline, ("the secret", "read"), view).await?;
+    let (sealed, created_at) = found.ok_or_else(|| {
+        Problem::new(
+            ProblemKind::NOT_FOUND,
+            "no secret that signs at present has this identifier",
+        )
+    })?;
+    let opened = sealer.open(subscription, &sealed).map_err(|error| {
+        tracing::error!(error = error_chain(&error), "failed to open a secret");
+        Problem::new(ProblemKind::INTERNAL, "the secret could not be opened")
+    })?;
+    let opened = Secret::from_bytes(opened).map_err(|error| {
+        tracing::error!(error = error_chain(&error), "a sealed secret is none");
+        Problem::new(ProblemKind::INTERNAL, "the secret could not be opened")
+    })?;
+    Ok(([not_to_be_kept()], Json(shown(secret, &opened, created_at))))
 }
 
 /// Revokes a secret: it signs nothing any more, at once.

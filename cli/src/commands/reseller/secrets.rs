@@ -7,8 +7,8 @@ use uuid::Uuid;
 
 use super::shown::{self, Shown, cell};
 use super::{Common, identifier};
-use crate::output;
 use crate::portal::Portal;
+use crate::{file, output};
 
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
@@ -18,12 +18,28 @@ after a day. While both are valid every request carries a signature of each.
 Examples:
   postrider secrets list 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d
   SIGNING_SECRET=$(postrider secrets rotate 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d)
+  (printf whsec_; openssl rand -base64 32) | postrider secrets rotate 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --from-file -
+  postrider secrets show 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d 01a1fd84-191a-7187-8c92-644d9a28fa8b
   postrider secrets revoke 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d 01a1fd84-191a-7187-8c92-644d9a28fa8b")]
 pub(crate) enum SecretsCommand {
     /// Lists them, without what they are.
     List(Of),
-    /// Makes a new one; standard output is the secret and nothing else, and it is not shown again.
-    Rotate(Of),
+    /// Makes a new one, or takes yours; standard output is the secret and nothing else.
+    Rotate {
+        #[command(flatten)]
+        of: Of,
+        /// A file with a secret of your own, whsec_ and base64; - for standard input.
+        #[arg(long, value_name = "FILE")]
+        from_file: Option<String>,
+    },
+    /// Shows one that signs at present; standard output is the secret and nothing else. The look is in the audit log.
+    Show {
+        #[command(flatten)]
+        of: Of,
+        /// The secret, from `postrider secrets list`.
+        #[arg(value_parser = identifier)]
+        secret: Uuid,
+    },
     /// Ends one at once.
     Revoke {
         #[command(flatten)]
@@ -62,7 +78,11 @@ pub(crate) async fn run(command: SecretsCommand) -> anyhow::Result<()> {
             output::result(shown::list(&document["items"], COLUMNS))?;
             Ok(())
         }
-        SecretsCommand::Rotate(of) => rotate(&of).await,
+        SecretsCommand::Rotate { of, from_file } => rotate(&of, from_file.as_deref()).await,
+        SecretsCommand::Show { of, secret } => {
+            let document: Value = portal(&of)?.get(&format!("{}/{secret}", path(&of)), &()).await?;
+            print(&of, &document)
+        }
         SecretsCommand::Revoke { of, secret } => {
             portal(&of)?.delete(&format!("{}/{secret}", path(&of))).await?;
             output::note(format_args!("the secret {secret} signs nothing any more"));
@@ -79,15 +99,21 @@ fn path(of: &Of) -> String {
     format!("/subscriptions/{}/secrets", of.subscription)
 }
 
-async fn rotate(of: &Of) -> anyhow::Result<()> {
-    let made: Value = portal(of)?.act(Method::POST, &path(of), &json!({})).await?;
+async fn rotate(of: &Of, from_file: Option<&str>) -> anyhow::Result<()> {
+    let request = match from_file {
+        Some(file) => json!({ "secret": file::read(file)?.trim() }),
+        None => json!({}),
+    };
+    let made: Value = portal(of)?.act(Method::POST, &path(of), &request).await?;
+    print(of, &made)?;
+    output::note("the secrets before it sign along for a while, until when `postrider secrets list` shows");
+    Ok(())
+}
+
+fn print(of: &Of, secret: &Value) -> anyhow::Result<()> {
     if of.common.json {
-        output::json(&made)?;
-    } else {
-        output::result(cell(&made, "/secret"))?;
+        return output::json(secret);
     }
-    output::note(
-        "keep it: it is not shown again; the secrets before it sign along for a while, until when `postrider secrets list` shows",
-    );
+    output::result(cell(secret, "/secret"))?;
     Ok(())
 }

@@ -192,6 +192,10 @@ pub struct Secrets {
     pub previous_keys: Vec<Secret>,
     /// How long a secret signs after it was replaced.
     pub overlap: Duration,
+    /// Whether resellers may look at a secret again.
+    pub allow_viewing: bool,
+    /// Whether resellers may bring a secret of their own.
+    pub allow_choosing: bool,
 }
 
 impl Secrets {

@@ -163,6 +163,8 @@ fn secrets(reader: &mut Reader) -> Secrets {
         key: reader.optional_secret("reseller.secrets.key", SEALING_KEY, is_key),
         previous_keys: reader.secret_list("reseller.secrets.previousKeys", SEALING_KEYS, is_key),
         overlap: reader.duration("reseller.secrets.overlapInHours", Unit::Hours, 0..=YEAR_IN_HOURS),
+        allow_viewing: reader.boolean("reseller.secrets.allowViewing"),
+        allow_choosing: reader.boolean("reseller.secrets.allowChoosing"),
     };
     reader.reason("reseller.secrets.key", MAKE);
     secrets

@@ -149,6 +149,41 @@ impl Store {
         Ok(Some(secrets))
     }
 
+    /// A valid secret, sealed, with when it was made; the look at it is in the audit log before it is there to be looked at.
+    /// `None` when the reseller has no such secret, or it has ended.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails; then nothing was shown.
+    pub async fn view_secret(
+        &self,
+        (reseller, subscription): (&str, Uuid),
+        secret: Uuid,
+        act: Act<'_>,
+    ) -> Result<Option<(Vec<u8>, DateTime<Utc>)>, Error> {
+        let mut transaction = self.pool.begin().await?;
+        let found = sqlx::query!(
+            r#"
+            SELECT k.sealed, k.created_at FROM signing_secrets k JOIN subscriptions s ON s.id = k.subscription_id
+            WHERE k.id = $3 AND s.id = $2 AND s.reseller_id = $1 AND s.deleted_at IS NULL
+              AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > $4)
+            "#,
+            reseller,
+            subscription,
+            secret,
+            act.at,
+        )
+        .fetch_optional(&mut *transaction)
+        .await?;
+        let Some(found) = found else {
+            return Ok(None);
+        };
+        let entry = act.entry("secret.view", subject(subscription), json!({ "secret": secret }));
+        audit::record(&mut transaction, &entry).await?;
+        transaction.commit().await?;
+        Ok(Some((found.sealed, found.created_at)))
+    }
+
     /// Ends a secret at once. One that has ended already stays as it is.
     ///
     /// # Errors

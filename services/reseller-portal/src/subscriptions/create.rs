@@ -39,6 +39,9 @@ pub(crate) struct CreatePayload {
     /// How long the endpoint may take to answer, in milliseconds, at most reseller.delivery.maxTimeoutMillis.
     #[schema(minimum = 1)]
     timeout_millis: Option<i64>,
+    /// A signing secret of the reseller's own: whsec_ and the base64 of 24 to 64 random bytes. One is made when it is left out.
+    #[schema(example = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")]
+    secret: Option<String>,
     #[schema(ignore)]
     daily_quota: Option<Value>,
     #[schema(ignore)]
@@ -51,7 +54,7 @@ pub(crate) struct CreatePayload {
 pub(crate) struct CreatedDocument {
     #[serde(flatten)]
     subscription: SubscriptionDocument,
-    /// What its notifications are signed with. It is shown this once.
+    /// What its notifications are signed with.
     secret: NewSecretDocument,
 }
 
@@ -70,13 +73,13 @@ pub(crate) struct CreatedDocument {
 pub(crate) async fn create(
     State(app): State<Arc<App>>,
     reseller: Reseller,
-    Payload(payload): Payload<CreatePayload>,
+    Payload(mut payload): Payload<CreatePayload>,
 ) -> Result<(StatusCode, [(HeaderName, String); 2], Json<CreatedDocument>), Problem> {
-    let sealer = app.sealer()?;
-    let request = check(&app, &reseller, payload).await?;
-    let now = app.now();
+    app.sealer()?;
+    let (now, chosen) = (app.now(), payload.secret.take());
     let id = new_id(now);
-    let (sealed, shown) = secrets::make(sealer, id, now)?;
+    let request = check(&app, &reseller, payload).await?;
+    let (sealed, shown) = secrets::make(&app, id, chosen.as_deref(), now)?;
     let new = NewSubscription {
         id,
         reseller: reseller.id.clone(),

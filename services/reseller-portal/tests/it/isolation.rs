@@ -53,6 +53,7 @@ impl Operation {
         match self.name.as_str() {
             "createSubscription" => subscription(),
             "changeSubscription" => json!({"url": "https://elsewhere.example/", "description": "taken over"}),
+            "rotateSecret" => json!({}),
             "requestQuota" => json!({"dailyQuota": 5, "reason": "x"}),
             "createReplay" => json!({"since": portal.now() - TimeDelta::hours(1)}),
             "confirmEmail" => json!({"code": "5F0C81A94D"}),

@@ -1,10 +1,10 @@
-//! Rotating, listing and revoking secrets.
+//! Rotating, choosing, listing, viewing and revoking secrets.
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 use sqlx::PgPool;
 
-use crate::portal::{Portal, id_of};
+use crate::portal::{Portal, id_of, subscription};
 
 fn ids(list: &Value) -> Vec<&str> {
     let items = list["items"].as_array().unwrap().iter();
@@ -134,5 +134,134 @@ async fn whoever_delivers_notices_every_change_of_the_secrets(pool: PgPool) {
     let old = created["secret"]["id"].as_str().unwrap();
     portal.done("DELETE", &format!("{path}/{old}"), 204).await;
     assert!(first < second && second < version().await);
+    portal.stop().await;
+}
+
+/// `whsec_` and the base64 of 24 bytes that differ.
+const OWN: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX";
+
+async fn actions(pool: &PgPool) -> Vec<String> {
+    sqlx::query_scalar("SELECT action FROM audit_log ORDER BY id")
+        .fetch_all(pool)
+        .await
+        .unwrap()
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_secret_that_signs_is_shown_again_and_each_look_is_recorded(pool: PgPool) {
+    let portal = Portal::start(pool).await;
+    let created = portal.created().await;
+    let path = format!("/subscriptions/{}/secrets", id_of(&created));
+    let first = format!("{path}/{}", created["secret"]["id"].as_str().unwrap());
+    let answer = portal.call("GET", &first).send().await.unwrap();
+    assert_eq!(answer.headers()["cache-control"], "no-store");
+    assert_eq!(answer.json::<Value>().await.unwrap(), created["secret"]);
+    let stranger = portal
+        .request("GET", &first)
+        .bearer_auth(portal.key_of("b").await);
+    assert_eq!(stranger.send().await.unwrap().status(), 404);
+    portal.done("POST", &path, 201).await;
+    portal.done("DELETE", &first, 204).await;
+    portal.refused("GET", &first, None, (404, "not-found")).await;
+    assert_eq!(
+        actions(&portal.pool).await,
+        [
+            "subscription.create",
+            "secret.view",
+            "secret.create",
+            "secret.revoke"
+        ]
+    );
+    portal.stop().await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_secret_that_was_sealed_with_an_earlier_key_is_shown(pool: PgPool) {
+    let before = Portal::start(pool.clone()).await;
+    let created = before.created().await;
+    let old = before.config.reseller.secrets.key.clone();
+    before.stop().await;
+    let after = Portal::start_with(pool, |config| {
+        config.reseller.secrets.previous_keys.extend(old);
+        config.reseller.secrets.key = Some(config::Secret::new(
+            "CQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQk=",
+        ));
+    })
+    .await;
+    let path = format!("/subscriptions/{}/secrets", id_of(&created));
+    let shown = after
+        .see(&format!("{path}/{}", created["secret"]["id"].as_str().unwrap()))
+        .await;
+    assert_eq!(shown["secret"], created["secret"]["secret"]);
+    after.stop().await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn looking_at_secrets_can_be_switched_off(pool: PgPool) {
+    let portal = Portal::start_with(pool, |config| config.reseller.secrets.allow_viewing = false).await;
+    let created = portal.created().await;
+    let secret = created["secret"]["id"].as_str().unwrap();
+    let path = format!("/subscriptions/{}/secrets/{secret}", id_of(&created));
+    portal.refused("GET", &path, None, (403, "secrets-hidden")).await;
+    assert_eq!(actions(&portal.pool).await, ["subscription.create"]);
+    portal.stop().await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_reseller_brings_a_secret_of_its_own(pool: PgPool) {
+    let portal = Portal::start(pool).await;
+    let mut request = subscription();
+    request["secret"] = OWN.into();
+    let created = portal.sent("POST", "/subscriptions", &request, 201).await;
+    assert_eq!(created["secret"]["secret"], OWN);
+    let path = format!("/subscriptions/{}/secrets", id_of(&created));
+    let other = OWN.replace("AAEC", "BBEC");
+    let rotated = portal.sent("POST", &path, &json!({ "secret": other }), 201).await;
+    assert_eq!(rotated["secret"], other);
+    let shown = portal
+        .see(&format!("{path}/{}", rotated["id"].as_str().unwrap()))
+        .await;
+    assert_eq!(shown["secret"], other);
+    portal.stop().await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_secret_that_could_be_guessed_is_refused(pool: PgPool) {
+    let portal = Portal::start(pool).await;
+    let path = format!("/subscriptions/{}/secrets", id_of(&portal.created().await));
+    let repeating = "whsec_cGFzc3dvcmRwYXNzd29yZHBhc3N3b3JkcGFzc3dvcmQ=";
+    for (secret, why) in [
+        ("hush", "begins with whsec_"),
+        ("whsec_?", "base64"),
+        ("whsec_AAEC", "at least 24 bytes"),
+        (repeating, "repeat"),
+    ] {
+        let body = json!({ "secret": secret });
+        let problem = portal
+            .refused("POST", &path, Some(&body), (422, "validation"))
+            .await;
+        assert_eq!(problem["errors"][0]["field"], "secret");
+        let detail = problem["errors"][0]["detail"].as_str().unwrap();
+        assert!(detail.contains(why), "{detail}");
+    }
+    assert_eq!(portal.see(&path).await["items"].as_array().unwrap().len(), 1);
+    portal.stop().await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn bringing_secrets_can_be_switched_off(pool: PgPool) {
+    let portal = Portal::start_with(pool, |config| config.reseller.secrets.allow_choosing = false).await;
+    let mut request = subscription();
+    request["secret"] = OWN.into();
+    let refused = (422, "validation");
+    let problem = portal
+        .refused("POST", "/subscriptions", Some(&request), refused)
+        .await;
+    assert_eq!(problem["errors"][0]["field"], "secret");
+    let path = format!("/subscriptions/{}/secrets", id_of(&portal.created().await));
+    portal
+        .refused("POST", &path, Some(&json!({ "secret": OWN })), refused)
+        .await;
+    portal.sent("POST", &path, &json!({}), 201).await;
     portal.stop().await;
 }

@@ -18,7 +18,7 @@ pub(crate) enum SubscriptionsCommand {
     List(Common),
     /// Shows one.
     Show(One),
-    /// Makes one; prints its identifier and its signing secret, which is not shown again.
+    /// Makes one; prints its identifier and its signing secret.
     Create(Box<CreateArgs>),
     /// Changes what is given, and leaves the rest as it is.
     Update(Box<UpdateArgs>),

@@ -114,7 +114,9 @@ async fn create(args: CreateArgs) -> anyhow::Result<()> {
         output::result(format_args!("subscription {}", cell(&created, "/id")))?;
         output::result(format_args!("secret {}", cell(&created, "/secret/secret")))?;
     }
-    output::note("keep the secret: it is not shown again (`postrider secrets rotate` makes another one)");
+    output::note(
+        "keep the secret like a password; `postrider secrets show` shows it where the operator allows that",
+    );
     if args.wait {
         let id: Uuid = cell(&created, "/id").parse()?;
         return until_active(&portal, id).await;

@@ -32,7 +32,7 @@ install_package() {
         say "$help"
         die "$package is not installed, and there is no apt-get to install it with"
     fi
-    say "installing $package with apt"
+    say "installing $package with apt: usually half a minute"
     if ! run_as_root "$CHECKOUT/scripts/dev/install-package" "$package" >"$log" 2>&1; then
         show_log_tail "$log"
         say "$help"

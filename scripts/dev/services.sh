@@ -11,12 +11,16 @@ readonly SECRETS_KEY_FILE=$DEV_DIR/reseller-secrets.key
 readonly DOCS_SITE=$DEV_DIR/site
 readonly POSTRIDER=$DEV_DIR/postrider # a link to the built binary: one name for it, however it was built
 
-# The binary of PROFILE (release unless set otherwise), or POSTRIDER_BIN when one is there already.
+# The binary of PROFILE (the quickly built trial unless set otherwise), or POSTRIDER_BIN when one is there already.
 build_postrider() {
-    local profile=${PROFILE:-release} bin=${POSTRIDER_BIN:-} folder
+    local profile=${PROFILE:-trial} bin=${POSTRIDER_BIN:-} folder usually=
+    case $profile in
+        trial) usually=": usually three minutes on two cores the first time, then seconds" ;;
+        release) usually=": usually a quarter of an hour on two cores" ;;
+    esac
     if [[ -z $bin ]]; then
         command -v cargo >/dev/null || die "a Rust toolchain is needed to build Postrider: https://rustup.rs"
-        say "building postrider ($profile)"
+        say "building postrider, profile $profile$usually"
         # A compiler cache may leave a daemon behind, which must not keep the lock of this script.
         (close_inherited_descriptors && cd -- "$CHECKOUT" && cargo build --profile "$profile" --package cli >&2)
         folder=$profile
@@ -100,7 +104,8 @@ choose_reseller_lane() {
 
 # The documentation for resellers, which reseller-portal serves under /docs. Without it everything else works.
 choose_docs() {
-    [[ -z ${POSTRIDER_CONFIG:-}${POSTRIDER__PORTAL__DOCS_DIRECTORY:-} ]] || return 0
+    [[ -z ${POSTRIDER_CONFIG:-}${POSTRIDER__PORTAL__DOCS_DIRECTORY:-} && ${DOCS:-} != no ]] || return 0
+    say "building the documentation for resellers: usually half a minute the first time, then seconds"
     if (close_inherited_descriptors && "$CHECKOUT/scripts/docs" "$DOCS_SITE"); then
         export POSTRIDER__PORTAL__DOCS_DIRECTORY=$DOCS_SITE
     else

@@ -122,6 +122,11 @@ impl Claimer<'_> {
                         continue;
                     }
                     Ok(claimed) => return Some((claimed, asked + self.send_within)),
+                    Err(error) if !error.is_transient() => {
+                        tracing::error!(error = error_chain(&error), count = ids.len(), "the database refuses a claim");
+                        let claimed = self.claim_singly(&ids).await;
+                        return Some((claimed, asked + self.send_within));
+                    }
                     Err(error) => tracing::warn!(error = error_chain(&error), count = ids.len(), "could not claim pushes"),
                 },
             }
@@ -131,6 +136,28 @@ impl Claimer<'_> {
                 () = tokio::time::sleep(RETRY_PAUSE) => {}
             }
         }
+    }
+}
+
+impl Claimer<'_> {
+    /// Claims each push by itself, so that one that the database refuses for good holds up no other. It is found again when its
+    /// place in the queue has run out.
+    async fn claim_singly(&self, ids: &[PushId]) -> Vec<ClaimedPush> {
+        let mut claimed = Vec::with_capacity(ids.len());
+        for id in ids {
+            let claim = Claim {
+                leader: self.leader,
+                lease: self.lease,
+            };
+            match store::within(CLAIM_LIMIT, self.store.claim_pushes(&[*id], claim)).await {
+                Ok(push) => claimed.extend(push),
+                Err(error) => {
+                    tracing::error!(push = %id, error = error_chain(&error), "passed over a push that could not be claimed");
+                    Metric::StoreErrors.increment_with(&[("operation", "reading_queue")], 1);
+                }
+            }
+        }
+        claimed
     }
 }
 

@@ -131,11 +131,7 @@ impl App {
 
     /// What is thought of an address that a reseller names.
     pub(crate) fn addresses(&self) -> Addresses {
-        if self.config.mail.confirm_addresses {
-            Addresses::Confirmed
-        } else {
-            Addresses::Trusted
-        }
+        Addresses::confirmed_if(self.config.mail.confirm_addresses)
     }
 }
 

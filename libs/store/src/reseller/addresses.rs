@@ -29,6 +29,14 @@ pub enum Addresses {
     Trusted,
 }
 
+impl Addresses {
+    /// What the setting `mail.confirmAddresses` means for them.
+    #[must_use]
+    pub fn confirmed_if(confirm: bool) -> Self {
+        if confirm { Self::Confirmed } else { Self::Trusted }
+    }
+}
+
 /// What came of asking for a confirmation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {

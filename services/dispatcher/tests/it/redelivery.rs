@@ -93,3 +93,37 @@ async fn a_message_that_cannot_be_read_goes_to_the_dead_letters_and_holds_up_nob
     })
     .await;
 }
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_push_that_the_database_refuses_for_good_holds_up_no_other(pool: PgPool) {
+    with_installation(pool, async |it| {
+        let broker = it.broker();
+        sqlx::raw_sql(
+            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+                 $$ BEGIN RAISE EXCEPTION 'never'; END $$;
+             CREATE TRIGGER refuse BEFORE UPDATE ON push_notifications FOR EACH ROW
+                 WHEN (OLD.push_key = 'device-refused' AND NEW.lease_token IS NOT NULL) EXECUTE FUNCTION refuse()",
+        )
+        .execute(&it.pool)
+        .await
+        .unwrap();
+        let mut ids = Vec::new();
+        for device in ["device-1", "device-refused", "device-2"] {
+            ids.push(
+                it.accept(PushStatus::InMemory, push_request(device, "Hello client!"))
+                    .await,
+            );
+        }
+        let refused = ids[1];
+        // All are in the queue before it is read, so that one batch holds them.
+        it.publish(&broker, &ids).await;
+        let dispatcher = start(&it.config);
+        all_sent(&it, &[ids[0], ids[2]]).await;
+        dispatcher.stop().await;
+        queue_holds(&broker, 0).await;
+        assert_each_sent_once(&it, 2);
+        let kept = view(&it, refused).await;
+        assert_eq!((kept.status, kept.attempts), (PushStatus::InMemory, 0));
+    })
+    .await;
+}

@@ -216,15 +216,13 @@ impl Job for Mailer {
 /// Takes mails to send; those for addresses that nobody has confirmed are put off.
 async fn claim(context: &Context) -> Result<Vec<ClaimedEmail>, JobError> {
     let (store, now) = (&context.store, context.clock.now());
-    let addresses = if context.config.mail.confirm_addresses {
+    let addresses = Addresses::confirmed_if(context.config.mail.confirm_addresses);
+    if addresses == Addresses::Confirmed {
         let age = TimeDelta::from_std(context.config.mail.max_age).unwrap_or(TimeDelta::MAX);
         let oldest = now.checked_sub_signed(age).unwrap_or(DateTime::UNIX_EPOCH);
         let ended = store.hold_unconfirmed_emails(now, HELD, oldest).await?;
         Metric::EmailsFailed.increment(ended);
-        Addresses::Confirmed
-    } else {
-        Addresses::Trusted
-    };
+    }
     Ok(store.claim_emails(now, BATCH, LEASE, addresses).await?)
 }
 

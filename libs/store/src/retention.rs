@@ -34,6 +34,8 @@ pub enum Kept {
     Secrets,
     /// Deleted subscriptions with all that belongs to them, as soon as none of their notifications is stored any more.
     Subscriptions,
+    /// Confirmed addresses that no subscription of their reseller names any more.
+    Addresses,
     /// The audit log.
     Audit,
 }
@@ -55,6 +57,7 @@ impl Kept {
             Self::QuotaRequests => "quota requests",
             Self::Secrets => "signing secrets",
             Self::Subscriptions => "deleted subscriptions",
+            Self::Addresses => "addresses",
             Self::Audit => "audit entries",
         }
     }
@@ -80,6 +83,7 @@ impl Store {
             Kept::QuotaRequests => self.forget_quota_requests(cutoff, limit).await,
             Kept::Secrets => self.forget_secrets(cutoff, limit).await,
             Kept::Subscriptions => self.forget_subscriptions(cutoff, limit).await,
+            Kept::Addresses => self.forget_addresses(cutoff, limit).await,
             Kept::Audit => self.forget_audit_entries(cutoff, limit).await,
         }
     }
@@ -181,6 +185,24 @@ impl Store {
             mails AS (DELETE FROM emails c USING gone g WHERE c.subscription_id = g.id),
             held AS (DELETE FROM pauses c USING gone g WHERE c.scope = 'subscription' AND c.key = g.id::text)
             DELETE FROM subscriptions s USING gone g WHERE s.id = g.id
+            "#,
+            cutoff.before(),
+            i64::from(limit),
+        )
+        .execute(&self.pool)
+        .await?;
+        Ok(forgotten.rows_affected())
+    }
+
+    /// One that is named again in this moment is asked to be confirmed again, when its first mail waits.
+    async fn forget_addresses(&self, cutoff: Cutoff, limit: u32) -> Result<u64, Error> {
+        let forgotten = sqlx::query!(
+            r#"
+            DELETE FROM email_addresses WHERE (reseller_id, address) IN (
+                SELECT a.reseller_id, a.address FROM email_addresses a
+                WHERE a.created_at < $1
+                  AND NOT EXISTS (SELECT FROM subscriptions s WHERE s.reseller_id = a.reseller_id AND lower(s.email) = a.address)
+                LIMIT $2 FOR UPDATE SKIP LOCKED)
             "#,
             cutoff.before(),
             i64::from(limit),

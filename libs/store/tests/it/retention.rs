@@ -51,6 +51,10 @@ const ROWS: &str = "
     INSERT INTO signing_secrets (id, subscription_id, sealed, created_at, expires_at, revoked_at)
         SELECT gen_random_uuid(), s.id, '', at - interval '1 day', CASE WHEN k = 1 THEN at END, CASE WHEN k = 2 THEN at END
         FROM t, subscriptions s, generate_series(1, 2) AS k;
+    INSERT INTO email_addresses (reseller_id, address, confirmed_at, created_at) SELECT 'acme', at::text, at, at FROM t;
+    INSERT INTO email_addresses (reseller_id, address, confirmed_at, created_at)
+        SELECT reseller_id, lower(email), now() - interval '10 days', now() - interval '10 days' FROM subscriptions
+        ON CONFLICT DO NOTHING;
     INSERT INTO audit_log (id, at, actor, action, subject) SELECT id, at, 'ann', 'a', 's' FROM t;";
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
@@ -68,6 +72,7 @@ async fn what_is_past_its_retention_is_forgotten_and_what_is_younger_stays(pool:
     .await;
     for (kept, table, rows) in [
         (Kept::PushKeys, "idempotency_keys", 1),
+        (Kept::Addresses, "email_addresses WHERE address ~ '^2'", 1),
         (Kept::EventKeys, "event_keys", 1),
         (Kept::Mails, "emails", 1),
         (Kept::ResolvedDeadLetters, "dead_letters WHERE state <> 'OPEN'", 1),
@@ -92,6 +97,7 @@ async fn what_is_past_its_retention_is_forgotten_and_what_is_younger_stays(pool:
         assert_eq!(count(&pool, table).await, rows, "{kept:?}");
         assert_eq!(store.forget(kept, cutoff, 100).await.unwrap(), 0, "{kept:?}");
     }
+    assert_eq!(count(&pool, "email_addresses WHERE address !~ '^2'").await, 1);
     assert_eq!(store.forget(Kept::Subscriptions, cutoff, 100).await.unwrap(), 0);
     assert!(store.find_subscription("acme", living).await.unwrap().is_some());
     let left = count(

@@ -71,6 +71,7 @@ fn ages(config: &Config) -> Vec<(Kept, Duration)> {
         (Kept::QuotaRequests, retention.audit),
         (Kept::Secrets, retention.secrets),
         (Kept::Subscriptions, retention.subscriptions),
+        (Kept::Addresses, retention.subscriptions),
         (Kept::Audit, retention.audit),
     ];
     // With a mail server, the mailer ends them.

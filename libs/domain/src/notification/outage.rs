@@ -137,8 +137,12 @@ struct Hold {
     convinced: bool,
     /// Others are.
     elsewhere: bool,
-    /// Who answered since the last failure.
+    /// Who was withheld and answered, since the last failure.
     answered: BTreeSet<Uuid>,
+    /// Whoever has failed since it began.
+    accused: BTreeSet<Uuid>,
+    /// Of them those whose latest attempt did not.
+    cleared: BTreeSet<Uuid>,
 }
 
 /// Watches the outcomes of one engine.
@@ -163,6 +167,7 @@ impl OutageWatch {
             _ => {
                 if sight.is_some() {
                     self.note(tried, Sight::Answered);
+                    self.clear(subscription, None);
                 }
                 self.answered(subscription, sight);
                 return Judgement::Counts;
@@ -175,6 +180,7 @@ impl OutageWatch {
         {
             self.answered(subscription, sight);
         }
+        self.clear(subscription, Some(class));
         if tried.was_well || self.began.contains_key(&subscription) {
             self.note(tried, Sight::Failed(class));
         }
@@ -191,6 +197,9 @@ impl OutageWatch {
             return Judgement::Counts;
         }
         self.withhold(subscription, class);
+        if let Some(hold) = self.holds.get_mut(&class) {
+            hold.cleared.remove(&subscription);
+        }
         Judgement::Spared(class)
     }
 
@@ -200,6 +209,7 @@ impl OutageWatch {
             self.holds.entry(class).or_default().elsewhere = elsewhere.contains(&class);
             if !self.is_held(class) {
                 self.release_all(class);
+                self.holds.remove(&class);
             }
         }
     }
@@ -268,12 +278,32 @@ impl OutageWatch {
         }
     }
 
+    /// Notes that a subscription did not fail in any class but `failed`. Endpoints that stay broken afterwards, perhaps the only ones that
+    /// something waits for, must not keep a class held when most of those that failed with them are well.
+    fn clear(&mut self, subscription: Uuid, failed: Option<OutageClass>) {
+        for class in OutageClass::ALL {
+            let Some(hold) = self.holds.get_mut(&class) else {
+                continue;
+            };
+            if failed == Some(class) || !hold.accused.contains(&subscription) {
+                continue;
+            }
+            hold.cleared.insert(subscription);
+            let others = self.withheld.iter();
+            let failing = others.filter(|(other, of)| **of == class && **other != subscription);
+            if hold.cleared.len() >= ANSWERS.max(failing.count()) {
+                self.let_go(class);
+            }
+        }
+    }
+
     fn withhold(&mut self, subscription: Uuid, class: OutageClass) {
         if let Entry::Vacant(free) = self.withheld.entry(subscription) {
             free.insert(class);
             self.probes.retain(|other| *other != subscription);
             self.probes.push_back(subscription);
             self.changes.push(OutageChange::Withheld(subscription));
+            self.holds.entry(class).or_default().accused.insert(subscription);
         }
     }
 
@@ -301,8 +331,10 @@ impl OutageWatch {
     /// The class is in order again; what failed before says nothing any more.
     fn let_go(&mut self, class: OutageClass) {
         let hold = self.holds.entry(class).or_default();
-        hold.convinced = false;
-        hold.answered.clear();
+        *hold = Hold {
+            elsewhere: hold.elsewhere,
+            ..Hold::default()
+        };
         self.release_all(class);
         let began = &mut self.began;
         self.recent.retain(|(_, subscription), seen| {
@@ -533,6 +565,42 @@ mod tests {
         }
         assert!(!scene.is_held() && scene.watch.withheld().is_empty());
         assert_eq!(scene.tries(9, false, CONNECT), Judgement::Counts);
+    }
+
+    #[test]
+    fn one_that_stays_broken_keeps_no_class_held_when_those_that_failed_with_it_are_well() {
+        let mut scene = Scene::new();
+        scene.outage(FAILING);
+        for number in 1..FAILING {
+            scene.watch.nothing_waits(id(number));
+        }
+        for number in 1..=ANSWERS {
+            assert!(scene.is_held());
+            assert_eq!(scene.tries(0, false, CONNECT), SPARED, "its probe");
+            assert_eq!(
+                scene.tries(number, true, ANSWERED),
+                Judgement::Counts,
+                "as always"
+            );
+        }
+        assert!(!scene.is_held());
+        assert_eq!(scene.tries(0, false, CONNECT), Judgement::Counts);
+    }
+
+    #[test]
+    fn a_few_that_answer_again_and_again_end_no_outage_of_many() {
+        let mut scene = Scene::new();
+        scene.outage(4 * FAILING);
+        for _ in 0..50 {
+            for number in 0..2 * ANSWERS {
+                scene.tries(number, true, ANSWERED);
+                scene.tries(FAILING, true, CONNECT);
+            }
+            scene.tries(100, true, ANSWERED);
+            scene.tries(101, true, ANSWERED);
+            scene.tries(102, true, ANSWERED);
+        }
+        assert!(scene.is_held());
     }
 
     #[test]

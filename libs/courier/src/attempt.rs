@@ -7,7 +7,8 @@ use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
 use delivery::WebhookRequest;
 use domain::notification::{
-    DeliveryOutcome, FailureKind, NotificationState, NotificationStatus, RetryPolicy, transition,
+    DeliveryOutcome, FailureKind, Judgement, NotificationState, NotificationStatus, RetryPolicy, Tried,
+    transition,
 };
 use store::reseller::{ClaimedNotification, DeliveryCompletion, NotificationRelease};
 use telemetry::traces::Span;
@@ -15,6 +16,7 @@ use telemetry::traces::Span;
 use crate::Tools;
 use crate::claimer::HORIZON;
 use crate::endpoints::Target;
+use crate::outages::Outages;
 use crate::request::{Content, signed};
 use crate::spans;
 
@@ -40,9 +42,11 @@ pub(crate) struct NotMade {
 const POSTPONEMENT: TimeDelta = TimeDelta::seconds(5);
 
 /// Makes the attempt that was claimed; it is over when this returns, however it ended. [`NotMade`] when nothing was sent: the
-/// endpoint is not what was claimed, the claim could run out before the answer, or what is lacking is ours.
+/// endpoint is not what was claimed, the claim could run out before the answer, or what is lacking is ours; and when it failed as most
+/// others do, so that the fault is ours as well.
 pub(crate) async fn make(
     tools: &Tools,
+    outages: &Outages,
     policy: &RetryPolicy,
     mut claimed: ClaimedNotification,
     target: Option<Arc<Target>>,
@@ -97,6 +101,16 @@ pub(crate) async fn make(
         not_made.release.postponed_to = Some(tools.clock.now() + pause);
         not_made.fault = Some(message);
         return Err(not_made);
+    }
+    let tried = Tried {
+        subscription: claimed.subscription_id,
+        reseller: &target.reseller,
+        site: &target.site,
+        was_well: claimed.was_well,
+        began: started,
+    };
+    if outages.judge(tried, &outcome) != Judgement::Counts {
+        return Err(hand_back("outage"));
     }
     let strict = tools.config.reseller.retry.strict_client_errors;
     Ok(Attempted {

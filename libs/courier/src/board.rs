@@ -36,6 +36,8 @@ pub(crate) struct Board<M> {
     backlogs: VecDeque<Uuid>,
     /// What is to go to the database, behind what waits there.
     behind: Vec<(NotificationId, M)>,
+    /// What is to go to the database because its subscription is sent nothing but probes.
+    withheld: Vec<(NotificationId, M)>,
     waiting: usize,
     in_flight: usize,
 }
@@ -48,6 +50,8 @@ struct Subscription<M> {
     backlog: bool,
     /// Whether somebody is fetching that.
     fetching: bool,
+    /// Whether it is sent nothing but probes.
+    withheld: bool,
 }
 
 impl<M> Default for Subscription<M> {
@@ -58,6 +62,7 @@ impl<M> Default for Subscription<M> {
             in_turns: false,
             backlog: false,
             fetching: false,
+            withheld: false,
         }
     }
 }
@@ -84,6 +89,7 @@ impl<M> Board<M> {
             turns: VecDeque::new(),
             backlogs: VecDeque::new(),
             behind: Vec::new(),
+            withheld: Vec::new(),
             waiting: 0,
             in_flight: 0,
         }
@@ -92,6 +98,10 @@ impl<M> Board<M> {
     /// Takes a notification in.
     pub(crate) fn arrive(&mut self, subscription: Uuid, id: NotificationId, message: M) {
         let entry = self.subscriptions.entry(subscription).or_default();
+        if entry.withheld {
+            self.withheld.push((id, message));
+            return;
+        }
         if entry.backlog {
             // Else the newest would always find a seat, and what waits in the database never would.
             self.behind.push((id, message));
@@ -172,7 +182,7 @@ impl<M> Board<M> {
     /// Notes that more of a subscription may wait in the database.
     pub(crate) fn note_backlog(&mut self, subscription: Uuid) {
         let entry = self.subscriptions.entry(subscription).or_default();
-        if !entry.backlog {
+        if !entry.backlog && !entry.withheld {
             entry.backlog = true;
             self.backlogs.push_back(subscription);
         }
@@ -209,12 +219,52 @@ impl<M> Board<M> {
     pub(crate) fn fetched(&mut self, fetch: Fetch, used: usize, more: bool) {
         if let Some(entry) = self.subscriptions.get_mut(&fetch.subscription) {
             entry.fetching = false;
-            entry.backlog = more;
-            if !more {
+            entry.backlog = more && !entry.withheld;
+            if !entry.backlog {
                 self.backlogs.retain(|other| *other != fetch.subscription);
             }
         }
         self.release(fetch.subscription, fetch.slots.saturating_sub(used));
+    }
+
+    /// From now on nothing of a subscription starts but probes; what waits here goes to the database.
+    pub(crate) fn withhold(&mut self, subscription: Uuid) {
+        let entry = self.subscriptions.entry(subscription).or_default();
+        entry.withheld = true;
+        entry.backlog = false;
+        self.waiting -= entry.waiting.len();
+        self.withheld.extend(entry.waiting.drain(..));
+        self.backlogs.retain(|other| *other != subscription);
+    }
+
+    /// What goes to the database because its subscription is sent nothing but probes.
+    pub(crate) fn take_withheld(&mut self) -> Vec<(NotificationId, M)> {
+        std::mem::take(&mut self.withheld)
+    }
+
+    /// The subscription is sent to as always, first what waits for it in the database.
+    pub(crate) fn resume(&mut self, subscription: Uuid) {
+        if let Some(entry) = self.subscriptions.get_mut(&subscription) {
+            entry.withheld = false;
+        }
+        self.note_backlog(subscription);
+    }
+
+    /// Whether nothing of a subscription is under way.
+    pub(crate) fn is_idle(&self, subscription: Uuid) -> bool {
+        let entry = self.subscriptions.get(&subscription);
+        entry.is_none_or(|entry| entry.in_flight == 0)
+    }
+
+    /// A slot for a probe, which is taken until [`Board::fetched`]. It is there even when all are taken: a probe is one in a second.
+    pub(crate) fn probe(&mut self, subscription: Uuid) -> Fetch {
+        let entry = self.subscriptions.entry(subscription).or_default();
+        entry.in_flight += 1;
+        self.in_flight += 1;
+        Fetch {
+            subscription,
+            slots: 1,
+        }
     }
 
     /// Gives slots of a subscription back.
@@ -242,6 +292,7 @@ impl<M> Board<M> {
         });
         self.behind
             .drain(..)
+            .chain(self.withheld.drain(..))
             .chain(waiting)
             .map(|(_, message)| message)
             .collect()
@@ -265,6 +316,7 @@ impl<M> Board<M> {
                 && !entry.in_turns
                 && !entry.backlog
                 && !entry.fetching
+                && !entry.withheld
         });
         if idle {
             self.subscriptions.remove(&subscription);
@@ -341,6 +393,30 @@ mod tests {
     }
 
     #[test]
+    fn a_withheld_subscription_starts_nothing_but_probes_and_comes_back_for_what_waits() {
+        let mut board = board_with(&[(1, 3), (2, 1)]);
+        board.note_backlog(subscription(1));
+        board.withhold(subscription(1));
+        board.arrive(subscription(1), id(7), ());
+        board.note_backlog(subscription(1));
+        assert_eq!(board.take_withheld().len(), 4);
+        assert!(board.overflow().is_empty() && board.fetches(9).is_empty());
+        assert_eq!(started(&board.take(9), 1), 0);
+        assert!(board.is_idle(subscription(1)));
+        let probe = board.probe(subscription(1));
+        assert!(!board.is_idle(subscription(1)));
+        board.fetched(probe, 1, true);
+        assert!(!board.is_idle(subscription(1)), "its attempt is under way");
+        board.release(subscription(1), 1);
+        assert!(board.is_idle(subscription(1)) && board.fetches(9).is_empty());
+        board.resume(subscription(1));
+        assert_eq!(board.fetches(9)[0].subscription, subscription(1));
+        board.arrive(subscription(1), id(8), ());
+        assert_eq!(board.overflow().len(), 1, "it goes behind what waits");
+        assert_eq!(board.clear().len() + board.take_withheld().len(), 0);
+    }
+
+    #[test]
     fn what_does_not_fit_is_taken_from_the_one_that_has_most() {
         let mut board = board_with(&[(1, 90), (2, 8)]);
         assert!(board.overflow().is_empty());
@@ -376,7 +452,7 @@ mod tests {
     proptest! {
         /// Whatever happens, slots are never exceeded, nobody exceeds its own, nothing is lost and nothing comes twice.
         #[test]
-        fn books_are_kept(steps in proptest::collection::vec((0_u8..4, 0_u128..6, 1_usize..20), 1..200)) {
+        fn books_are_kept(steps in proptest::collection::vec((0_u8..6, 0_u128..6, 1_usize..20), 1..200)) {
             let mut board: Board<()> = Board::new(CAPACITY);
             let (mut arrived, mut left, mut running) = (0_u128, HashSet::new(), Vec::new());
             for (step, number, count) in steps {
@@ -389,9 +465,11 @@ mod tests {
                         prop_assert!(left.insert(turn.id));
                         running.push(turn.subscription);
                     },
-                    2 => for (over, ()) in board.overflow() {
+                    2 => for (over, ()) in board.overflow().into_iter().chain(board.take_withheld()) {
                         prop_assert!(left.insert(over));
                     },
+                    3 => board.withhold(subscription(number)),
+                    4 => board.resume(subscription(number)),
                     _ => for _ in 0..count.min(running.len()) {
                         let finished = running.swap_remove(0);
                         board.release(finished, 1);
@@ -400,9 +478,10 @@ mod tests {
                 prop_assert!(board.in_flight() <= CAPACITY.slots);
                 prop_assert_eq!(board.in_flight(), running.len());
                 for entry in board.subscriptions.values() {
+                    prop_assert!(!entry.withheld || (entry.waiting.is_empty() && !entry.backlog));
                     prop_assert!(entry.in_flight <= CAPACITY.slots_each);
                 }
-                prop_assert_eq!(board.waiting + board.behind.len() + left.len(), arrived as usize);
+                prop_assert_eq!(board.waiting + board.behind.len() + board.withheld.len() + left.len(), arrived as usize);
             }
         }
     }

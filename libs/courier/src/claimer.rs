@@ -124,6 +124,18 @@ impl Claimer {
         }
     }
 
+    /// The oldest that waits in the database for a subscription, claimed. `None` when that could not be found out, or when it is to
+    /// stop.
+    pub(crate) async fn oldest(&self, subscription: Uuid) -> Option<Claimed> {
+        match store::within(CLAIM_LIMIT, self.waiting(subscription, 1)).await {
+            Ok(ids) => self.claim(&ids).await,
+            Err(error) => {
+                tracing::debug!(error = error_chain(&error), "cannot look for what to probe with");
+                None
+            }
+        }
+    }
+
     async fn waiting(&self, subscription: Uuid, limit: u32) -> Result<Vec<NotificationId>, store::Error> {
         let Tools { store, clock, .. } = &self.tools;
         match self.lane {

@@ -13,6 +13,7 @@ use metrics::Gauge;
 use store::reseller::Sidelined;
 use telemetry::Metric;
 use tokio::sync::mpsc;
+use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::task::AbortOnDropHandle;
 use uuid::Uuid;
 
@@ -23,6 +24,7 @@ use crate::completer::{Completer, Ending, Work};
 use crate::endpoints::Endpoints;
 use crate::linger::Linger;
 use crate::message::Message;
+use crate::outages::{Outages, PROBE_INTERVAL};
 use crate::spans::{self, Batch};
 use crate::statistics::Statistics;
 use crate::under_way::{Claiming, Done, Fetching, Slot};
@@ -51,6 +53,7 @@ const RETRY_PAUSE: Duration = Duration::from_millis(250);
 pub struct Courier {
     lane: Lane,
     tools: Tools,
+    outages: Arc<Outages>,
 }
 
 /// Makes the attempts of a lane until shutdown, whenever it is not paused; none when the installation has no key for
@@ -68,6 +71,8 @@ pub async fn deliver(lane: Lane, tools: Option<Tools>, shutdown: Shutdown) {
 /// An engine from each end of a pause to the next pause.
 async fn deliver_unless_paused(lane: Lane, tools: &Tools, shutdown: &Shutdown) {
     let pauses = LaneWatch::new(tools.store.clone(), store::Lane::Reseller);
+    // What it holds is not forgotten with a pause.
+    let outages = Arc::new(Outages::new(lane, tools.store.clone(), tools.clock.clone()));
     while pauses.opened(shutdown).await {
         let open = shutdown.child();
         let pausing = async {
@@ -75,27 +80,33 @@ async fn deliver_unless_paused(lane: Lane, tools: &Tools, shutdown: &Shutdown) {
             open.trigger();
             std::future::pending().await
         };
+        let courier = Courier {
+            lane,
+            tools: tools.clone(),
+            outages: outages.clone(),
+        };
         tokio::select! {
-            () = Courier::new(lane, tools.clone()).run(open.clone()) => {}
+            () = courier.run(open.clone()) => {}
             () = pausing => {}
         }
     }
 }
 
 /// The state of the loop.
-struct Desk {
+pub(crate) struct Desk {
     lane: Lane,
     tools: Tools,
     policy: RetryPolicy,
-    claimer: Arc<Claimer>,
-    board: Board<Message>,
+    pub(crate) claimer: Arc<Claimer>,
+    pub(crate) outages: Arc<Outages>,
+    pub(crate) board: Board<Message>,
     claiming: usize,
     /// Between two claims, when many come.
     linger: Linger,
     under_way: Gauge,
     fetching: usize,
-    settling: usize,
-    done: mpsc::UnboundedSender<Done>,
+    pub(crate) settling: usize,
+    pub(crate) done: mpsc::UnboundedSender<Done>,
     outbox: mpsc::Sender<Ending>,
 }
 
@@ -103,7 +114,12 @@ impl Courier {
     /// An engine for one lane.
     #[must_use]
     pub fn new(lane: Lane, tools: Tools) -> Self {
-        Self { lane, tools }
+        let outages = Outages::new(lane, tools.store.clone(), tools.clock.clone());
+        Self {
+            lane,
+            tools,
+            outages: Arc::new(outages),
+        }
     }
 
     /// Delivers until shutdown; then what has begun is finished and recorded, and the rest goes back to the queue.
@@ -119,6 +135,8 @@ impl Courier {
             statistics: Arc::new(Statistics::new(self.tools.store.clone())),
         };
         let completer = AbortOnDropHandle::new(tokio::spawn(completer.run(endings)));
+        let outages = self.outages.clone();
+        let keeping = AbortOnDropHandle::new(tokio::spawn(async move { outages.keep().await }));
         let (done, mut dones) = mpsc::unbounded_channel();
         let mut desk = self.desk(slots, &shutdown, done, outbox);
         desk.serve(&mut consumer, &mut dones, &shutdown).await;
@@ -133,7 +151,7 @@ impl Courier {
         };
         tokio::join!(finishing, consumer.stop());
         desk.under_way.set(0.0);
-        drop(desk);
+        drop((desk, keeping));
         if let Err(error) = completer.await {
             tracing::error!(error = error_chain(&error), "the completer failed");
         }
@@ -159,8 +177,13 @@ impl Courier {
             slots_each: delivery.max_in_flight_per_subscription,
             seats: SEATS,
         };
+        let mut board = Board::new(capacity);
+        for (subscription, _) in self.outages.withheld() {
+            board.withhold(subscription);
+        }
         Desk {
             lane: self.lane,
+            outages: self.outages,
             policy: self.tools.policy(),
             claimer: Arc::new(Claimer {
                 lane: self.lane,
@@ -169,7 +192,7 @@ impl Courier {
                 stop: shutdown.token(),
             }),
             tools: self.tools,
-            board: Board::new(capacity),
+            board,
             claiming: 0,
             linger: Linger::new(COMPANY, MANY),
             under_way: Metric::DeliveriesInFlight.gauge(&[("lane", self.lane.label())]),
@@ -189,10 +212,13 @@ impl Desk {
         shutdown: &Shutdown,
     ) {
         let mut waits = None;
+        let mut probes = interval(PROBE_INTERVAL);
+        probes.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 biased;
                 () = shutdown.cancelled() => return,
+                _ = probes.tick() => self.probe(),
                 () = until(waits) => {}
                 Some(done) = dones.recv() => {
                     self.handle(done);
@@ -206,6 +232,7 @@ impl Desk {
                     None => return shutdown.cancelled().await,
                 },
             }
+            self.heed_outages();
             waits = self.start_claims();
             self.under_way.set(self.board.in_flight() as f64);
         }
@@ -229,14 +256,20 @@ impl Desk {
             }
         }
         let over = self.board.overflow();
-        if !over.is_empty() {
-            self.settling += 1;
-            let (claimer, done) = (self.claimer.clone(), self.done.clone());
-            tokio::spawn(async move {
-                sideline(&claimer, over).await;
-                let _ = done.send(Done::Settled);
-            });
+        self.put_aside(over, Sidelined::Busy);
+    }
+
+    /// Puts notifications back into the database.
+    pub(crate) fn put_aside(&mut self, over: Vec<(NotificationId, Message)>, why: Sidelined) {
+        if over.is_empty() {
+            return;
         }
+        self.settling += 1;
+        let (claimer, done) = (self.claimer.clone(), self.done.clone());
+        tokio::spawn(async move {
+            sideline(&claimer, over, why).await;
+            let _ = done.send(Done::Settled);
+        });
     }
 
     /// Starts what may start; returns when to look again, if some may then.
@@ -305,6 +338,7 @@ impl Desk {
                 self.board.fetched(fetch, claimed.claims.claimed.len(), more);
                 self.begin(claimed, &mut HashMap::new());
             }
+            Done::Probed(fetch, claimed) => self.begin_probe(fetch, claimed),
         }
     }
 
@@ -354,7 +388,7 @@ impl Desk {
         });
     }
 
-    fn begin(&self, claimed: Claimed, messages: &mut HashMap<NotificationId, Message>) {
+    pub(crate) fn begin(&self, claimed: Claimed, messages: &mut HashMap<NotificationId, Message>) {
         let until = claimed.until.unwrap_or_else(Instant::now);
         for notification in claimed.claims.claimed {
             let work = messages
@@ -371,8 +405,18 @@ impl Desk {
                 Metric::DeliveryLag.record_duration(lag);
             }
             let (tools, policy, outbox) = (self.tools.clone(), self.policy, self.outbox.clone());
+            let outages = self.outages.clone();
             tokio::spawn(async move {
-                let made = attempt::make(&tools, &policy, notification, target, until, work.span()).await;
+                let attempt = attempt::make(
+                    &tools,
+                    &outages,
+                    &policy,
+                    notification,
+                    target,
+                    until,
+                    work.span(),
+                );
+                let made = attempt.await;
                 // The completer outlives the attempts; without it the lease finds the notification.
                 let _ = outbox.send(Ending { made, work }).await;
                 drop(slot);
@@ -393,19 +437,19 @@ async fn until(time: Option<Instant>) {
 }
 
 /// Puts notifications back into the database, for as long as it takes; after the stop their messages go back instead.
-async fn sideline(claimer: &Claimer, over: Vec<(NotificationId, Message)>) {
+async fn sideline(claimer: &Claimer, over: Vec<(NotificationId, Message)>, why: Sidelined) {
     let (ids, mut messages): (Vec<NotificationId>, Vec<Message>) = over.into_iter().unzip();
     for message in &mut messages {
         spans::not_attempted(&mut message.span, "sidelined");
     }
     let tools = &claimer.tools;
     loop {
-        let sidelining = tools
-            .store
-            .sideline_notifications(&ids, Sidelined::Busy, tools.clock.now());
+        let sidelining = tools.store.sideline_notifications(&ids, why, tools.clock.now());
         match store::within(SIDELINE_LIMIT, sidelining).await {
             Ok(count) => {
-                Metric::NotificationsSidelined.increment(count);
+                if why == Sidelined::Busy {
+                    Metric::NotificationsSidelined.increment(count);
+                }
                 Message::ack_all(messages).await;
                 return;
             }

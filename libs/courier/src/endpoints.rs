@@ -23,8 +23,11 @@ const IDLE: Duration = Duration::from_secs(600);
 /// Where and how one subscription is delivered to.
 pub(crate) struct Target {
     version: i64,
+    pub(crate) reseller: String,
     /// The endpoint, or why there is none.
     pub(crate) endpoint: Result<Endpoint, String>,
+    /// What the endpoint belongs to; see [`Endpoint::site`].
+    pub(crate) site: String,
     pub(crate) timeout: Duration,
     secrets: Vec<SigningSecret>,
 }
@@ -119,9 +122,12 @@ impl Endpoints {
         let timeout = endpoint
             .timeout_millis
             .map_or(self.timeout, |millis| Duration::from_millis(millis.into()));
+        let parsed = Endpoint::parse(&endpoint.url).map_err(|error| error_chain(&error));
         Target {
             version: endpoint.version,
-            endpoint: Endpoint::parse(&endpoint.url).map_err(|error| error_chain(&error)),
+            reseller: endpoint.reseller.clone(),
+            site: parsed.as_ref().map(Endpoint::site).unwrap_or_default(),
+            endpoint: parsed,
             timeout: timeout.min(self.longest),
             secrets: endpoint
                 .secrets

@@ -14,6 +14,9 @@
 //! claimed, so a claim is never old when its request begins. No stage holds a transaction while another talks to an
 //! endpoint, and the message is acknowledged last: whatever dies in between, the notification is found by its lease.
 //!
+//! While most endpoints fail in one way at once, the fault is likely ours: what fails so is handed back and counts for nothing, and its
+//! subscriptions are sent nothing but one probe a second in turn, until endpoints answer again (`outages`, `probes`).
+//!
 //! It deliberately does not promote what waits (see the retry worker), and decides neither quotas (the claiming
 //! statement does) nor states (`domain` does).
 
@@ -29,6 +32,8 @@ pub mod fuzzing;
 mod lane;
 mod linger;
 mod message;
+mod outages;
+mod probes;
 mod request;
 mod spans;
 mod statistics;

@@ -12,6 +12,8 @@ use crate::message::Message;
 pub(crate) enum Done {
     Claimed(Vec<Turn<Message>>, Option<Claimed>),
     Fetched(Fetch, Claimed, bool),
+    /// What was found for a probe; `None` when that could not be found out.
+    Probed(Fetch, Option<Claimed>),
     /// An attempt is over, or was dropped.
     Attempted(Uuid),
     Settled,
@@ -78,12 +80,34 @@ impl Drop for Fetching {
     }
 }
 
+/// The same for a probe.
+pub(crate) struct Probing {
+    pub(crate) fetch: Option<Fetch>,
+    pub(crate) claimed: Option<Claimed>,
+    pub(crate) done: mpsc::UnboundedSender<Done>,
+}
+
+impl Probing {
+    /// It has come to this.
+    pub(crate) fn ended(mut self, claimed: Option<Claimed>) {
+        self.claimed = claimed;
+    }
+}
+
+impl Drop for Probing {
+    fn drop(&mut self) {
+        if let Some(fetch) = self.fetch.take() {
+            let _ = self.done.send(Done::Probed(fetch, self.claimed.take()));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_claim_or_a_fetch_that_panics_tells_the_loop_that_it_is_over() {
+    async fn a_claim_a_fetch_or_a_probe_that_panics_tells_the_loop_that_it_is_over() {
         let (done, mut dones) = mpsc::unbounded_channel();
         let claiming = Claiming {
             turns: Vec::new(),
@@ -97,21 +121,30 @@ mod tests {
             }),
             claimed: Claimed::default(),
             more: false,
+            done: done.clone(),
+        };
+        let probing = Probing {
+            fetch: Some(Fetch {
+                subscription: Uuid::nil(),
+                slots: 1,
+            }),
+            claimed: None,
             done,
         };
         let panicking = tokio::spawn(async move {
-            let (_claiming, _fetching) = (claiming, fetching);
+            let (_claiming, _fetching, _probing) = (claiming, fetching, probing);
             panic!("as a test wants it");
         });
         assert!(panicking.await.unwrap_err().is_panic());
-        let (mut claims, mut fetches) = (0, 0);
+        let (mut claims, mut fetches, mut probes) = (0, 0, 0);
         while let Some(done) = dones.recv().await {
             match done {
                 Done::Claimed(turns, None) if turns.is_empty() => claims += 1,
                 Done::Fetched(fetch, _, false) if fetch.slots == 3 => fetches += 1,
+                Done::Probed(fetch, None) if fetch.slots == 1 => probes += 1,
                 _ => panic!("another end"),
             }
         }
-        assert_eq!((claims, fetches), (1, 1));
+        assert_eq!((claims, fetches, probes), (1, 1, 1));
     }
 }

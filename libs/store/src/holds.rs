@@ -1,5 +1,5 @@
 //! What is held back because what it goes to is out of order: the push lane, while Swrve is. Written by whoever leads, and
-//! by nobody else: every change asks for its lease.
+//! by nobody else: every change asks for its lease. What engines of the reseller lane hold is in `reseller/outages`.
 //!
 //! It stops nothing by itself. The leader looks here when its term begins; operators see it.
 
@@ -7,8 +7,9 @@ use chrono::{DateTime, Utc};
 use domain::push::PushId;
 use uuid::Uuid;
 
+use crate::reseller::HOLD_LEASE;
 use crate::text::storable;
-use crate::{Error, Lease, Store};
+use crate::{Error, Lease, Store, interval};
 
 /// Most queued pushes that are looked at to find the oldest, those first that were queued first. With more messages in the queue the
 /// others' leases run out, and they are found as PENDING.
@@ -20,7 +21,7 @@ pub const SWRVE: &str = "SWRVE";
 /// An outage that is in force, or being caught up with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HoldView {
-    /// What is out of order: `SWRVE`.
+    /// What is out of order: `SWRVE`, or the class in which most endpoints fail.
     pub class: String,
     /// Since when.
     pub since: DateTime<Utc>,
@@ -117,7 +118,12 @@ impl Store {
     pub async fn list_holds(&self) -> Result<Vec<HoldView>, Error> {
         let holds = sqlx::query_as!(
             HoldView,
-            "SELECT class, since, probes, probed_at, last_answer, answered_at FROM holds ORDER BY since, class",
+            r#"
+            SELECT class, since, probes, probed_at, last_answer, answered_at FROM holds
+            WHERE leased_until IS NULL OR leased_until BETWEEN now() AND now() + $1::interval
+            ORDER BY since, class
+            "#,
+            interval(HOLD_LEASE),
         )
         .fetch_all(&self.pool)
         .await?;

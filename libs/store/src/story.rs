@@ -7,8 +7,8 @@ use domain::notification::{NotificationId, NotificationStatus};
 use domain::push::PushId;
 use uuid::Uuid;
 
-use crate::reseller::DeliveryAttemptView;
-use crate::{AuditFilter, AuditView, Error, PushView, Store, stored};
+use crate::reseller::{DeliveryAttemptView, WITHHELD_FOR};
+use crate::{AuditFilter, AuditView, Error, PushView, Store, interval, stored};
 
 /// Most dead letters and audit entries that are told of.
 const TOLD_MAX: u32 = 100;
@@ -92,6 +92,8 @@ pub struct Recipient {
     pub daily_quota: Option<u32>,
     /// Attempts a second; the default when `None`.
     pub requests_per_second: Option<u32>,
+    /// The class of failures for whose sake it is sent nothing but probes.
+    pub outage: Option<String>,
     /// The day that was charged last.
     pub budget_day: Option<NaiveDate>,
     /// With how many notifications.
@@ -158,7 +160,10 @@ impl Store {
                    n.lease_token IS NOT NULL AS "claimed!", n.reason, n.attempts, n.resent_after, n.resent_at,
                    n.next_attempt_at, n.leased_until, n.created_at, n.updated_at, n.finished_at,
                    s.id AS subscription, s.url, s.state, s.state_reason, s.state_changed_at, s.paused_at, s.held_at,
-                   s.deleted_at, s.daily_quota, s.requests_per_second, b.day AS "day?", b.used AS "used?"
+                   s.deleted_at, s.daily_quota, s.requests_per_second, b.day AS "day?", b.used AS "used?",
+                   (SELECT l.outage_class FROM subscription_sidelines l
+                    WHERE l.subscription_id = s.id AND l.lane = CASE WHEN n.attempts > 0 THEN 'retry' ELSE 'first' END
+                      AND l.outage_until BETWEEN now() AND now() + $2::interval) AS outage
             FROM notifications n
             JOIN subscriptions s ON s.id = n.subscription_id
             LEFT JOIN events e ON e.id = n.event
@@ -166,6 +171,7 @@ impl Store {
             WHERE n.id = $1
             "#,
             id,
+            interval(WITHHELD_FOR),
         )
         .fetch_optional(&self.pool)
         .await?;
@@ -191,6 +197,7 @@ impl Store {
                 deleted_at: row.deleted_at,
                 daily_quota: row.daily_quota.map(i32::unsigned_abs),
                 requests_per_second: row.requests_per_second.map(i32::unsigned_abs),
+                outage: row.outage,
                 budget_day: row.day,
                 budget_used: row.used.map(|used| u32::try_from(used).unwrap_or(0)),
             },

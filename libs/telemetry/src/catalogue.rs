@@ -186,11 +186,15 @@ catalogue! {
     Paused = "postrider_paused", Kind::Gauge, Count, ["scope"],
         "Pauses by operators that are in force; `scope` is `push_lane`, `reseller_lane`, `subscription` or `reseller`.";
     Held = "postrider_held", Kind::Gauge, Count, ["class"],
-        "1 while a lane is held because what it sends to is out of order, and 0.5 while what waited meanwhile is sent; `class` is `swrve`.";
+        "1 while something is held because what it is sent to is out of order, and 0.5 while what waited for Swrve is sent; `class` is `swrve` for the push lane, and `connect`, `dns`, `timeout` or `tls` for the class of failures in which most endpoints fail.";
     PushProbes = "postrider_push_probes_total", Kind::Counter, Count, ["outcome"],
         "Pushes that were sent to find out whether Swrve works again; `outcome` is `answered` or `failed`.";
     PushAttemptsSpared = "postrider_push_attempts_spared_total", Kind::Counter, Count, [],
         "Attempts that failed while Swrve was out of order, and do not count.";
+    DeliveryProbes = "postrider_delivery_probes_total", Kind::Counter, Count, ["outcome"],
+        "Notifications that were sent to find out whether an endpoint answers again while a class of failures is held; `outcome` is `answered` or `failed`.";
+    DeliveryAttemptsSpared = "postrider_delivery_attempts_spared_total", Kind::Counter, Count, ["class"],
+        "Attempts to deliver that failed in a class that is held, and do not count; `class` is `connect`, `dns`, `timeout` or `tls`.";
     EmailsSent = "postrider_emails_sent_total", Kind::Counter, Count, [],
         "E-mails that the mail server took.";
     EmailsFailed = "postrider_emails_failed_total", Kind::Counter, Count, [],

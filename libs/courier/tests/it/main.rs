@@ -4,6 +4,7 @@ mod answers;
 mod backlog;
 mod changes;
 mod fairness;
+mod held;
 mod outages;
 mod outcomes;
 mod pauses;

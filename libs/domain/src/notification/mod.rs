@@ -2,6 +2,7 @@
 
 mod body_class;
 mod id;
+mod outage;
 mod outcome;
 mod retry;
 mod state;
@@ -9,6 +10,7 @@ mod state;
 use std::time::Duration;
 
 pub use id::NotificationId;
+pub use outage::{Judgement, OUTAGE_WINDOW, OutageChange, OutageClass, OutageWatch, Sight, Tried};
 pub use outcome::{DeliveryOutcome, FailureKind, HealthSignal, Verdict};
 pub use retry::{RetryAfter, RetryPolicy};
 pub use state::{Attempts, Event, NotificationState, Refused, transition};

@@ -64,6 +64,8 @@ pub struct ClaimedNotification {
     pub subscription_id: Uuid,
     /// The version of the subscription; see [`crate::reseller::Endpoint`].
     pub version: i64,
+    /// Whether no attempt of its subscription has failed since the last that succeeded.
+    pub was_well: bool,
     /// Not to be sent before this time.
     pub send_at: Option<DateTime<Utc>>,
     /// Whether more of its subscription waits in the database.
@@ -108,6 +110,7 @@ pub(super) struct ClaimRow {
     pub(super) wait: Option<f64>,
     pub(super) verdict: String,
     pub(super) version: i64,
+    pub(super) was_well: bool,
     pub(super) backlog: bool,
     pub(super) event_id: Option<String>,
     pub(super) event_type: Option<String>,
@@ -133,6 +136,7 @@ impl ClaimRow {
             },
             subscription_id: self.subscription_id,
             version: self.version,
+            was_well: self.was_well,
             send_at: wait
                 .and_then(|wait| TimeDelta::from_std(wait).ok())
                 .map(|wait| answered_at + wait),
@@ -253,7 +257,7 @@ impl Store {
             ClaimRow,
             r#"
             WITH due AS (
-                SELECT n.id, n.subscription_id, n.attempts, s.url, s.version,
+                SELECT n.id, n.subscription_id, n.attempts, s.url, s.version, s.failing_since IS NULL AS was_well,
                        n.reason IS NOT DISTINCT FROM 'BACKLOG' AS backlog,
                        -- What the promoter took out of the line; everything else goes behind those in it.
                        coalesce(n.reason IN ('QUOTA', 'RATE', 'POSTPONED'), false) AS released,
@@ -362,7 +366,7 @@ impl Store {
                     updated_at = $2
                 FROM planned p WHERE n.id = p.id
                 RETURNING n.id, n.event, n.attempts, n.resent_after, n.subscription_id, p.slot_at, p.verdict, p.url,
-                          p.version, p.backlog, n.reseller_id, n.event_type),
+                          p.version, p.was_well, p.backlog, n.reseller_id, n.event_type),
             attempt AS (
                 INSERT INTO delivery_attempts (notification_id, number, status, started_at, url)
                 SELECT id, attempts, 'IN_PROCESS', $2, url FROM changed WHERE verdict = 'CLAIM'),
@@ -378,7 +382,7 @@ impl Store {
             SELECT c.id AS "id!", c.attempts AS "attempts!", c.resent_after AS "resent_after!",
                    c.subscription_id AS "subscription_id!",
                    extract(epoch FROM c.slot_at - clock_timestamp())::float8 AS wait,
-                   c.verdict AS "verdict!", c.version AS "version!",
+                   c.verdict AS "verdict!", c.version AS "version!", c.was_well AS "was_well!",
                    c.backlog AS "backlog!", e.event_id AS "event_id?", e.type AS "event_type?", e.body AS "body?",
                    e.created_at AS "accepted_at?", e.traceparent
             FROM changed c LEFT JOIN events e ON e.id = c.event AND c.verdict = 'CLAIM'

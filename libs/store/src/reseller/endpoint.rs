@@ -12,6 +12,8 @@ use crate::{Error, Store};
 pub struct Endpoint {
     /// Grows with every change of the rest.
     pub version: i64,
+    /// Whose subscription it is.
+    pub reseller: String,
     /// Whether notifications may go there, and not challenges alone: the subscription is active or degraded.
     pub takes_notifications: bool,
     /// Where requests go.
@@ -48,7 +50,7 @@ impl Store {
     pub async fn find_endpoints(&self, subscriptions: &[Uuid]) -> Result<HashMap<Uuid, Endpoint>, Error> {
         let rows = sqlx::query!(
             r#"
-            SELECT s.id, s.version, s.url, s.timeout_millis,
+            SELECT s.id, s.reseller_id, s.version, s.url, s.timeout_millis,
                    s.state IN ('ACTIVE', 'DEGRADED') AND s.deleted_at IS NULL AS "takes_notifications!",
                    k.sealed AS "sealed?", k.expires_at
             FROM UNNEST($1::uuid[]) AS i(id)
@@ -65,6 +67,7 @@ impl Store {
         for row in rows {
             let endpoint = endpoints.entry(row.id).or_insert_with(|| Endpoint {
                 version: row.version,
+                reseller: row.reseller_id,
                 takes_notifications: row.takes_notifications,
                 url: row.url,
                 timeout_millis: row.timeout_millis.map(i32::unsigned_abs),

@@ -17,6 +17,7 @@ use sqlx::{Postgres, Transaction};
 use uuid::Uuid;
 
 use super::listing::NotificationRow;
+use super::outages::WITHHELD_FOR;
 use super::waiting::PromotedNotification;
 use crate::{Error, Store, interval};
 
@@ -119,7 +120,10 @@ impl Store {
             r#"
             WITH line AS (
                 SELECT b.subscription_id,
-                       s.state IN ('ACTIVE', 'DEGRADED') AND NOT s.suspended AND s.deleted_at IS NULL AS sendable,
+                       s.state IN ('ACTIVE', 'DEGRADED') AND NOT s.suspended AND s.deleted_at IS NULL
+                       AND NOT EXISTS (SELECT FROM subscription_sidelines l
+                                       WHERE l.subscription_id = s.id AND l.lane = 'first'
+                                         AND l.outage_until BETWEEN now() AND now() + $15::interval) AS sendable,
                        coalesce(s.requests_per_second, $9) IS NOT NULL AS rated,
                        CASE WHEN b.day > $4 THEN 0
                             ELSE greatest(0, ceil(coalesce(s.daily_quota, $8)
@@ -195,6 +199,7 @@ impl Store {
             interval(RATE_LOOK),
             interval(QUOTA_LOOK),
             start_of(today, rules.zone),
+            interval(WITHHELD_FOR),
         )
         .fetch_all(&mut *transaction)
         .await?;

@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use domain::notification::NotificationId;
 use uuid::Uuid;
 
+use super::outages::WITHHELD_FOR;
 use crate::{Error, Store, interval};
 
 /// A notification whose message is to be published now.
@@ -25,6 +26,18 @@ pub enum Sidelined {
     NotEnqueued,
     /// Whoever got its message has no room for more of its subscription, and comes back for it.
     Busy,
+    /// Its subscription gets nothing but probes, from whoever got its message, who comes back for it.
+    Withheld,
+}
+
+impl Sidelined {
+    fn reason(self) -> Option<&'static str> {
+        match self {
+            Self::NotEnqueued => None,
+            Self::Busy => Some("BUSY"),
+            Self::Withheld => Some("WITHHELD"),
+        }
+    }
 }
 
 /// What one pass of the rescuer did.
@@ -47,7 +60,7 @@ const RETRY_LATER: Duration = Duration::from_secs(5);
 impl Store {
     /// Promotes the oldest waiting first attempts of each subscription that may be sent to, at most `share` of each.
     /// However much one subscription has waiting, the others get as much as it does. A subscription that had been
-    /// sidelined a moment ago is passed over.
+    /// sidelined a moment ago, or gets nothing but probes, is passed over.
     ///
     /// # Errors
     ///
@@ -75,7 +88,8 @@ impl Store {
                 WHERE s.state IN ('ACTIVE', 'DEGRADED') AND NOT s.suspended AND s.deleted_at IS NULL
                   AND NOT EXISTS (SELECT FROM subscription_sidelines l
                                   WHERE l.subscription_id = s.id AND l.lane = 'first'
-                                    AND l.until > now() AND l.until <= now() + $5::interval)),
+                                    AND (l.until > now() AND l.until <= now() + $5::interval
+                                         OR l.outage_until BETWEEN now() AND now() + $6::interval))),
             oldest AS (
                 SELECT o.id, o.status, count(*) OVER (PARTITION BY s.id) >= $2 AS more,
                        row_number() OVER (PARTITION BY s.id ORDER BY o.id) AS rank
@@ -103,6 +117,7 @@ impl Store {
             i64::from(limit),
             interval(queue_lease),
             interval(LEFT_TO_OTHERS),
+            interval(WITHHELD_FOR),
         )
         .fetch_all(&self.pool)
         .await?;
@@ -138,7 +153,8 @@ impl Store {
                 WHERE s.state IN ('ACTIVE', 'DEGRADED') AND NOT s.suspended AND s.deleted_at IS NULL
                   AND NOT EXISTS (SELECT FROM subscription_sidelines l
                                   WHERE l.subscription_id = s.id AND l.lane = 'retry'
-                                    AND l.until > now() AND l.until <= now() + $5::interval)),
+                                    AND (l.until > now() AND l.until <= now() + $5::interval
+                                         OR l.outage_until BETWEEN now() AND now() + $6::interval))),
             overdue AS (
                 SELECT o.id, o.status, o.next_attempt_at,
                        count(*) OVER (PARTITION BY s.id) >= $2 AS more,
@@ -168,6 +184,7 @@ impl Store {
             i64::from(limit),
             interval(queue_lease),
             interval(LEFT_TO_OTHERS),
+            interval(WITHHELD_FOR),
         )
         .fetch_all(&self.pool)
         .await?;
@@ -205,14 +222,15 @@ impl Store {
             SET status = CASE WHEN q.tried THEN 'RETRY' ELSE 'PENDING' END, leased_until = NULL,
                 next_attempt_at = CASE WHEN q.tried AND $3 THEN $2::timestamptz
                                        WHEN q.tried THEN $2::timestamptz + $4::interval * (1 + random()) END,
-                reason = CASE WHEN $3 THEN 'BUSY' END, updated_at = $2
+                reason = $6, updated_at = $2
             FROM queued q WHERE n.id = q.id
             "#,
             &ids,
             at,
-            why == Sidelined::Busy,
+            why != Sidelined::NotEnqueued,
             interval(RETRY_LATER),
             interval(LEFT_TO_OTHERS),
+            why.reason(),
         )
         .execute(&self.pool)
         .await?;

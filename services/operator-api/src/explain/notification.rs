@@ -8,7 +8,7 @@ use store::reseller::DeliveryAttemptView;
 use store::story::NotificationStory;
 
 use super::story::{Context, Line, Next, Story, of_acts, of_letters, open, resolve, said_of, sentence};
-use crate::words::{length, number, origin, relative};
+use crate::words::{length, number, of, origin, relative};
 
 /// How a lost outcome is recorded.
 const LEASE_LOST: &str = "the lease ran out";
@@ -78,6 +78,9 @@ impl Teller<'_> {
             (NotificationStatus::Scheduled, _) => "Waits for the requests per second.",
             (NotificationStatus::Pending, Some("BUSY")) => {
                 "Gave way: its subscription had its share of the engine."
+            }
+            (NotificationStatus::Pending | NotificationStatus::Retry, Some("WITHHELD")) => {
+                "Was held back: most endpoints failed in one way at once, its own among them."
             }
             (NotificationStatus::Pending, Some("PAUSED")) => "Was held back: its subscription was paused.",
             (NotificationStatus::Pending, Some("UNVERIFIED")) => {
@@ -168,7 +171,29 @@ impl Teller<'_> {
                 Next::some_time("It goes on when the endpoint has answered its challenge."),
             ));
         }
-        None
+        self.outage()
+    }
+
+    /// What is so while its subscription is sent nothing but probes.
+    fn outage(&self) -> Option<(String, Next)> {
+        let class = self.history.subscription.outage.as_deref()?;
+        let next = Next::some_time(
+            "It is sent by itself when endpoints answer again, the oldest of each subscription first. No attempt is used up \
+             meanwhile, and nothing is given up.",
+        );
+        let Some(hold) = self.context.holds.iter().find(|hold| hold.class == class) else {
+            let headline =
+                format!("Was held back because most endpoints failed in the class {class}; that is over.");
+            return Some((headline, next));
+        };
+        let probes = of(hold.probes.unsigned_abs(), "probe has", "probes have");
+        let headline = sentence(&format!(
+            "Is held back: most endpoints fail in the class {class} since {}, its own among them. {probes} been sent; the last \
+             answer was: {}",
+            self.context.when(hold.since),
+            hold.last_answer
+        ));
+        Some((headline, next))
     }
 
     /// The widest pause that concerns it.

@@ -307,6 +307,38 @@ fn an_outage_of_swrve_explains_every_push_that_waits_for_it() {
 }
 
 #[test]
+fn an_outage_explains_every_notification_that_waits_for_it() {
+    let hold = store::HoldView {
+        class: "DNS".to_owned(),
+        since: now() - TimeDelta::minutes(30),
+        probes: 1_799,
+        probed_at: Some(now()),
+        last_answer: "the name servers did not answer".to_owned(),
+        answered_at: None,
+    };
+    let held = Context {
+        holds: vec![hold],
+        ..context()
+    };
+    for status in [NotificationStatus::Pending, NotificationStatus::Retry] {
+        let mut it = notification(status, 0);
+        let story = notification::tell(&it, &held);
+        assert!(
+            !story.headline.contains("endpoints fail"),
+            "its own answers: {story:?}"
+        );
+        it.subscription.outage = Some("DNS".to_owned());
+        let story = notification::tell(&it, &held);
+        assert_eq!(
+            story.headline,
+            "Is held back: most endpoints fail in the class DNS since 2026-11-21 11:30:00 UTC (30 min ago), its own among them. \
+             1,799 probes have been sent; the last answer was: the name servers did not answer."
+        );
+        assert!(story.next.text.starts_with("It is sent by itself"), "{story:?}");
+    }
+}
+
+#[test]
 fn attempts_are_told_with_outcome_and_time() {
     let mut history = push(PushStatus::Sent, 3);
     history.push.finished_at = Some(now());
@@ -350,6 +382,7 @@ fn notification(status: NotificationStatus, attempts: u32) -> NotificationStory 
             deleted_at: None,
             daily_quota: None,
             requests_per_second: None,
+            outage: None,
             budget_day: None,
             budget_used: None,
         },

@@ -250,6 +250,11 @@ impl Tables {
         self.holds.iter().find(|hold| hold.class == store::SWRVE)
     }
 
+    /// The classes of failures that are held because most endpoints fail in them.
+    pub(crate) fn outages(&self) -> impl Iterator<Item = &HoldView> {
+        self.holds.iter().filter(|hold| hold.class != store::SWRVE)
+    }
+
     /// Whether an operator has stopped a lane.
     pub(crate) fn lane_is_paused(&self, lane: &str) -> bool {
         let mut pauses = self.pauses.iter();

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use broker::Queue;
 use chrono::{DateTime, Utc};
+use domain::notification::OutageClass;
 use store::{Backlog, HoldView, PauseCounts};
 use telemetry::Metric;
 
@@ -16,8 +17,11 @@ const STATUSES: [&str; 3] = ["pending", "due", "lost"];
 /// What can be paused, in the order of [`set_pauses`].
 const PAUSABLE: [&str; 4] = ["push_lane", "reseller_lane", "subscription", "reseller"];
 
-/// The label of the hold of the push lane.
-const SWRVE: &str = "swrve";
+/// What can be held, each with a label of the same name in lower case.
+fn holdable() -> impl Iterator<Item = &'static str> {
+    let classes = OutageClass::ALL.into_iter().map(OutageClass::as_str);
+    std::iter::once(store::SWRVE).chain(classes)
+}
 
 pub(crate) struct Monitor;
 
@@ -39,7 +43,9 @@ impl Job for Monitor {
         for scope in PAUSABLE {
             Metric::Paused.set_with(&[("scope", scope)], UNKNOWN);
         }
-        Metric::Held.set_with(&[("class", SWRVE)], UNKNOWN);
+        for class in holdable() {
+            Metric::Held.set_with(&[("class", class.to_ascii_lowercase().as_str())], UNKNOWN);
+        }
         Metric::EmailsWaiting.set(UNKNOWN);
         Metric::EmailsOldestDueAge.set(UNKNOWN);
         for queue in Queue::ALL {
@@ -55,7 +61,7 @@ impl Job for Monitor {
         let backlog = context.store.notification_backlog().await?;
         set_ages(Metric::NotificationsOldestDueAge, &backlog, now);
         set_pauses(context.store.count_pauses().await?);
-        set_hold(&context.store.list_holds().await?);
+        set_holds(&context.store.list_holds().await?);
         let outbox = context.store.outbox().await?;
         Metric::EmailsWaiting.set(outbox.waiting as f64);
         Metric::EmailsOldestDueAge.set(age(outbox.oldest_due, now));
@@ -105,15 +111,15 @@ fn set_pauses(pauses: PauseCounts) {
     }
 }
 
-/// Of what has a hold at all: Swrve.
-fn set_hold(holds: &[HoldView]) {
-    let hold = holds.iter().find(|hold| hold.class == store::SWRVE);
-    let value = match hold {
-        None => 0.0,
-        Some(hold) if hold.answered_at.is_some() => 0.5,
-        Some(_) => 1.0,
-    };
-    Metric::Held.set_with(&[("class", SWRVE)], value);
+fn set_holds(holds: &[HoldView]) {
+    for class in holdable() {
+        let value = match holds.iter().find(|hold| hold.class == class) {
+            None => 0.0,
+            Some(hold) if hold.answered_at.is_some() => 0.5,
+            Some(_) => 1.0,
+        };
+        Metric::Held.set_with(&[("class", class.to_ascii_lowercase().as_str())], value);
+    }
 }
 
 /// In seconds. What is not due yet has waited for no time.

@@ -11,6 +11,7 @@ mod fan_out;
 mod fences;
 mod health_signals;
 mod ids;
+mod outages;
 mod paces;
 mod promotion;
 mod quotas;

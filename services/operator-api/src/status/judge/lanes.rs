@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use broker::Queue;
+use store::HoldView;
 use store::status::{Depths, Overdue};
 
 use super::processes::led_for;
@@ -25,6 +26,7 @@ const DEAD_MESSAGES: u32 = 100;
 pub(super) fn judge(known: &Known<'_>, findings: &mut Vec<Finding>) {
     findings.extend(swrve_held(known));
     findings.extend(swrve_fails(known));
+    findings.extend(known.tables.outages().map(deliveries_held));
     findings.extend(unconsumed(known));
     findings.extend(reseller_lane_off(known));
     findings.extend(pushes_overdue(known));
@@ -57,6 +59,23 @@ fn swrve_held(known: &Known<'_>) -> Option<Finding> {
         ),
     };
     Some(finding.with("postrider status"))
+}
+
+/// Most endpoints fail in one way at once.
+fn deliveries_held(hold: &HoldView) -> Finding {
+    Finding::new(
+        ("deliveries-held", Severity::Critical, "many-endpoints-fail"),
+        format!(
+            "Most endpoints fail in the class {} since {}, so the fault is likely ours. {} been sent, the last answer is: {}.",
+            hold.class,
+            time(hold.since),
+            of(hold.probes.unsigned_abs(), "probe has", "probes have"),
+            hold.last_answer.trim_end_matches('.')
+        ),
+        "What fails so uses no attempt, gives up nothing and counts against no subscription. Those that failed are sent one \
+         notification a second in turn; when endpoints answer, everything is sent by itself, the oldest first.",
+    )
+    .with("postrider status")
 }
 
 /// Attempts fail and none succeeds. A few that fail while nothing else is sent are no news.
@@ -182,7 +201,7 @@ fn pushes_overdue(known: &Known<'_>) -> Option<Finding> {
 }
 
 fn notifications_overdue(known: &Known<'_>) -> Option<Finding> {
-    if known.tables.lane_is_paused("reseller") {
+    if known.tables.lane_is_paused("reseller") || known.tables.outages().next().is_some() {
         return None;
     }
     let waiting = &known.tables.reseller.waiting;

@@ -380,6 +380,20 @@ const CASES: &[Case] = &[
         "17 probes have failed, the last one with: 503 Service Unavailable.",
     ),
     (
+        "deliveries-held",
+        Severity::Critical,
+        |f| {
+            tables(f).holds = vec![store::HoldView {
+                class: "DNS".to_owned(),
+                last_answer: "the name servers did not answer".to_owned(),
+                ..hold()
+            }];
+            // What follows from it is not told twice.
+            tables(f).reseller.waiting.overdue.pending_for = Some(20 * MINUTE);
+        },
+        "Most endpoints fail in the class DNS since 2026-11-21",
+    ),
+    (
         "swrve-catching-up",
         Severity::Notice,
         |f| {

@@ -1,0 +1,62 @@
+//! What the loop does while a class of failures is held: it sends the subscriptions concerned nothing but one probe a second, and comes
+//! back for what waits for them when they answer.
+
+use std::collections::HashMap;
+
+use domain::notification::OutageChange;
+use store::reseller::Sidelined;
+
+use crate::board::Fetch;
+use crate::claimer::Claimed;
+use crate::courier::Desk;
+use crate::under_way::Probing;
+
+impl Desk {
+    /// Does as it was found out meanwhile.
+    pub(crate) fn heed_outages(&mut self) {
+        for change in self.outages.take_changes() {
+            match change {
+                OutageChange::Withheld(subscription) => self.board.withhold(subscription),
+                OutageChange::Released(subscription) => self.board.resume(subscription),
+            }
+        }
+        let withheld = self.board.take_withheld();
+        self.put_aside(withheld, Sidelined::Withheld);
+    }
+
+    /// Begins the next probe, if there is anything to be probed: with the oldest notification of the next subscription of which
+    /// nothing is under way.
+    pub(crate) fn probe(&mut self) {
+        let board = &self.board;
+        let Some(subscription) = self
+            .outages
+            .next_probe(|subscription| board.is_idle(subscription))
+        else {
+            return;
+        };
+        self.settling += 1;
+        let claimer = self.claimer.clone();
+        let probing = Probing {
+            fetch: Some(self.board.probe(subscription)),
+            claimed: None,
+            done: self.done.clone(),
+        };
+        tokio::spawn(async move {
+            let claimed = claimer.oldest(subscription).await;
+            probing.ended(claimed);
+        });
+    }
+
+    pub(crate) fn begin_probe(&mut self, fetch: Fetch, claimed: Option<Claimed>) {
+        self.settling -= 1;
+        let found = claimed.as_ref().map(|claimed| claimed.claims.claimed.len());
+        self.board.fetched(fetch, found.unwrap_or(0), false);
+        match found {
+            // It has nothing, or nothing that may be sent now: whatever comes later is tried as always.
+            Some(0) => self.outages.nothing_waits(fetch.subscription),
+            Some(_) => self.outages.probing(fetch.subscription),
+            None => {}
+        }
+        self.begin(claimed.unwrap_or_default(), &mut HashMap::new());
+    }
+}

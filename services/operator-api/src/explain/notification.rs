@@ -358,6 +358,12 @@ impl Teller<'_> {
     }
 
     fn after_the_end(&self) -> Next {
+        let switch = self.history.subscription.resend_after_outage;
+        if self.history.outage && switch.unwrap_or(self.context.after_outage) {
+            return Next::some_time(
+                "Is sent again by itself within minutes after the endpoint has taken another one, three times at most.",
+            );
+        }
         match open(&self.history.letters) {
             Some(_) => Next::some_time(
                 "Nothing, until somebody replays or discards its dead letter, or its reseller asks for it.",

@@ -39,6 +39,9 @@ pub(crate) struct CreatePayload {
     /// How long the endpoint may take to answer, in milliseconds, at most reseller.delivery.maxTimeoutMillis.
     #[schema(minimum = 1)]
     timeout_millis: Option<i64>,
+    /// Whether what an outage of the endpoint gives up is sent again by itself once it answers; reseller.replay.afterOutage when
+    /// missing.
+    resend_after_outage: Option<bool>,
     #[schema(ignore)]
     daily_quota: Option<Value>,
     #[schema(ignore)]
@@ -129,6 +132,7 @@ pub(crate) fn judge(
         email: payload.email,
         description: payload.description,
         timeout_millis: payload.timeout_millis,
+        resend_after_outage: payload.resend_after_outage,
         daily_quota: payload.daily_quota.is_some(),
         requests_per_second: payload.requests_per_second.is_some(),
     };

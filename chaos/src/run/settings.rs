@@ -38,6 +38,8 @@ pub(super) fn all(sealing_key: &str) -> Vec<(String, String)> {
         ("RESELLER__RETRY__MAX_RETRIES", NOTIFICATION_RETRIES.to_string()),
         ("RESELLER__RETRY__INITIAL_DELAY_IN_SECONDS", "1".to_owned()),
         ("RESELLER__RETRY__MAX_DELAY_IN_SECONDS", "2".to_owned()),
+        // What is sent again by itself would come while the verdict is read.
+        ("RESELLER__REPLAY__AFTER_OUTAGE", "false".to_owned()),
         ("RESELLER__SECRETS__KEY", sealing_key.to_owned()),
         ("RESELLER__EGRESS__ALLOW_NETWORKS", "127.0.0.0/8".to_owned()),
         ("RESELLER__EGRESS__ALLOW_HTTP", "true".to_owned()),

@@ -96,6 +96,8 @@ pub(crate) struct Job {
     created_by: String,
     created_at: DateTime<Utc>,
     finished_at: Option<DateTime<Utc>>,
+    recovers: Option<Uuid>,
+    ended_because: Option<String>,
     eta: Option<DateTime<Utc>>,
 }
 
@@ -197,6 +199,11 @@ fn show(document: Value, as_json: bool) -> anyhow::Result<()> {
         ("made", time(job.created_at)),
         ("through at", job.eta.map(time).unwrap_or_default()),
         ("ended", job.finished_at.map(time).unwrap_or_default()),
+        ("because", job.ended_because.unwrap_or_default()),
+        (
+            "recovers",
+            job.recovers.map(|id| id.to_string()).unwrap_or_default(),
+        ),
         ("note", job.note.unwrap_or_default()),
     ];
     for (name, value) in rows {

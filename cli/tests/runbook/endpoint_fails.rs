@@ -24,7 +24,9 @@ async fn one_endpoint_fails(pool: PgPool) {
         let failing = subscribers.all[0].id;
         let fleet = Fleet::of(&it)
             .await
-            .with("POSTRIDER__RESELLER__RETRY__MAX_RETRIES", 1);
+            .with("POSTRIDER__RESELLER__RETRY__MAX_RETRIES", 1)
+            // So that it is the page's replay that sends them again.
+            .with("POSTRIDER__RESELLER__REPLAY__AFTER_OUTAGE", false);
         let mut scene = Scene::with(it, fleet, "One endpoint fails").await;
         scene
             .fleet

@@ -90,6 +90,9 @@ def figures(default_yaml: Path) -> dict[str, str]:
         "overlap": spoken(of("secrets.overlapInHours") * 3600),
         "replay_reach": spoken(of("replay.maxAgeInDays") * 86400),
         "replay_rate": str(of("replay.perSecond")),
+        # A quarter, rounded up, as domain::subscription::RECOVERY_PARTS has it.
+        "recovery_rate": str(-(-of("replay.perSecond") // 4)),
+        "after_outage": f"`{str(config['reseller.replay.afterOutage']).lower()}`",
         "data_bytes": f"{of('event.maxDataBytes'):,}",
         "request_bytes": f"{int(config['portal.maxBodyBytes']):,}",
     }

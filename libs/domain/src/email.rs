@@ -21,11 +21,13 @@ pub enum EmailKind {
     AddressConfirmation,
     /// Where or how a subscription is delivered to, or whom it tells, was changed.
     SecurityChanged,
+    /// What an outage of an endpoint had given up was sent again by itself.
+    DeliveriesRecovered,
 }
 
 impl EmailKind {
     /// Every kind there is.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::RetriesExhausted,
         Self::StateChanged,
         Self::VerificationFailed,
@@ -33,6 +35,7 @@ impl EmailKind {
         Self::QuotaDecided,
         Self::AddressConfirmation,
         Self::SecurityChanged,
+        Self::DeliveriesRecovered,
     ];
 
     /// The stored name.
@@ -46,6 +49,7 @@ impl EmailKind {
             Self::QuotaDecided => "QUOTA_DECIDED",
             Self::AddressConfirmation => "ADDRESS_CONFIRMATION",
             Self::SecurityChanged => "SECURITY_CHANGED",
+            Self::DeliveriesRecovered => "DELIVERIES_RECOVERED",
         }
     }
 }

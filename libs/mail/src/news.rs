@@ -24,6 +24,8 @@ pub enum News {
     AddressConfirmation(ConfirmationRequest),
     /// Where or how a subscription is delivered to, or whom it tells, was changed.
     SecurityChanged(SecurityChange),
+    /// What an outage had given up was sent again by itself.
+    DeliveriesRecovered(Recovery),
 }
 
 /// Which subscription a mail is about.
@@ -134,6 +136,23 @@ pub struct SecurityChange {
     pub count: u64,
 }
 
+/// The data of `DELIVERIES_RECOVERED`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Recovery {
+    /// The subscription.
+    #[serde(flatten)]
+    pub subject: Subject,
+    /// How many are left that could be sent again; counted up to 100,000.
+    #[serde(default)]
+    pub remaining: u64,
+    /// Why it ended before it was through: FAILING, INACTIVE or SWITCHED_OFF; missing too when a person has stopped it.
+    pub because: Option<String>,
+    /// How many were sent again.
+    #[serde(skip)]
+    pub count: u64,
+}
+
 /// The data of `QUOTA_DECIDED`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -206,6 +225,13 @@ impl News {
                 Self::SecurityChanged(SecurityChange {
                     count: occurrences,
                     ..change
+                })
+            }
+            EmailKind::DeliveriesRecovered => {
+                let recovery = Recovery::deserialize(data).map_err(Unreadable::Data)?;
+                Self::DeliveriesRecovered(Recovery {
+                    count: occurrences,
+                    ..recovery
                 })
             }
         })

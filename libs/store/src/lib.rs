@@ -72,7 +72,7 @@ pub use release::Release;
 pub use rescue::Rescued;
 pub use resolution::{
     DeadLetterJob, DeadLetterKind, DeadLetterStep, JobCommanded, JobCreated, LetterSelection,
-    NewDeadLetterJob, Preview, Resolved, Skipped,
+    NewDeadLetterJob, Preview, RecoveryTerms, Resolved, SettledRecovery, Skipped,
 };
 pub use restore::{Requeued, RescuedNow};
 pub use retention::Kept;

@@ -61,6 +61,8 @@ pub struct NotificationStory {
     pub updated_at: DateTime<Utc>,
     /// When it ended.
     pub finished_at: Option<DateTime<Utc>>,
+    /// Whether an outage of its endpoint that is not recovered from has given it up.
+    pub outage: bool,
     /// Its attempts, the first one first.
     pub history: Vec<DeliveryAttemptView>,
     /// Its dead letters, the first one first.
@@ -93,7 +95,9 @@ pub struct Recipient {
     /// Attempts a second; the default when `None`.
     pub requests_per_second: Option<u32>,
     /// The class of failures for whose sake it is sent nothing but probes.
-    pub outage: Option<String>,
+    pub withheld_for: Option<String>,
+    /// Whether what an outage gives up is sent again by itself; the default when `None`.
+    pub resend_after_outage: Option<bool>,
     /// The day that was charged last.
     pub budget_day: Option<NaiveDate>,
     /// With how many notifications.
@@ -160,10 +164,14 @@ impl Store {
                    n.lease_token IS NOT NULL AS "claimed!", n.reason, n.attempts, n.resent_after, n.resent_at,
                    n.next_attempt_at, n.leased_until, n.created_at, n.updated_at, n.finished_at,
                    s.id AS subscription, s.url, s.state, s.state_reason, s.state_changed_at, s.paused_at, s.held_at,
-                   s.deleted_at, s.daily_quota, s.requests_per_second, b.day AS "day?", b.used AS "used?",
+                   s.deleted_at, s.daily_quota, s.requests_per_second, s.resend_after_outage, b.day AS "day?",
+                   b.used AS "used?",
                    (SELECT l.outage_class FROM subscription_sidelines l
                     WHERE l.subscription_id = s.id AND l.lane = CASE WHEN n.attempts > 0 THEN 'retry' ELSE 'first' END
-                      AND l.outage_until BETWEEN now() AND now() + $2::interval) AS outage
+                      AND l.outage_until BETWEEN now() AND now() + $2::interval) AS withheld_for,
+                   EXISTS (SELECT FROM dead_letters d
+                           WHERE d.notification_id = n.id AND d.state = 'OPEN' AND d.reason = 'GIVEN_UP'
+                             AND d.error_type <> 'OTHER' AND d.created_at >= s.outage_since) AS "outage!"
             FROM notifications n
             JOIN subscriptions s ON s.id = n.subscription_id
             LEFT JOIN events e ON e.id = n.event
@@ -197,7 +205,8 @@ impl Store {
                 deleted_at: row.deleted_at,
                 daily_quota: row.daily_quota.map(i32::unsigned_abs),
                 requests_per_second: row.requests_per_second.map(i32::unsigned_abs),
-                outage: row.outage,
+                withheld_for: row.withheld_for,
+                resend_after_outage: row.resend_after_outage,
                 budget_day: row.day,
                 budget_used: row.used.map(|used| u32::try_from(used).unwrap_or(0)),
             },
@@ -212,6 +221,7 @@ impl Store {
             created_at: row.created_at,
             updated_at: row.updated_at,
             finished_at: row.finished_at,
+            outage: row.outage,
             history: self.delivery_attempts(id.into()).await?,
             letters: self.letters_about(None, Some(id)).await?,
             acts: self.acts_on(format!("notification/{id}")).await?,

@@ -25,9 +25,9 @@ use periodic::Job;
 
 use jobs::{
     CountDeadLetters, CountSubscriptions, EndExpired, EndInactive, FindLines, Forget, ForgetKeys,
-    JudgeHealth, KeepPartitions, Mailer, Monitor, Replay, RescueLost, RescueLostNotifications, SendPending,
-    SendRetries, SendScheduled, SendScheduledNotifications, SendWaitingNotifications, VerifyEndpoints,
-    WorkDeadLetters,
+    JudgeHealth, KeepPartitions, Mailer, Monitor, Recover, Replay, RescueLost, RescueLostNotifications,
+    SendPending, SendRetries, SendScheduled, SendScheduledNotifications, SendWaitingNotifications,
+    VerifyEndpoints, WorkDeadLetters,
 };
 
 /// The name in `pg_stat_activity` and the broker's list of connections.
@@ -111,6 +111,7 @@ pub async fn run_with_clock(
         start(&tasks, EndExpired, &context, &shutdown),
         start(&tasks, Replay, &context, &shutdown),
         start(&tasks, WorkDeadLetters, &context, &shutdown),
+        start(&tasks, Recover, &context, &shutdown),
         start(&tasks, verifier, &context, &shutdown),
         start(&tasks, mailer, &context, &shutdown),
         tasks.spawn(

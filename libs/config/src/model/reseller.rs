@@ -223,6 +223,8 @@ pub struct Replay {
     pub per_second: u32,
     /// How far back one may go.
     pub max_age: Duration,
+    /// Whether what an outage gave up is sent again by itself, for subscriptions that do not say.
+    pub after_outage: bool,
 }
 
 /// Mails to resellers.

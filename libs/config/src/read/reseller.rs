@@ -75,6 +75,7 @@ pub(super) fn reseller(reader: &mut Reader) -> Reseller {
         replay: Replay {
             per_second: reader.integer("reseller.replay.perSecond", 1..=100_000),
             max_age: reader.duration("reseller.replay.maxAgeInDays", Unit::Days, 1..=3650),
+            after_outage: reader.boolean("reseller.replay.afterOutage"),
         },
         sending_ips: reader.list("reseller.sendingIps", NETWORKS, network),
     }

@@ -11,6 +11,8 @@ const BURST: TimeDelta = TimeDelta::seconds(1);
 pub struct Allowance {
     from: DateTime<Utc>,
     per_second: u32,
+    /// Of so many parts of the rate it is one.
+    parts: u32,
     /// How many may follow at once.
     pub count: usize,
 }
@@ -19,13 +21,24 @@ impl Allowance {
     /// What is left at `now`, when the rate was used up to `paced_to`.
     #[must_use]
     pub fn at(now: DateTime<Utc>, paced_to: DateTime<Utc>, per_second: u32) -> Self {
+        Self::part(now, paced_to, per_second, 1)
+    }
+
+    /// What is left of one of `parts` equal parts of the rate.
+    #[must_use]
+    pub fn part(now: DateTime<Utc>, paced_to: DateTime<Utc>, per_second: u32, parts: u32) -> Self {
+        let (per_second, parts) = (per_second.max(1), parts.max(1));
+        // Of a part that is less than one a second one is saved up for.
+        let one = (1_000_000 * u64::from(parts)).div_ceil(u64::from(per_second));
+        let burst = BURST.max(TimeDelta::microseconds(i64::try_from(one).unwrap_or(i64::MAX)));
         // A clock that was turned back would otherwise stop the replay until it is where it was.
-        let from = paced_to.clamp(now - BURST, now);
+        let from = paced_to.clamp(now - burst, now);
         let micros = u64::try_from((now - from).num_microseconds().unwrap_or(0)).unwrap_or(0);
-        let count = micros * u64::from(per_second) / 1_000_000;
+        let count = micros * u64::from(per_second) / (1_000_000 * u64::from(parts));
         Self {
             from,
             per_second,
+            parts,
             count: usize::try_from(count).unwrap_or(usize::MAX),
         }
     }
@@ -33,7 +46,7 @@ impl Allowance {
     /// Up to when the rate is used up once `used` of them have followed.
     #[must_use]
     pub fn paced_to(self, used: usize) -> DateTime<Utc> {
-        let micros = used as u64 * 1_000_000 / u64::from(self.per_second.max(1));
+        let micros = used as u64 * 1_000_000 * u64::from(self.parts) / u64::from(self.per_second);
         self.from + TimeDelta::microseconds(i64::try_from(micros).unwrap_or(0))
     }
 }
@@ -56,6 +69,20 @@ mod tests {
         }
         assert_eq!(sent, 13 * 7);
         assert_eq!(Allowance::at(at(900_000), paced_to, 7).count, 7);
+    }
+
+    #[test]
+    fn a_part_of_a_rate_is_kept_though_it_is_less_than_one_a_second() {
+        let (mut paced_to, mut sent) = (at(100_000), Vec::new());
+        for step in 1..=240 {
+            let now = at(100_000 + step * 50);
+            let allowance = Allowance::part(now, paced_to, 1, 4);
+            sent.extend(std::iter::repeat_n(step * 50, allowance.count));
+            paced_to = allowance.paced_to(allowance.count);
+        }
+        assert_eq!(sent, [4_000, 8_000, 12_000]);
+        assert_eq!(Allowance::part(at(900_000), paced_to, 1, 4).count, 1);
+        assert_eq!(Allowance::part(at(900_000), paced_to, 40, 4).count, 10);
     }
 
     #[test]

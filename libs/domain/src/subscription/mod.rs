@@ -9,6 +9,7 @@ mod field;
 mod filter;
 mod health;
 mod miss;
+mod recovery;
 mod request;
 mod state;
 
@@ -20,5 +21,8 @@ pub use field::FieldError;
 pub use filter::{EventFilter, FilterError, is_event_type, patterns_of};
 pub use health::{Health, HealthPolicy};
 pub use miss::Miss;
+pub use recovery::{
+    Probe, RECOVERIES_MAX, RECOVERY_PARTS, RecoveryEnd, RecoveryGround, RecoveryStep, recovery_delay,
+};
 pub use request::{Bounds, ChangeDraft, SubscriptionChange, SubscriptionDraft, SubscriptionRequest};
 pub use state::{SubscriptionState, UnknownSubscriptionState};

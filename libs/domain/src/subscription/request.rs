@@ -30,6 +30,8 @@ pub struct SubscriptionDraft {
     pub description: Option<String>,
     /// How long the endpoint may take.
     pub timeout_millis: Option<i64>,
+    /// Whether what an outage gives up is sent again by itself.
+    pub resend_after_outage: Option<bool>,
     /// Whether a daily quota is asked for, whatever it is.
     pub daily_quota: bool,
     /// Whether a number of requests per second is asked for, whatever it is.
@@ -49,6 +51,8 @@ pub struct SubscriptionRequest {
     pub description: String,
     /// How long the endpoint may take; the default when `None`.
     pub timeout_millis: Option<u32>,
+    /// Whether what an outage gives up is sent again by itself; the default when `None`.
+    pub resend_after_outage: Option<bool>,
 }
 
 /// Changes as they were asked for: of each field nothing, `null` or a value.
@@ -64,6 +68,8 @@ pub struct ChangeDraft {
     pub description: Option<Option<String>>,
     /// How long the endpoint may take.
     pub timeout_millis: Option<Option<i64>>,
+    /// Whether what an outage gives up is sent again by itself.
+    pub resend_after_outage: Option<Option<bool>>,
     /// Whether the daily quota is to be changed, to whatever.
     pub daily_quota: bool,
     /// Whether the requests per second are to be changed, to whatever.
@@ -83,6 +89,8 @@ pub struct SubscriptionChange {
     pub description: Option<String>,
     /// How long the endpoint may take; the default when `Some(None)`.
     pub timeout_millis: Option<Option<u32>>,
+    /// Whether what an outage gives up is sent again by itself; the default when `Some(None)`.
+    pub resend_after_outage: Option<Option<bool>>,
 }
 
 impl SubscriptionRequest {
@@ -109,6 +117,7 @@ impl SubscriptionRequest {
                     email,
                     description,
                     timeout_millis,
+                    resend_after_outage: draft.resend_after_outage,
                 })
             }
             _ => Err(found.0),
@@ -145,6 +154,7 @@ impl SubscriptionChange {
             email,
             description,
             timeout_millis,
+            resend_after_outage: draft.resend_after_outage,
         })
     }
 }
@@ -198,6 +208,7 @@ mod tests {
             email: Some("nobody".to_owned()),
             description: Some("a\0".to_owned()),
             timeout_millis: Some(30_001),
+            resend_after_outage: None,
             daily_quota: true,
             requests_per_second: false,
         };

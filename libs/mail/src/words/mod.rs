@@ -1,6 +1,7 @@
 //! The words of each kind of mail: what happened, what it means, what can be done.
 
 mod address_confirmation;
+mod deliveries_recovered;
 mod delivery_refused;
 mod quota_decided;
 mod retries_exhausted;
@@ -34,6 +35,7 @@ pub(crate) fn page(news: &News, circumstances: Circumstances) -> Page {
         News::QuotaDecided(decision) => quota_decided::page(decision, circumstances),
         News::AddressConfirmation(request) => address_confirmation::page(request, circumstances),
         News::SecurityChanged(change) => security_changed::page(change, circumstances),
+        News::DeliveriesRecovered(recovery) => deliveries_recovered::page(recovery, circumstances),
     };
     let id = circumstances.subscription_id.to_string();
     for block in &mut page.blocks {

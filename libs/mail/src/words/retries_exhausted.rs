@@ -25,8 +25,9 @@ pub(super) fn page(exhaustion: &Exhaustion, circumstances: Circumstances) -> Pag
         headline: format!("{what} {verb} given up after all retries had failed."),
         blocks: vec![
             paragraph(
-                "Your endpoint could not be reached, did not answer in time or answered with an error, each time. These \
-                 notifications are not tried again by themselves; new ones are still sent to the endpoint as they come.",
+                "Your endpoint could not be reached, did not answer in time or answered with an error, each time. New \
+                 notifications are still sent to the endpoint as they come. Once it takes one, these are sent again by \
+                 themselves, unless that is switched off (resendAfterOutage of the subscription).",
             ),
             paragraph(
                 "While it goes on like this you get at most one such mail an hour. An endpoint that fails for days is \
@@ -36,7 +37,7 @@ pub(super) fn page(exhaustion: &Exhaustion, circumstances: Circumstances) -> Pag
                 "Look at the attempts, with status and answer: GET /subscriptions/{subscription}/notifications?status=GIVEN_UP.",
                 "Check that the endpoint is reachable from the internet, that its TLS certificate is valid, and that it \
                  answers with a status from 200 to 299 within the time limit.",
-                "Have single notifications sent again, POST /notifications/{id}/resend, or all that were missed since a \
+                "Have single notifications sent again now, POST /notifications/{id}/resend, or all that were missed since a \
                  time, POST /subscriptions/{subscription}/replays.",
             ]),
         ],

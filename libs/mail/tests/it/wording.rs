@@ -170,6 +170,24 @@ fn settings_that_a_thief_would_change() {
 }
 
 #[test]
+fn notifications_that_were_sent_again_after_an_outage() {
+    let mut mails = String::new();
+    for (occurrences, remaining, because) in [
+        (1, 0, None),
+        (26, 79, Some("FAILING")),
+        (26, 100_000, Some("INACTIVE")),
+        (26, 4, Some("SWITCHED_OFF")),
+        (26, 4, None),
+    ] {
+        let data = json!({ "remaining": remaining, "because": because, "completed": remaining == 0 });
+        let mut letter = letter(EmailKind::DeliveriesRecovered, &data);
+        letter.occurrences = occurrences;
+        let _ = writeln!(mails, "{}\n==========", told(&letter));
+    }
+    insta::assert_snapshot!(mails);
+}
+
+#[test]
 fn several_changes_of_state_are_one_mail_that_says_so() {
     let mut letter = change("ACTIVE", "DEACTIVATED", "BY_RESELLER");
     letter.occurrences = 40;

@@ -68,7 +68,7 @@ pub struct Postponement {
 
 impl Store {
     /// Claims at most `limit` mails that were due at the time `at`, longest overdue first, for `lease` by the clock of
-    /// the database. A mail about exhausted retries or refused deliveries that is due too soon after the one before it is
+    /// the database. A mail about exhausted retries, refused or recovered deliveries that is due too soon after the one before it is
     /// put off instead; what is for an address that is not [`Addresses::Confirmed`] is left, see
     /// [`Store::hold_unconfirmed_emails`].
     ///
@@ -97,7 +97,7 @@ impl Store {
             early AS (
                 SELECT d.id, max(coalesce(l.finished_at, $1)) + interval '1 hour' AS due_at
                 FROM due d JOIN emails l ON l.subscription_id = d.subscription_id AND l.kind = d.kind
-                WHERE l.kind IN ('RETRIES_EXHAUSTED', 'DELIVERY_REFUSED')
+                WHERE l.kind IN ('RETRIES_EXHAUSTED', 'DELIVERY_REFUSED', 'DELIVERIES_RECOVERED')
                   AND (l.finished_at > $1::timestamptz - interval '1 hour'
                        OR (l.status = 'SENDING' AND l.leased_until > now()))
                 GROUP BY d.id),
@@ -218,7 +218,8 @@ impl Store {
                 SELECT id FROM emails
                 WHERE (subscription_id, kind) = (SELECT subscription_id, kind FROM mine
                                                  WHERE kind IN ('RETRIES_EXHAUSTED', 'DELIVERY_REFUSED',
-                                                              'STATE_CHANGED', 'VERIFICATION_FAILED'))
+                                                              'STATE_CHANGED', 'VERIFICATION_FAILED',
+                                                              'DELIVERIES_RECOVERED'))
                   AND status = 'PENDING'
                 LIMIT 1 FOR UPDATE),
             merged AS (

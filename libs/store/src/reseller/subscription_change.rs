@@ -219,6 +219,7 @@ fn details(change: &SubscriptionChange, before: &Locked) -> Value {
         ("email", change.email.is_some()),
         ("description", change.description.is_some()),
         ("timeoutMillis", change.timeout_millis.is_some()),
+        ("resendAfterOutage", change.resend_after_outage.is_some()),
     ];
     let named = named.into_iter().filter(|(_, is_named)| *is_named);
     let mut details = json!({ "fields": named.map(|(name, _)| name).collect::<Vec<_>>() });
@@ -253,6 +254,7 @@ async fn update_fields(
         SET url = coalesce($2, url), event_types = coalesce($3, event_types), email = coalesce($4, email),
             description = coalesce($5, description),
             timeout_millis = CASE WHEN $6 THEN $7 ELSE timeout_millis END,
+            resend_after_outage = CASE WHEN $9 THEN $10 ELSE resend_after_outage END,
             verified_at = CASE WHEN url = coalesce($2, url) THEN verified_at END,
             updated_at = $8
         WHERE id = $1
@@ -265,6 +267,8 @@ async fn update_fields(
         change.timeout_millis.is_some(),
         millis(change.timeout_millis.flatten()),
         now,
+        change.resend_after_outage.is_some(),
+        change.resend_after_outage.flatten(),
     )
     .execute(connection)
     .await?;

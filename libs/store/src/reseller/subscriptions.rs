@@ -50,6 +50,8 @@ pub struct SubscriptionView {
     pub daily_quota: Option<u32>,
     /// Attempts a second.
     pub requests_per_second: Option<u32>,
+    /// Whether what an outage gives up is sent again by itself; the default when `None`.
+    pub resend_after_outage: Option<bool>,
     /// The first failed attempt since the last success.
     pub failing_since: Option<DateTime<Utc>>,
     /// When it is challenged next.
@@ -215,9 +217,9 @@ async fn insert(transaction: &mut Transaction<'_, Postgres>, new: &NewSubscripti
         r#"
         INSERT INTO subscriptions (id, reseller_id, description, url, event_types, email, state, state_reason,
                                    state_changed_at, timeout_millis, verification_due_at, created_at, updated_at,
-                                   held_at)
+                                   held_at, resend_after_outage)
         VALUES ($1, $2, $3, $4, $5, $6, 'PENDING_VERIFICATION', 'CREATED', $8, $7, $8, $8, $8,
-                (SELECT paused_at FROM pauses WHERE scope = 'reseller' AND key = $2))
+                (SELECT paused_at FROM pauses WHERE scope = 'reseller' AND key = $2), $9)
         "#,
         new.id,
         new.reseller,
@@ -227,6 +229,7 @@ async fn insert(transaction: &mut Transaction<'_, Postgres>, new: &NewSubscripti
         request.email,
         millis(request.timeout_millis),
         new.created_at,
+        request.resend_after_outage,
     )
     .execute(&mut **transaction)
     .await?;
@@ -247,7 +250,7 @@ pub(super) async fn select(
                (SELECT a.confirmed_at FROM email_addresses a
                 WHERE a.reseller_id = s.reseller_id AND a.address = lower(s.email)) AS email_confirmed_at,
                state, state_reason, state_changed_at, paused_at,
-               held_at, timeout_millis, daily_quota, requests_per_second, failing_since, verification_due_at,
+               held_at, timeout_millis, daily_quota, requests_per_second, resend_after_outage, failing_since, verification_due_at,
                verification_attempts, verification_error, verified_at, created_at, updated_at
         FROM subscriptions s
         WHERE reseller_id = $1 AND deleted_at IS NULL AND ($2::uuid IS NULL OR id = $2) AND ($3::uuid IS NULL OR id > $3)
@@ -279,6 +282,7 @@ pub(super) async fn select(
                 timeout_millis: row.timeout_millis.map(i32::unsigned_abs),
                 daily_quota: row.daily_quota.map(i32::unsigned_abs),
                 requests_per_second: row.requests_per_second.map(i32::unsigned_abs),
+                resend_after_outage: row.resend_after_outage,
                 failing_since: row.failing_since,
                 verification_due_at: row.verification_due_at,
                 verification_attempts: row.verification_attempts.unsigned_abs(),

@@ -29,6 +29,8 @@ pub enum Skipped {
     SubscriptionInactive,
     /// Nobody knows what the letter is about.
     Malformed,
+    /// It was sent again by itself as often as that may be, in vain.
+    OftenRecovered,
 }
 
 impl Skipped {
@@ -43,6 +45,7 @@ impl Skipped {
             Self::Gone => "GONE",
             Self::SubscriptionInactive => "SUBSCRIPTION_INACTIVE",
             Self::Malformed => "MALFORMED",
+            Self::OftenRecovered => "OFTEN_RECOVERED",
         }
     }
 }
@@ -63,6 +66,14 @@ pub(super) struct Applied {
     pub(super) effects: usize,
     /// The letters that were left as they were, by reason.
     pub(super) skipped: BTreeMap<Skipped, u64>,
+}
+
+impl Applied {
+    /// What was made due, if it was a single notification: that of one of these letters.
+    pub(super) fn first_due(&self, letters: &[OpenLetter]) -> Option<Uuid> {
+        let resolved = letters.iter().find(|letter| self.letters.contains(&letter.id))?;
+        resolved.notification
+    }
 }
 
 /// Locks those of the letters that are open, in the order of lists: whoever locks several does it in that order.

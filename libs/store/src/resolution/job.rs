@@ -42,6 +42,10 @@ pub struct DeadLetterJob {
     pub updated_at: DateTime<Utc>,
     /// When it ended.
     pub finished_at: Option<DateTime<Utc>>,
+    /// The subscription whose outage is over, of a job that Postrider has made by itself.
+    pub recovers: Option<Uuid>,
+    /// Why Postrider has cancelled it: `FAILING`, `INACTIVE` or `SWITCHED_OFF`.
+    pub ended_because: Option<String>,
 }
 
 /// What came of a command to a job.
@@ -70,6 +74,8 @@ struct Row {
     created_at: DateTime<Utc>,
     updated_at: DateTime<Utc>,
     finished_at: Option<DateTime<Utc>>,
+    recovers: Option<Uuid>,
+    ended_because: Option<String>,
 }
 
 impl TryFrom<Row> for DeadLetterJob {
@@ -91,6 +97,8 @@ impl TryFrom<Row> for DeadLetterJob {
             created_at: row.created_at,
             updated_at: row.updated_at,
             finished_at: row.finished_at,
+            recovers: row.recovers,
+            ended_because: row.ended_because,
         })
     }
 }
@@ -109,7 +117,7 @@ pub(super) async fn find(connection: &mut PgConnection, id: Uuid) -> Result<Opti
         Row,
         r#"
         SELECT id, action, status, filter, note, per_second, matching, examined, done, skipped, created_by, created_at,
-               updated_at, finished_at
+               updated_at, finished_at, recovers, ended_because
         FROM dead_letter_jobs WHERE id = $1
         "#,
         id,
@@ -146,7 +154,8 @@ impl Store {
             Row,
             r#"
             SELECT id, action, status, CASE WHEN filter ? 'ids' THEN '{"ids": []}' ELSE filter END AS "filter!", note,
-                   per_second, matching, examined, done, skipped, created_by, created_at, updated_at, finished_at
+                   per_second, matching, examined, done, skipped, created_by, created_at, updated_at, finished_at,
+                   recovers, ended_because
             FROM dead_letter_jobs
             WHERE ($1::text IS NULL OR status = $1) AND ($2::uuid IS NULL OR id < $2)
             ORDER BY id DESC LIMIT $3

@@ -6,6 +6,7 @@
 mod apply;
 mod create;
 mod job;
+mod recovery;
 mod resolve;
 mod retention;
 mod selection;
@@ -17,6 +18,7 @@ use uuid::Uuid;
 pub use apply::Skipped;
 pub use create::{JobCreated, NewDeadLetterJob};
 pub use job::{DeadLetterJob, JobCommanded};
+pub use recovery::{RecoveryTerms, SettledRecovery};
 pub(crate) use resolve::resolve;
 pub use selection::{DeadLetterKind, LetterSelection, Preview};
 pub use single::Resolved;

@@ -129,20 +129,40 @@ pub(super) async fn preview(
 /// Where a job has got to in the order of time.
 pub(super) type Cursor = (DateTime<Utc>, Uuid);
 
-/// The next chosen letters after `cursor` that were there before `until`, at most `limit`, the oldest first.
+/// Which part of the chosen letters is next.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Part {
+    /// After this one.
+    pub(super) cursor: Cursor,
+    /// There before this time.
+    pub(super) until: DateTime<Utc>,
+    /// At most so many.
+    pub(super) limit: i64,
+    /// Only what a failing endpoint has caused: nothing of ours, and nothing that waited for too long.
+    pub(super) by_endpoint: bool,
+}
+
+/// The next chosen letters, the oldest first.
 pub(super) async fn next(
     connection: &mut PgConnection,
     selection: &LetterSelection,
-    cursor: Cursor,
-    until: DateTime<Utc>,
-    limit: i64,
+    part: Part,
 ) -> Result<Vec<Cursor>, Error> {
+    let Part {
+        cursor,
+        until,
+        limit,
+        by_endpoint,
+    } = part;
     let mut query = QueryBuilder::new("SELECT created_at, id FROM (");
     for (index, branch) in branches(selection).iter().enumerate() {
         query.push(if index == 0 { "(" } else { ") UNION ALL (" });
         query.push("SELECT created_at, id FROM dead_letters WHERE created_at < ");
         query.push_bind(until);
         branch.restrict(&mut query);
+        if by_endpoint {
+            query.push(" AND error_type <> 'OTHER'");
+        }
         query.push(" AND (created_at, id) > (").push_bind(cursor.0);
         query.push(", ").push_bind(cursor.1);
         query.push(") ORDER BY created_at, id LIMIT ").push_bind(limit);

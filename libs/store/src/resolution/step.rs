@@ -10,7 +10,8 @@ use uuid::Uuid;
 
 use super::apply::{self, Applied, Skipped};
 use super::job::counts;
-use super::selection::{self, Cursor, LetterSelection};
+use super::recovery::{self, Bearing, Recovery};
+use super::selection::{self, Cursor, LetterSelection, Part};
 use crate::{Act, Error, Store, audit, stored};
 
 /// Letters looked at in one step.
@@ -41,6 +42,7 @@ struct Held {
     cursor: Cursor,
     paced_to: DateTime<Utc>,
     skipped: Value,
+    recovery: Option<Recovery>,
 }
 
 impl Store {
@@ -59,20 +61,24 @@ impl Store {
         let Some(job) = hold(&mut transaction, id).await? else {
             return Ok(DeadLetterStep::default());
         };
-        let allowance = Allowance::at(now, job.paced_to, job.per_second);
-        let limit = allowance.count.min(EXAMINED_MAX);
-        if limit == 0 {
-            // A clock that was turned back would otherwise stop the job until it is where it was.
-            if job.paced_to > now {
-                pace(&mut transaction, id, allowance.paced_to(0)).await?;
-            }
+        let Some((limit, allowance)) = self.room(&mut transaction, &job, now).await? else {
             // Not left to the drop, which gives the lock back some time later: the next step would pass the job over.
             transaction.commit().await?;
             return Ok(DeadLetterStep::default());
-        }
-        let asked = i64::try_from(limit).unwrap_or(i64::MAX);
-        let letters = selection::next(&mut transaction, &job.selection, job.cursor, job.until, asked).await?;
+        };
+        let part = Part {
+            cursor: job.cursor,
+            until: job.until,
+            limit: i64::try_from(limit).unwrap_or(i64::MAX),
+            by_endpoint: job.recovery.is_some(),
+        };
+        let letters = selection::next(&mut transaction, &job.selection, part).await?;
         let applied = apply(&mut transaction, &job, &letters, now).await?;
+        if job.recovery.is_some() && applied.skipped.contains_key(&Skipped::SubscriptionInactive) {
+            // It ceased to be active a moment ago: the next step ends the job, and these letters are for the next recovery.
+            transaction.rollback().await?;
+            return Ok(DeadLetterStep::default());
+        }
         let finished = letters.len() < limit;
         let progress = Progress {
             cursor: letters.last().copied(),
@@ -100,10 +106,48 @@ impl Store {
     }
 }
 
+impl Store {
+    /// How many letters a job may look at now, by its rate, and a recovery by the state of its subscription, too. `None` when
+    /// there is nothing to do.
+    async fn room(
+        &self,
+        connection: &mut PgConnection,
+        job: &Held,
+        now: DateTime<Utc>,
+    ) -> Result<Option<(usize, Allowance)>, Error> {
+        let bearing = match job.recovery {
+            Some(recovery) => {
+                let rates = (job.per_second, self.line_terms.requests_per_second);
+                recovery::bearing(connection, recovery, rates, job.paced_to, now).await?
+            }
+            None => {
+                let allowance = Allowance::at(now, job.paced_to, job.per_second);
+                Bearing::On(allowance.count, allowance)
+            }
+        };
+        match bearing {
+            Bearing::On(0, allowance) => {
+                // A clock that was turned back would otherwise stop the job until it is where it was.
+                if job.paced_to > now {
+                    pace(connection, job.id, allowance.paced_to(0)).await?;
+                }
+                Ok(None)
+            }
+            Bearing::On(room, allowance) => Ok(Some((room.min(EXAMINED_MAX), allowance))),
+            Bearing::Waits => Ok(None),
+            Bearing::Ends(why) => {
+                recovery::end(connection, job.id, why, &job.act(now)).await?;
+                Ok(None)
+            }
+        }
+    }
+}
+
 async fn hold(connection: &mut PgConnection, id: Uuid) -> Result<Option<Held>, Error> {
     let row = sqlx::query!(
         r#"
-        SELECT action, filter, note, created_by, per_second, until, cursor_at, cursor_id, paced_to, skipped
+        SELECT action, filter, note, created_by, per_second, until, cursor_at, cursor_id, paced_to, skipped, recovers,
+               probe
         FROM dead_letter_jobs WHERE id = $1 AND status = 'RUNNING'
         FOR UPDATE SKIP LOCKED
         "#,
@@ -126,6 +170,10 @@ async fn hold(connection: &mut PgConnection, id: Uuid) -> Result<Option<Held>, E
                 .unwrap_or((DateTime::UNIX_EPOCH, Uuid::nil())),
             paced_to: row.paced_to,
             skipped: row.skipped,
+            recovery: row.recovers.map(|subscription| Recovery {
+                subscription,
+                probe: row.probe,
+            }),
         })
     })
     .transpose()
@@ -138,15 +186,28 @@ async fn apply(
     now: DateTime<Utc>,
 ) -> Result<Applied, Error> {
     let ids: Vec<Uuid> = letters.iter().map(|(_, id)| *id).collect();
-    let open = apply::lock(connection, &ids).await?;
+    let mut open = apply::lock(connection, &ids).await?;
+    let locked = open.len();
+    if job.recovery.is_some() {
+        let about: Vec<Uuid> = open.iter().filter_map(|letter| letter.notification).collect();
+        let often = recovery::often_recovered(connection, &about).await?;
+        open.retain(|letter| letter.notification.is_none_or(|id| !often.contains(&id)));
+    }
     let act = job.act(now);
     let mut applied = match job.action {
         JobAction::Replay => apply::replay(connection, &open, &act, Some(job.id)).await?,
         JobAction::Discard => apply::discard(connection, &open, &act, Some(job.id)).await?,
     };
-    if open.len() < ids.len() {
-        let resolved = (ids.len() - open.len()) as u64;
+    if locked < ids.len() {
+        let resolved = (ids.len() - locked) as u64;
         applied.skipped.insert(Skipped::Resolved, resolved);
+    }
+    if open.len() < locked {
+        let often = (locked - open.len()) as u64;
+        applied.skipped.insert(Skipped::OftenRecovered, often);
+    }
+    if let (Some(Recovery { probe: None, .. }), Some(first)) = (job.recovery, applied.first_due(&open)) {
+        recovery::note_probe(connection, job.id, first).await?;
     }
     Ok(applied)
 }

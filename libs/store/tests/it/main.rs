@@ -34,6 +34,7 @@ mod processes;
 mod promotion;
 mod quota_requests;
 mod reading;
+mod recoveries;
 mod releases;
 mod rescue;
 mod reseller;

@@ -261,6 +261,7 @@ async fn subscribe(store: &Store, reseller: &str) -> Uuid {
             event_types: vec![domain::subscription::EventFilter::parse("*").unwrap()],
             email: "ops@example.org".to_owned(),
             timeout_millis: None,
+            resend_after_outage: None,
         },
         secret: NewSecret {
             id: Uuid::now_v7(),

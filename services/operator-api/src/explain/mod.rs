@@ -140,6 +140,7 @@ async fn context(app: &App) -> Result<Context, store::Error> {
         window_grace: push.cron.grace,
         delivery_retries: reseller.retry.max_retries,
         daily_quota: reseller.subscription.daily_quota,
+        after_outage: reseller.replay.after_outage,
         requests_per_second: reseller.subscription.requests_per_second,
         quota_zone: reseller.quota.time_zone,
     })

@@ -176,7 +176,7 @@ impl Teller<'_> {
 
     /// What is so while its subscription is sent nothing but probes.
     fn outage(&self) -> Option<(String, Next)> {
-        let class = self.history.subscription.outage.as_deref()?;
+        let class = self.history.subscription.withheld_for.as_deref()?;
         let next = Next::some_time(
             "It is sent by itself when endpoints answer again, the oldest of each subscription first. No attempt is used up \
              meanwhile, and nothing is given up.",
@@ -383,6 +383,12 @@ impl Teller<'_> {
     }
 
     fn after_the_end(&self) -> Next {
+        let switch = self.history.subscription.resend_after_outage;
+        if self.history.outage && switch.unwrap_or(self.context.after_outage) {
+            return Next::some_time(
+                "Is sent again by itself within minutes after the endpoint has taken another one, three times at most.",
+            );
+        }
         match open(&self.history.letters) {
             Some(_) => Next::some_time(
                 "Nothing, until somebody replays or discards its dead letter, or its reseller asks for it.",

@@ -87,6 +87,8 @@ pub(crate) struct Context {
     /// Further attempts of a notification after its first.
     pub(crate) delivery_retries: u32,
     pub(crate) daily_quota: u32,
+    /// Whether what an outage gave up is sent again by itself, where the subscription does not say.
+    pub(crate) after_outage: bool,
     pub(crate) requests_per_second: Option<u32>,
     pub(crate) quota_zone: Tz,
 }

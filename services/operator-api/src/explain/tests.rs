@@ -29,6 +29,7 @@ fn context() -> Context {
         window_grace: Duration::from_secs(60),
         delivery_retries: 3,
         daily_quota: 10_000,
+        after_outage: true,
         requests_per_second: None,
         quota_zone: Tz::UTC,
     }
@@ -327,7 +328,7 @@ fn an_outage_explains_every_notification_that_waits_for_it() {
             !story.headline.contains("endpoints fail"),
             "its own answers: {story:?}"
         );
-        it.subscription.outage = Some("DNS".to_owned());
+        it.subscription.withheld_for = Some("DNS".to_owned());
         let story = notification::tell(&it, &held);
         assert_eq!(
             story.headline,
@@ -382,7 +383,8 @@ fn notification(status: NotificationStatus, attempts: u32) -> NotificationStory 
             deleted_at: None,
             daily_quota: None,
             requests_per_second: None,
-            outage: None,
+            withheld_for: None,
+            resend_after_outage: None,
             budget_day: None,
             budget_used: None,
         },
@@ -397,6 +399,7 @@ fn notification(status: NotificationStatus, attempts: u32) -> NotificationStory 
         created_at: now() - TimeDelta::minutes(10),
         updated_at: now() - TimeDelta::minutes(1),
         finished_at: None,
+        outage: false,
         history: (1..=attempts).map(failed_delivery).collect(),
         letters: Vec::new(),
         acts: Vec::new(),
@@ -554,6 +557,23 @@ const DELIVERIES: &[DeliveryCase] = &[
         NotificationStatus::GivenUp,
         4,
         |it| it.reason = Some("delivery/http-503".to_owned()),
+        "Given up: the last of 4 attempts failed: it answered 503.",
+        "Nothing, unless its reseller asks for it again.",
+    ),
+    (
+        NotificationStatus::GivenUp,
+        4,
+        |it| (it.reason, it.outage) = (Some("delivery/http-503".to_owned()), true),
+        "Given up: the last of 4 attempts failed: it answered 503.",
+        "Is sent again by itself within minutes after the endpoint has taken another one, three times at most.",
+    ),
+    (
+        NotificationStatus::GivenUp,
+        4,
+        |it| {
+            (it.reason, it.outage) = (Some("delivery/http-503".to_owned()), true);
+            it.subscription.resend_after_outage = Some(false);
+        },
         "Given up: the last of 4 attempts failed: it answered 503.",
         "Nothing, unless its reseller asks for it again.",
     ),

@@ -32,15 +32,16 @@ pub(crate) struct JobDocument {
     note: Option<String>,
     /// Most letters a second.
     per_second: u32,
-    /// How many letters there were when it was made. It may look at fewer, if others resolve some meanwhile.
+    /// How many letters there were when it was made; of a recovery counted up to 100,000. It may look at fewer, if others
+    /// resolve some meanwhile.
     matching: u64,
     /// How many it has looked at.
     examined: u64,
     /// How many it has resolved. A replay resolves every open letter about the same push or notification.
     done: u64,
     /// How many it has left open, by reason: `UNFINISHED` (will be sent anyhow), `DELIVERED`, `CANCELLED`, `GONE` (not
-    /// stored any more), `SUBSCRIPTION_INACTIVE`, `MALFORMED` (about nothing that is known); and `RESOLVED` for what
-    /// somebody else has resolved at the same time.
+    /// stored any more), `SUBSCRIPTION_INACTIVE`, `MALFORMED` (about nothing that is known), `OFTEN_RECOVERED`
+    /// (sent again by itself three times before); and `RESOLVED` for what somebody else has resolved at the same time.
     #[schema(value_type = BTreeMap<String, u64>, example = json!({"SUBSCRIPTION_INACTIVE": 3}))]
     skipped: BTreeMap<String, u64>,
     /// Who made it.
@@ -51,6 +52,13 @@ pub(crate) struct JobDocument {
     updated_at: DateTime<Utc>,
     /// When it ended.
     finished_at: Option<DateTime<Utc>>,
+    /// The subscription whose outage is over, of a job that Postrider has made by itself: a recovery. Of what the filter
+    /// chooses it is about what the endpoint has failed at alone.
+    recovers: Option<Uuid>,
+    /// Why Postrider has cancelled it: FAILING (the endpoint fails again), INACTIVE (its subscription is not active any more)
+    /// or SWITCHED_OFF. What is left of the first two is for the next recovery.
+    #[schema(example = "FAILING")]
+    ended_because: Option<String>,
     /// When it will have been through at its rate, while it runs.
     eta: Option<DateTime<Utc>>,
 }
@@ -80,6 +88,8 @@ impl JobDocument {
             created_at: job.created_at,
             updated_at: job.updated_at,
             finished_at: job.finished_at,
+            recovers: job.recovers,
+            ended_because: job.ended_because,
             eta: eta.filter(|_| job.status == JobStatus::Running),
         }
     }

@@ -42,6 +42,10 @@ pub(crate) struct ChangePayload {
     #[serde(deserialize_with = "present")]
     #[schema(value_type = Option<i64>, minimum = 1)]
     timeout_millis: Option<Option<i64>>,
+    /// Whether what an outage of the endpoint gives up is sent again by itself once it answers; null for the default.
+    #[serde(deserialize_with = "present")]
+    #[schema(value_type = Option<bool>)]
+    resend_after_outage: Option<Option<bool>>,
     #[serde(deserialize_with = "present")]
     #[schema(ignore)]
     daily_quota: Option<Value>,
@@ -114,6 +118,7 @@ pub(crate) fn judge(
         email: payload.email,
         description: payload.description,
         timeout_millis: payload.timeout_millis,
+        resend_after_outage: payload.resend_after_outage,
         daily_quota: payload.daily_quota.is_some(),
         requests_per_second: payload.requests_per_second.is_some(),
     };

@@ -42,6 +42,9 @@ pub(crate) struct CreatePayload {
     /// A signing secret of the reseller's own: whsec_ and the base64 of 24 to 64 random bytes. One is made when it is left out.
     #[schema(example = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")]
     secret: Option<String>,
+    /// Whether what an outage of the endpoint gives up is sent again by itself once it answers; reseller.replay.afterOutage when
+    /// missing.
+    resend_after_outage: Option<bool>,
     #[schema(ignore)]
     daily_quota: Option<Value>,
     #[schema(ignore)]
@@ -132,6 +135,7 @@ pub(crate) fn judge(
         email: payload.email,
         description: payload.description,
         timeout_millis: payload.timeout_millis,
+        resend_after_outage: payload.resend_after_outage,
         daily_quota: payload.daily_quota.is_some(),
         requests_per_second: payload.requests_per_second.is_some(),
     };

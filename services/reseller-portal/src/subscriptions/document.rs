@@ -52,6 +52,8 @@ pub(crate) struct SubscriptionDocument {
     daily_quota: u32,
     /// How many attempts are made in a second; null: as many as there are.
     requests_per_second: Option<u32>,
+    /// Whether what an outage of the endpoint gives up is sent again by itself once it answers.
+    resend_after_outage: bool,
     /// When it was made.
     created_at: DateTime<Utc>,
     /// When it was last changed.
@@ -116,6 +118,9 @@ impl SubscriptionDocument {
                 .map_or(u64::try_from(timeout).unwrap_or(u64::MAX), u64::from),
             daily_quota: view.daily_quota.unwrap_or(defaults.daily_quota),
             requests_per_second: view.requests_per_second.or(defaults.requests_per_second),
+            resend_after_outage: view
+                .resend_after_outage
+                .unwrap_or(config.reseller.replay.after_outage),
             created_at: view.created_at,
             updated_at: view.updated_at,
         }

@@ -27,8 +27,9 @@ async fn a_change_touches_what_it_names(pool: PgPool) {
     let path = format!("/subscriptions/{id}");
     let before = portal.see(&path).await;
     portal.clock.advance(TimeDelta::minutes(1));
-    let change =
-        json!({"eventTypes": ["contact.updated"], "description": "Contacts", "timeoutMillis": 2_500});
+    let change = json!({
+        "eventTypes": ["contact.updated"], "description": "Contacts", "timeoutMillis": 2_500, "resendAfterOutage": false,
+    });
     let after = portal.sent("PATCH", &path, &change, 200).await;
     let mut expected = before.clone();
     for (field, value) in change.as_object().unwrap() {
@@ -37,10 +38,10 @@ async fn a_change_touches_what_it_names(pool: PgPool) {
     expected["updatedAt"] = after["updatedAt"].clone();
     assert_eq!(after, expected);
     assert_ne!(after["updatedAt"], before["updatedAt"]);
-    let back = portal
-        .sent("PATCH", &path, &json!({"timeoutMillis": null}), 200)
-        .await;
+    let defaults = json!({"timeoutMillis": null, "resendAfterOutage": null});
+    let back = portal.sent("PATCH", &path, &defaults, 200).await;
     assert_eq!(back["timeoutMillis"], 10_000);
+    assert_eq!(back["resendAfterOutage"], true);
     assert_eq!(emails(&portal.pool).await, []);
     portal.stop().await;
 }

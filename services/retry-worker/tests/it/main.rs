@@ -17,6 +17,7 @@ mod outages;
 mod pauses;
 mod post;
 mod promotion;
+mod recoveries;
 mod replaying;
 mod replicas;
 mod rescue;

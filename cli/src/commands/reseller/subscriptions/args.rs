@@ -67,6 +67,10 @@ pub(crate) struct Fields {
     #[arg(long, value_name = "N")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) timeout_millis: Option<u64>,
+    /// Whether what an outage of the endpoint gives up is sent again by itself once it answers.
+    #[arg(long, value_name = "true|false")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) resend_after_outage: Option<bool>,
 }
 
 #[derive(Debug, Args)]

@@ -30,7 +30,7 @@ const COLUMNS: [Shown; 6] = [
     ("paused since", "/pausedAt"),
 ];
 
-const ROWS: [Shown; 16] = [
+const ROWS: [Shown; 17] = [
     ("url", "/url"),
     ("event types", "/eventTypes"),
     ("email", "/email"),
@@ -47,6 +47,7 @@ const ROWS: [Shown; 16] = [
     ("timeout in ms", "/timeoutMillis"),
     ("daily quota", "/dailyQuota"),
     ("requests a second", "/requestsPerSecond"),
+    ("sent again after an outage", "/resendAfterOutage"),
 ];
 
 /// Does what the command says.
@@ -137,7 +138,8 @@ async fn update(args: UpdateArgs) -> anyhow::Result<()> {
     }
     if body == json!({}) {
         bail!(
-            "nothing is to be changed; give one of --url, --event-types, --email, --description and --timeout-millis"
+            "nothing is to be changed; give one of --url, --event-types, --email, --description, --timeout-millis and \
+             --resend-after-outage"
         );
     }
     let portal = portal(&args.common)?;

@@ -1,0 +1,219 @@
+//! Beginning recoveries.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use domain::subscription::RECOVERY_PARTS;
+use serde_json::json;
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::{BY, COUNTED_MAX, NOTE};
+use crate::{Act, DeadLetterFilter, DeadLetterLane, DeadLetterReason, Error, Store, audit, interval};
+
+/// Subscriptions looked at in one pass.
+const PAGE: i64 = 100;
+
+/// What holds for recoveries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecoveryTerms {
+    /// Whether there are any for subscriptions that say nothing about it.
+    pub enabled: bool,
+    /// The requests per second of which one takes its part, where neither the subscription nor the default has a number.
+    pub per_second: u32,
+    /// What was given up longer ago is left alone.
+    pub max_age: Duration,
+}
+
+/// A subscription whose outage is over, and whose row is locked.
+struct Recovering {
+    id: Uuid,
+    since: DateTime<Utc>,
+    until: DateTime<Utc>,
+    wanted: bool,
+    requests_per_second: Option<i32>,
+}
+
+impl Store {
+    /// Begins a recovery of each subscription whose endpoint answers again, as long as something is left that its outage
+    /// gave up; returns how many. However many replicas do so at once, there is one for each subscription.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails; what has begun before goes on.
+    pub async fn begin_recoveries(&self, terms: &RecoveryTerms, now: DateTime<Utc>) -> Result<u64, Error> {
+        let over = sqlx::query_scalar!(
+            r#"
+            SELECT s.id FROM subscriptions s
+            WHERE s.outage_since IS NOT NULL AND s.failing_since IS NULL AND s.deleted_at IS NULL
+              AND s.state IN ('ACTIVE', 'DEGRADED') AND NOT s.suspended AND coalesce(s.recover_at <= now(), true)
+              AND NOT EXISTS (SELECT FROM dead_letter_jobs j WHERE j.recovers = s.id AND NOT j.settled)
+            ORDER BY s.outage_since LIMIT $1
+            "#,
+            PAGE,
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        let mut begun = 0;
+        for subscription in over {
+            begun += u64::from(self.begin_recovery(subscription, terms, now).await?);
+        }
+        Ok(begun)
+    }
+
+    async fn begin_recovery(
+        &self,
+        id: Uuid,
+        terms: &RecoveryTerms,
+        now: DateTime<Utc>,
+    ) -> Result<bool, Error> {
+        let mut transaction = self.pool.begin().await?;
+        let Some(recovering) = lock(&mut transaction, id, terms).await? else {
+            return Ok(false);
+        };
+        let matching = if recovering.wanted {
+            count_given_up(&mut transaction, id, recovering.since).await?
+        } else {
+            0
+        };
+        let begun = if matching == 0 {
+            forget_outage(&mut transaction, &recovering).await?;
+            false
+        } else {
+            let limit = recovering
+                .requests_per_second
+                .map(i32::unsigned_abs)
+                .or(self.line_terms.requests_per_second)
+                .unwrap_or(terms.per_second);
+            insert(
+                &mut transaction,
+                &recovering,
+                limit.div_ceil(RECOVERY_PARTS),
+                matching,
+                now,
+            )
+            .await?
+        };
+        transaction.commit().await?;
+        Ok(begun)
+    }
+}
+
+/// Locks the subscription if its outage is over still.
+async fn lock(
+    connection: &mut PgConnection,
+    id: Uuid,
+    terms: &RecoveryTerms,
+) -> Result<Option<Recovering>, Error> {
+    let recovering = sqlx::query_as!(
+        Recovering,
+        r#"
+        SELECT id, greatest(outage_since, now() - $2::interval) AS "since!", now() AS "until!",
+               coalesce(resend_after_outage, $3) AS "wanted!", requests_per_second
+        FROM subscriptions
+        WHERE id = $1 AND outage_since IS NOT NULL AND failing_since IS NULL AND deleted_at IS NULL
+          AND state IN ('ACTIVE', 'DEGRADED') AND NOT suspended AND coalesce(recover_at <= now(), true)
+        FOR NO KEY UPDATE SKIP LOCKED
+        "#,
+        id,
+        interval(terms.max_age),
+        terms.enabled,
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(recovering)
+}
+
+/// How many open letters there are of what a failing endpoint gave up since a time; counts no further than to a limit.
+pub(super) async fn count_given_up(
+    connection: &mut PgConnection,
+    subscription: Uuid,
+    since: DateTime<Utc>,
+) -> Result<i64, Error> {
+    let count = sqlx::query_scalar!(
+        r#"
+        SELECT count(*) AS "count!" FROM (
+            SELECT FROM dead_letters
+            WHERE state = 'OPEN' AND subscription_id = $1 AND created_at >= $2
+              AND lane = 'reseller' AND reason = 'GIVEN_UP' AND error_type <> 'OTHER'
+            LIMIT $3) AS letters
+        "#,
+        subscription,
+        since,
+        COUNTED_MAX,
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(count)
+}
+
+/// What was under way when the outage ended may still bring a letter to light, so there is another look until a minute after the
+/// last failure. What is not wanted is forgotten at once.
+async fn forget_outage(connection: &mut PgConnection, recovering: &Recovering) -> Result<(), Error> {
+    sqlx::query!(
+        r#"
+        UPDATE subscriptions
+        SET outage_since = CASE WHEN $2 AND last_failure_at > now() - interval '1 minute' THEN outage_since END,
+            recover_at = now() + interval '10 seconds', recoveries_ended = 0
+        WHERE id = $1
+        "#,
+        recovering.id,
+        recovering.wanted,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// The filter is one that an earlier version reads too: that only what the endpoint has failed at is meant follows from the
+/// job's being a recovery.
+async fn insert(
+    connection: &mut PgConnection,
+    recovering: &Recovering,
+    per_second: u32,
+    matching: i64,
+    now: DateTime<Utc>,
+) -> Result<bool, Error> {
+    let filter = DeadLetterFilter {
+        lane: Some(DeadLetterLane::Reseller),
+        reason: Some(DeadLetterReason::GivenUp),
+        subscription: Some(recovering.id),
+        since: Some(recovering.since),
+        ..DeadLetterFilter::default()
+    };
+    let id = audit::id_at(now);
+    let inserted = sqlx::query!(
+        r#"
+        INSERT INTO dead_letter_jobs (id, action, filter, note, per_second, until, matching, created_by, created_at,
+                                      paced_to, updated_at, recovers)
+        VALUES ($1, 'REPLAY', $2, $3, $4, $5, $6, $7, $8, $8, $8, $9)
+        ON CONFLICT (recovers) WHERE recovers IS NOT NULL AND NOT settled DO NOTHING
+        "#,
+        id,
+        filter.to_json(),
+        NOTE,
+        i32::try_from(per_second).unwrap_or(i32::MAX),
+        recovering.until,
+        matching,
+        BY,
+        now,
+        recovering.id,
+    )
+    .execute(&mut *connection)
+    .await?;
+    if inserted.rows_affected() == 0 {
+        return Ok(false);
+    }
+    let act = Act {
+        by: BY,
+        note: Some(NOTE),
+        at: now,
+    };
+    let details = json!({
+        "action": "REPLAY", "matching": matching, "perSecond": per_second, "filter": filter.to_json(),
+        "recovers": recovering.id,
+    });
+    let entry = act.entry("dead-letter-job.create", super::super::job(id), details);
+    audit::record(connection, &entry).await?;
+    Ok(true)
+}

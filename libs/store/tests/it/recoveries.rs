@@ -1,0 +1,633 @@
+//! What the outage of an endpoint gave up is sent again by itself: exactly that, the oldest first, once, and only as long as
+//! the endpoint takes it.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::clock::{Clock, SystemClock};
+use domain::dead_letter_job::{JobCommand, JobStatus};
+use domain::notification::{DeliveryOutcome, FailureKind, NotificationId, NotificationState, transition};
+use domain::subscription::Command;
+use sqlx::PgPool;
+use store::reseller::DeliveryCompletion;
+use store::{AuditFilter, DeadLetterJob, RecoveryTerms, Store};
+use testkit::notification_factory::{MadeNotification, NotificationRow};
+use testkit::subscription_factory::SubscriptionRow;
+use uuid::Uuid;
+
+use crate::reseller::scene::{
+    POLICY, answered, completion, emails, row, set, subscription, terms, timed_out,
+};
+use crate::resolution::act;
+use crate::scene::{act as by_reseller, count};
+
+const TERMS: RecoveryTerms = RecoveryTerms {
+    enabled: true,
+    per_second: 100,
+    max_age: Duration::from_hours(720),
+};
+
+/// A subscription with an endpoint that is down or up, and the clock of those who work for it.
+struct Scene {
+    store: Store,
+    pool: PgPool,
+    id: Uuid,
+    now: DateTime<Utc>,
+    /// How many attempts were made.
+    attempts: AtomicI64,
+}
+
+impl Scene {
+    async fn of(pool: &PgPool, row: SubscriptionRow) -> Self {
+        Self {
+            store: Store::from_pool(pool.clone()),
+            pool: pool.clone(),
+            id: row.make(pool).await,
+            now: SystemClock.now(),
+            attempts: AtomicI64::new(0),
+        }
+    }
+
+    async fn new(pool: &PgPool) -> Self {
+        Self::of(pool, SubscriptionRow::active()).await
+    }
+
+    /// An attempt, the last one that is allowed.
+    async fn attempt(&self, outcome: DeliveryOutcome) -> MadeNotification {
+        // Identifiers are in the order of their milliseconds.
+        let at = self.now + TimeDelta::milliseconds(self.attempts.fetch_add(1, Ordering::Relaxed));
+        let sending = NotificationRow::in_state(NotificationState::Sending, self.id).attempts(4);
+        let made = sending.created_at(at).make(&self.pool).await;
+        let batch = [completion(&made, 4, outcome)];
+        let completed = self.store.complete_deliveries(&batch, SystemClock.now()).await;
+        assert_eq!(completed.unwrap().len(), 1);
+        made
+    }
+
+    /// So many notifications are given up; the endpoint answers none of them.
+    async fn outage(&self, count: usize) -> Vec<NotificationId> {
+        let mut given_up = Vec::new();
+        for _ in 0..count {
+            given_up.push(self.attempt(timed_out()).await.id);
+        }
+        given_up
+    }
+
+    /// The endpoint answers a new notification, and some time passes.
+    async fn recover(&self) {
+        self.attempt(answered(200)).await;
+        self.settle().await;
+    }
+
+    async fn settle(&self) {
+        set(
+            &self.pool,
+            "UPDATE subscriptions SET recover_at = now(), last_failure_at = now() - interval '1 hour' WHERE id = $1",
+            self.id,
+        )
+        .await;
+    }
+
+    async fn begin(&self, terms: &RecoveryTerms) -> u64 {
+        self.store.begin_recoveries(terms, self.now).await.unwrap()
+    }
+
+    /// The recovery that was made last.
+    async fn job(&self) -> DeadLetterJob {
+        let jobs = self.store.list_dead_letter_jobs(None, None, 1).await.unwrap();
+        jobs.into_iter().next().expect("there is a recovery")
+    }
+
+    /// A second passes, and the recovery gets on.
+    async fn step(&mut self) -> u64 {
+        self.now += TimeDelta::seconds(1);
+        let id = self.job().await.id;
+        let step = self.store.advance_dead_letter_job(id, self.now);
+        step.await.unwrap().replayed
+    }
+
+    /// Makes an attempt at everything that is due, in its turn; returns it.
+    async fn deliver(&self, outcome: &DeliveryOutcome) -> Vec<NotificationId> {
+        let due: Vec<Uuid> = sqlx::query_scalar(
+            "SELECT id FROM notifications WHERE status = 'RETRY' AND next_attempt_at <= $1 ORDER BY next_attempt_at, id",
+        )
+        .bind(self.now)
+        .fetch_all(&self.pool)
+        .await
+        .unwrap();
+        let due: Vec<NotificationId> = due.into_iter().map(NotificationId::from).collect();
+        let claims = self
+            .store
+            .claim_notifications(&due, &terms(self.now))
+            .await
+            .unwrap();
+        let mut batch = Vec::new();
+        for claimed in &claims.claimed {
+            let verdict = outcome.clone().verdict(false);
+            let next = transition(
+                NotificationState::Sending,
+                verdict.event,
+                claimed.attempts,
+                &POLICY,
+            )
+            .unwrap();
+            batch.push(DeliveryCompletion {
+                id: claimed.id,
+                lease_token: claimed.lease_token,
+                status: next.status(),
+                next_attempt_at: (next == NotificationState::Retry).then_some(self.now),
+                started_at: self.now,
+                millis: 5,
+                verdict,
+            });
+        }
+        self.store.complete_deliveries(&batch, self.now).await.unwrap();
+        due
+    }
+
+    /// Takes the recovery to its end while the endpoint takes everything; returns what was sent, in that order.
+    async fn finish(&mut self) -> Vec<NotificationId> {
+        let mut sent = Vec::new();
+        while self.job().await.status == JobStatus::Running {
+            self.step().await;
+            sent.extend(self.deliver(&answered(200)).await);
+        }
+        self.store.settle_recoveries(self.now).await.unwrap();
+        sent
+    }
+
+    async fn outage_since(&self) -> Option<DateTime<Utc>> {
+        sqlx::query_scalar("SELECT outage_since FROM subscriptions WHERE id = $1")
+            .bind(self.id)
+            .fetch_one(&self.pool)
+            .await
+            .unwrap()
+    }
+
+    async fn statuses(&self, ids: &[NotificationId]) -> Vec<String> {
+        let mut statuses = Vec::new();
+        for id in ids {
+            statuses.push(row(&self.pool, *id).await.status);
+        }
+        statuses
+    }
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn what_an_outage_gave_up_is_sent_again_oldest_first_once_the_endpoint_answers(pool: PgPool) {
+    let mut scene = Scene::new(&pool).await;
+    let given_up = scene.outage(60).await;
+    assert_eq!(scene.begin(&TERMS).await, 0, "it fails still");
+    scene.recover().await;
+    assert_eq!((scene.begin(&TERMS).await, scene.begin(&TERMS).await), (1, 0));
+    let job = scene.job().await;
+    assert_eq!((job.matching, job.per_second), (60, 25));
+    assert_eq!(
+        (job.created_by.as_str(), job.recovers),
+        ("postrider", Some(scene.id))
+    );
+    assert_eq!(scene.finish().await, given_up);
+    assert_eq!(scene.statuses(&given_up).await, vec!["SENT"; 60]);
+    let job = scene.job().await;
+    assert_eq!((job.status, job.done), (JobStatus::Completed, 60));
+    // Nothing is left that a later look could find.
+    scene.settle().await;
+    assert_eq!((scene.begin(&TERMS).await, scene.outage_since().await), (0, None));
+    let log = scene.store.list_audit(&AuditFilter::default(), 10).await.unwrap();
+    let told: Vec<_> = log
+        .iter()
+        .map(|e| (e.actor.as_str(), e.action.as_str()))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("postrider", "dead-letter-job.complete"),
+            ("postrider", "dead-letter-job.create")
+        ]
+    );
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn nothing_is_sent_again_but_what_the_outage_gave_up(pool: PgPool) {
+    let mut scene = Scene::new(&pool).await;
+    let other = Scene::new(&pool).await;
+    let before = scene.outage(1).await;
+    sqlx::query("UPDATE dead_letters SET created_at = created_at - interval '1 hour'")
+        .execute(&pool)
+        .await
+        .unwrap();
+    let ours = DeliveryOutcome::Failed {
+        kind: FailureKind::Other,
+        message: "no secret".to_owned(),
+    };
+    let mut left = vec![before[0], other.outage(1).await[0]];
+    for outcome in [answered(400), answered(404), ours] {
+        left.push(scene.attempt(outcome).await.id);
+    }
+    let discarded = scene.outage(1).await[0];
+    set(
+        &pool,
+        "UPDATE dead_letters SET state = 'DISCARDED', resolved_at = now(), resolved_by = 'Anna', note = 'no'
+         WHERE notification_id = $1",
+        discarded.uuid(),
+    )
+    .await;
+    let expired = scene.outage(1).await[0];
+    set(
+        &pool,
+        "UPDATE dead_letters SET error_type = NULL, fingerprint = 'delivery/expired' WHERE notification_id = $1",
+        expired.uuid(),
+    )
+    .await;
+    left.extend([discarded, expired]);
+    let mut wanted = scene.outage(1).await;
+    wanted.push(scene.attempt(answered(503)).await.id);
+    scene.recover().await;
+    assert_eq!(scene.begin(&TERMS).await, 1);
+    assert_eq!(scene.finish().await, wanted);
+    let ended = scene.statuses(&left).await;
+    assert!(ended.iter().all(|status| status != "SENT"), "{ended:?}");
+    assert_eq!(scene.job().await.done, 2);
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn one_goes_first_and_new_failures_end_it_with_the_rest_left_open(pool: PgPool) {
+    let mut scene = Scene::new(&pool).await;
+    let given_up = scene.outage(80).await;
+    scene.recover().await;
+    scene.begin(&TERMS).await;
+    assert_eq!(scene.step().await, 1);
+    assert_eq!(scene.step().await, 0, "the first one is under way");
+    assert_eq!(scene.deliver(&answered(200)).await, given_up[..1]);
+    assert_eq!(scene.step().await, 25);
+    assert_eq!(scene.step().await, 0, "the endpoint has not taken those");
+    scene.deliver(&answered(503)).await;
+    assert_eq!(scene.step().await, 0);
+    let job = scene.job().await;
+    assert_eq!(
+        (job.status, job.ended_because.as_deref(), job.done),
+        (JobStatus::Cancelled, Some("FAILING"), 26)
+    );
+    // What it has made due uses its attempts up, and gets letters of its own.
+    for _ in 0..3 {
+        scene.deliver(&answered(503)).await;
+    }
+    let settled = scene.store.settle_recoveries(scene.now).await.unwrap();
+    assert_eq!((settled[0].sent_again, settled[0].remaining), (26, 79));
+    assert_eq!(scene.store.settle_recoveries(scene.now).await.unwrap(), []);
+    scene.attempt(answered(200)).await;
+    assert_eq!(scene.begin(&TERMS).await, 0, "not at once");
+    let wait: f64 =
+        sqlx::query_scalar("SELECT extract(epoch FROM recover_at - now())::float8 FROM subscriptions")
+            .fetch_one(&pool)
+            .await
+            .unwrap();
+    assert!((60.0..=120.0).contains(&wait), "{wait}");
+    scene.settle().await;
+    assert_eq!(scene.begin(&TERMS).await, 1);
+    assert_eq!(scene.job().await.matching, 79);
+    // First what was never sent again, then what was given up once more.
+    let mut sent = scene.finish().await;
+    assert_eq!(sent[..50], given_up[26..76]);
+    sent.sort_unstable();
+    assert_eq!(sent, given_up[1..]);
+    assert_eq!(scene.statuses(&given_up).await, vec!["SENT"; 80]);
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn what_fails_each_time_is_sent_again_three_times_and_no_more(pool: PgPool) {
+    let mut scene = Scene::new(&pool).await;
+    let given_up = scene.outage(1).await[0];
+    for recovery in 1..=4 {
+        scene.recover().await;
+        assert_eq!(scene.begin(&TERMS).await, 1, "{recovery}");
+        let replayed = scene.step().await;
+        assert_eq!(replayed, u64::from(recovery <= 3));
+        for _ in 0..4 {
+            scene.deliver(&timed_out()).await;
+        }
+        scene.step().await;
+        scene.store.settle_recoveries(scene.now).await.unwrap();
+    }
+    let job = scene.job().await;
+    assert_eq!(
+        (job.status, job.skipped.get("OFTEN_RECOVERED"), job.done),
+        (JobStatus::Completed, Some(&1), 0)
+    );
+    // Its newest letter is left to people, and no later look finds it.
+    scene.settle().await;
+    sqlx::query("UPDATE dead_letters SET created_at = created_at - interval '11 seconds'")
+        .execute(&pool)
+        .await
+        .unwrap();
+    assert_eq!((scene.begin(&TERMS).await, scene.outage_since().await), (0, None));
+    assert_eq!(scene.statuses(&[given_up]).await, ["GIVEN_UP"]);
+    assert_eq!(row(&pool, given_up).await.attempts, 16);
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn the_switch_of_a_subscription_counts_before_the_default(pool: PgPool) {
+    let off = RecoveryTerms {
+        enabled: false,
+        ..TERMS
+    };
+    for (switch, terms, begun) in [
+        ("true", off, 1),
+        ("NULL", off, 0),
+        ("false", TERMS, 0),
+        ("NULL", TERMS, 1),
+    ] {
+        let scene = Scene::new(&pool).await;
+        sqlx::query("UPDATE subscriptions SET resend_after_outage = $2::boolean WHERE id = $1")
+            .bind(scene.id)
+            .bind((switch != "NULL").then_some(switch == "true"))
+            .execute(&pool)
+            .await
+            .unwrap();
+        let given_up = scene.outage(2).await;
+        scene.recover().await;
+        assert_eq!(scene.begin(&terms).await, begun, "{switch} {}", terms.enabled);
+        assert_eq!(scene.statuses(&given_up).await, ["GIVEN_UP"; 2]);
+        // What was given up while it was off is not sent when it is on again.
+        assert_eq!(scene.outage_since().await.is_some(), begun == 1);
+    }
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn it_ends_when_it_is_switched_off_and_waits_while_the_subscription_is_paused(pool: PgPool) {
+    let mut scene = Scene::new(&pool).await;
+    scene.outage(40).await;
+    scene.recover().await;
+    scene.begin(&TERMS).await;
+    scene.step().await;
+    scene.deliver(&answered(200)).await;
+    let pause = |paused| {
+        scene
+            .store
+            .pause_subscription("acme", scene.id, paused, by_reseller(scene.now))
+    };
+    pause(true).await.unwrap();
+    assert_eq!(scene.step().await, 0);
+    let pause = |paused| {
+        scene
+            .store
+            .pause_subscription("acme", scene.id, paused, by_reseller(scene.now))
+    };
+    pause(false).await.unwrap();
+    assert_eq!(scene.step().await, 25);
+    set(
+        &pool,
+        "UPDATE subscriptions SET resend_after_outage = false WHERE id = $1",
+        scene.id,
+    )
+    .await;
+    assert_eq!(scene.step().await, 0);
+    assert_eq!(scene.job().await.ended_because.as_deref(), Some("SWITCHED_OFF"));
+    scene.store.settle_recoveries(scene.now).await.unwrap();
+    scene.settle().await;
+    assert_eq!((scene.begin(&TERMS).await, scene.outage_since().await), (0, None));
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn what_an_operator_has_cancelled_does_not_begin_again(pool: PgPool) {
+    let mut scene = Scene::new(&pool).await;
+    scene.outage(5).await;
+    scene.recover().await;
+    scene.begin(&TERMS).await;
+    scene.step().await;
+    let job = scene.job().await.id;
+    let anna = act(Some("they ask us to stop"));
+    let cancel = scene
+        .store
+        .command_dead_letter_job(job, JobCommand::Cancel, &anna);
+    cancel.await.unwrap();
+    let settled = scene.store.settle_recoveries(scene.now).await.unwrap();
+    assert_eq!((settled[0].sent_again, settled[0].remaining), (1, 4));
+    scene.settle().await;
+    // Letters of the last seconds before it are looked at once more; the test's are older.
+    sqlx::query("UPDATE dead_letters SET created_at = created_at - interval '1 minute'")
+        .execute(&pool)
+        .await
+        .unwrap();
+    assert_eq!((scene.begin(&TERMS).await, scene.outage_since().await), (0, None));
+    let open: i64 = sqlx::query_scalar("SELECT count(*) FROM dead_letters WHERE state = 'OPEN'")
+        .fetch_one(&pool)
+        .await
+        .unwrap();
+    assert_eq!(open, 4);
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn an_outage_that_ended_with_a_new_activation_is_recovered_from_too(pool: PgPool) {
+    let mut scene = Scene::new(&pool).await;
+    let given_up = scene.outage(3).await;
+    let command = |command| {
+        scene
+            .store
+            .command_subscription("acme", scene.id, command, by_reseller(scene.now))
+    };
+    command(Command::Deactivate).await.unwrap();
+    scene.settle().await;
+    assert_eq!(scene.begin(&TERMS).await, 0, "nothing is sent to it");
+    assert_eq!(subscription(&pool, scene.id).await.failing_since, None);
+    let command = |command| {
+        scene
+            .store
+            .command_subscription("acme", scene.id, command, by_reseller(scene.now))
+    };
+    command(Command::Activate).await.unwrap();
+    assert_eq!(scene.begin(&TERMS).await, 1);
+    // Deactivated in the middle: the rest waits for the next activation.
+    scene.step().await;
+    scene.deliver(&answered(200)).await;
+    set(
+        &pool,
+        "UPDATE subscriptions SET state = 'DEACTIVATED' WHERE id = $1",
+        scene.id,
+    )
+    .await;
+    scene.step().await;
+    assert_eq!(scene.job().await.ended_because.as_deref(), Some("INACTIVE"));
+    scene.store.settle_recoveries(scene.now).await.unwrap();
+    scene.settle().await;
+    set(
+        &pool,
+        "UPDATE subscriptions SET state = 'ACTIVE' WHERE id = $1",
+        scene.id,
+    )
+    .await;
+    assert_eq!(scene.begin(&TERMS).await, 1);
+    assert_eq!(scene.finish().await, given_up[1..]);
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn its_rate_is_a_quarter_of_what_the_subscription_may_get_also_when_that_is_lowered(pool: PgPool) {
+    let mut scene = Scene::of(&pool, SubscriptionRow::active().requests_per_second(40)).await;
+    scene.outage(40).await;
+    scene.recover().await;
+    scene.begin(&TERMS).await;
+    assert_eq!(scene.job().await.per_second, 10);
+    scene.step().await;
+    set(
+        &pool,
+        "UPDATE notifications SET status = 'SENT', next_attempt_at = NULL, finished_at = now()
+         WHERE status = 'RETRY' AND subscription_id = $1",
+        scene.id,
+    )
+    .await;
+    assert_eq!(scene.step().await, 10);
+    sqlx::query(
+        "UPDATE notifications SET status = 'SENT', next_attempt_at = NULL, finished_at = now() WHERE status = 'RETRY'",
+    )
+    .execute(&pool)
+    .await
+    .unwrap();
+    set(
+        &pool,
+        "UPDATE subscriptions SET requests_per_second = 1 WHERE id = $1",
+        scene.id,
+    )
+    .await;
+    let mut sent = 0;
+    for _ in 0..8 {
+        sent += scene.step().await;
+    }
+    assert_eq!(sent, 2);
+}
+
+/// Two workers look, work and settle; each gives up what it does after a time that grows from nothing to enough.
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn each_is_sent_again_once_though_workers_come_twice_and_are_dropped_in_the_middle(pool: PgPool) {
+    const GIVEN_UP: i64 = 400;
+    let scene = Scene::of(&pool, SubscriptionRow::active().requests_per_second(4_000)).await;
+    scene.outage(1).await;
+    for _ in 1..GIVEN_UP {
+        NotificationRow::in_state(NotificationState::GivenUp, scene.id)
+            .attempts(4)
+            .make(&pool)
+            .await;
+    }
+    scene.recover().await;
+    for statement in [
+        "DELETE FROM emails",
+        "CREATE TABLE seen (id uuid)",
+        // Whatever is made due is delivered at once.
+        "CREATE FUNCTION see() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+             INSERT INTO seen VALUES (NEW.id);
+             NEW.status := 'SENT'; NEW.next_attempt_at := NULL; NEW.finished_at := now();
+             RETURN NEW; END $$",
+        "CREATE TRIGGER see BEFORE UPDATE ON notifications FOR EACH ROW
+         WHEN (OLD.status = 'GIVEN_UP' AND NEW.status = 'RETRY') EXECUTE FUNCTION see()",
+    ] {
+        sqlx::query(statement).execute(&pool).await.unwrap();
+    }
+    let mut workers = tokio::task::JoinSet::new();
+    for worker in 0..2 {
+        let (store, pool) = (scene.store.clone(), pool.clone());
+        workers.spawn(async move {
+            let mut now = SystemClock.now();
+            for round in worker.. {
+                now += TimeDelta::milliseconds(100);
+                let limit = Duration::from_micros(u64::from(2_u32.saturating_pow(round % 24)));
+                let work = async {
+                    store.begin_recoveries(&TERMS, now).await?;
+                    for job in store.running_dead_letter_jobs().await? {
+                        store.advance_dead_letter_job(job, now).await?;
+                    }
+                    store.settle_recoveries(now).await.map(drop)
+                };
+                let _given_up = tokio::time::timeout(limit, work).await;
+                if count(&pool, "emails").await > 0 {
+                    return;
+                }
+            }
+        });
+    }
+    workers.join_all().await;
+    let (seen, distinct): (i64, i64) = sqlx::query_as("SELECT count(*), count(DISTINCT id) FROM seen")
+        .fetch_one(&pool)
+        .await
+        .unwrap();
+    assert_eq!((seen, distinct), (GIVEN_UP, GIVEN_UP));
+    assert_eq!(count(&pool, "dead_letter_jobs").await, 1);
+    let mails = emails(&pool).await;
+    assert_eq!((mails.len(), mails[0].occurrences), (1, GIVEN_UP));
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn one_mail_says_how_many_were_sent_again_and_how_many_are_left(pool: PgPool) {
+    let mut scene = Scene::new(&pool).await;
+    scene.outage(30).await;
+    scene.recover().await;
+    sqlx::query("DELETE FROM emails").execute(&pool).await.unwrap();
+    scene.begin(&TERMS).await;
+    scene.step().await;
+    scene.deliver(&answered(200)).await;
+    scene.step().await;
+    scene.deliver(&answered(503)).await;
+    scene.step().await;
+    scene.store.settle_recoveries(scene.now).await.unwrap();
+    let mails = emails(&pool).await;
+    assert_eq!(mails.len(), 1, "{mails:?}");
+    let mail = &mails[0];
+    assert_eq!(
+        (mail.kind.as_str(), mail.occurrences),
+        ("DELIVERIES_RECOVERED", 26)
+    );
+    assert_eq!(
+        (&mail.data["remaining"], &mail.data["completed"]),
+        (&4.into(), &false.into())
+    );
+    assert_eq!(mail.data["url"], "https://acme.example/hook");
+    // The rest is told of in the same mail, as long as that waits.
+    scene.deliver(&answered(200)).await;
+    scene.settle().await;
+    assert_eq!(scene.begin(&TERMS).await, 1);
+    assert_eq!(scene.finish().await.len(), 4);
+    let mails = emails(&pool).await;
+    assert_eq!((mails.len(), mails[0].occurrences), (1, 30));
+    assert_eq!(
+        (&mails[0].data["remaining"], &mails[0].data["completed"]),
+        (&0.into(), &true.into())
+    );
+    // The next one is due an hour after this one was sent.
+    sqlx::query("UPDATE emails SET status = 'SENT', next_attempt_at = NULL, finished_at = $1")
+        .bind(scene.now)
+        .execute(&pool)
+        .await
+        .unwrap();
+    scene.outage(1).await;
+    scene.recover().await;
+    scene.begin(&TERMS).await;
+    scene.finish().await;
+    let due: DateTime<Utc> = sqlx::query_scalar(
+        "SELECT next_attempt_at FROM emails WHERE kind = 'DELIVERIES_RECOVERED' AND status = 'PENDING'",
+    )
+    .fetch_one(&pool)
+    .await
+    .unwrap();
+    assert!(due >= scene.now + TimeDelta::minutes(59), "{due}");
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_recovery_of_nothing_writes_no_mail_and_an_old_outage_is_left_alone(pool: PgPool) {
+    let scene = Scene::new(&pool).await;
+    scene.outage(2).await;
+    scene.recover().await;
+    sqlx::query("UPDATE dead_letters SET created_at = created_at - interval '31 days'")
+        .execute(&pool)
+        .await
+        .unwrap();
+    sqlx::query("UPDATE subscriptions SET outage_since = outage_since - interval '31 days'")
+        .execute(&pool)
+        .await
+        .unwrap();
+    assert_eq!((scene.begin(&TERMS).await, scene.outage_since().await), (0, None));
+    assert!(scene.store.settle_recoveries(scene.now).await.unwrap().is_empty());
+    let told = emails(&pool).await;
+    assert!(
+        told.iter().all(|mail| mail.kind != "DELIVERIES_RECOVERED"),
+        "{told:?}"
+    );
+}

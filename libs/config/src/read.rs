@@ -172,6 +172,7 @@ fn swrve(reader: &mut Reader) -> Swrve {
         delay: reader.duration("swrve.delayMillis", Unit::Millis, 4..=60_000),
         average_processing: average_processing(reader),
         timeout: reader.duration("swrve.timeoutMillis", Unit::Millis, 100..=MINUTES_10),
+        retry_on_timeout: reader.boolean("swrve.retryOnTimeout"),
         test: reader.boolean("swrve.test"),
         message_prototype_push_keys: push_keys::push_keys(reader),
     };

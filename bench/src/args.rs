@@ -64,6 +64,9 @@ pub(crate) struct SizeArgs {
     /// Sends of pacing; each takes 4 ms
     #[arg(long, value_parser = clap::value_parser!(u64).range(100..))]
     pub(crate) sends: Option<u64>,
+    /// Pushes that each of the 20 callers of callers hands in; a send takes 4 ms
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) each: Option<u64>,
     /// Waiting rows of each lane, in growth and, the second of them, in memory
     #[arg(long, value_delimiter = ',')]
     pub(crate) waiting: Option<Vec<u64>>,

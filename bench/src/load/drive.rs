@@ -39,12 +39,18 @@ pub(crate) async fn drive(load: Load, target: &Target) -> Result<Tally> {
                 to: from + measured,
             };
             local
-                .run_until(closed(connections, target, &tally, Limit::Window(window)))
+                .run_until(closed(target, &tally, vec![Limit::Window(window); connections]))
                 .await
         }
         Load::Exactly { connections, pushes } => {
-            let limit = Limit::Accepted(Rc::new(Cell::new(pushes)));
-            local.run_until(closed(connections, target, &tally, limit)).await
+            let limit = Limit::accepted(pushes);
+            local
+                .run_until(closed(target, &tally, vec![limit; connections]))
+                .await
+        }
+        Load::Each { connections, pushes } => {
+            let limits = (0..connections).map(|_| Limit::accepted(pushes));
+            local.run_until(closed(target, &tally, limits.collect())).await
         }
         Load::Open {
             connections,
@@ -77,6 +83,10 @@ enum Limit {
 }
 
 impl Limit {
+    fn accepted(pushes: u64) -> Self {
+        Self::Accepted(Rc::new(Cell::new(pushes)))
+    }
+
     /// When the last request may be sent, if that is known.
     fn deadline(&self) -> Option<Instant> {
         match self {
@@ -111,15 +121,11 @@ impl Limit {
     }
 }
 
-async fn closed(
-    connections: usize,
-    target: &Target,
-    tally: &Rc<RefCell<Tally>>,
-    limit: Limit,
-) -> Result<Duration> {
+/// A connection for each limit; connections may have one in common.
+async fn closed(target: &Target, tally: &Rc<RefCell<Tally>>, limits: Vec<Limit>) -> Result<Duration> {
     let start = Instant::now();
-    let mut tasks = Vec::with_capacity(connections);
-    for connection in open_all(connections, target).await? {
+    let mut tasks = Vec::with_capacity(limits.len());
+    for (connection, limit) in open_all(limits.len(), target).await?.into_iter().zip(&limits) {
         let mut caller = Caller {
             address: connection.address(),
             connection: Some(connection),
@@ -138,9 +144,9 @@ async fn closed(
     for task in tasks {
         task.await?;
     }
-    Ok(match limit {
-        Limit::Window(window) => window.to - window.from,
-        Limit::Accepted(_) => start.elapsed(),
+    Ok(match limits.first() {
+        Some(Limit::Window(window)) => window.to - window.from,
+        _ => start.elapsed(),
     })
 }
 

@@ -63,6 +63,8 @@ pub(crate) enum Load {
     },
     /// As [`Load::Closed`], until `pushes` are accepted; all of it is measured.
     Exactly { connections: usize, pushes: u64 },
+    /// As [`Load::Exactly`], with `pushes` of each connection.
+    Each { connections: usize, pushes: u64 },
     /// Pushes come at even distances whatever happens to those before. Each is timed from the moment when it was due, so
     /// that a stall counts for everyone who would have come during it. What has not been sent `patience` after the last one
     /// was due is given up, and counts with the time that it has waited.

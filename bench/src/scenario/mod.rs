@@ -1,6 +1,7 @@
 //! The measurements, one file each, and what they share.
 
 mod arrivals;
+mod callers;
 mod cpu;
 mod curve;
 mod dead_letters;
@@ -36,6 +37,8 @@ pub(crate) enum Scenario {
     Curve,
     /// The distance between sends, and the takeover by a standby
     Pacing,
+    /// 20 callers that each hand in 10,000 pushes without a delay, all of which are sent at the pace
+    Callers,
     /// From POST /events to the endpoints: as many as go, the times at rates up to past saturation, quotas
     Reseller,
     /// What hostile connections, made-up keys and a busy reseller do to the portal and its other resellers
@@ -92,6 +95,7 @@ impl Scenario {
             Self::Floors => Duration::from_secs(60),
             Self::Curve => curve::expected(sizes),
             Self::Pacing => pacing::expected(sizes),
+            Self::Callers => callers::expected(sizes),
             Self::Reseller => reseller::expected(sizes),
             Self::Neighbours => neighbours::expected(sizes),
             Self::Strangers => strangers::expected(sizes),
@@ -114,6 +118,7 @@ impl Scenario {
             }
             Self::Curve => Box::pin(curve::measure(bench)).await,
             Self::Pacing => Box::pin(pacing::measure(bench)).await,
+            Self::Callers => Box::pin(callers::measure(bench)).await,
             Self::Reseller => Box::pin(reseller::measure(bench)).await,
             Self::Neighbours => Box::pin(neighbours::measure(bench)).await,
             Self::Strangers => Box::pin(strangers::measure(bench)).await,

@@ -4,7 +4,7 @@ use serde_json::json;
 
 /// Whose events come.
 pub const RESELLERS: [&str; 2] = ["acme", "globex"];
-/// Types of the catalogue that one payload fits.
+/// Types of the catalogue whose payloads hold one name.
 const TYPES: [&str; 3] = ["domain.unsuspended", "contact.deleted", "host.deleted"];
 /// When all of them happened, which makes the bytes that are to arrive known beforehand.
 const OCCURRED_AT: &str = "2026-01-31T23:59:59.250Z";
@@ -104,10 +104,12 @@ impl EventOrder {
 
     /// As no serialiser would write it.
     fn data(&self) -> String {
-        let Self { id, .. } = self;
-        format!(
-            r#"{{ "host":{{"name":"ns1.{id}.example"}}, "domain": {{"name":"{id}.example" }},"contact":{{"id":"{id}"}}}}"#
-        )
+        let Self { id, event_type, .. } = self;
+        match event_type.split('.').next() {
+            Some("host") => format!(r#"{{ "host":{{"name":"ns1.{id}.example"}}}}"#),
+            Some("domain") => format!(r#"{{"domain": {{"name":"{id}.example" }} }}"#),
+            _ => format!(r#"{{ "contact" :{{"id" :"{id}"}}}}"#),
+        }
     }
 
     /// The bytes that are to arrive.

@@ -8,16 +8,29 @@ use crate::output;
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
     /// Lists everything that is wrong and exits with 64, or says that nothing is.
-    Check,
+    Check {
+        /// Asks for what an installation needs before resellers rely on it: the addresses that requests come from.
+        #[arg(long)]
+        production: bool,
+    },
     /// Prints the effective configuration as YAML without secrets, and where each value comes from.
     Show,
 }
 
 /// Does what the command says.
 pub(crate) fn run(sources: &Sources, command: &ConfigCommand) -> anyhow::Result<()> {
-    let config = config::load(sources)?;
+    let config = match command {
+        ConfigCommand::Check { production: true } => config::load_for_production(sources)?,
+        _ => config::load(sources)?,
+    };
     match command {
-        ConfigCommand::Check => {
+        ConfigCommand::Check { .. } => {
+            if config.reseller.secrets.key.is_some() && config.reseller.sending_ips.is_empty() {
+                output::note(
+                    "reseller.sendingIps is empty, so that resellers are told no addresses for their firewalls; with \
+                     --production that is an error",
+                );
+            }
             if let Some(shortage) = bootstrap::descriptor_shortage(&config) {
                 output::note(shortage);
             }

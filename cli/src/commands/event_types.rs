@@ -33,7 +33,7 @@ pub(crate) enum EventTypesCommand {
     /// Adds an event type, or replaces what the catalogue says of it; one that was retired is in use again.
     Put {
         /// JSON file with name, description, attributes, example, variants (none when it leaves them out) and, if payloads
-        /// are to be checked, schema; - for standard input.
+        /// are to be checked, schema and unknownFields (REFUSE when it leaves them out); - for standard input.
         file: String,
     },
     /// Retires an event type: new events of it are refused some seconds later.
@@ -119,6 +119,7 @@ async fn put(database: &Database, path: &str) -> anyhow::Result<()> {
         example: definition.example,
         variants: serde_json::to_value(&definition.variants)?,
         schema: definition.schema,
+        unknown_fields: definition.unknown_fields,
     };
     let new = database
         .store
@@ -158,6 +159,7 @@ fn document(event_type: &EventType) -> Value {
         "example": event_type.example,
         "variants": event_type.variants,
         "schema": event_type.schema,
+        "unknownFields": event_type.unknown_fields,
         "createdAt": event_type.created_at,
         "updatedAt": event_type.updated_at,
         "retiredAt": event_type.retired_at,

@@ -48,7 +48,7 @@ pub(crate) async fn run(sources: &Sources, tool: Tool) -> anyhow::Result<ExitCod
         Tool::Pauses(args) => pauses::list(&args).await,
         Tool::Cancel(command) => cancel::run(command).await,
         Tool::Rescue(args) => rescue::run(&args).await,
-        Tool::Sim(command) => sim::run(command).await,
+        Tool::Sim(command) => sim::run(sources, command).await,
         Tool::Push(args) => push::run(args).await,
         Tool::Event(command) => event::run(command).await,
         Tool::EventTypes(command) => event_types::run(sources, command).await,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
+use config::Sources;
 use lifecycle::Shutdown;
 use smtp_sink::SmtpSink;
 use swrve_sim::{Options, Report, ResponseTime, SwrveSim, parse_script};
@@ -43,9 +44,10 @@ pub(crate) struct SwrveArgs {
     /// Where to listen; port 0 takes a free one.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8090")]
     listen: SocketAddr,
-    /// How long an answer takes: fixed:MILLIS, or seed for times as measured at Swrve (233 to 7,701 ms).
-    #[arg(long, value_name = "seed|fixed:MILLIS", default_value_t = ResponseTime::Seed)]
-    response_time: ResponseTime,
+    /// How long an answer takes: fixed:MILLIS, seed for times as measured at Swrve (233 to 7,701 ms), or about:MILLIS for
+    /// such times with another average. Without it about swrve.averageProcessingMillis when that is configured, else seed.
+    #[arg(long, value_name = "seed|about:MILLIS|fixed:MILLIS")]
+    response_time: Option<ResponseTime>,
     /// Most requests within any second; the rest get a 429. Or off.
     #[arg(long, value_name = "N|off", default_value = "300", value_parser = rate_limit)]
     rate_limit: RateLimit,
@@ -82,9 +84,9 @@ pub(crate) struct SmtpArgs {
 }
 
 /// Does what the command says.
-pub(crate) async fn run(command: SimCommand) -> anyhow::Result<()> {
+pub(crate) async fn run(sources: &Sources, command: SimCommand) -> anyhow::Result<()> {
     match command {
-        SimCommand::Swrve(args) => swrve(args).await,
+        SimCommand::Swrve(args) => swrve(sources, args).await,
         SimCommand::Smtp(args) => smtp(args).await,
         SimCommand::Report { url, json } => {
             let report = Simulator::new(&url)?.report().await?;
@@ -96,10 +98,19 @@ pub(crate) async fn run(command: SimCommand) -> anyhow::Result<()> {
     }
 }
 
-async fn swrve(args: SwrveArgs) -> anyhow::Result<()> {
+/// What was asked for, else the average that the services expect of Swrve, else what was measured at Swrve.
+fn response_time(sources: &Sources, asked: Option<ResponseTime>) -> anyhow::Result<ResponseTime> {
+    if let Some(asked) = asked {
+        return Ok(asked);
+    }
+    let average = config::given_average_processing(sources)?;
+    Ok(average.map_or(ResponseTime::Seed, ResponseTime::About))
+}
+
+async fn swrve(sources: &Sources, args: SwrveArgs) -> anyhow::Result<()> {
     let shutdown = Shutdown::on_signals().context("failed to register the signal handlers")?;
     let options = Options {
-        response_time: args.response_time,
+        response_time: response_time(sources, args.response_time)?,
         random_seed: args.seed,
         requests_per_second: args.rate_limit.0,
         script: match &args.script {
@@ -152,4 +163,22 @@ fn show(report: &Report) -> anyhow::Result<()> {
     }
     output::result(table)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn swrve_answers_after_about_the_time_that_the_services_are_told_to_expect() {
+        let configured =
+            Sources::default().with_variable("POSTRIDER__SWRVE__AVERAGE_PROCESSING_MILLIS", "2000");
+        let chosen = |sources, asked| response_time(sources, asked).unwrap();
+        let about = ResponseTime::About(Duration::from_secs(2));
+        assert_eq!(chosen(&configured, None), about);
+        assert_eq!(chosen(&configured, Some(ResponseTime::Seed)), ResponseTime::Seed);
+        assert_eq!(chosen(&Sources::default(), None), ResponseTime::Seed);
+    }
 }

@@ -63,6 +63,37 @@ fn a_good_configuration_is_shown_without_secrets_and_with_origins() {
 }
 
 #[test]
+fn production_needs_the_addresses_that_resellers_are_told() {
+    let check = |arguments, addresses: &str, key: &str| {
+        let check = postrider(arguments)
+            .env("DATABASE_URL", "postgres://localhost/postrider")
+            .env("AMQP_URL", "amqp://localhost")
+            .env("POSTRIDER__RESELLER__SENDING_IPS", addresses);
+        match key {
+            "" => check.run(),
+            key => check.env("POSTRIDER__RESELLER__SECRETS__KEY", key).run(),
+        }
+    };
+    let key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+    let refused = check("config check --production", "", key);
+    assert_eq!(refused.code, Some(64), "{refused:?}");
+    for part in ["reseller.sendingIps", "is empty", "set reseller.sendingIps to"] {
+        assert!(refused.stderr.contains(part), "{refused:?}");
+    }
+    let noted = check("config check", "", key);
+    assert_eq!(noted.code, Some(0), "{noted:?}");
+    assert!(noted.stderr.contains("--production"), "{noted:?}");
+    for (addresses, key) in [("192.0.2.0/24,2001:db8::/32", key), ("", "")] {
+        let fine = check("config check --production", addresses, key);
+        assert_eq!(
+            (fine.code, fine.stderr.contains("sendingIps")),
+            (Some(0), false),
+            "{fine:?}"
+        );
+    }
+}
+
+#[test]
 fn a_configuration_file_that_is_not_there_is_named() {
     let finished = postrider("--config /nowhere/postrider.yaml config check").run();
     assert_eq!(finished.code, Some(64));

@@ -25,14 +25,18 @@ fn file(name: &str, content: &Value) -> String {
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn a_type_is_put_shown_retired_and_put_again(pool: PgPool) {
-    let path = file("put", &definition(&json!({"required": ["serial"]})));
+    let schema = json!({"required": ["serial"], "properties": {"serial": {}}});
+    let path = file("put", &definition(&schema));
     let put = || postrider("event-types put").arg(&path).on(&pool).run();
     let first = put();
     assert_eq!(first.code, Some(0), "{first:?}");
     assert!(first.stderr.contains("new in the catalogue"), "{first:?}");
     let shown = postrider("event-types show certificate.issued").on(&pool).run();
     let shown: Value = serde_json::from_str(&shown.stdout).expect("JSON");
-    assert_eq!(shown["schema"], json!({"required": ["serial"]}));
+    assert_eq!(
+        (&shown["schema"], &shown["unknownFields"]),
+        (&schema, &json!("REFUSE"))
+    );
     assert_eq!(shown["variants"][0]["data"], json!({"serial": "02"}));
     // What is shown can be put as it is.
     let again = postrider("event-types put")

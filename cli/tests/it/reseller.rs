@@ -94,7 +94,7 @@ impl Lane {
     pub(crate) async fn send(&self, note: &str) {
         let (url, key) = &self.ingest;
         let event = json!({
-            "eventId": uuid::Uuid::now_v7(), "type": "contact.deleted", "resellerId": RESELLER, "data": {"contact": {"id": "contact-42"}, "note": note},
+            "eventId": uuid::Uuid::now_v7(), "type": "contact.deleted", "resellerId": RESELLER, "data": {"contact": {"id": format!("contact-42 {note}")}},
         });
         let request = self
             .client

@@ -26,7 +26,7 @@ pub use model::{
     Telemetry, Verification,
 };
 pub use push_keys::PushKeys;
-pub use read::load;
+pub use read::{given_average_processing, load, load_for_production};
 pub use render::reference;
 pub use secret::Secret;
 pub use sources::Sources;

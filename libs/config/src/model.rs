@@ -172,6 +172,8 @@ pub struct Swrve {
     pub average_processing: Duration,
     /// Longest wait for one answer.
     pub timeout: Duration,
+    /// Whether a push is tried again after a timeout or a broken connection; otherwise it has failed.
+    pub retry_on_timeout: bool,
     /// Whether pushes are sent as test pushes.
     pub test: bool,
     /// Push keys by message prototype and platform.

@@ -4,6 +4,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use tracing_subscriber::EnvFilter;
 
@@ -12,8 +13,8 @@ use crate::reader::Reader;
 use crate::unit::Unit;
 use crate::{
     Admin, Amqp, Config, Cron, Database, Errors, Idempotency, Ingest, Job, Jobs, Leader, LogFormat, Operator,
-    Partitions, Push, Queue, Rescue, Retention, Retry, ShutdownConfig, Sources, Swrve, Telemetry, render,
-    rules, urls,
+    Origin, Partitions, Push, Queue, Rescue, Retention, Retry, ShutdownConfig, Sources, Swrve, Telemetry,
+    render, rules, urls,
 };
 
 mod push_keys;
@@ -22,6 +23,7 @@ mod reseller;
 const HTTP_URL: &str = "an http:// or https:// URL";
 const ADDRESS: &str = "an address and port such as 127.0.0.1:8080";
 const TIME_ZONE: &str = "a time zone of the IANA database such as Europe/Riga";
+const AVERAGE_PROCESSING: &str = "swrve.averageProcessingMillis";
 const MINUTES_10: u64 = 600_000;
 const CONNECTIONS: RangeInclusive<u64> = 1..=1_000_000;
 const HOUR: u64 = 3_600_000;
@@ -31,9 +33,40 @@ const HOUR: u64 = 3_600_000;
 /// # Errors
 /// When anything is wrong, with everything that is wrong.
 pub fn load(sources: &Sources) -> Result<Config, Errors> {
+    load_with(sources, rules::check)
+}
+
+/// Reads the configuration and asks, besides, for what an installation needs before others rely on it.
+///
+/// # Errors
+/// When anything is wrong or missing, with all of it.
+pub fn load_for_production(sources: &Sources) -> Result<Config, Errors> {
+    load_with(sources, |config, reader| {
+        rules::check(config, reader);
+        rules::check_for_production(config, reader);
+    })
+}
+
+/// `swrve.averageProcessingMillis`, when the file or the environment sets it. What else a service needs may be missing.
+///
+/// # Errors
+/// When it is no such duration, or the file cannot be read.
+pub fn given_average_processing(sources: &Sources) -> Result<Option<Duration>, Errors> {
+    let mut reader = Reader::new(Layers::of(sources));
+    let given = reader.layers().entry(AVERAGE_PROCESSING).origin != Origin::Default;
+    let average = average_processing(&mut reader);
+    let problems = reader.into_problems();
+    if problems.is_empty() {
+        Ok(given.then_some(average))
+    } else {
+        Err(Errors::new(problems))
+    }
+}
+
+fn load_with(sources: &Sources, check: impl FnOnce(&Config, &mut Reader)) -> Result<Config, Errors> {
     let mut reader = Reader::new(Layers::of(sources));
     let mut config = config(&mut reader);
-    rules::check(&config, &mut reader);
+    check(&config, &mut reader);
     config.redacted_yaml = render::redacted(reader.layers());
     let problems = reader.into_problems();
     if problems.is_empty() {
@@ -129,12 +162,17 @@ fn retention(reader: &mut Reader) -> Retention {
     }
 }
 
+fn average_processing(reader: &mut Reader) -> Duration {
+    reader.duration(AVERAGE_PROCESSING, Unit::Millis, 4..=MINUTES_10)
+}
+
 fn swrve(reader: &mut Reader) -> Swrve {
     let swrve = Swrve {
         url: reader.parsed("swrve.url", HTTP_URL, String::new(), http_url),
         delay: reader.duration("swrve.delayMillis", Unit::Millis, 4..=60_000),
-        average_processing: reader.duration("swrve.averageProcessingMillis", Unit::Millis, 4..=MINUTES_10),
+        average_processing: average_processing(reader),
         timeout: reader.duration("swrve.timeoutMillis", Unit::Millis, 100..=MINUTES_10),
+        retry_on_timeout: reader.boolean("swrve.retryOnTimeout"),
         test: reader.boolean("swrve.test"),
         message_prototype_push_keys: push_keys::push_keys(reader),
     };

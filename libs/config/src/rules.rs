@@ -31,6 +31,11 @@ pub(crate) fn check(config: &Config, reader: &mut Reader) {
     reseller::check(config, reader);
 }
 
+/// What only an installation needs that others rely on.
+pub(crate) fn check_for_production(config: &Config, reader: &mut Reader) {
+    reseller::check_for_production(config, reader);
+}
+
 fn pool(config: &Config, reader: &mut Reader) {
     let (average, delay) = (
         config.swrve.average_processing.as_millis(),

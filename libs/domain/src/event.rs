@@ -2,7 +2,10 @@
 //!
 //! It deliberately knows no catalogue: whether an event type exists, and what its payloads look like, is asked elsewhere.
 
+use std::str::FromStr;
+
 use chrono::{DateTime, Datelike as _, SecondsFormat, TimeDelta, Utc};
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::reseller::{RESELLER_ID_FORM, is_reseller_id};
@@ -14,6 +17,44 @@ const RESERVED: &str = "postrider.";
 const EVENT_ID_MAX: usize = 128;
 /// How far in the future an event may have happened: clocks differ, but not by more than a day with its time zones.
 const AHEAD: TimeDelta = TimeDelta::hours(24);
+
+/// What becomes of a field of an event's data that the schema of its type does not list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum UnknownFields {
+    /// The event is refused, and the field named.
+    #[default]
+    Refuse,
+    /// It is taken out, and the rest passed on.
+    Drop,
+    /// It is passed on, unless the schema itself forbids it.
+    Allow,
+}
+
+impl UnknownFields {
+    /// Every choice there is.
+    pub const ALL: [Self; 3] = [Self::Refuse, Self::Drop, Self::Allow];
+
+    /// The stored and displayed name.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Refuse => "REFUSE",
+            Self::Drop => "DROP",
+            Self::Allow => "ALLOW",
+        }
+    }
+}
+
+impl FromStr for UnknownFields {
+    type Err = String;
+
+    /// Reads the name back; the error is the text that is none.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let named = Self::ALL.into_iter().find(|choice| choice.as_str() == text);
+        named.ok_or_else(|| text.to_owned())
+    }
+}
 
 /// An event as it was handed in.
 #[derive(Debug, Clone, Copy, Default)]

@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
-use domain::event::is_reserved;
+use domain::event::{UnknownFields, is_reserved};
 use domain::subscription::is_event_type;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::variant::{self, Variant};
-use crate::{PayloadSchema, Violation};
+use crate::{PayloadRules, Violation};
 
 /// What a request that holds a definition may take, in bytes: room for the largest one, with blanks between its members.
 pub const DEFINITION_MAX: usize = 1_048_576;
@@ -39,6 +39,9 @@ pub struct Definition {
     /// A JSON Schema that payloads are checked against.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
+    /// What becomes of a field of a payload that the schema does not list. Without a schema there is nothing to tell it by.
+    #[serde(default)]
+    pub unknown_fields: UnknownFields,
 }
 
 /// An attribute of a payload.
@@ -137,13 +140,13 @@ impl Definition {
             findings.push(Finding::new("schema", length()));
             return;
         }
-        match PayloadSchema::compile(schema) {
-            Ok(schema) => self.compare_payloads(&schema, findings),
+        match PayloadRules::compile(schema, self.unknown_fields) {
+            Ok(rules) => self.compare_payloads(&rules, findings),
             Err(error) => findings.push(Finding::new("schema", error.to_string())),
         }
     }
 
-    fn compare_payloads(&self, schema: &PayloadSchema, findings: &mut Vec<Finding>) {
+    fn compare_payloads(&self, rules: &PayloadRules, findings: &mut Vec<Finding>) {
         let variants = self.variants.iter().enumerate();
         let variants = variants.map(|(place, variant)| (variant::place_of(place, "data"), &variant.data));
         for (field, payload) in [("example".to_owned(), &self.example)]
@@ -151,7 +154,7 @@ impl Definition {
             .chain(variants)
         {
             let finding = |Violation { pointer, detail }| Finding::new(format!("{field}{pointer}"), detail);
-            findings.extend(schema.violations(payload).into_iter().map(finding));
+            findings.extend(rules.example_violations(payload).into_iter().map(finding));
         }
     }
 }
@@ -167,7 +170,10 @@ mod tests {
             "description": "A domain was registered.",
             "attributes": [{"name": "domain.name", "type": "string", "description": "Its name.", "required": true}],
             "example": {"domain": {"name": "example.org"}},
-            "schema": {"type": "object", "required": ["domain"]},
+            "schema": {
+                "type": "object", "required": ["domain"],
+                "properties": {"domain": {"properties": {"name": {"type": "string"}}}},
+            },
         });
         for (name, value) in changes.as_object().unwrap() {
             whole[name] = value.clone();
@@ -233,7 +239,23 @@ mod tests {
     }
 
     #[test]
-    fn a_definition_that_names_no_variants_has_none() {
+    fn examples_and_variants_hold_nothing_that_the_schema_does_not_list() {
+        let secret = json!({"domain": {"name": "example.org", "authCode": "x"}});
+        let variant = json!({"name": "in", "description": "Why.", "data": secret});
+        let changes =
+            |unknown: &str| json!({"example": secret, "variants": [variant], "unknownFields": unknown});
+        for unknown in ["REFUSE", "DROP"] {
+            assert_eq!(
+                fields("domain.created", &changes(unknown)),
+                ["example/domain/authCode", "variants[0].data/domain/authCode"]
+            );
+        }
+        assert!(fields("domain.created", &changes("ALLOW")).is_empty());
+    }
+
+    #[test]
+    fn a_definition_that_names_no_variants_has_none_and_refuses_unknown_fields() {
+        assert_eq!(definition(&json!({})).unknown_fields, UnknownFields::Refuse);
         assert!(definition(&json!({})).variants.is_empty());
     }
 }

@@ -4,10 +4,13 @@
 //! what a payload holds: an explanation names the place and the rule.
 
 mod definition;
+mod listed;
 mod reach;
+mod rules;
 mod schema;
 mod variant;
 
 pub use definition::{Attribute, DEFINITION_MAX, Definition, Finding};
+pub use rules::{Judged, PayloadRules};
 pub use schema::{PayloadSchema, SchemaError, Violation};
 pub use variant::Variant;

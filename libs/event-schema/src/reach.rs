@@ -16,6 +16,8 @@ pub(crate) struct Reach {
     patterns: usize,
     /// Whether a reference may lead elsewhere than its text says.
     is_renamed: bool,
+    /// Whether a reference does not name its target as a JSON Pointer.
+    is_roundabout: bool,
 }
 
 impl Reach {
@@ -33,6 +35,11 @@ impl Reach {
     /// How many patterns there are.
     pub(crate) fn patterns(&self) -> usize {
         self.patterns
+    }
+
+    /// Whether every reference says plainly where it leads.
+    pub(crate) fn is_plain(&self) -> bool {
+        !self.is_renamed && !self.is_roundabout
     }
 
     /// How many references may lead back to themselves, by whatever way.
@@ -63,10 +70,13 @@ impl Reach {
 
     fn note(&mut self, name: &str, member: &Value, place: &str) {
         match name {
-            "$ref" | "$dynamicRef" | "$recursiveRef" => self.references.push(Reference {
-                place: place.to_owned(),
-                target: target_of(name, member),
-            }),
+            "$ref" | "$dynamicRef" | "$recursiveRef" => {
+                self.is_roundabout |= pointer_of(name, member).is_none();
+                self.references.push(Reference {
+                    place: place.to_owned(),
+                    target: pointer_of(name, member).unwrap_or_default().to_owned(),
+                });
+            }
             "$id" | "id" if member.is_string() && !place.is_empty() => self.is_renamed = true,
             "pattern" => self.patterns += 1,
             "patternProperties" => self.patterns += member.as_object().map_or(0, serde_json::Map::len),
@@ -94,11 +104,11 @@ impl Reach {
     }
 }
 
-/// The place that a reference names; that of the whole schema when it does not name one plainly.
-fn target_of(name: &str, member: &Value) -> String {
-    let pointer = member.as_str().and_then(|text| text.strip_prefix('#'));
-    let plain = |pointer: &&str| pointer.starts_with('/') && !pointer.contains('%') && name == "$ref";
-    pointer.filter(plain).unwrap_or_default().to_owned()
+/// The place that a reference names, when it does so plainly.
+fn pointer_of<'a>(name: &str, member: &'a Value) -> Option<&'a str> {
+    let pointer = member.as_str()?.strip_prefix('#')?;
+    let plain = pointer.is_empty() || pointer.starts_with('/') && !pointer.contains('%');
+    Some(pointer).filter(|_| plain && name == "$ref")
 }
 
 /// How many lists and objects a value holds in each other.

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::reach::{Reach, depth_of};
 
 /// Most violations that are told of one payload.
-const TOLD: usize = 20;
+pub(crate) const TOLD: usize = 20;
 
 /// A compiled JSON Schema. Compiling costs far more than checking a payload: it is to be done once.
 #[derive(Debug)]
@@ -131,7 +131,7 @@ impl PayloadSchema {
 }
 
 impl SchemaError {
-    fn whole(reason: String) -> Self {
+    pub(crate) fn whole(reason: String) -> Self {
         Self {
             place: String::new(),
             reason,

@@ -16,11 +16,13 @@ const MEASURED: [(f64, f64); 8] = [
     (1.0, 7_701.0),
 ];
 
-/// How long an accepted push takes to be answered. Its text form is `seed` or `fixed:MILLIS`.
+/// How long an accepted push takes to be answered. Its text form is `seed`, `about:MILLIS` or `fixed:MILLIS`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResponseTime {
     /// Always the same.
     Fixed(Duration),
+    /// Drawn from the same table, stretched or pressed so that it takes this long on average.
+    About(Duration),
     /// Drawn from the table of Swrve's response times in the seed of the push lane: from 233 ms over a median of 983 ms
     /// to 7,701 ms.
     Seed,
@@ -28,7 +30,7 @@ pub enum ResponseTime {
 
 /// A text that is no [`ResponseTime`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is no response time: write \"seed\" or \"fixed:MILLIS\"")]
+#[error("{text:?} is no response time: write \"seed\", \"about:MILLIS\" or \"fixed:MILLIS\"")]
 pub struct ResponseTimeSyntax {
     text: String,
 }
@@ -39,6 +41,9 @@ impl ResponseTime {
     pub fn at_quantile(self, quantile: f64) -> Duration {
         match self {
             Self::Fixed(time) => time,
+            Self::About(average) => {
+                average.mul_f64(measured_millis(quantile.clamp(0.0, 1.0)) / measured_average())
+            }
             Self::Seed => Duration::from_secs_f64(measured_millis(quantile.clamp(0.0, 1.0)) / 1_000.0),
         }
     }
@@ -55,6 +60,15 @@ fn measured_millis(quantile: f64) -> f64 {
     MEASURED[MEASURED.len() - 1].1
 }
 
+/// The average of the times between the measured points, in milliseconds.
+fn measured_average() -> f64 {
+    let spans = MEASURED.windows(2).map(|pair| {
+        let [(low, from), (high, to)] = [pair[0], pair[1]];
+        (high - low) * f64::midpoint(from, to)
+    });
+    spans.sum()
+}
+
 impl FromStr for ResponseTime {
     type Err = ResponseTimeSyntax;
 
@@ -62,9 +76,10 @@ impl FromStr for ResponseTime {
         if text == "seed" {
             return Ok(Self::Seed);
         }
-        text.strip_prefix("fixed:")
-            .and_then(|millis| millis.parse().ok())
-            .map(|millis| Self::Fixed(Duration::from_millis(millis)))
+        let millis = |kind: &str| text.strip_prefix(kind)?.parse().ok().map(Duration::from_millis);
+        let about = millis("about:").map(Self::About);
+        about
+            .or_else(|| millis("fixed:").map(Self::Fixed))
             .ok_or_else(|| ResponseTimeSyntax {
                 text: text.to_owned(),
             })
@@ -75,6 +90,7 @@ impl fmt::Display for ResponseTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Fixed(time) => write!(f, "fixed:{}", time.as_millis()),
+            Self::About(average) => write!(f, "about:{}", average.as_millis()),
             Self::Seed => f.write_str("seed"),
         }
     }
@@ -83,6 +99,24 @@ impl fmt::Display for ResponseTime {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_about_an_average_have_it_and_the_measured_shape() {
+        let about = ResponseTime::About(Duration::from_millis(2_000));
+        let drawn = (0..10_000_u32).map(|draw| {
+            about
+                .at_quantile((f64::from(draw) + 0.5) / 10_000.0)
+                .as_secs_f64()
+        });
+        let average = drawn.sum::<f64>() / 10_000.0;
+        assert!((average - 2.0).abs() < 0.01, "{average}");
+        let factor = |quantile: f64| {
+            about.at_quantile(quantile).as_secs_f64() / ResponseTime::Seed.at_quantile(quantile).as_secs_f64()
+        };
+        assert!((factor(0.1) - factor(0.99)).abs() < 1e-6);
+        assert_eq!("about:2000".parse(), Ok(about));
+        assert_eq!(about.to_string(), "about:2000");
+    }
 
     #[test]
     fn quantiles_are_those_of_the_measured_table() {

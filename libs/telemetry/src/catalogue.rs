@@ -245,4 +245,8 @@ catalogue! {
         "File descriptors that this process has open, sockets included. Linux only.";
     ProcessMaxFiles = "process_max_fds", Kind::Gauge, Count, [],
         "Most file descriptors that this process may have open. Linux only.";
+    ProcessNetworkReceived = "process_network_receive_bytes_total", Kind::Counter, Bytes, [],
+        "Bytes of IP packets received in this process's network namespace: its own in a container, the machine's without one. Linux only.";
+    ProcessNetworkSent = "process_network_transmit_bytes_total", Kind::Counter, Bytes, [],
+        "Bytes of IP packets sent from this process's network namespace: its own in a container, the machine's without one. Linux only.";
 }

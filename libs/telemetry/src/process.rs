@@ -1,7 +1,8 @@
-//! CPU time, memory, file descriptors and age of this process, read when someone asks.
+//! CPU time, memory, file descriptors, age and network traffic of this process, read when someone asks.
 //!
 //! It deliberately goes past the recorder, whose counters are whole numbers: CPU time needs fractions of a second. Outside Linux
-//! there is nothing to read and the metrics are absent.
+//! there is nothing to read and the metrics are absent. The kernel counts bytes of the network for a network namespace and not for
+//! a process: in a container, or whatever else has a namespace of its own, they are those of the process.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -25,6 +26,50 @@ pub(crate) fn append(text: &mut String) {
     if let Some(count) = max_files() {
         family(text, Metric::ProcessMaxFiles, count);
     }
+    for (metric, direction) in [
+        (Metric::ProcessNetworkReceived, Direction::In),
+        (Metric::ProcessNetworkSent, Direction::Out),
+    ] {
+        if let Some(bytes) = network_bytes(direction) {
+            family(text, metric, bytes);
+        }
+    }
+}
+
+/// The bytes of IP packets in this process's network namespace, its own machine included.
+fn network_bytes(direction: Direction) -> Option<f64> {
+    let (v4, v6) = match direction {
+        Direction::In => ("InOctets", "Ip6InOctets"),
+        Direction::Out => ("OutOctets", "Ip6OutOctets"),
+    };
+    let netstat = fs::read_to_string("/proc/self/net/netstat").ok()?;
+    // Without IPv6 there is no such file.
+    let snmp6 = fs::read_to_string("/proc/self/net/snmp6").unwrap_or_default();
+    Some(ip_extended(&netstat, v4)? + listed(&snmp6, v6).unwrap_or(0.0))
+}
+
+#[derive(Clone, Copy)]
+enum Direction {
+    In,
+    Out,
+}
+
+/// A value of `IpExt`, whose names stand in one line and whose values in the next.
+fn ip_extended(netstat: &str, name: &str) -> Option<f64> {
+    let mut lines = netstat.lines().filter_map(|line| line.strip_prefix("IpExt:"));
+    let (names, values) = (lines.next()?, lines.next()?);
+    let mut pairs = names
+        .split_ascii_whitespace()
+        .zip(values.split_ascii_whitespace());
+    pairs.find(|(known, _)| *known == name)?.1.parse().ok()
+}
+
+/// A value of a file with a name and a value in each line.
+fn listed(text: &str, name: &str) -> Option<f64> {
+    let mut lines = text
+        .lines()
+        .filter_map(|line| line.split_once(char::is_whitespace));
+    lines.find(|(known, _)| *known == name)?.1.trim().parse().ok()
 }
 
 fn family(text: &mut String, metric: Metric, value: f64) {
@@ -90,4 +135,21 @@ fn resident_bytes() -> Option<f64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     let kilobytes: f64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kilobytes * 1024.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn traffic_is_read_by_name_of_both_versions_of_ip() {
+        let netstat = "TcpExt: SyncookiesSent InOctets\nTcpExt: 1 2\n\
+                       IpExt: InNoRoutes InOctets OutOctets\nIpExt: 0 2481346920 2255584085\n";
+        assert_eq!(ip_extended(netstat, "InOctets"), Some(2_481_346_920.0));
+        assert_eq!(ip_extended(netstat, "OutOctets"), Some(2_255_584_085.0));
+        assert_eq!(ip_extended("TcpExt: InOctets\nTcpExt: 1\n", "InOctets"), None);
+        let snmp6 = "Ip6InReceives                   \t3\nIp6InOctets                     \t256\n";
+        assert_eq!(listed(snmp6, "Ip6InOctets"), Some(256.0));
+        assert_eq!(listed("", "Ip6InOctets"), None);
+    }
 }

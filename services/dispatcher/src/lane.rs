@@ -290,6 +290,7 @@ impl Lane {
                 delay: self.config.push.retry.delay,
                 max_attempts: self.config.push.retry.max_attempts,
             },
+            retry_on_timeout: self.config.swrve.retry_on_timeout,
             delay: self.config.swrve.delay,
             pool_size: self.config.pool_size(),
             validity: term.validity(),

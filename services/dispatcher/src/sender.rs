@@ -37,6 +37,8 @@ pub(crate) struct Sender {
     pub(crate) planner: Planner,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) policy: RetryPolicy,
+    /// Whether a push is tried again when Swrve does not answer.
+    pub(crate) retry_on_timeout: bool,
     pub(crate) delay: Duration,
     pub(crate) pool_size: usize,
     pub(crate) validity: Validity,
@@ -318,6 +320,11 @@ impl Sender {
             Metric::PushAttemptsSpared.increment(1);
             return hand_back(work);
         }
+        let outcome = if self.retry_on_timeout {
+            outcome
+        } else {
+            outcome.without_retry_on_timeout()
+        };
         Ending::Completed(
             complete(push, outcome, elapsed, &self.policy, self.clock.now()),
             work.message,

@@ -4,13 +4,12 @@ use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 use domain::event::EventRequest;
 use domain::push::{Limits, PushRequest};
-use event_schema::PayloadSchema;
 use http_api::{FieldProblem, Problem};
 use store::reseller::NewEvent;
 use tokio::time::Instant;
 
 use crate::event::batch::{BatchPayload, counted};
-use crate::event::checking::{Circumstances, against_the_schema, event, field};
+use crate::event::checking::{Circumstances, against_the_rules, event, field};
 use crate::event::payload::EventPayload;
 
 /// The push that the body of `POST /push` hands in.
@@ -59,7 +58,7 @@ fn checked(
 ) -> Result<NewEvent, Vec<FieldProblem>> {
     let request = EventRequest::check(payload.draft(), max_data_bytes, now)
         .map_err(|errors| errors.iter().map(field).collect::<Vec<_>>())?;
-    let wrong = against_the_schema(request.data, None::<&PayloadSchema>);
+    let (data, wrong) = against_the_rules(request.data, None);
     if !wrong.is_empty() {
         return Err(wrong);
     }
@@ -69,5 +68,5 @@ fn checked(
         traceparent: None,
         promise: None,
     };
-    Ok(event(&request, place, &circumstances))
+    Ok(event(&request, &data, place, &circumstances))
 }

@@ -22,6 +22,21 @@ pub(super) fn check(config: &Config, reader: &mut Reader) {
     egress(config, reader);
 }
 
+/// Resellers open their firewalls for the addresses that are published.
+pub(super) fn check_for_production(config: &Config, reader: &mut Reader) {
+    const ADDRESSES: &str = "reseller.sendingIps";
+    let reseller = &config.reseller;
+    reader.rule(
+        &[ADDRESSES],
+        reseller.secrets.key.is_none() || !reseller.sending_ips.is_empty(),
+        &format!(
+            "{ADDRESSES} is empty although notifications are sent (reseller.secrets.key is set): resellers are told at \
+             /.well-known/postrider-ips.json from which addresses they come, and open their firewalls for these"
+        ),
+        format!("set {ADDRESSES} to the public addresses of this installation, such as 192.0.2.0/24"),
+    );
+}
+
 fn body(config: &Config, reader: &mut Reader) {
     let (body, data) = (config.ingest.max_body_bytes, config.reseller.event.max_data_bytes);
     let least = data.saturating_add(EVENT_FRAME);

@@ -1,6 +1,6 @@
 //! Rules between keys, with the numbers in the message.
 
-use config::{Fault, Origin};
+use config::{Fault, Origin, Sources};
 
 use crate::{complete, load_yaml, problem, problems, rule_of};
 
@@ -74,4 +74,40 @@ fn body_limit_must_leave_room_for_the_largest_push() {
 fn rule_over_a_key_that_is_wrong_by_itself_is_not_reported() {
     let problem = problem("push: { queue: { capacity: 1 } }");
     assert!(matches!(problem.fault, Fault::OutOfRange { .. }), "{problem}");
+}
+
+#[test]
+fn an_installation_that_sends_notifications_has_to_publish_its_addresses() {
+    let with = |yaml: String| complete().with_yaml("prod.yaml", yaml);
+    let key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+    let silent = with(format!("reseller: {{ secrets: {{ key: {key} }} }}"));
+    let told = with(format!(
+        "reseller: {{ sendingIps: [192.0.2.0/24], secrets: {{ key: {key} }} }}"
+    ));
+    config::load(&silent).unwrap();
+    let errors = config::load_for_production(&silent).unwrap_err();
+    let [problem] = errors.problems() else {
+        panic!("{errors}")
+    };
+    assert_eq!(problem.subject, "reseller.sendingIps");
+    config::load_for_production(&told).unwrap();
+    // Pushes alone need none.
+    config::load_for_production(&complete()).unwrap();
+}
+
+#[test]
+fn the_average_response_time_of_swrve_is_told_when_it_is_set_although_the_rest_is_missing() {
+    let nothing = Sources::default();
+    assert_eq!(config::given_average_processing(&nothing).unwrap(), None);
+    let with = |millis: &str| {
+        nothing
+            .clone()
+            .with_variable("POSTRIDER__SWRVE__AVERAGE_PROCESSING_MILLIS", millis)
+    };
+    let two_seconds = Some(std::time::Duration::from_secs(2));
+    assert_eq!(
+        config::given_average_processing(&with("2000")).unwrap(),
+        two_seconds
+    );
+    assert!(config::given_average_processing(&with("1")).is_err());
 }

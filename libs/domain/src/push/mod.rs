@@ -4,6 +4,7 @@ mod attempt;
 mod hold;
 mod id;
 mod jobs;
+mod month_end;
 mod outcome;
 mod quartz;
 mod request;

@@ -83,6 +83,15 @@ pub struct Verdict {
 }
 
 impl SendOutcome {
+    /// The same, but that a missing answer ends the push: a failure of our own while sending, as any other exception there.
+    #[must_use]
+    pub fn without_retry_on_timeout(self) -> Self {
+        match self {
+            Self::Unreachable { message } => Self::Internal { chain: message },
+            other => other,
+        }
+    }
+
     /// Draws the consequences.
     #[must_use]
     pub fn verdict(self) -> Verdict {
@@ -231,6 +240,30 @@ mod tests {
                 (error_type, event),
                 "{outcome:?}"
             );
+        }
+    }
+
+    #[test]
+    fn a_missing_answer_can_be_made_the_end_of_a_push_and_nothing_else_is() {
+        let unreachable = SendOutcome::Unreachable {
+            message: "no answer within 300 ms".to_owned(),
+        };
+        let verdict = unreachable.without_retry_on_timeout().verdict();
+        assert_eq!(
+            (verdict.event, verdict.error_type, verdict.other_error.as_deref()),
+            (
+                Event::FailPermanently,
+                Some(ErrorType::Other),
+                Some("no answer within 300 ms")
+            )
+        );
+        let busy = SendOutcome::Refused {
+            status: 503,
+            code: None,
+            message: String::new(),
+        };
+        for other in [SendOutcome::Delivered, busy] {
+            assert_eq!(other.clone().without_retry_on_timeout(), other);
         }
     }
 

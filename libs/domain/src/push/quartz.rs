@@ -2,11 +2,13 @@
 //! right into the dialect of the evaluating library.
 //!
 //! The two dialects differ in what they take (`0/5`, ranges that wrap around, `L` for Saturday) more than in what
-//! they mean, so the rewriting is by field and textual; when a time matches is decided by the library alone. Not
-//! supported is `L-3`, an offset from the last day.
+//! they mean, so the rewriting is by field and textual; when a time matches is decided by the library alone. Where Quartz
+//! says more than the library can in one expression (`L-3`), it becomes several.
 
 use croner::Cron;
 use croner::parser::{CronParser, Seconds, Year};
+
+use super::month_end::{Dates, MonthEnd};
 
 /// Why a text is not a Quartz cron expression.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -59,7 +61,9 @@ const MONTHS: &[&str] = &[
 ];
 const WEEKDAYS: &[&str] = &["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"];
 const DAY_OF_MONTH: usize = 3;
+const MONTH: usize = 4;
 const DAY_OF_WEEK: usize = 5;
+const YEAR: usize = 6;
 
 const FIELDS: [Field; 7] = [
     Field {
@@ -106,8 +110,9 @@ const FIELDS: [Field; 7] = [
     },
 ];
 
-/// Reads a Quartz expression of 6 or 7 fields.
-pub(super) fn parse(expression: &str) -> Result<Cron, CronError> {
+/// Reads a Quartz expression of 6 or 7 fields. A time matches when it matches one of what is returned; of nothing when no
+/// month has the day that it names.
+pub(super) fn parse(expression: &str) -> Result<Vec<Cron>, CronError> {
     let upper = expression.to_ascii_uppercase();
     let fields: Vec<(usize, &str)> = split_with_columns(&upper, char::is_whitespace, 1)
         .filter(|(_, field)| !field.is_empty())
@@ -125,15 +130,33 @@ pub(super) fn parse(expression: &str) -> Result<Cron, CronError> {
         fields[DAY_OF_WEEK].1,
         fields[DAY_OF_WEEK].0,
     )?;
-    CronParser::builder()
+    let parser = CronParser::builder()
         .seconds(Seconds::Required)
         .year(Year::Optional)
         .alternative_weekdays(true)
-        .build()
-        .parse(&rewritten.join(" "))
-        .map_err(|error| CronError::Whole {
+        .build();
+    let evaluated = |fields: &[String]| {
+        let parsed = parser.parse(&fields.join(" "));
+        parsed.map_err(|error| CronError::Whole {
             reason: error.to_string(),
         })
+    };
+    let Some(Ok(month_end)) = MonthEnd::read(fields[DAY_OF_MONTH].1) else {
+        return Ok(vec![evaluated(&rewritten)?]);
+    };
+    let years = rewritten.get(YEAR).map_or("*", String::as_str);
+    let dates = month_end.dates(&rewritten[MONTH], years).into_iter();
+    dates.map(|dates| evaluated(&with(&rewritten, dates))).collect()
+}
+
+/// The fields with other days, months and years.
+fn with(fields: &[String], Dates { day, months, years }: Dates) -> Vec<String> {
+    let mut changed = fields.to_vec();
+    changed.resize(FIELDS.len(), String::new());
+    changed[DAY_OF_MONTH] = day;
+    changed[MONTH] = months;
+    changed[YEAR] = years;
+    changed
 }
 
 /// Quartz wants `?` in exactly one of the two. A `*` there restricts nothing, so it is taken as well: what the
@@ -203,8 +226,12 @@ fn rewrite_part(index: usize, part: &str, alone: bool) -> Result<String, String>
         "L" | "LW" if days => return Err(format!("{part} must stand alone in its field")),
         _ => {}
     }
-    if index == DAY_OF_MONTH && part.starts_with("L-") {
-        return Err("an offset from the last day of the month is not supported".to_owned());
+    if let (DAY_OF_MONTH, Some(month_end)) = (index, MonthEnd::read(part)) {
+        return match month_end {
+            Ok(_) if alone => Ok(part.to_owned()),
+            Ok(_) => Err(format!("{part} must stand alone in its field")),
+            Err(reason) => Err(reason),
+        };
     }
     if let (DAY_OF_MONTH, Some(day)) = (index, part.strip_suffix('W')) {
         return Ok(format!("{}W", value(field, day)?));
@@ -319,7 +346,16 @@ mod tests {
                 "0 0 12 ? * 8",
                 "column 12, field day-of-week: 8 is out of range, it must be 1 to 7",
             ),
-            ("0 0 12 L-3 * ?", "column 8, field day-of-month: an offset"),
+            (
+                "0 0 12 L-31 * ?",
+                "column 8, field day-of-month: the offset from the last day of the month must be a number from 0 to 30",
+            ),
+            (
+                "0 0 12 1,L-3 * ?",
+                "column 10, field day-of-month: L-3 must stand alone",
+            ),
+            ("0 0 12 L-3 * MON", "both given"),
+            ("0 0 L-3 * * ?", "column 5, field hour: \"L\" is not a number"),
             (
                 "0 0 12 1,L * ?",
                 "column 10, field day-of-month: L must stand alone",

@@ -11,7 +11,8 @@ use super::quartz::{self, CronError};
 /// The times at which a push may be sent.
 #[derive(Debug, Clone)]
 pub struct SendingWindow {
-    cron: Cron,
+    /// It is open whenever one of these says so.
+    crons: Vec<Cron>,
     zone: Tz,
 }
 
@@ -31,7 +32,7 @@ impl SendingWindow {
     /// [`CronError`] with the field, the column and the reason.
     pub fn parse(expression: &str, zone: Tz) -> Result<Self, CronError> {
         Ok(Self {
-            cron: quartz::parse(expression)?,
+            crons: quartz::parse(expression)?,
             zone,
         })
     }
@@ -47,10 +48,11 @@ impl SendingWindow {
     pub fn opens_at_or_after(&self, now: DateTime<Utc>) -> Result<DateTime<Utc>, NoSuchWindow> {
         let second = now.trunc_subsecs(0);
         let local = second.with_timezone(&self.zone);
-        let next = self
-            .cron
-            .find_next_occurrence(&local, true)
-            .map_err(|_| NoSuchWindow { after: now })?;
+        let crons = self.crons.iter();
+        let next = crons
+            .filter_map(|cron| cron.find_next_occurrence(&local, true).ok())
+            .min()
+            .ok_or(NoSuchWindow { after: now })?;
         Ok(next.with_timezone(&Utc).max(now))
     }
 
@@ -68,7 +70,7 @@ impl SendingWindow {
 
 #[cfg(test)]
 mod tests {
-    use chrono::TimeZone;
+    use chrono::{Datelike as _, NaiveDate, TimeZone, Weekday};
 
     use super::*;
 
@@ -186,6 +188,43 @@ mod tests {
                 "2026-11-21T00:00:00Z",
                 "Sat 2026-11-21 12:00:00+00:00",
             ),
+            // What Quartz documents: three days before the last one, and the weekday nearest to that.
+            (
+                "0 0 12 L-3 * ?",
+                "2027-01-01T00:00:00Z",
+                "Thu 2027-01-28 12:00:00+00:00",
+            ),
+            (
+                "0 0 12 L-3 * ?",
+                "2027-01-28T12:00:01Z",
+                "Thu 2027-02-25 12:00:00+00:00",
+            ),
+            (
+                "0 0 12 L-3 2 ?",
+                "2027-03-01T00:00:00Z",
+                "Sat 2028-02-26 12:00:00+00:00",
+            ),
+            (
+                "0 0 12 L-3W 2 ?",
+                "2027-03-01T00:00:00Z",
+                "Fri 2028-02-25 12:00:00+00:00",
+            ),
+            (
+                "0 0 12 l-3w 3 ? 2027",
+                "2027-01-01T00:00:00Z",
+                "Mon 2027-03-29 12:00:00+00:00",
+            ),
+            (
+                "0 0 12 L-30 4-6 ?",
+                "2027-04-01T00:00:00Z",
+                "Sat 2027-05-01 12:00:00+00:00",
+            ),
+            (
+                "0 0 12 L-30W 5 ?",
+                "2027-04-01T00:00:00Z",
+                "Mon 2027-05-03 12:00:00+00:00",
+            ),
+            ("0 0 12 L-29 2 ?", "2026-11-21T00:00:00Z", "never"),
             ("0 0 12 30 2 ?", "2026-11-21T00:00:00Z", "never"),
             ("0 0 12 ? * MON 2020", "2026-11-21T00:00:00Z", "never"),
         ] {
@@ -245,6 +284,40 @@ mod tests {
         assert!(window.is_open(noon + TimeDelta::seconds(60), grace));
         assert!(!window.is_open(noon + TimeDelta::seconds(62), grace));
         assert!(!window.is_open(noon - TimeDelta::milliseconds(1), grace));
+    }
+
+    proptest::proptest! {
+        /// Days counted from the end of the month, against a walk over the calendar.
+        #[test]
+        fn an_offset_from_the_last_day_is_the_day_that_a_calendar_shows(
+            offset in 0_u32..=30, weekday: bool, days in 0_i64..36_500,
+        ) {
+            let nearest = if weekday { "W" } else { "" };
+            let window = SendingWindow::parse(&format!("0 0 12 L-{offset}{nearest} * ?"), Tz::UTC).unwrap();
+            let from = utc("1990-01-01T12:00:00Z") + TimeDelta::days(days);
+            let expected = from.date_naive().iter_days().take(100).find(|day| is_from_the_end(*day, offset, weekday));
+            let opened = window.opens_at_or_after(from).ok().map(|at| at.date_naive());
+            proptest::prop_assert_eq!(opened, expected);
+        }
+    }
+
+    /// Whether a day is the one that is so far from the last day of its month, or the weekday nearest to that one.
+    fn is_from_the_end(day: NaiveDate, offset: u32, weekday: bool) -> bool {
+        let length = u32::from(day.num_days_in_month());
+        let Some(meant) = length.checked_sub(offset).and_then(|number| day.with_day(number)) else {
+            return false;
+        };
+        if !weekday {
+            return day == meant;
+        }
+        let nearest = match meant.weekday() {
+            Weekday::Sat if meant.day() == 1 => meant + TimeDelta::days(2),
+            Weekday::Sat => meant - TimeDelta::days(1),
+            Weekday::Sun if meant.day() == length => meant - TimeDelta::days(2),
+            Weekday::Sun => meant + TimeDelta::days(1),
+            _ => meant,
+        };
+        day == nearest
     }
 
     #[test]

@@ -3,10 +3,11 @@
 //! It deliberately checks no payload: a schema is stored as it came, and whoever accepts events compiles it.
 
 use chrono::{DateTime, Utc};
+use domain::event::UnknownFields;
 use serde_json::{Value, json};
 
 use crate::audit::{self, Act};
-use crate::{Error, Store, text};
+use crate::{Error, Store, stored, text};
 
 /// An event type of the catalogue.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,12 +24,46 @@ pub struct EventType {
     pub variants: Value,
     /// A JSON Schema for payloads.
     pub schema: Option<Value>,
+    /// What becomes of fields of a payload that the schema does not list.
+    pub unknown_fields: UnknownFields,
     /// When it got into the catalogue.
     pub created_at: DateTime<Utc>,
     /// When it last changed.
     pub updated_at: DateTime<Utc>,
     /// When it was retired.
     pub retired_at: Option<DateTime<Utc>>,
+}
+
+struct Row {
+    name: String,
+    description: String,
+    attributes: Value,
+    example: Value,
+    variants: Value,
+    schema: Option<Value>,
+    unknown_fields: String,
+    created_at: DateTime<Utc>,
+    updated_at: DateTime<Utc>,
+    retired_at: Option<DateTime<Utc>>,
+}
+
+impl TryFrom<Row> for EventType {
+    type Error = Error;
+
+    fn try_from(row: Row) -> Result<Self, Error> {
+        Ok(Self {
+            name: row.name,
+            description: row.description,
+            attributes: row.attributes,
+            example: row.example,
+            variants: row.variants,
+            schema: row.schema,
+            unknown_fields: stored("choice of unknown fields", &row.unknown_fields)?,
+            created_at: row.created_at,
+            updated_at: row.updated_at,
+            retired_at: row.retired_at,
+        })
+    }
 }
 
 /// What the catalogue is to say of an event type.
@@ -46,6 +81,8 @@ pub struct NewEventType {
     pub variants: Value,
     /// A JSON Schema for payloads.
     pub schema: Option<Value>,
+    /// What becomes of fields of a payload that the schema does not list.
+    pub unknown_fields: UnknownFields,
 }
 
 impl Store {
@@ -56,16 +93,17 @@ impl Store {
     /// [`Error`] when the database fails.
     pub async fn find_event_type(&self, name: &str) -> Result<Option<EventType>, Error> {
         let found = sqlx::query_as!(
-            EventType,
+            Row,
             r#"
-            SELECT name, description, attributes, example, variants, schema, created_at, updated_at, retired_at
+            SELECT name, description, attributes, example, variants, schema, unknown_fields, created_at, updated_at,
+                retired_at
             FROM event_types WHERE name = $1
             "#,
             name,
         )
         .fetch_optional(&self.pool)
         .await?;
-        Ok(found)
+        found.map(EventType::try_from).transpose()
     }
 
     /// Every event type by name, retired ones included.
@@ -75,15 +113,16 @@ impl Store {
     /// [`Error`] when the database fails.
     pub async fn list_event_types(&self) -> Result<Vec<EventType>, Error> {
         let types = sqlx::query_as!(
-            EventType,
+            Row,
             r#"
-            SELECT name, description, attributes, example, variants, schema, created_at, updated_at, retired_at
+            SELECT name, description, attributes, example, variants, schema, unknown_fields, created_at, updated_at,
+                retired_at
             FROM event_types ORDER BY name
             "#,
         )
         .fetch_all(&self.pool)
         .await?;
-        Ok(types)
+        types.into_iter().map(EventType::try_from).collect()
     }
 
     /// Adds an event type to the catalogue, or replaces what the catalogue says of it; one that was retired is in use
@@ -99,11 +138,12 @@ impl Store {
         let new = sqlx::query_scalar!(
             r#"
             INSERT INTO event_types AS t
-                (name, description, attributes, example, variants, schema, created_at, updated_at)
-            VALUES ($1, $2, $3, $4, $5, $6, $7, $7)
+                (name, description, attributes, example, variants, schema, unknown_fields, created_at, updated_at)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8)
             ON CONFLICT (name) DO UPDATE
             SET description = EXCLUDED.description, attributes = EXCLUDED.attributes, example = EXCLUDED.example,
-                variants = EXCLUDED.variants, schema = EXCLUDED.schema, retired_at = NULL,
+                variants = EXCLUDED.variants, schema = EXCLUDED.schema,
+                unknown_fields = EXCLUDED.unknown_fields, retired_at = NULL,
                 -- Whoever remembers a compiled schema knows it by this time: it must not stand still.
                 updated_at = greatest(EXCLUDED.updated_at, t.updated_at + interval '1 microsecond')
             RETURNING xmax = 0 AS "new!"
@@ -114,6 +154,7 @@ impl Store {
             text::storable_json(&event_type.example),
             text::storable_json(&event_type.variants),
             schema,
+            event_type.unknown_fields.as_str(),
             act.at,
         )
         .fetch_one(&mut *transaction)

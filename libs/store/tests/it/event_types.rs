@@ -2,6 +2,7 @@
 
 use chrono::TimeDelta;
 use domain::clock::{Clock as _, SystemClock};
+use domain::event::UnknownFields;
 use serde_json::json;
 use sqlx::PgPool;
 use store::Store;
@@ -17,6 +18,7 @@ fn event_type(schema: Option<serde_json::Value>) -> NewEventType {
         example: json!({"serial": "01"}),
         variants: json!([]),
         schema,
+        unknown_fields: UnknownFields::Refuse,
     }
 }
 
@@ -59,6 +61,23 @@ async fn a_change_is_seen_by_its_time_even_when_the_clock_stands_still_or_goes_b
             .updated_at;
         assert!(last < Some(changed), "{last:?} {changed}");
         last = Some(changed);
+    }
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn what_becomes_of_unknown_fields_is_remembered(pool: PgPool) {
+    let store = Store::from_pool(pool);
+    for unknown_fields in UnknownFields::ALL {
+        let changed = NewEventType {
+            unknown_fields,
+            ..event_type(None)
+        };
+        store
+            .put_event_type(&changed, act(SystemClock.now()))
+            .await
+            .unwrap();
+        let found = store.find_event_type(&changed.name).await.unwrap().unwrap();
+        assert_eq!(found.unknown_fields, unknown_fields);
     }
 }
 

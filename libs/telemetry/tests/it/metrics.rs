@@ -77,6 +77,8 @@ fn process_metrics_have_values() {
         "process_start_time_seconds ",
         "process_open_fds ",
         "process_max_fds ",
+        "process_network_receive_bytes_total ",
+        "process_network_transmit_bytes_total ",
     ] {
         let value = text.lines().find_map(|line| line.strip_prefix(name)).expect(name);
         let value: f64 = value.parse().unwrap();

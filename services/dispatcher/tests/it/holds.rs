@@ -150,6 +150,39 @@ async fn whoever_leads_next_goes_on_with_the_hold(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_hold_spares_pushes_also_where_a_missing_answer_would_end_them(pool: PgPool) {
+    with_installation(pool, async |mut it| {
+        let swrve = it.config.swrve.url.clone();
+        "http://127.0.0.1:1".clone_into(&mut it.config.swrve.url);
+        it.config.swrve.retry_on_timeout = false;
+        let (broker, clock) = (it.broker(), saturday_noon());
+        let dispatcher = start_at(&it.config, Arc::new(clock.clone()));
+        // What failed before it was known that Swrve is out of order has ended.
+        let ended = enqueue(&it, &broker, 3).await;
+        for id in &ended {
+            it.settled(*id, PushStatus::Failed).await;
+        }
+        clock.advance(TimeDelta::seconds(31));
+        let spared = enqueue(&it, &broker, 3).await;
+        probed(&it, 3).await;
+        dispatcher.stop().await;
+        for id in &spared {
+            let push = view(&it, *id).await;
+            assert_eq!(push.attempts - push.replayed_after, 0, "{push:?}");
+        }
+        it.config.swrve.url = swrve;
+        let dispatcher = start_at(&it.config, Arc::new(clock.clone()));
+        all_sent(&it, &spared).await;
+        let_go(&it).await;
+        for id in &ended {
+            assert_eq!(view(&it, *id).await.status, PushStatus::Failed);
+        }
+        dispatcher.stop().await;
+    })
+    .await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
 async fn a_push_that_swrve_never_takes_ends_and_holds_up_nobody(pool: PgPool) {
     with_installation(pool, async |mut it| {
         one_at_a_time(&mut it);

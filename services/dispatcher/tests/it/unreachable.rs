@@ -5,7 +5,7 @@ use std::time::Duration;
 use config::Config;
 use domain::push::{AttemptStatus, ErrorType, PushStatus};
 use sqlx::PgPool;
-use store::AttemptView;
+use store::{AttemptView, PushView};
 use swrve_sim::Rule;
 use testkit::{Installation, with_installation};
 
@@ -13,21 +13,32 @@ use crate::rig::{dead_letters, enqueue_for, start};
 
 /// Has a dispatcher with `config` send one push, which must come to be retried; returns its attempt.
 async fn failed_attempt(it: &Installation, config: &Config) -> AttemptView {
-    let (dispatcher, broker) = (start(config), it.broker());
-    let id = enqueue_for(it, &broker, "device-1").await;
-    let push = it.settled(id, PushStatus::Retry).await;
-    let [attempt] = &push.history[..] else {
-        panic!("{push:?}")
-    };
+    let (push, attempt) = attempt_that_ends_as(it, config, PushStatus::Retry).await;
     assert!(push.next_attempt_at.is_some() && push.attempts == 1);
     assert_eq!(
         (attempt.status, attempt.error_type),
         (AttemptStatus::Error, Some(ErrorType::Swrve))
     );
     assert_eq!((attempt.swrve_error_code, &attempt.other_error), (None, &None));
-    assert_eq!(dead_letters(&it.pool, id).await, []);
+    assert_eq!(dead_letters(&it.pool, push.id).await, []);
+    attempt
+}
+
+/// Has a dispatcher with `config` send one push, which must come to be `status`; returns both it and its attempt.
+async fn attempt_that_ends_as(
+    it: &Installation,
+    config: &Config,
+    status: PushStatus,
+) -> (PushView, AttemptView) {
+    let (dispatcher, broker) = (start(config), it.broker());
+    let id = enqueue_for(it, &broker, "device-1").await;
+    let push = it.settled(id, status).await;
     dispatcher.stop().await;
-    attempt.clone()
+    let [attempt] = &push.history[..] else {
+        panic!("{push:?}")
+    };
+    let attempt = attempt.clone();
+    (push, attempt)
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
@@ -76,6 +87,25 @@ async fn a_refused_connection_is_retried(pool: PgPool) {
         let message = attempt.swrve_error_message.unwrap();
         assert!(message.contains("refused"), "{message}");
         assert_eq!(it.sim.report().received, 0);
+    })
+    .await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn without_retries_on_timeout_a_push_that_is_not_answered_has_failed(pool: PgPool) {
+    with_installation(pool, async |mut it| {
+        let silent = Rule {
+            hang: true,
+            ..Rule::default()
+        };
+        it.sim.script(vec![silent]).unwrap();
+        it.config.swrve.timeout = Duration::from_millis(300);
+        it.config.swrve.retry_on_timeout = false;
+        let (push, attempt) = attempt_that_ends_as(&it, &it.config, PushStatus::Failed).await;
+        assert_eq!(dead_letters(&it.pool, push.id).await.len(), 1);
+        assert_eq!(attempt.error_type, Some(ErrorType::Other));
+        assert_eq!(attempt.other_error.as_deref(), Some("no answer within 300 ms"));
+        assert_eq!(attempt.swrve_error_message, None);
     })
     .await;
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bootstrap::error_chain;
 use chrono::{DateTime, Utc};
-use event_schema::PayloadSchema;
+use event_schema::PayloadRules;
 use http_api::{Outage, Problem, ProblemKind, Remembered};
 use moka::future::Cache;
 use store::Store;
@@ -22,7 +22,7 @@ pub(crate) struct KnownType {
     /// New events of it are refused.
     pub(crate) retired: bool,
     /// What its payloads have to keep to.
-    pub(crate) schema: Option<Arc<PayloadSchema>>,
+    pub(crate) rules: Option<Arc<PayloadRules>>,
 }
 
 /// The types of the events of the last seconds.
@@ -30,7 +30,7 @@ pub(crate) struct Catalogue {
     store: Store,
     remembered: Remembered<String, KnownType>,
     /// By name and by when the entry last changed: compiling outlives forgetting.
-    compiled: Cache<(String, DateTime<Utc>), Arc<PayloadSchema>>,
+    compiled: Cache<(String, DateTime<Utc>), Arc<PayloadRules>>,
     outage: Outage,
 }
 
@@ -84,25 +84,22 @@ impl Catalogue {
     async fn known(&self, found: EventType) -> Result<KnownType, Problem> {
         let retired = found.retired_at.is_some();
         let Some(schema) = found.schema else {
-            return Ok(KnownType {
-                retired,
-                schema: None,
-            });
+            return Ok(KnownType { retired, rules: None });
         };
         let version = (found.name, found.updated_at);
         if let Some(compiled) = self.compiled.get(&version).await {
             return Ok(KnownType {
                 retired,
-                schema: Some(compiled),
+                rules: Some(compiled),
             });
         }
-        match PayloadSchema::compile_stored(&schema) {
+        match PayloadRules::compile_stored(&schema, found.unknown_fields) {
             Ok(compiled) => {
                 let compiled = Arc::new(compiled);
                 self.compiled.insert(version, Arc::clone(&compiled)).await;
                 Ok(KnownType {
                     retired,
-                    schema: Some(compiled),
+                    rules: Some(compiled),
                 })
             }
             Err(error) => {

@@ -1,9 +1,11 @@
 //! From a payload to an event that can be stored, or to everything that is wrong with it.
 
+use std::borrow::Cow;
+
 use chrono::{DateTime, Utc};
 use domain::event::{self, EventError, EventRequest};
 use domain::push::PushId;
-use event_schema::{PayloadSchema, Violation};
+use event_schema::{Judged, PayloadRules, Violation};
 use http_api::{FieldProblem, Problem};
 use serde_json::Value;
 use store::reseller::NewEvent;
@@ -42,12 +44,15 @@ pub(crate) async fn check(
     let sound = |name| !wrong.iter().any(|problem| problem.field == name);
     let event_type = draft.event_type.filter(|_| sound("type"));
     let data = draft.data.filter(|_| sound("data"));
-    let mut further = against_the_catalogue(app, event_type, data, circumstances.deadline)
+    let (data, mut further) = against_the_catalogue(app, event_type, data, circumstances.deadline)
         .await
         .map_err(Unacceptable::Problem)?;
     wrong.append(&mut further);
     match checked {
-        Ok(request) if wrong.is_empty() => Ok(event(&request, place, circumstances)),
+        Ok(request) if wrong.is_empty() => {
+            let data = data.as_deref().unwrap_or(request.data);
+            Ok(event(&request, data, place, circumstances))
+        }
         _ => Err(Unacceptable::Fields(wrong)),
     }
 }
@@ -56,15 +61,15 @@ pub(crate) fn field(error: &EventError) -> FieldProblem {
     FieldProblem::new(error.field(), error.to_string())
 }
 
-/// What the catalogue, and whoever has to read the data, say about it.
-async fn against_the_catalogue(
+/// What the catalogue, and whoever has to read the data, say about it; and the data as it is passed on.
+async fn against_the_catalogue<'a>(
     app: &App,
     event_type: Option<&str>,
-    data: Option<&str>,
+    data: Option<&'a str>,
     deadline: Instant,
-) -> Result<Vec<FieldProblem>, Problem> {
+) -> Result<(Option<Cow<'a, str>>, Vec<FieldProblem>), Problem> {
     let mut wrong = Vec::new();
-    let mut schema = None;
+    let mut rules = None;
     if let Some(name) = event_type {
         match app.catalogue.find(name, deadline).await? {
             None => wrong.push(FieldProblem::new(
@@ -77,25 +82,37 @@ async fn against_the_catalogue(
                     "is retired: no new events of it are accepted",
                 ));
             }
-            Some(known) => schema = known.schema,
+            Some(known) => rules = known.rules,
         }
     }
-    if let Some(data) = data {
-        wrong.extend(against_the_schema(data, schema.as_deref()));
-    }
-    Ok(wrong)
+    let Some(data) = data else {
+        return Ok((None, wrong));
+    };
+    let (data, further) = against_the_rules(data, rules.as_deref());
+    wrong.extend(further);
+    Ok((Some(data), wrong))
 }
 
-/// What those who have to read the data say about it.
-pub(crate) fn against_the_schema(data: &str, schema: Option<&PayloadSchema>) -> Vec<FieldProblem> {
-    // Even without a schema: what could be told apart as JSON may still be beyond those who read it, such as a number
+/// What those who have to read the data say about it, and the data without what its type drops.
+pub(crate) fn against_the_rules<'a>(
+    data: &'a str,
+    rules: Option<&PayloadRules>,
+) -> (Cow<'a, str>, Vec<FieldProblem>) {
+    // Even without rules: what could be told apart as JSON may still be beyond those who read it, such as a number
     // that is too large, half a character, or a thousand lists in each other.
-    match serde_json::from_str::<Value>(data) {
-        Ok(value) => {
-            let violations = schema.map(|schema| schema.violations(&value)).unwrap_or_default();
-            violations.into_iter().map(violation).collect()
+    let judged = match rules {
+        Some(rules) => rules.judge(data),
+        None => serde_json::from_str::<Value>(data).map(|_| Judged {
+            data: Cow::Borrowed(data),
+            violations: Vec::new(),
+        }),
+    };
+    match judged {
+        Ok(Judged { data, violations }) => (data, violations.into_iter().map(violation).collect()),
+        Err(error) => {
+            let wrong = FieldProblem::new("data", format!("cannot be read: {error}"));
+            (Cow::Borrowed(data), vec![wrong])
         }
-        Err(error) => vec![FieldProblem::new("data", format!("cannot be read: {error}"))],
     }
 }
 
@@ -103,14 +120,21 @@ fn violation(violation: Violation) -> FieldProblem {
     FieldProblem::new(format!("data{}", violation.pointer), violation.detail)
 }
 
-pub(crate) fn event(request: &EventRequest<'_>, place: usize, circumstances: &Circumstances<'_>) -> NewEvent {
+/// The event of a request, with the data that is passed on. It is known again by the data that was handed in: what a type
+/// drops may change.
+pub(crate) fn event(
+    request: &EventRequest<'_>,
+    data: &str,
+    place: usize,
+    circumstances: &Circumstances<'_>,
+) -> NewEvent {
     let now = circumstances.now;
     let id = PushId::at(now).uuid();
     let event_id = request.event_id.map_or_else(|| id.to_string(), str::to_owned);
     let occurred_at = request.occurred_at.unwrap_or(now);
     NewEvent {
         id,
-        body: event::body(&event_id, request.event_type, occurred_at, request.data),
+        body: event::body(&event_id, request.event_type, occurred_at, data),
         event_id,
         reseller_id: request.reseller_id.to_owned(),
         event_type: request.event_type.to_owned(),

@@ -50,6 +50,10 @@ pub(crate) struct EventTypeDocument {
     /// The JSON Schema that the data is checked against, if there is one.
     #[schema(value_type = Option<Object>)]
     schema: Option<Value>,
+    /// What becomes of a field of the data that the schema does not list: the event is refused, the field is dropped, or
+    /// allowed.
+    #[schema(value_type = UnknownFields)]
+    unknown_fields: &'static str,
     /// When it got into the catalogue.
     created_at: DateTime<Utc>,
     /// When it last changed.
@@ -77,8 +81,25 @@ pub(crate) struct DefinitionDocument {
     #[schema(required = false, max_items = 50)]
     variants: Vec<VariantDocument>,
     /// A JSON Schema that the data is checked against; it may not refer to anything outside itself.
-    #[schema(value_type = Option<Object>, example = json!({"type": "object", "required": ["domain"]}))]
+    #[schema(value_type = Option<Object>, example = json!({"type": "object", "required": ["domain"],
+        "properties": {"domain": {"type": "object", "properties": {"name": {"type": "string"}}}}}))]
     schema: Option<Value>,
+    /// What becomes of a field of the data that the schema does not list.
+    #[schema(required = false, default = "REFUSE")]
+    unknown_fields: UnknownFields,
+}
+
+/// What becomes of a field of an event's data that the schema of its type does not list.
+#[derive(ToSchema)]
+#[schema(rename_all = "UPPERCASE")]
+#[expect(dead_code, reason = "describes a type of another crate")]
+pub(crate) enum UnknownFields {
+    /// The event is refused, and the field named.
+    Refuse,
+    /// It is taken out, and the rest passed on.
+    Drop,
+    /// It is passed on, unless the schema itself forbids it.
+    Allow,
 }
 
 /// An attribute of an event's data.
@@ -196,6 +217,7 @@ pub(crate) async fn put(
         example: definition.example,
         variants: listed(&definition.variants),
         schema: definition.schema,
+        unknown_fields: definition.unknown_fields,
     };
     let by = caller.signature();
     let act = by_hand(&by, app.clock.now());
@@ -275,6 +297,7 @@ fn document(event_type: EventType) -> EventTypeDocument {
         example: event_type.example,
         variants: event_type.variants,
         schema: event_type.schema,
+        unknown_fields: event_type.unknown_fields.as_str(),
         created_at: event_type.created_at,
         updated_at: event_type.updated_at,
         retired_at: event_type.retired_at,

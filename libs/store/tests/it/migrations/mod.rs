@@ -7,4 +7,5 @@ mod partial;
 mod released;
 mod rules;
 mod statements;
+mod unknown_fields;
 mod variants;

@@ -3,7 +3,6 @@
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, PgPool};
-use store::Store;
 
 use super::older_rows::migrate_to;
 
@@ -37,11 +36,13 @@ async fn change(statement: &str, pool: &PgPool) {
 }
 
 async fn variants(pool: &PgPool, name: &str) -> Vec<Value> {
-    let found = Store::from_pool(pool.clone())
-        .find_event_type(name)
+    let variants = "SELECT variants FROM event_types WHERE name = $1";
+    let variants: Value = sqlx::query_scalar(variants)
+        .bind(name)
+        .fetch_one(pool)
         .await
         .unwrap();
-    found.unwrap().variants.as_array().unwrap().clone()
+    variants.as_array().unwrap().clone()
 }
 
 #[sqlx::test(migrations = false)]

@@ -112,15 +112,15 @@ async fn an_event_that_matches_nothing_is_stored_all_the_same(pool: PgPool) {
 async fn data_reaches_the_body_to_the_byte(pool: PgPool) {
     with_installation(pool, async |installation| {
         let service = Running::ready(&installation).await;
-        let data = "{ \"contact\" : {\"z\":1.10,\"id\":\"\\u0000\\u00e4ä\"},\n\"big\":12345678901234567890 }";
+        let data = "{ \"domain\" : {\"expiresAt\":\"2026-12-21T12:00:00Z\",\"name\":\"\\u0000\\u00e4ä\"},\n\"daysLeft\":12345678901234567890, \"autoRenew\" :false }";
         let body = format!(
-            r#"{{"eventId":"e-1","occurredAt":"2026-11-21T13:00:00+01:00","data":{data},"resellerId":"acme","type":"contact.deleted","other":[1]}}"#
+            r#"{{"eventId":"e-1","occurredAt":"2026-11-21T13:00:00+01:00","data":{data},"resellerId":"acme","type":"domain.expiring","other":[1]}}"#
         );
         let id = event_location(&service.post_written(&body).send().await.unwrap());
         assert_eq!(
             body_of(&installation.pool, id).await,
             format!(
-                r#"{{"id":"e-1","type":"contact.deleted","timestamp":"2026-11-21T12:00:00.000Z","data":{data}}}"#
+                r#"{{"id":"e-1","type":"domain.expiring","timestamp":"2026-11-21T12:00:00.000Z","data":{data}}}"#
             )
         );
         service.stop().await;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use sqlx::PgPool;
 use testkit::{eventually, with_installation};
 
-use crate::events::{event_with, key_with};
+use crate::events::{body_of, event_with, key_with};
 use crate::running::{Running, problem};
 
 fn definition() -> Value {
@@ -14,7 +14,8 @@ fn definition() -> Value {
         "description": "A certificate was issued.",
         "attributes": [{"name": "serial", "type": "string", "required": true}],
         "example": {"serial": "01"},
-        "schema": {"type": "object", "required": ["serial"], "properties": {"serial": {"type": "string"}}},
+        "schema": {"type": "object", "required": ["serial"],
+            "properties": {"serial": {"type": "string"}, "previous": {"type": "string"}}},
     })
 }
 
@@ -201,6 +202,42 @@ async fn a_definition_may_be_as_large_as_all_that_it_may_hold(pool: PgPool) {
         large["example"]["serial"] = json!(serial);
         let stored = put(&service, &admin, "certificate.issued", &large).await;
         assert_eq!(stored.status(), 201);
+        service.stop().await;
+    })
+    .await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_type_says_what_becomes_of_fields_that_it_does_not_list(pool: PgPool) {
+    with_installation(pool, async |installation| {
+        let service = Running::ready(&installation).await;
+        let admin = key_with(&installation, Role::Admin).await;
+        let name = "certificate.issued";
+        let data = json!({"serial": "02", "privateKey": "s3cr3t"});
+        let event = event_with(json!({"type": name, "eventId": "e-1", "data": data}));
+        for (unknown_fields, stored) in [(json!(null), "REFUSE"), (json!("DROP"), "DROP")] {
+            let mut definition = definition();
+            if !unknown_fields.is_null() {
+                definition["unknownFields"] = unknown_fields;
+            }
+            let answer: Value = put(&service, &admin, name, &definition)
+                .await
+                .json()
+                .await
+                .unwrap();
+            assert_eq!(answer["unknownFields"], stored);
+            if stored == "REFUSE" {
+                let answer = service.post_event(&event).send().await.unwrap();
+                let problem = problem(answer, 422, "validation").await;
+                assert_eq!(problem["errors"][0]["field"], "data/privateKey", "{problem}");
+            }
+        }
+        let id = service.accepted_event(&event).await;
+        let passed_on = body_of(&installation.pool, id).await;
+        let passed_on: Value = serde_json::from_str(&passed_on).unwrap();
+        assert_eq!(passed_on["data"], json!({"serial": "02"}));
+        // What was handed in is known again, although it was not passed on as a whole.
+        assert_eq!(service.accepted_event(&event).await, id);
         service.stop().await;
     })
     .await;

@@ -75,6 +75,43 @@ async fn a_violation_of_the_schema_names_its_place_but_not_what_is_there(pool: P
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_secret_that_the_type_does_not_list_is_refused_wherever_it_stands(pool: PgPool) {
+    with_installation(pool, async |installation| {
+        let service = Running::ready(&installation).await;
+        let record = json!({"keyTag": 1, "algorithm": 13, "digestType": 2, "digest": "AB", "privateKey": "s3cr3t"});
+        for (event_type, data, place) in [
+            (
+                "domain.authcode.changed",
+                json!({"domain": {"name": "example.org"}, "authCode": "s3cr3t"}),
+                "data/authCode",
+            ),
+            (
+                "domain.transfer.approved",
+                json!({"domain": {"name": "example.org", "authCode": "s3cr3t"}, "direction": "in", "transferId": "t"}),
+                "data/domain/authCode",
+            ),
+            (
+                "domain.dnssec.updated",
+                json!({"domain": {"name": "example.org"}, "signed": true, "dsRecords": [record]}),
+                "data/dsRecords/0/privateKey",
+            ),
+        ] {
+            let event = event_with(json!({"type": event_type, "data": data}));
+            let answer = service.post_event(&event).send().await.unwrap();
+            let problem = problem(answer, 422, "validation").await;
+            assert_eq!(problem["errors"][0]["field"], place);
+            let detail = problem["errors"][0]["detail"].as_str().unwrap();
+            assert!(detail.contains("leave it out") && !detail.contains("s3cr3t"), "{detail}");
+            let answer = service.post_batch(&[event_with(json!({})), event]).send().await.unwrap();
+            assert_eq!(answer.status().as_u16(), 422);
+        }
+        nothing_is_stored(&installation.pool).await;
+        service.stop().await;
+    })
+    .await;
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
 async fn data_that_others_could_not_read_is_refused(pool: PgPool) {
     with_installation(pool, async |installation| {
         let service = Running::ready(&installation).await;

@@ -14,8 +14,12 @@ COMMENT ON COLUMN subscriptions.outage_since IS
 COMMENT ON COLUMN subscriptions.recover_at IS 'No recovery begins before, by the clock of the database.';
 COMMENT ON COLUMN subscriptions.recoveries_ended IS 'Recoveries in a row that failures ended.';
 
-CREATE INDEX subscriptions_outage ON subscriptions (outage_since)
-    WHERE outage_since IS NOT NULL AND deleted_at IS NULL;
+CREATE INDEX subscriptions_outage ON subscriptions (recover_at NULLS FIRST, outage_since)
+    WHERE outage_since IS NOT NULL AND failing_since IS NULL AND deleted_at IS NULL;
+
+-- What a recovery is about. With millions of open letters it is better made beforehand, CONCURRENTLY and by this name.
+CREATE INDEX IF NOT EXISTS dead_letters_given_up ON dead_letters (subscription_id, created_at, id)
+    WHERE state = 'OPEN' AND lane = 'reseller' AND reason = 'GIVEN_UP' AND error_type <> 'OTHER';
 
 -- A trigger, since several statements note that an endpoint fails, those of an earlier version among them. The first letter of an
 -- outage may be of a transaction that began a little before it was noted: no statement of a service takes longer than this.

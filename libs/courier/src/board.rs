@@ -189,7 +189,7 @@ impl<M> Board<M> {
     }
 
     /// Subscriptions that have slots for what waits for them in the database, of the next `limit` in turn. The slots are
-    /// taken until [`Board::fetched`].
+    /// taken until [`Board::probed`].
     pub(crate) fn fetches(&mut self, limit: usize) -> Vec<Fetch> {
         let mut fetches = Vec::new();
         for _ in 0..limit.min(self.backlogs.len()) {
@@ -265,6 +265,11 @@ impl<M> Board<M> {
             subscription,
             slots: 1,
         }
+    }
+
+    /// A probe was claimed, or there was nothing to claim. What is known of the backlog may be newer than that.
+    pub(crate) fn probed(&mut self, probe: Fetch, used: usize) {
+        self.release(probe.subscription, probe.slots.saturating_sub(used));
     }
 
     /// Gives slots of a subscription back.
@@ -405,11 +410,13 @@ mod tests {
         assert!(board.is_idle(subscription(1)));
         let probe = board.probe(subscription(1));
         assert!(!board.is_idle(subscription(1)));
-        board.fetched(probe, 1, true);
+        board.probed(probe, 1);
         assert!(!board.is_idle(subscription(1)), "its attempt is under way");
         board.release(subscription(1), 1);
         assert!(board.is_idle(subscription(1)) && board.fetches(9).is_empty());
+        let late = board.probe(subscription(1));
         board.resume(subscription(1));
+        board.probed(late, 0);
         assert_eq!(board.fetches(9)[0].subscription, subscription(1));
         board.arrive(subscription(1), id(8), ());
         assert_eq!(board.overflow().len(), 1, "it goes behind what waits");

@@ -25,6 +25,8 @@ use crate::Lane;
 pub(crate) const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 /// From one renewal of what is withheld to the next.
 const RENEWAL: Duration = Duration::from_secs(WITHHELD_FOR.as_secs() / 3);
+/// Subscriptions that are noted by one statement.
+const AT_ONCE: usize = 2_000;
 /// How long the database may take to note it.
 const LIMIT: Duration = Duration::from_secs(5);
 
@@ -164,23 +166,24 @@ impl Outages {
         turns.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             turns.tick().await;
-            if let Err(error) = store::within(LIMIT, self.exchange(&mut noted)).await {
-                // It is told and asked again at the next turn.
+            // Apart, so that many who are withheld do not keep others from learning that the class is held. What fails is told and
+            // asked again at the next turn.
+            let exchanged = store::within(LIMIT, self.exchange()).await;
+            let withheld = store::within(RENEWAL, self.note_withheld(&mut noted)).await;
+            if let Err(error) = exchanged.and(withheld) {
                 tracing::debug!(error = error_chain(&error), "cannot exchange what is held");
             }
         }
     }
 
-    async fn exchange(&self, noted: &mut Noted) -> Result<(), store::Error> {
+    async fn exchange(&self) -> Result<(), store::Error> {
         let elsewhere = self.store.outages().await?;
         let elsewhere: Vec<OutageClass> = elsewhere
             .iter()
             .filter_map(|name| OutageClass::named(name))
             .collect();
         self.state().watch.follow(&elsewhere);
-        self.note_withheld(noted).await?;
-        self.note_holds().await?;
-        Ok(())
+        self.note_holds().await
     }
 
     async fn note_holds(&self) -> Result<(), store::Error> {
@@ -221,8 +224,8 @@ impl Outages {
             .filter(|(subscription, _)| due || !noted.withheld.contains(subscription))
             .map(|(subscription, class)| (*subscription, class.as_str()))
             .collect();
-        if !new.is_empty() {
-            self.store.withhold_subscriptions(lane, &new).await?;
+        for part in new.chunks(AT_ONCE) {
+            self.store.withhold_subscriptions(lane, part).await?;
         }
         if due || !new.is_empty() {
             self.forgive().await?;

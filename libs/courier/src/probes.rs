@@ -50,7 +50,7 @@ impl Desk {
     pub(crate) fn begin_probe(&mut self, fetch: Fetch, claimed: Option<Claimed>) {
         self.settling -= 1;
         let found = claimed.as_ref().map(|claimed| claimed.claims.claimed.len());
-        self.board.fetched(fetch, found.unwrap_or(0), false);
+        self.board.probed(fetch, found.unwrap_or(0));
         match found {
             // It has nothing, or nothing that may be sent now: whatever comes later is tried as always.
             Some(0) => self.outages.nothing_waits(fetch.subscription),

@@ -201,7 +201,12 @@ impl Store {
             DELETE FROM email_addresses WHERE (reseller_id, address) IN (
                 SELECT a.reseller_id, a.address FROM email_addresses a
                 WHERE a.created_at < $1
-                  AND NOT EXISTS (SELECT FROM subscriptions s WHERE s.reseller_id = a.reseller_id AND lower(s.email) = a.address)
+                  AND NOT EXISTS (SELECT FROM subscriptions s
+                                  WHERE s.reseller_id = a.reseller_id AND lower(s.email) = a.address AND s.deleted_at IS NULL)
+                  -- Its last mails may wait.
+                  AND NOT EXISTS (SELECT FROM subscriptions s
+                                  WHERE s.reseller_id = a.reseller_id AND lower(s.email) = a.address
+                                    AND s.deleted_at > $1::timestamptz)
                 LIMIT $2 FOR UPDATE SKIP LOCKED)
             "#,
             cutoff.before(),

@@ -130,7 +130,7 @@ pub(crate) fn not_to_be_kept() -> (HeaderName, String) {
     post, path = "/subscriptions/{id}/secrets", tag = "secrets", operation_id = "rotateSecret",
     security(("apiKey" = [])),
     params(("id" = Uuid, Path, description = "The subscription's identifier.")),
-    request_body = Option<SecretPayload>,
+    request_body(content = SecretPayload, description = "May be left out."),
     responses((status = 201, description = "The secret.", body = NewSecretDocument))
 )]
 pub(crate) async fn rotate(

@@ -5,7 +5,7 @@
 //! subscription that answers goes on at once; the class is let go when several different ones in a row did.
 
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
 use uuid::Uuid;
@@ -139,10 +139,24 @@ struct Hold {
     elsewhere: bool,
     /// Who was withheld and answered, since the last failure.
     answered: BTreeSet<Uuid>,
-    /// Whoever has failed since it began.
-    accused: BTreeSet<Uuid>,
+    /// Those that were well and have failed since it began, with whose they are. Others fail anyway, and must not keep it going.
+    accused: BTreeMap<Uuid, String>,
     /// Of them those whose latest attempt did not.
     cleared: BTreeSet<Uuid>,
+}
+
+impl Hold {
+    /// How many of these were accused, of each reseller as many as decide at most: none alone is to keep a class held.
+    fn weight<'a>(&self, subscriptions: impl Iterator<Item = &'a Uuid>) -> usize {
+        let mut of_reseller: BTreeMap<&str, usize> = BTreeMap::new();
+        for reseller in subscriptions.filter_map(|subscription| self.accused.get(subscription)) {
+            *of_reseller.entry(reseller).or_default() += 1;
+        }
+        of_reseller
+            .values()
+            .map(|count| (*count).min(FAILING / RESELLERS))
+            .sum()
+    }
 }
 
 /// Watches the outcomes of one engine.
@@ -155,6 +169,8 @@ pub struct OutageWatch {
     withheld: HashMap<Uuid, OutageClass>,
     /// Whose probe is next. Those that are not withheld any more are passed over.
     probes: VecDeque<Uuid>,
+    /// Who is among them.
+    queued: HashSet<Uuid>,
     changes: Vec<OutageChange>,
 }
 
@@ -181,22 +197,29 @@ impl OutageWatch {
             self.answered(subscription, sight);
         }
         self.clear(subscription, Some(class));
-        if tried.was_well || self.began.contains_key(&subscription) {
+        let is_evidence = tried.was_well || self.began.contains_key(&subscription);
+        if is_evidence {
             self.note(tried, Sight::Failed(class));
         }
         let convinces = self.convinces(class, tried.began);
         let hold = self.holds.entry(class).or_default();
-        hold.answered.clear();
+        if is_evidence {
+            hold.answered.clear();
+        }
         if convinces && !hold.convinced {
             hold.convinced = true;
-            for accused in self.accused(class) {
-                self.withhold(accused, class);
+            for (accused, reseller) in self.accused(class) {
+                self.withhold(accused, class, Some(reseller));
             }
         }
         if !self.is_held(class) {
             return Judgement::Counts;
         }
-        self.withhold(subscription, class);
+        self.withhold(
+            subscription,
+            class,
+            is_evidence.then(|| tried.reseller.to_owned()),
+        );
         if let Some(hold) = self.holds.get_mut(&class) {
             hold.cleared.remove(&subscription);
         }
@@ -226,6 +249,7 @@ impl OutageWatch {
                 self.probes.push_back(subscription);
                 return Some(subscription);
             }
+            self.queued.remove(&subscription);
         }
         None
     }
@@ -279,31 +303,37 @@ impl OutageWatch {
     }
 
     /// Notes that a subscription did not fail in any class but `failed`. Endpoints that stay broken afterwards, perhaps the only ones that
-    /// something waits for, must not keep a class held when most of those that failed with them are well.
+    /// something waits for, must not keep a class held when as many that failed with them are well.
     fn clear(&mut self, subscription: Uuid, failed: Option<OutageClass>) {
         for class in OutageClass::ALL {
             let Some(hold) = self.holds.get_mut(&class) else {
                 continue;
             };
-            if failed == Some(class) || !hold.accused.contains(&subscription) {
+            if failed == Some(class) || !hold.accused.contains_key(&subscription) {
                 continue;
             }
             hold.cleared.insert(subscription);
             let others = self.withheld.iter();
             let failing = others.filter(|(other, of)| **of == class && **other != subscription);
-            if hold.cleared.len() >= ANSWERS.max(failing.count()) {
+            let failing = hold.weight(failing.map(|(other, _)| other));
+            if hold.weight(hold.cleared.iter()) >= ANSWERS.max(failing) {
                 self.let_go(class);
             }
         }
     }
 
-    fn withhold(&mut self, subscription: Uuid, class: OutageClass) {
+    /// `accused` is whose subscription it is, if its failing tells anything.
+    fn withhold(&mut self, subscription: Uuid, class: OutageClass, accused: Option<String>) {
+        if let Some(reseller) = accused {
+            let hold = self.holds.entry(class).or_default();
+            hold.accused.insert(subscription, reseller);
+        }
         if let Entry::Vacant(free) = self.withheld.entry(subscription) {
             free.insert(class);
-            self.probes.retain(|other| *other != subscription);
-            self.probes.push_back(subscription);
+            if self.queued.insert(subscription) {
+                self.probes.push_back(subscription);
+            }
             self.changes.push(OutageChange::Withheld(subscription));
-            self.holds.entry(class).or_default().accused.insert(subscription);
         }
     }
 
@@ -312,8 +342,14 @@ impl OutageWatch {
             return;
         };
         self.changes.push(OutageChange::Released(subscription));
-        // Nobody is left to be probed.
-        if !self.withheld.values().any(|other| *other == class) {
+        // None is left whose probe could tell that it is over.
+        let hold = self.holds.entry(class).or_default();
+        let tells = |other: &Uuid| !hold.convinced || hold.accused.contains_key(other);
+        if !self
+            .withheld
+            .iter()
+            .any(|(other, of)| *of == class && tells(other))
+        {
             self.let_go(class);
         }
     }
@@ -390,13 +426,15 @@ impl OutageWatch {
         false
     }
 
-    /// Those whose latest attempt failed in this class.
-    fn accused(&self, class: OutageClass) -> Vec<Uuid> {
+    /// Those whose latest attempt failed in this class, with whose they are.
+    fn accused(&self, class: OutageClass) -> Vec<(Uuid, String)> {
         let failed = self
             .recent
             .iter()
             .filter(|(_, seen)| seen.sight == Sight::Failed(class));
-        failed.map(|((_, subscription), _)| *subscription).collect()
+        failed
+            .map(|((_, subscription), seen)| (*subscription, seen.reseller.clone()))
+            .collect()
     }
 }
 
@@ -585,6 +623,55 @@ mod tests {
         }
         assert!(!scene.is_held());
         assert_eq!(scene.tries(0, false, CONNECT), Judgement::Counts);
+    }
+
+    #[test]
+    fn endpoints_that_fail_anyway_keep_no_class_held() {
+        let mut scene = Scene::new();
+        scene.outage(FAILING);
+        let broken = 100..100 + 5 * FAILING;
+        for number in broken.clone() {
+            assert_eq!(scene.tries(number, false, CONNECT), SPARED);
+        }
+        for number in 0..FAILING - 1 {
+            scene.watch.nothing_waits(id(number));
+            broken.clone().for_each(|other| {
+                scene.tries(other, false, CONNECT);
+            });
+        }
+        assert!(scene.is_held());
+        assert_eq!(scene.tries(FAILING - 1, true, ANSWERED), Judgement::Counts);
+        assert!(!scene.is_held(), "none is left that was well");
+        assert_eq!(scene.tries(100, false, CONNECT), Judgement::Counts);
+    }
+
+    #[test]
+    fn one_reseller_keeps_no_class_held_however_many_subscriptions_it_has() {
+        let mut scene = Scene::new();
+        scene.outage(FAILING);
+        let of_one = |scene: &mut Scene, number: usize| {
+            scene.now += Duration::from_millis(10);
+            let tried = Tried {
+                subscription: id(number),
+                reseller: "reseller-0",
+                site: "0.test",
+                was_well: true,
+                began: scene.now,
+            };
+            scene.watch.observe(tried, CONNECT);
+        };
+        for number in 1..=ANSWERS {
+            for hanging in 100..120 {
+                of_one(&mut scene, hanging);
+            }
+            assert!(scene.is_held());
+            scene.tries(number, true, ANSWERED);
+        }
+        for number in ANSWERS + 1..FAILING {
+            scene.tries(number, true, ANSWERED);
+            of_one(&mut scene, 100);
+        }
+        assert!(!scene.is_held());
     }
 
     #[test]

@@ -74,7 +74,7 @@ pub enum RecoveryStep {
 impl RecoveryGround {
     /// Decides what is next, where the rate alone would allow `per_second`.
     ///
-    /// One goes first, and the others when it has ended well: that the endpoint answers a challenge, or did so long ago, does not
+    /// One goes first, and the others when it has ended: that the endpoint answers a challenge, or did so long ago, does not
     /// say that it takes notifications. What is due and not taken yet is never more than a second's worth, so that an
     /// endpoint that is slow to take them is not given them faster, and an end leaves all others as they are.
     #[must_use]

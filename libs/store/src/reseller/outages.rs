@@ -90,6 +90,9 @@ impl Store {
             ORDER BY s.id
             ON CONFLICT (subscription_id, lane) DO UPDATE
             SET outage_class = excluded.outage_class, outage_until = excluded.outage_until
+            -- What another engine of the lane has said some seconds ago needs not be said again.
+            WHERE l.outage_class IS DISTINCT FROM excluded.outage_class
+               OR l.outage_until NOT BETWEEN now() + interval '20 seconds' AND excluded.outage_until
             "#,
             lane,
             &subscriptions,

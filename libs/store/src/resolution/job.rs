@@ -176,7 +176,8 @@ impl Store {
     /// [`Error`] when the database fails.
     pub async fn running_dead_letter_jobs(&self) -> Result<Vec<Uuid>, Error> {
         let ids = sqlx::query_scalar!(
-            "SELECT id FROM dead_letter_jobs WHERE finished_at IS NULL AND status = 'RUNNING' ORDER BY id"
+            // What a person waits for comes first.
+            "SELECT id FROM dead_letter_jobs WHERE finished_at IS NULL AND status = 'RUNNING' ORDER BY recovers IS NOT NULL, id"
         )
         .fetch_all(&self.pool)
         .await?;

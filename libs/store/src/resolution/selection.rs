@@ -161,7 +161,10 @@ pub(super) async fn next(
         query.push_bind(until);
         branch.restrict(&mut query);
         if by_endpoint {
-            query.push(" AND error_type <> 'OTHER'");
+            // Said again by constants, without which the index of just these letters could not be used.
+            query.push(
+                " AND state = 'OPEN' AND lane = 'reseller' AND reason = 'GIVEN_UP' AND error_type <> 'OTHER'",
+            );
         }
         query.push(" AND (created_at, id) > (").push_bind(cursor.0);
         query.push(", ").push_bind(cursor.1);

@@ -226,7 +226,8 @@ impl Store {
         Ok(complete)
     }
 
-    /// The bulk jobs on dead letters that have not ended, the oldest first; at most 100.
+    /// The bulk jobs on dead letters that persons have made and that have not ended, the oldest first; at most 100. Recoveries may
+    /// wait for their endpoint as long as they like.
     ///
     /// # Errors
     ///
@@ -235,7 +236,7 @@ impl Store {
         let rows = sqlx::query!(
             r#"
             SELECT id, action, status, matching, examined, created_by, updated_at FROM dead_letter_jobs
-            WHERE finished_at IS NULL ORDER BY id LIMIT $1
+            WHERE finished_at IS NULL AND recovers IS NULL ORDER BY id LIMIT $1
             "#,
             LISTED_MAX,
         )

@@ -11,8 +11,12 @@ use uuid::Uuid;
 use super::{BY, COUNTED_MAX, NOTE};
 use crate::{Act, DeadLetterFilter, DeadLetterLane, DeadLetterReason, Error, Store, audit, interval};
 
-/// Subscriptions looked at in one pass.
+/// Subscriptions looked at at once.
 const PAGE: i64 = 100;
+/// Pages in one pass.
+const PAGES: usize = 10;
+/// Recoveries that there may be at once. Each costs every pass of the jobs a step.
+const AT_ONCE: i64 = 200;
 
 /// What holds for recoveries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,23 +46,46 @@ impl Store {
     ///
     /// [`Error`] when the database fails; what has begun before goes on.
     pub async fn begin_recoveries(&self, terms: &RecoveryTerms, now: DateTime<Utc>) -> Result<u64, Error> {
+        let mut begun = 0;
+        for _ in 0..PAGES {
+            let over = self.list_outages_that_are_over().await?;
+            let mut failed = None;
+            for subscription in &over {
+                // One that the database cannot answer for must not keep the others from theirs.
+                match self.begin_recovery(*subscription, terms, now).await {
+                    Ok(began) => begun += u64::from(began),
+                    Err(error) => failed = Some(error),
+                }
+            }
+            if let Some(error) = failed {
+                return Err(error);
+            }
+            if over.len() < usize::try_from(PAGE).unwrap_or(usize::MAX) {
+                break;
+            }
+        }
+        Ok(begun)
+    }
+
+    /// Those that were looked at least recently come first: one that fails now and then has an outage each time.
+    async fn list_outages_that_are_over(&self) -> Result<Vec<Uuid>, Error> {
         let over = sqlx::query_scalar!(
             r#"
             SELECT s.id FROM subscriptions s
             WHERE s.outage_since IS NOT NULL AND s.failing_since IS NULL AND s.deleted_at IS NULL
-              AND s.state IN ('ACTIVE', 'DEGRADED') AND NOT s.suspended AND coalesce(s.recover_at <= now(), true)
+              AND s.state IN ('ACTIVE', 'DEGRADED') AND NOT s.suspended
+              -- A time that lies further ahead was written by a clock that was wrong.
+              AND (s.recover_at IS NULL OR s.recover_at NOT BETWEEN now() AND now() + interval '65 minutes')
               AND NOT EXISTS (SELECT FROM dead_letter_jobs j WHERE j.recovers = s.id AND NOT j.settled)
-            ORDER BY s.outage_since LIMIT $1
+              AND (SELECT count(*) FROM dead_letter_jobs j WHERE j.recovers IS NOT NULL AND NOT j.settled) < $2
+            ORDER BY s.recover_at NULLS FIRST, s.outage_since LIMIT $1
             "#,
             PAGE,
+            AT_ONCE,
         )
         .fetch_all(&self.pool)
         .await?;
-        let mut begun = 0;
-        for subscription in over {
-            begun += u64::from(self.begin_recovery(subscription, terms, now).await?);
-        }
-        Ok(begun)
+        Ok(over)
     }
 
     async fn begin_recovery(
@@ -67,15 +94,13 @@ impl Store {
         terms: &RecoveryTerms,
         now: DateTime<Utc>,
     ) -> Result<bool, Error> {
+        // Before the lock, for which completions wait.
+        let counted = self.count_of_outage(id, terms).await?;
         let mut transaction = self.pool.begin().await?;
         let Some(recovering) = lock(&mut transaction, id, terms).await? else {
             return Ok(false);
         };
-        let matching = if recovering.wanted {
-            count_given_up(&mut transaction, id, recovering.since).await?
-        } else {
-            0
-        };
+        let matching = if recovering.wanted { counted } else { 0 };
         let begun = if matching == 0 {
             forget_outage(&mut transaction, &recovering).await?;
             false
@@ -97,6 +122,21 @@ impl Store {
         transaction.commit().await?;
         Ok(begun)
     }
+
+    async fn count_of_outage(&self, id: Uuid, terms: &RecoveryTerms) -> Result<i64, Error> {
+        let mut connection = self.pool.acquire().await?;
+        let since = sqlx::query_scalar!(
+            "SELECT greatest(outage_since, now() - $2::interval) FROM subscriptions WHERE id = $1 AND outage_since IS NOT NULL",
+            id,
+            interval(terms.max_age),
+        )
+        .fetch_optional(&mut *connection)
+        .await?;
+        match since.flatten() {
+            Some(since) => count_given_up(&mut connection, id, since).await,
+            None => Ok(0),
+        }
+    }
 }
 
 /// Locks the subscription if its outage is over still.
@@ -112,7 +152,8 @@ async fn lock(
                coalesce(resend_after_outage, $3) AS "wanted!", requests_per_second
         FROM subscriptions
         WHERE id = $1 AND outage_since IS NOT NULL AND failing_since IS NULL AND deleted_at IS NULL
-          AND state IN ('ACTIVE', 'DEGRADED') AND NOT suspended AND coalesce(recover_at <= now(), true)
+          AND state IN ('ACTIVE', 'DEGRADED') AND NOT suspended
+          AND (recover_at IS NULL OR recover_at NOT BETWEEN now() AND now() + interval '65 minutes')
         FOR NO KEY UPDATE SKIP LOCKED
         "#,
         id,

@@ -11,7 +11,7 @@ use super::begin::count_given_up;
 use crate::{Error, Store, interval};
 
 /// Recoveries settled in one pass.
-const PASS: u32 = 100;
+const PASS: i64 = 100;
 
 /// A recovery whose consequences have been drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,10 +31,16 @@ struct Ended {
     completed: bool,
     because: Option<String>,
     done: i64,
+    per_second: i32,
     until: DateTime<Utc>,
 }
 
 impl Ended {
+    /// Whether it sent so much that the endpoint is worth another one soon: one that fails now and then would never be through.
+    fn got_on(&self) -> bool {
+        self.done >= 30 * i64::from(self.per_second)
+    }
+
     /// Whether the next recovery is about what this one has left, too. What a person has stopped is left to people.
     fn goes_on(&self) -> bool {
         let because = self.because.as_deref();
@@ -47,7 +53,6 @@ impl Ended {
 /// The subscription of an ended recovery, locked.
 struct Subject {
     recoveries_ended: i32,
-    outage_since: Option<DateTime<Utc>>,
 }
 
 impl Store {
@@ -57,33 +62,48 @@ impl Store {
     ///
     /// [`Error`] when the database fails; what was settled before stays so.
     pub async fn settle_recoveries(&self, now: DateTime<Utc>) -> Result<Vec<SettledRecovery>, Error> {
-        let mut settled = Vec::new();
-        for _ in 0..PASS {
-            match self.settle_one(now).await? {
-                Some(recovery) => settled.push(recovery),
-                None => break,
+        let ended = sqlx::query_scalar!(
+            r#"
+            SELECT id FROM dead_letter_jobs WHERE recovers IS NOT NULL AND NOT settled AND finished_at IS NOT NULL
+            ORDER BY recovers LIMIT $1
+            "#,
+            PASS,
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        let (mut settled, mut failed) = (Vec::new(), None);
+        for job in ended {
+            // One that the database cannot answer for must not keep the others from theirs.
+            match self.settle_one(job, now).await {
+                Ok(recovery) => settled.extend(recovery),
+                Err(error) => failed = Some(error),
             }
         }
-        Ok(settled)
+        match failed {
+            Some(error) if settled.is_empty() => Err(error),
+            _ => Ok(settled),
+        }
     }
 
-    async fn settle_one(&self, now: DateTime<Utc>) -> Result<Option<SettledRecovery>, Error> {
+    async fn settle_one(&self, job: Uuid, now: DateTime<Utc>) -> Result<Option<SettledRecovery>, Error> {
+        let left = self.count_left(job).await?;
         let mut transaction = self.pool.begin().await?;
         let ended = sqlx::query_as!(
             Ended,
             r#"
             SELECT id, recovers AS "subscription!", status = 'COMPLETED' AS "completed!", ended_because AS because, done,
-                   until
-            FROM dead_letter_jobs WHERE recovers IS NOT NULL AND NOT settled AND finished_at IS NOT NULL
-            ORDER BY recovers LIMIT 1 FOR UPDATE SKIP LOCKED
+                   per_second, until
+            FROM dead_letter_jobs WHERE id = $1 AND recovers IS NOT NULL AND NOT settled AND finished_at IS NOT NULL
+            FOR UPDATE SKIP LOCKED
             "#,
+            job,
         )
         .fetch_optional(&mut *transaction)
         .await?;
         let Some(ended) = ended else {
             return Ok(None);
         };
-        let remaining = conclude(&mut transaction, &ended, now).await?;
+        let remaining = conclude(&mut transaction, &ended, left, now).await?;
         sqlx::query!(
             "UPDATE dead_letter_jobs SET settled = true WHERE id = $1",
             ended.id
@@ -97,14 +117,37 @@ impl Store {
             remaining,
         }))
     }
+
+    /// How many letters a recovery has left. Before the subscription is locked, for which completions wait.
+    async fn count_left(&self, job: Uuid) -> Result<i64, Error> {
+        let mut connection = self.pool.acquire().await?;
+        let outage = sqlx::query!(
+            r#"
+            SELECT s.id, s.outage_since AS "since!" FROM dead_letter_jobs j JOIN subscriptions s ON s.id = j.recovers
+            WHERE j.id = $1 AND j.status <> 'COMPLETED' AND s.outage_since IS NOT NULL AND s.deleted_at IS NULL
+            "#,
+            job,
+        )
+        .fetch_optional(&mut *connection)
+        .await?;
+        match outage {
+            Some(outage) => count_given_up(&mut connection, outage.id, outage.since).await,
+            None => Ok(0),
+        }
+    }
 }
 
 /// Changes the subscription and writes the mail; returns how many are left.
-async fn conclude(connection: &mut PgConnection, ended: &Ended, now: DateTime<Utc>) -> Result<u64, Error> {
+async fn conclude(
+    connection: &mut PgConnection,
+    ended: &Ended,
+    remaining: i64,
+    now: DateTime<Utc>,
+) -> Result<u64, Error> {
     let subject = sqlx::query_as!(
         Subject,
         r#"
-        SELECT recoveries_ended, outage_since FROM subscriptions WHERE id = $1 AND deleted_at IS NULL
+        SELECT recoveries_ended FROM subscriptions WHERE id = $1 AND deleted_at IS NULL
         FOR NO KEY UPDATE
         "#,
         ended.subscription,
@@ -114,11 +157,7 @@ async fn conclude(connection: &mut PgConnection, ended: &Ended, now: DateTime<Ut
     let Some(subject) = subject else {
         return Ok(0);
     };
-    let remaining = match subject.outage_since.filter(|_| !ended.completed) {
-        Some(since) => count_given_up(connection, ended.subscription, since).await?,
-        None => 0,
-    };
-    let in_a_row = if ended.goes_on() {
+    let in_a_row = if ended.goes_on() && !ended.got_on() {
         subject.recoveries_ended.saturating_add(1)
     } else {
         0

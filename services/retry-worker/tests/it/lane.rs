@@ -4,8 +4,13 @@ use std::collections::BTreeMap;
 
 use broker::{Broker, Consumer, Queue};
 use domain::notification::{NotificationId, NotificationStatus};
+use receiver::{Options, Receiver, Running, SecretFor};
+use sealing::{Sealer, SealingKey};
+use signing::Secret;
 use sqlx::PgPool;
+use testkit::subscription_factory::SubscriptionRow;
 use testkit::{Installation, eventually};
+use tokio::net::TcpListener;
 use uuid::Uuid;
 
 use crate::rig::take;
@@ -13,6 +18,24 @@ use crate::rig::take;
 /// Keeps the worker from delivering retries itself, so that a test can read their queue.
 pub(crate) fn without_deliveries(it: &mut Installation) {
     it.config.reseller.secrets.key = None;
+}
+
+/// A receiver that checks signatures, and a subscription that it is the endpoint of.
+pub(crate) async fn receiver_of_a_subscription(it: &Installation) -> (Running, Uuid) {
+    let secret = Secret::generate();
+    let options = Options {
+        secrets: vec![SecretFor::everywhere(&secret.reveal()).unwrap()],
+        ..Options::default()
+    };
+    let receiver = Receiver::start(TcpListener::bind("127.0.0.1:0").await.unwrap(), options).unwrap();
+    let key = SealingKey::parse(it.config.reseller.secrets.key.as_ref().unwrap().expose()).unwrap();
+    let subscription = SubscriptionRow::active();
+    let sealed = Sealer::new(&key, &[])
+        .seal(subscription.id(), secret.expose_bytes())
+        .unwrap();
+    let subscription = subscription.url(&receiver.url("/hook")).sealed_secret(sealed);
+    let subscription = subscription.make(&it.pool).await;
+    (receiver, subscription)
 }
 
 pub(crate) fn first_attempts(broker: &Broker) -> Consumer {

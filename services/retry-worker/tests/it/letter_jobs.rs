@@ -5,19 +5,14 @@ use domain::dead_letter_job::JobAction;
 use domain::notification::{NotificationState, NotificationStatus};
 use domain::push::PushState;
 use metrics_exporter_prometheus::PrometheusBuilder;
-use receiver::{Options, Receiver, SecretFor};
-use sealing::{Sealer, SealingKey};
-use signing::Secret;
 use sqlx::PgPool;
 use store::{Act, DeadLetterFilter, JobCreated, LetterSelection, NewDeadLetterJob};
 use testkit::notification_factory::NotificationRow;
 use testkit::push_factory::PushRow;
-use testkit::subscription_factory::SubscriptionRow;
 use testkit::{Installation, eventually, with_installation};
-use tokio::net::TcpListener;
 use uuid::Uuid;
 
-use crate::lane::becomes;
+use crate::lane::{becomes, receiver_of_a_subscription};
 use crate::rig::{shows, start};
 
 /// How many letters a job is about.
@@ -131,19 +126,7 @@ async fn a_slow_job_does_not_hold_up_another_and_a_discard_sends_nothing(pool: P
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn replayed_notifications_arrive_once(pool: PgPool) {
     with_installation(pool, async |it| {
-        let secret = Secret::generate();
-        let options = Options {
-            secrets: vec![SecretFor::everywhere(&secret.reveal()).unwrap()],
-            ..Options::default()
-        };
-        let receiver = Receiver::start(TcpListener::bind("127.0.0.1:0").await.unwrap(), options).unwrap();
-        let key = SealingKey::parse(it.config.reseller.secrets.key.as_ref().unwrap().expose()).unwrap();
-        let row = SubscriptionRow::active();
-        let sealed = Sealer::new(&key, &[])
-            .seal(row.id(), secret.expose_bytes())
-            .unwrap();
-        let row = row.url(&receiver.url("/hook")).sealed_secret(sealed);
-        let subscription = row.make(&it.pool).await;
+        let (receiver, subscription) = receiver_of_a_subscription(&it).await;
         let mut made = Vec::new();
         for state in [NotificationState::Failed, NotificationState::GivenUp] {
             made.push(

@@ -3,18 +3,16 @@
 use broker::Queue;
 use chrono::TimeDelta;
 use domain::notification::{NotificationState, NotificationStatus};
-use receiver::{Options, Receiver, SecretFor};
-use sealing::{Sealer, SealingKey};
 use serde_json::json;
-use signing::Secret;
 use sqlx::PgPool;
 use testkit::notification_factory::{MadeNotification, NotificationRow};
 use testkit::subscription_factory::SubscriptionRow;
 use testkit::{Installation, eventually, with_installation};
-use tokio::net::TcpListener;
 use uuid::Uuid;
 
-use crate::lane::{becomes, first_attempts, read, retries, row, without_deliveries};
+use crate::lane::{
+    becomes, first_attempts, read, receiver_of_a_subscription, retries, row, without_deliveries,
+};
 use crate::rig::{dead_letters, hurry, one_dead_letter, queue_holds, start, take};
 
 async fn lost(
@@ -83,19 +81,7 @@ async fn a_notification_whose_last_attempt_was_lost_is_given_up(pool: PgPool) {
 async fn the_worker_makes_the_further_attempts(pool: PgPool) {
     with_installation(pool, async |mut it| {
         hurry(&mut it.config);
-        let secret = Secret::generate();
-        let options = Options {
-            secrets: vec![SecretFor::everywhere(&secret.reveal()).unwrap()],
-            ..Options::default()
-        };
-        let receiver = Receiver::start(TcpListener::bind("127.0.0.1:0").await.unwrap(), options).unwrap();
-        let key = SealingKey::parse(it.config.reseller.secrets.key.as_ref().unwrap().expose()).unwrap();
-        let subscription = SubscriptionRow::active();
-        let sealed = Sealer::new(&key, &[])
-            .seal(subscription.id(), secret.expose_bytes())
-            .unwrap();
-        let subscription = subscription.url(&receiver.url("/hook")).sealed_secret(sealed);
-        let subscription = subscription.make(&it.pool).await;
+        let (receiver, subscription) = receiver_of_a_subscription(&it).await;
         let retry = NotificationRow::in_state(NotificationState::Retry, subscription)
             .make(&it.pool)
             .await;

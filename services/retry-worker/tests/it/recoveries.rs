@@ -1,16 +1,11 @@
 //! What the outage of an endpoint gave up arrives by itself once the endpoint answers, while workers come and go.
 
 use domain::notification::{NotificationState, NotificationStatus};
-use receiver::{Options, Receiver, SecretFor};
-use sealing::{Sealer, SealingKey};
-use signing::Secret;
 use sqlx::PgPool;
 use testkit::notification_factory::NotificationRow;
-use testkit::subscription_factory::SubscriptionRow;
 use testkit::{eventually, with_installation};
-use tokio::net::TcpListener;
 
-use crate::lane::count;
+use crate::lane::{count, receiver_of_a_subscription};
 use crate::post::Post;
 use crate::rig::start;
 
@@ -22,19 +17,7 @@ async fn what_an_outage_gave_up_arrives_by_itself_and_one_mail_says_how_many(poo
     with_installation(pool, async |mut it| {
         let post = Post::open().await;
         post.serve(&mut it.config);
-        let secret = Secret::generate();
-        let options = Options {
-            secrets: vec![SecretFor::everywhere(&secret.reveal()).unwrap()],
-            ..Options::default()
-        };
-        let receiver = Receiver::start(TcpListener::bind("127.0.0.1:0").await.unwrap(), options).unwrap();
-        let key = SealingKey::parse(it.config.reseller.secrets.key.as_ref().unwrap().expose()).unwrap();
-        let row = SubscriptionRow::active();
-        let sealed = Sealer::new(&key, &[])
-            .seal(row.id(), secret.expose_bytes())
-            .unwrap();
-        let row = row.url(&receiver.url("/hook")).sealed_secret(sealed);
-        let subscription = row.make(&it.pool).await;
+        let (receiver, subscription) = receiver_of_a_subscription(&it).await;
         // An outage begins, gives notifications up, and is over.
         let note = async |sql: &'static str| {
             sqlx::query(sql)

@@ -180,7 +180,7 @@ impl Rig {
     }
 
     /// Runs a command of the program to its end; returns what it printed.
-    async fn call(&self, arguments: &[&str]) -> Result<String> {
+    pub(crate) async fn call(&self, arguments: &[&str]) -> Result<String> {
         let mut command = tokio::process::Command::new(&self.program);
         command
             .args(arguments)

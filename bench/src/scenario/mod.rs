@@ -10,6 +10,7 @@ mod growth;
 mod memory;
 mod neighbours;
 mod pacing;
+mod quota;
 mod replicas;
 mod reseller;
 mod rounds;
@@ -39,8 +40,10 @@ pub(crate) enum Scenario {
     Pacing,
     /// 20 callers that each hand in 10,000 pushes without a delay, all of which are sent at the pace
     Callers,
-    /// From POST /events to the endpoints: as many as go, the times at rates up to past saturation, quotas
+    /// From POST /events to the endpoints: as many as go, the times at rates up to past saturation
     Reseller,
+    /// Whether quotas are kept exactly, and how soon a raised one is used while 100,000 wait
+    Quota,
     /// What hostile connections, made-up keys and a busy reseller do to the portal and its other resellers
     Strangers,
     /// What flooding, hanging and failing subscriptions do to the others
@@ -97,6 +100,7 @@ impl Scenario {
             Self::Pacing => pacing::expected(sizes),
             Self::Callers => callers::expected(sizes),
             Self::Reseller => reseller::expected(sizes),
+            Self::Quota => quota::expected(sizes),
             Self::Neighbours => neighbours::expected(sizes),
             Self::Strangers => strangers::expected(sizes),
             Self::Growth => growth::expected(sizes),
@@ -120,6 +124,7 @@ impl Scenario {
             Self::Pacing => Box::pin(pacing::measure(bench)).await,
             Self::Callers => Box::pin(callers::measure(bench)).await,
             Self::Reseller => Box::pin(reseller::measure(bench)).await,
+            Self::Quota => Box::pin(quota::measure(bench)).await,
             Self::Neighbours => Box::pin(neighbours::measure(bench)).await,
             Self::Strangers => Box::pin(strangers::measure(bench)).await,
             Self::Growth => Box::pin(growth::measure(bench)).await,

@@ -48,6 +48,13 @@ pub(super) async fn notifications_that_are(pool: &PgPool, status: &str) -> Resul
     Ok(u64::try_from(count)?)
 }
 
+/// The subscription of a run that has one.
+pub(super) async fn only_subscription(pool: &PgPool) -> Result<Uuid> {
+    Ok(sqlx::query_scalar("SELECT id FROM subscriptions")
+        .fetch_one(pool)
+        .await?)
+}
+
 /// All events.
 pub(super) async fn events(pool: &PgPool) -> Result<u64> {
     let count: i64 = sqlx::query_scalar("SELECT count(*) FROM events")

@@ -1,6 +1,5 @@
-//! The reseller lane, from `POST /events` to the endpoints of resellers: how much, how fast, how exact.
+//! The reseller lane, from `POST /events` to the endpoints of resellers: how much and how fast.
 
-mod quota;
 mod steps;
 mod throughput;
 
@@ -15,9 +14,8 @@ use crate::sizes::Sizes;
 
 pub(super) fn expected(sizes: &Sizes) -> Duration {
     const SETTLING: Duration = Duration::from_secs(2);
-    const QUOTA: Duration = Duration::from_secs(20);
     let measurements = 2 + sizes.event_rates.len();
-    sizes.all_rounds(measurements) + SETTLING * u32::try_from(measurements).unwrap_or(u32::MAX) + QUOTA
+    sizes.all_rounds(measurements) + SETTLING * u32::try_from(measurements).unwrap_or(u32::MAX)
 }
 
 pub(super) async fn measure(bench: &Bench<'_>) -> Result<Section> {
@@ -31,7 +29,6 @@ pub(super) async fn measure(bench: &Bench<'_>) -> Result<Section> {
     let receiver = Receiver::start()?;
     throughput::measure(bench, &receiver, rates, &mut section).await?;
     steps::measure(bench, &receiver, times, &mut section).await?;
-    quota::measure(bench, &receiver, &mut section).await?;
     section.note(
         "the receiver is a thread of the load generator: it reads each delivery, notes it and answers 200 at once, without \
          verifying the signature. Everything shares the machine.",

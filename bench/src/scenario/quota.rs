@@ -82,7 +82,7 @@ async fn raised(bench: &Bench<'_>, receiver: &Receiver, zone: &str, section: &mu
     // One connection, so that the numbers of the events are in the order in which they are accepted.
     let load = Load::Exactly {
         connections: 1,
-        pushes: (WAITING + QUOTA) as u64,
+        pushes: ((WAITING + QUOTA) / BATCH) as u64,
     };
     load::put(load, &lane.events(0, 1, Some(BATCH), None)).await?;
     stored::settled(&rig.pool, since).await?;

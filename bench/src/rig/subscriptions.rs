@@ -1,7 +1,7 @@
 //! Subscriptions of made-up resellers, put straight into the tables as if their endpoints had been verified.
 
 use anyhow::Result;
-use sealing::{Sealer, SealingKey};
+use encryption::{Sealer, SealingKey};
 use signing::Secret;
 use uuid::Uuid;
 

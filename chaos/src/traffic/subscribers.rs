@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 
 use domain::subscription::SubscriptionState;
+use encryption::{Sealer, SealingKey};
 use receiver::{Match, Pattern, Rule, SecretFor};
-use sealing::{Sealer, SealingKey};
 use signing::Secret;
 use sqlx::PgPool;
 use testkit::subscription_factory::SubscriptionRow;

@@ -1,7 +1,7 @@
 //! Signing secrets, sealing keys and sealed values: what is read can be written and read again, an error repeats nothing,
 //! and a sealed value opens as what it was, where it belongs, or not at all.
 
-use sealing::{KeyError, Sealer, SealingKey};
+use encryption::{KeyError, Sealer, SealingKey};
 use signing::{Secret, SecretError};
 use uuid::Uuid;
 

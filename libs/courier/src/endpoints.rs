@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use delivery::Endpoint;
+use encryption::Sealer;
 use lifecycle::error_chain;
 use moka::sync::Cache;
-use sealing::Sealer;
 use signing::Secret;
 use store::Store;
 use store::reseller::ClaimedNotification;

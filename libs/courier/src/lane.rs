@@ -7,7 +7,7 @@ use config::Config;
 use delivery::{EgressPolicy, WebhookClient, WebhookError, WebhookSettings};
 use domain::clock::Clock;
 use domain::notification::RetryPolicy;
-use sealing::{KeyError, Sealer, SealingKey};
+use encryption::{KeyError, Sealer, SealingKey};
 use store::Store;
 
 /// Which attempts an engine makes.

@@ -73,7 +73,7 @@ fn store_broker_and_delivery_know_only_the_domain() {
 #[test]
 fn what_others_may_take_away_knows_nobody() {
     let edges = edges();
-    for library in ["signing", "sealing", "smtp-sink"] {
+    for library in ["signing", "encryption", "smtp-sink"] {
         assert_eq!(members(&edges, library), BTreeSet::new(), "{library}");
     }
 }
@@ -98,7 +98,7 @@ fn libraries_of_the_reseller_lane_know_what_they_need() {
                 "domain",
                 "leadership",
                 "lifecycle",
-                "sealing",
+                "encryption",
                 "signing",
                 "store",
                 "telemetry",

@@ -1,8 +1,8 @@
 //! Subscriptions, and the receiver that all of them lead to, each on a path of its own.
 
 use domain::subscription::SubscriptionState;
+use encryption::{Sealer, SealingKey};
 use receiver::{Options, Receiver, Rule, Running, SecretFor};
-use sealing::{Sealer, SealingKey};
 use signing::Secret;
 use testkit::subscription_factory::SubscriptionRow;
 use testkit::{Installation, eventually};

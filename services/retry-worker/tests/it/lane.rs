@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use broker::{Broker, Consumer, Queue};
 use domain::notification::{NotificationId, NotificationStatus};
+use encryption::{Sealer, SealingKey};
 use receiver::{Options, Receiver, Running, SecretFor};
-use sealing::{Sealer, SealingKey};
 use signing::Secret;
 use sqlx::PgPool;
 use testkit::subscription_factory::SubscriptionRow;

@@ -42,7 +42,7 @@ impl Lane {
         for _ in 0..setup.replicas.max(1) {
             dispatchers.push(match setup.swrve {
                 Some(swrve) => rig.dispatcher(swrve, &settings).await?,
-                None => rig.courier(&settings).await?,
+                None => rig.reseller_dispatcher(&settings).await?,
             });
             retry_workers.push(rig.retry_worker(&settings).await?);
         }

@@ -77,7 +77,7 @@ impl Rig {
     }
 
     /// Starts a dispatcher whose push lane has nothing to do.
-    pub(crate) async fn courier(&self, overrides: &Overrides) -> Result<Service> {
+    pub(crate) async fn reseller_dispatcher(&self, overrides: &Overrides) -> Result<Service> {
         self.serve("dispatcher", overrides).await
     }
 

@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use arbitrary::{Result, Unstructured};
-use courier::Answer;
 use domain::dead_letter::FailureClass;
 use domain::notification::{DeliveryOutcome, RetryAfter};
 use domain::push::{SendOutcome, StatusClass, classify};
+use engine::Answer;
 use http::header::RETRY_AFTER;
 use http::{HeaderValue, Response};
 use serde_json::Value;
@@ -119,7 +119,7 @@ fn challenged(status: u16, outcome: DeliveryOutcome) {
     };
     let text = "0123abcd";
     let told = body.clone();
-    let right = courier::fuzzing::judged(outcome, text) == Answer::Right;
+    let right = engine::fuzzing::judged(outcome, text) == Answer::Right;
     assert!(
         !right || (200..300).contains(&status) && told.contains("0"),
         "{told}"

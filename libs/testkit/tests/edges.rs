@@ -90,7 +90,7 @@ fn libraries_of_the_reseller_lane_know_what_they_need() {
             &["bootstrap", "domain", "lifecycle", "store", "telemetry"],
         ),
         (
-            "courier",
+            "engine",
             &[
                 "broker",
                 "config",

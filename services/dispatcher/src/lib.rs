@@ -1,6 +1,6 @@
 //! The dispatcher. In the push lane it takes pushes from the queue, claims them in PostgreSQL, sends them to Swrve at the
 //! one pace that Swrve allows, and records what came of it. In the reseller lane it makes the first attempts to deliver
-//! notifications; all of that is in [`courier`], and every replica does it at the same time.
+//! notifications; all of that is in [`engine`], and every replica does it at the same time.
 //!
 //! Any number of replicas may run; one of them leads the push lane and sends, the others stand by (see [`leadership`]).
 //! Within a term
@@ -59,7 +59,7 @@ pub enum Error {
     CompleterEnded,
     /// The reseller lane cannot be set up as configured.
     #[error("failed to prepare the reseller lane")]
-    Courier(#[source] courier::OpenError),
+    Engine(#[source] engine::OpenError),
     /// The reseller lane ended without having been asked to; the log says why.
     #[error("the reseller lane ended by itself")]
     CourierEnded,
@@ -89,7 +89,7 @@ pub async fn run_with_clock(
 ) -> Result<(), Error> {
     let (store, broker) = vitals::open(&config, "postrider-dispatcher").map_err(Error::Store)?;
     let push_store = vitals::open_push_store(&config, "postrider-dispatcher").map_err(Error::Store)?;
-    let courier = courier::Tools::open(&config, &store, &broker, &clock).map_err(Error::Courier)?;
+    let engine_tools = engine::Tools::open(&config, &store, &broker, &clock).map_err(Error::Engine)?;
     let lane = Lane::new(config.clone(), push_store.clone(), broker.clone(), clock)?;
     let tasks = TaskGroup::under(&lifecycle.shutdown);
     let shutdown = lifecycle.shutdown.child();
@@ -105,7 +105,7 @@ pub async fn run_with_clock(
     let lead = tasks.spawn("push lane", lane.lead(shutdown.clone()));
     let deliver = tasks.spawn(
         "reseller lane",
-        courier::deliver(courier::Lane::First, courier, shutdown.clone()),
+        engine::deliver(engine::Lane::First, engine_tools, shutdown.clone()),
     );
     let ended = tokio::select! {
         biased;

@@ -1,6 +1,6 @@
 //! The retry worker: everything that happens to pushes and notifications while nobody sends them. It puts waiting ones
 //! into the queues, finds lost ones, archives what the broker gives up, and keeps the tables in shape. It also makes the
-//! further attempts to deliver notifications (see [`courier`]), apart from the first ones, which they must not slow.
+//! further attempts to deliver notifications (see [`engine`]), apart from the first ones, which they must not slow.
 //!
 //! Any number of replicas may run. Each periodic job runs in one of them at a time, under a lease of its own; since
 //! every statement is guarded as well, two at once would waste work and do no harm. It never sends a push itself.
@@ -41,7 +41,7 @@ pub enum Error {
     Store(#[source] store::Error),
     /// The reseller lane cannot be set up as configured.
     #[error("failed to prepare the reseller lane")]
-    Courier(#[source] courier::OpenError),
+    Engine(#[source] engine::OpenError),
     /// The mail server cannot be used as configured.
     #[error("failed to prepare the mail server")]
     Mail(#[source] mail::SettingsError),
@@ -70,8 +70,8 @@ pub async fn run_with_clock(
     clock: Arc<dyn Clock>,
 ) -> Result<(), Error> {
     let (store, broker) = vitals::open(&config, NAME).map_err(Error::Store)?;
-    let courier = courier::Tools::open(&config, &store, &broker, &clock).map_err(Error::Courier)?;
-    let verifier = VerifyEndpoints::new(courier.clone()).map_err(Error::Courier)?;
+    let engine_tools = engine::Tools::open(&config, &store, &broker, &clock).map_err(Error::Engine)?;
+    let verifier = VerifyEndpoints::new(engine_tools.clone()).map_err(Error::Engine)?;
     let mailer = Mailer::new(&config).map_err(Error::Mail)?;
     let shutdown = lifecycle.shutdown.child();
     let tasks = TaskGroup::under(&shutdown);
@@ -116,7 +116,7 @@ pub async fn run_with_clock(
         start(&tasks, mailer, &context, &shutdown),
         tasks.spawn(
             "reseller lane",
-            courier::deliver(courier::Lane::Retry, courier, shutdown.clone()),
+            engine::deliver(engine::Lane::Retry, engine_tools, shutdown.clone()),
         ),
         archive(&tasks, DeadLetterLane::Push, &context, &shutdown),
         archive(&tasks, DeadLetterLane::Reseller, &context, &shutdown),

@@ -1,9 +1,9 @@
 //! What arrives: the same identifier, key and bytes on every attempt, signed anew each time.
 
 use chrono::TimeDelta;
-use courier::Lane;
 use domain::clock::Clock;
 use domain::notification::NotificationStatus;
+use engine::Lane;
 use receiver::Rule;
 use sqlx::PgPool;
 use store::reseller::Resent;

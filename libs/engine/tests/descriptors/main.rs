@@ -7,9 +7,9 @@ mod rig;
 
 use broker::Queue;
 use chrono::TimeDelta;
-use courier::Lane;
 use domain::clock::{Clock, SystemClock};
 use domain::notification::NotificationStatus;
+use engine::Lane;
 use sqlx::PgPool;
 use testkit::{NoDescriptors, eventually, with_installation};
 

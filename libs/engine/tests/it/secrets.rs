@@ -1,9 +1,9 @@
 //! Which secrets sign, and what happens when none can.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use courier::Lane;
 use domain::clock::Clock;
 use domain::notification::NotificationStatus;
+use engine::Lane;
 use receiver::SecretFor;
 use signing::Secret;
 use sqlx::PgPool;

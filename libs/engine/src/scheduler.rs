@@ -1,7 +1,7 @@
 //! Who goes next: the waiting notifications of every subscription, and how much each may use.
 //!
-//! Nobody's limit is fixed. A subscription may use a share of what is free at the moment: alone it gets a lot, among
-//! many that hang everybody gets little, and something always stays free for one that comes new. (Networks share the
+//! No limit is fixed. A subscription may use a share of what is free at the moment: alone it gets a lot, among
+//! many that hang each gets little, and something always stays free for one that comes new. (Networks share the
 //! memory of a switch that way; see Choudhury and Hahne, "Dynamic queue length thresholds for shared-memory packet
 //! switches", 1998.)
 //!
@@ -23,11 +23,11 @@ pub(crate) struct Capacity {
     /// Of them, for one subscription.
     pub(crate) slots_each: usize,
     /// Notifications that may wait here.
-    pub(crate) seats: usize,
+    pub(crate) buffer: usize,
 }
 
-/// The board. `M` is what comes with a notification: the right to settle its message.
-pub(crate) struct Board<M> {
+/// The scheduler. `M` is what comes with a notification: the right to settle its message.
+pub(crate) struct FairScheduler<M> {
     capacity: Capacity,
     subscriptions: HashMap<Uuid, Subscription<M>>,
     /// Those with something waiting, in the order of their turns. Each is in it once.
@@ -67,7 +67,7 @@ impl<M> Default for Subscription<M> {
     }
 }
 
-/// A notification whose turn it is. Its slot is taken until [`Board::release`].
+/// A notification whose turn it is. Its slot is taken until [`FairScheduler::release`].
 pub(crate) struct Turn<M> {
     pub(crate) subscription: Uuid,
     pub(crate) id: NotificationId,
@@ -81,7 +81,7 @@ pub(crate) struct Fetch {
     pub(crate) slots: usize,
 }
 
-impl<M> Board<M> {
+impl<M> FairScheduler<M> {
     pub(crate) fn new(capacity: Capacity) -> Self {
         Self {
             capacity,
@@ -103,7 +103,7 @@ impl<M> Board<M> {
             return;
         }
         if entry.backlog {
-            // Else the newest would always find a seat, and what waits in the database never would.
+            // Else the newest would always find room, and what waits in the database never would.
             self.behind.push((id, message));
             return;
         }
@@ -119,7 +119,7 @@ impl<M> Board<M> {
     /// taken from the subscription with the most waiting, the newest half at once.
     pub(crate) fn overflow(&mut self) -> Vec<(NotificationId, M)> {
         let mut over = std::mem::take(&mut self.behind);
-        while self.waiting > self.capacity.seats {
+        while self.waiting > self.capacity.buffer {
             let most = self
                 .subscriptions
                 .iter_mut()
@@ -189,7 +189,7 @@ impl<M> Board<M> {
     }
 
     /// Subscriptions that have slots for what waits for them in the database, of the next `limit` in turn. The slots are
-    /// taken until [`Board::probed`].
+    /// taken until [`FairScheduler::probed`].
     pub(crate) fn fetches(&mut self, limit: usize) -> Vec<Fetch> {
         let mut fetches = Vec::new();
         for _ in 0..limit.min(self.backlogs.len()) {
@@ -256,7 +256,7 @@ impl<M> Board<M> {
         entry.is_none_or(|entry| entry.in_flight == 0)
     }
 
-    /// A slot for a probe, which is taken until [`Board::fetched`]. It is there even when all are taken: a probe is one in a second.
+    /// A slot for a probe, which is taken until [`FairScheduler::fetched`]. It is there even when all are taken: a probe is one in a second.
     pub(crate) fn probe(&mut self, subscription: Uuid) -> Fetch {
         let entry = self.subscriptions.entry(subscription).or_default();
         entry.in_flight += 1;
@@ -340,7 +340,7 @@ mod tests {
     const CAPACITY: Capacity = Capacity {
         slots: 64,
         slots_each: 16,
-        seats: 100,
+        buffer: 100,
     };
 
     fn subscription(number: u128) -> Uuid {
@@ -351,14 +351,14 @@ mod tests {
         Uuid::from_u128(number).into()
     }
 
-    fn board_with(waiting: &[(u128, usize)]) -> Board<()> {
-        let mut board = Board::new(CAPACITY);
+    fn scheduler_with(waiting: &[(u128, usize)]) -> FairScheduler<()> {
+        let mut scheduler = FairScheduler::new(CAPACITY);
         for (number, count) in waiting {
             for index in 0..*count {
-                board.arrive(subscription(*number), id(number << 64 | index as u128), ());
+                scheduler.arrive(subscription(*number), id(number << 64 | index as u128), ());
             }
         }
-        board
+        scheduler
     }
 
     fn started(turns: &[Turn<()>], number: u128) -> usize {
@@ -370,8 +370,8 @@ mod tests {
 
     #[test]
     fn subscriptions_take_turns() {
-        let mut board = board_with(&[(1, 10), (2, 10), (3, 1)]);
-        let order: Vec<u128> = board
+        let mut scheduler = scheduler_with(&[(1, 10), (2, 10), (3, 1)]);
+        let order: Vec<u128> = scheduler
             .take(5)
             .iter()
             .map(|turn| turn.subscription.as_u128())
@@ -381,114 +381,114 @@ mod tests {
 
     #[test]
     fn one_alone_gets_a_part_and_leaves_the_rest_free() {
-        let mut board = board_with(&[(1, 60)]);
-        let turns = board.take(60);
+        let mut scheduler = scheduler_with(&[(1, 60)]);
+        let turns = scheduler.take(60);
         assert_eq!(turns.len(), 7, "an eighth of what is free while it starts");
-        board.arrive(subscription(2), id(7), ());
-        assert_eq!(started(&board.take(60), 2), 1);
+        scheduler.arrive(subscription(2), id(7), ());
+        assert_eq!(started(&scheduler.take(60), 2), 1);
     }
 
     #[test]
     fn many_that_hang_leave_room_for_one_that_comes_new() {
-        let mut board = board_with(&(1..=40).map(|number| (number, 2)).collect::<Vec<_>>());
-        let hanging = board.take(1_000).len();
+        let mut scheduler = scheduler_with(&(1..=40).map(|number| (number, 2)).collect::<Vec<_>>());
+        let hanging = scheduler.take(1_000).len();
         assert!((40..64).contains(&hanging), "{hanging}");
-        board.arrive(subscription(99), id(99), ());
-        assert_eq!(started(&board.take(1_000), 99), 1);
+        scheduler.arrive(subscription(99), id(99), ());
+        assert_eq!(started(&scheduler.take(1_000), 99), 1);
     }
 
     #[test]
     fn a_withheld_subscription_starts_nothing_but_probes_and_comes_back_for_what_waits() {
-        let mut board = board_with(&[(1, 3), (2, 1)]);
-        board.note_backlog(subscription(1));
-        board.withhold(subscription(1));
-        board.arrive(subscription(1), id(7), ());
-        board.note_backlog(subscription(1));
-        assert_eq!(board.take_withheld().len(), 4);
-        assert!(board.overflow().is_empty() && board.fetches(9).is_empty());
-        assert_eq!(started(&board.take(9), 1), 0);
-        assert!(board.is_idle(subscription(1)));
-        let probe = board.probe(subscription(1));
-        assert!(!board.is_idle(subscription(1)));
-        board.probed(probe, 1);
-        assert!(!board.is_idle(subscription(1)), "its attempt is under way");
-        board.release(subscription(1), 1);
-        assert!(board.is_idle(subscription(1)) && board.fetches(9).is_empty());
-        let late = board.probe(subscription(1));
-        board.resume(subscription(1));
-        board.probed(late, 0);
-        assert_eq!(board.fetches(9)[0].subscription, subscription(1));
-        board.arrive(subscription(1), id(8), ());
-        assert_eq!(board.overflow().len(), 1, "it goes behind what waits");
-        assert_eq!(board.clear().len() + board.take_withheld().len(), 0);
+        let mut scheduler = scheduler_with(&[(1, 3), (2, 1)]);
+        scheduler.note_backlog(subscription(1));
+        scheduler.withhold(subscription(1));
+        scheduler.arrive(subscription(1), id(7), ());
+        scheduler.note_backlog(subscription(1));
+        assert_eq!(scheduler.take_withheld().len(), 4);
+        assert!(scheduler.overflow().is_empty() && scheduler.fetches(9).is_empty());
+        assert_eq!(started(&scheduler.take(9), 1), 0);
+        assert!(scheduler.is_idle(subscription(1)));
+        let probe = scheduler.probe(subscription(1));
+        assert!(!scheduler.is_idle(subscription(1)));
+        scheduler.probed(probe, 1);
+        assert!(!scheduler.is_idle(subscription(1)), "its attempt is under way");
+        scheduler.release(subscription(1), 1);
+        assert!(scheduler.is_idle(subscription(1)) && scheduler.fetches(9).is_empty());
+        let late = scheduler.probe(subscription(1));
+        scheduler.resume(subscription(1));
+        scheduler.probed(late, 0);
+        assert_eq!(scheduler.fetches(9)[0].subscription, subscription(1));
+        scheduler.arrive(subscription(1), id(8), ());
+        assert_eq!(scheduler.overflow().len(), 1, "it goes behind what waits");
+        assert_eq!(scheduler.clear().len() + scheduler.take_withheld().len(), 0);
     }
 
     #[test]
     fn what_does_not_fit_is_taken_from_the_one_that_has_most() {
-        let mut board = board_with(&[(1, 90), (2, 8)]);
-        assert!(board.overflow().is_empty());
+        let mut scheduler = scheduler_with(&[(1, 90), (2, 8)]);
+        assert!(scheduler.overflow().is_empty());
         for index in 0..5 {
-            board.arrive(subscription(2), id(500 + index), ());
+            scheduler.arrive(subscription(2), id(500 + index), ());
         }
-        let over = board.overflow();
+        let over = scheduler.overflow();
         assert_eq!(over.len(), 45);
         assert_eq!(over[0].0, id(1 << 64 | 45), "the oldest stay");
-        assert_eq!(board.waiting, 58);
+        assert_eq!(scheduler.waiting, 58);
     }
 
     #[test]
     fn a_backlog_is_fetched_once_at_a_time_after_what_waits_here_and_before_what_comes() {
-        let mut board = board_with(&[(1, 1)]);
-        board.note_backlog(subscription(1));
-        board.arrive(subscription(1), id(7), ());
-        assert_eq!(board.overflow().len(), 1, "it goes behind the backlog");
-        assert!(board.fetches(9).is_empty());
-        assert_eq!(board.take(9).len(), 1);
-        let fetch = board.fetches(9)[0];
-        assert!(fetch.slots > 0 && board.fetches(9).is_empty());
-        board.fetched(fetch, 2, true);
-        assert_eq!(board.in_flight(), 3);
-        let again = board.fetches(9)[0];
-        board.fetched(again, 0, false);
-        assert!(board.fetches(9).is_empty());
-        board.release(subscription(1), 3);
-        assert!(board.take(9).is_empty());
-        assert!(board.subscriptions.is_empty());
+        let mut scheduler = scheduler_with(&[(1, 1)]);
+        scheduler.note_backlog(subscription(1));
+        scheduler.arrive(subscription(1), id(7), ());
+        assert_eq!(scheduler.overflow().len(), 1, "it goes behind the backlog");
+        assert!(scheduler.fetches(9).is_empty());
+        assert_eq!(scheduler.take(9).len(), 1);
+        let fetch = scheduler.fetches(9)[0];
+        assert!(fetch.slots > 0 && scheduler.fetches(9).is_empty());
+        scheduler.fetched(fetch, 2, true);
+        assert_eq!(scheduler.in_flight(), 3);
+        let again = scheduler.fetches(9)[0];
+        scheduler.fetched(again, 0, false);
+        assert!(scheduler.fetches(9).is_empty());
+        scheduler.release(subscription(1), 3);
+        assert!(scheduler.take(9).is_empty());
+        assert!(scheduler.subscriptions.is_empty());
     }
 
     proptest! {
         /// Whatever happens, slots are never exceeded, nobody exceeds its own, nothing is lost and nothing comes twice.
         #[test]
         fn books_are_kept(steps in proptest::collection::vec((0_u8..6, 0_u128..6, 1_usize..20), 1..200)) {
-            let mut board: Board<()> = Board::new(CAPACITY);
+            let mut scheduler: FairScheduler<()> = FairScheduler::new(CAPACITY);
             let (mut arrived, mut left, mut running) = (0_u128, HashSet::new(), Vec::new());
             for (step, number, count) in steps {
                 match step {
                     0 => for _ in 0..count {
                         arrived += 1;
-                        board.arrive(subscription(number), id(arrived), ());
+                        scheduler.arrive(subscription(number), id(arrived), ());
                     },
-                    1 => for turn in board.take(count) {
+                    1 => for turn in scheduler.take(count) {
                         prop_assert!(left.insert(turn.id));
                         running.push(turn.subscription);
                     },
-                    2 => for (over, ()) in board.overflow().into_iter().chain(board.take_withheld()) {
+                    2 => for (over, ()) in scheduler.overflow().into_iter().chain(scheduler.take_withheld()) {
                         prop_assert!(left.insert(over));
                     },
-                    3 => board.withhold(subscription(number)),
-                    4 => board.resume(subscription(number)),
+                    3 => scheduler.withhold(subscription(number)),
+                    4 => scheduler.resume(subscription(number)),
                     _ => for _ in 0..count.min(running.len()) {
                         let finished = running.swap_remove(0);
-                        board.release(finished, 1);
+                        scheduler.release(finished, 1);
                     },
                 }
-                prop_assert!(board.in_flight() <= CAPACITY.slots);
-                prop_assert_eq!(board.in_flight(), running.len());
-                for entry in board.subscriptions.values() {
+                prop_assert!(scheduler.in_flight() <= CAPACITY.slots);
+                prop_assert_eq!(scheduler.in_flight(), running.len());
+                for entry in scheduler.subscriptions.values() {
                     prop_assert!(!entry.withheld || (entry.waiting.is_empty() && !entry.backlog));
                     prop_assert!(entry.in_flight <= CAPACITY.slots_each);
                 }
-                prop_assert_eq!(board.waiting + board.behind.len() + board.withheld.len() + left.len(), arrived as usize);
+                prop_assert_eq!(scheduler.waiting + scheduler.behind.len() + scheduler.withheld.len() + left.len(), arrived as usize);
             }
         }
     }

@@ -2,8 +2,8 @@
 
 use broker::Queue;
 use config::Secret;
-use courier::Lane;
 use domain::notification::NotificationStatus;
+use engine::Lane;
 use receiver::Rule;
 use sqlx::PgPool;
 use testkit::{Cable, eventually, with_installation};

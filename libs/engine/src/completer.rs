@@ -22,10 +22,10 @@ use crate::{Lane, Tools};
 
 /// Outcomes recorded in one statement.
 const BATCH: usize = 256;
-/// Between two statements when there are [`MANY`]: nobody waits for an outcome to be recorded.
-const COMPANY: Duration = Duration::from_millis(20);
-/// Outcomes a second from which on they are recorded in company.
-const MANY: u32 = 100;
+/// Between two statements when there are [`BATCHING_RATE`]: no caller waits for an outcome to be recorded.
+const BATCH_WINDOW: Duration = Duration::from_millis(20);
+/// Outcomes a second from which on they are recorded in batches.
+const BATCHING_RATE: u32 = 100;
 /// Pause before a statement that failed is tried again.
 const RETRY_PAUSE: Duration = Duration::from_millis(250);
 /// How long the database may take for a batch before it counts as away.
@@ -81,7 +81,7 @@ impl Completer {
         // Apart from the outcomes, which must not wait for numbers.
         let flushing = tokio::spawn(flush(self.statistics.clone(), ended.clone()));
         let mut batch = Vec::with_capacity(BATCH);
-        let mut linger = Linger::new(COMPANY, MANY);
+        let mut linger = Linger::new(BATCH_WINDOW, BATCHING_RATE);
         while outbox.recv_many(&mut batch, BATCH).await > 0 {
             if let Some(until) = linger.wait(Instant::now()) {
                 gather(&mut outbox, &mut batch, until).await;

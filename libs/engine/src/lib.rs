@@ -5,11 +5,11 @@
 //! with its own slots, so that endpoints that fail never slow first attempts down. Any number of replicas may run.
 //!
 //! ```text
-//! queue ─▶ board ─▶ claimer ─▶ attempts ─▶ completer ─▶ ack
-//!          (fair)   (SQL)      (HTTP)      (SQL)
+//! queue ─▶ scheduler ─▶ claimer ─▶ attempts ─▶ completer ─▶ ack
+//!          (fair)       (SQL)      (HTTP)      (SQL)
 //! ```
 //!
-//! The board is what keeps one subscription from crowding out the others: each gets at most its share of what is
+//! The scheduler is what keeps one subscription from crowding out the others: each gets at most its share of what is
 //! free, they are served in turns, and what exceeds a share goes back to the database. Only what can start at once is
 //! claimed, so a claim is never old when its request begins. No stage holds a transaction while another talks to an
 //! endpoint, and the message is acknowledged last: whatever dies in between, the notification is found by its lease.
@@ -21,11 +21,9 @@
 //! statement does) nor states (`domain` does).
 
 mod attempt;
-mod board;
 mod challenge;
 mod claimer;
 mod completer;
-mod courier;
 mod endpoints;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
@@ -35,10 +33,12 @@ mod message;
 mod outages;
 mod probes;
 mod request;
+mod run_loop;
+mod scheduler;
 mod spans;
 mod statistics;
 mod under_way;
 
 pub use challenge::{Answer, Challenger, Stranger};
-pub use courier::{Courier, deliver};
 pub use lane::{Lane, OpenError, Tools};
+pub use run_loop::{Engine, deliver};

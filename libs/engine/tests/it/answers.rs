@@ -1,7 +1,7 @@
 //! What is kept of an answer.
 
-use courier::Lane;
 use domain::notification::NotificationStatus::Retry;
+use engine::Lane;
 use receiver::Rule;
 use sqlx::PgPool;
 use testkit::with_installation;

@@ -1,9 +1,9 @@
 //! Engines while an operator has something paused: the lane, or whom they deliver to.
 
 use broker::Queue;
-use courier::Lane;
 use domain::clock::{Clock, SystemClock};
 use domain::notification::NotificationStatus;
+use engine::Lane;
 use receiver::Rule;
 use sqlx::PgPool;
 use store::{Act, Pausable, PauseChange, Store};

@@ -2,9 +2,9 @@
 
 use broker::Queue;
 use chrono::TimeDelta;
-use courier::Lane;
 use domain::clock::Clock;
 use domain::notification::{NotificationStatus, QUEUE_LEASE};
+use engine::Lane;
 use receiver::Rule;
 use sqlx::PgPool;
 use store::reseller::Resent;

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use broker::{Broker, Envelope, Published, Queue};
 use chrono::{DateTime, TimeDelta, Utc};
-use courier::{Lane, Tools};
 use domain::clock::{Clock, ManualClock, SystemClock};
 use domain::notification::{NotificationId, NotificationStatus, QUEUE_LEASE};
 use encryption::{Sealer, SealingKey};
+use engine::{Lane, Tools};
 use lifecycle::Shutdown;
 use receiver::{Options, Received, Receiver, Rule, Running, SecretFor};
 use signing::Secret;
@@ -100,7 +100,7 @@ impl Rig {
             let tools = Tools::open(&config, &store, &broker, &clock)
                 .expect("the tools are made")
                 .expect("tests have a key");
-            courier::deliver(lane, Some(tools), stop).await;
+            engine::deliver(lane, Some(tools), stop).await;
             broker.close().await;
         });
         Engine {

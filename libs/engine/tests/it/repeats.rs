@@ -1,8 +1,8 @@
 //! Messages that come more than once, and messages that mean nothing.
 
 use broker::Queue;
-use courier::Lane;
 use domain::notification::NotificationStatus;
+use engine::Lane;
 use receiver::Rule;
 use sqlx::PgPool;
 use store::reseller::FannedOut;

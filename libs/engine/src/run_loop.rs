@@ -1,4 +1,4 @@
-//! The loop that keeps the stages busy: what arrives goes on the board, whose turn it is gets claimed, what is claimed
+//! The loop that keeps the stages busy: what arrives goes into the scheduler, whose turn it is gets claimed, what is claimed
 //! is attempted, what is over makes room.
 
 use std::collections::HashMap;
@@ -18,13 +18,13 @@ use tokio_util::task::AbortOnDropHandle;
 use uuid::Uuid;
 
 use crate::attempt;
-use crate::board::{Board, Capacity, Turn};
 use crate::claimer::{Claimed, Claimer};
 use crate::completer::{Completer, Ending, Work};
 use crate::endpoints::Endpoints;
 use crate::linger::Linger;
 use crate::message::Message;
 use crate::outages::{Outages, PROBE_INTERVAL};
+use crate::scheduler::{Capacity, FairScheduler, Turn};
 use crate::spans::{self, Batch};
 use crate::statistics::Statistics;
 use crate::under_way::{Claiming, Done, Fetching, Slot};
@@ -34,12 +34,12 @@ use crate::{Lane, Tools};
 const BATCH: usize = 256;
 /// Claims under way at once, by kind. More of them would only wait for each other in the database.
 const CLAIMS: usize = 2;
-/// Between two claims when there are [`MANY`].
-const COMPANY: Duration = Duration::from_millis(8);
-/// Notifications a second from which on they are claimed in company. With fewer, each would only wait.
-const MANY: u32 = 1_500;
-/// Notifications that may wait on the board. What exceeds it goes back to the database.
-const SEATS: usize = 2_048;
+/// Between two claims when there are [`BATCHING_RATE`].
+const BATCH_WINDOW: Duration = Duration::from_millis(8);
+/// Notifications a second from which on they are claimed in batches. With fewer, each would only wait.
+const BATCHING_RATE: u32 = 1_500;
+/// Notifications that may wait in the scheduler. What exceeds it goes back to the database.
+const BUFFER: usize = 2_048;
 /// Subscriptions asked after their backlog in one go.
 const BACKLOGS: usize = 16;
 /// Outcomes that may wait to be recorded.
@@ -50,7 +50,7 @@ const SIDELINE_LIMIT: Duration = Duration::from_secs(10);
 const RETRY_PAUSE: Duration = Duration::from_millis(250);
 
 /// One engine.
-pub struct Courier {
+pub struct Engine {
     lane: Lane,
     tools: Tools,
     outages: Arc<Outages>,
@@ -80,26 +80,26 @@ async fn deliver_unless_paused(lane: Lane, tools: &Tools, shutdown: &Shutdown) {
             open.trigger();
             std::future::pending().await
         };
-        let courier = Courier {
+        let engine = Engine {
             lane,
             tools: tools.clone(),
             outages: outages.clone(),
         };
         tokio::select! {
-            () = courier.run(open.clone()) => {}
+            () = engine.run(open.clone()) => {}
             () = pausing => {}
         }
     }
 }
 
 /// The state of the loop.
-pub(crate) struct Desk {
+pub(crate) struct RunLoop {
     lane: Lane,
     tools: Tools,
     policy: RetryPolicy,
     pub(crate) claimer: Arc<Claimer>,
     pub(crate) outages: Arc<Outages>,
-    pub(crate) board: Board<Message>,
+    pub(crate) scheduler: FairScheduler<Message>,
     claiming: usize,
     /// Between two claims, when many come.
     linger: Linger,
@@ -110,7 +110,7 @@ pub(crate) struct Desk {
     outbox: mpsc::Sender<Ending>,
 }
 
-impl Courier {
+impl Engine {
     /// An engine for one lane.
     #[must_use]
     pub fn new(lane: Lane, tools: Tools) -> Self {
@@ -126,7 +126,7 @@ impl Courier {
     pub async fn run(self, shutdown: Shutdown) {
         let slots = self.lane.slots(&self.tools.config);
         Metric::DeliverySlots.set_with(&[("lane", self.lane.label())], slots as f64);
-        let prefetch = u16::try_from(slots + SEATS + BATCH).unwrap_or(u16::MAX);
+        let prefetch = u16::try_from(slots + BUFFER + BATCH).unwrap_or(u16::MAX);
         let mut consumer = self.tools.broker.consume(self.lane.queue(), prefetch);
         let (outbox, endings) = mpsc::channel(OUTBOX);
         let completer = Completer {
@@ -138,33 +138,33 @@ impl Courier {
         let outages = self.outages.clone();
         let keeping = AbortOnDropHandle::new(tokio::spawn(async move { outages.keep().await }));
         let (done, mut dones) = mpsc::unbounded_channel();
-        let mut desk = self.desk(slots, &shutdown, done, outbox);
-        desk.serve(&mut consumer, &mut dones, &shutdown).await;
-        for message in desk.board.clear() {
+        let mut run_loop = self.run_loop(slots, &shutdown, done, outbox);
+        run_loop.serve(&mut consumer, &mut dones, &shutdown).await;
+        for message in run_loop.scheduler.clear() {
             message.requeue().await;
         }
         let finishing = async {
-            while desk.is_busy() {
+            while run_loop.is_busy() {
                 let Some(done) = dones.recv().await else { break };
-                desk.handle(done);
+                run_loop.handle(done);
             }
         };
         tokio::join!(finishing, consumer.stop());
-        desk.under_way.set(0.0);
-        drop((desk, keeping));
+        run_loop.under_way.set(0.0);
+        drop((run_loop, keeping));
         if let Err(error) = completer.await {
             tracing::error!(error = error_chain(&error), "the completer failed");
         }
         consumer.close().await;
     }
 
-    fn desk(
+    fn run_loop(
         self,
         slots: usize,
         shutdown: &Shutdown,
         done: mpsc::UnboundedSender<Done>,
         outbox: mpsc::Sender<Ending>,
-    ) -> Desk {
+    ) -> RunLoop {
         let delivery = &self.tools.config.reseller.delivery;
         let endpoints = Endpoints::new(
             self.tools.store.clone(),
@@ -175,13 +175,13 @@ impl Courier {
         let capacity = Capacity {
             slots,
             slots_each: delivery.max_in_flight_per_subscription,
-            seats: SEATS,
+            buffer: BUFFER,
         };
-        let mut board = Board::new(capacity);
+        let mut scheduler = FairScheduler::new(capacity);
         for (subscription, _) in self.outages.withheld() {
-            board.withhold(subscription);
+            scheduler.withhold(subscription);
         }
-        Desk {
+        RunLoop {
             lane: self.lane,
             outages: self.outages,
             policy: self.tools.policy(),
@@ -192,9 +192,9 @@ impl Courier {
                 stop: shutdown.token(),
             }),
             tools: self.tools,
-            board,
+            scheduler,
             claiming: 0,
-            linger: Linger::new(COMPANY, MANY),
+            linger: Linger::new(BATCH_WINDOW, BATCHING_RATE),
             under_way: Metric::DeliveriesInFlight.gauge(&[("lane", self.lane.label())]),
             fetching: 0,
             settling: 0,
@@ -204,7 +204,7 @@ impl Courier {
     }
 }
 
-impl Desk {
+impl RunLoop {
     async fn serve(
         &mut self,
         consumer: &mut Consumer,
@@ -228,17 +228,17 @@ impl Desk {
                     }
                 }
                 deliveries = consumer.next_batch(BATCH) => match deliveries {
-                    Some(deliveries) => self.seat(deliveries).await,
+                    Some(deliveries) => self.buffer(deliveries).await,
                     None => return shutdown.cancelled().await,
                 },
             }
             self.heed_outages();
             waits = self.start_claims();
-            self.under_way.set(self.board.in_flight() as f64);
+            self.under_way.set(self.scheduler.in_flight() as f64);
         }
     }
 
-    async fn seat(&mut self, deliveries: Vec<Delivery>) {
+    async fn buffer(&mut self, deliveries: Vec<Delivery>) {
         for delivery in deliveries {
             match delivery.envelope.group {
                 Some(subscription) => {
@@ -246,7 +246,7 @@ impl Desk {
                         span: spans::message(self.lane, &delivery),
                         receipt: delivery.receipt,
                     };
-                    self.board
+                    self.scheduler
                         .arrive(subscription, delivery.envelope.id.into(), message);
                 }
                 // Not a message of this lane: the archiver shows it to somebody.
@@ -255,7 +255,7 @@ impl Desk {
                 }
             }
         }
-        let over = self.board.overflow();
+        let over = self.scheduler.overflow();
         self.put_aside(over, Sidelined::Busy);
     }
 
@@ -281,7 +281,7 @@ impl Desk {
             if waits.is_some() {
                 break;
             }
-            let turns = self.board.take(BATCH);
+            let turns = self.scheduler.take(BATCH);
             if turns.is_empty() {
                 break;
             }
@@ -304,7 +304,7 @@ impl Desk {
             });
         }
         if self.fetching < CLAIMS {
-            for fetch in self.board.fetches(BACKLOGS) {
+            for fetch in self.scheduler.fetches(BACKLOGS) {
                 self.fetching += 1;
                 let claimer = self.claimer.clone();
                 let (subscription, slots) = (fetch.subscription, fetch.slots);
@@ -327,7 +327,7 @@ impl Desk {
 
     fn handle(&mut self, done: Done) {
         match done {
-            Done::Attempted(subscription) => self.board.release(subscription, 1),
+            Done::Attempted(subscription) => self.scheduler.release(subscription, 1),
             Done::Settled => self.settling -= 1,
             Done::Claimed(turns, claimed) => {
                 self.claiming -= 1;
@@ -335,7 +335,7 @@ impl Desk {
             }
             Done::Fetched(fetch, claimed, more) => {
                 self.fetching -= 1;
-                self.board.fetched(fetch, claimed.claims.claimed.len(), more);
+                self.scheduler.fetched(fetch, claimed.claims.claimed.len(), more);
                 self.begin(claimed, &mut HashMap::new());
             }
             Done::Probed(fetch, claimed) => self.begin_probe(fetch, claimed),
@@ -360,11 +360,11 @@ impl Desk {
                 *slots = slots.saturating_sub(1);
             }
             if notification.backlog {
-                self.board.note_backlog(notification.subscription_id);
+                self.scheduler.note_backlog(notification.subscription_id);
             }
         }
         for (subscription, unused) in slots {
-            self.board.release(subscription, unused);
+            self.scheduler.release(subscription, unused);
         }
         self.begin(claimed, &mut messages);
         settled.extend(messages.into_values());
@@ -425,7 +425,7 @@ impl Desk {
     }
 
     fn is_busy(&self) -> bool {
-        self.claiming + self.fetching + self.settling + self.board.in_flight() > 0
+        self.claiming + self.fetching + self.settling + self.scheduler.in_flight() > 0
     }
 }
 

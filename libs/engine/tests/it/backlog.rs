@@ -2,10 +2,10 @@
 
 use broker::Queue;
 use chrono::TimeDelta;
-use courier::Lane;
 use domain::clock::{Clock, SystemClock};
 use domain::notification::{NotificationStatus, QUEUE_LEASE};
 use domain::push::PushId;
+use engine::Lane;
 use receiver::Rule;
 use sqlx::PgPool;
 use testkit::{eventually, with_installation};

@@ -1,8 +1,8 @@
 //! A subscription that hangs, or one with very much, leaves the others their share.
 
 use broker::Queue;
-use courier::Lane;
 use domain::notification::NotificationStatus;
+use engine::Lane;
 use receiver::Rule;
 use sqlx::PgPool;
 use testkit::{PATIENCE, with_installation};

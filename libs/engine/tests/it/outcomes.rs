@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use courier::Lane;
 use domain::clock::Clock;
 use domain::notification::NotificationStatus::{self, Failed, Retry, Sent};
+use engine::Lane;
 use receiver::Rule;
 use sqlx::PgPool;
 use testkit::{eventually, with_installation};

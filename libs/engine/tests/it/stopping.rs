@@ -2,9 +2,9 @@
 
 use broker::Queue;
 use chrono::TimeDelta;
-use courier::Lane;
 use domain::clock::{Clock, SystemClock};
 use domain::notification::NotificationStatus;
+use engine::Lane;
 use receiver::Rule;
 use sqlx::PgPool;
 use testkit::{eventually, with_installation};

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use chrono::TimeDelta;
-use courier::Lane;
 use domain::clock::{Clock, ManualClock, SystemClock};
 use domain::notification::NotificationStatus;
+use engine::Lane;
 use receiver::Rule;
 use sqlx::PgPool;
 use testkit::{eventually, with_installation};

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use broker::Queue;
 use chrono::TimeDelta;
-use courier::Lane;
 use domain::clock::{Clock, ManualClock, SystemClock};
 use domain::notification::NotificationStatus;
+use engine::Lane;
 use receiver::{Options, Receiver, Running, SecretFor};
 use sqlx::PgPool;
 use store::HoldView;

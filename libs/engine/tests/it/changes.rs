@@ -1,8 +1,8 @@
 //! A subscription that changes between the claim and the request.
 
 use broker::Queue;
-use courier::Lane;
 use domain::notification::NotificationStatus;
+use engine::Lane;
 use sqlx::PgPool;
 use testkit::{eventually, with_installation};
 

@@ -4,9 +4,9 @@
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
-use crate::board::{Fetch, Turn};
 use crate::claimer::Claimed;
 use crate::message::Message;
+use crate::scheduler::{Fetch, Turn};
 
 /// What comes back to the loop.
 pub(crate) enum Done {

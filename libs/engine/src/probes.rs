@@ -6,38 +6,38 @@ use std::collections::HashMap;
 use domain::notification::OutageChange;
 use store::reseller::Sidelined;
 
-use crate::board::Fetch;
 use crate::claimer::Claimed;
-use crate::courier::Desk;
+use crate::run_loop::RunLoop;
+use crate::scheduler::Fetch;
 use crate::under_way::Probing;
 
-impl Desk {
+impl RunLoop {
     /// Does as it was found out meanwhile.
     pub(crate) fn heed_outages(&mut self) {
         for change in self.outages.take_changes() {
             match change {
-                OutageChange::Withheld(subscription) => self.board.withhold(subscription),
-                OutageChange::Released(subscription) => self.board.resume(subscription),
+                OutageChange::Withheld(subscription) => self.scheduler.withhold(subscription),
+                OutageChange::Released(subscription) => self.scheduler.resume(subscription),
             }
         }
-        let withheld = self.board.take_withheld();
+        let withheld = self.scheduler.take_withheld();
         self.put_aside(withheld, Sidelined::Withheld);
     }
 
     /// Begins the next probe, if there is anything to be probed: with the oldest notification of the next subscription of which
     /// nothing is under way.
     pub(crate) fn probe(&mut self) {
-        let board = &self.board;
+        let scheduler = &self.scheduler;
         let Some(subscription) = self
             .outages
-            .next_probe(|subscription| board.is_idle(subscription))
+            .next_probe(|subscription| scheduler.is_idle(subscription))
         else {
             return;
         };
         self.settling += 1;
         let claimer = self.claimer.clone();
         let probing = Probing {
-            fetch: Some(self.board.probe(subscription)),
+            fetch: Some(self.scheduler.probe(subscription)),
             claimed: None,
             done: self.done.clone(),
         };
@@ -50,7 +50,7 @@ impl Desk {
     pub(crate) fn begin_probe(&mut self, fetch: Fetch, claimed: Option<Claimed>) {
         self.settling -= 1;
         let found = claimed.as_ref().map(|claimed| claimed.claims.claimed.len());
-        self.board.probed(fetch, found.unwrap_or(0));
+        self.scheduler.probed(fetch, found.unwrap_or(0));
         match found {
             // It has nothing, or nothing that may be sent now: whatever comes later is tried as always.
             Some(0) => self.outages.nothing_waits(fetch.subscription),

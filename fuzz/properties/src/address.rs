@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::LazyLock;
 
-use delivery::{AddressKind, EgressPolicy};
+use http_client::{AddressKind, EgressPolicy};
 use ipnet::{Ipv4Net, Ipv6Net};
 
 /// IANA's registry of special IPv4 networks and multicast, without those that are marked as globally reachable; and the

@@ -43,11 +43,11 @@ fn answered(input: &mut Unstructured<'_>) -> Result<()> {
     of_swrve(
         status,
         body,
-        runtime.block_on(delivery::fuzzing::swrve_answer(answer())),
+        runtime.block_on(http_client::fuzzing::swrve_answer(answer())),
     );
-    let outcome = runtime.block_on(delivery::fuzzing::webhook_answer(answer(), kept));
+    let outcome = runtime.block_on(http_client::fuzzing::webhook_answer(answer(), kept));
     of_endpoint(status, kept, retry_after.as_ref(), &outcome);
-    let whole = runtime.block_on(delivery::fuzzing::webhook_answer(answer(), 4_096));
+    let whole = runtime.block_on(http_client::fuzzing::webhook_answer(answer(), 4_096));
     challenged(status, whole);
     Ok(())
 }

@@ -54,7 +54,7 @@ fn shows_no_credentials(base: &str, words: &[String]) {
     if base.contains(char::is_control) || base.trim() != base {
         return;
     }
-    let Ok(endpoint) = delivery::fuzzing::swrve_endpoint(base) else {
+    let Ok(endpoint) = http_client::fuzzing::swrve_endpoint(base) else {
         return;
     };
     let shown = after(words, "--url").expect("a command has a URL");

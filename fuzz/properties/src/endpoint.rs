@@ -4,8 +4,8 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use delivery::{EgressPolicy, Endpoint, check_endpoint};
 use http::Uri;
+use http_client::{EgressPolicy, Endpoint, check_endpoint};
 
 use crate::address::is_public;
 

@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use delivery::{EgressPolicy, Endpoint, check_endpoint};
 use domain::email::EmailKind;
 use domain::subscription::{Bounds, EventFilter};
+use http_client::{EgressPolicy, Endpoint, check_endpoint};
 use mail::Letter;
 use serde_json::json;
 use uuid::Uuid;

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
-use delivery::WebhookRequest;
 use domain::notification::{
     DeliveryOutcome, FailureKind, Judgement, NotificationState, NotificationStatus, RetryPolicy, Tried,
     transition,
 };
+use http_client::WebhookRequest;
 use store::reseller::{ClaimedNotification, DeliveryCompletion, NotificationRelease};
 use telemetry::traces::Span;
 

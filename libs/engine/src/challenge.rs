@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use delivery::{WebhookClient, WebhookRequest};
 use domain::event;
 use domain::notification::{DeliveryOutcome, FailureKind};
+use http_client::{WebhookClient, WebhookRequest};
 use serde_json::Value;
 use store::reseller::Endpoint;
 use uuid::Uuid;
@@ -83,7 +83,7 @@ impl Challenger {
     /// Where the challenge of an endpoint would go; `None` when it leads nowhere, or to a network that was opened by hand.
     #[must_use]
     pub fn stranger(&self, endpoint: &Endpoint) -> Option<Stranger> {
-        let parsed = delivery::Endpoint::parse(&endpoint.url).ok()?;
+        let parsed = http_client::Endpoint::parse(&endpoint.url).ok()?;
         let is_opened = self.client.policy().opens(&parsed);
         (!is_opened).then(|| Stranger {
             host: parsed.host().to_owned(),

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use delivery::Endpoint;
 use encryption::Sealer;
+use http_client::Endpoint;
 use lifecycle::error_chain;
 use moka::sync::Cache;
 use signing::Secret;

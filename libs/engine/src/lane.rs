@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use broker::{Broker, Queue};
 use config::Config;
-use delivery::{EgressPolicy, WebhookClient, WebhookError, WebhookSettings};
 use domain::clock::Clock;
 use domain::notification::RetryPolicy;
 use encryption::{KeyError, Sealer, SealingKey};
+use http_client::{EgressPolicy, WebhookClient, WebhookError, WebhookSettings};
 use store::Store;
 
 /// Which attempts an engine makes.

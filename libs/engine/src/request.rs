@@ -2,10 +2,10 @@
 
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
-use delivery::WebhookRequest;
 use domain::notification::{DeliveryOutcome, FailureKind};
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue};
+use http_client::WebhookRequest;
 
 use crate::endpoints::Target;
 

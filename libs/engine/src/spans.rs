@@ -7,8 +7,8 @@
 use std::time::SystemTime;
 
 use broker::Delivery;
-use delivery::Endpoint;
 use domain::notification::{DeliveryOutcome, FailureKind};
+use http_client::Endpoint;
 use store::reseller::{ClaimedNotification, DeliveryCompletion};
 use telemetry::traces::{self, Context, Kind, Span, Statement};
 

@@ -62,9 +62,9 @@ fn the_domain_knows_nobody() {
 }
 
 #[test]
-fn store_broker_and_delivery_know_only_the_domain() {
+fn store_broker_and_the_client_know_only_the_domain() {
     let edges = edges();
-    for library in ["store", "delivery"] {
+    for library in ["store", "http-client"] {
         assert_eq!(members(&edges, library), BTreeSet::from(["domain"]), "{library}");
     }
     assert!(members(&edges, "broker").is_subset(&BTreeSet::from(["domain"])));
@@ -94,7 +94,7 @@ fn libraries_of_the_reseller_lane_know_what_they_need() {
             &[
                 "broker",
                 "config",
-                "delivery",
+                "http-client",
                 "domain",
                 "leadership",
                 "lifecycle",
@@ -144,7 +144,7 @@ fn each_protocol_has_one_home() {
     for (protocol, home) in [
         ("lettre", "mail"),
         ("hmac", "signing"),
-        ("hickory-resolver", "delivery"),
+        ("hickory-resolver", "http-client"),
     ] {
         assert_eq!(dependents(&edges, protocol), BTreeSet::from([home]), "{protocol}");
     }
@@ -152,7 +152,7 @@ fn each_protocol_has_one_home() {
     assert!(dependents(&edges, "reqwest").is_subset(&BTreeSet::from([
         "chaos",
         "cli",
-        "delivery",
+        "http-client",
         "telemetry"
     ])));
 }

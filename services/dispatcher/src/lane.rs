@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use broker::{Broker, ConnectionState, Queue};
 use config::Config;
-use delivery::{SwrveClient, SwrveSettings};
 use domain::clock::Clock;
 use domain::push::{RetryPolicy, SwrveWatch, queue_lease};
+use http_client::{SwrveClient, SwrveSettings};
 use leadership::{Candidate, LaneWatch, Term};
 use lifecycle::{Shutdown, error_chain};
 use store::{HoldView, Store, SwrveHold};

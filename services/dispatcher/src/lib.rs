@@ -44,7 +44,7 @@ pub enum Error {
     Store(#[source] store::Error),
     /// The Swrve settings are unusable.
     #[error("failed to prepare the Swrve client")]
-    Swrve(#[source] delivery::SwrveError),
+    Swrve(#[source] http_client::SwrveError),
     /// It cannot be found out whether the push lane is held.
     #[error("failed to look for an outage of Swrve")]
     Hold(#[source] store::Error),

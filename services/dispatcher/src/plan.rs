@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use chrono_tz::Tz;
 use config::PushKeys;
-use delivery::{PreparedPush, SwrveClient};
 use domain::clock::Clock;
 use domain::push::{SendOutcome, SendingWindow};
+use http_client::{PreparedPush, SwrveClient};
 use store::{ClaimedPush, Release};
 
 /// What the decision rests on.

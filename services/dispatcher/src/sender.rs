@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use delivery::{Pacer, PreparedPush, Reply};
 use domain::clock::Clock;
 use domain::push::{PushId, RetryPolicy, Ruling, SendOutcome};
 use futures::FutureExt;
+use http_client::{Pacer, PreparedPush, Reply};
 use leadership::Validity;
 use lifecycle::error_chain;
 use store::{ClaimedPush, Release};

@@ -6,8 +6,8 @@
 use std::time::SystemTime;
 
 use broker::{Delivery, Queue};
-use delivery::PreparedPush;
 use domain::push::{ErrorType, SendOutcome};
+use http_client::PreparedPush;
 use store::{ClaimedPush, Completion, Release};
 use telemetry::traces::{self, Context, Kind, Span, Statement};
 

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use chrono::{DateTime, SubsecRound as _, Utc};
 use config::Config;
-use delivery::EgressPolicy;
 use domain::clock::Clock;
 use domain::push::PushId;
 use encryption::{Sealer, SealingKey};
 use http_api::{Keys, Problem, Remembered, TakesBodies};
+use http_client::EgressPolicy;
 use store::Store;
 use store::reseller::{Addresses, SubscriptionView};
 use tokio::time::Instant;

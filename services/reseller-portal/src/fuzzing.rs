@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use delivery::EgressPolicy;
 use domain::subscription::{Bounds, SubscriptionChange, SubscriptionRequest};
 use http_api::Problem;
+use http_client::EgressPolicy;
 use store::reseller::NotificationFilter;
 use uuid::Uuid;
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
-use delivery::NO_PUBLIC_ADDRESS;
 use domain::notification::FailureKind;
+use http_client::NO_PUBLIC_ADDRESS;
 use serde::Serialize;
 use store::reseller::{DeliveryAttemptView, NotificationRow, NotificationView};
 use utoipa::ToSchema;
@@ -247,7 +247,7 @@ fn told_reason(reason: String) -> String {
 
 /// A failure as the reseller is told of it: which names mean what inside our network is not among it.
 fn told_failure(url: &str, kind: Option<String>, error: Option<String>) -> (Option<String>, Option<String>) {
-    let of_name = delivery::is_of_name(url) && kind.as_deref() == Some(FailureKind::Egress.as_str());
+    let of_name = http_client::is_of_name(url) && kind.as_deref() == Some(FailureKind::Egress.as_str());
     if of_name {
         let kind = FailureKind::Dns.as_str().to_owned();
         (Some(kind), Some(NO_PUBLIC_ADDRESS.to_owned()))

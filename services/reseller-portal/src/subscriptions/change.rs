@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use delivery::EgressPolicy;
 use domain::subscription::{Bounds, ChangeDraft, SubscriptionChange};
 use http_api::{Id, Payload, Problem};
+use http_client::EgressPolicy;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use utoipa::ToSchema;

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use delivery::{EgressPolicy, check_endpoint};
 use domain::subscription::{Bounds, FieldError, SubscriptionDraft, SubscriptionRequest};
 use http::{HeaderName, StatusCode, header};
 use http_api::{FieldProblem, Payload, Problem, ProblemKind};
+use http_client::{EgressPolicy, check_endpoint};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use store::reseller::NewSubscription;

@@ -4,8 +4,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use delivery::{Addresses, NameResolver, WebhookClient};
 use domain::notification::FailureKind;
+use http_client::{Addresses, NameResolver, WebhookClient};
 use tokio::net::TcpListener;
 
 use super::{HERE, failure, policy, request, settings};

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use delivery::{Pacer, PacerError};
+use http_client::{Pacer, PacerError};
 
 const DELAY: Duration = Duration::from_millis(4);
 

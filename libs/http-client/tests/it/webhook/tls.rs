@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use delivery::{NameResolver, WebhookClient, WebhookError};
 use domain::notification::FailureKind;
+use http_client::{NameResolver, WebhookClient, WebhookError};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, date_time_ymd};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
@@ -76,7 +76,7 @@ fn server_config() -> ConfigBuilder<ServerConfig, WantsVerifier> {
         .unwrap()
 }
 
-fn builder() -> delivery::WebhookClientBuilder {
+fn builder() -> http_client::WebhookClientBuilder {
     let names = Script::new(&[&[HERE]]) as Arc<dyn NameResolver>;
     WebhookClient::builder(&settings(policy(&[HERE], false))).resolver(names)
 }

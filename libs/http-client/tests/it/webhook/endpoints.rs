@@ -1,7 +1,7 @@
 //! What is taken for an endpoint, and what is said about the rest.
 
-use delivery::{AddressKind, EgressPolicy, Endpoint, EndpointError, check_endpoint};
 use domain::notification::FailureKind;
+use http_client::{AddressKind, EgressPolicy, Endpoint, EndpointError, check_endpoint};
 
 use super::{HERE, client, failure, policy, request, send, settings};
 use crate::receiver::{Conduct, Receiver, answer};
@@ -25,7 +25,7 @@ const FORBIDDEN: &str = "
 async fn forbidden_literals_are_refused_in_every_notation_before_and_at_delivery() {
     // Somebody listens, so that only the guard can be what keeps the requests away.
     let receiver = Receiver::start(Conduct::Answer(answer("200 OK", ""))).await;
-    let strict = delivery::WebhookClient::new(&settings(EgressPolicy::default())).unwrap();
+    let strict = http_client::WebhookClient::new(&settings(EgressPolicy::default())).unwrap();
     for host in FORBIDDEN.split_whitespace() {
         let url = format!("https://{host}:{}/", receiver.addr.port());
         let error = check_endpoint(&url, &EgressPolicy::default()).unwrap_err();
@@ -167,7 +167,7 @@ fn plain_http_is_an_endpoint_only_where_it_is_allowed() {
 async fn plain_http_is_sent_only_where_it_is_allowed() {
     let receiver = Receiver::start(Conduct::Answer(answer("200 OK", ""))).await;
     let url = super::url_of(receiver.addr);
-    let no_http = delivery::WebhookClient::new(&settings(policy(&[HERE], false))).unwrap();
+    let no_http = http_client::WebhookClient::new(&settings(policy(&[HERE], false))).unwrap();
     let (kind, message) = failure(send(&no_http, &url).await.outcome);
     assert_eq!(
         (kind, message.as_str()),

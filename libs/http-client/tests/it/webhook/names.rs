@@ -1,7 +1,7 @@
 //! The system's resolver, as far as it can be tested without a network.
 
-use delivery::{LookupError, NO_PUBLIC_ADDRESS, NameResolver, SystemResolver, WebhookClient};
 use domain::notification::FailureKind;
+use http_client::{LookupError, NO_PUBLIC_ADDRESS, NameResolver, SystemResolver, WebhookClient};
 
 use super::{HERE, failure, policy, send, settings, status};
 use crate::receiver::{Conduct, Receiver, answer};

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use chrono::{TimeZone, Utc};
-use delivery::Endpoint;
 use domain::notification::{DeliveryOutcome, RetryAfter};
 use http::{HeaderMap, HeaderValue};
+use http_client::Endpoint;
 
 use super::{KEPT, client, reply_of, request, send, status, url_of};
 use crate::receiver::{Conduct, Receiver, answer};

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use crate::legible::legible;
+use crate::sanitise::sanitise;
 
 /// `error` and its causes, outermost first.
 pub(super) fn of(error: reqwest::Error) -> String {
@@ -14,5 +14,5 @@ pub(super) fn of(error: reqwest::Error) -> String {
         text.push_str(&error.to_string());
         cause = error.source();
     }
-    legible(&text)
+    sanitise(&text)
 }

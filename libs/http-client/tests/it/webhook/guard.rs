@@ -1,7 +1,7 @@
 //! Names: what they mean is judged at each connection, and what was judged is what is dialled.
 
-use delivery::NO_PUBLIC_ADDRESS;
 use domain::notification::FailureKind;
+use http_client::NO_PUBLIC_ADDRESS;
 
 use super::{HERE, Script, client_with_names, failure, send, status};
 use crate::receiver::{Conduct, Receiver, answer};

@@ -9,7 +9,7 @@ use reqwest::Response;
 use serde::Deserialize;
 use tokio::time::Instant;
 
-use crate::legible::legible;
+use crate::sanitise::sanitise;
 
 /// Swrve's own bodies are some dozen bytes long.
 const MAX_BODY_BYTES: usize = 64 * 1024;
@@ -45,7 +45,7 @@ pub(crate) async fn outcome_of(response: Response, deadline: Instant) -> SendOut
     SendOutcome::Refused {
         status: status.as_u16(),
         code,
-        message: legible(message.trim()),
+        message: sanitise(message.trim()),
     }
 }
 

@@ -15,12 +15,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use delivery::{
+use domain::notification::{DeliveryOutcome, FailureKind};
+use http::HeaderMap;
+use http_client::{
     Addresses, EgressPolicy, Endpoint, LookupError, NameResolver, WebhookClient, WebhookReply,
     WebhookRequest, WebhookSettings,
 };
-use domain::notification::{DeliveryOutcome, FailureKind};
-use http::HeaderMap;
 
 use crate::receiver::{Conduct, Receiver};
 use crate::swrve::LONG;

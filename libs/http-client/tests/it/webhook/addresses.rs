@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use delivery::{AddressKind, EgressPolicy, Endpoint, EndpointError, Refusal, check_endpoint};
+use http_client::{AddressKind, EgressPolicy, Endpoint, EndpointError, Refusal, check_endpoint};
 use proptest::prelude::{any, proptest};
 use proptest::{prop_assert, prop_assert_eq};
 

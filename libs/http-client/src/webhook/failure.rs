@@ -11,8 +11,8 @@ use super::connecting::{Handshake, Phase};
 use super::guard::Guarded;
 use super::policy::{NO_PUBLIC_ADDRESS, Refusal};
 use super::resolver::LookupError;
-use crate::legible::legible;
 use crate::own_fault::{chain, is_own};
+use crate::sanitise::sanitise;
 
 /// The outcome that `error` stands for.
 pub(super) fn outcome_of(error: &reqwest::Error) -> DeliveryOutcome {
@@ -94,7 +94,7 @@ fn unresolved(error: &LookupError) -> DeliveryOutcome {
 fn failed(kind: FailureKind, message: &str) -> DeliveryOutcome {
     DeliveryOutcome::Failed {
         kind,
-        message: legible(message),
+        message: sanitise(message),
     }
 }
 

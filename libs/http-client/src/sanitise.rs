@@ -4,7 +4,7 @@
 const MAX_CHARS: usize = 1_000;
 
 /// `text` without control characters (PostgreSQL stores no NUL, and a log line is one line) and not too long.
-pub(crate) fn legible(text: &str) -> String {
+pub(crate) fn sanitise(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { ' ' } else { c })
         .take(MAX_CHARS)

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use delivery::{Pacer, SwrveClient, SwrveSettings};
 use domain::push::SendOutcome;
+use http_client::{Pacer, SwrveClient, SwrveSettings};
 use swrve_sim::{Options, ResponseTime, Running, SwrveSim, parse_script};
 use tokio::net::TcpListener;
 

@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use delivery::{Reply, SwrveClient, SwrveError, SwrveSettings};
 use domain::push::SendOutcome;
+use http_client::{Reply, SwrveClient, SwrveError, SwrveSettings};
 
 use crate::receiver::{Conduct, Receiver, answer};
 

@@ -8,9 +8,9 @@
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod hand_over;
-mod legible;
 mod own_fault;
 mod pacer;
+mod sanitise;
 mod swrve;
 mod webhook;
 

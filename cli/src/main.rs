@@ -57,7 +57,7 @@ fn finish(outcome: anyhow::Result<ExitCode>) -> ExitCode {
         Err(error) => {
             output::note(format_args!("error: {error:#}"));
             if error.is::<config::Errors>() {
-                ExitCode::from(bootstrap::BAD_CONFIGURATION)
+                ExitCode::from(runtime::BAD_CONFIGURATION)
             } else {
                 ExitCode::FAILURE
             }

@@ -31,7 +31,7 @@ pub(crate) fn run(sources: &Sources, command: &ConfigCommand) -> anyhow::Result<
                      --production that is an error",
                 );
             }
-            if let Some(shortage) = bootstrap::descriptor_shortage(&config) {
+            if let Some(shortage) = runtime::descriptor_shortage(&config) {
                 output::note(shortage);
             }
             output::result("the configuration is fine")?;

@@ -22,7 +22,7 @@ impl Database {
             lease_connections: 1,
             acquire_timeout: config.database.acquire_timeout,
             application_name: "postrider-cli".to_owned(),
-            line_terms: vitals::line_terms(&config),
+            line_terms: runtime::connections::line_terms(&config),
         })?;
         Ok(Self { config, store })
     }

@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
-use bootstrap::Service;
 use clap::{Args, ValueEnum};
 use config::Sources;
+use runtime::Service;
 
 #[derive(Debug, Args)]
 #[command(
@@ -61,12 +61,12 @@ pub(crate) fn up(sources: &Sources) -> ExitCode {
         .iter()
         .map(|name| name.service())
         .collect();
-    bootstrap::exit(bootstrap::run("postrider", sources, services))
+    runtime::exit(runtime::run("postrider", sources, services))
 }
 
 /// One service.
 pub(crate) fn one(sources: &Sources, name: ServiceName) -> ExitCode {
     let service = name.service();
     let name = service.name();
-    bootstrap::exit(bootstrap::run(name, sources, vec![service]))
+    runtime::exit(runtime::run(name, sources, vec![service]))
 }

@@ -87,7 +87,7 @@ fn libraries_of_the_reseller_lane_know_what_they_need() {
         ("receiver", &["domain", "signing"]),
         (
             "http-api",
-            &["bootstrap", "domain", "lifecycle", "store", "telemetry"],
+            &["runtime", "domain", "lifecycle", "store", "telemetry"],
         ),
         (
             "engine",

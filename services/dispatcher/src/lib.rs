@@ -87,15 +87,17 @@ pub async fn run_with_clock(
     lifecycle: Lifecycle,
     clock: Arc<dyn Clock>,
 ) -> Result<(), Error> {
-    let (store, broker) = vitals::open(&config, "postrider-dispatcher").map_err(Error::Store)?;
-    let push_store = vitals::open_push_store(&config, "postrider-dispatcher").map_err(Error::Store)?;
+    let (store, broker) =
+        runtime::connections::open(&config, "postrider-dispatcher").map_err(Error::Store)?;
+    let push_store =
+        runtime::connections::open_push_store(&config, "postrider-dispatcher").map_err(Error::Store)?;
     let engine_tools = engine::Tools::open(&config, &store, &broker, &clock).map_err(Error::Engine)?;
     let lane = Lane::new(config.clone(), push_store.clone(), broker.clone(), clock)?;
     let tasks = TaskGroup::under(&lifecycle.shutdown);
     let shutdown = lifecycle.shutdown.child();
     tasks.spawn(
         "vitals",
-        vitals::watch(
+        runtime::connections::watch(
             store.clone(),
             broker.clone(),
             lifecycle.readiness,
@@ -120,6 +122,9 @@ pub async fn run_with_clock(
             "the grace period ended first; leases will bring back what was in flight"
         );
     }
-    tokio::join!(vitals::part([broker], store), vitals::part_store(push_store));
+    tokio::join!(
+        runtime::connections::close([broker], store),
+        runtime::connections::close_store(push_store)
+    );
     ended
 }

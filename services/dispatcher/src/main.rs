@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use bootstrap::Service;
+use runtime::Service;
 
 fn main() -> ExitCode {
-    bootstrap::main(Service::new("dispatcher", dispatcher::run))
+    runtime::main(Service::new("dispatcher", dispatcher::run))
 }

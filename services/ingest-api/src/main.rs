@@ -2,12 +2,12 @@
 
 use std::process::ExitCode;
 
-use bootstrap::Service;
+use runtime::Service;
 
 fn main() -> ExitCode {
     let listen = (
         "ingest.listen",
         (|config| config.ingest.listen) as fn(&config::Config) -> _,
     );
-    bootstrap::main(Service::listening("ingest-api", listen, ingest_api::run))
+    runtime::main(Service::listening("ingest-api", listen, ingest_api::run))
 }

@@ -67,8 +67,8 @@ impl Service {
             lifecycle,
             clock,
         } = self;
-        let (store, pushes) = vitals::open(&config, NAME).map_err(Error::Database)?;
-        let events = vitals::open_broker(&config, &format!("{NAME} {}", EventLane::WHAT));
+        let (store, pushes) = runtime::connections::open(&config, NAME).map_err(Error::Database)?;
+        let events = runtime::connections::open_broker(&config, &format!("{NAME} {}", EventLane::WHAT));
         let brokers = Brokers { pushes, events };
         let gates = Gates::default();
         let watching = Shutdown::new();
@@ -106,7 +106,7 @@ impl Service {
         finish(&lifecycle.shutdown, grace, &connections, lanes).await;
         watching.trigger();
         watches.join_all().await;
-        vitals::part([brokers.pushes, brokers.events], store).await;
+        runtime::connections::close([brokers.pushes, brokers.events], store).await;
         served
     }
 }
@@ -225,7 +225,7 @@ fn watch(
     };
     let mut watches = JoinSet::new();
     watches.spawn(gate_watch.run(stop.clone()));
-    watches.spawn(vitals::watch(
+    watches.spawn(runtime::connections::watch(
         store.clone(),
         brokers.pushes.clone(),
         readiness.clone(),

@@ -2,12 +2,12 @@
 
 use std::process::ExitCode;
 
-use bootstrap::Service;
+use runtime::Service;
 
 fn main() -> ExitCode {
     let listen = (
         "operator.listen",
         (|config| config.operator.listen) as fn(&config::Config) -> _,
     );
-    bootstrap::main(Service::listening("operator-api", listen, operator_api::run))
+    runtime::main(Service::listening("operator-api", listen, operator_api::run))
 }

@@ -52,14 +52,14 @@ impl Service {
             lifecycle,
             clock,
         } = self;
-        let (store, broker) = vitals::open(&config, NAME).map_err(Error::Database)?;
+        let (store, broker) = runtime::connections::open(&config, NAME).map_err(Error::Database)?;
         let documents = Documents::of(&crate::openapi()).map_err(Error::OpenApi)?;
         let grace = config.shutdown.grace_period;
         let limits = ConnectionLimits::of_the_house(config.operator.max_connections);
         let app = Arc::new(App::new(config, store.clone(), broker.clone(), clock));
         let router = router::router(app, documents, lifecycle.readiness.clone());
         let watching = Shutdown::new();
-        let watch = tokio::spawn(vitals::watch(
+        let watch = tokio::spawn(runtime::connections::watch(
             store.clone(),
             broker.clone(),
             lifecycle.readiness.clone(),
@@ -74,7 +74,7 @@ impl Service {
         if watch.await.is_err() {
             tracing::error!("the watch over database and broker panicked");
         }
-        vitals::part([broker], store).await;
+        runtime::connections::close([broker], store).await;
         Ok(())
     }
 }

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use bootstrap::Service;
+use runtime::Service;
 
 fn main() -> ExitCode {
     let listen = (
@@ -10,5 +10,5 @@ fn main() -> ExitCode {
         (|config| config.portal.listen) as fn(&config::Config) -> _,
     );
     let service = Service::listening("reseller-portal", listen, reseller_portal::run);
-    bootstrap::main(service.without_broker())
+    runtime::main(service.without_broker())
 }

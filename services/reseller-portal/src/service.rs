@@ -52,7 +52,7 @@ impl Service {
             lifecycle,
             clock,
         } = self;
-        let store = vitals::open_store(&config, NAME).map_err(Error::Database)?;
+        let store = runtime::connections::open_store(&config, NAME).map_err(Error::Database)?;
         let documents = Documents::of(&crate::openapi()).map_err(Error::OpenApi)?;
         let grace = config.shutdown.grace_period;
         let limits = ConnectionLimits {
@@ -63,7 +63,11 @@ impl Service {
         let app = Arc::new(App::new(config, store.clone(), clock));
         let router = router::router(app, documents, lifecycle.readiness.clone());
         let watching = Shutdown::new();
-        let watch = vitals::watch_database(store.clone(), lifecycle.readiness.clone(), watching.clone());
+        let watch = runtime::connections::watch_database(
+            store.clone(),
+            lifecycle.readiness.clone(),
+            watching.clone(),
+        );
         let watch = tokio::spawn(watch);
         let connections = TaskGroup::under(&lifecycle.shutdown);
         let stop = lifecycle.shutdown.token().child_token();
@@ -74,7 +78,7 @@ impl Service {
         if watch.await.is_err() {
             tracing::error!("the watch over the database panicked");
         }
-        vitals::part_store(store).await;
+        runtime::connections::close_store(store).await;
         Ok(())
     }
 }

@@ -31,7 +31,7 @@ pub(crate) struct Publishing {
 
 impl Publishing {
     pub(crate) fn open(config: &Config, name: &str) -> Self {
-        let open = |queue: Queue| vitals::open_broker(config, &format!("{name} {queue}"));
+        let open = |queue: Queue| runtime::connections::open_broker(config, &format!("{name} {queue}"));
         Self {
             pushes: open(Queue::PushReady),
             first_attempts: open(Queue::ResellerReady),

@@ -69,7 +69,7 @@ pub async fn run_with_clock(
     lifecycle: Lifecycle,
     clock: Arc<dyn Clock>,
 ) -> Result<(), Error> {
-    let (store, broker) = vitals::open(&config, NAME).map_err(Error::Store)?;
+    let (store, broker) = runtime::connections::open(&config, NAME).map_err(Error::Store)?;
     let engine_tools = engine::Tools::open(&config, &store, &broker, &clock).map_err(Error::Engine)?;
     let verifier = VerifyEndpoints::new(engine_tools.clone()).map_err(Error::Engine)?;
     let mailer = Mailer::new(&config).map_err(Error::Mail)?;
@@ -77,7 +77,7 @@ pub async fn run_with_clock(
     let tasks = TaskGroup::under(&shutdown);
     tasks.spawn(
         "vitals",
-        vitals::watch(
+        runtime::connections::watch(
             store.clone(),
             broker.clone(),
             lifecycle.readiness,
@@ -135,7 +135,7 @@ pub async fn run_with_clock(
         );
     }
     let brokers = context.publishing.clone().into_iter().chain([broker]);
-    vitals::part(brokers, store).await;
+    runtime::connections::close(brokers, store).await;
     ended
 }
 

@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use bootstrap::Service;
+use runtime::Service;
 
 fn main() -> ExitCode {
-    bootstrap::main(Service::new("retry-worker", retry_worker::run))
+    runtime::main(Service::new("retry-worker", retry_worker::run))
 }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use bootstrap::error_chain;
 use chrono::{DateTime, Utc};
 use event_schema::PayloadRules;
 use http_api::{Outage, Problem, ProblemKind, Remembered};
 use moka::future::Cache;
+use runtime::error_chain;
 use store::Store;
 use store::reseller::EventType;
 use tokio::time::{Instant, timeout_at};

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use bootstrap::error_chain;
 use broker::{Broker, ConnectionState, Queue};
 use domain::clock::Clock;
 use futures::future::join_all;
 use lifecycle::{Condition, Shutdown};
+use runtime::error_chain;
 use store::Store;
 use telemetry::Metric;
 

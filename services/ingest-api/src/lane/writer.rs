@@ -7,8 +7,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use bootstrap::error_chain;
 use http_api::Outage;
+use runtime::error_chain;
 use telemetry::traces::Span;
 use tokio::sync::oneshot;
 use tokio::time::timeout;

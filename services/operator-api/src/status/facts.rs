@@ -11,6 +11,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use config::Config;
 use domain::month::Month;
 use lifecycle::error_chain;
+use runtime::connections::{Counters, Report};
 use store::reseller::Outbox;
 use store::status::{
     Deaths, Depths, JobInProgress, Leadership, MailsInTrouble, Overdue, SubscriptionCount,
@@ -18,7 +19,6 @@ use store::status::{
 };
 use store::{HoldView, PauseView, ProcessView, Store};
 use uuid::Uuid;
-use vitals::{Counters, Report};
 
 /// How long finding out may take at most. Below what a request may take, so that there is an answer in any case.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -129,7 +129,7 @@ pub(crate) struct Process {
 
 impl Process {
     /// After how long without a report a service counts as silent: four reports.
-    const SILENT_AFTER: Duration = Duration::from_secs(vitals::BEAT_INTERVAL.as_secs() * 4);
+    const SILENT_AFTER: Duration = Duration::from_secs(runtime::connections::BEAT_INTERVAL.as_secs() * 4);
 
     pub(crate) fn is_silent(&self) -> bool {
         self.age > Self::SILENT_AFTER
@@ -386,7 +386,7 @@ mod tests {
             format!("amqp://{NOWHERE}"),
         );
         let config = Config::for_tests(&database, &amqp).unwrap();
-        let (store, broker) = vitals::open(&config, "operator-api").unwrap();
+        let (store, broker) = runtime::connections::open(&config, "operator-api").unwrap();
         let now = DateTime::UNIX_EPOCH;
         let facts = find_out(&store, &broker, &config, now).await;
         assert!(matches!(facts.database, Database::Away(_)), "{facts:?}");
@@ -396,6 +396,6 @@ mod tests {
         );
         let findings = crate::status::judge::judge(&facts);
         assert_eq!(findings[0].id, "database-away", "{findings:?}");
-        vitals::part([broker], store).await;
+        runtime::connections::close([broker], store).await;
     }
 }

@@ -94,7 +94,7 @@ impl Job for SendScheduledNotifications {
     }
 
     async fn execute(&self, context: &Context) -> Result<(), JobError> {
-        let terms = vitals::line_terms(&context.config);
+        let terms = runtime::connections::line_terms(&context.config);
         loop {
             // Half of the queue is left to what comes: what waits in line may be as much as it likes.
             let half = context.config.reseller.queue.capacity / 2;
@@ -128,7 +128,7 @@ impl Job for FindLines {
     }
 
     async fn execute(&self, context: &Context) -> Result<(), JobError> {
-        let terms = vitals::line_terms(&context.config);
+        let terms = runtime::connections::line_terms(&context.config);
         let found = context.store.find_lines(context.clock.now(), &terms).await?;
         if found > 0 {
             tracing::info!(

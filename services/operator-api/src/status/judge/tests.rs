@@ -2,10 +2,10 @@
 
 use broker::{ConnectionState, Queue};
 use chrono::{DateTime, TimeDelta, TimeZone as _, Utc};
+use runtime::connections::{Counters, Previous, Report};
 use store::reseller::Outbox;
 use store::status::{JobInProgress, Leadership, MailsInTrouble, SubscriptionCount, SubscriptionInTrouble};
 use uuid::Uuid;
-use vitals::{Counters, Previous, Report};
 
 use super::*;
 use crate::status::facts::{BrokerFacts, Depth, Process, PushFacts, QueueFacts, ResellerFacts, Settings};

@@ -1,4 +1,5 @@
-//! What every process does around its services: configuration, runtime, telemetry, listeners, signals, the bounded end.
+//! What every process does around its services: configuration, runtime, telemetry, listeners, signals, the bounded end, and the
+//! connections to database and broker ([`connections`]).
 //!
 //! A service's own binary calls [`main`]; `postrider serve` and `postrider up` call [`run`]: all of them behave alike. It
 //! deliberately knows no service by name, so that every service can depend on it.
@@ -6,10 +7,11 @@
 //! ```no_run
 //! # async fn serve(_: std::sync::Arc<config::Config>, _: lifecycle::Lifecycle) -> Result<(), std::io::Error> { Ok(()) }
 //! fn main() -> std::process::ExitCode {
-//!     bootstrap::main(bootstrap::Service::new("dispatcher", serve))
+//!     runtime::main(runtime::Service::new("dispatcher", serve))
 //! }
 //! ```
 
+pub mod connections;
 mod descriptors;
 mod error;
 mod process;

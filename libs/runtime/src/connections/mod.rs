@@ -24,7 +24,7 @@ pub use report::{Counters, Previous, Report};
 const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How long closing the connections may take. Everything that matters is settled by then.
-const PARTING_LIMIT: Duration = Duration::from_secs(3);
+const CLOSING_LIMIT: Duration = Duration::from_secs(3);
 
 /// Prepares what a service named `name` is connected to. Servers that are away are connected to when they are there.
 ///
@@ -36,7 +36,7 @@ pub fn open(config: &Config, name: &str) -> Result<(Store, Broker), store::Error
 }
 
 /// A connection to the broker of its own, named `name`. A queue that does not confirm has the server stop reading from the whole
-/// connection that publishes to it, so whatever publishes to several queues has one for each.
+/// connection that publishes to it, so a service that publishes to several queues has one for each.
 #[must_use]
 pub fn open_broker(config: &Config, name: &str) -> Broker {
     Broker::start(broker::Settings {
@@ -93,7 +93,7 @@ pub fn line_terms(config: &Config) -> LineTerms {
 
 /// Watches database, schema and broker until shutdown.
 pub async fn watch(store: Store, broker: Broker, readiness: Readiness, shutdown: Shutdown) {
-    // Registered before the first probe, so that nobody finds an empty list and takes it for readiness.
+    // Registered before the first probe, so that an empty list is not taken for readiness.
     let (database, schema) = (readiness.condition("database"), readiness.condition("migrations"));
     let condition = readiness.condition("broker");
     let watching = async {
@@ -125,7 +125,7 @@ pub async fn watch_database(store: Store, readiness: Readiness, shutdown: Shutdo
 }
 
 /// Closes what a service was connected to at its end, as far as the other side lets it.
-pub async fn part(brokers: impl IntoIterator<Item = Broker>, store: Store) {
+pub async fn close(brokers: impl IntoIterator<Item = Broker>, store: Store) {
     let closed = async {
         let closing: JoinSet<()> = brokers
             .into_iter()
@@ -133,14 +133,14 @@ pub async fn part(brokers: impl IntoIterator<Item = Broker>, store: Store) {
             .collect();
         tokio::join!(closing.join_all(), store.close());
     };
-    if tokio::time::timeout(PARTING_LIMIT, closed).await.is_err() {
+    if tokio::time::timeout(CLOSING_LIMIT, closed).await.is_err() {
         tracing::debug!("the connections to broker and database were left to the operating system");
     }
 }
 
-/// As [`part`], for a service that needs no broker.
-pub async fn part_store(store: Store) {
-    if tokio::time::timeout(PARTING_LIMIT, store.close()).await.is_err() {
+/// As [`close`], for a service that needs no broker.
+pub async fn close_store(store: Store) {
+    if tokio::time::timeout(CLOSING_LIMIT, store.close()).await.is_err() {
         tracing::debug!("the connections to the database were left to the operating system");
     }
 }
@@ -196,7 +196,7 @@ async fn watch_broker(broker: &Broker, condition: &Condition) {
             ConnectionState::Closed => condition.not_ready("closed"),
         }
         if states.changed().await.is_err() {
-            condition.not_ready("the connection is looked after no more");
+            condition.not_ready("its supervisor has ended");
             return std::future::pending().await;
         }
     }

@@ -4,9 +4,9 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bootstrap::{Error, Process, Service, error_chain};
 use config::Config;
 use lifecycle::{Lifecycle, Shutdown};
+use runtime::{Error, Process, Service, error_chain};
 
 fn config() -> Config {
     Config::for_tests("postgres://localhost/none", "amqp://localhost").expect("the settings are valid")

@@ -96,7 +96,7 @@ pub async fn run_with_clock(
     let tasks = TaskGroup::under(&lifecycle.shutdown);
     let shutdown = lifecycle.shutdown.child();
     tasks.spawn(
-        "vitals",
+        "connections",
         runtime::connections::watch(
             store.clone(),
             broker.clone(),

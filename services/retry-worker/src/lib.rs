@@ -76,7 +76,7 @@ pub async fn run_with_clock(
     let shutdown = lifecycle.shutdown.child();
     let tasks = TaskGroup::under(&shutdown);
     tasks.spawn(
-        "vitals",
+        "connections",
         runtime::connections::watch(
             store.clone(),
             broker.clone(),

@@ -1,6 +1,6 @@
 //! The background look at the broker that opens the gates when there is room, and closes them when there is no broker.
 //!
-//! It deliberately reports neither the broker nor the database as missing: `vitals` does.
+//! It deliberately reports neither the broker nor the database as missing: `runtime::connections` does.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -3,7 +3,7 @@
 use config::Secret;
 use domain::push::PushStatus;
 use sqlx::PgPool;
-use testkit::{Cable, eventually, with_installation};
+use testkit::{FaultProxy, eventually, with_installation};
 
 use crate::rig::{Ended, Fleet, LONG_MILLIS, answers_after, count_with_status, in_mid_flight, pushes};
 
@@ -13,13 +13,13 @@ const DURING: usize = 100;
 async fn pushes_are_accepted_as_pending_and_go_out_by_themselves_afterwards(pool: PgPool) {
     with_installation(pool, async |mut it| {
         it.sim.script(answers_after(LONG_MILLIS)).expect("a script");
-        let (cable, url) = Cable::for_url(it.config.amqp.url.expose()).await;
+        let (proxy, url) = FaultProxy::for_url(it.config.amqp.url.expose()).await;
         it.config.amqp.url = Secret::new(url);
         let fleet = Fleet::of(&it).await;
         let [ingest, _dispatcher, _worker] = fleet.start_all().await;
         let before = fleet.hand_in(pushes("before", 200));
         in_mid_flight(&it, 10).await;
-        cable.cut();
+        proxy.cut();
         it.sim.script(answers_after(200)).expect("a script");
         let during = fleet.hand_in(pushes("during", DURING)).finish().await;
         eventually("what came meanwhile to be PENDING", async || {
@@ -27,7 +27,7 @@ async fn pushes_are_accepted_as_pending_and_go_out_by_themselves_afterwards(pool
             (pending == DURING as i64).then_some(())
         })
         .await;
-        cable.mend();
+        proxy.heal();
         let mut answers = before.finish().await;
         answers.extend(during);
         let ended = Ended::of(&it, &answers, |_| PushStatus::Sent).await;

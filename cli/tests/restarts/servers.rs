@@ -6,7 +6,7 @@
 use std::process::{Command, Stdio};
 
 use config::{Config, Secret};
-use testkit::Cable;
+use testkit::FaultProxy;
 
 const CHECKOUT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
@@ -15,7 +15,7 @@ pub(crate) enum Server {
     /// The checkout's own.
     Own(Own),
     /// Somebody else's: the services reach it through this.
-    Elsewhere(Cable),
+    Elsewhere(FaultProxy),
 }
 
 /// What is done to a server of the checkout: shell lines, for its folder. They ask for process ids at the last moment,
@@ -43,12 +43,12 @@ const RABBITMQ: Own = Own {
 };
 
 impl Server {
-    /// The database server of a configuration, which may lead through a cable afterwards.
+    /// The database server of a configuration, which may lead through a proxy afterwards.
     pub(crate) async fn postgres(config: &mut Config) -> Self {
         Self::of(POSTGRES, &mut config.database.url).await
     }
 
-    /// The broker of a configuration, which may lead through a cable afterwards.
+    /// The broker of a configuration, which may lead through a proxy afterwards.
     pub(crate) async fn rabbitmq(config: &mut Config) -> Self {
         Self::of(RABBITMQ, &mut config.amqp.url).await
     }
@@ -66,9 +66,9 @@ impl Server {
             "{} is not this checkout's own: it is cut off instead of taken down",
             own.name
         );
-        let (cable, through) = Cable::for_url(url.expose()).await;
+        let (proxy, through) = FaultProxy::for_url(url.expose()).await;
         *url = Secret::new(through);
-        Self::Elsewhere(cable)
+        Self::Elsewhere(proxy)
     }
 
     /// Takes it down until the result is dropped.
@@ -78,7 +78,7 @@ impl Server {
             Self::Own(own) => {
                 shell(own.down).await.expect("the server can be taken down");
             }
-            Self::Elsewhere(cable) => cable.cut(),
+            Self::Elsewhere(proxy) => proxy.cut(),
         }
         down
     }
@@ -105,7 +105,7 @@ impl Drop for Down<'_> {
                     own.name
                 );
             }
-            Server::Elsewhere(cable) => cable.mend(),
+            Server::Elsewhere(proxy) => proxy.heal(),
         }
     }
 }

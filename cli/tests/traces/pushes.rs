@@ -4,7 +4,7 @@ use config::Secret;
 use domain::push::PushStatus;
 use receiver::{Options, Receiver};
 use sqlx::PgPool;
-use testkit::{Cable, eventually, with_installation};
+use testkit::{FaultProxy, eventually, with_installation};
 use tokio::net::TcpListener;
 
 use crate::collector::{Span, SpanKind};
@@ -36,7 +36,7 @@ const DETOUR: [&str; 6] = [
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn a_push_is_one_trace_from_the_request_to_swrves_answer(pool: PgPool) {
     with_installation(pool, async |mut it| {
-        let (cable, url) = Cable::for_url(it.config.amqp.url.expose()).await;
+        let (proxy, url) = FaultProxy::for_url(it.config.amqp.url.expose()).await;
         it.config.amqp.url = Secret::new(url);
         let retried = answer_to("retried", 503, Some(1));
         it.sim.script(vec![retried]).expect("a script");
@@ -46,7 +46,7 @@ async fn a_push_is_one_trace_from_the_request_to_swrves_answer(pool: PgPool) {
         scene.retried().await;
         scene.of_a_caller().await;
         scene.in_a_crowd().await;
-        scene.detour(&cable).await;
+        scene.detour(&proxy).await;
         scene.not_sampled().await;
         for process in processes {
             process.ask_to_stop();
@@ -152,15 +152,15 @@ impl Scene {
     }
 
     /// The broker is away when it comes, so it waits in the database and is promoted later.
-    async fn detour(&self, cable: &Cable) {
-        cable.cut();
+    async fn detour(&self, proxy: &FaultProxy) {
+        proxy.cut();
         let stored = self.push("detour", None).await;
         eventually("the push to be PENDING", async || {
             let pending = count_with_status(&self.it, "detour", PushStatus::Pending).await;
             (pending == 1).then_some(())
         })
         .await;
-        cable.mend();
+        proxy.heal();
         let names = [&["POST /push"], DETOUR.as_slice()].concat();
         let tree = Tree::with(&self.collector, &stored, &names).await;
         assert_eq!(tree.answers(), [("1", "200")]);

@@ -1,4 +1,4 @@
-//! Doors to the readers that are private here, for the properties of `fuzz/properties`. They add nothing of their own.
+//! Doors to the readers that are private here, for the properties of `testing/fuzz/properties`. They add nothing of their own.
 
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};

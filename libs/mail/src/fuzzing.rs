@@ -1,4 +1,4 @@
-//! Doors to what is private here, for the properties of `fuzz/properties`. They add nothing of their own.
+//! Doors to what is private here, for the properties of `testing/fuzz/properties`. They add nothing of their own.
 
 use lettre::message::Mailbox;
 

@@ -13,7 +13,7 @@ pub enum Error {
     /// The database is away, overloaded or in the middle of a restart: the same call may succeed later.
     #[error("the database is not available")]
     Unavailable(#[source] sqlx::Error),
-    /// The database did not answer in time, as behind a cut cable; whether it did what was asked is not known.
+    /// The database did not answer in time, as behind a cut proxy; whether it did what was asked is not known.
     #[error("the database did not answer within {} ms", limit.as_millis())]
     Silent {
         /// How long it was waited for.

@@ -238,8 +238,8 @@ fn open_pool(settings: &Settings, most: u32) -> Result<PgPool, Error> {
                 }
             })
         })
-        // A connection that was given up in the middle of a statement behind a cut cable would keep its place in the
-        // pool for as long as the cable is cut.
+        // A connection that was given up in the middle of a statement behind a cut proxy would keep its place in the
+        // pool for as long as the proxy is cut.
         .after_release(|connection, _| Box::pin(lives(connection)))
         .connect_lazy_with(settings.connect_options()?))
 }

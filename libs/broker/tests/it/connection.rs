@@ -1,7 +1,7 @@
 //! The supervisor: servers that are away, refuse, or fall silent.
 
 use broker::{Broker, ConnectionState, Published, Queue, Settings};
-use cable::Cable;
+use fault_proxy::FaultProxy;
 use lapin::uri::AMQPUri;
 
 use crate::proxy::Proxy;
@@ -185,7 +185,10 @@ async fn of_several_nodes_one_that_answers_is_found_whichever_comes_first() {
 #[tokio::test]
 async fn when_a_node_is_lost_another_one_takes_its_place() {
     with_rig(async |rig| {
-        let (one, other) = (Cable::for_url(&rig.url).await, Cable::for_url(&rig.url).await);
+        let (one, other) = (
+            FaultProxy::for_url(&rig.url).await,
+            FaultProxy::for_url(&rig.url).await,
+        );
         let url = format!("{},{}", one.1, other.1);
         let broker = rig
             .broker(Settings {
@@ -202,7 +205,7 @@ async fn when_a_node_is_lost_another_one_takes_its_place() {
                 publisher.publish(Queue::PushReady, envelopes(1)).await == [Published::Confirmed]
             })
             .await;
-            lost.mend();
+            lost.heal();
             assert!(connected(&broker).await >= generation);
         }
         broker.close().await;

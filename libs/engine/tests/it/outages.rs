@@ -6,7 +6,7 @@ use domain::notification::NotificationStatus;
 use engine::Lane;
 use receiver::Rule;
 use sqlx::PgPool;
-use testkit::{Cable, eventually, with_installation};
+use testkit::{FaultProxy, eventually, with_installation};
 
 use crate::rig::Rig;
 
@@ -28,20 +28,20 @@ async fn attempts(rig: &Rig) -> i64 {
 async fn outcomes_wait_for_the_database_and_are_recorded_when_it_is_back(pool: PgPool) {
     with_installation(pool, async |it| {
         let mut rig = Rig::new(it).await;
-        let (cable, url) = Cable::for_url(rig.it.config.database.url.expose()).await;
+        let (proxy, url) = FaultProxy::for_url(rig.it.config.database.url.expose()).await;
         rig.it.config.database.url = Secret::new(url);
         rig.subscription().make(&rig.it.pool).await;
         rig.script(vec![slow()]);
         let engine = rig.start(Lane::First).await;
         rig.send(5).await;
         rig.in_flight_becomes(5).await;
-        cable.cut();
+        proxy.cut();
         eventually("all of them to be answered", async || {
             (rig.receiver.report().accepted == 5).then_some(())
         })
         .await;
         assert_eq!(rig.count(NotificationStatus::Sent).await, 0);
-        cable.mend();
+        proxy.heal();
         rig.count_becomes(NotificationStatus::Sent, 5).await;
         engine.stop().await;
         assert_eq!((attempts(&rig).await, rig.receiver.report().received), (5, 5));
@@ -53,13 +53,13 @@ async fn outcomes_wait_for_the_database_and_are_recorded_when_it_is_back(pool: P
 async fn what_comes_while_the_database_is_away_is_delivered_when_it_is_back(pool: PgPool) {
     with_installation(pool, async |it| {
         let mut rig = Rig::new(it).await;
-        let (cable, url) = Cable::for_url(rig.it.config.database.url.expose()).await;
+        let (proxy, url) = FaultProxy::for_url(rig.it.config.database.url.expose()).await;
         rig.it.config.database.url = Secret::new(url);
         rig.subscription().make(&rig.it.pool).await;
         let engine = rig.start(Lane::First).await;
         rig.send(1).await;
         rig.count_becomes(NotificationStatus::Sent, 1).await;
-        cable.cut();
+        proxy.cut();
         rig.send(20).await;
         eventually("the messages to be taken", async || {
             let depth = rig.broker.depth(Queue::ResellerReady).await.ok()?;
@@ -67,10 +67,10 @@ async fn what_comes_while_the_database_is_away_is_delivered_when_it_is_back(pool
         })
         .await;
         assert_eq!(rig.receiver.report().received, 1);
-        cable.mend();
+        proxy.heal();
         rig.count_becomes(NotificationStatus::Sent, 21).await;
         // Connections that fall silent are found out as well.
-        cable.freeze();
+        proxy.freeze();
         rig.send(20).await;
         rig.count_becomes(NotificationStatus::Sent, 41).await;
         engine.stop().await;
@@ -83,16 +83,16 @@ async fn what_comes_while_the_database_is_away_is_delivered_when_it_is_back(pool
 async fn what_is_under_way_while_the_broker_is_away_is_recorded_and_not_sent_again(pool: PgPool) {
     with_installation(pool, async |it| {
         let mut rig = Rig::new(it).await;
-        let (cable, url) = Cable::for_url(rig.it.config.amqp.url.expose()).await;
+        let (proxy, url) = FaultProxy::for_url(rig.it.config.amqp.url.expose()).await;
         rig.it.config.amqp.url = Secret::new(url);
         rig.subscription().make(&rig.it.pool).await;
         rig.script(vec![slow()]);
         let engine = rig.start(Lane::First).await;
         rig.send(5).await;
         rig.in_flight_becomes(5).await;
-        cable.cut();
+        proxy.cut();
         rig.count_becomes(NotificationStatus::Sent, 5).await;
-        cable.mend();
+        proxy.heal();
         rig.script(Vec::new());
         rig.send(5).await;
         rig.count_becomes(NotificationStatus::Sent, 10).await;

@@ -12,7 +12,7 @@ use store::{Beat, Store};
 use tokio::time::MissedTickBehavior;
 use uuid::Uuid;
 
-use crate::Report;
+use super::Report;
 
 /// How often a service reports itself.
 pub const INTERVAL: Duration = Duration::from_secs(5);

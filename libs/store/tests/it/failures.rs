@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use sqlx::{ConnectOptions, PgPool, Postgres, Transaction};
 use store::{Error, LeaseView, Settings, Store, within};
-use testkit::{Cable, eventually};
+use testkit::{FaultProxy, eventually};
 use tokio::task::JoinHandle;
 
 use crate::scene::until_blocked;
@@ -135,10 +135,10 @@ async fn a_schema_that_is_missing_is_not_transient(pool: PgPool) {
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn connections_that_fall_silent_are_replaced(pool: PgPool) {
-    let (cable, through) = Cable::for_url(&url(&pool)).await;
+    let (proxy, through) = FaultProxy::for_url(&url(&pool)).await;
     let store = Store::open(&settings(through)).unwrap();
     store.ping().await.unwrap();
-    cable.freeze();
+    proxy.freeze();
     let silent = within(Duration::from_millis(300), store.ping()).await;
     assert!(
         matches!(silent, Err(Error::Silent { .. } | Error::Unavailable(_))),

@@ -7,7 +7,7 @@ use leadership::{Candidate, Settings};
 use lifecycle::Shutdown;
 use sqlx::PgPool;
 use store::Store;
-use testkit::{Cable, Installation, eventually, with_installation};
+use testkit::{FaultProxy, Installation, eventually, with_installation};
 
 use crate::rig::{
     all_sent, arrivals, assert_each_sent_once, claimed, enqueue, enqueue_for, epoch_of_leader,
@@ -57,14 +57,14 @@ async fn no_send_starts_while_the_lease_cannot_be_renewed(pool: PgPool) {
         send_slowly(&mut it);
         let broker = it.broker();
         let ids = enqueue(&it, &broker, PUSHES).await;
-        let (cable, url) = Cable::for_url(it.config.database.url.expose()).await;
+        let (proxy, url) = FaultProxy::for_url(it.config.database.url.expose()).await;
         let mut config = it.config.clone();
         config.database.url = config::Secret::new(url);
         let dispatcher = start(&config);
         // A claim that is under way when the connection breaks would be nobody's.
         have_been_claimed(&it.pool, PUSHES).await;
         arrivals(&it, 3).await;
-        cable.cut();
+        proxy.cut();
         let rival = Candidate::new(
             Store::from_pool(it.pool.clone()),
             Settings {
@@ -74,7 +74,7 @@ async fn no_send_starts_while_the_lease_cannot_be_renewed(pool: PgPool) {
             },
         );
         let term = rival.next_term(&Shutdown::new()).await.unwrap();
-        cable.mend();
+        proxy.heal();
         nothing_is_claimed(&it.pool).await;
         let sent = it.sim.report().received;
         assert!(

@@ -6,24 +6,24 @@ use broker::Queue;
 use config::{Config, Secret};
 use domain::push::{AttemptStatus, PushStatus};
 use sqlx::PgPool;
-use testkit::{Cable, Installation, eventually, with_installation};
+use testkit::{FaultProxy, Installation, eventually, with_installation};
 
 use crate::rig::{all_sent, arrivals, assert_each_sent_once, enqueue_for, queue_holds, slow, start, view};
 
-/// The installation's configuration with the database behind a cable.
-async fn with_database_cable(it: &Installation) -> (Cable, Config) {
+/// The installation's configuration with the database behind a proxy.
+async fn with_database_cable(it: &Installation) -> (FaultProxy, Config) {
     let mut config = it.config.clone();
-    let (cable, url) = Cable::for_url(config.database.url.expose()).await;
+    let (proxy, url) = FaultProxy::for_url(config.database.url.expose()).await;
     config.database.url = Secret::new(url);
-    (cable, config)
+    (proxy, config)
 }
 
-/// The installation's configuration with the broker behind a cable.
-async fn with_broker_cable(it: &Installation) -> (Cable, Config) {
+/// The installation's configuration with the broker behind a proxy.
+async fn with_broker_cable(it: &Installation) -> (FaultProxy, Config) {
     let mut config = it.config.clone();
-    let (cable, url) = Cable::for_url(config.amqp.url.expose()).await;
+    let (proxy, url) = FaultProxy::for_url(config.amqp.url.expose()).await;
     config.amqp.url = Secret::new(url);
-    (cable, config)
+    (proxy, config)
 }
 
 async fn answered(it: &Installation) {
@@ -36,17 +36,17 @@ async fn answered(it: &Installation) {
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn an_outcome_is_recorded_when_the_database_is_back(pool: PgPool) {
     with_installation(pool, async |it| {
-        let (cable, config) = with_database_cable(&it).await;
+        let (proxy, config) = with_database_cable(&it).await;
         it.sim.script(vec![slow(6_000)]).unwrap();
         let (dispatcher, broker) = (start(&config), it.broker());
         let id = enqueue_for(&it, &broker, "device-1").await;
         arrivals(&it, 1).await;
-        cable.cut();
+        proxy.cut();
         answered(&it).await;
         let push = view(&it, id).await;
         assert!(push.claimed && push.status == PushStatus::InMemory);
         assert_eq!(push.history[0].status, AttemptStatus::InProcess);
-        cable.mend();
+        proxy.heal();
         let push = it.settled(id, PushStatus::Sent).await;
         assert_eq!((push.attempts, push.history[0].status), (1, AttemptStatus::Ok));
         dispatcher.stop().await;
@@ -59,18 +59,18 @@ async fn an_outcome_is_recorded_when_the_database_is_back(pool: PgPool) {
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn a_message_that_comes_again_after_a_lost_connection_is_not_sent_again(pool: PgPool) {
     with_installation(pool, async |it| {
-        let (cable, config) = with_broker_cable(&it).await;
+        let (proxy, config) = with_broker_cable(&it).await;
         it.sim.script(vec![slow(6_000)]).unwrap();
         let (dispatcher, broker) = (start(&config), it.broker());
         let id = enqueue_for(&it, &broker, "device-1").await;
         arrivals(&it, 1).await;
-        cable.cut();
+        proxy.cut();
         let push = view(&it, id).await;
         assert!(push.claimed, "the connection should break in mid-flight");
         // The outcome does not wait for the broker.
         it.settled(id, PushStatus::Sent).await;
         queue_holds(&broker, 1).await;
-        cable.mend();
+        proxy.heal();
         queue_holds(&broker, 0).await;
         let last = enqueue_for(&it, &broker, "device-2").await;
         all_sent(&it, &[last]).await;
@@ -84,14 +84,14 @@ async fn a_message_that_comes_again_after_a_lost_connection_is_not_sent_again(po
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn a_message_that_comes_again_in_mid_flight_is_not_sent_again(pool: PgPool) {
     with_installation(pool, async |it| {
-        let (cable, config) = with_broker_cable(&it).await;
+        let (proxy, config) = with_broker_cable(&it).await;
         it.sim.script(vec![slow(5_000)]).unwrap();
         let (dispatcher, broker) = (start(&config), it.broker());
         let id = enqueue_for(&it, &broker, "device-1").await;
         arrivals(&it, 1).await;
-        cable.cut();
+        proxy.cut();
         queue_holds(&broker, 1).await;
-        cable.mend();
+        proxy.heal();
         // The dispatcher is back and has taken the message, while the push is still being sent.
         eventually("the message to be taken", async || {
             let depth = broker.depth(Queue::PushReady).await.ok()?;
@@ -129,12 +129,12 @@ async fn a_dispatcher_may_start_before_its_servers(pool: PgPool) {
         })
         .await;
         assert!(!dispatcher.is_ready());
-        database.mend();
+        database.heal();
         eventually("the database to be found", async || {
             dispatcher.why_not("database").is_none().then_some(())
         })
         .await;
-        amqp.mend();
+        amqp.heal();
         all_sent(&it, &[id]).await;
         eventually("it to be ready", async || dispatcher.is_ready().then_some(())).await;
         dispatcher.stop().await;

@@ -7,7 +7,7 @@ use config::Secret;
 use lifecycle::{Lifecycle, Readiness, Shutdown};
 use sqlx::PgPool;
 use store::PromotionQueue;
-use testkit::{Cable, PATIENCE, eventually, with_installation};
+use testkit::{FaultProxy, PATIENCE, eventually, with_installation};
 use tokio::runtime::Runtime;
 
 use crate::rig::{
@@ -104,14 +104,14 @@ async fn a_replica_that_loses_the_broker_leaves_the_lane_to_one_that_has_it(pool
         it.config.push.leader.poll = Duration::from_millis(50);
         // Nobody waits so long: the other can only lead because this one steps down.
         it.config.push.leader.ttl = 2 * PATIENCE;
-        let (cable, url) = Cable::for_url(it.config.amqp.url.expose()).await;
+        let (proxy, url) = FaultProxy::for_url(it.config.amqp.url.expose()).await;
         let mut config = it.config.clone();
         config.amqp.url = Secret::new(url);
         let first = start(&config);
         assert_eq!(leader(&it.pool).await, 1);
         let second = start(&it.config);
         eventually("the second to be ready", async || second.is_ready().then_some(())).await;
-        cable.cut();
+        proxy.cut();
         eventually("the second to lead", async || {
             (epoch_of_leader(&it.pool).await == Some(2)).then_some(())
         })
@@ -122,7 +122,7 @@ async fn a_replica_that_loses_the_broker_leaves_the_lane_to_one_that_has_it(pool
         second.stop().await;
         // Still without the broker, the first is no candidate.
         assert_eq!(epoch_of_leader(&it.pool).await, None);
-        cable.mend();
+        proxy.heal();
         let more = enqueue(&it, &broker, 3).await;
         all_sent(&it, &more).await;
         assert_eq!(epoch_of_leader(&it.pool).await, Some(3));

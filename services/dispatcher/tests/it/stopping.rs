@@ -6,7 +6,7 @@ use config::Secret;
 use domain::push::PushStatus;
 use sqlx::PgPool;
 use swrve_sim::Rule;
-use testkit::{Cable, eventually, with_installation};
+use testkit::{FaultProxy, eventually, with_installation};
 
 use crate::rig::{
     arrivals, assert_each_sent_once, claimed, enqueue, enqueue_for, epoch_of_leader, leader, queue_holds,
@@ -111,8 +111,8 @@ async fn a_send_that_outlasts_the_grace_period_is_left_to_its_lease(pool: PgPool
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn it_stops_in_time_while_both_servers_are_away(pool: PgPool) {
     with_installation(pool, async |mut it| {
-        let (database, database_url) = Cable::for_url(it.config.database.url.expose()).await;
-        let (amqp, amqp_url) = Cable::for_url(it.config.amqp.url.expose()).await;
+        let (database, database_url) = FaultProxy::for_url(it.config.database.url.expose()).await;
+        let (amqp, amqp_url) = FaultProxy::for_url(it.config.amqp.url.expose()).await;
         it.config.database.url = Secret::new(database_url);
         it.config.amqp.url = Secret::new(amqp_url);
         let dispatcher = start(&it.config);

@@ -6,7 +6,7 @@ use config::Secret;
 use serde_json::Value;
 use sqlx::PgPool;
 use store::PromotionQueue;
-use testkit::{Cable, eventually, with_installation};
+use testkit::{FaultProxy, eventually, with_installation};
 
 use crate::running::{Running, problem, push, push_saying, stored, stored_saying};
 
@@ -51,12 +51,12 @@ async fn without_a_broker_pushes_are_accepted_and_wait(pool: PgPool) {
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn a_broker_that_goes_away_costs_no_push_and_is_used_again_when_it_is_back(pool: PgPool) {
     with_installation(pool, async |installation| {
-        let (cable, through) = Cable::for_url(installation.config.amqp.url.expose()).await;
+        let (proxy, through) = FaultProxy::for_url(installation.config.amqp.url.expose()).await;
         let mut config = installation.config.clone();
         config.amqp.url = Secret::new(through);
         let service = Running::start(&installation, config).await;
         service.until_ready().await;
-        cable.cut();
+        proxy.cut();
         eventually("a push to wait for the broker", async || {
             let id = service.accepted(&push()).await;
             (service.look_up(id).await["status"] == "PENDING").then_some(())
@@ -66,7 +66,7 @@ async fn a_broker_that_goes_away_costs_no_push_and_is_used_again_when_it_is_back
             (conditions(&service).await.0 == 503).then_some(())
         })
         .await;
-        cable.mend();
+        proxy.heal();
         service.until_ready().await;
         eventually("a push to go straight to the queue", async || {
             let lease = Duration::from_secs(600);
@@ -86,13 +86,13 @@ async fn a_broker_that_goes_away_costs_no_push_and_is_used_again_when_it_is_back
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn without_a_database_nothing_is_accepted_and_nothing_is_half_stored(pool: PgPool) {
     with_installation(pool, async |installation| {
-        let (cable, through) = Cable::for_url(installation.config.database.url.expose()).await;
+        let (proxy, through) = FaultProxy::for_url(installation.config.database.url.expose()).await;
         let mut config = installation.config.clone();
         config.database.url = Secret::new(through);
         let service = Running::start(&installation, config).await;
         service.until_ready().await;
         service.accepted(&push_saying("before")).await;
-        cable.cut();
+        proxy.cut();
         for _ in 0..20 {
             let answer = service.post(&push_saying("meanwhile")).send().await.unwrap();
             let seconds: u32 = answer.headers()["retry-after"].to_str().unwrap().parse().unwrap();
@@ -111,7 +111,7 @@ async fn without_a_database_nothing_is_accepted_and_nothing_is_half_stored(pool:
             (status == 503 && conditions["database"].is_string()).then_some(())
         })
         .await;
-        cable.mend();
+        proxy.heal();
         eventually("a push to be accepted again", async || {
             let answer = service.post(&push_saying("after")).send().await.unwrap();
             (answer.status().as_u16() == 202).then_some(())

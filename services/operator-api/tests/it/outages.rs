@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use config::Secret;
 use sqlx::{ConnectOptions as _, PgPool};
-use testkit::{Cable, amqp_url, eventually};
+use testkit::{FaultProxy, amqp_url, eventually};
 
 use crate::operations::operations;
 use crate::rig::{Rig, problem, with_rig_of};
@@ -20,14 +20,14 @@ async fn becomes_ready(rig: &Rig, ready: bool) {
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn without_the_database_callers_are_asked_to_come_back(pool: PgPool) {
     let url = pool.connect_options().to_url_lossy().to_string();
-    let (cable, through) = Cable::for_url(&url).await;
+    let (proxy, through) = FaultProxy::for_url(&url).await;
     let adapt = |config: &mut config::Config| {
         config.database.url = Secret::new(through);
         config.operator.request_timeout = Duration::from_secs(5);
     };
     with_rig_of(pool, adapt, async |rig| {
         becomes_ready(rig, true).await;
-        cable.cut();
+        proxy.cut();
         for operation in operations() {
             let request = operation.request(rig, &operation.path).bearer_auth(&rig.key);
             let answer = request.send().await.unwrap();
@@ -36,7 +36,7 @@ async fn without_the_database_callers_are_asked_to_come_back(pool: PgPool) {
             problem(answer, 503, "unavailable").await;
         }
         becomes_ready(rig, false).await;
-        cable.mend();
+        proxy.heal();
         becomes_ready(rig, true).await;
         eventually("the service to work again", async || {
             let answer = rig.call("GET", "/status").send().await.ok()?;
@@ -50,11 +50,11 @@ async fn without_the_database_callers_are_asked_to_come_back(pool: PgPool) {
 /// Whoever is on call wants to know most when something is away.
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn without_the_broker_everything_can_still_be_looked_at(pool: PgPool) {
-    let (cable, through) = Cable::for_url(&amqp_url()).await;
+    let (proxy, through) = FaultProxy::for_url(&amqp_url()).await;
     let adapt = |config: &mut config::Config| config.amqp.url = Secret::new(through);
     with_rig_of(pool, adapt, async |rig| {
         becomes_ready(rig, true).await;
-        cable.cut();
+        proxy.cut();
         becomes_ready(rig, false).await;
         for operation in operations().iter().filter(|operation| !operation.changes()) {
             let request = operation.request(rig, &operation.path).bearer_auth(&rig.key);
@@ -66,7 +66,7 @@ async fn without_the_broker_everything_can_still_be_looked_at(pool: PgPool) {
             };
             assert_eq!(status, expected, "{operation}");
         }
-        cable.mend();
+        proxy.heal();
         becomes_ready(rig, true).await;
     })
     .await;

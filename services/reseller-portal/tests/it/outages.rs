@@ -2,20 +2,20 @@
 
 use config::Secret;
 use sqlx::{ConnectOptions as _, PgPool};
-use testkit::{Cable, eventually};
+use testkit::{FaultProxy, eventually};
 
 use crate::portal::{Portal, problem, subscription};
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn without_the_database_callers_are_asked_to_come_back(pool: PgPool) {
     let url = pool.connect_options().to_url_lossy().to_string();
-    let (cable, through) = Cable::for_url(&url).await;
+    let (proxy, through) = FaultProxy::for_url(&url).await;
     let portal = Portal::start_with(pool, |config| {
         config.database.url = Secret::new(through);
     })
     .await;
     portal.created().await;
-    cable.cut();
+    proxy.cut();
     for (method, path) in [
         ("GET", "/subscriptions"),
         ("GET", "/event-types"),
@@ -36,7 +36,7 @@ async fn without_the_database_callers_are_asked_to_come_back(pool: PgPool) {
         (answer.status() == 503).then_some(())
     })
     .await;
-    cable.mend();
+    proxy.heal();
     eventually("the service to work again", async || {
         let answer = portal.call("GET", "/subscriptions").send().await.ok()?;
         (answer.status() == 200).then_some(())

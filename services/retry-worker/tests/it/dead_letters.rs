@@ -6,7 +6,7 @@ use domain::push::{PushState, PushStatus};
 use serde_json::json;
 use sqlx::PgPool;
 use testkit::push_factory::PushRow;
-use testkit::{Cable, eventually, with_installation};
+use testkit::{FaultProxy, eventually, with_installation};
 
 use crate::rig::{
     dead_letters, hurry, one_dead_letter, put_off, queue_holds, read, reader, start, take, view,
@@ -94,11 +94,11 @@ async fn a_rejected_message_says_nothing_about_a_push_that_has_moved_on(pool: Pg
 async fn a_dead_letter_waits_in_the_queue_for_the_database(pool: PgPool) {
     with_installation(pool, async |mut it| {
         let broker = it.broker();
-        let (cable, url) = Cable::for_url(it.config.database.url.expose()).await;
+        let (proxy, url) = FaultProxy::for_url(it.config.database.url.expose()).await;
         it.config.database.url = Secret::new(url);
         let worker = start(&it.config);
         eventually("the worker to be ready", async || worker.is_ready().then_some(())).await;
-        cable.cut();
+        proxy.cut();
         it.publish_raw(Queue::PushDead, b"first").await;
         // The archiver has it, and cannot store it.
         queue_holds(&broker, Queue::PushDead, 0).await;
@@ -107,7 +107,7 @@ async fn a_dead_letter_waits_in_the_queue_for_the_database(pool: PgPool) {
         assert!(dead_letters(&it.pool).await.is_empty());
         let worker = start(&it.config);
         queue_holds(&broker, Queue::PushDead, 0).await;
-        cable.mend();
+        proxy.heal();
         let letter = one_dead_letter(&it.pool).await;
         assert_eq!(letter.message.unwrap()["body"], json!("first"));
         worker.stop().await;

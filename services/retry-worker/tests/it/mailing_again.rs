@@ -7,7 +7,7 @@ use config::Secret;
 use lifecycle::{Lifecycle, Readiness, Shutdown};
 use smtp_sink::{Action, Rule, Stage};
 use sqlx::PgPool;
-use testkit::{Cable, eventually, with_installation};
+use testkit::{FaultProxy, eventually, with_installation};
 use tokio::runtime::Runtime;
 
 use crate::post::{Post, all_sent, assert_each_arrived_once, mail, mails, message_ids, outbox};
@@ -83,16 +83,16 @@ async fn a_database_that_vanishes_while_mails_are_sent_costs_no_mail(pool: PgPoo
         let post = Post::open().await;
         post.serve(&mut it.config);
         let ids = mails(&it, 30).await;
-        let (cable, url) = Cable::for_url(it.config.database.url.expose()).await;
+        let (proxy, url) = FaultProxy::for_url(it.config.database.url.expose()).await;
         it.config.database.url = Secret::new(url);
         let worker = start(&it.config);
         eventually("the first mails to arrive", async || {
             (post.sink().report().kept > 3).then_some(())
         })
         .await;
-        cable.cut();
+        proxy.cut();
         eventually("the database to be missed", async || worker.why_not("database")).await;
-        cable.mend();
+        proxy.heal();
         eventually("every mail to be sent", async || {
             // Those whose end could not be recorded would wait for the ends of their leases.
             sqlx::query(

@@ -7,7 +7,7 @@ use domain::notification::{NotificationState, NotificationStatus};
 use sqlx::PgPool;
 use testkit::notification_factory::NotificationRow;
 use testkit::subscription_factory::SubscriptionRow;
-use testkit::{Cable, eventually, with_installation};
+use testkit::{FaultProxy, eventually, with_installation};
 
 use crate::lane::{becomes, count, first_attempts, read, retries, row, without_deliveries};
 use crate::rig::{queue_holds, signs_of_life, start};
@@ -238,9 +238,9 @@ async fn without_a_broker_nothing_is_promoted(pool: PgPool) {
                 state,
             ));
         }
-        let (cable, url) = Cable::for_url(it.config.amqp.url.expose()).await;
+        let (proxy, url) = FaultProxy::for_url(it.config.amqp.url.expose()).await;
         it.config.amqp.url = Secret::new(url);
-        cable.cut();
+        proxy.cut();
         let worker = start(&it.config);
         for job in [
             "send-waiting-notifications",
@@ -255,7 +255,7 @@ async fn without_a_broker_nothing_is_promoted(pool: PgPool) {
         for (id, state) in &made {
             assert_eq!(row(&it.pool, *id).await.0, state.status().as_str());
         }
-        cable.mend();
+        proxy.heal();
         for (id, _) in made {
             becomes(&it.pool, id, NotificationStatus::InMemory).await;
         }

@@ -4,7 +4,7 @@ use config::Secret;
 use domain::push::{PushState, PushStatus};
 use sqlx::PgPool;
 use testkit::push_factory::PushRow;
-use testkit::{Cable, eventually, with_installation};
+use testkit::{FaultProxy, eventually, with_installation};
 
 use crate::rig::{hurry, read, reader, rows, signs_of_life, start, view};
 
@@ -20,9 +20,9 @@ async fn without_a_broker_nothing_is_promoted_and_with_one_everything_goes(pool:
         let before = rows(&it.pool, &ids).await;
         let broker = it.broker();
         let mut reader = reader(&broker);
-        let (cable, url) = Cable::for_url(it.config.amqp.url.expose()).await;
+        let (proxy, url) = FaultProxy::for_url(it.config.amqp.url.expose()).await;
         it.config.amqp.url = Secret::new(url);
-        cable.cut();
+        proxy.cut();
         let worker = start(&it.config);
         for job in ["send-pending", "send-scheduled"] {
             eventually("the job to have been executed", async || {
@@ -32,7 +32,7 @@ async fn without_a_broker_nothing_is_promoted_and_with_one_everything_goes(pool:
         }
         assert_eq!(rows(&it.pool, &ids).await, before);
         assert!(worker.why_not("broker").is_some());
-        cable.mend();
+        proxy.heal();
         let mut published = read(&mut reader, 3).await;
         published.sort();
         assert_eq!(published, ids);
@@ -50,16 +50,16 @@ async fn it_goes_on_when_the_database_is_back(pool: PgPool) {
         hurry(&mut it.config);
         let broker = it.broker();
         let mut reader = reader(&broker);
-        let (cable, url) = Cable::for_url(it.config.database.url.expose()).await;
+        let (proxy, url) = FaultProxy::for_url(it.config.database.url.expose()).await;
         it.config.database.url = Secret::new(url);
         let worker = start(&it.config);
         let first = PushRow::in_state(PushState::Pending).make(&it.pool).await.id;
         assert_eq!(read(&mut reader, 1).await, [first]);
-        cable.cut();
+        proxy.cut();
         let second = PushRow::in_state(PushState::Pending).make(&it.pool).await.id;
         eventually("the database to be missed", async || worker.why_not("database")).await;
         assert_eq!(view(&it, second).await.status, PushStatus::Pending);
-        cable.mend();
+        proxy.heal();
         assert_eq!(read(&mut reader, 1).await, [second]);
         worker.stop().await;
     })
@@ -70,8 +70,8 @@ async fn it_goes_on_when_the_database_is_back(pool: PgPool) {
 async fn it_stops_in_time_while_both_servers_are_away(pool: PgPool) {
     with_installation(pool, async |mut it| {
         hurry(&mut it.config);
-        let (database, database_url) = Cable::for_url(it.config.database.url.expose()).await;
-        let (amqp, amqp_url) = Cable::for_url(it.config.amqp.url.expose()).await;
+        let (database, database_url) = FaultProxy::for_url(it.config.database.url.expose()).await;
+        let (amqp, amqp_url) = FaultProxy::for_url(it.config.amqp.url.expose()).await;
         it.config.database.url = Secret::new(database_url);
         it.config.amqp.url = Secret::new(amqp_url);
         let worker = start(&it.config);

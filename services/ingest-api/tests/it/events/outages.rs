@@ -4,7 +4,7 @@ use config::Secret;
 use serde_json::{Value, json};
 use sqlx::PgPool;
 use testkit::subscription_factory::SubscriptionRow;
-use testkit::{Cable, eventually, with_installation};
+use testkit::{FaultProxy, eventually, with_installation};
 
 use crate::events::{count, event, event_with, nothing_is_stored};
 use crate::outages::closed_port;
@@ -44,7 +44,7 @@ async fn without_a_broker_events_are_accepted_and_their_notifications_wait(pool:
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn a_broker_that_is_back_is_used_again(pool: PgPool) {
     with_installation(pool, async |installation| {
-        let (cable, through) = Cable::for_url(installation.config.amqp.url.expose()).await;
+        let (proxy, through) = FaultProxy::for_url(installation.config.amqp.url.expose()).await;
         let mut config = installation.config.clone();
         config.amqp.url = Secret::new(through);
         let service = Running::start(&installation, config).await;
@@ -60,9 +60,9 @@ async fn a_broker_that_is_back_is_used_again(pool: PgPool) {
             .await;
         };
         becomes("IN_MEMORY").await;
-        cable.cut();
+        proxy.cut();
         becomes("PENDING").await;
-        cable.mend();
+        proxy.heal();
         // What waits is the promoter's, and keeps nobody else waiting.
         becomes("IN_MEMORY").await;
         service.stop().await;
@@ -95,7 +95,7 @@ async fn what_a_full_queue_refuses_waits_and_pushes_do_not_notice(pool: PgPool) 
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn without_a_database_nothing_is_accepted_and_nothing_is_half_stored(pool: PgPool) {
     with_installation(pool, async |installation| {
-        let (cable, through) = Cable::for_url(installation.config.database.url.expose()).await;
+        let (proxy, through) = FaultProxy::for_url(installation.config.database.url.expose()).await;
         let mut config = installation.config.clone();
         config.database.url = Secret::new(through);
         let service = Running::start(&installation, config).await;
@@ -105,7 +105,7 @@ async fn without_a_database_nothing_is_accepted_and_nothing_is_half_stored(pool:
         let refused = event_with(json!({"eventId": "a.b"}));
         let answer = service.post_event(&refused).send().await.unwrap();
         problem(answer, 422, "validation").await;
-        cable.cut();
+        proxy.cut();
         let keyed = event_with(json!({"eventId": "e-1"}));
         let batch: Vec<Value> = (0..5).map(|_| event()).collect();
         for request in [
@@ -122,7 +122,7 @@ async fn without_a_database_nothing_is_accepted_and_nothing_is_half_stored(pool:
             problem(answer, 503, "unavailable").await;
         }
         nothing_is_stored(&installation.pool).await;
-        cable.mend();
+        proxy.heal();
         eventually("an event to be accepted again", async || {
             let answer = service.post_event(&keyed).send().await.unwrap();
             (answer.status().as_u16() == 202).then_some(())

@@ -1,0 +1,21 @@
+//! What tests of several crates share. A dev-dependency only: no service may depend on it.
+
+mod descriptors;
+mod installation;
+mod keys;
+pub mod notification_factory;
+mod patience;
+pub mod push_factory;
+mod servers;
+mod service;
+pub mod subscription_factory;
+mod wait;
+
+pub use descriptors::NoDescriptors;
+pub use fault_proxy::FaultProxy;
+pub use installation::{Installation, SWRVE_KEYS, push_request, with_installation};
+pub use keys::{key_of_the_house, key_of_the_reseller};
+pub use patience::PATIENT;
+pub use servers::{amqp_url, database_url};
+pub use service::Service;
+pub use wait::{PATIENCE, eventually};

@@ -1,8 +1,10 @@
 # syntax=docker/dockerfile:1
 # One image for every service and the simulator: the command says which. Without one it runs all services.
 
-FROM rust:1-slim-bookworm AS build
+FROM rust:1.95.0-slim-bookworm AS build
 WORKDIR /src
+# What the image has, without the components for development that rust-toolchain.toml asks for.
+ENV RUSTUP_TOOLCHAIN=1.95.0
 COPY . .
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/src/target \

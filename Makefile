@@ -4,10 +4,13 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo up down test cli sdks upgrade chaos model fuzz bench docs lint format
+.PHONY: help demo up down check test sdks lint format upgrade chaos model fuzz bench cli docs
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^##@ / { printf "\n%s\n", substr($$0, 5) } /^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' \
+		$(firstword $(MAKEFILE_LIST))
+
+##@ Try
 
 demo: ## Start everything, send real pushes and events, show what became of them, stop
 	@scripts/demo
@@ -18,20 +21,30 @@ up: ## Start everything and leave it running; addresses and keys go to .dev/env
 down: ## Stop what up started
 	@scripts/down
 
+##@ Develop
+
+check: ## The inner loop: format, clippy, unit tests of what changed; no server, no tests/ (ARGS="REVISION")
+	@scripts/check $(ARGS)
+
 test: ## Run every test (ARGS="--package store" for some of them)
 	@scripts/test $(ARGS)
-
-cli: ## Build dist/postrider, one static binary (PROFILE=dev: quickly)
-	@scripts/cli
 
 sdks: ## Test the libraries and examples for resellers (ARGS="python go" for some of them)
 	@scripts/sdks $(ARGS)
 
-upgrade: ## Upgrade an earlier version to this one and back under traffic (ARGS="REVISION")
-	@scripts/upgrade $(ARGS)
+lint: ## Check format, lints, documentation, query descriptions, scripts and dependencies
+	@scripts/lint
+
+format: ## Format the Rust code
+	@cargo fmt --all
+
+##@ Prove
 
 chaos: ## Break everything at random under traffic and judge what became of every id (ARGS="--seed 7 --seconds 600")
 	@scripts/chaos $(ARGS)
+
+upgrade: ## Upgrade an earlier version to this one and back under traffic (ARGS="REVISION")
+	@scripts/upgrade $(ARGS)
 
 model: ## Check the models of the delivery protocol within large bounds (minutes, gigabytes)
 	@cargo run --package model -- check --size all
@@ -42,11 +55,10 @@ fuzz: ## Fuzz the parsers, a minute each (ARGS="cron --seconds 600"; needs night
 bench: ## Measure both lanes and keep a report (ARGS=--list tells what there is; compare, render, docs)
 	@scripts/bench $(ARGS)
 
+##@ Release
+
+cli: ## Build dist/postrider, one static binary (PROFILE=dev: quickly)
+	@scripts/cli
+
 docs: ## Build the documentation for resellers and check its links (ARGS="DIR" for another place than .dev/site)
 	@scripts/docs $(ARGS)
-
-lint: ## Check format, lints, documentation, query descriptions, scripts and dependencies
-	@scripts/lint
-
-format: ## Format the Rust code
-	@cargo fmt --all

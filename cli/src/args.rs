@@ -76,6 +76,9 @@ pub(crate) struct Cli {
     /// YAML file with what differs from the defaults; also from POSTRIDER_CONFIG.
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
+    /// Colours: auto has them on a terminal, unless NO_COLOR is set.
+    #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t)]
+    pub(crate) color: clap::ColorChoice,
     #[command(subcommand)]
     pub(crate) command: Command,
 }

@@ -34,6 +34,7 @@ use args::{Cli, Command, Tool};
 fn main() -> ExitCode {
     let matches = help::grouped(Cli::command()).get_matches();
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    output::colour(cli.color);
     let sources = Sources::of_process(cli.config);
     match cli.command {
         Command::Up => commands::serve::up(&sources),
@@ -55,7 +56,7 @@ fn finish(outcome: anyhow::Result<ExitCode>) -> ExitCode {
     match outcome {
         Ok(code) => code,
         Err(error) => {
-            output::note(format_args!("error: {error:#}"));
+            output::error(&error);
             if error.is::<config::Errors>() {
                 ExitCode::from(runtime::BAD_CONFIGURATION)
             } else {

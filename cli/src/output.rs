@@ -1,15 +1,50 @@
-//! Where text goes: results to standard output, everything else to standard error.
+//! Where text goes: results to standard output, everything else to standard error; and how wide and how colourful it is there.
+//!
+//! Text comes with its colours. They are taken away on the way to where there are to be none: `--color` decides, else
+//! `NO_COLOR` and its like, else whether there is a terminal.
+
+mod table;
+mod tone;
+mod wrap;
 
 use std::fmt::Display;
-use std::io::{self, ErrorKind, Write as _};
+use std::io::{self, ErrorKind, Write};
 
-use comfy_table::presets::UTF8_FULL_CONDENSED;
-use comfy_table::{ContentArrangement, Table};
 pub(crate) use domain::foreign_text::harmless;
 use serde::Serialize;
 
-/// Widest table; longer cells are wrapped.
-const TABLE_WIDTH: u16 = 132;
+#[cfg(test)]
+pub(crate) use table::tests::at_widths;
+pub(crate) use table::{Column, Table};
+pub(crate) use tone::{BAD, COMMAND, GOOD, STRONG, of_severity, styled};
+
+/// Decides on colours for all of this process.
+pub(crate) fn colour(choice: clap::ColorChoice) {
+    let choice = match choice {
+        clap::ColorChoice::Auto => anstream::ColorChoice::Auto,
+        clap::ColorChoice::Always => anstream::ColorChoice::Always,
+        clap::ColorChoice::Never => anstream::ColorChoice::Never,
+    };
+    choice.write_global();
+}
+
+/// Columns of the terminal that results go to; none where there is no terminal, unless `COLUMNS` is in the environment.
+pub(crate) fn width() -> Option<usize> {
+    let told = std::env::var("COLUMNS")
+        .ok()
+        .and_then(|columns| columns.parse().ok());
+    told.or_else(|| comfy_table::Table::new().width().map(usize::from))
+        .filter(|width| *width > 0)
+}
+
+/// Sentences behind what begins their first line, the other lines as far to the right.
+pub(crate) fn hanging(begin: &str, text: &str, indent: usize) -> String {
+    let Some(width) = width() else {
+        return format!("{begin}{text}");
+    };
+    let lines = wrap::lines(text, width.saturating_sub(indent));
+    format!("{begin}{}", lines.join(&format!("\n{}", " ".repeat(indent))))
+}
 
 /// Writes a result, with a line end.
 ///
@@ -20,18 +55,13 @@ pub(crate) fn result(text: impl Display) -> io::Result<()> {
     line(text).map(drop)
 }
 
-/// Writes one line of results that have no end of their own, and says whether somebody still reads them.
+/// Writes one line of results that have no end of their own, and says whether a reader is left.
 ///
 /// # Errors
 ///
 /// As [`result`].
 pub(crate) fn line(text: impl Display) -> io::Result<bool> {
-    let mut output = io::stdout().lock();
-    match writeln!(output, "{text}").and_then(|()| output.flush()) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
-        Err(error) => Err(error),
-    }
+    is_read(writeln_flushed(anstream::stdout().lock(), text))
 }
 
 /// Writes a result to the byte, without a line end: it is something that may be signed.
@@ -41,10 +71,7 @@ pub(crate) fn line(text: impl Display) -> io::Result<bool> {
 /// As [`result`].
 pub(crate) fn exact(text: impl Display) -> io::Result<()> {
     let mut output = io::stdout().lock();
-    match write!(output, "{text}").and_then(|()| output.flush()) {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        written => written,
-    }
+    is_read(write!(output, "{text}").and_then(|()| output.flush())).map(drop)
 }
 
 /// Writes a result as JSON for programs.
@@ -53,23 +80,38 @@ pub(crate) fn exact(text: impl Display) -> io::Result<()> {
 ///
 /// As [`result`].
 pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<()> {
-    result(serde_json::to_string_pretty(value)?)?;
+    // As it is, since what looks like a colour in it is a value.
+    is_read(writeln_flushed(
+        io::stdout().lock(),
+        serde_json::to_string_pretty(value)?,
+    ))?;
     Ok(())
 }
 
-/// Writes something for whoever watches.
-pub(crate) fn note(text: impl Display) {
-    // Nobody is left to be told that standard error is gone.
-    let _ = writeln!(io::stderr().lock(), "{text}");
+fn writeln_flushed(mut output: impl Write, text: impl Display) -> io::Result<()> {
+    writeln!(output, "{text}").and_then(|()| output.flush())
 }
 
-/// An empty table with these column heads.
-pub(crate) fn table<const COLUMNS: usize>(heads: [&str; COLUMNS]) -> Table {
-    let mut table = Table::new();
-    table
-        .load_style(UTF8_FULL_CONDENSED)
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_width(TABLE_WIDTH)
-        .set_header(heads);
-    table
+fn is_read(written: io::Result<()>) -> io::Result<bool> {
+    match written {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Writes a note for the person who runs the command.
+pub(crate) fn note(text: impl Display) {
+    // When standard error is gone, there is no one left to tell.
+    let _ = writeln!(anstream::stderr().lock(), "{text}");
+}
+
+/// Writes what went wrong.
+pub(crate) fn error(error: &anyhow::Error) {
+    note(format_args!("{} {error:#}", styled("error:", BAD)));
+}
+
+/// An empty table with these columns.
+pub(crate) fn table(columns: impl IntoIterator<Item = impl Into<Column>>) -> Table {
+    Table::of(columns)
 }

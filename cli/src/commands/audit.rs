@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::age::Age;
 use crate::operator::{Operator, OperatorArgs};
-use crate::output;
+use crate::output::{self, Column};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -88,7 +88,13 @@ pub(crate) async fn run(args: &AuditArgs) -> anyhow::Result<()> {
         output::note("no entry matches");
         return Ok(());
     }
-    let mut table = output::table(["at", "actor", "action", "subject", "note"]);
+    let mut table = output::table([
+        Column::whole("at"),
+        Column::whole("actor").spare(1),
+        Column::whole("action"),
+        Column::whole("subject"),
+        Column::prose("note").spare(2),
+    ]);
     for entry in entries {
         table.add_row([
             entry.at.to_rfc3339_opts(SecondsFormat::Secs, true),

@@ -14,13 +14,13 @@ use crate::output;
 pub(crate) enum BrokerCommand {
     /// Prints exchanges, queues and bindings for `rabbitmqctl import_definitions`.
     Definitions,
-    /// Declares everything anew and lets all that was queued wait, from where the queues are filled again.
+    /// Declares everything again and lets all that was queued wait, from where the queues are filled again.
     Rebuild(RebuildArgs),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RebuildArgs {
-    /// Why, for whoever reads the records later.
+    /// Why; kept in the audit log.
     #[arg(long)]
     note: Option<String>,
     /// As JSON, just as the API answers.

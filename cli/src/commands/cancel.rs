@@ -19,7 +19,7 @@ pub(crate) enum CancelCommand {
 pub(crate) struct CancelArgs {
     /// Its identifier.
     id: Uuid,
-    /// Why, for whoever reads the records later.
+    /// Why; kept in the audit log.
     #[arg(long)]
     note: String,
     /// As JSON, just as the API answers.

@@ -5,8 +5,9 @@ use clap::{Args, Subcommand};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
+use crate::file;
 use crate::ingest::{Answer, Event, EventRequest, Ingest, IngestArgs, Missed};
-use crate::{file, output};
+use crate::output::{self, Column, Table};
 
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:
@@ -95,15 +96,21 @@ async fn show(ingest: &Ingest, id: Uuid, json: bool) -> anyhow::Result<()> {
         return output::json(&ingest.document(&format!("/events/{id}")).await?);
     }
     let event = ingest.find_event(id).await?;
-    let mut table = output::table(["event", &event.id.to_string()]);
+    let mut table = Table::record("event", &event.id.to_string());
     for (name, value) in properties(&event) {
-        table.add_row([name, &value]);
+        table.add_row([name, value.as_str()]);
     }
     output::result(table)?;
     if event.notifications.is_empty() {
         return show_missed(event.missed);
     }
-    let mut notifications = output::table(["subscription", "to", "status", "attempts", "explanation"]);
+    let mut notifications = output::table([
+        Column::whole("subscription"),
+        Column::whole("to").spare(2),
+        Column::whole("status"),
+        Column::whole("attempts").spare(1),
+        Column::prose("explanation"),
+    ]);
     for notification in event.notifications {
         notifications.add_row([
             notification.subscription_id.to_string(),
@@ -124,7 +131,7 @@ fn show_missed(missed: Option<Vec<Missed>>) -> anyhow::Result<()> {
         output::note("its reseller had no subscription when it was accepted");
         return Ok(());
     }
-    let mut table = output::table(["subscription", "explanation"]);
+    let mut table = output::table([Column::whole("subscription"), Column::prose("explanation")]);
     for one in missed {
         table.add_row([one.subscription_id.to_string(), one.explanation]);
     }

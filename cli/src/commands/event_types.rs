@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use store::reseller::{EventType, NewEventType};
 
 use super::database::{Database, by_hand};
-use crate::{file, output};
+use crate::file;
+use crate::output::{self, Column};
 
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:
@@ -72,7 +73,12 @@ async fn list(database: &Database, as_json: bool) -> anyhow::Result<()> {
         let types: Vec<_> = types.iter().map(document).collect();
         return output::json(&types);
     }
-    let mut table = output::table(["event type", "description", "checked", "retired"]);
+    let mut table = output::table([
+        Column::whole("event type"),
+        Column::prose("description").spare(1),
+        Column::whole("checked"),
+        Column::whole("retired"),
+    ]);
     for event_type in types {
         table.add_row([
             event_type.name,

@@ -4,8 +4,9 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use crate::catalogue::{Catalogue, EventType};
+use crate::output::{self, Column};
 use crate::portal::{Portal, PortalArgs};
-use crate::{output, pretty};
+use crate::pretty;
 
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
@@ -84,7 +85,11 @@ async fn list(args: &ListArgs) -> anyhow::Result<()> {
         output::note("no event type matches");
         return Ok(());
     }
-    let mut table = output::table(["event type", "description", "variants"]);
+    let mut table = output::table([
+        Column::whole("event type"),
+        Column::prose("description"),
+        Column::whole("variants"),
+    ]);
     for event_type in &catalogue.types {
         table.add_row([
             event_type.name.clone(),
@@ -119,7 +124,12 @@ fn describe(event_type: &EventType) -> anyhow::Result<()> {
         event_type.name,
         output::harmless(&event_type.description)
     ))?;
-    let mut attributes = output::table(["attribute", "type", "always", "description"]);
+    let mut attributes = output::table([
+        Column::whole("attribute"),
+        Column::prose("type"),
+        Column::whole("always"),
+        Column::prose("description"),
+    ]);
     for attribute in &event_type.attributes {
         attributes.add_row([
             output::harmless(&attribute.name),
@@ -130,7 +140,7 @@ fn describe(event_type: &EventType) -> anyhow::Result<()> {
     }
     output::result(attributes)?;
     if !event_type.variants.is_empty() {
-        let mut variants = output::table(["--variant", "description"]);
+        let mut variants = output::table([Column::whole("--variant"), Column::prose("description")]);
         for variant in &event_type.variants {
             variants.add_row([
                 output::harmless(&variant.name),

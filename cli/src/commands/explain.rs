@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::Value;
 
 use crate::operator::{Operator, OperatorArgs};
-use crate::output::{harmless, json, result};
+use crate::output::{COMMAND, STRONG, hanging, harmless, json, result, styled};
 use crate::web;
 
 const EXAMPLES: &str = "\
@@ -52,34 +52,31 @@ fn told(story: &Value) -> String {
         Some("deadLetter") => "dead letter".to_owned(),
         _ => text_of(&story["kind"]),
     };
+    let headline = format!("{kind} {}: {}", text_of(&story["id"]), text_of(&story["state"]));
     let mut text = format!(
-        "{kind} {}: {}\n{}\n",
-        text_of(&story["id"]),
-        text_of(&story["state"]),
-        text_of(&story["headline"])
+        "{}\n{}\n",
+        styled(&headline, STRONG),
+        hanging("", &text_of(&story["headline"]), 0)
     );
     let lines = story["story"].as_array().map_or(&[][..], Vec::as_slice);
     if !lines.is_empty() {
         text.push('\n');
     }
     for line in lines {
-        let _ = writeln!(
-            text,
-            "{}  {}",
-            second(&text_of(&line["at"])),
-            text_of(&line["text"])
-        );
+        let at = format!("{}  ", second(&text_of(&line["at"])));
+        let _ = writeln!(text, "{}", hanging(&at, &text_of(&line["text"]), at.len()));
     }
-    let _ = write!(text, "\nNext: {}", text_of(&story["next"]["text"]));
+    let mut next = text_of(&story["next"]["text"]);
     if let Some(at) = story["next"]["at"].as_str() {
-        let _ = write!(text, " ({})", second(&harmless(at)));
+        let _ = write!(next, " ({})", second(&harmless(at)));
     }
+    let _ = write!(text, "\n{}", hanging("Next: ", &next, 6));
     let commands = story["commands"].as_array().map_or(&[][..], Vec::as_slice);
     if !commands.is_empty() {
         text.push('\n');
     }
     for command in commands {
-        let _ = write!(text, "\n  $ {}", text_of(command));
+        let _ = write!(text, "\n  $ {}", styled(&text_of(command), COMMAND));
     }
     text
 }
@@ -108,7 +105,7 @@ mod tests {
             "commands": ["postrider rescue"],
         });
         assert_eq!(
-            told(&story),
+            anstream::adapter::strip_str(&told(&story)).to_string(),
             "push 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d: RETRY\n\
              Is tried again at 2026-11-21 12:01:30 UTC (in 30 s): attempt 1 of 5 failed.\n\n\
              2026-11-21 12:00:00 UTC  Accepted for IOS.\n\n\

@@ -6,13 +6,12 @@ use std::time::Duration;
 use anyhow::bail;
 use chrono::{DateTime, SecondsFormat, Utc};
 use clap::{Args, Subcommand};
-use comfy_table::ColumnConstraint;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::operator::{Operator, OperatorArgs};
-use crate::output;
+use crate::output::{self, Column, Table};
 use crate::progress::Progress;
 
 /// How often a job is looked at while somebody waits for it.
@@ -140,7 +139,15 @@ async fn list(args: &ListArgs) -> anyhow::Result<()> {
         return Ok(());
     }
     let mut table = output::table([
-        "id", "action", "status", "done", "skipped", "of", "by", "made", "note",
+        Column::whole("id"),
+        Column::whole("action"),
+        Column::whole("status"),
+        Column::whole("done"),
+        Column::whole("skipped").spare(1),
+        Column::whole("of"),
+        Column::whole("by").spare(2),
+        Column::whole("made").spare(3),
+        Column::prose("note").spare(4),
     ]);
     for job in jobs {
         table.add_row([
@@ -154,10 +161,6 @@ async fn list(args: &ListArgs) -> anyhow::Result<()> {
             time(job.created_at),
             output::harmless(job.note.as_deref().unwrap_or_default()),
         ]);
-    }
-    // An identifier on two lines cannot be copied.
-    if let Some(ids) = table.column_mut(0) {
-        ids.set_constraint(ColumnConstraint::ContentWidth);
     }
     output::result(table)?;
     if let Some(cursor) = document["next"].as_str() {
@@ -178,7 +181,7 @@ fn show(document: Value, as_json: bool) -> anyhow::Result<()> {
         return output::json(&document);
     }
     let job: Job = serde_json::from_value(document)?;
-    let mut table = output::table(["job", &job.id.to_string()]);
+    let mut table = Table::record("job", &job.id.to_string());
     let skipped: Vec<String> = job
         .skipped
         .iter()
@@ -208,7 +211,7 @@ fn show(document: Value, as_json: bool) -> anyhow::Result<()> {
     ];
     for (name, value) in rows {
         if !value.is_empty() {
-            table.add_row([name, &output::harmless(&value)]);
+            table.add_row([name, output::harmless(&value).as_str()]);
         }
     }
     output::result(table)?;
@@ -225,7 +228,7 @@ fn time(at: DateTime<Utc>) -> String {
 ///
 /// When it was cancelled, among others: what the caller waited for will not happen.
 pub(crate) async fn wait(api: &Operator, id: Uuid, as_json: bool) -> anyhow::Result<()> {
-    let mut progress = Progress::of("letters");
+    let progress = Progress::of("letters");
     let document = loop {
         let document: Value = api.read(&path(id), &()).await?;
         let job: Job = serde_json::from_value(document.clone())?;
@@ -235,7 +238,7 @@ pub(crate) async fn wait(api: &Operator, id: Uuid, as_json: bool) -> anyhow::Res
         }
         tokio::time::sleep(LOOK_INTERVAL).await;
     };
-    progress.end();
+    drop(progress);
     let cancelled = document["status"] == "CANCELLED";
     show(document, as_json)?;
     if cancelled {

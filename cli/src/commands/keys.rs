@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use super::database::{Database, by_hand};
 use crate::args::Cli;
-use crate::output;
+use crate::output::{self, Column};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeysCommand {
@@ -146,7 +146,14 @@ async fn list(database: &Database, as_json: bool) -> anyhow::Result<()> {
         let keys: Vec<_> = keys.iter().map(document).collect();
         return output::json(&keys);
     }
-    let mut table = output::table(["id", "name", "roles", "reseller", "created", "revoked"]);
+    let mut table = output::table([
+        Column::whole("id"),
+        Column::prose("name"),
+        Column::prose("roles"),
+        Column::whole("reseller").spare(1),
+        Column::whole("created").spare(2),
+        Column::whole("revoked").spare(3),
+    ]);
     let time = |at: chrono::DateTime<chrono::Utc>| at.format("%Y-%m-%d %H:%M:%S UTC").to_string();
     for key in &keys {
         table.add_row([

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use super::database::Database;
 use crate::output;
+use crate::progress::Progress;
 
 /// How often a database that is away is asked again.
 const POLL: Duration = Duration::from_millis(250);
@@ -59,6 +60,7 @@ pub(crate) async fn run(sources: &Sources, args: &MigrateArgs) -> anyhow::Result
 
 async fn await_database(database: &Database, patience: Duration) -> anyhow::Result<()> {
     let deadline = Instant::now() + patience;
+    let _progress = Progress::waiting("waiting for the database");
     loop {
         match database.store.ping().await {
             Ok(()) => return Ok(()),

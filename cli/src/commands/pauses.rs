@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::operator::{Operator, OperatorArgs};
-use crate::output;
+use crate::output::{self, Column};
 use crate::web::path;
 
 /// What can be paused.
@@ -90,7 +90,7 @@ pub(crate) struct Reason {
 
 #[derive(Debug, Args)]
 pub(crate) struct Word {
-    /// Why, for whoever reads the records later.
+    /// Why; kept in the audit log.
     #[arg(long)]
     note: Option<String>,
     #[command(flatten)]
@@ -171,7 +171,14 @@ pub(crate) async fn list(args: &PausesArgs) -> anyhow::Result<()> {
         output::note("nothing is paused");
         return Ok(());
     }
-    let mut table = output::table(["what", "which", "reseller", "since", "by", "note"]);
+    let mut table = output::table([
+        Column::whole("what"),
+        Column::whole("which"),
+        Column::whole("reseller").spare(1),
+        Column::whole("since").spare(3),
+        Column::whole("by").spare(2),
+        Column::prose("note").spare(4),
+    ]);
     for pause in pauses {
         table.add_row([
             pause.scope,

@@ -7,7 +7,7 @@ use domain::push::Platform;
 use uuid::Uuid;
 
 use crate::ingest::{Answer, Attempt, Ingest, IngestArgs, Push, PushRequest};
-use crate::output;
+use crate::output::{self, Column, Table};
 
 #[derive(Debug, Args)]
 #[command(
@@ -108,15 +108,21 @@ async fn show(ingest: &Ingest, id: Uuid, json: bool) -> anyhow::Result<()> {
         return output::json(&ingest.document(&format!("/push/{id}")).await?);
     }
     let push = ingest.find(id).await?;
-    let mut table = output::table(["push", &push.id.to_string()]);
+    let mut table = Table::record("push", &push.id.to_string());
     for (name, value) in properties(&push) {
-        table.add_row([name, &value]);
+        table.add_row([name, value.as_str()]);
     }
     output::result(table)?;
     if push.history.is_empty() {
         return Ok(());
     }
-    let mut attempts = output::table(["attempt", "started", "took", "status", "error"]);
+    let mut attempts = output::table([
+        Column::whole("attempt"),
+        Column::whole("started").spare(2),
+        Column::whole("took").spare(1),
+        Column::whole("status"),
+        Column::prose("error"),
+    ]);
     for attempt in &push.history {
         attempts.add_row([
             attempt.number.to_string(),

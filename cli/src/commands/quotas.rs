@@ -10,7 +10,7 @@ use store::reseller::{Decided, Decision, Limits, QuotaRequestView};
 use uuid::Uuid;
 
 use super::database::Database;
-use crate::output;
+use crate::output::{self, Column};
 
 /// Most quota requests that are listed.
 const LISTED_MAX: u32 = 1_000;
@@ -105,13 +105,13 @@ async fn list(database: &Database, status: Option<QuotaRequestStatus>, as_json: 
         return output::json(&requests);
     }
     let mut table = output::table([
-        "id",
-        "reseller",
-        "subscription",
-        "quota",
-        "status",
-        "granted",
-        "reason",
+        Column::whole("id"),
+        Column::whole("reseller"),
+        Column::whole("subscription").spare(3),
+        Column::whole("quota"),
+        Column::whole("status"),
+        Column::whole("granted").spare(1),
+        Column::prose("reason").spare(2),
     ]);
     for request in &requests {
         table.add_row([

@@ -10,7 +10,7 @@ use crate::output;
 #[command(after_help = "Example:
   postrider rescue --note 'a dispatcher was killed'")]
 pub(crate) struct RescueArgs {
-    /// Why, for whoever reads the records later.
+    /// Why; kept in the audit log.
     #[arg(long)]
     note: Option<String>,
     /// As JSON, just as the API answers.

@@ -26,7 +26,7 @@ pub(crate) enum ServiceName {
     RetryWorker,
     /// The API of resellers: subscriptions, secrets, quotas, notifications.
     ResellerPortal,
-    /// The API of whoever is on call: dead letters, status, pauses.
+    /// The API for the people on call: dead letters, status, pauses.
     OperatorApi,
 }
 

@@ -11,7 +11,7 @@ use smtp_sink::SmtpSink;
 use swrve_sim::{Options, Report, ResponseTime, SwrveSim, parse_script};
 use tokio::net::TcpListener;
 
-use crate::output;
+use crate::output::{self, Table};
 use crate::simulator::Simulator;
 
 #[derive(Debug, Subcommand)]
@@ -153,7 +153,7 @@ async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
 }
 
 fn show(report: &Report) -> anyhow::Result<()> {
-    let mut table = output::table(["arrived", &report.received.to_string()]);
+    let mut table = Table::record("arrived", &report.received.to_string());
     // The report's own names, so that they can be looked up.
     let serde_json::Value::Object(fields) = serde_json::to_value(report)? else {
         return Ok(());

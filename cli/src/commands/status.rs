@@ -11,11 +11,15 @@ use reqwest::StatusCode;
 use serde_json::Value;
 
 use crate::operator::{Operator, OperatorArgs};
-use crate::output::{harmless, json, note, result, table};
+use crate::output::{
+    BAD, COMMAND, Column, GOOD, Table, error, hanging, harmless, json, of_severity, result, styled, table,
+};
 use crate::problem::Refusal;
 
 /// Something is critical, or a warning.
 const UNHEALTHY: u8 = 3;
+/// Where what is said of a finding begins.
+const INDENT: usize = 10;
 /// Makes a terminal begin a new picture at its top.
 const CLEAR: &str = "\u{1b}[2J\u{1b}[H";
 
@@ -75,8 +79,8 @@ pub(crate) async fn run(args: StatusArgs) -> anyhow::Result<ExitCode> {
                 show(&status, args.json)?;
                 last = code(&status);
             }
-            Err(error) => {
-                note(format_args!("error: {error:#}"));
+            Err(failure) => {
+                error(&failure);
                 last = ExitCode::FAILURE;
             }
         }
@@ -135,9 +139,9 @@ fn show(status: &Value, as_json: bool) -> anyhow::Result<()> {
 fn picture(status: &Value) -> String {
     let mut text = String::new();
     let verdict = if status["healthy"] == true {
-        "Healthy"
+        styled("Healthy", GOOD)
     } else {
-        "Something is wrong"
+        styled("Something is wrong", BAD)
     };
     let at = status["at"]
         .as_str()
@@ -146,45 +150,56 @@ fn picture(status: &Value) -> String {
     for finding in list(&status["findings"]) {
         let _ = writeln!(text, "\n{}", told(finding));
     }
-    for part in [lanes(status), broker(status), processes(status), rest(status)] {
-        if !part.is_empty() {
-            let _ = writeln!(text, "\n{part}");
+    for table in [lanes(status), broker(status), processes(status)] {
+        if !table.is_empty() {
+            let _ = writeln!(text, "\n{table}");
         }
+    }
+    let rest = rest(status);
+    if !rest.is_empty() {
+        let _ = writeln!(text, "\n{rest}");
     }
     text.trim_end().to_owned()
 }
 
 fn told(finding: &Value) -> String {
-    let severity = words(&finding["severity"]).to_uppercase();
-    let mut text = format!("{severity:<9} {}", words(&finding["text"]));
+    let severity = words(&finding["severity"]);
+    let begin = format!("{:<9} ", severity.to_uppercase());
+    let begin = styled(&begin, of_severity(&severity));
+    let mut text = hanging(&begin, &words(&finding["text"]), INDENT);
     if finding["meaning"]
         .as_str()
         .is_some_and(|meaning| !meaning.is_empty())
     {
-        let _ = write!(text, "\n          {}", words(&finding["meaning"]));
+        let meaning = hanging(&" ".repeat(INDENT), &words(&finding["meaning"]), INDENT);
+        let _ = write!(text, "\n{meaning}");
     }
     if finding["command"].is_string() {
-        let _ = write!(text, "\n          $ {}", words(&finding["command"]));
+        let _ = write!(
+            text,
+            "\n          $ {}",
+            styled(&words(&finding["command"]), COMMAND)
+        );
     }
     let _ = write!(text, "\n          docs/runbook.md#{}", words(&finding["runbook"]));
     text
 }
 
-fn lanes(status: &Value) -> String {
+fn lanes(status: &Value) -> Table {
     let bound = status["countedUpTo"].as_u64().unwrap_or(u64::MAX);
     let count = |value: &Value| counted(value, bound);
     let mut shown = table([
-        "lane",
-        "scheduled",
-        "pending",
-        "queued",
-        "in flight",
-        "retry",
-        "lost",
-        "oldest due",
-        "per second",
-        "failed",
-        "dead letters",
+        Column::whole("lane"),
+        Column::whole("scheduled").spare(3),
+        Column::whole("pending"),
+        Column::whole("queued"),
+        Column::whole("in flight").spare(2),
+        Column::whole("retry"),
+        Column::whole("lost"),
+        Column::whole("oldest due"),
+        Column::whole("per second").spare(1),
+        Column::whole("failed").spare(4),
+        Column::whole("dead letters"),
     ]);
     for lane in list(&status["lanes"]) {
         let name = words(&lane["lane"]);
@@ -211,28 +226,28 @@ fn lanes(status: &Value) -> String {
             count(&lane["deadLetters"]["open"]),
         ]);
     }
-    if shown.is_empty() {
-        String::new()
-    } else {
-        shown.to_string()
-    }
+    shown
 }
 
-fn broker(status: &Value) -> String {
+fn broker(status: &Value) -> Table {
     let mut shown = table(["queue", "messages", "consumers", "capacity"]);
     for queue in list(&status["broker"]["queues"]) {
         let cells = ["name", "messages", "consumers", "capacity"];
         shown.add_row(cells.map(|cell| words(&queue[cell])));
     }
-    if shown.is_empty() {
-        String::new()
-    } else {
-        shown.to_string()
-    }
+    shown
 }
 
-fn processes(status: &Value) -> String {
-    let mut shown = table(["service", "host", "process", "version", "since", "seen", "state"]);
+fn processes(status: &Value) -> Table {
+    let mut shown = table([
+        Column::whole("service"),
+        Column::whole("host"),
+        Column::whole("process").spare(1),
+        Column::whole("version").spare(4),
+        Column::whole("since").spare(3),
+        Column::whole("seen").spare(2),
+        Column::prose("state"),
+    ]);
     for process in list(&status["processes"]) {
         let failing = process["failing"].as_object();
         let failing: Vec<String> = failing
@@ -262,11 +277,7 @@ fn processes(status: &Value) -> String {
             state,
         ]);
     }
-    if shown.is_empty() {
-        String::new()
-    } else {
-        shown.to_string()
-    }
+    shown
 }
 
 /// What needs no table.
@@ -367,6 +378,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::output::at_widths;
+
+    /// The picture without colours.
+    fn plain(status: &Value) -> String {
+        anstream::adapter::strip_str(&picture(status)).to_string()
+    }
 
     #[test]
     fn what_is_wrong_comes_first_with_the_command_that_helps() {
@@ -377,7 +394,7 @@ mod tests {
                           "runbook": "a-process-is-down"}],
             "lanes": [{"lane": "push", "paused": true, "pending": 100_001, "oldestPendingSeconds": 61}],
         });
-        let text = picture(&status);
+        let text = plain(&status);
         let found = |part: &str| {
             text.find(part)
                 .unwrap_or_else(|| panic!("{part:?} is not in {text}"))
@@ -399,6 +416,29 @@ mod tests {
     #[test]
     fn text_of_strangers_does_nothing_to_a_terminal() {
         let status = json!({"healthy": true, "findings": [{"severity": "notice", "text": "paused: \u{1b}[2J", "runbook": "x"}]});
-        assert!(!picture(&status).contains('\u{1b}'));
+        assert!(!picture(&status).contains("\u{1b}[2J"));
+    }
+
+    #[test]
+    fn lanes_and_processes_fit_the_terminal() {
+        let lane = |lane, paused| {
+            json!({"lane": lane, "paused": paused, "scheduled": 1_204, "pending": 100_001, "queued": 5_000, "inFlight": 61,
+                   "retry": 12, "lost": 0, "oldestDueSeconds": 93_784, "ratePerSecond": {"delivered": 244.7, "failed": 0.02},
+                   "deadLetters": {"open": 12_043}})
+        };
+        let process = |service, failing: Value| {
+            json!({"service": service, "host": "postrider-7d4b9c6f58-x2x9k", "pid": 4_711, "version": "0.1.0",
+                   "startedAt": "2026-11-21T12:00:00.123456Z", "seenSecondsAgo": 3, "leads": service == "dispatcher",
+                   "failing": failing})
+        };
+        let status = json!({
+            "countedUpTo": 100_000, "lanes": [lane("push", true), lane("reseller", false)],
+            "processes": [
+                process("dispatcher", json!({})),
+                process("retry-worker", json!({"broker": "the connection to rabbitmq-0.rabbitmq.internal:5672 was refused"})),
+            ],
+        });
+        insta::assert_snapshot!("lanes_fit_the_terminal", at_widths(&lanes(&status)));
+        insta::assert_snapshot!("processes_fit_the_terminal", at_widths(&processes(&status)));
     }
 }

@@ -2,21 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use comfy_table::Table;
-
 use super::case::{Ended, Posted};
 use crate::ingest::Answer;
-use crate::output;
+use crate::output::{self, Column, Table};
 
 /// One row per case.
 pub(crate) fn of(cases: &[Ended]) -> Table {
     let mut table = output::table([
-        "push",
-        "posted",
-        "answer",
-        "status",
-        "attempts",
-        "what the API says of it",
+        Column::prose("push"),
+        Column::whole("posted").spare(1),
+        Column::prose("answer").spare(2),
+        Column::prose("status"),
+        Column::whole("attempts").spare(3),
+        Column::prose("what the API says of it"),
     ]);
     for ended in cases {
         let Posted { case, answers } = &ended.posted;

@@ -1,6 +1,5 @@
 //! Waiting until every push is where it should be. What counts is where a push is, not which way it took there.
 
-use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -11,22 +10,25 @@ use uuid::Uuid;
 
 use super::case::{Ended, Posted};
 use crate::ingest::{Answer, Ingest, Push};
-use crate::output;
+use crate::progress::Progress;
 
 /// How often one push is looked at.
 const POLL: Duration = Duration::from_millis(100);
 /// Pushes looked at in turn.
 const AT_ONCE: usize = 8;
-/// How often whoever watches is told that the wait goes on.
-const PROGRESS: Duration = Duration::from_secs(10);
 
 /// Waits for all cases until `deadline`. A push that ended elsewhere is not waited for any longer.
 pub(crate) async fn wait(ingest: &Ingest, posted: Vec<Posted>, deadline: Instant) -> Vec<Ended> {
     let watch = Watch {
         ingest,
         deadline,
-        next_note: Cell::new(Instant::now() + PROGRESS),
+        progress: Progress::of("pushes"),
     };
+    let accepted = |posted: &Posted| ids(&posted.answers).len() as u64;
+    let total = posted
+        .iter()
+        .filter(|posted| posted.case.expected.status().is_some());
+    watch.progress.show(0, total.map(accepted).sum(), "");
     let mut ended = Vec::with_capacity(posted.len());
     for posted in posted {
         let (mut pushes, mut unseen) = (Vec::new(), Vec::new());
@@ -35,6 +37,7 @@ pub(crate) async fn wait(ingest: &Ingest, posted: Vec<Posted>, deadline: Instant
                 .map(|id| watch.until(id, wanted))
                 .buffered(AT_ONCE);
             while let Some(found) = seen.next().await {
+                watch.progress.step();
                 match found {
                     Ok(push) => pushes.push(push),
                     Err(error) => unseen.push(format!("{error:#}")),
@@ -61,7 +64,7 @@ fn ids(answers: &[Answer]) -> BTreeSet<Uuid> {
 struct Watch<'a> {
     ingest: &'a Ingest,
     deadline: Instant,
-    next_note: Cell<Instant>,
+    progress: Progress,
 }
 
 impl Watch<'_> {
@@ -72,19 +75,11 @@ impl Watch<'_> {
             let late = Instant::now() >= self.deadline;
             match found {
                 Ok(push) if late || push.status == wanted || push.status.is_terminal() => return Ok(push),
-                Ok(push) => self.note(&push),
+                Ok(push) => self.progress.say(&push.explanation),
                 Err(error) if late => return Err(error),
                 Err(_) => {}
             }
             tokio::time::sleep(POLL).await;
-        }
-    }
-
-    fn note(&self, push: &Push) {
-        let now = Instant::now();
-        if now >= self.next_note.get() {
-            self.next_note.set(now + PROGRESS);
-            output::note(format_args!("waiting for {}: {}", push.id, push.explanation));
         }
     }
 }

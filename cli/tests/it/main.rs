@@ -16,4 +16,5 @@ mod receive;
 mod reseller;
 mod services;
 mod simulator;
+mod terminal;
 mod traffic;

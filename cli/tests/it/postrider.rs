@@ -80,9 +80,12 @@ impl Postrider {
         self
     }
 
-    /// On the database of a test.
+    /// On the database of a test, with the patience that a busy machine needs.
     pub(crate) fn on(self, pool: &PgPool) -> Self {
-        self.env("DATABASE_URL", pool.connect_options().to_url_lossy())
+        let patient = PATIENT
+            .iter()
+            .fold(self, |call, (variable, value)| call.env(variable, value));
+        patient.env("DATABASE_URL", pool.connect_options().to_url_lossy())
     }
 
     /// On everything of a test, with ports of its own and logs that can be read by a program.

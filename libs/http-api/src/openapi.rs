@@ -43,6 +43,22 @@ pub fn add_api_key(document: &mut OpenApi, description: &str) {
     components.add_security_scheme("apiKey", SecurityScheme::Http(scheme));
 }
 
+/// Says of every operation that names no security that it needs none: what is missing could have been forgotten.
+pub fn declare_public(document: &mut OpenApi) {
+    for item in document.paths.paths.values_mut() {
+        let operations = [
+            &mut item.get,
+            &mut item.put,
+            &mut item.post,
+            &mut item.patch,
+            &mut item.delete,
+        ];
+        for operation in operations.into_iter().flatten() {
+            operation.security.get_or_insert_default();
+        }
+    }
+}
+
 /// A problem whose kind says everything.
 #[must_use]
 pub fn typical(kind: ProblemKind) -> Problem {

@@ -1,6 +1,6 @@
 //! The OpenAPI document: what the handlers say about themselves, and the problems that each of them can answer with.
 
-use http_api::openapi::{Readiness, add_api_key, add_problems};
+use http_api::openapi::{Readiness, add_api_key, add_problems, declare_public};
 use http_api::{FieldProblem, ProblemBody};
 use utoipa::{Modify, OpenApi};
 
@@ -10,7 +10,9 @@ use crate::{problems, push};
 /// The document, as served at `/openapi.json`.
 #[must_use]
 pub fn document() -> utoipa::openapi::OpenApi {
-    Document::openapi()
+    let mut document = Document::openapi();
+    declare_public(&mut document);
+    document
 }
 
 #[derive(OpenApi)]

@@ -1,6 +1,6 @@
 //! The OpenAPI document: what the handlers say about themselves, and the problems that each of them can answer with.
 
-use http_api::openapi::{Readiness, add_api_key, add_problems, typical};
+use http_api::openapi::{Readiness, add_api_key, add_problems, declare_public, typical};
 use http_api::{FieldProblem, Problem, ProblemBody, ProblemKind};
 use utoipa::openapi::RefOr;
 use utoipa::openapi::path::{Operation, ParameterIn, PathItem};
@@ -16,7 +16,9 @@ use crate::{event_types, metrics, notifications, quotas, replays, secrets, sendi
 /// The document, as served at `/openapi.json`.
 #[must_use]
 pub fn document() -> utoipa::openapi::OpenApi {
-    Document::openapi()
+    let mut document = Document::openapi();
+    declare_public(&mut document);
+    document
 }
 
 #[derive(OpenApi)]

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::filter::{Filter, FilterArgs};
 use crate::operator::{Operator, OperatorArgs};
-use crate::output;
+use crate::output::{self, Column, Table};
 
 /// Longest detail in a table, in characters.
 const DETAIL_MAX: usize = 60;
@@ -92,15 +92,15 @@ pub(crate) async fn run(args: &GroupsArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn table_of(groups: &[Group]) -> comfy_table::Table {
+fn table_of(groups: &[Group]) -> Table {
     let mut table = output::table([
-        "letters",
-        "kind",
-        "fingerprint",
-        "target",
-        "first",
-        "last",
-        "the last one",
+        Column::whole("letters"),
+        Column::whole("kind").spare(2),
+        Column::whole("fingerprint"),
+        Column::whole("target").spare(3),
+        Column::whole("first").spare(5),
+        Column::whole("last").spare(4),
+        Column::prose("the last one").spare(1),
     ]);
     for group in groups {
         table.add_row([
@@ -118,4 +118,40 @@ fn table_of(groups: &[Group]) -> comfy_table::Table {
         ]);
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_fit_the_terminal() {
+        let group = |fingerprint: &str, target: &str, count, detail: &str| Group {
+            fingerprint: fingerprint.to_owned(),
+            kind: "HTTP".to_owned(),
+            target: target.to_owned(),
+            count,
+            first_seen: "2026-11-19T08:15:00.5Z".to_owned(),
+            last_seen: "2026-11-21T12:00:00.123456Z".to_owned(),
+            sample: Sample {
+                id: "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d".to_owned(),
+                detail: detail.to_owned(),
+            },
+        };
+        let groups = [
+            group(
+                "delivery/http/503/8f14e45fceea167a",
+                "01a1fd84-191a-7334-a6ae-613178d80d71",
+                12_043,
+                "attempt 5 was answered with 503 Service Unavailable by hooks.reseller.example",
+            ),
+            group(
+                "swrve/400/no such user",
+                "Hello IOS",
+                3,
+                "attempt 1 failed with 400",
+            ),
+        ];
+        insta::assert_snapshot!(output::at_widths(&table_of(&groups)));
+    }
 }

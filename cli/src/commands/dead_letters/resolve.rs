@@ -14,7 +14,7 @@ use super::filter::{Filter, FilterArgs};
 use crate::args::Cli;
 use crate::commands::jobs::{self, Job};
 use crate::operator::{Operator, OperatorArgs};
-use crate::output;
+use crate::output::{self, Table};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -215,7 +215,7 @@ fn show(preview: &Value, as_json: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn kinds_of(preview: &Value) -> comfy_table::Table {
+fn kinds_of(preview: &Value) -> Table {
     let mut table = output::table(["lane", "fingerprint", "letters"]);
     for kind in preview["byFingerprint"].as_array().into_iter().flatten() {
         table.add_row([

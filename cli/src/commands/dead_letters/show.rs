@@ -7,7 +7,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::operator::{Operator, OperatorArgs};
-use crate::output;
+use crate::output::{self, Column, Table};
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
@@ -135,8 +135,14 @@ fn story(document: &Value) -> String {
     story
 }
 
-fn attempts_of(attempts: &[Value]) -> comfy_table::Table {
-    let mut table = output::table(["attempt", "began", "took", "result", "answer"]);
+fn attempts_of(attempts: &[Value]) -> Table {
+    let mut table = output::table([
+        Column::whole("attempt"),
+        Column::whole("began").spare(2),
+        Column::whole("took").spare(1),
+        Column::whole("result"),
+        Column::prose("answer"),
+    ]);
     for attempt in attempts {
         let took = attempt["millis"]
             .as_i64()

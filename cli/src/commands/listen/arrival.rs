@@ -85,7 +85,7 @@ impl Arrival {
             reaction.text(),
         )];
         blocks.extend(self.bad_body.map(|error| {
-            format!("  why: the signature is right, but {error}\n  do:  tell whoever signed it; Postrider sends no such body")
+            format!("  why: the signature is right, but {error}\n  do:  tell the one who signed it; Postrider sends no such body")
         }));
         blocks.push(diagnosis::lines(&self.diagnosis.causes));
         let headers: Vec<String> = self

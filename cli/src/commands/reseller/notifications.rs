@@ -10,11 +10,13 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::shown::{self, Shown, cell};
+use super::shown::{self, Shown, ShownColumn, cell};
 use super::{Common, identifier, look};
 use crate::age::Age;
+use crate::output::{self, Column};
 use crate::portal::Portal;
-use crate::{output, pretty};
+use crate::pretty;
+use crate::progress::Progress;
 
 /// How often a notification is looked at that is waited for.
 const POLL: Duration = Duration::from_millis(500);
@@ -79,7 +81,7 @@ pub(crate) struct AttemptsArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-It is the same notification: the same event, body and idempotency key, signed anew.
+It is the same notification: the same event, body and idempotency key, signed again.
 
 Example:
   postrider resend 019aa2f0-5b1c-8025-9519-0863916ea2df --wait")]
@@ -91,14 +93,14 @@ pub(crate) struct ResendArgs {
     wait: bool,
 }
 
-const COLUMNS: [Shown; 7] = [
-    ("notification", "/id"),
-    ("event", "/eventId"),
-    ("event type", "/eventType"),
-    ("status", "/status"),
-    ("reason", "/reason"),
-    ("attempts", "/attempts"),
-    ("accepted", "/acceptedAt"),
+const COLUMNS: [ShownColumn; 7] = [
+    (Column::whole("notification"), "/id"),
+    (Column::whole("event").spare(2), "/eventId"),
+    (Column::whole("event type"), "/eventType"),
+    (Column::whole("status"), "/status"),
+    (Column::whole("reason").spare(3), "/reason"),
+    (Column::whole("attempts").spare(1), "/attempts"),
+    (Column::whole("accepted").spare(4), "/acceptedAt"),
 ];
 
 const ROWS: [Shown; 10] = [
@@ -114,14 +116,14 @@ const ROWS: [Shown; 10] = [
     ("ended", "/finishedAt"),
 ];
 
-const ATTEMPTS: [Shown; 7] = [
-    ("attempt", "/number"),
-    ("began", "/startedAt"),
-    ("ms", "/millis"),
-    ("to", "/request/url"),
-    ("result", "/status"),
-    ("answer", "/response/status"),
-    ("error", "/error"),
+const ATTEMPTS: [ShownColumn; 7] = [
+    (Column::whole("attempt"), "/number"),
+    (Column::whole("began").spare(2), "/startedAt"),
+    (Column::whole("ms").spare(1), "/millis"),
+    (Column::whole("to").spare(3), "/request/url"),
+    (Column::whole("result"), "/status"),
+    (Column::whole("answer"), "/response/status"),
+    (Column::prose("error"), "/error"),
 ];
 
 /// Does what the command says.
@@ -236,18 +238,19 @@ pub(crate) async fn resend(args: ResendArgs) -> anyhow::Result<()> {
 
 /// Waits until a notification has ended.
 pub(super) async fn until_ended(portal: &Portal, id: Uuid) -> anyhow::Result<()> {
+    let progress = Progress::waiting("waiting until it has ended");
     let mut told = String::new();
     loop {
         let document = look(portal, &format!("/notifications/{id}")).await?;
         let standing = standing(&document);
         match document["status"].as_str().unwrap_or_default() {
             "SENT" => {
-                output::note(standing);
+                progress.note(standing);
                 return Ok(());
             }
             "FAILED" | "GIVEN_UP" => bail!("{standing}; `postrider attempts {id}` shows what was answered"),
             "RETRY" | "SCHEDULED" if told != standing => {
-                output::note(format_args!(
+                progress.note(format_args!(
                     "{standing}; next attempt {}",
                     cell(&document, "/nextAttemptAt")
                 ));
@@ -256,5 +259,22 @@ pub(super) async fn until_ended(portal: &Portal, id: Uuid) -> anyhow::Result<()>
             _ => {}
         }
         tokio::time::sleep(POLL).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attempts_fit_the_terminal() {
+        let url = "https://hooks.reseller.example/postrider/notifications?tenant=4711";
+        let history = json!([
+            {"number": 1, "startedAt": "2026-11-21T12:00:00.123456Z", "millis": 15_003, "request": {"url": url},
+             "status": "ERROR", "error": "no answer within 15 s, of which connecting to 203.0.113.7:443 took 12 ms"},
+            {"number": 2, "startedAt": "2026-11-21T12:00:31.5Z", "millis": 42, "request": {"url": url}, "status": "OK",
+             "response": {"status": 204}},
+        ]);
+        insta::assert_snapshot!(output::at_widths(&shown::list(&history, ATTEMPTS)));
     }
 }

@@ -5,9 +5,9 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::shown::{self, Shown};
+use super::shown::{self, Shown, ShownColumn};
 use super::{Common, identifier};
-use crate::output;
+use crate::output::{self, Column};
 use crate::portal::Portal;
 
 #[derive(Debug, Subcommand)]
@@ -35,7 +35,7 @@ pub(crate) struct RequestArgs {
     /// Notifications a day.
     #[arg(long, value_name = "N")]
     daily_quota: u32,
-    /// Why, for whoever decides.
+    /// Why, for the administrator who decides.
     #[arg(long)]
     reason: String,
     #[command(flatten)]
@@ -52,13 +52,13 @@ const ROWS: [Shown; 7] = [
     ("requests a second", "/requestsPerSecond"),
 ];
 
-const REQUESTS: [Shown; 6] = [
-    ("quota request", "/id"),
-    ("asked for", "/dailyQuota"),
-    ("status", "/status"),
-    ("granted", "/granted"),
-    ("note", "/note"),
-    ("made", "/createdAt"),
+const REQUESTS: [ShownColumn; 6] = [
+    (Column::whole("quota request"), "/id"),
+    (Column::whole("asked for"), "/dailyQuota"),
+    (Column::whole("status"), "/status"),
+    (Column::whole("granted"), "/granted"),
+    (Column::prose("note").spare(1), "/note"),
+    (Column::whole("made").spare(2), "/createdAt"),
 ];
 
 /// Does what the command says.

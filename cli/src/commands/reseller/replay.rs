@@ -15,6 +15,7 @@ use super::{Common, identifier, look};
 use crate::age::Age;
 use crate::output;
 use crate::portal::Portal;
+use crate::progress::Progress;
 
 /// How often a replay is looked at that is waited for.
 const POLL: Duration = Duration::from_millis(500);
@@ -75,10 +76,16 @@ pub(crate) async fn run(args: ReplayArgs) -> anyhow::Result<()> {
     let path = format!("/subscriptions/{}/replays", args.subscription);
     let mut replay: Value = portal.act(Method::POST, &path, &body).await?;
     let path = format!("{path}/{}", cell(&replay, "/id"));
-    while args.wait && replay["status"] == "RUNNING" {
+    let progress = args.wait.then(|| Progress::waiting("replaying"));
+    while let Some(progress) = &progress
+        && replay["status"] == "RUNNING"
+    {
+        let looked_at = cell(&replay, "/examined");
+        progress.say(&format!("{looked_at} events looked at"));
         tokio::time::sleep(POLL).await;
         replay = look(&portal, &path).await?;
     }
+    drop(progress);
     if args.common.json {
         output::json(&replay)?;
     } else {

@@ -5,10 +5,11 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::shown::{self, Shown, cell};
+use super::shown::{self, ShownColumn, cell};
 use super::{Common, identifier};
+use crate::file;
+use crate::output::{self, Column};
 use crate::portal::Portal;
-use crate::{file, output};
 
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
@@ -59,12 +60,12 @@ pub(crate) struct Of {
     common: Common,
 }
 
-const COLUMNS: [Shown; 5] = [
-    ("secret", "/id"),
-    ("signs", "/active"),
-    ("made", "/createdAt"),
-    ("signs until", "/expiresAt"),
-    ("revoked", "/revokedAt"),
+const COLUMNS: [ShownColumn; 5] = [
+    (Column::whole("secret"), "/id"),
+    (Column::whole("signs"), "/active"),
+    (Column::whole("made").spare(1), "/createdAt"),
+    (Column::whole("signs until"), "/expiresAt"),
+    (Column::whole("revoked").spare(2), "/revokedAt"),
 ];
 
 /// Does what the command says.

@@ -1,12 +1,13 @@
 //! Documents as tables. Everything in them may be a stranger's text.
 
-use comfy_table::Table;
 use serde_json::Value;
 
-use crate::output;
+use crate::output::{self, Column, Table};
 
-/// What is shown: the head of a column or row, and where the value is (RFC 6901).
+/// What is shown in a row of a record: its name, and where the value is (RFC 6901).
 pub(super) type Shown = (&'static str, &'static str);
+/// What is shown in a column of a list, and where the value is.
+pub(super) type ShownColumn = (Column, &'static str);
 
 /// A value as one reads it; empty for null.
 pub(super) fn cell(document: &Value, pointer: &str) -> String {
@@ -27,22 +28,23 @@ pub(super) fn cell(document: &Value, pointer: &str) -> String {
 }
 
 /// One document: a row for each value that it has.
-pub(super) fn record<const ROWS: usize>(title: &str, document: &Value, rows: [Shown; ROWS]) -> Table {
-    let mut table = output::table([title, &cell(document, "/id")]);
+pub(super) fn record<const ROWS: usize>(title: &'static str, document: &Value, rows: [Shown; ROWS]) -> Table {
+    let mut table = Table::record(title, &cell(document, "/id"));
     for (head, pointer) in rows {
         let shown = cell(document, pointer);
         if !shown.is_empty() {
-            table.add_row([head, &shown]);
+            table.add_row([head, shown.as_str()]);
         }
     }
     table
 }
 
 /// A list: a row for each document.
-pub(super) fn list<const COLUMNS: usize>(items: &Value, columns: [Shown; COLUMNS]) -> Table {
-    let mut table = output::table(columns.map(|(head, _)| head));
+pub(super) fn list<const COLUMNS: usize>(items: &Value, columns: [ShownColumn; COLUMNS]) -> Table {
+    let (heads, pointers): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
+    let mut table = output::table(heads);
     for item in items.as_array().into_iter().flatten() {
-        table.add_row(columns.map(|(_, pointer)| cell(item, pointer)));
+        table.add_row(pointers.iter().map(|pointer| cell(item, pointer)));
     }
     table
 }

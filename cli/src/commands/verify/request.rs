@@ -67,7 +67,7 @@ impl Request {
             is_first = false;
             let Some(after) = after else {
                 bail!(
-                    "the request has no empty line after its headers, so that nobody knows where its body begins"
+                    "the request has no empty line after its headers, so that it is not known where its body begins"
                 );
             };
             rest = after;

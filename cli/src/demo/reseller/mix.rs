@@ -60,7 +60,7 @@ impl Mix<'_> {
                 notified(PushStatus::Sent, 1),
             ),
             case(
-                "nobody subscribed",
+                "without a subscription",
                 self.requests("unwanted", UNWANTED_TYPE, SOME)?,
                 Expected::Nobody,
             ),

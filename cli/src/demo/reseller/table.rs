@@ -1,21 +1,19 @@
 //! What became of each kind of event, as a table.
 
-use comfy_table::Table;
-
 use super::case::{Ended, Posted};
 use crate::demo::table::{answer, counted};
 use crate::ingest::{Answer, Notification};
-use crate::output;
+use crate::output::{self, Column, Table};
 
 /// One row per case.
 pub(super) fn of(cases: &[Ended]) -> Table {
     let mut table = output::table([
-        "event",
-        "posted",
-        "answer",
-        "status",
-        "attempts",
-        "what the API says of it",
+        Column::prose("event"),
+        Column::whole("posted").spare(1),
+        Column::prose("answer").spare(2),
+        Column::prose("status"),
+        Column::whole("attempts").spare(3),
+        Column::prose("what the API says of it"),
     ]);
     for ended in cases {
         let Posted { case, answers } = &ended.posted;
@@ -42,7 +40,7 @@ fn remark(ended: &Ended) -> String {
         return notification.explanation.clone();
     }
     if !ended.events.is_empty() {
-        return "Stored; nobody has subscribed to it.".to_owned();
+        return "Stored; no subscription wants it.".to_owned();
     }
     let refused = ended.posted.answers.iter().find_map(|answer| match answer {
         Answer::Refused { problem, .. } => Some(problem.to_string()),

@@ -1,6 +1,5 @@
 //! Waiting until every notification is where it should be. What counts is where it is, not which way it took there.
 
-use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -11,21 +10,19 @@ use uuid::Uuid;
 use super::case::{Ended, Expected, Posted};
 use super::subscriptions::Subscriptions;
 use crate::ingest::{Answer, Event, Ingest};
-use crate::output;
+use crate::progress::Progress;
 
 /// How often one event is looked at.
 const POLL: Duration = Duration::from_millis(100);
 /// Events looked at in turn.
 const AT_ONCE: usize = 8;
-/// How often whoever watches is told that the wait goes on.
-const PROGRESS: Duration = Duration::from_secs(10);
 
 /// Looks at events, and of each only at what became of it at these subscriptions: the reseller may have others.
 pub(super) struct Watch<'a> {
     ingest: &'a Ingest,
     subscriptions: &'a Subscriptions,
     deadline: Instant,
-    next_note: Cell<Instant>,
+    progress: Progress,
 }
 
 impl<'a> Watch<'a> {
@@ -34,12 +31,15 @@ impl<'a> Watch<'a> {
             ingest,
             subscriptions,
             deadline,
-            next_note: Cell::new(Instant::now() + PROGRESS),
+            progress: Progress::of("events"),
         }
     }
 
     /// Waits for all cases until the deadline.
     pub(super) async fn all(&self, posted: Vec<Posted>) -> Vec<Ended> {
+        let accepted = posted.iter().filter(|posted| posted.case.expected.is_accepted());
+        let total = accepted.map(|posted| ids(&posted.answers).len() as u64).sum();
+        self.progress.show(0, total, "");
         let mut ended = Vec::with_capacity(posted.len());
         for posted in posted {
             let (mut events, mut unseen) = (Vec::new(), Vec::new());
@@ -53,6 +53,7 @@ impl<'a> Watch<'a> {
                 .map(|id| self.until(id, expected))
                 .buffered(AT_ONCE);
             while let Some(found) = seen.next().await {
+                self.progress.step();
                 match found {
                     Ok(event) => events.push(event),
                     Err(error) => unseen.push(format!("{error:#}")),
@@ -92,16 +93,8 @@ impl<'a> Watch<'a> {
     }
 
     fn note(&self, event: &Event) {
-        let now = Instant::now();
-        if now < self.next_note.get() {
-            return;
-        }
         if let Some(waiting) = event.notifications.iter().find(|it| !it.status.is_terminal()) {
-            self.next_note.set(now + PROGRESS);
-            output::note(format_args!(
-                "waiting for {}: {}",
-                event.event_id, waiting.explanation
-            ));
+            self.progress.say(&waiting.explanation);
         }
     }
 }

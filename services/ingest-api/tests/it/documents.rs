@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use config::Config;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::running::Running;
 
@@ -26,6 +26,21 @@ fn the_committed_openapi_document_is_the_generated_one() {
         committed == generated,
         "docs/openapi/ingest-api.json is out of date: run the tests with UPDATE_OPENAPI=1"
     );
+}
+
+#[test]
+fn every_operation_says_whether_it_needs_a_key() {
+    let document = serde_json::to_value(ingest_api::openapi()).unwrap();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            let security = &operation["security"];
+            if operation["tags"][0] == "service" {
+                assert_eq!(*security, json!([]), "{method} {path}");
+            } else {
+                assert!(security[0]["apiKey"].is_array(), "{method} {path}");
+            }
+        }
+    }
 }
 
 #[test]

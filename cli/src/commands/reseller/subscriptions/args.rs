@@ -101,7 +101,7 @@ pub(crate) struct UpdateArgs {
     /// Another endpoint, which is challenged first.
     #[arg(long)]
     pub(super) url: Option<String>,
-    /// The whole filter anew.
+    /// The whole filter, which takes the place of the one before.
     #[arg(long, value_name = "TYPES", value_delimiter = ',')]
     pub(super) event_types: Option<Vec<String>>,
     /// Who is told of trouble.

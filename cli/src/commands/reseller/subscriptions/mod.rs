@@ -9,10 +9,11 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::shown::{self, Shown, cell};
+use super::shown::{self, Shown, ShownColumn, cell};
 use super::{Common, look, notifications};
-use crate::output;
+use crate::output::{self, Column};
 use crate::portal::Portal;
+use crate::progress::Progress;
 
 pub(crate) use args::SubscriptionsCommand;
 
@@ -21,13 +22,13 @@ use args::{CreateArgs, One, UpdateArgs, Waited};
 /// How often a subscription is looked at that is waited for.
 const POLL: Duration = Duration::from_secs(1);
 
-const COLUMNS: [Shown; 6] = [
-    ("subscription", "/id"),
-    ("url", "/url"),
-    ("event types", "/eventTypes"),
-    ("state", "/state"),
-    ("reason", "/stateReason"),
-    ("paused since", "/pausedAt"),
+const COLUMNS: [ShownColumn; 6] = [
+    (Column::whole("subscription"), "/id"),
+    (Column::whole("url"), "/url"),
+    (Column::prose("event types").spare(1), "/eventTypes"),
+    (Column::whole("state"), "/state"),
+    (Column::whole("reason").spare(3), "/stateReason"),
+    (Column::whole("paused since").spare(2), "/pausedAt"),
 ];
 
 const ROWS: [Shown; 17] = [
@@ -180,13 +181,14 @@ async fn command_and_wait(args: &Waited, action: &str) -> anyhow::Result<()> {
 
 /// Waits until the endpoint is verified, or will not be without somebody's help.
 async fn until_active(portal: &Portal, id: Uuid) -> anyhow::Result<()> {
+    let progress = Progress::waiting("waiting until the endpoint is verified");
     let mut told = String::new();
     loop {
         let document = look(portal, &path(id)).await?;
         let error = cell(&document, "/verification/error");
         match cell(&document, "/state").as_str() {
             "ACTIVE" => {
-                output::note(format_args!(
+                progress.note(format_args!(
                     "the endpoint is verified; the subscription {id} is ACTIVE"
                 ));
                 return Ok(());
@@ -195,7 +197,7 @@ async fn until_active(portal: &Portal, id: Uuid) -> anyhow::Result<()> {
             _ => bail!("the subscription {id} is {}: {error}", state(&document)),
         }
         if !error.is_empty() && error != told {
-            output::note(format_args!(
+            progress.note(format_args!(
                 "the challenge was not met, and comes again: {error}"
             ));
             told = error;
@@ -225,4 +227,36 @@ async fn delete(one: &One) -> anyhow::Result<()> {
     portal(&one.common)?.delete(&path(one.id)).await?;
     output::note(format_args!("the subscription {} is deleted", one.id));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn subscriptions_fit_the_terminal() {
+        let subscriptions = json!([
+            {"id": "01a1fd84-191a-7334-a6ae-613178d80d71", "state": "ACTIVE", "stateReason": "VERIFIED",
+             "url": "https://hooks.reseller.example/postrider/notifications?tenant=4711", "pausedAt": null,
+             "eventTypes": ["domain.created", "domain.deleted", "domain.transfer.requested", "contact.*"]},
+            {"id": "01a1fd84-ba0d-74fc-a5c1-94d557988f4b", "state": "PENDING_VERIFICATION", "stateReason": "CREATED",
+             "url": "https://a.example/", "pausedAt": "2026-11-21T12:00:00.123456Z", "eventTypes": ["*"]},
+        ]);
+        insta::assert_snapshot!(output::at_widths(&shown::list(&subscriptions, COLUMNS)));
+    }
+
+    #[test]
+    fn one_subscription_fits_the_terminal() {
+        let subscription = json!({
+            "id": "01a1fd84-191a-7334-a6ae-613178d80d71", "state": "DEACTIVATED", "stateReason": "CONTINUOUS_FAILURE",
+            "url": "https://hooks.reseller.example/postrider/notifications?tenant=4711&token=3c9909afec25354d551dae21590bb26e",
+            "eventTypes": ["domain.*"], "email": "operations+postrider@reseller.example", "dailyQuota": 1_000_000,
+            "verification": {"error": "the challenge was answered with 404 Not Found and a body of 31 bytes, which is not the token"},
+        });
+        insta::assert_snapshot!(output::at_widths(&shown::record(
+            "subscription",
+            &subscription,
+            ROWS
+        )));
+    }
 }

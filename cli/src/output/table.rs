@@ -1,0 +1,268 @@
+//! Tables that fit where they are shown.
+//!
+//! Cells are broken at blanks at most, and never inside an identifier, a fingerprint or an address. What does not fit loses the
+//! columns that matter least, and says which; what does not fit even so is shown as one block of lines for each row. Without a
+//! width, as in a pipe, each row is one line with everything in it.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use comfy_table::presets::UTF8_FULL_CONDENSED;
+use comfy_table::{Attribute, Cell, ColumnConstraint, ContentArrangement, Width};
+use unicode_width::UnicodeWidthStr as _;
+
+use super::{tone, wrap};
+
+/// A column of sentences is not made narrower than this: columns that matter less go first.
+const PROSE_MIN: usize = 24;
+/// How far a value stands to the right that does not fit beside its label.
+const INDENT: usize = 2;
+
+/// A column: its head, and what may be done to it for want of width.
+#[derive(Debug, Clone)]
+pub(crate) struct Column {
+    head: Cow<'static, str>,
+    is_prose: bool,
+    spare: u8,
+}
+
+impl Column {
+    /// One whose cells are never broken, such as identifiers, addresses, times and numbers.
+    pub(crate) const fn whole(head: &'static str) -> Self {
+        Self {
+            head: Cow::Borrowed(head),
+            is_prose: false,
+            spare: 0,
+        }
+    }
+
+    /// One whose cells may be broken at blanks.
+    pub(crate) const fn prose(head: &'static str) -> Self {
+        Self {
+            head: Cow::Borrowed(head),
+            is_prose: true,
+            spare: 0,
+        }
+    }
+
+    /// May be left out, those with a greater number first.
+    pub(crate) const fn spare(mut self, order: u8) -> Self {
+        self.spare = order;
+        self
+    }
+}
+
+impl From<&'static str> for Column {
+    fn from(head: &'static str) -> Self {
+        Self::whole(head)
+    }
+}
+
+/// Rows of cells under heads.
+#[derive(Debug, Clone)]
+pub(crate) struct Table {
+    columns: Vec<Column>,
+    rows: Vec<Vec<String>>,
+    /// Its head is a property like those in its rows.
+    is_record: bool,
+}
+
+impl Table {
+    /// An empty one.
+    pub(crate) fn of(columns: impl IntoIterator<Item = impl Into<Column>>) -> Self {
+        Self {
+            columns: columns.into_iter().map(Into::into).collect(),
+            rows: Vec::new(),
+            is_record: false,
+        }
+    }
+
+    /// One thing: its identifier as the head, and a row for each property.
+    pub(crate) fn record(title: &'static str, id: &str) -> Self {
+        let mut value = Column::prose("");
+        value.head = Cow::Owned(id.to_owned());
+        Self {
+            is_record: true,
+            ..Self::of([Column::whole(title), value])
+        }
+    }
+
+    /// One more row, with a cell for each column.
+    pub(crate) fn add_row(&mut self, cells: impl IntoIterator<Item = impl Into<String>>) {
+        self.rows.push(cells.into_iter().map(Into::into).collect());
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// As it is shown within this many columns; without a number as wide as it is.
+    pub(crate) fn at(&self, width: Option<usize>) -> String {
+        let mut shown: Vec<usize> = (0..self.columns.len()).collect();
+        let Some(width) = width else {
+            return self.drawn(&shown, None);
+        };
+        loop {
+            if let Some(widths) = self.widths(&shown, width) {
+                return self.drawn(&shown, Some(&widths)) + &self.left_out(&shown, width);
+            }
+            let sparest = shown
+                .iter()
+                .copied()
+                .filter(|&column| self.columns[column].spare > 0)
+                .max_by_key(|&column| self.columns[column].spare);
+            match sparest {
+                Some(sparest) => shown.retain(|&column| column != sparest),
+                None => return self.stacked(width),
+            }
+        }
+    }
+
+    fn cells(&self, column: usize) -> impl Iterator<Item = &str> {
+        let cells = self.rows.iter().filter_map(move |row| row.get(column));
+        cells.flat_map(|cell| cell.split('\n'))
+    }
+
+    /// Columns that this one needs, and those with which nothing of it is broken.
+    fn needs(&self, column: usize) -> (usize, usize) {
+        let Column { head, is_prose, .. } = &self.columns[column];
+        let natural = wrap::widest(self.cells(column)).max(head.width());
+        let cells = if *is_prose {
+            let words = wrap::widest(self.cells(column).flat_map(|cell| cell.split(' ')));
+            words.max(natural.min(PROSE_MIN))
+        } else {
+            wrap::widest(self.cells(column))
+        };
+        (cells.max(wrap::widest(head.split(' '))), natural)
+    }
+
+    /// How wide each of the shown columns is within the width of all, if that can be.
+    fn widths(&self, shown: &[usize], width: usize) -> Option<Vec<usize>> {
+        let (mut widths, natural): (Vec<_>, Vec<_>) = shown.iter().map(|&column| self.needs(column)).unzip();
+        // A blank on each side of a cell, a line before each, and one at the end.
+        let frame = 3 * shown.len() + 1;
+        let mut left = width.checked_sub(frame + widths.iter().sum::<usize>())?;
+        loop {
+            let wanting: Vec<usize> = (0..widths.len())
+                .filter(|&index| widths[index] < natural[index])
+                .collect();
+            if left == 0 || wanting.is_empty() {
+                return Some(widths);
+            }
+            let share = (left / wanting.len()).max(1);
+            for index in wanting {
+                let more = share.min(natural[index] - widths[index]).min(left);
+                widths[index] += more;
+                left -= more;
+            }
+        }
+    }
+
+    fn drawn(&self, shown: &[usize], widths: Option<&[usize]>) -> String {
+        let mut drawing = comfy_table::Table::new();
+        drawing
+            .load_style(UTF8_FULL_CONDENSED)
+            .set_content_arrangement(ContentArrangement::Disabled)
+            // What is written takes colours away where there are to be none.
+            .force_no_tty()
+            .enforce_styling()
+            .set_header(
+                shown
+                    .iter()
+                    .map(|&column| Cell::new(&self.columns[column].head).add_attribute(Attribute::Bold)),
+            );
+        for row in &self.rows {
+            drawing.add_row(shown.iter().map(|&column| {
+                let text = row.get(column).map(String::as_str).unwrap_or_default();
+                let cell = Cell::new(text);
+                match tone::of_state(text) {
+                    Some(colour) => cell.fg(colour),
+                    None => cell,
+                }
+            }));
+        }
+        for (column, width) in drawing.column_iter_mut().zip(widths.unwrap_or_default()) {
+            let with_blanks = u16::try_from(width + 2).unwrap_or(u16::MAX);
+            column.set_constraint(ColumnConstraint::Absolute(Width::Fixed(with_blanks)));
+        }
+        drawing.to_string()
+    }
+
+    /// A line that names the columns that are not shown, if there are any with something in them.
+    fn left_out(&self, shown: &[usize], width: usize) -> String {
+        let heads: Vec<&str> = (0..self.columns.len())
+            .filter(|column| !shown.contains(column) && self.cells(*column).any(|cell| !cell.is_empty()))
+            .map(|column| &*self.columns[column].head)
+            .collect();
+        if heads.is_empty() {
+            return String::new();
+        }
+        let said = format!("Too narrow to show: {}.", heads.join(", "));
+        format!("\n{}", wrap::lines(&said, width).join("\n"))
+    }
+
+    /// A block for each row, with everything that is in it; a record is one block.
+    fn stacked(&self, width: usize) -> String {
+        let heads = || self.columns.iter().map(|column| &*column.head);
+        let blocks: Vec<Vec<Pair<'_>>> = if self.is_record {
+            let rows = self
+                .rows
+                .iter()
+                .map(|row| row.iter().map(String::as_str).collect());
+            let pairs = std::iter::once(heads().collect::<Vec<_>>()).chain(rows);
+            vec![
+                pairs
+                    .filter_map(|pair| Some((*pair.first()?, *pair.get(1)?, true)))
+                    .collect(),
+            ]
+        } else {
+            let pairs = |row| heads().zip(row).zip(&self.columns);
+            let rows = self.rows.iter().map(|row| pairs(row.iter().map(String::as_str)));
+            rows.map(|pairs| {
+                pairs
+                    .map(|((label, value), column)| (label, value, column.is_prose))
+                    .collect()
+            })
+            .collect()
+        };
+        let labels = wrap::widest(blocks.iter().flatten().map(|(label, ..)| *label)) + ": ".len();
+        let blocks: Vec<String> = blocks.iter().map(|pairs| block(pairs, labels, width)).collect();
+        blocks.join("\n\n")
+    }
+}
+
+/// A label, its value, and whether that may be broken at blanks.
+type Pair<'a> = (&'a str, &'a str, bool);
+
+/// Lines of label and value. What does not fit beside its label stands below it.
+fn block(pairs: &[Pair<'_>], labels: usize, width: usize) -> String {
+    let mut text = Vec::new();
+    for (label, value, is_prose) in pairs.iter().filter(|(_, value, _)| !value.is_empty()) {
+        let broken_at = if *is_prose { [' ', '\n'] } else { ['\n', '\n'] };
+        let fits_beside = labels + wrap::widest(value.split(broken_at)) <= width;
+        let indent = if fits_beside { labels } else { INDENT };
+        let room = if *is_prose {
+            width.saturating_sub(indent)
+        } else {
+            usize::MAX
+        };
+        let mut lines = wrap::lines(value, room).into_iter();
+        let mut head = format!("{}:", tone::styled(label, tone::STRONG));
+        if fits_beside {
+            head.push_str(&" ".repeat(labels.saturating_sub(label.width() + 1)));
+            head.push_str(&lines.next().unwrap_or_default());
+        }
+        text.push(head);
+        text.extend(lines.map(|line| format!("{}{line}", " ".repeat(indent))));
+    }
+    text.join("\n")
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.at(super::width()))
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use reqwest::{Client, RequestBuilder, Response};
 use serde::de::DeserializeOwned;
-use swrve_sim::{Received, ReceivedPage, Report, Rule};
+use simulators::swrve::{Received, ReceivedPage, Report, Rule};
 
 use crate::web;
 

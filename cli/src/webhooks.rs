@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use receiver::{Received, ReceivedPage, Rule};
 use reqwest::{Client, RequestBuilder, Response};
 use serde::Serialize;
+use simulators::receiver::{Received, ReceivedPage, Rule};
 
 use crate::web;
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use swrve_sim::Received;
+use simulators::swrve::Received;
 
 /// The shortest distance that Swrve is to see, in microseconds.
 const SHORT: f64 = 4_000.0;
@@ -83,7 +83,7 @@ fn first_of_successor(times: &[f64], killed: f64) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use swrve_sim::Outcome;
+    use simulators::swrve::Outcome;
 
     use super::*;
 

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use swrve_sim::Report;
+use simulators::swrve::Report;
 
 use super::{Bench, stored};
 use crate::exposition::Exposition;

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use swrve_sim::{Received, ReceivedPage, Report};
+use simulators::swrve::{Received, ReceivedPage, Report};
 use tokio::task::JoinHandle;
 
 use super::arrivals::{self, Findings};

@@ -7,8 +7,8 @@ use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use config::Sources;
 use lifecycle::Shutdown;
-use smtp_sink::SmtpSink;
-use swrve_sim::{Options, Report, ResponseTime, SwrveSim, parse_script};
+use simulators::smtp::SmtpSink;
+use simulators::swrve::{Options, Report, ResponseTime, SwrveSim, parse_script};
 use tokio::net::TcpListener;
 
 use crate::output::{self, Table};

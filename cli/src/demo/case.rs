@@ -3,7 +3,7 @@
 use std::fmt;
 
 use domain::push::{ErrorType, PushStatus};
-use swrve_sim::Rule;
+use simulators::swrve::Rule;
 
 use crate::ingest::{Answer, Push, PushRequest};
 

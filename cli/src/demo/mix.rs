@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Datelike as _, Utc};
 use domain::push::{ErrorType, PushStatus};
-use swrve_sim::{Match, Pattern, Rule};
+use simulators::swrve::{Match, Pattern, Rule};
 
 use super::case::{Attempts, Case, Expected, Request};
 use crate::ingest::PushRequest;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use swrve_sim::Report;
+use simulators::swrve::Report;
 
 use super::case::Ended;
 use super::{metrics, mix};

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use domain::push::PushStatus;
+use simulators::swrve::{Options, ResponseTime, Running, SwrveSim};
 use sqlx::PgPool;
-use swrve_sim::{Options, ResponseTime, Running, SwrveSim};
 use testkit::{Installation, eventually, with_installation};
 use tokio::net::TcpListener;
 

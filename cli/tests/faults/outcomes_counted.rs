@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use domain::push::PushStatus;
+use simulators::swrve::Rule;
 use sqlx::PgPool;
-use swrve_sim::Rule;
 use testkit::{eventually, with_installation};
 
 use crate::rig::{Ended, Fleet, Process, Push, answer_to, pushes, rule_for, windowed_pushes};

@@ -1,8 +1,8 @@
 //! `kill -9` of the retry worker while pushes wait for their retry or for their window.
 
 use domain::push::PushStatus;
+use simulators::swrve::{Match, Pattern, Rule};
 use sqlx::PgPool;
-use swrve_sim::{Match, Pattern, Rule};
 use testkit::{eventually, with_installation};
 
 use crate::rig::{Ended, Fleet, Push, Service, answer_to, count_with_status, pushes, windowed_pushes};

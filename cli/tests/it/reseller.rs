@@ -1,9 +1,9 @@
 //! The reseller lane from end to end: all services in one process, a receiver, and what an implementation that is not ours says of
 //! what arrived there.
 
-use receiver::{Options, Received, Receiver, Running as Endpoint, SecretFor, Verdict};
 use reqwest::{Client, RequestBuilder};
 use serde_json::{Value, json};
+use simulators::receiver::{Options, Received, Receiver, Running as Endpoint, SecretFor, Verdict};
 use sqlx::PgPool;
 use testkit::{Installation, eventually, with_installation};
 use tokio::net::TcpListener;
@@ -151,7 +151,7 @@ async fn an_independent_implementation_accepts_what_is_delivered_and_refuses_wha
         lane.endpoint
             .secrets(knows.map(|secret| secret.expect("valid")).into());
         // Each is refused at first, so that retries are judged as well.
-        let rule = receiver::Rule::answering(503).first(1);
+        let rule = simulators::receiver::Rule::answering(503).first(1);
         lane.endpoint.script(vec![rule]).expect("a rule");
         for number in 0..EVENTS {
             lane.send(&format!(
@@ -195,7 +195,7 @@ async fn retries_carry_the_same_bytes_identifier_and_key(pool: PgPool) {
     with_installation(pool, async |it| {
         let lane = Lane::start(&it).await;
         lane.subscribe().await;
-        let rule = receiver::Rule::answering(503).first(2);
+        let rule = simulators::receiver::Rule::answering(503).first(2);
         lane.endpoint.script(vec![rule]).expect("a rule");
         lane.send("once").await;
         let all = lane.arrived(2).await;

@@ -1,7 +1,7 @@
 //! One endpoint answers 500 until its reseller mends it.
 
 use domain::notification::NotificationStatus;
-use receiver::Rule;
+use simulators::receiver::Rule;
 use sqlx::PgPool;
 use testkit::{eventually, with_installation};
 

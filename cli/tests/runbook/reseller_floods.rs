@@ -1,7 +1,7 @@
 //! One reseller has far more events than its endpoint takes.
 
 use domain::notification::NotificationStatus;
-use receiver::Rule;
+use simulators::receiver::Rule;
 use sqlx::PgPool;
 use testkit::{eventually, with_installation};
 

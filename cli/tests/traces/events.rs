@@ -1,7 +1,7 @@
 //! The traces of events.
 
 use domain::notification::NotificationStatus;
-use receiver::Rule;
+use simulators::receiver::Rule;
 use sqlx::PgPool;
 use testkit::{eventually, with_installation};
 

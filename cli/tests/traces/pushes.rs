@@ -2,7 +2,7 @@
 
 use config::Secret;
 use domain::push::PushStatus;
-use receiver::{Options, Receiver};
+use simulators::receiver::{Options, Receiver};
 use sqlx::PgPool;
 use testkit::{FaultProxy, eventually, with_installation};
 use tokio::net::TcpListener;

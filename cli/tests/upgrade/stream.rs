@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use domain::notification::NotificationStatus;
 use domain::push::PushStatus;
-use receiver::Rule as EndpointRule;
+use simulators::receiver::Rule as EndpointRule;
 use testkit::{Installation, eventually};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;

@@ -10,9 +10,9 @@ use domain::push::{Platform, PushId, PushRequest, PushStatus};
 use futures::FutureExt;
 use lapin::options::BasicPublishOptions;
 use lapin::{Connection, ConnectionProperties};
+use simulators::swrve::{Options, ResponseTime, Running, SwrveSim};
 use sqlx::{ConnectOptions, PgPool};
 use store::{NewPush, PushView, Store};
-use swrve_sim::{Options, ResponseTime, Running, SwrveSim};
 use tokio::net::TcpListener;
 use uuid::Uuid;
 

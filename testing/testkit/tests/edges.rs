@@ -73,7 +73,7 @@ fn store_broker_and_the_client_know_only_the_domain() {
 #[test]
 fn what_others_may_take_away_knows_nobody() {
     let edges = edges();
-    for library in ["signing", "encryption", "smtp-sink"] {
+    for library in ["signing", "encryption"] {
         assert_eq!(members(&edges, library), BTreeSet::new(), "{library}");
     }
 }
@@ -84,7 +84,7 @@ fn libraries_of_the_reseller_lane_know_what_they_need() {
     for (library, known) in [
         ("event-schema", &["domain"][..]),
         ("mail", &["domain"]),
-        ("receiver", &["domain", "signing"]),
+        ("simulators", &["domain", "signing"]),
         (
             "http-api",
             &["runtime", "domain", "lifecycle", "store", "telemetry"],
@@ -169,8 +169,6 @@ fn test_code_is_not_shipped() {
         BTreeSet::from(["chaos", "testkit"])
     );
     let harnesses = BTreeSet::from(["bench", "chaos", "cli", "properties", "testkit"]);
-    for stand_in in ["swrve-sim", "smtp-sink", "receiver"] {
-        let users = dependents(&edges, stand_in);
-        assert!(users.is_subset(&harnesses), "{stand_in} is used by {users:?}");
-    }
+    let users = dependents(&edges, "simulators");
+    assert!(users.is_subset(&harnesses), "simulators is used by {users:?}");
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use receiver::Pattern;
+use simulators::receiver::Pattern;
 
 pub(super) use crate::commands::receive::Answers;
 

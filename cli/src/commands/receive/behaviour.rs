@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use anyhow::Context as _;
 use clap::Args;
-use receiver::{Match, Pattern, Rule, parse_script};
+use simulators::receiver::{Match, Pattern, Rule, parse_script};
 
 /// What is answered to the notifications that `--fail-first` is about.
 const FAILURE: u16 = 503;

@@ -1,6 +1,6 @@
 //! A request as one line for people.
 
-use receiver::{Outcome, Received};
+use simulators::receiver::{Outcome, Received};
 
 /// Columns are aligned as long as types are not longer than usual.
 pub(super) fn of(received: &Received) -> String {

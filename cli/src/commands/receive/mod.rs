@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use clap::Args;
 use lifecycle::Shutdown;
-use receiver::{Options, Received, Receiver, Report, SecretFor, load_tls};
+use simulators::receiver::{Options, Received, Receiver, Report, SecretFor, load_tls};
 use tokio::net::TcpListener;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;

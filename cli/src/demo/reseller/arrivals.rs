@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use receiver::{Received, Verdict};
+use simulators::receiver::{Received, Verdict};
 
 use super::mix;
 use super::subscriptions;

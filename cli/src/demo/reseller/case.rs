@@ -3,7 +3,7 @@
 use std::fmt;
 
 use domain::push::PushStatus;
-use receiver::Rule;
+use simulators::receiver::Rule;
 
 use crate::demo::case::Attempts;
 use crate::ingest::{Answer, Event, EventRequest, Notification};

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use anyhow::Context as _;
 use domain::push::PushStatus;
-use receiver::{Match, Pattern, Rule};
 use serde_json::value::RawValue;
+use simulators::receiver::{Match, Pattern, Rule};
 
 use super::case::{Case, Expected};
 use super::subscriptions::{CROWD_TYPE, GONE_TYPE, QUOTA, QUOTA_TYPE, TIMEOUT, paths};

@@ -1,6 +1,6 @@
 //! `kill -9` of the dispatcher while one endpoint holds on to what it gets, and others take their time.
 
-use receiver::Rule;
+use simulators::receiver::Rule;
 use sqlx::PgPool;
 use testkit::with_installation;
 

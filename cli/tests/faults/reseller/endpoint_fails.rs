@@ -1,7 +1,7 @@
 //! An endpoint that answers 500 whatever comes.
 
 use domain::notification::NotificationStatus;
-use receiver::Rule;
+use simulators::receiver::Rule;
 use sqlx::PgPool;
 use testkit::with_installation;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use domain::notification::NotificationStatus;
-use receiver::Rule;
+use simulators::receiver::Rule;
 use sqlx::PgPool;
 use testkit::{eventually, with_installation};
 

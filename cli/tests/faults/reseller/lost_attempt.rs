@@ -1,7 +1,7 @@
 //! `kill -9` of the dispatcher in the middle of the only attempt that a notification has.
 
 use domain::notification::NotificationStatus;
-use receiver::Rule;
+use simulators::receiver::Rule;
 use sqlx::PgPool;
 use testkit::with_installation;
 

@@ -4,7 +4,7 @@ use broker::Queue;
 use chrono::Timelike as _;
 use domain::clock::{Clock as _, SystemClock};
 use domain::notification::NotificationStatus;
-use receiver::Rule;
+use simulators::receiver::Rule;
 use sqlx::PgPool;
 use testkit::{eventually, with_installation};
 

@@ -1,7 +1,7 @@
 //! `kill -9` of the retry worker: while notifications wait for their retry, and while retries are in flight.
 
 use domain::notification::NotificationStatus;
-use receiver::Rule;
+use simulators::receiver::Rule;
 use sqlx::PgPool;
 use testkit::{eventually, with_installation};
 

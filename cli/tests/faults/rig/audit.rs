@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use chrono::TimeDelta;
 use domain::clock::{Clock as _, SystemClock};
 use domain::push::{PushId, PushStatus};
+use simulators::swrve::{Outcome, Received, Running};
 use sqlx::PgPool;
-use swrve_sim::{Outcome, Received, Running};
 use testkit::{Installation, eventually};
 use uuid::Uuid;
 

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use domain::notification::NotificationStatus;
-use receiver::{Outcome, Received, Verdict};
+use simulators::receiver::{Outcome, Received, Verdict};
 use testkit::{Installation, eventually};
 use uuid::Uuid;
 

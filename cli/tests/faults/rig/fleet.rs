@@ -11,7 +11,7 @@ use std::time::Duration;
 use domain::push::Platform;
 use reqwest::Client;
 use serde_json::{Value, json};
-use smtp_sink::SmtpSink;
+use simulators::smtp::SmtpSink;
 use testkit::{Installation, PATIENT, SWRVE_KEYS};
 use tokio::net::TcpListener;
 
@@ -150,7 +150,7 @@ impl Fleet {
     }
 
     /// With a mail server that keeps what comes.
-    pub(crate) async fn with_mail_server(self) -> (Self, smtp_sink::Running) {
+    pub(crate) async fn with_mail_server(self) -> (Self, simulators::smtp::Running) {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let sink = SmtpSink::start(listener, &self.logs.dir.join("mail")).expect("the sink starts");
         let url = format!("smtp://{}", sink.addr());

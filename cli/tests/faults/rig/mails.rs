@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use smtp_sink::{Received, Running};
+use simulators::smtp::{Received, Running};
 use testkit::{Installation, eventually};
 
 /// Waits for a mail, which must be the only one that has arrived, and goes to whom subscriptions name. It may have

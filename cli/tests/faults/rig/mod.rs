@@ -33,7 +33,7 @@ pub(crate) use process::Process;
 pub(crate) use pushes::{Push, pushes, windowed_pushes};
 pub(crate) use subscribers::{Subscriber, Subscribers};
 
-use swrve_sim::{Match, Pattern, Rule};
+use simulators::swrve::{Match, Pattern, Rule};
 use testkit::{Installation, eventually};
 
 /// So long that a slow machine has many sends in flight at once, and that they still are when something is done to who

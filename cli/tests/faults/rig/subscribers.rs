@@ -2,8 +2,8 @@
 
 use domain::subscription::SubscriptionState;
 use encryption::{Sealer, SealingKey};
-use receiver::{Options, Receiver, Rule, Running, SecretFor};
 use signing::Secret;
+use simulators::receiver::{Options, Receiver, Rule, Running, SecretFor};
 use testkit::subscription_factory::SubscriptionRow;
 use testkit::{Installation, eventually};
 use tokio::net::TcpListener;

@@ -127,7 +127,7 @@ async fn notifications_are_listed_sent_again_and_replayed(pool: PgPool) {
         assert_eq!(attempts[0]["response"]["status"], 200);
         // What the endpoint refuses is FAILED, and a replay sends it again.
         lane.endpoint
-            .script(vec![receiver::Rule::answering(400).first(1)])
+            .script(vec![simulators::receiver::Rule::answering(400).first(1)])
             .expect("a rule");
         lane.send("refused once").await;
         let path = format!("notifications list {id} --status FAILED");

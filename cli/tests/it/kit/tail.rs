@@ -31,7 +31,7 @@ async fn every_notification_is_followed_to_its_end_and_nothing_is_said_twice(poo
         let mut tail = lane.reseller("tail --json --interval-millis 100").start();
         tail.until_said("following 1 subscription");
         // Each is refused at first, so that there is something between its beginning and its end.
-        let rule = receiver::Rule::answering(503).first(1);
+        let rule = simulators::receiver::Rule::answering(503).first(1);
         lane.endpoint.script(vec![rule]).expect("a rule");
         for number in 0..EVENTS {
             lane.send(&format!("event {number}")).await;

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use domain::notification::NotificationState;
-use receiver::Verdict;
-use smtp_sink::Running;
+use simulators::receiver::Verdict;
+use simulators::smtp::Running;
 use testkit::{Installation, eventually};
 use uuid::Uuid;
 

@@ -5,7 +5,7 @@ mod left;
 
 use std::path::PathBuf;
 
-use smtp_sink::{Running, SmtpSink};
+use simulators::smtp::{Running, SmtpSink};
 use sqlx::PgPool;
 use testkit::with_installation;
 use tokio::net::TcpListener;

@@ -2,7 +2,7 @@
 
 use domain::notification::NotificationStatus::Retry;
 use engine::Lane;
-use receiver::Rule;
+use simulators::receiver::Rule;
 use sqlx::PgPool;
 use testkit::with_installation;
 

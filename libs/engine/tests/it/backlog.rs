@@ -6,7 +6,7 @@ use domain::clock::{Clock, SystemClock};
 use domain::notification::{NotificationStatus, QUEUE_LEASE};
 use domain::push::PushId;
 use engine::Lane;
-use receiver::Rule;
+use simulators::receiver::Rule;
 use sqlx::PgPool;
 use testkit::{eventually, with_installation};
 

@@ -9,7 +9,7 @@ use chrono::TimeDelta;
 use domain::clock::{Clock, ManualClock, SystemClock};
 use domain::notification::NotificationStatus;
 use engine::Lane;
-use receiver::{Options, Receiver, Running, SecretFor};
+use simulators::receiver::{Options, Receiver, Running, SecretFor};
 use sqlx::PgPool;
 use store::HoldView;
 use store::reseller::{FannedOut, NewEvent};

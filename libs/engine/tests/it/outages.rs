@@ -4,7 +4,7 @@ use broker::Queue;
 use config::Secret;
 use domain::notification::NotificationStatus;
 use engine::Lane;
-use receiver::Rule;
+use simulators::receiver::Rule;
 use sqlx::PgPool;
 use testkit::{FaultProxy, eventually, with_installation};
 

@@ -6,7 +6,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::clock::Clock;
 use domain::notification::NotificationStatus::{self, Failed, Retry, Sent};
 use engine::Lane;
-use receiver::Rule;
+use simulators::receiver::Rule;
 use sqlx::PgPool;
 use testkit::{eventually, with_installation};
 use tokio::net::TcpSocket;

@@ -4,7 +4,7 @@ use broker::Queue;
 use domain::clock::{Clock, SystemClock};
 use domain::notification::NotificationStatus;
 use engine::Lane;
-use receiver::Rule;
+use simulators::receiver::Rule;
 use sqlx::PgPool;
 use store::{Act, Pausable, PauseChange, Store};
 use testkit::{eventually, with_installation};

@@ -3,7 +3,7 @@
 use broker::Queue;
 use domain::notification::NotificationStatus;
 use engine::Lane;
-use receiver::Rule;
+use simulators::receiver::Rule;
 use sqlx::PgPool;
 use store::reseller::FannedOut;
 use testkit::{eventually, with_installation};

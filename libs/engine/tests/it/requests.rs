@@ -4,7 +4,7 @@ use chrono::TimeDelta;
 use domain::clock::Clock;
 use domain::notification::NotificationStatus;
 use engine::Lane;
-use receiver::Rule;
+use simulators::receiver::Rule;
 use sqlx::PgPool;
 use store::reseller::Resent;
 use testkit::with_installation;

@@ -5,7 +5,7 @@ use chrono::TimeDelta;
 use domain::clock::{Clock, SystemClock};
 use domain::notification::NotificationStatus;
 use engine::Lane;
-use receiver::Rule;
+use simulators::receiver::Rule;
 use sqlx::PgPool;
 use testkit::{eventually, with_installation};
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use domain::push::SendOutcome;
 use http_client::{Pacer, SwrveClient, SwrveSettings};
-use swrve_sim::{Options, ResponseTime, Running, SwrveSim, parse_script};
+use simulators::swrve::{Options, ResponseTime, Running, SwrveSim, parse_script};
 use tokio::net::TcpListener;
 
 use crate::swrve::LONG;

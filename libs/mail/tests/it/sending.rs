@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use mail::{Envelope, MailServer, SendError, Session, Settings};
-use smtp_sink::{Action, Rule, Running, SmtpSink, Stage};
+use simulators::smtp::{Action, Rule, Running, SmtpSink, Stage};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 

@@ -7,8 +7,8 @@ use broker::Broker;
 use chrono::TimeDelta;
 use domain::clock::Clock;
 use domain::push::{AttemptStatus, ErrorType, PushId, PushStatus};
+use simulators::swrve::Rule;
 use sqlx::PgPool;
-use swrve_sim::Rule;
 use testkit::{Installation, with_installation};
 
 use crate::rig::{DeadLetter, dead_letters, enqueue_for, for_device, saturday_noon, start, start_at};

@@ -8,9 +8,9 @@ use broker::Broker;
 use chrono::TimeDelta;
 use domain::clock::{Clock, ManualClock};
 use domain::push::{PushId, PushStatus};
+use simulators::swrve::Rule;
 use sqlx::PgPool;
 use store::HoldView;
-use swrve_sim::Rule;
 use testkit::{Installation, eventually, push_request, with_installation};
 
 use crate::rig::{

@@ -2,10 +2,10 @@
 
 use domain::clock::{Clock, SystemClock};
 use domain::push::{PushState, PushStatus};
+use simulators::swrve::Rule;
 use sqlx::PgPool;
 use sqlx::types::Uuid;
 use store::{Act, PromotionQueue, Resolved};
-use swrve_sim::Rule;
 use testkit::push_factory::PushRow;
 use testkit::{Installation, with_installation};
 

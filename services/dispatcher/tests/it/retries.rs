@@ -5,8 +5,8 @@ use std::sync::Arc;
 use chrono::TimeDelta;
 use domain::clock::{Clock, ManualClock};
 use domain::push::{AttemptStatus, PushState, PushStatus};
+use simulators::swrve::Rule;
 use sqlx::PgPool;
-use swrve_sim::Rule;
 use testkit::push_factory::PushRow;
 use testkit::{Installation, with_installation};
 

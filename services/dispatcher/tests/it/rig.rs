@@ -7,9 +7,9 @@ use chrono::{DateTime, Utc};
 use config::Config;
 use domain::clock::{Clock, ManualClock, SystemClock};
 use domain::push::{PushId, PushStatus};
+use simulators::swrve::{Match, Pattern, Rule};
 use sqlx::PgPool;
 use store::{PromotionQueue, PushView};
-use swrve_sim::{Match, Pattern, Rule};
 use testkit::{Installation, PATIENCE, Service, eventually, push_request};
 
 pub(crate) type Dispatcher = Service<dispatcher::Error>;

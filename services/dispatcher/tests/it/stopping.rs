@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use config::Secret;
 use domain::push::PushStatus;
+use simulators::swrve::Rule;
 use sqlx::PgPool;
-use swrve_sim::Rule;
 use testkit::{FaultProxy, eventually, with_installation};
 
 use crate::rig::{

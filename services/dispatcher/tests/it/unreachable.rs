@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use config::Config;
 use domain::push::{AttemptStatus, ErrorType, PushStatus};
+use simulators::swrve::Rule;
 use sqlx::PgPool;
 use store::{AttemptView, PushView};
-use swrve_sim::Rule;
 use testkit::{Installation, with_installation};
 
 use crate::rig::{dead_letters, enqueue_for, start};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use domain::clock::{Clock, SystemClock};
-use smtp_sink::{Action, Rule, Stage};
+use simulators::smtp::{Action, Rule, Stage};
 use sqlx::PgPool;
 use testkit::subscription_factory::SubscriptionRow;
 use testkit::{eventually, with_installation};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use config::Secret;
 use lifecycle::{Lifecycle, Readiness, Shutdown};
-use smtp_sink::{Action, Rule, Stage};
+use simulators::smtp::{Action, Rule, Stage};
 use sqlx::PgPool;
 use testkit::{FaultProxy, eventually, with_installation};
 use tokio::runtime::Runtime;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use config::{Config, Secret};
 use domain::clock::{Clock, SystemClock};
-use smtp_sink::{Running, SmtpSink};
+use simulators::smtp::{Running, SmtpSink};
 use sqlx::PgPool;
 use tempfile::TempDir;
 use testkit::subscription_factory::SubscriptionRow;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use receiver::Verdict;
+use simulators::receiver::Verdict;
 
 use crate::ledger::{Answer, Arrival, Ledger};
 use crate::traffic::{EventOrder, PushOrder};
@@ -10,7 +10,12 @@ use crate::traffic::{EventOrder, PushOrder};
 /// Requests that are looked at in one go.
 const PAGE: usize = 2_000;
 
-pub(super) fn swrve(swrve: &swrve_sim::Running, cursor: &mut u64, ledger: &Arc<Ledger>, at_last: bool) {
+pub(super) fn swrve(
+    swrve: &simulators::swrve::Running,
+    cursor: &mut u64,
+    ledger: &Arc<Ledger>,
+    at_last: bool,
+) {
     loop {
         let page = swrve.received(*cursor, PAGE);
         let mut book = ledger.at_swrve();
@@ -22,7 +27,7 @@ pub(super) fn swrve(swrve: &swrve_sim::Running, cursor: &mut u64, ledger: &Arc<L
         }
         let whole = page.items.len() == PAGE;
         for item in page.items {
-            if item.outcome == swrve_sim::Outcome::Pending && !at_last {
+            if item.outcome == simulators::swrve::Outcome::Pending && !at_last {
                 return;
             }
             *cursor = item.number;
@@ -46,7 +51,7 @@ pub(super) fn swrve(swrve: &swrve_sim::Running, cursor: &mut u64, ledger: &Arc<L
 }
 
 /// What is wrong with it.
-fn about_push(item: &swrve_sim::Received) -> Option<String> {
+fn about_push(item: &simulators::swrve::Received) -> Option<String> {
     let user = &item.user;
     let Some(order) = PushOrder::of(user) else {
         return Some(format!("Swrve got a push for {user}, whom nobody knows"));
@@ -57,7 +62,7 @@ fn about_push(item: &swrve_sim::Received) -> Option<String> {
 }
 
 pub(super) fn endpoints(
-    endpoints: &receiver::Running,
+    endpoints: &simulators::receiver::Running,
     cursor: &mut u64,
     ledger: &Arc<Ledger>,
     at_last: bool,
@@ -73,7 +78,7 @@ pub(super) fn endpoints(
         }
         let whole = page.items.len() == PAGE;
         for item in page.items {
-            if item.outcome == receiver::Outcome::Pending && !at_last {
+            if item.outcome == simulators::receiver::Outcome::Pending && !at_last {
                 return;
             }
             *cursor = item.number;
@@ -97,7 +102,7 @@ pub(super) fn endpoints(
 }
 
 /// What is wrong with it: the bytes, what it is known by, or the signature.
-fn about_notification(item: &receiver::Received) -> Option<String> {
+fn about_notification(item: &simulators::receiver::Received) -> Option<String> {
     let id = &item.id;
     let Some(order) = EventOrder::of(id) else {
         return Some(format!("{} got {id}, which nobody knows", item.path));

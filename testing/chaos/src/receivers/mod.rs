@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use receiver::{Receiver, Rule};
-use swrve_sim::{ResponseTime, SwrveSim};
+use simulators::receiver::{Receiver, Rule};
+use simulators::swrve::{ResponseTime, SwrveSim};
 use tokio::net::TcpListener;
 
 use crate::ledger::Ledger;
@@ -26,9 +26,9 @@ const SWRVE_TAKES: Duration = Duration::from_millis(60);
 /// Both, at work.
 pub struct Receivers {
     /// Swrve.
-    pub swrve: swrve_sim::Running,
+    pub swrve: simulators::swrve::Running,
     /// All endpoints.
-    pub endpoints: receiver::Running,
+    pub endpoints: simulators::receiver::Running,
     swrve_moods: Moods,
     endpoint_moods: Moods,
     endpoint_rules: Vec<Rule>,
@@ -44,25 +44,25 @@ impl Receivers {
         let listener = TcpListener::bind("127.0.0.1:0")
             .await
             .context("no port for Swrve")?;
-        let swrve = swrve_sim::Options {
+        let swrve = simulators::swrve::Options {
             response_time: ResponseTime::Fixed(SWRVE_TAKES),
             // The pace is proved by the starts; what the network makes of it must not change what comes of a push.
             requests_per_second: None,
             received_capacity: KEPT,
             worker_threads: 1,
             script: moods::swrve_rules(None),
-            ..swrve_sim::Options::default()
+            ..simulators::swrve::Options::default()
         };
         let swrve = SwrveSim::start(listener, swrve).context("Swrve does not start")?;
         let listener = TcpListener::bind("127.0.0.1:0")
             .await
             .context("no port for endpoints")?;
-        let endpoints = receiver::Options {
+        let endpoints = simulators::receiver::Options {
             tolerance: TOLERANCE,
             received_capacity: KEPT,
             received_bytes: KEPT_BYTES,
             worker_threads: 1,
-            ..receiver::Options::default()
+            ..simulators::receiver::Options::default()
         };
         let endpoints = Receiver::start(listener, endpoints).context("the endpoints do not start")?;
         Ok(Self {
@@ -75,7 +75,7 @@ impl Receivers {
     }
 
     /// The endpoints behave so from now on, and know these secrets.
-    pub fn furnish(&mut self, rules: Vec<Rule>, secrets: Vec<receiver::SecretFor>) {
+    pub fn furnish(&mut self, rules: Vec<Rule>, secrets: Vec<simulators::receiver::SecretFor>) {
         self.endpoint_rules = rules;
         self.endpoints.secrets(secrets);
         self.apply();

@@ -38,18 +38,18 @@ impl Moods {
 }
 
 /// What Swrve does: some users are refused, whatever its mood is otherwise, unless it answers nobody.
-pub(super) fn swrve_rules(mood: Option<Mood>) -> Vec<swrve_sim::Rule> {
-    let refused = swrve_sim::Rule {
-        matching: swrve_sim::Match {
-            user: Some(swrve_sim::Pattern::Prefix {
+pub(super) fn swrve_rules(mood: Option<Mood>) -> Vec<simulators::swrve::Rule> {
+    let refused = simulators::swrve::Rule {
+        matching: simulators::swrve::Match {
+            user: Some(simulators::swrve::Pattern::Prefix {
                 prefix: "refused-".to_owned(),
             }),
-            ..swrve_sim::Match::default()
+            ..simulators::swrve::Match::default()
         },
         status: Some(400),
-        ..swrve_sim::Rule::default()
+        ..simulators::swrve::Rule::default()
     };
-    let mut rule = swrve_sim::Rule::default();
+    let mut rule = simulators::swrve::Rule::default();
     match mood {
         None => return vec![refused],
         Some(Mood::Answers(status)) => rule.status = Some(status),
@@ -64,8 +64,11 @@ pub(super) fn swrve_rules(mood: Option<Mood>) -> Vec<swrve_sim::Rule> {
 }
 
 /// What endpoints do: what is in their character, unless they share a mood.
-pub(super) fn endpoint_rules(mood: Option<Mood>, characters: &[receiver::Rule]) -> Vec<receiver::Rule> {
-    let mut rule = receiver::Rule::default();
+pub(super) fn endpoint_rules(
+    mood: Option<Mood>,
+    characters: &[simulators::receiver::Rule],
+) -> Vec<simulators::receiver::Rule> {
+    let mut rule = simulators::receiver::Rule::default();
     match mood {
         None => return characters.to_vec(),
         Some(Mood::Answers(status)) => rule.status = Some(status),

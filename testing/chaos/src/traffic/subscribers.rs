@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 
 use domain::subscription::SubscriptionState;
 use encryption::{Sealer, SealingKey};
-use receiver::{Match, Pattern, Rule, SecretFor};
 use signing::Secret;
+use simulators::receiver::{Match, Pattern, Rule, SecretFor};
 use sqlx::PgPool;
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;

@@ -3,10 +3,13 @@
 
 /// Checks the property.
 pub fn check(json: &[u8]) {
-    match receiver::parse_script(json) {
+    match simulators::receiver::parse_script(json) {
         Ok(rules) => {
             let written = serde_json::to_vec(&rules).expect("rules can be written");
-            assert_eq!(receiver::parse_script(&written).expect("and read"), rules);
+            assert_eq!(
+                simulators::receiver::parse_script(&written).expect("and read"),
+                rules
+            );
             assert!(
                 rules
                     .iter()
@@ -14,15 +17,18 @@ pub fn check(json: &[u8]) {
                     .all(|status| (200..600).contains(&status))
             );
         }
-        Err(receiver::ScriptError::Rule { number, .. }) => assert!(number >= 1),
+        Err(simulators::receiver::ScriptError::Rule { number, .. }) => assert!(number >= 1),
         Err(error) => assert!(!error.to_string().is_empty()),
     }
-    match swrve_sim::parse_script(json) {
+    match simulators::swrve::parse_script(json) {
         Ok(rules) => {
             let written = serde_json::to_vec(&rules).expect("rules can be written");
-            assert_eq!(swrve_sim::parse_script(&written).expect("and read"), rules);
+            assert_eq!(
+                simulators::swrve::parse_script(&written).expect("and read"),
+                rules
+            );
         }
-        Err(swrve_sim::ScriptError::Rule { number, .. }) => assert!(number >= 1),
+        Err(simulators::swrve::ScriptError::Rule { number, .. }) => assert!(number >= 1),
         Err(error) => assert!(!error.to_string().is_empty()),
     }
 }

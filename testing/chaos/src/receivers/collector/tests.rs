@@ -4,23 +4,23 @@ use std::collections::BTreeMap;
 
 use super::*;
 
-fn push(user: &str) -> swrve_sim::Received {
+fn push(user: &str) -> simulators::swrve::Received {
     let order = PushOrder {
         user: user.to_owned(),
     };
-    swrve_sim::Received {
+    simulators::swrve::Received {
         number: 1,
         arrival_micros: 0.0,
         push_key: order.push_key().to_owned(),
         user: user.to_owned(),
         message: order.message(),
         test: false,
-        outcome: swrve_sim::Outcome::Answered,
+        outcome: simulators::swrve::Outcome::Answered,
         status: Some(200),
     }
 }
 
-fn notification() -> receiver::Received {
+fn notification() -> simulators::receiver::Received {
     let order = EventOrder::number(1);
     let body = order.delivered();
     let headers = [
@@ -28,7 +28,7 @@ fn notification() -> receiver::Received {
         ("event-id", order.id.clone()),
         ("idempotency-key", signing::idempotency_key(body.as_bytes())),
     ];
-    receiver::Received {
+    simulators::receiver::Received {
         number: 1,
         received_at: chrono::DateTime::UNIX_EPOCH,
         arrival_micros: 0,
@@ -41,7 +41,7 @@ fn notification() -> receiver::Received {
         arrivals: 1,
         verdict: Verdict::Verified,
         delay_millis: None,
-        outcome: receiver::Outcome::Answered,
+        outcome: simulators::receiver::Outcome::Answered,
         status: Some(200),
     }
 }

@@ -1,0 +1,6 @@
+//! What stands in for the systems that Postrider talks to, for development, tests and measurements: the Swrve push API, a
+//! reseller's endpoint and a mail server. Each fails on demand and reports exactly what arrived.
+
+pub mod receiver;
+pub mod smtp;
+pub mod swrve;

@@ -1,0 +1,273 @@
+//! Starts and stops the receiver. It runs on threads of its own, so that the stamps of arrivals do not wait for whatever else the
+//! process does.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use std::{fmt, io, thread};
+
+use chrono::{DateTime, Utc};
+use domain::clock::Clock;
+use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::{broadcast, oneshot};
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::receiver::connection;
+use crate::receiver::keyring::{Keyring, SecretFor};
+use crate::receiver::options::Options;
+use crate::receiver::received::{Received, ReceivedPage};
+use crate::receiver::recorder::{End, Recorder};
+use crate::receiver::report::Report;
+use crate::receiver::script::{Rule, RuleInForce, Script, ScriptError, check};
+
+/// How long a failed accept is waited out: what it fails for, such as too few descriptors, does not pass at once.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// How long the threads may take to stop; nothing that they run blocks.
+const STOP_TIMEOUT: Duration = Duration::from_secs(5);
+/// Requests that a follower may be behind before it misses some.
+const FOLLOWERS_LAG: usize = 4_096;
+/// Requests that a report of the library has with it.
+const LAST_IN_REPORT: usize = 20;
+
+/// Why a receiver could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum ReceiverError {
+    /// The listener cannot be moved to the receiver's threads.
+    #[error("the listener cannot be used")]
+    Listener(#[source] io::Error),
+    /// No threads for it.
+    #[error("the receiver's threads could not be started")]
+    Threads(#[source] io::Error),
+    /// The script of the options is invalid.
+    #[error("the script is invalid")]
+    Script(#[source] ScriptError),
+}
+
+/// Starts receivers.
+#[derive(Debug, Clone, Copy)]
+pub struct Receiver;
+
+/// A receiver at work. Dropping it stops it as well, without waiting.
+#[derive(Debug)]
+pub struct Running {
+    addr: SocketAddr,
+    scheme: &'static str,
+    shared: Arc<Shared>,
+    stop: DropGuard,
+    stopped: oneshot::Receiver<()>,
+}
+
+/// What all connections share.
+pub(crate) struct Shared {
+    recorder: Mutex<Recorder>,
+    script: Mutex<Script>,
+    keyring: Mutex<Arc<Keyring>>,
+    followers: broadcast::Sender<Arc<Received>>,
+    clock: Arc<dyn Clock>,
+    pub(crate) tolerance: Duration,
+    pub(crate) max_body_bytes: usize,
+}
+
+impl Receiver {
+    /// Serves `listener` until the returned handle is shut down or dropped.
+    ///
+    /// # Errors
+    /// See [`ReceiverError`].
+    pub fn start(listener: TcpListener, options: Options) -> Result<Running, ReceiverError> {
+        check(&options.script).map_err(ReceiverError::Script)?;
+        let addr = listener.local_addr().map_err(ReceiverError::Listener)?;
+        let listener = listener.into_std().map_err(ReceiverError::Listener)?;
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(options.worker_threads.max(1))
+            .thread_name("receiver")
+            .enable_all()
+            .build()
+            .map_err(ReceiverError::Threads)?;
+        let listener = {
+            let _context = runtime.enter();
+            TcpListener::from_std(listener).map_err(ReceiverError::Listener)?
+        };
+        let tls = options.tls.clone().map(TlsAcceptor::from);
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        let shared = Arc::new(Shared::new(options));
+        let (token, (stopping, stopped)) = (CancellationToken::new(), oneshot::channel());
+        thread::Builder::new()
+            .name("receiver".to_owned())
+            .spawn({
+                let (shared, token) = (shared.clone(), token.clone());
+                move || {
+                    serve_until_cancelled(runtime, listener, tls, shared, &token);
+                    let _ = stopping.send(());
+                }
+            })
+            .map_err(ReceiverError::Threads)?;
+        Ok(Running {
+            addr,
+            scheme,
+            shared,
+            stop: token.drop_guard(),
+            stopped,
+        })
+    }
+}
+
+impl Running {
+    /// Where it listens.
+    #[must_use]
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// The address of one of its endpoints; `path` begins with a slash.
+    #[must_use]
+    pub fn url(&self, path: &str) -> String {
+        format!("{}://{}{path}", self.scheme, self.addr)
+    }
+
+    /// What has arrived, and how, with the latest 20 requests.
+    #[must_use]
+    pub fn report(&self) -> Report {
+        self.shared.recorder().report(LAST_IN_REPORT)
+    }
+
+    /// Up to `limit` of the latest requests, from the one after number `after`; from the oldest for 0.
+    #[must_use]
+    pub fn received(&self, after: u64, limit: usize) -> ReceivedPage {
+        self.shared.recorder().page(after, limit)
+    }
+
+    /// Every request from now on, at its end. Whoever is slow misses some and is told how many.
+    #[must_use]
+    pub fn follow(&self) -> broadcast::Receiver<Arc<Received>> {
+        self.shared.followers.subscribe()
+    }
+
+    /// The rules in force.
+    #[must_use]
+    pub fn rules(&self) -> Vec<RuleInForce> {
+        self.shared.script().in_force()
+    }
+
+    /// Replaces the rules in force.
+    ///
+    /// # Errors
+    /// The first invalid rule; the old rules stay in force then.
+    pub fn script(&self, rules: Vec<Rule>) -> Result<(), ScriptError> {
+        check(&rules)?;
+        self.shared.take_rules(rules);
+        Ok(())
+    }
+
+    /// Replaces the secrets that it knows.
+    pub fn secrets(&self, secrets: Vec<SecretFor>) {
+        self.shared.take_secrets(secrets);
+    }
+
+    /// Forgets all that has arrived; rules and secrets stay in force.
+    pub fn reset(&self) {
+        self.shared.recorder().reset();
+    }
+
+    /// Stops: the listener and all connections are closed when it returns, unanswered requests included.
+    pub async fn shutdown(self) {
+        drop(self.stop);
+        // An error means that its thread is gone, which is all that is waited for.
+        let _ = self.stopped.await;
+    }
+}
+
+impl Shared {
+    fn new(options: Options) -> Self {
+        Self {
+            recorder: Mutex::new(Recorder::new(&options)),
+            script: Mutex::new(Script::new(options.script)),
+            keyring: Mutex::new(Arc::new(Keyring::new(options.secrets))),
+            followers: broadcast::Sender::new(FOLLOWERS_LAG),
+            clock: options.clock,
+            tolerance: options.tolerance,
+            max_body_bytes: options.max_body_bytes,
+        }
+    }
+
+    pub(crate) fn now(&self) -> DateTime<Utc> {
+        self.clock.now()
+    }
+
+    pub(crate) fn recorder(&self) -> MutexGuard<'_, Recorder> {
+        self.recorder.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn script(&self) -> MutexGuard<'_, Script> {
+        self.script.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Not under the lock: checking a signature reads the whole body.
+    pub(crate) fn keyring(&self) -> Arc<Keyring> {
+        self.keyring
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Puts checked rules in force.
+    pub(crate) fn take_rules(&self, rules: Vec<Rule>) {
+        *self.script() = Script::new(rules);
+    }
+
+    pub(crate) fn take_secrets(&self, secrets: Vec<SecretFor>) {
+        let keyring = Arc::new(Keyring::new(secrets));
+        *self.keyring.lock().unwrap_or_else(PoisonError::into_inner) = keyring;
+    }
+
+    /// Notes the end of a request and tells whoever follows.
+    pub(crate) fn end(&self, number: u64, end: End) {
+        let mut recorder = self.recorder();
+        let ended = recorder.end(number, end);
+        if self.followers.receiver_count() == 0 {
+            return;
+        }
+        let ended = ended.cloned();
+        drop(recorder);
+        if let Some(ended) = ended {
+            // An error means that the last follower has just gone.
+            let _ = self.followers.send(Arc::new(ended));
+        }
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").finish_non_exhaustive()
+    }
+}
+
+fn serve_until_cancelled(
+    runtime: Runtime,
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+    shared: Arc<Shared>,
+    token: &CancellationToken,
+) {
+    runtime.block_on(token.run_until_cancelled(accept(listener, tls, shared)));
+    // Closes the connections by dropping their tasks: what hangs on purpose would never end by itself.
+    runtime.shutdown_timeout(STOP_TIMEOUT);
+}
+
+async fn accept(listener: TcpListener, tls: Option<TlsAcceptor>, shared: Arc<Shared>) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                // Without it an answer may wait for the acknowledgement of the one before; harmless if it fails.
+                let _ = stream.set_nodelay(true);
+                shared.recorder().connect();
+                tokio::spawn(connection::serve(stream, tls.clone(), shared.clone()));
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be accepted");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}

@@ -42,7 +42,11 @@ async fn replay(portal: &Portal, subscription: Uuid, per_second: u32) -> Uuid {
         per_second,
         created_at: now,
     };
-    let requested = portal.store.insert_replay("acme", &new).await.unwrap();
+    let requested = portal
+        .store
+        .insert_replay("acme", &new, testkit::act_of_a_reseller(now))
+        .await
+        .unwrap();
     assert_eq!(requested, ReplayRequested::Done);
     new.id
 }

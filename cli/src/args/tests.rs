@@ -4,6 +4,8 @@ use clap::CommandFactory as _;
 
 use super::*;
 
+mod audit;
+
 const GUIDE: &str = include_str!("../../../docs/cli.md");
 
 /// The commands for whoever is on call: each shows in its help how it is used.

@@ -9,7 +9,7 @@ use serde_json::json;
 use store::reseller::{Decided, Decision, Limits, QuotaRequestView};
 use uuid::Uuid;
 
-use super::database::Database;
+use super::database::{Database, by_hand};
 use crate::output::{self, Column};
 
 /// Most quota requests that are listed.
@@ -160,7 +160,7 @@ async fn set(database: &Database, args: &SetArgs) -> anyhow::Result<()> {
     };
     let found = database
         .store
-        .set_limits(args.subscription, limits, SystemClock.now())
+        .set_limits(args.subscription, limits, by_hand(SystemClock.now()))
         .await
         .with_context(|| database.failure("set the limits in"))?;
     if !found {

@@ -1,7 +1,7 @@
 //! `quotas requests`, `quotas approve`, `quotas deny`, `quotas set`.
 
 use domain::clock::{Clock as _, SystemClock};
-use serde_json::Value;
+use serde_json::{Value, json};
 use sqlx::PgPool;
 use store::reseller::NewQuotaRequest;
 use store::{Act, Store};
@@ -107,4 +107,19 @@ async fn limits_are_set_one_by_one(pool: PgPool) {
     }
     let unknown = format!("quotas set {} --daily-quota 9", Uuid::nil());
     assert_eq!(postrider(&unknown).on(&pool).run().code, Some(1));
+    let log: Vec<(String, String, String, Value)> =
+        sqlx::query_as("SELECT actor, action, subject, details FROM audit_log ORDER BY id")
+            .fetch_all(&pool)
+            .await
+            .expect("the audit log");
+    let entry = |details| {
+        let (actor, action) = ("postrider-cli".to_owned(), "subscription.limits".to_owned());
+        (actor, action, format!("subscription/{subscription}"), details)
+    };
+    let set = [json!({"dailyQuota": 9}), json!({"requestsPerSecond": 3})];
+    assert_eq!(
+        log,
+        set.map(entry),
+        "what was done, and nothing of what was refused"
+    );
 }

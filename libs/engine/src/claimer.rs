@@ -60,10 +60,12 @@ impl Claimer {
                 Err(error) => {
                     Metric::StoreErrors.increment_with(&[("operation", "reading_queue")], 1);
                     if !error.is_transient() {
-                        // What cannot be claimed cannot be claimed by anybody; its lease brings it back, which bounds
-                        // how often that is found out.
-                        tracing::error!(error = error_chain(&error), "notifications could not be claimed");
-                        return Some(Claimed::default());
+                        tracing::error!(
+                            error = error_chain(&error),
+                            count = ids.len(),
+                            "the database refuses a claim"
+                        );
+                        break (self.claim_singly(ids, &terms).await, until);
                     }
                     tracing::warn!(error = error_chain(&error), "cannot claim notifications");
                 }
@@ -80,6 +82,21 @@ impl Claimer {
             targets: targets.unwrap_or_default(),
             claims,
         })
+    }
+
+    /// Claims each notification by itself, so that one that the database refuses for good holds up no other. Its lease brings it back,
+    /// which bounds how often that is found out.
+    async fn claim_singly(&self, ids: &[NotificationId], terms: &ClaimTerms) -> Claims {
+        let claim_one = |id| async move { self.tools.store.claim_notifications(&[id], terms).await };
+        let claims = store::singly(CLAIM_LIMIT, ids, claim_one, |id, error| {
+            tracing::error!(
+                notification = %id,
+                error = error_chain(&error),
+                "passed over a notification that could not be claimed"
+            );
+            Metric::StoreErrors.increment_with(&[("operation", "reading_queue")], 1);
+        });
+        claims.await.into_iter().sum()
     }
 
     /// `None` when the lane is paused. That is asked only when a claim took nothing although some of the notifications still

@@ -8,6 +8,7 @@ mod listed;
 mod reach;
 mod rules;
 mod schema;
+mod text;
 mod variant;
 
 pub use definition::{Attribute, DEFINITION_MAX, Definition, Finding};

@@ -6,16 +6,14 @@
 //! the payload keeps to: that is for the validator. `true` lists everything below its place.
 
 use std::collections::{HashMap, HashSet};
-use std::fmt;
 use std::ptr;
 
 use jsonschema::{PatternOptions, Validator};
-use serde::Deserialize;
-use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::schema::TOLD;
+use crate::text::Reader;
 
 /// What lists the fields of payloads.
 #[derive(Debug)]
@@ -60,56 +58,95 @@ impl ListedFields {
     ///
     /// When `payload` is not JSON.
     pub(crate) fn cut(&self, payload: &str) -> Result<Cut, serde_json::Error> {
+        let _: &RawValue = serde_json::from_str(payload)?;
+        self.read(&mut Reader::of(payload))
+    }
+
+    fn read(&self, text: &mut Reader<'_>) -> Result<Cut, serde_json::Error> {
         let mut cut = Cut::default();
         let mut parts = Parts::default();
         self.list_all(&self.schema, &mut parts);
-        self.walk(serde_json::from_str(payload)?, &parts, "", &mut cut)?;
+        self.walk(text, &parts, &mut String::new(), &mut cut)?;
         Ok(cut)
     }
 
     fn walk(
         &self,
-        text: &RawValue,
+        text: &mut Reader<'_>,
         parts: &Parts<'_>,
-        place: &str,
+        place: &mut String,
         cut: &mut Cut,
     ) -> Result<(), serde_json::Error> {
-        let text = text.get();
-        match text.as_bytes().first() {
-            Some(b'{' | b'[') if parts.open || parts.are_given_as(text)? => cut.kept.push_str(text),
-            Some(b'{') => {
-                let Members(members) = serde_json::from_str(text)?;
-                cut.kept.push('{');
-                let mut first = true;
-                for (name, value) in members {
-                    let place = format!("{place}/{}", name.replace('~', "~0").replace('/', "~1"));
-                    let Some(below) = self.member(parts, &name) else {
-                        cut.note(place);
-                        continue;
-                    };
-                    if !std::mem::take(&mut first) {
-                        cut.kept.push(',');
-                    }
-                    cut.kept.push_str(&Value::String(name).to_string());
-                    cut.kept.push(':');
-                    self.walk(value, &below, &place, cut)?;
+        match text.peek() {
+            Some(b'{' | b'[') if parts.open => cut.kept.push_str(text.value()),
+            Some(first @ (b'{' | b'[')) => {
+                if let Some(given) = parts.given_at(text) {
+                    cut.kept.push_str(given);
+                } else if first == b'{' {
+                    self.walk_members(text, parts, place, cut)?;
+                } else {
+                    self.walk_items(text, parts, place, cut)?;
                 }
-                cut.kept.push('}');
             }
-            Some(b'[') => {
-                let items: Vec<&RawValue> = serde_json::from_str(text)?;
-                cut.kept.push('[');
-                for (index, item) in items.into_iter().enumerate() {
-                    if index > 0 {
-                        cut.kept.push(',');
-                    }
-                    let below = self.item(parts, index);
-                    self.walk(item, &below, &format!("{place}/{index}"), cut)?;
-                }
-                cut.kept.push(']');
-            }
-            _ => cut.kept.push_str(text),
+            _ => cut.kept.push_str(text.value()),
         }
+        Ok(())
+    }
+
+    fn walk_members(
+        &self,
+        text: &mut Reader<'_>,
+        parts: &Parts<'_>,
+        place: &mut String,
+        cut: &mut Cut,
+    ) -> Result<(), serde_json::Error> {
+        let above = place.len();
+        text.take(b'{');
+        cut.kept.push('{');
+        let mut first = true;
+        while text.goes_on(b'}') {
+            let name = text.name()?;
+            place.push('/');
+            place.push_str(&name.replace('~', "~0").replace('/', "~1"));
+            if let Some(below) = self.member(parts, &name) {
+                if !std::mem::take(&mut first) {
+                    cut.kept.push(',');
+                }
+                cut.kept.push_str(&Value::String(name).to_string());
+                cut.kept.push(':');
+                self.walk(text, &below, place, cut)?;
+            } else {
+                text.value();
+                cut.note(place);
+            }
+            place.truncate(above);
+        }
+        cut.kept.push('}');
+        Ok(())
+    }
+
+    fn walk_items(
+        &self,
+        text: &mut Reader<'_>,
+        parts: &Parts<'_>,
+        place: &mut String,
+        cut: &mut Cut,
+    ) -> Result<(), serde_json::Error> {
+        let above = place.len();
+        text.take(b'[');
+        cut.kept.push('[');
+        let mut index = 0;
+        while text.goes_on(b']') {
+            if index > 0 {
+                cut.kept.push(',');
+            }
+            place.push('/');
+            place.push_str(&index.to_string());
+            self.walk(text, &self.item(parts, index), place, cut)?;
+            place.truncate(above);
+            index += 1;
+        }
+        cut.kept.push(']');
         Ok(())
     }
 
@@ -210,24 +247,20 @@ impl ListedFields {
 }
 
 impl Parts<'_> {
-    /// Whether the schema holds this very value, as `const` or in `enum`.
-    fn are_given_as(&self, text: &str) -> Result<bool, serde_json::Error> {
-        let mut given = self.parts.iter().filter_map(|part| {
-            let one = part.get("const").map(std::slice::from_ref);
-            one.or_else(|| part.get("enum").and_then(Value::as_array).map(Vec::as_slice))
+    /// The next value, if the schema holds this very one, as `const` or in `enum`.
+    fn given_at<'t>(&self, text: &mut Reader<'t>) -> Option<&'t str> {
+        let mut given = self.parts.iter().flat_map(|part| {
+            let one = part.get("const").into_iter();
+            one.chain(part.get("enum").and_then(Value::as_array).into_iter().flatten())
         });
-        let Some(first) = given.next() else {
-            return Ok(false);
-        };
-        let value: Value = serde_json::from_str(text)?;
-        Ok(first.contains(&value) || given.any(|values| values.contains(&value)))
+        given.find_map(|value| text.written_as(value))
     }
 }
 
 impl Cut {
-    fn note(&mut self, place: String) {
+    fn note(&mut self, place: &str) {
         if self.unlisted.len() < TOLD {
-            self.unlisted.push(place);
+            self.unlisted.push(place.to_owned());
         }
     }
 }
@@ -249,33 +282,6 @@ fn compile_names(schema: &Value, patterns: &mut HashMap<String, Validator>) {
         }
         Value::Array(items) => items.iter().for_each(|item| compile_names(item, patterns)),
         _ => {}
-    }
-}
-
-/// The members of an object in their order, also those whose name is given twice.
-struct Members<'de>(Vec<(String, &'de RawValue)>);
-
-impl<'de> Deserialize<'de> for Members<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct InOrder;
-
-        impl<'de> Visitor<'de> for InOrder {
-            type Value = Members<'de>;
-
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut members = Vec::new();
-                while let Some(member) = map.next_entry()? {
-                    members.push(member);
-                }
-                Ok(Members(members))
-            }
-        }
-
-        deserializer.deserialize_map(InOrder)
     }
 }
 
@@ -399,5 +405,36 @@ mod tests {
         let payload: Value = (0..1000).map(|n| (n.to_string(), json!(n))).collect();
         let (unlisted, kept) = cut(&json!({}), &payload.to_string());
         assert_eq!((unlisted.len(), kept.as_str()), (TOLD, "{}"));
+    }
+
+    /// Lists in lists, objects in objects, and values that the schema holds at every level.
+    #[test]
+    fn each_byte_is_looked_at_a_few_times_however_deep_it_stands() {
+        let schema = json!({
+            "properties": {"a": {"$ref": "#"}}, "items": {"$ref": "#"}, "enum": [["x"], {"a": "x"}], "const": [[["x"]]],
+        });
+        let listed = ListedFields::of(&schema);
+        for (open, close) in [
+            ("[", "]"),
+            (r#"{"a":"#, "}"),
+            (r#"{"b":[1],"a":["#, "]}"),
+            ("[ 1 ,", "]"),
+        ] {
+            let depth = 500;
+            let text = format!(
+                "{}\"{}\"{}",
+                open.repeat(depth),
+                "y".repeat(500),
+                close.repeat(depth)
+            );
+            let mut reader = Reader::of(&text);
+            listed.read(&mut reader).unwrap();
+            assert!(
+                reader.passed <= 5 * text.len(),
+                "{} of {}",
+                reader.passed,
+                text.len()
+            );
+        }
     }
 }

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use sqlx::PgConnection;
 
 use crate::{Error, Store, interval};
 
@@ -27,6 +28,21 @@ impl Cutoff {
     pub fn clock_ahead(self) -> TimeDelta {
         self.ahead
     }
+}
+
+/// The time `at`, or the database's present where that is earlier: what a process writes as a time is none that others have yet to
+/// reach.
+pub(crate) async fn not_after_now(
+    connection: &mut PgConnection,
+    at: DateTime<Utc>,
+) -> Result<DateTime<Utc>, Error> {
+    let bounded = sqlx::query_scalar!(
+        r#"SELECT least($1::timestamptz, clock_timestamp()) AS "at!: DateTime<Utc>""#,
+        at
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(bounded)
 }
 
 impl Store {

@@ -77,6 +77,24 @@ pub async fn within<T>(
         .unwrap_or(Err(Error::Silent { limit }))
 }
 
+/// Does for each of `ids` by itself what the database refuses for good to do for all of them at once, so that one bad row holds up no
+/// other. What fails is told to `passed_over`, and left as it is.
+pub async fn singly<I: Copy, T, F: Future<Output = Result<T, Error>>>(
+    limit: Duration,
+    ids: &[I],
+    operation: impl Fn(I) -> F,
+    passed_over: impl Fn(I, Error),
+) -> Vec<T> {
+    let mut done = Vec::with_capacity(ids.len());
+    for &id in ids {
+        match within(limit, operation(id)).await {
+            Ok(one) => done.push(one),
+            Err(error) => passed_over(id, error),
+        }
+    }
+    done
+}
+
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Self {
         if is_transient(&error) {

@@ -59,7 +59,7 @@ pub use dead_letters::{
     DeadLetterView,
 };
 pub use defer::{Deferral, DuePush};
-pub use error::{Error, within};
+pub use error::{Error, singly, within};
 pub use holds::{HoldView, SWRVE, SwrveHold};
 pub use ingest::{IdempotencyKey, Inserted, NewPush};
 pub use lease::{Lease, LeaseView};

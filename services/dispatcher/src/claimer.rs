@@ -143,21 +143,18 @@ impl Claimer<'_> {
     /// Claims each push by itself, so that one that the database refuses for good holds up no other. It is found again when its
     /// place in the queue has run out.
     async fn claim_singly(&self, ids: &[PushId]) -> Vec<ClaimedPush> {
-        let mut claimed = Vec::with_capacity(ids.len());
-        for id in ids {
+        let claim_one = |id| async move {
             let claim = Claim {
                 leader: self.leader,
                 lease: self.lease,
             };
-            match store::within(CLAIM_LIMIT, self.store.claim_pushes(&[*id], claim)).await {
-                Ok(push) => claimed.extend(push),
-                Err(error) => {
-                    tracing::error!(push = %id, error = error_chain(&error), "passed over a push that could not be claimed");
-                    Metric::StoreErrors.increment_with(&[("operation", "reading_queue")], 1);
-                }
-            }
-        }
-        claimed
+            self.store.claim_pushes(&[id], claim).await
+        };
+        let claimed = store::singly(CLAIM_LIMIT, ids, claim_one, |id, error| {
+            tracing::error!(push = %id, error = error_chain(&error), "passed over a push that could not be claimed");
+            Metric::StoreErrors.increment_with(&[("operation", "reading_queue")], 1);
+        });
+        claimed.await.into_iter().flatten().collect()
     }
 }
 

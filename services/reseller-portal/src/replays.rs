@@ -156,7 +156,7 @@ pub(crate) async fn create(
         per_second: app.config.reseller.replay.per_second,
         created_at: now,
     };
-    let insert = app.store.insert_replay(&reseller.id, &new);
+    let insert = app.store.insert_replay(&reseller.id, &new, reseller.act(now));
     match http_api::by(reseller.deadline, ("the replay", "stored"), insert).await? {
         ReplayRequested::Done => {}
         ReplayRequested::Running => {
@@ -268,7 +268,9 @@ pub(crate) async fn cancel(
     Ids(subscription, replay): Ids,
 ) -> Result<StatusCode, Problem> {
     app.subscription(&reseller, subscription).await?;
-    let cancel = app.store.cancel_replay(subscription, replay, app.now());
+    let cancel = app
+        .store
+        .cancel_replay(subscription, replay, reseller.act(app.now()));
     match http_api::by(reseller.deadline, ("the replay", "cancelled"), cancel).await? {
         Cancelled::Done => Ok(StatusCode::NO_CONTENT),
         Cancelled::Completed => Err(Problem::new(

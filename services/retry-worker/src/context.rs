@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use broker::{Broker, Queue};
+use chrono::{DateTime, Utc};
 use config::Config;
 use domain::clock::{CLOCKS_APART_MAX, Clock};
 use domain::push::queue_lease;
@@ -81,6 +82,16 @@ impl Context {
             });
         }
         Ok(cutoff)
+    }
+
+    /// The time by the clock that is behind, this process's or the database's: for what a clock that is ahead would do too early, and
+    /// one that is behind only does later.
+    pub(crate) async fn present(&self) -> Result<DateTime<Utc>, store::Error> {
+        Ok(self
+            .store
+            .cutoff(self.clock.now(), Duration::ZERO)
+            .await?
+            .before())
     }
 
     /// How long a promoted push may be in the queue before it is taken for lost.

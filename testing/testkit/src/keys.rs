@@ -1,8 +1,9 @@
-//! API keys for tests.
+//! API keys for tests, and what is done with them.
 
+use chrono::{DateTime, Utc};
 use domain::clock::{Clock as _, SystemClock};
 use domain::key::{KeyDigest, Role, format_key};
-use store::{ApiKey, Store};
+use store::{Act, ApiKey, Store};
 use uuid::Uuid;
 
 /// A key of the house with these roles, named `test`.
@@ -21,6 +22,16 @@ pub async fn key_of_the_house(store: &Store, roles: &[Role]) -> String {
 /// When the database does not take it.
 pub async fn key_of_the_reseller(store: &Store, reseller: &str) -> String {
     make(store, &[Role::Reseller], Some(reseller)).await
+}
+
+/// What the holder of a reseller's key does.
+#[must_use]
+pub fn act_of_a_reseller(at: DateTime<Utc>) -> Act<'static> {
+    Act {
+        by: "test (1)",
+        note: None,
+        at,
+    }
 }
 
 async fn make(store: &Store, roles: &[Role], reseller: Option<&str>) -> String {

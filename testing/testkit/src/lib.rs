@@ -14,7 +14,7 @@ mod wait;
 pub use descriptors::NoDescriptors;
 pub use fault_proxy::FaultProxy;
 pub use installation::{Installation, SWRVE_KEYS, push_request, with_installation};
-pub use keys::{key_of_the_house, key_of_the_reseller};
+pub use keys::{act_of_a_reseller, key_of_the_house, key_of_the_reseller};
 pub use patience::PATIENT;
 pub use servers::{amqp_url, database_url};
 pub use service::Service;

@@ -112,3 +112,35 @@ async fn messages_about_nothing_do_no_harm(pool: PgPool) {
     })
     .await;
 }
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_notification_that_the_database_refuses_for_good_holds_up_no_other(pool: PgPool) {
+    with_installation(pool, async |it| {
+        let rig = Rig::new(it).await;
+        rig.subscription().make(&rig.it.pool).await;
+        let notifications = rig.accept(3).await;
+        let refused = notifications[1].id;
+        sqlx::raw_sql(sqlx::AssertSqlSafe(format!(
+            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'never'; END $$;
+             CREATE TRIGGER refuse BEFORE UPDATE ON notifications FOR EACH ROW
+                 WHEN (OLD.id = '{refused}' AND NEW.lease_token IS NOT NULL) EXECUTE FUNCTION refuse()"
+        )))
+        .execute(&rig.it.pool)
+        .await
+        .expect("the trigger is made");
+        // All are in the queue before it is read, so that one batch holds them.
+        rig.publish(Queue::ResellerReady, &notifications).await;
+        let engine = rig.start(Lane::First).await;
+        rig.count_becomes(NotificationStatus::Sent, 2).await;
+        drained(&rig, Queue::ResellerReady).await;
+        engine.stop().await;
+        assert_eq!((attempts(&rig).await, rig.receiver.report().received), (2, 2));
+        let kept: (String, i32) = sqlx::query_as("SELECT status, attempts FROM notifications WHERE id = $1")
+            .bind(refused.uuid())
+            .fetch_one(&rig.it.pool)
+            .await
+            .expect("it is there");
+        assert_eq!((kept.0.as_str(), kept.1), ("IN_MEMORY", 0));
+    })
+    .await;
+}

@@ -62,7 +62,7 @@ async fn every_attempt_and_resend_has_the_same_identifier_key_and_bytes(pool: Pg
         let resent = rig
             .it
             .store
-            .resend_notification("acme", sent[0].id, clock.now())
+            .resend_notification("acme", sent[0].id, testkit::act_of_a_reseller(clock.now()))
             .await;
         assert_eq!(resent.expect("it is resent"), Resent::Done);
         assert_eq!(rig.promote(clock.now()).await, 1);

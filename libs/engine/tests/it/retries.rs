@@ -51,7 +51,7 @@ async fn after_the_last_retry_it_is_given_up_told_and_kept_and_a_resend_begins_a
                 let resent = rig
                     .it
                     .store
-                    .resend_notification("acme", sent[0].id, clock.now())
+                    .resend_notification("acme", sent[0].id, testkit::act_of_a_reseller(clock.now()))
                     .await;
                 assert_eq!(resent.expect("it is resent"), Resent::Done);
                 rig.promote(clock.now()).await;

@@ -1,6 +1,8 @@
 //! The addresses that mails go to. Before an address has sent back the code that it got, nothing else goes there: whoever
 //! has a key could have anybody mailed otherwise. One confirmation holds for all subscriptions of a reseller.
 
+use std::time::Duration;
+
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::json;
 use sqlx::PgConnection;
@@ -9,6 +11,7 @@ use uuid::Uuid;
 use super::subscription_change::lock;
 use super::subscriptions::{SubscriptionView, select};
 use crate::audit::{self, Act};
+use crate::cutoff::not_after_now;
 use crate::{Error, Store};
 
 /// Mails with a code to one address in a day, whichever resellers asked for them.
@@ -133,8 +136,8 @@ impl Store {
         Ok(view.map_or(CodeChecked::Unknown, |view| CodeChecked::Right(Box::new(view))))
     }
 
-    /// Puts off at most `limit` mails that were due at the time `at` and whose address is not confirmed; those that were
-    /// written before `oldest` end. An address that was never asked is asked now. Returns how many ended.
+    /// Puts off at most `limit` mails that were due at the time `at` and whose address is not confirmed; those that are older than
+    /// `max_age`, by the clock of the database too, end. An address that was never asked is asked now. Returns how many ended.
     ///
     /// # Errors
     ///
@@ -143,9 +146,12 @@ impl Store {
         &self,
         at: DateTime<Utc>,
         limit: u32,
-        oldest: DateTime<Utc>,
+        max_age: Duration,
     ) -> Result<u64, Error> {
         let mut transaction = self.pool.begin().await?;
+        let present = not_after_now(&mut transaction, at).await?;
+        let oldest = TimeDelta::from_std(max_age).ok();
+        let oldest = oldest.and_then(|age| present.checked_sub_signed(age));
         let held = sqlx::query!(
             r#"
             WITH unconfirmed AS (
@@ -172,7 +178,7 @@ impl Store {
             "#,
             at,
             i64::from(limit),
-            oldest,
+            oldest.unwrap_or(DateTime::UNIX_EPOCH),
             HELD_FOR,
         )
         .fetch_all(&mut *transaction)
@@ -232,6 +238,8 @@ async fn ask(
     now: DateTime<Utc>,
 ) -> Result<Asked, Error> {
     lock_counts(connection, address).await?;
+    // A clock that is ahead would find the day's mails to be old, and leave its own for as long as it is ahead.
+    let now = not_after_now(connection, now).await?;
     let day_ago = now - TimeDelta::days(1);
     let known = sqlx::query!(
         r#"

@@ -4,6 +4,7 @@
 //! recorded before anything is sent.
 
 use std::collections::HashSet;
+use std::iter::Sum;
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
@@ -14,7 +15,7 @@ use uuid::Uuid;
 
 use crate::reseller::NotificationRelease;
 use crate::tentative::{Taken, Tentative};
-use crate::{Error, Store, interval, within};
+use crate::{Error, Store, interval, singly, within};
 
 /// A claim leaves a lease as it is that ends at most this much later than its own would. Then no index changes with it,
 /// and what was queued a moment ago is found at most this much later if the claimer dies.
@@ -180,6 +181,15 @@ impl Claims {
     }
 }
 
+impl Sum for Claims {
+    fn sum<I: Iterator<Item = Self>>(claims: I) -> Self {
+        claims.fold(Self::default(), |mut all, others| {
+            all.add(others);
+            all
+        })
+    }
+}
+
 impl Store {
     /// Claims those of `ids` that are queued, wait for their first attempt, or are due again, and starts an attempt for each. Each id
     /// must be named once.
@@ -218,6 +228,10 @@ impl Store {
                 judged.keep();
                 claims.add(others);
             }
+            Err(error) if !error.is_transient() && left.len() > 1 => {
+                tracing::warn!(error = %error, "the database refuses to claim some of the notifications");
+                claims.add(self.claim_left_singly(&left, today, terms, started).await);
+            }
             // What is claimed has to be sent; the others are handed back, or their queue leases bring them back.
             Err(error) => tracing::warn!(error = %error, "cannot claim some of the notifications"),
         }
@@ -240,6 +254,31 @@ impl Store {
             }
             judged => judged,
         }
+    }
+
+    /// Claims each of what is left by itself, so that one that the database refuses for good holds up no other.
+    async fn claim_left_singly(
+        &self,
+        ids: &[Uuid],
+        today: NaiveDate,
+        terms: &ClaimTerms,
+        started: Instant,
+    ) -> Claims {
+        let claim_one = |id| async move {
+            let remaining = CLAIM_LIMIT.saturating_sub(started.elapsed());
+            within(
+                remaining,
+                Box::pin(self.claim_judged(&[id], today, terms, started)),
+            )
+            .await
+        };
+        let claimed = singly(CLAIM_LIMIT, ids, claim_one, |id, error| {
+            tracing::warn!(notification = %id, error = %error, "passed over a notification that could not be claimed");
+        });
+        // Kept together: a caller that gives up before the last one has none of them.
+        let (claims, judged): (Vec<_>, Vec<_>) = claimed.await.into_iter().unzip();
+        judged.into_iter().for_each(Tentative::keep);
+        claims.into_iter().sum()
     }
 
     /// Claims by the whole rule, or finds the reason why not.

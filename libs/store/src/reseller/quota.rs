@@ -3,9 +3,12 @@
 
 use chrono::{DateTime, Utc};
 use domain::quota::Budget;
+use serde_json::Value;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use super::addresses::subject;
+use crate::audit::{self, Act};
 use crate::{Error, Store};
 
 /// Most scheduled notifications that are counted.
@@ -74,16 +77,24 @@ impl Store {
     /// # Errors
     ///
     /// [`Error`] when the database fails; then nothing is changed.
-    pub async fn set_limits(
-        &self,
-        subscription: Uuid,
-        limits: Limits,
-        now: DateTime<Utc>,
-    ) -> Result<bool, Error> {
+    pub async fn set_limits(&self, subscription: Uuid, limits: Limits, act: Act<'_>) -> Result<bool, Error> {
         let mut transaction = self.pool.begin().await?;
-        if !change_limits(&mut transaction, subscription, limits, now).await? {
+        if !change_limits(&mut transaction, subscription, limits, act.at).await? {
             return Ok(false);
         }
+        let set = [
+            ("dailyQuota", limits.daily_quota),
+            ("requestsPerSecond", limits.requests_per_second),
+        ];
+        let set = set
+            .into_iter()
+            .filter_map(|(name, limit)| Some((name.to_owned(), limit?.into())));
+        let entry = act.entry(
+            "subscription.limits",
+            subject(subscription),
+            Value::Object(set.collect()),
+        );
+        audit::record(&mut transaction, &entry).await?;
         transaction.commit().await?;
         Ok(true)
     }

@@ -15,9 +15,11 @@ use crate::{Act, Error, Store};
 
 /// Events looked at in one step.
 const EXAMINED_MAX: i64 = 1_000;
-/// An event gets its identifier some moments before it can be seen: younger ones are left to a later step, so that none
-/// appears behind the cursor. No statement of a service takes longer.
+/// Younger events are left to a later step.
 pub const SETTLED_AFTER: Duration = Duration::from_secs(10);
+/// How long after its identifier the transaction of an event begins, at the most: what it waits in the intake and for a connection, and
+/// by how much clocks differ.
+const BEGUN_WITHIN: TimeDelta = TimeDelta::seconds(30);
 
 /// What a step has done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -65,7 +67,7 @@ impl Store {
         let Some(replay) = hold(&mut transaction, id).await? else {
             return Ok(ReplayStep::default());
         };
-        let settled = now - TimeDelta::from_std(SETTLED_AFTER).unwrap_or_default();
+        let settled = settled(&mut transaction, now).await?;
         let end = first_id_at(replay.until.min(settled));
         let candidates = candidates(&mut transaction, &replay, end).await?;
         let whole = candidates.len() < usize::try_from(EXAMINED_MAX).unwrap_or(usize::MAX);
@@ -135,6 +137,25 @@ async fn hold(connection: &mut PgConnection, id: Uuid) -> Result<Option<Held>, E
         per_second: row.per_second.unsigned_abs(),
         paced_to: row.updated_at,
     }))
+}
+
+/// Up to when no event appears any more that this subscription would miss. An event whose statement begins from now on sees a
+/// subscription that is sent everything, and makes the notification by itself. One whose statement is under way may have seen it as it was
+/// before, however long its commit takes: the cursor stays behind all of these. To be asked before events are looked at, so
+/// that what ends in between is seen there.
+async fn settled(connection: &mut PgConnection, now: DateTime<Utc>) -> Result<DateTime<Utc>, Error> {
+    let oldest = sqlx::query_scalar!(
+        r#"
+        SELECT min(xact_start) FROM pg_stat_activity
+        WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()
+          -- What has not written for a minute only reads, as a backup does for hours.
+          AND (backend_xid IS NOT NULL OR backend_xmin IS NOT NULL AND xact_start > clock_timestamp() - interval '1 minute')
+        "#,
+    )
+    .fetch_one(connection)
+    .await?;
+    let settled = now - TimeDelta::from_std(SETTLED_AFTER).unwrap_or_default();
+    Ok(oldest.map_or(settled, |oldest| settled.min(oldest - BEGUN_WITHIN)))
 }
 
 async fn candidates(

@@ -3,8 +3,11 @@
 
 use chrono::{DateTime, Utc};
 use domain::subscription::ReplayStatus;
+use serde_json::json;
 use uuid::Uuid;
 
+use super::addresses::subject;
+use crate::audit::{self, Act};
 use crate::{Error, Store, stored};
 
 /// A replay as its reseller sees it.
@@ -83,7 +86,13 @@ impl Store {
     /// # Errors
     ///
     /// [`Error`] when the database fails; then nothing is stored.
-    pub async fn insert_replay(&self, reseller: &str, new: &NewReplay) -> Result<ReplayRequested, Error> {
+    pub async fn insert_replay(
+        &self,
+        reseller: &str,
+        new: &NewReplay,
+        act: Act<'_>,
+    ) -> Result<ReplayRequested, Error> {
+        let mut transaction = self.pool.begin().await?;
         let row = sqlx::query!(
             r#"
             WITH owned AS (
@@ -104,8 +113,14 @@ impl Store {
             i32::try_from(new.per_second).unwrap_or(i32::MAX),
             new.created_at,
         )
-        .fetch_one(&self.pool)
+        .fetch_one(&mut *transaction)
         .await?;
+        if row.inserted {
+            let details = json!({ "replay": new.id, "since": new.since, "until": new.until });
+            let entry = act.entry("replay.create", subject(new.subscription), details);
+            audit::record(&mut transaction, &entry).await?;
+        }
+        transaction.commit().await?;
         Ok(match (row.owned, row.inserted) {
             (false, _) => ReplayRequested::Unknown,
             (true, false) => ReplayRequested::Running,
@@ -173,19 +188,25 @@ impl Store {
         &self,
         subscription: Uuid,
         id: Uuid,
-        now: DateTime<Utc>,
+        act: Act<'_>,
     ) -> Result<Cancelled, Error> {
-        sqlx::query!(
+        let mut transaction = self.pool.begin().await?;
+        let cancelled = sqlx::query!(
             r#"
             UPDATE replays SET status = 'CANCELLED', finished_at = $3, updated_at = $3
             WHERE subscription_id = $1 AND id = $2 AND status = 'RUNNING'
             "#,
             subscription,
             id,
-            now,
+            act.at,
         )
-        .execute(&self.pool)
+        .execute(&mut *transaction)
         .await?;
+        if cancelled.rows_affected() > 0 {
+            let entry = act.entry("replay.cancel", subject(subscription), json!({ "replay": id }));
+            audit::record(&mut transaction, &entry).await?;
+        }
+        transaction.commit().await?;
         let found = self.list_replays(subscription, Some(id), None, 1).await?.pop();
         Ok(match found.map(|replay| replay.status) {
             None => Cancelled::Unknown,

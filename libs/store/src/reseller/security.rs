@@ -36,8 +36,8 @@ impl SecurityChange<'_> {
     }
 }
 
-/// Tells of changes of a locked subscription: its address of before, and the new one if it has another. An address that was
-/// never confirmed has nothing to be told.
+/// Tells of changes of a locked subscription: its address of before, the one before that while that one is not confirmed, and the new
+/// one if it has another. An address that was never confirmed has nothing to be told.
 pub(super) async fn tell(
     connection: &mut PgConnection,
     id: Uuid,
@@ -46,8 +46,13 @@ pub(super) async fn tell(
     at: DateTime<Utc>,
 ) -> Result<(), Error> {
     let mut recipients = vec![&*before.email];
+    recipients.extend(before.previous_email.as_deref());
     for change in changes {
-        if let SecurityChange::Address { to } = change {
+        if let SecurityChange::Address { to } = change
+            && recipients
+                .iter()
+                .all(|told| told.to_lowercase() != to.to_lowercase())
+        {
             recipients.push(to);
         }
     }

@@ -3,10 +3,13 @@
 use chrono::{DateTime, NaiveDate, Utc};
 use domain::notification::{NotificationId, NotificationStatus};
 use domain::subscription::SubscriptionState;
+use serde_json::json;
 use uuid::Uuid;
 
+use super::addresses::subject;
+use crate::audit::{self, Act};
 use crate::resolution::resolve;
-use crate::{Act, Error, Store, stored};
+use crate::{Error, Store, stored};
 
 /// What came of asking for a notification to be sent again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,7 +72,7 @@ impl Store {
         &self,
         reseller: &str,
         id: NotificationId,
-        now: DateTime<Utc>,
+        act: Act<'_>,
     ) -> Result<Resent, Error> {
         let mut transaction = self.pool.begin().await?;
         let row = sqlx::query!(
@@ -94,26 +97,29 @@ impl Store {
             "#,
             id.uuid(),
             reseller,
-            now,
+            act.at,
         )
         .fetch_optional(&mut *transaction)
         .await?;
         let Some(row) = row else {
             return Ok(Resent::Unknown);
         };
+        let status: NotificationStatus = stored("notification status", &row.status)?;
         if row.resent {
             let by = sent_again_by(reseller);
-            let act = Act {
+            let resolving = Act {
                 by: &by,
                 note: Some("sent again by its reseller"),
-                at: now,
+                at: act.at,
             };
-            resolve(&mut transaction, &[id.uuid()], &act, None).await?;
+            resolve(&mut transaction, &[id.uuid()], &resolving, None).await?;
+            let details = json!({ "status": status.as_str() });
+            let entry = act.entry("notification.resend", format!("notification/{id}"), details);
+            audit::record(&mut transaction, &entry).await?;
             transaction.commit().await?;
             return Ok(Resent::Done);
         }
         transaction.rollback().await?;
-        let status: NotificationStatus = stored("notification status", &row.status)?;
         if row.cancelled {
             Ok(Resent::Cancelled)
         } else if status.is_terminal() {
@@ -128,7 +134,13 @@ impl Store {
     /// # Errors
     ///
     /// [`Error`] when the database fails; then nothing is stored.
-    pub async fn insert_test_event(&self, reseller: &str, test: &NewTestEvent) -> Result<Tested, Error> {
+    pub async fn insert_test_event(
+        &self,
+        reseller: &str,
+        test: &NewTestEvent,
+        act: Act<'_>,
+    ) -> Result<Tested, Error> {
+        let mut transaction = self.pool.begin().await?;
         let row = sqlx::query!(
             r#"
             WITH found AS (
@@ -156,14 +168,18 @@ impl Store {
             test.created_at,
             test.traceparent,
         )
-        .fetch_optional(&self.pool)
+        .fetch_optional(&mut *transaction)
         .await?;
         let Some(row) = row else {
             return Ok(Tested::Unknown);
         };
-        Ok(match row.notification {
-            Some(id) => Tested::Done(id.into()),
-            None => Tested::NotActive(stored("subscription state", &row.state)?),
-        })
+        let Some(notification) = row.notification else {
+            return Ok(Tested::NotActive(stored("subscription state", &row.state)?));
+        };
+        let details = json!({ "notification": notification });
+        let entry = act.entry("subscription.test", subject(test.subscription), details);
+        audit::record(&mut transaction, &entry).await?;
+        transaction.commit().await?;
+        Ok(Tested::Done(notification.into()))
     }
 }

@@ -38,6 +38,8 @@ pub(super) struct Locked {
     floor_at: Option<DateTime<Utc>>,
     pub(super) url: String,
     pub(super) email: String,
+    /// Where the mails went before, while `email` is not confirmed.
+    pub(super) previous_email: Option<String>,
 }
 
 impl Locked {
@@ -79,6 +81,7 @@ impl Store {
             }
         }
         if let Some(email) = email {
+            remember_address(&mut transaction, id, &locked).await?;
             let address = Address {
                 reseller,
                 subscription: id,
@@ -184,7 +187,11 @@ pub(super) async fn lock(
 ) -> Result<Option<Locked>, Error> {
     let row = sqlx::query!(
         r#"
-        SELECT state, state_reason, verified_at, challenge_floor_at, url, email FROM subscriptions
+        SELECT state, state_reason, verified_at, challenge_floor_at, url, email,
+               CASE WHEN NOT EXISTS (SELECT FROM email_addresses a
+                                     WHERE a.reseller_id = $1 AND a.address = lower(email) AND a.confirmed_at IS NOT NULL)
+                    THEN previous_email END AS previous_email
+        FROM subscriptions
         WHERE reseller_id = $1 AND id = $2 AND deleted_at IS NULL
         FOR NO KEY UPDATE
         "#,
@@ -201,6 +208,7 @@ pub(super) async fn lock(
             floor_at: row.challenge_floor_at,
             url: row.url,
             email: row.email,
+            previous_email: row.previous_email,
         })
     })
     .transpose()
@@ -269,6 +277,19 @@ async fn update_fields(
         now,
         change.resend_after_outage.is_some(),
         change.resend_after_outage.flatten(),
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Notes where the mails of a locked subscription went until now. An address that was never confirmed does not take the place of the
+/// one before it.
+async fn remember_address(connection: &mut PgConnection, id: Uuid, before: &Locked) -> Result<(), Error> {
+    sqlx::query!(
+        "UPDATE subscriptions SET previous_email = $2 WHERE id = $1",
+        id,
+        before.previous_email.as_ref().unwrap_or(&before.email),
     )
     .execute(connection)
     .await?;

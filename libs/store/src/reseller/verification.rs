@@ -10,6 +10,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::subscription::{CHALLENGE_FLOOR, CHALLENGE_FLOOR_MAX};
 use uuid::Uuid;
 
+use crate::cutoff::not_after_now;
 use crate::text::storable;
 use crate::{Error, Store, interval};
 
@@ -112,7 +113,8 @@ impl Store {
             .collect())
     }
 
-    /// Counts a challenge of a reseller's `host`, which belongs to `site`, if the budgets have room for it.
+    /// Counts a challenge of a reseller's `host`, which belongs to `site`, if the budgets have room for it. A time `at` that is yet to
+    /// come by the clock of the database is its present: it would have room in any budget, and use up those of all others.
     ///
     /// # Errors
     ///
@@ -128,6 +130,7 @@ impl Store {
         sqlx::query!("SELECT pg_advisory_xact_lock(hashtextextended('postrider.challenges', 0))")
             .execute(&mut *transaction)
             .await?;
+        let at = not_after_now(&mut transaction, at).await?;
         let (hour_ago, day_ago) = (at - TimeDelta::hours(1), at - TimeDelta::days(1));
         let full = sqlx::query!(
             r#"

@@ -16,7 +16,7 @@ use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
 
 use crate::reseller::scene::row as row_of;
-use crate::scene::{count, open_letters, until_blocked};
+use crate::scene::{act as by_reseller, count, open_letters, until_blocked};
 
 /// Notifications of a subscription in every state, each of the waiting ones `times` times.
 async fn notify(pool: &PgPool, subscription: Uuid, times: usize) {
@@ -258,7 +258,10 @@ async fn an_old_event_that_was_asked_for_again_has_its_time(pool: PgPool) {
     let old =
         NotificationRow::in_state(NotificationState::GivenUp, id).created_at(before - TimeDelta::hours(1));
     let (resent, made_late) = (old.make(&pool).await, old.make(&pool).await);
-    store.resend_notification("acme", resent.id, now).await.unwrap();
+    store
+        .resend_notification("acme", resent.id, by_reseller(now))
+        .await
+        .unwrap();
     // As a replay makes one of an event that the subscription had no notification of.
     sqlx::query(
         "UPDATE notifications SET status = 'PENDING', attempts = 0, finished_at = NULL, created_at = $2 WHERE id = $1",

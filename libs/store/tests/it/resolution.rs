@@ -162,10 +162,7 @@ async fn a_replayed_notification_is_due_as_one_that_its_reseller_sends_again(poo
             store.replay_dead_letter(letter, &act).await.unwrap(),
             Resolved::Done
         );
-        store
-            .resend_notification("acme", theirs.id, act.at)
-            .await
-            .unwrap();
+        store.resend_notification("acme", theirs.id, act).await.unwrap();
         let mut rows: Vec<Value> = Vec::new();
         for made in [ours, theirs] {
             let mut row: Value = sqlx::query_scalar("SELECT to_jsonb(n) FROM notifications n WHERE id = $1")
@@ -213,7 +210,7 @@ async fn what_its_reseller_sends_again_or_replays_leaves_no_letter_open(pool: Pg
     .await
     .unwrap();
     for id in [resent.id, unfinished.id] {
-        store.resend_notification("acme", id, act(None).at).await.unwrap();
+        store.resend_notification("acme", id, act(None)).await.unwrap();
     }
     for id in [older, newer] {
         let letter = letter(&pool, id).await;
@@ -334,7 +331,7 @@ async fn what_was_cancelled_has_a_letter_that_nothing_opens(pool: PgPool) {
         assert_eq!(replayed, Resolved::Refused(Skipped::Cancelled));
         assert_eq!(letter(&pool, id).await, before);
     }
-    let resent = store.resend_notification("acme", notification.id, note.at).await;
+    let resent = store.resend_notification("acme", notification.id, note).await;
     assert_eq!(resent.unwrap(), store::reseller::Resent::Cancelled);
     assert_eq!(state_of(&store, push.id).await, PushState::Cancelled);
 }

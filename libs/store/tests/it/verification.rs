@@ -265,7 +265,7 @@ async fn one_reseller_leaves_room_for_the_challenges_of_others(pool: PgPool) {
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn a_site_is_challenged_so_often_in_an_hour(pool: PgPool) {
-    let (store, start) = (Store::from_pool(pool.clone()), soon());
+    let (store, start) = (Store::from_pool(pool.clone()), SystemClock.now().trunc_subsecs(6));
     let budgets = Budgets {
         per_site_and_hour: 3,
         hosts_per_reseller_and_day: 100,
@@ -276,20 +276,50 @@ async fn a_site_is_challenged_so_often_in_an_hour(pool: PgPool) {
         let target = ("acme", &*host, "victim.example");
         store.charge_challenge(target, budgets, at).await.unwrap()
     };
+    let pass = async |minutes: i64| {
+        sqlx::query("UPDATE challenges SET at = at - $1 * interval '1 minute'")
+            .bind(minutes)
+            .execute(&pool)
+            .await
+            .unwrap();
+    };
     for n in 0..3 {
-        assert_eq!(charge(n, start + TimeDelta::minutes(n)).await, Charged::Done);
+        assert_eq!(charge(n, start).await, Charged::Done);
+        pass(1).await;
     }
-    let again = start + TimeDelta::hours(1);
-    assert_eq!(
-        charge(3, start + TimeDelta::minutes(59)).await,
-        Charged::NotBefore(again)
-    );
+    let again = start - TimeDelta::minutes(3) + TimeDelta::hours(1);
+    assert_eq!(charge(3, start).await, Charged::NotBefore(again));
     let other = ("acme", "hooks.example", "hooks.example");
     assert_eq!(
         store.charge_challenge(other, budgets, start).await.unwrap(),
         Charged::Done
     );
-    assert_eq!(charge(3, again).await, Charged::Done);
+    pass(57).await;
+    assert_eq!(charge(3, start).await, Charged::Done);
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_clock_that_is_ahead_has_no_budget_of_its_own_and_uses_up_none_of_others(pool: PgPool) {
+    let (store, now) = (Store::from_pool(pool.clone()), SystemClock.now());
+    let budgets = Budgets {
+        per_site_and_hour: 3,
+        hosts_per_reseller_and_day: 100,
+    };
+    let charge = async |n: i64, at| {
+        let host = format!("h{n}.victim.example");
+        let target = ("acme", &*host, "victim.example");
+        store.charge_challenge(target, budgets, at).await.unwrap()
+    };
+    let ahead = now + TimeDelta::days(31);
+    for (n, at) in [now, ahead, now].into_iter().enumerate() {
+        assert_eq!(charge(n.try_into().unwrap(), at).await, Charged::Done);
+    }
+    for at in [now, ahead] {
+        let Charged::NotBefore(then) = charge(3, at).await else {
+            panic!("the site has had its three");
+        };
+        assert!(then < now + TimeDelta::hours(2), "{then}");
+    }
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
@@ -299,25 +329,22 @@ async fn a_reseller_has_few_hosts_a_day_challenged_that_do_not_answer(pool: PgPo
         per_site_and_hour: 100,
         hosts_per_reseller_and_day: 2,
     };
-    let charge = async |reseller: &str, host: &str, at| {
-        let charged = store.charge_challenge((reseller, host, host), budgets, at);
+    let present = SystemClock.now().trunc_subsecs(6);
+    let charge = async |reseller: &str, host: &str| {
+        let charged = store.charge_challenge((reseller, host, host), budgets, present);
         charged.await.unwrap()
     };
     let id = pending(&pool).await;
     let due = claim(&store, now).await.unwrap();
-    assert_eq!(charge("acme", HOST, now).await, Charged::Done);
-    assert_eq!(charge("acme", "b.example", now).await, Charged::Done);
-    assert_eq!(
-        charge("acme", "b.example", now).await,
-        Charged::Done,
-        "known already"
-    );
-    let full = Charged::NotBefore(now + TimeDelta::days(1));
-    assert_eq!(charge("acme", "c.example", now).await, full);
-    assert_eq!(charge("other", "c.example", now).await, Charged::Done);
+    assert_eq!(charge("acme", HOST).await, Charged::Done);
+    assert_eq!(charge("acme", "b.example").await, Charged::Done);
+    assert_eq!(charge("acme", "b.example").await, Charged::Done, "known already");
+    let full = Charged::NotBefore(present + TimeDelta::days(1));
+    assert_eq!(charge("acme", "c.example").await, full);
+    assert_eq!(charge("other", "c.example").await, Charged::Done);
     assert!(store.pass_verification(&due, (URL, HOST), now).await.unwrap());
-    assert_eq!(charge("acme", "c.example", now).await, Charged::Done);
-    assert_eq!(charge("acme", "d.example", now).await, full);
+    assert_eq!(charge("acme", "c.example").await, Charged::Done);
+    assert_eq!(charge("acme", "d.example").await, full);
     // What is put off is no challenge in vain.
     store
         .command_subscription("acme", id, Command::MoveEndpoint, act(now))

@@ -45,7 +45,9 @@ pub(crate) async fn resend(
     Id(id): Id,
 ) -> Result<(StatusCode, Json<NotificationDocument>), Problem> {
     let id = NotificationId::from(id);
-    let resend = app.store.resend_notification(&reseller.id, id, app.now());
+    let resend = app
+        .store
+        .resend_notification(&reseller.id, id, reseller.act(app.now()));
     match http_api::by(reseller.deadline, ("the notification", "sent again"), resend).await? {
         Resent::Done => {}
         Resent::Unfinished(status) => {

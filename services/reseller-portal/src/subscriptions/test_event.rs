@@ -60,7 +60,9 @@ pub(crate) async fn send_test(
         created_at: now,
         traceparent: http_api::traceparent(&headers, app.config.telemetry.otlp_endpoint.is_some()),
     };
-    let insert = app.store.insert_test_event(&reseller.id, &test);
+    let insert = app
+        .store
+        .insert_test_event(&reseller.id, &test, reseller.act(now));
     match http_api::by(reseller.deadline, ("the test event", "stored"), insert).await? {
         Tested::Done(notification) => {
             let location = [(header::LOCATION, format!("/notifications/{notification}"))];

@@ -64,7 +64,13 @@ async fn no_day_is_overbooked_while_the_quota_goes_up_and_down(pool: PgPool) {
                 daily_quota: Some(quota),
                 ..Limits::default()
             };
-            assert!(portal.store.set_limits(id, limits, portal.now()).await.unwrap());
+            assert!(
+                portal
+                    .store
+                    .set_limits(id, limits, testkit::act_of_a_reseller(portal.now()))
+                    .await
+                    .unwrap()
+            );
         }
     };
     changing.await;

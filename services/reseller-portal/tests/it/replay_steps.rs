@@ -7,16 +7,31 @@ use domain::notification::{NotificationId, NotificationState};
 use domain::push::PushId;
 use domain::subscription::{ReplayStatus, SubscriptionState};
 use serde_json::json;
-use sqlx::PgPool;
-use store::reseller::{NewReplay, ReplayRequested, ReplayView};
+use sqlx::{PgExecutor, PgPool};
+use store::reseller::{NewReplay, ReplayRequested, ReplayView, SETTLED_AFTER};
 use testkit::notification_factory::NotificationRow;
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
 
 use crate::portal::Portal;
 
+/// How long a replay leaves an event alone.
+fn settling() -> TimeDelta {
+    TimeDelta::from_std(SETTLED_AFTER).unwrap()
+}
+
 /// Stores an event that was fanned out to nobody.
 async fn missed(portal: &Portal, reseller: &str, event_type: &str, age: TimeDelta) -> Uuid {
+    missed_by(portal, &portal.pool, (reseller, event_type), age).await
+}
+
+/// The same as part of what `executor` does.
+async fn missed_by(
+    portal: &Portal,
+    executor: impl PgExecutor<'_>,
+    (reseller, event_type): (&str, &str),
+    age: TimeDelta,
+) -> Uuid {
     let (id, at) = (PushId::at(portal.now() - age).uuid(), portal.now() - age);
     sqlx::query(
         "INSERT INTO events (id, event_id, reseller_id, type, body, occurred_at, created_at)
@@ -26,7 +41,7 @@ async fn missed(portal: &Portal, reseller: &str, event_type: &str, age: TimeDelt
     .bind(reseller)
     .bind(event_type)
     .bind(at)
-    .execute(&portal.pool)
+    .execute(executor)
     .await
     .unwrap();
     id
@@ -42,7 +57,11 @@ async fn replay(portal: &Portal, subscription: Uuid, per_second: u32) -> Uuid {
         per_second,
         created_at: now,
     };
-    let requested = portal.store.insert_replay("acme", &new).await.unwrap();
+    let requested = portal
+        .store
+        .insert_replay("acme", &new, testkit::act_of_a_reseller(now))
+        .await
+        .unwrap();
     assert_eq!(requested, ReplayRequested::Done);
     new.id
 }
@@ -88,7 +107,7 @@ async fn what_was_missed_becomes_due_and_everything_else_is_left_alone(pool: PgP
         .done("POST", &format!("/subscriptions/{id}/test"), 202)
         .await;
     let replay = replay(&portal, id, 100).await;
-    portal.clock.advance(TimeDelta::seconds(10));
+    portal.clock.advance(settling());
     let step = portal.store.advance_replay(replay, portal.now()).await.unwrap();
     assert_eq!((step.examined, step.replayed, step.more), (11, 3, false));
     for (id, before) in kept {
@@ -189,7 +208,7 @@ async fn what_was_delivered_is_passed_over_without_using_the_rate(pool: PgPool) 
     .unwrap();
     let last = missed(&portal, "acme", "contact.updated", TimeDelta::minutes(30)).await;
     let replay = replay(&portal, id, 1).await;
-    portal.clock.advance(TimeDelta::seconds(10));
+    portal.clock.advance(settling());
     let mut steps = Vec::new();
     loop {
         let step = portal.store.advance_replay(replay, portal.now()).await.unwrap();
@@ -215,7 +234,7 @@ async fn many_at_once_do_it_once(pool: PgPool) {
         missed(&portal, "acme", "domain.created", TimeDelta::minutes(60 - n)).await;
     }
     let replay = replay(&portal, id, 20).await;
-    portal.clock.advance(TimeDelta::seconds(10));
+    portal.clock.advance(settling());
     for _ in 0..3 {
         let steps = (0..8).map(|_| portal.store.advance_replay(replay, portal.now()));
         let replayed: u64 = futures::future::join_all(steps)
@@ -226,6 +245,8 @@ async fn many_at_once_do_it_once(pool: PgPool) {
         assert!(replayed <= 20, "{replayed}");
         portal.clock.advance(TimeDelta::seconds(1));
     }
+    // While others are at it as well, the end is left to a later step.
+    portal.store.advance_replay(replay, portal.now()).await.unwrap();
     let done = view(&portal, id, replay).await;
     assert_eq!(
         (done.status, done.examined, done.replayed),
@@ -250,7 +271,28 @@ async fn an_event_that_appears_late_is_not_skipped(pool: PgPool) {
     portal.store.advance_replay(replay, portal.now()).await.unwrap();
     assert_eq!(view(&portal, id, replay).await.status, ReplayStatus::Running);
     missed(&portal, "acme", "domain.created", portal.now() - late).await;
-    portal.clock.advance(TimeDelta::seconds(8));
+    portal.clock.advance(settling() - TimeDelta::seconds(2));
+    portal.store.advance_replay(replay, portal.now()).await.unwrap();
+    let done = view(&portal, id, replay).await;
+    assert_eq!((done.status, done.replayed), (ReplayStatus::Completed, 2));
+    portal.stop().await;
+}
+
+/// What stores an event may have begun when the subscription got nothing, and taken its time since.
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn an_event_that_is_being_stored_is_not_skipped_however_long_that_takes(pool: PgPool) {
+    let portal = Portal::start(pool).await;
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    missed(&portal, "acme", "domain.created", TimeDelta::hours(1)).await;
+    let mut storing = portal.pool.begin().await.unwrap();
+    let (of, age) = (("acme", "domain.created"), TimeDelta::seconds(1));
+    missed_by(&portal, &mut *storing, of, age).await;
+    let replay = replay(&portal, id, 100).await;
+    portal.clock.advance(TimeDelta::minutes(10));
+    portal.store.advance_replay(replay, portal.now()).await.unwrap();
+    let seen = view(&portal, id, replay).await;
+    assert_eq!((seen.status, seen.replayed), (ReplayStatus::Running, 1));
+    storing.commit().await.unwrap();
     portal.store.advance_replay(replay, portal.now()).await.unwrap();
     let done = view(&portal, id, replay).await;
     assert_eq!((done.status, done.replayed), (ReplayStatus::Completed, 2));
@@ -269,7 +311,7 @@ async fn it_waits_while_its_subscription_gets_nothing(pool: PgPool) {
     for id in [off, paused] {
         replays.push(replay(&portal, id, 100).await);
     }
-    portal.clock.advance(TimeDelta::seconds(10));
+    portal.clock.advance(settling());
     assert_eq!(portal.store.running_replays().await.unwrap(), [] as [Uuid; 0]);
     for replay in &replays {
         let step = portal.store.advance_replay(*replay, portal.now()).await.unwrap();

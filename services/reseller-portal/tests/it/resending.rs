@@ -108,3 +108,64 @@ async fn it_is_sent_again_once_however_many_ask(pool: PgPool) {
     assert_eq!(done.count(), 1);
     portal.stop().await;
 }
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn what_a_reseller_has_sent_is_in_the_audit_log_once(pool: PgPool) {
+    let portal = Portal::start(pool).await;
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    let made = NotificationRow::in_state(NotificationState::Failed, id)
+        .make(&portal.pool)
+        .await;
+    let resend = format!("/notifications/{}/resend", made.id);
+    portal.done("POST", &resend, 202).await;
+    portal
+        .refused("POST", &resend, None, (409, "notification-unfinished"))
+        .await;
+    let test = portal
+        .done("POST", &format!("/subscriptions/{id}/test"), 202)
+        .await;
+    let replays = format!("/subscriptions/{id}/replays");
+    let since = portal.now() - chrono::TimeDelta::days(2);
+    let replay = portal.sent("POST", &replays, &json!({"since": since}), 202).await;
+    portal
+        .refused(
+            "POST",
+            &replays,
+            Some(&json!({"since": since})),
+            (409, "replay-running"),
+        )
+        .await;
+    let replay = replay["id"].as_str().unwrap();
+    for _ in 0..2 {
+        portal.done("DELETE", &format!("{replays}/{replay}"), 204).await;
+    }
+    let log: Vec<(String, String, Value)> =
+        sqlx::query_as("SELECT action, subject, details FROM audit_log ORDER BY id")
+            .fetch_all(&portal.pool)
+            .await
+            .unwrap();
+    let subscription = format!("subscription/{id}");
+    let entry = |action: &str, subject: &str, details| (action.to_owned(), subject.to_owned(), details);
+    assert_eq!(
+        log,
+        [
+            entry(
+                "notification.resend",
+                &format!("notification/{}", made.id),
+                json!({"status": "FAILED"})
+            ),
+            entry(
+                "subscription.test",
+                &subscription,
+                json!({"notification": test["notificationId"]})
+            ),
+            entry(
+                "replay.create",
+                &subscription,
+                json!({"replay": replay, "since": since, "until": portal.now()})
+            ),
+            entry("replay.cancel", &subscription, json!({"replay": replay})),
+        ]
+    );
+    portal.stop().await;
+}

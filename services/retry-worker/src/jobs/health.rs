@@ -26,7 +26,10 @@ impl Job for JudgeHealth {
             deactivated_after: health.deactivated_after,
             evidence_after: health.evidence_after,
         };
-        let judged = context.store.judge_health(&policy, context.clock.now()).await?;
+        let judged = context
+            .store
+            .judge_health(&policy, context.present().await?)
+            .await?;
         if judged.degraded + judged.deactivated > 0 {
             tracing::info!(
                 degraded = judged.degraded,

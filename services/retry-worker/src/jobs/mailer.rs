@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use chrono::{DateTime, TimeDelta};
 use config::Config;
 use domain::email::retry_delay;
 use futures::future::join_all;
@@ -218,9 +217,8 @@ async fn claim(context: &Context) -> Result<Vec<ClaimedEmail>, JobError> {
     let (store, now) = (&context.store, context.clock.now());
     let addresses = Addresses::confirmed_if(context.config.mail.confirm_addresses);
     if addresses == Addresses::Confirmed {
-        let age = TimeDelta::from_std(context.config.mail.max_age).unwrap_or(TimeDelta::MAX);
-        let oldest = now.checked_sub_signed(age).unwrap_or(DateTime::UNIX_EPOCH);
-        let ended = store.hold_unconfirmed_emails(now, HELD, oldest).await?;
+        let max_age = context.config.mail.max_age;
+        let ended = store.hold_unconfirmed_emails(now, HELD, max_age).await?;
         Metric::EmailsFailed.increment(ended);
     }
     Ok(store.claim_emails(now, BATCH, LEASE, addresses).await?)

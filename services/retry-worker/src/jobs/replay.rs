@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use lifecycle::error_chain;
 use telemetry::Metric;
 use uuid::Uuid;
@@ -28,8 +29,14 @@ impl Job for Replay {
     }
 
     async fn execute(&self, context: &Context) -> Result<(), JobError> {
-        for replay in context.store.running_replays().await? {
-            match take_on(context, replay).await {
+        let replays = context.store.running_replays().await?;
+        if replays.is_empty() {
+            return Ok(());
+        }
+        // A clock that is ahead would pass over events that are yet to come.
+        let present = context.present().await?;
+        for replay in replays {
+            match take_on(context, replay, present).await {
                 Err(error) if error.is_transient() => return Err(error.into()),
                 Err(error) => {
                     tracing::error!(%replay, error = error_chain(&error), "failed to take a replay on");
@@ -41,9 +48,9 @@ impl Job for Replay {
     }
 }
 
-async fn take_on(context: &Context, replay: Uuid) -> Result<(), store::Error> {
+async fn take_on(context: &Context, replay: Uuid, present: DateTime<Utc>) -> Result<(), store::Error> {
     for _ in 0..STEPS {
-        let step = context.store.advance_replay(replay, context.clock.now()).await?;
+        let step = context.store.advance_replay(replay, present).await?;
         if step.replayed > 0 {
             Metric::NotificationsReplayed.increment(step.replayed);
             tracing::debug!(%replay, replayed = step.replayed, "made missed notifications due");

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
-use domain::clock::{Clock, ManualClock};
+use domain::clock::{Clock, ManualClock, SystemClock};
 use domain::notification::{DeliveryOutcome, NotificationState, NotificationStatus};
 use domain::subscription::SubscriptionState;
 use metrics_exporter_prometheus::PrometheusBuilder;
@@ -16,6 +16,22 @@ use uuid::Uuid;
 
 use crate::post::Post;
 use crate::rig::{shows, signs_of_life, start_at, stopped_clock};
+
+/// A clock that has days to go until the present: endpoints are judged by no time that the database has not reached.
+fn clock_of_last_week() -> ManualClock {
+    ManualClock::starting_at(SystemClock.now() - TimeDelta::days(8))
+}
+
+/// Makes the subscriptions so old that what is attempted by that clock says something about them.
+async fn make_old(it: &Installation) {
+    sqlx::query(
+        "UPDATE subscriptions SET created_at = created_at - interval '9 days', updated_at = updated_at - interval '9 days',
+                                  state_changed_at = state_changed_at - interval '9 days'",
+    )
+    .execute(&it.pool)
+    .await
+    .unwrap();
+}
 
 /// An attempt to deliver to a subscription, answered with `status`.
 async fn attempt(it: &Installation, clock: &ManualClock, subscription: Uuid, status: u16) {
@@ -83,14 +99,14 @@ async fn an_endpoint_that_fails_for_six_days_is_degraded_and_deactivated_to_the_
     with_installation(pool, async |mut it| {
         let post = Post::open().await;
         post.serve(&mut it.config);
-        let clock = stopped_clock();
+        let clock = clock_of_last_week();
         let workers = [
             start_at(&it.config, Arc::new(clock.clone())),
             start_at(&it.config, Arc::new(clock.clone())),
         ];
         let id = SubscriptionRow::active().make(&it.pool).await;
         let well = SubscriptionRow::active().make(&it.pool).await;
-        // The rows are of the system's present; what was attempted before then says nothing about them.
+        make_old(&it).await;
         let start = (clock.now() + TimeDelta::minutes(1)).trunc_subsecs(0);
         let go_to = |hours: i64, seconds: i64| {
             let at = start + TimeDelta::hours(hours) + TimeDelta::seconds(seconds);
@@ -141,9 +157,10 @@ async fn a_success_heals_and_the_days_are_counted_anew(pool: PgPool) {
     with_installation(pool, async |mut it| {
         let post = Post::open().await;
         post.serve(&mut it.config);
-        let clock = stopped_clock();
+        let clock = clock_of_last_week();
         let worker = start_at(&it.config, Arc::new(clock.clone()));
         let id = SubscriptionRow::active().make(&it.pool).await;
+        make_old(&it).await;
         clock.advance(TimeDelta::minutes(1));
         for _ in 0..5 {
             attempt(&it, &clock, id, 503).await;

@@ -46,7 +46,11 @@ async fn replay(it: &Installation, subscription: Uuid, per_second: u32) -> Uuid 
         per_second,
         created_at: now,
     };
-    let requested = it.store.insert_replay("acme", &new).await.unwrap();
+    let requested = it
+        .store
+        .insert_replay("acme", &new, testkit::act_of_a_reseller(now))
+        .await
+        .unwrap();
     assert_eq!(requested, ReplayRequested::Done);
     new.id
 }

@@ -1,5 +1,7 @@
 //! Addresses: nothing but a code goes to one before the code is back, and codes are few.
 
+use std::time::Duration;
+
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::email::EmailKind;
 use domain::subscription::{Command, SubscriptionChange};
@@ -11,6 +13,9 @@ use uuid::Uuid;
 
 use super::now;
 use crate::scene::{LONG, act};
+
+/// How long a mail waits.
+const MAX_AGE: Duration = Duration::from_secs(5 * 86_400);
 
 /// Gives a subscription another address, as the portal does.
 async fn name(store: &Store, id: Uuid, email: &str, addresses: Addresses, at: DateTime<Utc>) {
@@ -31,8 +36,7 @@ async fn deactivate(store: &Store, id: Uuid, at: DateTime<Utc>) {
 
 /// What goes out at a time, as kind and recipient.
 async fn sent(store: &Store, at: DateTime<Utc>) -> Vec<(EmailKind, String)> {
-    let oldest = at - TimeDelta::days(5);
-    store.hold_unconfirmed_emails(at, 100, oldest).await.unwrap();
+    store.hold_unconfirmed_emails(at, 100, MAX_AGE).await.unwrap();
     let mut sent = Vec::new();
     for mail in store
         .claim_emails(at, 100, LONG, Addresses::Confirmed)
@@ -107,8 +111,16 @@ async fn what_waits_for_a_confirmation_that_never_comes_ends_by_age(pool: PgPool
     name(&store, id, "new@acme.example", Addresses::Confirmed, start).await;
     deactivate(&store, id, start).await;
     sent(&store, start).await;
-    let later = start + TimeDelta::days(5);
-    let ended = store.hold_unconfirmed_emails(later, 100, start).await.unwrap();
+    // By a clock that is ahead they are old already.
+    let ahead = start + TimeDelta::days(31);
+    let ended = store.hold_unconfirmed_emails(ahead, 100, MAX_AGE).await.unwrap();
+    assert_eq!(ended, 0);
+    sqlx::query("UPDATE emails SET created_at = created_at - interval '5 days' WHERE status = 'PENDING'")
+        .execute(&pool)
+        .await
+        .unwrap();
+    let later = start + TimeDelta::days(60);
+    let ended = store.hold_unconfirmed_emails(later, 100, MAX_AGE).await.unwrap();
     assert_eq!(ended, 1);
     let why: String = sqlx::query_scalar("SELECT last_error FROM emails WHERE status = 'FAILED'")
         .fetch_one(&pool)
@@ -165,13 +177,19 @@ async fn a_reseller_has_twenty_codes_sent_a_day(pool: PgPool) {
     assert_eq!(codes(start).await, 20);
     let refused = store.ask_for_confirmation("acme", id, act(start)).await.unwrap();
     assert_eq!(refused, Asked::NotBefore(start + TimeDelta::days(1)));
-    let next_day = start + TimeDelta::days(1);
-    let asked = store
-        .ask_for_confirmation("acme", id, act(next_day))
-        .await
-        .unwrap();
+    // A clock that is ahead has no days of its own.
+    let ahead = start + TimeDelta::days(31);
+    let refused = store.ask_for_confirmation("acme", id, act(ahead)).await.unwrap();
+    assert_eq!(refused, Asked::NotBefore(start + TimeDelta::days(1)));
+    sqlx::query(
+        "UPDATE email_addresses SET asked_at = ARRAY(SELECT t - interval '1 day' FROM unnest(asked_at) t)",
+    )
+    .execute(&pool)
+    .await
+    .unwrap();
+    let asked = store.ask_for_confirmation("acme", id, act(start)).await.unwrap();
     assert_eq!(asked, Asked::Done);
-    assert_eq!(codes(next_day).await, 1);
+    assert_eq!(codes(start).await, 1);
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]

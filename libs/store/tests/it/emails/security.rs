@@ -6,8 +6,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::subscription::SubscriptionChange;
 use serde_json::{Value, json};
 use sqlx::PgPool;
-use store::Store;
 use store::reseller::{Addresses, NewSecret, Revoked, Rotated};
+use store::{Kept, Store};
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
 
@@ -126,4 +126,53 @@ async fn an_address_that_never_was_confirmed_is_told_nothing(pool: PgPool) {
         .unwrap();
     rotate(&store, id, start).await;
     assert_eq!(told(&pool).await, []);
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn the_last_confirmed_address_is_told_until_the_new_one_is_confirmed(pool: PgPool) {
+    let (store, start) = (Store::from_pool(pool.clone()), now());
+    let id = SubscriptionRow::active().make(&pool).await;
+    let change = async |url: Option<&str>, email: Option<&str>, minute| {
+        let change = SubscriptionChange {
+            url: url.map(str::to_owned),
+            email: email.map(str::to_owned),
+            ..SubscriptionChange::default()
+        };
+        let at = start + TimeDelta::minutes(minute);
+        store
+            .change_subscription("acme", id, &change, Addresses::Confirmed, act(at))
+            .await
+            .unwrap();
+    };
+    let told_so_far = async || {
+        let mut told = told(&pool).await;
+        let all = told.pop().expect("one mail that gathers");
+        assert_eq!((told, &*all.0), (vec![], "ops@acme.example"));
+        all.2
+    };
+    change(None, Some("thief@evil.example"), 0).await;
+    // However long it has been there: it is still needed.
+    sqlx::query("UPDATE email_addresses SET created_at = created_at - interval '1 year'")
+        .execute(&pool)
+        .await
+        .unwrap();
+    let cutoff = store.cutoff(start, LONG).await.unwrap();
+    store.forget(Kept::Addresses, cutoff, 100).await.unwrap();
+    change(Some("https://thief.example/h"), None, 1).await;
+    rotate(&store, id, start + TimeDelta::minutes(2)).await;
+    assert_eq!(told_so_far().await, ["ADDRESS", "ENDPOINT", "SECRET_MADE"]);
+    // One more address that nobody has confirmed, and the first one again: told once each.
+    change(None, Some("other@evil.example"), 3).await;
+    change(None, Some("ops@acme.example"), 4).await;
+    assert_eq!(told_so_far().await[3..], ["ADDRESS", "ADDRESS"]);
+    // As its owner moves to another mailbox: once that is confirmed, it alone is told.
+    change(None, Some("team@acme.example"), 5).await;
+    sqlx::query("UPDATE email_addresses SET confirmed_at = now() WHERE address = 'team@acme.example'")
+        .execute(&pool)
+        .await
+        .unwrap();
+    rotate(&store, id, start + TimeDelta::minutes(6)).await;
+    let told = told(&pool).await;
+    let recipients: Vec<_> = told.iter().map(|mail| (&*mail.0, mail.1)).collect();
+    assert_eq!(recipients, [("ops@acme.example", 6), ("team@acme.example", 1)]);
 }

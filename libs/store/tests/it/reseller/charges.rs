@@ -12,6 +12,7 @@ use testkit::subscription_factory::SubscriptionRow;
 use crate::reseller::scene::{
     answered, claim, completion, ids, noon, notifications, promote_due_ids, row, set, terms, timed_out,
 };
+use crate::scene::act;
 
 async fn used(pool: &PgPool) -> i64 {
     sqlx::query_scalar("SELECT coalesce(sum(used), 0)::bigint FROM subscription_budgets")
@@ -58,7 +59,7 @@ async fn retries_and_resends_are_not_charged_again(pool: PgPool) {
         .unwrap();
     assert_eq!(
         store
-            .resend_notification("acme", made.id, terms.at)
+            .resend_notification("acme", made.id, act(terms.at))
             .await
             .unwrap(),
         Resent::Done

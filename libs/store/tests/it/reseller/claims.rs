@@ -293,3 +293,37 @@ async fn one_notification_without_its_event_does_not_hold_up_the_others(pool: Pg
     let claims = claim(&store, &ids(&made), &terms(SystemClock.now())).await;
     assert_eq!(claimed_ids(&claims), [made[0].id, made[2].id]);
 }
+
+/// The ordinary ones are claimed by a statement of their own; what is left, by another one.
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn what_the_database_refuses_for_good_is_passed_over_beside_what_is_ordinary(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let ordinary = SubscriptionRow::active().make(&pool).await;
+    let paced = SubscriptionRow::active()
+        .requests_per_second(100)
+        .make(&pool)
+        .await;
+    let mut made = ids(&notifications(&pool, NotificationState::Queued, ordinary, 2).await);
+    made.extend(ids(
+        &notifications(&pool, NotificationState::Queued, paced, 3).await
+    ));
+    let refused = made[3];
+    sqlx::raw_sql(sqlx::AssertSqlSafe(format!(
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'never'; END $$;
+         CREATE TRIGGER refuse BEFORE UPDATE ON notifications FOR EACH ROW
+             WHEN (OLD.id = '{refused}' AND NEW.lease_token IS NOT NULL) EXECUTE FUNCTION refuse()"
+    )))
+    .execute(&pool)
+    .await
+    .unwrap();
+    let at = SystemClock.now();
+    // Until something was charged to its day, a subscription has nothing ordinary.
+    let first = claim(&store, &made[..1], &terms(at)).await;
+    assert_eq!(claimed_ids(&first), made[..1]);
+    let mut claimed = claimed_ids(&claim(&store, &made[1..], &terms(at)).await);
+    claimed.sort_unstable();
+    let mut expected = vec![made[1], made[2], made[4]];
+    expected.sort_unstable();
+    assert_eq!(claimed, expected);
+    assert_eq!(row(&pool, refused).await.state(), NotificationState::Queued);
+}

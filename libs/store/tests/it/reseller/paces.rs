@@ -14,6 +14,7 @@ use crate::reseller::scene::{
     claim, claimed_ids, clear, completion, ids, noon, notifications, pass, release, row, set, terms,
     timed_out,
 };
+use crate::scene::act;
 
 /// Seconds from `at` to each send, in order. A claim is asked for some time after `at`, which all of them are late by.
 fn waits(claims: &Claims, at: DateTime<Utc>) -> Vec<f64> {
@@ -157,7 +158,7 @@ async fn a_changed_rate_holds_for_what_waits_and_for_what_comes(pool: PgPool) {
             requests_per_second: Some(rate),
             ..Limits::default()
         };
-        assert!(store.set_limits(subscription, limits, noon()).await.unwrap());
+        assert!(store.set_limits(subscription, limits, act(noon())).await.unwrap());
         pass(&pool, 60.0).await;
     };
     set_rate(100).await;

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use crate::reseller::scene::{
     claim, claimed_ids, clear, ids, line_terms, many_pending, noon, notifications, pass, release, row, terms,
 };
-use crate::scene::LONG;
+use crate::scene::{LONG, act};
 
 /// What waits in line, in its order.
 async fn in_line(pool: &PgPool) -> Vec<NotificationId> {
@@ -32,7 +32,7 @@ async fn set_quota(store: &Store, subscription: Uuid, quota: u32) {
         daily_quota: Some(quota),
         ..Limits::default()
     };
-    assert!(store.set_limits(subscription, limits, noon()).await.unwrap());
+    assert!(store.set_limits(subscription, limits, act(noon())).await.unwrap());
 }
 
 /// A subscription with a quota of `quota` that has `waiting` in line, as an instance of this version left it.

@@ -15,7 +15,7 @@ use testkit::subscription_factory::SubscriptionRow;
 use crate::reseller::scene::{
     POLICY, answered, clear, everything, promote_due_ids, row, set, terms, timed_out,
 };
-use crate::scene::{LONG, count, open_letters};
+use crate::scene::{LONG, act, count, open_letters};
 
 /// How the subscription is when the event happens, where one event can have several causes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,7 +115,13 @@ async fn drive(
                 .unwrap();
             rescued.pending + rescued.retry + rescued.given_up == 1
         }
-        Event::Resend => store.resend_notification("acme", made.id, now).await.unwrap() == Resent::Done,
+        Event::Resend => {
+            store
+                .resend_notification("acme", made.id, act(now))
+                .await
+                .unwrap()
+                == Resent::Done
+        }
         Event::Cancel => {
             let act = Act {
                 by: "Anna (1)",

@@ -1,0 +1,236 @@
+//! Whether everything that changes something is in the audit log. An operation or a command that is new has no decision here, and
+//! the tests fail until it has one.
+
+use std::collections::BTreeSet;
+
+use super::{leaves, section};
+
+/// What an operation leaves in the audit log.
+#[derive(Clone, Copy)]
+enum Audit {
+    /// An entry of this action; several where it depends on what was asked for.
+    As(&'static [&'static str]),
+    /// None, for this reason.
+    None(&'static str),
+}
+
+use Audit::As;
+
+/// What is handed in is traffic: it has rows of its own, with the key that brought it in the logs and metrics.
+const TAKEN_IN: Audit = Audit::None("what is handed in has rows of its own");
+
+const INGEST: &[(&str, Audit)] = &[
+    ("putEventType", As(&["event-type.put"])),
+    ("retireEventType", As(&["event-type.retire"])),
+    ("submitEvent", TAKEN_IN),
+    ("submitEvents", TAKEN_IN),
+    ("submitPush", TAKEN_IN),
+];
+
+const OPERATOR: &[(&str, Audit)] = &[
+    ("approveQuotaRequest", As(&["quota-request.approve"])),
+    ("cancelDeadLetterJob", As(&["dead-letter-job.cancel"])),
+    ("cancelNotification", As(&["notification.cancel"])),
+    ("cancelPush", As(&["push.cancel"])),
+    // One entry, whatever the number of letters, and one when it has been through.
+    (
+        "createDeadLetterJob",
+        As(&["dead-letter-job.create", "dead-letter-job.complete"]),
+    ),
+    ("denyQuotaRequest", As(&["quota-request.deny"])),
+    ("discardDeadLetter", As(&["dead-letter.discard"])),
+    ("pauseDeadLetterJob", As(&["dead-letter-job.pause"])),
+    ("pauseLane", As(&["lane.pause"])),
+    ("pauseReseller", As(&["reseller.pause"])),
+    ("pauseSubscription", As(&["subscription.pause"])),
+    ("rebuildBroker", As(&["broker.rebuild", "broker.rebuilt"])),
+    ("replayDeadLetter", As(&["dead-letter.replay"])),
+    ("rescue", As(&["rescue.start", "rescue.end"])),
+    ("resumeDeadLetterJob", As(&["dead-letter-job.resume"])),
+    ("resumeLane", As(&["lane.resume"])),
+    ("resumeReseller", As(&["reseller.resume"])),
+    ("resumeSubscription", As(&["subscription.resume"])),
+];
+
+const PORTAL: &[(&str, Audit)] = &[
+    ("activateSubscription", As(&["subscription.activate"])),
+    ("cancelReplay", As(&["replay.cancel"])),
+    ("changeSubscription", As(&["subscription.change"])),
+    ("confirmEmail", As(&["subscription.confirm-address"])),
+    ("createReplay", As(&["replay.create"])),
+    ("createSubscription", As(&["subscription.create"])),
+    ("deactivateSubscription", As(&["subscription.deactivate"])),
+    ("deleteSubscription", As(&["subscription.delete"])),
+    ("pauseSubscription", As(&["subscription.pause"])),
+    ("requestQuota", As(&["quota-request.create"])),
+    ("resendEmailCode", As(&["subscription.ask-address"])),
+    ("resendNotification", As(&["notification.resend"])),
+    ("resumeSubscription", As(&["subscription.resume"])),
+    ("revokeSecret", As(&["secret.revoke"])),
+    ("rotateSecret", As(&["secret.create"])),
+    ("testSubscription", As(&["subscription.test"])),
+    ("verifySubscription", As(&["subscription.verify"])),
+    // A look that is told of, too.
+    ("viewSecret", As(&["secret.view"])),
+];
+
+/// The commands that change the database by themselves. Those that have a service do it are the operations above.
+const COMMANDS: &[(&str, Audit)] = &[
+    ("event-types put", As(&["event-type.put"])),
+    ("event-types retire", As(&["event-type.retire"])),
+    ("keys create", As(&["api-key.create"])),
+    ("keys revoke", As(&["api-key.revoke"])),
+    (
+        "migrate",
+        Audit::None("the database keeps a record of its migrations, which are a release's and no person's"),
+    ),
+    ("quotas approve", As(&["quota-request.approve"])),
+    ("quotas deny", As(&["quota-request.deny"])),
+    ("quotas set", As(&["subscription.limits"])),
+];
+
+/// All others: they look, run a service or a stand-in, or ask a service.
+const OTHER_COMMANDS: &[&str] = &[
+    "attempts",
+    "audit",
+    "broker definitions",
+    "broker rebuild",
+    "cancel notification",
+    "cancel push",
+    "completions",
+    "config check",
+    "config show",
+    "dead-letters discard",
+    "dead-letters groups",
+    "dead-letters list",
+    "dead-letters replay",
+    "dead-letters show",
+    "demo",
+    "event send",
+    "event show",
+    "event-types list",
+    "event-types show",
+    "events list",
+    "events show",
+    "explain",
+    "healthcheck",
+    "jobs cancel",
+    "jobs list",
+    "jobs pause",
+    "jobs resume",
+    "jobs show",
+    "jobs watch",
+    "keys list",
+    "listen",
+    "notifications list",
+    "notifications show",
+    "pause lane",
+    "pause reseller",
+    "pause subscription",
+    "pauses",
+    "push",
+    "push show",
+    "quota request",
+    "quota show",
+    "quotas requests",
+    "receive",
+    "replay",
+    "rescue",
+    "resend",
+    "resume lane",
+    "resume reseller",
+    "resume subscription",
+    "secrets list",
+    "secrets revoke",
+    "secrets rotate",
+    "secrets show",
+    "serve",
+    "sign",
+    "sim report",
+    "sim smtp",
+    "sim swrve",
+    "status",
+    "subscriptions activate",
+    "subscriptions create",
+    "subscriptions deactivate",
+    "subscriptions delete",
+    "subscriptions list",
+    "subscriptions pause",
+    "subscriptions resume",
+    "subscriptions show",
+    "subscriptions test",
+    "subscriptions update",
+    "subscriptions verify",
+    "tail",
+    "trigger",
+    "up",
+    "verify",
+];
+
+/// The operations of an OpenAPI document that change something, by their names.
+fn writing(document: &str) -> BTreeSet<String> {
+    let document: serde_json::Value = serde_json::from_str(document).expect("an OpenAPI document");
+    let items = document["paths"].as_object().expect("paths").values();
+    let operations = items.flat_map(|item| item.as_object().expect("operations"));
+    let writing = operations.filter(|(method, _)| !["get", "head", "options"].contains(&method.as_str()));
+    let names = writing.map(|(_, operation)| operation["operationId"].as_str().expect("a name"));
+    names.map(str::to_owned).collect()
+}
+
+fn names(decided: &[(&str, Audit)]) -> BTreeSet<String> {
+    decided.iter().map(|(name, _)| (*name).to_owned()).collect()
+}
+
+#[test]
+fn every_operation_that_changes_something_is_in_the_audit_log_or_says_why_not() {
+    let documents = [
+        (INGEST, include_str!("../../../../docs/openapi/ingest-api.json")),
+        (
+            OPERATOR,
+            include_str!("../../../../docs/openapi/operator-api.json"),
+        ),
+        (
+            PORTAL,
+            include_str!("../../../../docs/openapi/reseller-portal.json"),
+        ),
+    ];
+    for (decided, document) in documents {
+        let undecided: Vec<_> = writing(document).difference(&names(decided)).cloned().collect();
+        assert_eq!(
+            undecided,
+            [] as [&str; 0],
+            "what do these leave in the audit log?"
+        );
+        let gone = decided
+            .iter()
+            .find(|(name, _)| !document.contains(&format!("\"{name}\"")));
+        assert_eq!(gone.map(|(name, _)| name), None, "no operation has this name");
+    }
+}
+
+#[test]
+fn every_command_that_changes_the_database_is_in_the_audit_log_or_says_why_not() {
+    let leaves = leaves().into_iter();
+    let present: BTreeSet<_> = leaves
+        .map(|(path, _)| path.replacen("postrider ", "", 1))
+        .collect();
+    let mut decided = names(COMMANDS);
+    decided.extend(OTHER_COMMANDS.iter().map(|name| (*name).to_owned()));
+    assert_eq!(decided, present, "does a new command change the database?");
+}
+
+#[test]
+fn the_guide_names_every_action_of_the_audit_log() {
+    let section = section("audit").expect("a section");
+    for (name, audit) in [INGEST, OPERATOR, PORTAL, COMMANDS].concat() {
+        match audit {
+            As(actions) => {
+                for action in actions {
+                    let named = section.contains(&format!("`{action}`"));
+                    assert!(named, "{name}: docs/cli.md does not tell of {action}");
+                }
+            }
+            Audit::None(why) => assert!(!why.is_empty(), "{name}"),
+        }
+    }
+}

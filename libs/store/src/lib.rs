@@ -288,3 +288,8 @@ fn stored<T: std::str::FromStr>(what: &'static str, text: &str) -> Result<T, Err
         found: text.to_owned(),
     })
 }
+
+/// The same of what may be missing.
+fn stored_if<T: std::str::FromStr>(what: &'static str, text: Option<&str>) -> Result<Option<T>, Error> {
+    text.map(|text| stored(what, text)).transpose()
+}

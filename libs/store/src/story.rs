@@ -3,12 +3,14 @@
 //! Bounded like all that people read: of whoever was replayed a hundred times the last ones are told.
 
 use chrono::{DateTime, NaiveDate, Utc};
-use domain::notification::{NotificationId, NotificationStatus};
+use domain::notification::{NotificationId, NotificationStatus, OutageClass};
 use domain::push::PushId;
+use domain::reason::{NotificationReason, StateReason};
+use domain::subscription::SubscriptionState;
 use uuid::Uuid;
 
 use crate::reseller::{DeliveryAttemptView, WITHHELD_FOR};
-use crate::{AuditFilter, AuditView, Error, PushView, Store, interval, stored};
+use crate::{AuditFilter, AuditView, Error, PushView, Store, interval, stored, stored_if};
 
 /// Most dead letters and audit entries that are told of.
 const TOLD_MAX: u32 = 100;
@@ -44,7 +46,7 @@ pub struct NotificationStory {
     /// Whether somebody has claimed it.
     pub claimed: bool,
     /// Why it waits or has ended.
-    pub reason: Option<String>,
+    pub reason: Option<NotificationReason>,
     /// Attempts so far.
     pub attempts: u32,
     /// Of them, before somebody asked to send it again.
@@ -79,9 +81,9 @@ pub struct Recipient {
     /// Its endpoint.
     pub url: String,
     /// Its state.
-    pub state: String,
+    pub state: SubscriptionState,
     /// Why it has the state.
-    pub reason: String,
+    pub reason: StateReason,
     /// Since when it has the state.
     pub since: DateTime<Utc>,
     /// Since when its reseller has it paused.
@@ -95,7 +97,7 @@ pub struct Recipient {
     /// Attempts a second; the default when `None`.
     pub requests_per_second: Option<u32>,
     /// The class of failures for whose sake it is sent nothing but probes.
-    pub withheld_for: Option<String>,
+    pub withheld_for: Option<OutageClass>,
     /// Whether what an outage gives up is sent again by itself; the default when `None`.
     pub resend_after_outage: Option<bool>,
     /// The day that was charged last.
@@ -197,22 +199,22 @@ impl Store {
             subscription: Recipient {
                 id: row.subscription,
                 url: row.url,
-                state: row.state,
-                reason: row.state_reason,
+                state: stored("subscription state", &row.state)?,
+                reason: stored("reason of a state", &row.state_reason)?,
                 since: row.state_changed_at,
                 paused_at: row.paused_at,
                 held_at: row.held_at,
                 deleted_at: row.deleted_at,
                 daily_quota: row.daily_quota.map(i32::unsigned_abs),
                 requests_per_second: row.requests_per_second.map(i32::unsigned_abs),
-                withheld_for: row.withheld_for,
+                withheld_for: stored_if("class of failures", row.withheld_for.as_deref())?,
                 resend_after_outage: row.resend_after_outage,
                 budget_day: row.day,
                 budget_used: row.used.map(|used| u32::try_from(used).unwrap_or(0)),
             },
             status,
             claimed: row.claimed,
-            reason: row.reason,
+            reason: stored_if("reason of a notification", row.reason.as_deref())?,
             attempts: row.attempts.unsigned_abs(),
             resent_after: row.resent_after.unsigned_abs(),
             resent_at: row.resent_at,

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use domain::notification::{self, Attempts, DeliveryOutcome, NotificationState};
-use domain::push::{self, CANCELLED, PushState, SendOutcome};
+use domain::push::{self, PushState, SendOutcome};
 
 /// A lane and its rules.
 #[derive(Debug, Clone, Copy)]
@@ -135,12 +135,12 @@ impl Lane {
                     before_resend: before.into(),
                 };
                 let claimed = state == PushState::Sending;
-                let reason = (state == PushState::Cancelled).then_some(CANCELLED);
-                let state = NotificationState::of(state.status(), claimed, reason);
+                let cancelled = state == PushState::Cancelled;
+                let state = NotificationState::of(state.status(), claimed, cancelled);
                 let next = notification::transition(state, event, attempts, policy).ok()?;
                 let claimed = next == NotificationState::Sending;
-                let reason = (next == NotificationState::Cancelled).then_some(CANCELLED);
-                Some(PushState::of(next.status(), claimed, reason))
+                let cancelled = next == NotificationState::Cancelled;
+                Some(PushState::of(next.status(), claimed, cancelled))
             }
             _ => None,
         }

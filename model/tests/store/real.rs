@@ -6,6 +6,7 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use domain::clock::{Clock, SystemClock};
 use domain::push::{AttemptStatus, PushState, RetryPolicy, SendOutcome, transition};
+use domain::reason::PushReason;
 use model::delivery::{Action, Claim, Outcome, Release, Row, State, Step, Term};
 use serde_json::json;
 use sqlx::PgPool;
@@ -235,7 +236,11 @@ impl Real {
             attempts.fold(0_u16, |bits, attempt| bits | 1 << attempt.number)
         };
         let found = (
-            PushState::of(push.status, push.claimed, push.reason.as_deref()),
+            PushState::of(
+                push.status,
+                push.claimed,
+                push.reason == Some(PushReason::Cancelled),
+            ),
             token,
             lapsed,
             (push.attempts, push.replayed_after),

@@ -29,8 +29,6 @@ pub fn queue_lease(capacity: u32) -> Duration {
     READING.saturating_mul(capacity).max(QUEUE_LEASE)
 }
 
-/// Why something is `GIVEN_UP` that an operator has cancelled, of either lane.
-pub use crate::push::CANCELLED;
 /// The statuses of a notification are those of a push: both lanes have one life cycle.
 pub use crate::push::PushStatus as NotificationStatus;
 

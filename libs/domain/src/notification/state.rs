@@ -2,7 +2,6 @@
 //! SQL.
 
 use super::{NotificationStatus, RetryPolicy};
-use crate::push::CANCELLED;
 
 /// The state of a notification. Finer than its status in two places, as that of a push: `IN_MEMORY` is either queued or
 /// being sent, and `GIVEN_UP` is either by itself or cancelled.
@@ -24,7 +23,7 @@ pub enum NotificationState {
     Failed,
     /// Failed as often as it may, or its subscription is not active any more.
     GivenUp,
-    /// `GIVEN_UP` for the reason [`CANCELLED`]: an operator does not want it sent, and nothing sends it again.
+    /// `GIVEN_UP` because it was cancelled: an operator does not want it sent, and nothing sends it again.
     Cancelled,
 }
 
@@ -56,9 +55,9 @@ impl NotificationState {
         }
     }
 
-    /// The state that a stored row is in, by its status, by whether it has a lease token, and by its reason.
+    /// The state that a stored row is in, by its status, by whether it has a lease token, and by whether an operator cancelled it.
     #[must_use]
-    pub fn of(status: NotificationStatus, claimed: bool, reason: Option<&str>) -> Self {
+    pub fn of(status: NotificationStatus, claimed: bool, cancelled: bool) -> Self {
         match status {
             NotificationStatus::Scheduled => Self::Scheduled,
             NotificationStatus::Pending => Self::Pending,
@@ -67,7 +66,7 @@ impl NotificationState {
             NotificationStatus::Retry => Self::Retry,
             NotificationStatus::Sent => Self::Sent,
             NotificationStatus::Failed => Self::Failed,
-            NotificationStatus::GivenUp if reason == Some(CANCELLED) => Self::Cancelled,
+            NotificationStatus::GivenUp if cancelled => Self::Cancelled,
             NotificationStatus::GivenUp => Self::GivenUp,
         }
     }
@@ -252,9 +251,9 @@ mod tests {
     #[test]
     fn a_state_is_read_back_from_what_is_stored_of_it() {
         for state in NotificationState::ALL {
-            let reason = (state == NotificationState::Cancelled).then_some(CANCELLED);
+            let cancelled = state == NotificationState::Cancelled;
             let claimed = state == NotificationState::Sending;
-            assert_eq!(NotificationState::of(state.status(), claimed, reason), state);
+            assert_eq!(NotificationState::of(state.status(), claimed, cancelled), state);
         }
     }
 

@@ -14,11 +14,11 @@ mod window;
 
 pub use attempt::{AttemptStatus, ErrorType};
 pub use hold::{Ruling, Sign, SwrveWatch};
-pub use id::{Platform, PushId, UnknownPlatform};
+pub use id::{Platform, PushId};
 pub use jobs::{JobRuleViolation, check_job, queue_lease};
 pub use outcome::{SendOutcome, StatusClass, Verdict, classify};
 pub use quartz::CronError;
 pub use request::{FieldError, Limits, PushRequest};
 pub use retry::RetryPolicy;
-pub use state::{CANCELLED, Event, PushState, PushStatus, Refused, UnknownStatus, transition};
+pub use state::{Event, PushState, PushStatus, Refused, transition};
 pub use window::{NoSuchWindow, SendingWindow};

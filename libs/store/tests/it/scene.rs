@@ -7,6 +7,7 @@ use domain::clock::{Clock, SystemClock};
 use domain::push::{
     Platform, PushId, PushRequest, PushState, PushStatus, RetryPolicy, SendOutcome, transition,
 };
+use domain::reason::PushReason;
 use serde_json::Value;
 use sqlx::PgPool;
 use store::{Act, Claim, Completion, IdempotencyKey, Lease, NewPush, Store};
@@ -134,7 +135,11 @@ pub(crate) async fn open_letters(pool: &PgPool) -> i64 {
 /// The state of a push, from its row.
 pub(crate) async fn state_of(store: &Store, id: PushId) -> PushState {
     let push = store.find_push(id).await.unwrap().expect("the push is stored");
-    PushState::of(push.status, push.claimed, push.reason.as_deref())
+    PushState::of(
+        push.status,
+        push.claimed,
+        push.reason == Some(PushReason::Cancelled),
+    )
 }
 
 /// Returns when `sessions` sessions of this database wait for a lock of another.

@@ -4,6 +4,7 @@
 use chrono::TimeDelta;
 use domain::clock::{Clock, SystemClock};
 use domain::push::{Event, PushState, PushStatus, SendOutcome, transition};
+use domain::reason::PushReason;
 use serde_json::Value;
 use sqlx::PgPool;
 use store::{Act, Cancellation, Completion, PromotionQueue, PushView, Release, Resolved, Store};
@@ -151,7 +152,11 @@ async fn check(pool: &PgPool, event: Event, state: PushState, attempts: u32) {
         return;
     };
     let after = store.find_push(push.id).await.unwrap().unwrap();
-    let state = PushState::of(after.status, after.claimed, after.reason.as_deref());
+    let state = PushState::of(
+        after.status,
+        after.claimed,
+        after.reason == Some(PushReason::Cancelled),
+    );
     assert_eq!(state, next, "{case}");
     assert_history(&after, expected_history(state, event, attempts), &case);
     let ended_badly = matches!(

@@ -6,6 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, Utc};
 use domain::dead_letter::curl::{self, NotificationRequest, PushRequest};
+use domain::reason::NotificationReason;
 use http_api::{Id, Problem, ProblemKind};
 use serde::Serialize;
 use serde_json::Value;
@@ -180,7 +181,7 @@ impl From<&DeliveryAttemptView> for AttemptDocument {
 fn of_push(story: &PushStory, acts: &[AuditView]) -> HistoryDocument {
     HistoryDocument {
         status: story.push.status.as_str(),
-        reason: story.push.reason.clone(),
+        reason: story.push.reason.map(|reason| reason.to_string()),
         created_at: story.push.created_at,
         next_attempt_at: story.push.next_attempt_at,
         attempts: story.push.history.iter().map(AttemptDocument::from).collect(),
@@ -191,7 +192,7 @@ fn of_push(story: &PushStory, acts: &[AuditView]) -> HistoryDocument {
 fn of_notification(story: &NotificationStory, acts: &[AuditView]) -> HistoryDocument {
     HistoryDocument {
         status: story.status.as_str(),
-        reason: story.reason.clone(),
+        reason: story.reason.as_ref().map(NotificationReason::to_string),
         created_at: story.created_at,
         next_attempt_at: story.next_attempt_at,
         attempts: story.history.iter().map(AttemptDocument::from).collect(),

@@ -225,7 +225,11 @@ pub(crate) struct Row {
 
 impl Row {
     pub(crate) fn state(&self) -> NotificationState {
-        NotificationState::of(self.status.parse().unwrap(), self.claimed, self.reason.as_deref())
+        NotificationState::of(
+            self.status.parse().unwrap(),
+            self.claimed,
+            self.reason.as_deref() == Some("CANCELLED"),
+        )
     }
 }
 

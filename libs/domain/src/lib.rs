@@ -1,4 +1,4 @@
-//! The rules of Postrider, free of I/O: identifiers, the life cycles of pushes and notifications, retry policies, sending
+//! The rules of Postrider, free of I/O: identifiers, the life cycle of pushes and notifications, retry policies, sending
 //! windows, quotas, the health of subscriptions, reasons, partition arithmetic, API key roles, dead letters.
 //!
 //! Nothing here reads a clock, talks to a server or is `async`; callers pass the time in. Every rule has its one
@@ -12,6 +12,7 @@ pub mod event;
 pub mod foreign_text;
 pub mod key;
 pub mod latency;
+pub mod lifecycle;
 pub mod month;
 pub mod names;
 pub mod notification;

@@ -12,18 +12,28 @@ pub struct UnknownName {
     pub known: String,
 }
 
-/// Gives an enum that derives `strum::IntoStaticStr` and `strum::VariantArray` its `ALL` and `as_str`, `Display`, and a `FromStr` whose
-/// error says what `$what` is unknown.
+/// Gives an enum that derives `strum::VariantArray` its `ALL`.
 #[macro_export]
-macro_rules! named {
-    ($name:ident, $what:literal) => {
+macro_rules! listed {
+    ($name:ident) => {
         impl $name {
             /// Every one there is.
             pub const ALL: [Self; <Self as ::strum::VariantArray>::VARIANTS.len()] =
                 *<Self as ::strum::VariantArray>::VARIANTS
                     .first_chunk()
                     .expect("invariant: an array is as long as itself");
+        }
+    };
+}
 
+/// Gives an enum that derives `strum::IntoStaticStr` and `strum::VariantArray` its `ALL` and `as_str`, `Display`, and a `FromStr` whose
+/// error says what `$what` is unknown.
+#[macro_export]
+macro_rules! named {
+    ($name:ident, $what:literal) => {
+        $crate::listed!($name);
+
+        impl $name {
             /// The name, as it is stored and shown.
             #[must_use]
             pub fn as_str(self) -> &'static str {

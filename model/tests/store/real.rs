@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use domain::clock::{Clock, SystemClock};
-use domain::push::{AttemptStatus, PushState, RetryPolicy, SendOutcome, transition};
+use domain::lifecycle::{Attempts, transition};
+use domain::push::{AttemptStatus, PushState, RetryPolicy, SendOutcome};
 use domain::reason::PushReason;
 use model::delivery::{Action, Claim, Outcome, Release, Row, State, Step, Term};
 use serde_json::json;
@@ -146,8 +147,11 @@ impl Real {
     async fn complete(&self, claim: Claim, outcome: Outcome) -> &'static str {
         let push = &self.claims[&claim.token];
         let verdict = outcome_of(outcome).verdict();
-        let counted = push.attempts - push.replayed_after;
-        let next = transition(PushState::Sending, verdict.event, counted, &self.policy).unwrap();
+        let attempts = Attempts {
+            total: push.attempts,
+            before_resend: push.replayed_after,
+        };
+        let next = transition(PushState::Sending, verdict.event, attempts, &self.policy.rules()).unwrap();
         let completion = Completion {
             id: push.id,
             lease_token: push.lease_token,

@@ -1,7 +1,8 @@
 //! What came of an attempt to deliver, and what that means for the notification and for its subscription.
 
+use super::RetryAfter;
 use super::body_class::BodyClass;
-use super::{Event, RetryAfter};
+use crate::lifecycle::Event;
 use crate::named;
 
 /// What came of one attempt.

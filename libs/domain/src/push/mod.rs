@@ -1,4 +1,4 @@
-//! The push lane: what a push is, the states it goes through and the rules that move it.
+//! The push lane: what a push is; how it is tried, and when it may be sent.
 
 mod attempt;
 mod hold;
@@ -9,7 +9,6 @@ mod outcome;
 mod quartz;
 mod request;
 mod retry;
-mod state;
 mod window;
 
 pub use attempt::{AttemptStatus, ErrorType};
@@ -20,5 +19,7 @@ pub use outcome::{SendOutcome, StatusClass, Verdict, classify};
 pub use quartz::CronError;
 pub use request::{FieldError, Limits, PushRequest};
 pub use retry::RetryPolicy;
-pub use state::{Event, PushState, PushStatus, Refused, transition};
 pub use window::{NoSuchWindow, SendingWindow};
+
+/// Both lanes have one life cycle.
+pub use crate::lifecycle::{State as PushState, Status as PushStatus};

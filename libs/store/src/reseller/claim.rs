@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use chrono_tz::Tz;
-use domain::notification::{Attempts, NotificationId};
+use domain::lifecycle::Attempts;
+use domain::notification::NotificationId;
 use domain::reason::NotificationReason;
 use sqlx::{Postgres, Transaction};
 use uuid::Uuid;

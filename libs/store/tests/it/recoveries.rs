@@ -7,7 +7,8 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::clock::{Clock, SystemClock};
 use domain::dead_letter_job::{JobCommand, JobStatus};
-use domain::notification::{DeliveryOutcome, FailureKind, NotificationId, NotificationState, transition};
+use domain::lifecycle::transition;
+use domain::notification::{DeliveryOutcome, FailureKind, NotificationId, NotificationState};
 use domain::subscription::{Command, RecoveryEnd};
 use sqlx::PgPool;
 use store::reseller::DeliveryCompletion;
@@ -129,7 +130,7 @@ impl Scene {
                 NotificationState::Sending,
                 verdict.event,
                 claimed.attempts,
-                &POLICY,
+                &POLICY.rules(),
             )
             .unwrap();
             batch.push(DeliveryCompletion {

@@ -64,7 +64,7 @@ pub use holds::{HoldView, SWRVE, SwrveHold};
 pub use ingest::{IdempotencyKey, Inserted, NewPush};
 pub use lease::{Lease, LeaseView};
 pub use partition::OldMonth;
-pub use pauses::{Lane, Pausable, PauseChange, PauseCounts, PauseView, UnknownLane};
+pub use pauses::{Lane, Pausable, PauseChange, PauseCounts, PauseView};
 pub use processes::{Beat, ProcessView};
 pub use promote::{Promoted, PromotionQueue};
 pub use push::{AttemptView, PushView};

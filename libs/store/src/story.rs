@@ -10,7 +10,7 @@ use domain::subscription::SubscriptionState;
 use uuid::Uuid;
 
 use crate::reseller::{DeliveryAttemptView, WITHHELD_FOR};
-use crate::{AuditFilter, AuditView, Error, PushView, Store, interval, stored, stored_if};
+use crate::{AuditFilter, AuditView, DeadLetterView, Error, PushView, Store, interval, stored, stored_if};
 
 /// Most dead letters and audit entries that are told of.
 const TOLD_MAX: u32 = 100;
@@ -21,7 +21,7 @@ pub struct PushStory {
     /// The push and its attempts.
     pub push: PushView,
     /// Its dead letters, the first one first.
-    pub letters: Vec<Letter>,
+    pub letters: Vec<DeadLetterView>,
     /// What was done to it by hand, the first act first.
     pub acts: Vec<AuditView>,
 }
@@ -68,7 +68,7 @@ pub struct NotificationStory {
     /// Its attempts, the first one first.
     pub history: Vec<DeliveryAttemptView>,
     /// Its dead letters, the first one first.
-    pub letters: Vec<Letter>,
+    pub letters: Vec<DeadLetterView>,
     /// What was done to it by hand, the first act first.
     pub acts: Vec<AuditView>,
 }
@@ -104,37 +104,6 @@ pub struct Recipient {
     pub budget_day: Option<NaiveDate>,
     /// With how many notifications.
     pub budget_used: Option<u32>,
-}
-
-/// A dead letter, as far as a story needs it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Letter {
-    /// Its identifier.
-    pub id: Uuid,
-    /// `push` or `reseller`.
-    pub lane: String,
-    /// Why there is one.
-    pub reason: String,
-    /// What failures of its kind share.
-    pub fingerprint: String,
-    /// The failure in words.
-    pub detail: String,
-    /// When it was made.
-    pub created_at: DateTime<Utc>,
-    /// `OPEN`, `REPLAYED` or `DISCARDED`.
-    pub state: String,
-    /// When it was resolved.
-    pub resolved_at: Option<DateTime<Utc>>,
-    /// By whom.
-    pub resolved_by: Option<String>,
-    /// Why.
-    pub note: Option<String>,
-    /// The bulk job that did it.
-    pub job: Option<Uuid>,
-    /// The push that it is about.
-    pub push: Option<Uuid>,
-    /// The notification that it is about.
-    pub notification: Option<Uuid>,
 }
 
 impl Store {
@@ -235,19 +204,8 @@ impl Store {
     /// # Errors
     ///
     /// [`Error`] when the database fails.
-    pub async fn letter_story(&self, id: Uuid) -> Result<Option<(Letter, Vec<AuditView>)>, Error> {
-        let letter = sqlx::query_as!(
-            Letter,
-            r#"
-            SELECT id, lane, reason, fingerprint, detail, created_at, state, resolved_at, resolved_by, note, job_id AS job,
-                   push_id AS push, notification_id AS notification
-            FROM dead_letters WHERE id = $1
-            "#,
-            id,
-        )
-        .fetch_optional(&self.pool)
-        .await?;
-        match letter {
+    pub async fn letter_story(&self, id: Uuid) -> Result<Option<(DeadLetterView, Vec<AuditView>)>, Error> {
+        match self.find_dead_letters(&[id]).await?.pop() {
             Some(letter) => Ok(Some((letter, self.acts_on(format!("dead-letter/{id}")).await?))),
             None => Ok(None),
         }
@@ -277,27 +235,24 @@ impl Store {
         &self,
         push: Option<Uuid>,
         notification: Option<Uuid>,
-    ) -> Result<Vec<Letter>, Error> {
-        let mut letters = sqlx::query_as!(
-            Letter,
+    ) -> Result<Vec<DeadLetterView>, Error> {
+        let ids = sqlx::query_scalar!(
             r#"
-            SELECT id AS "id!", lane AS "lane!", reason AS "reason!", fingerprint AS "fingerprint!", detail AS "detail!",
-                   created_at AS "created_at!", state AS "state!", resolved_at, resolved_by, note, job_id AS job,
-                   push_id AS push, notification_id AS notification
-            FROM (SELECT * FROM dead_letters WHERE push_id = $1
-                  UNION ALL SELECT * FROM dead_letters WHERE notification_id = $2) AS about
+            SELECT id AS "id!" FROM dead_letters WHERE push_id = $1
+            UNION ALL SELECT id FROM dead_letters WHERE notification_id = $2
             "#,
             push,
             notification,
         )
         .fetch_all(&self.pool)
         .await?;
+        let mut letters = self.find_dead_letters(&ids).await?;
         letters.sort_by_key(|letter| (letter.created_at, letter.id));
         letters.drain(..letters.len().saturating_sub(TOLD_MAX as usize));
         Ok(letters)
     }
 
-    async fn acts_on(&self, subject: String) -> Result<Vec<AuditView>, Error> {
+    pub(crate) async fn acts_on(&self, subject: String) -> Result<Vec<AuditView>, Error> {
         let filter = AuditFilter {
             subject: Some(subject),
             ..AuditFilter::default()

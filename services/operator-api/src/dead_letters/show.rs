@@ -11,8 +11,8 @@ use http_api::{Id, Problem, ProblemKind};
 use serde::Serialize;
 use serde_json::Value;
 use store::reseller::DeliveryAttemptView;
-use store::story::{Letter, NotificationStory, PushStory};
-use store::{AttemptView, AuditView, DeadLetterHistory, DeadLetterSubject};
+use store::story::{NotificationStory, PushStory};
+use store::{AttemptView, AuditView, DeadLetterHistory, DeadLetterState, DeadLetterSubject, DeadLetterView};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -201,7 +201,7 @@ fn of_notification(story: &NotificationStory, acts: &[AuditView]) -> HistoryDocu
 }
 
 /// Letters and what people did, in the order of time. Resolving a letter is told by the letter itself.
-fn events(letters: &[Letter], acts: &[&[AuditView]]) -> Vec<EventDocument> {
+fn events(letters: &[DeadLetterView], acts: &[&[AuditView]]) -> Vec<EventDocument> {
     let mut events = Vec::new();
     for letter in letters {
         events.push(EventDocument {
@@ -210,7 +210,7 @@ fn events(letters: &[Letter], acts: &[&[AuditView]]) -> Vec<EventDocument> {
         });
         if let Some(at) = letter.resolved_at {
             let by = letter.resolved_by.as_deref().unwrap_or("somebody");
-            let verb = if letter.state == "REPLAYED" {
+            let verb = if letter.state == DeadLetterState::Replayed {
                 "replayed"
             } else {
                 "discarded"

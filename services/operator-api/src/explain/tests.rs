@@ -9,8 +9,11 @@ use domain::push::{AttemptStatus, ErrorType, Platform, PushId, PushStatus};
 use domain::reason::{NotificationReason, PushReason, StateReason};
 use domain::subscription::{Miss, SubscriptionState};
 use store::reseller::{DeliveryAttemptView, EventNotification, EventView, MissedSubscription};
-use store::story::{Letter, NotificationStory, PushStory, Recipient};
-use store::{AttemptView, AuditView, PauseView, PushView};
+use store::story::{NotificationStory, PushStory, Recipient};
+use store::{
+    AttemptView, AuditView, DeadLetterLane, DeadLetterReason, DeadLetterState, DeadLetterView, PauseView,
+    PushView,
+};
 use uuid::Uuid;
 
 use super::story::Context;
@@ -88,15 +91,22 @@ fn failed_send(number: u32) -> AttemptView {
     }
 }
 
-fn letter(push: Option<Uuid>, notification: Option<Uuid>) -> Letter {
-    Letter {
+fn letter(push: Option<Uuid>, notification: Option<Uuid>) -> DeadLetterView {
+    DeadLetterView {
         id: Uuid::from_u128(9),
-        lane: "push".to_owned(),
-        reason: "FAILED".to_owned(),
+        lane: DeadLetterLane::Push,
+        reason: DeadLetterReason::Failed,
         fingerprint: "swrve/400".to_owned(),
         detail: "bad push key".to_owned(),
+        target: String::new(),
+        subscription: None,
+        reseller: None,
+        event_type: None,
+        prototype: None,
+        attempts: None,
+        error_type: None,
         created_at: now() - TimeDelta::minutes(1),
-        state: "OPEN".to_owned(),
+        state: DeadLetterState::Open,
         resolved_at: None,
         resolved_by: None,
         note: None,
@@ -770,7 +780,7 @@ fn a_dead_letter_tells_of_what_it_is_about() {
     assert!(story.commands.iter().any(|command| command.contains(" replay ")));
 
     let mut discarded = open;
-    (discarded.state, discarded.resolved_by) = ("DISCARDED".to_owned(), Some("ann (1)".to_owned()));
+    (discarded.state, discarded.resolved_by) = (DeadLetterState::Discarded, Some("ann (1)".to_owned()));
     (discarded.resolved_at, discarded.note) = (Some(now()), Some("test data".to_owned()));
     let story = letter::tell(&discarded, &[], None, &context());
     assert!(
@@ -779,7 +789,7 @@ fn a_dead_letter_tells_of_what_it_is_about() {
     );
 
     let mut malformed = letter(None, None);
-    malformed.reason = "MALFORMED".to_owned();
+    malformed.reason = DeadLetterReason::Malformed;
     let story = letter::tell(&malformed, &[], None, &context());
     assert!(
         !story.commands.iter().any(|command| command.contains(" replay ")),

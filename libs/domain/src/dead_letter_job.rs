@@ -2,44 +2,11 @@
 //!
 //! How much of it may follow at a time is [`crate::subscription::Allowance`]'s business, as for other replays.
 
-use std::fmt;
-use std::str::FromStr;
-
-macro_rules! names {
-    ($name:ident { $($variant:ident => $text:literal),+ $(,)? }) => {
-        impl $name {
-            /// Every one there is.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
-
-            /// The name in the database and in the API.
-            #[must_use]
-            pub fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $text),+ }
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.as_str())
-            }
-        }
-
-        impl FromStr for $name {
-            type Err = String;
-
-            /// Reads the name back; the error is the text that is none.
-            fn from_str(text: &str) -> Result<Self, Self::Err> {
-                match text {
-                    $($text => Ok(Self::$variant),)+
-                    other => Err(other.to_owned()),
-                }
-            }
-        }
-    };
-}
+use crate::named;
 
 /// What is done to a dead letter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum JobAction {
     /// What it is about is made due again.
     Replay,
@@ -47,10 +14,11 @@ pub enum JobAction {
     Discard,
 }
 
-names!(JobAction { Replay => "REPLAY", Discard => "DISCARD" });
+named!(JobAction, "action of a job");
 
 /// Where a job stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum JobStatus {
     /// It gets on.
     Running,
@@ -62,12 +30,7 @@ pub enum JobStatus {
     Cancelled,
 }
 
-names!(JobStatus {
-    Running => "RUNNING",
-    Paused => "PAUSED",
-    Completed => "COMPLETED",
-    Cancelled => "CANCELLED",
-});
+named!(JobStatus, "status of a job");
 
 /// What somebody wants of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -114,8 +77,7 @@ mod tests {
 
     #[test]
     fn what_has_ended_stays_ended_and_a_repeated_command_is_no_error() {
-        for status in JobStatus::ALL.iter().copied() {
-            assert_eq!(status.as_str().parse(), Ok(status));
+        for status in JobStatus::ALL {
             for command in [JobCommand::Pause, JobCommand::Resume, JobCommand::Cancel] {
                 let next = status.command(command);
                 if status.is_terminal() {

@@ -2,12 +2,11 @@
 //!
 //! It deliberately knows no catalogue: whether an event type exists, and what its payloads look like, is asked elsewhere.
 
-use std::str::FromStr;
-
 use chrono::{DateTime, Datelike as _, SecondsFormat, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::named;
 use crate::reseller::{RESELLER_ID_FORM, is_reseller_id};
 use crate::subscription::is_event_type;
 
@@ -19,7 +18,19 @@ const EVENT_ID_MAX: usize = 128;
 const AHEAD: TimeDelta = TimeDelta::hours(24);
 
 /// What becomes of a field of an event's data that the schema of its type does not list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Default,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[strum(serialize_all = "UPPERCASE")]
 #[serde(rename_all = "UPPERCASE")]
 pub enum UnknownFields {
     /// The event is refused, and the field named.
@@ -31,30 +42,7 @@ pub enum UnknownFields {
     Allow,
 }
 
-impl UnknownFields {
-    /// Every choice there is.
-    pub const ALL: [Self; 3] = [Self::Refuse, Self::Drop, Self::Allow];
-
-    /// The stored and displayed name.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Refuse => "REFUSE",
-            Self::Drop => "DROP",
-            Self::Allow => "ALLOW",
-        }
-    }
-}
-
-impl FromStr for UnknownFields {
-    type Err = String;
-
-    /// Reads the name back; the error is the text that is none.
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let named = Self::ALL.into_iter().find(|choice| choice.as_str() == text);
-        named.ok_or_else(|| text.to_owned())
-    }
-}
+named!(UnknownFields, "way with unknown fields");
 
 /// An event as it was handed in.
 #[derive(Debug, Clone, Copy, Default)]

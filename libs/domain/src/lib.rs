@@ -1,5 +1,5 @@
-//! The rules of Postrider, free of I/O: identifiers, the life cycles of pushes and notifications, retry policies, sending
-//! windows, quotas, the health of subscriptions, partition arithmetic, API key roles, dead letters.
+//! The rules of Postrider, free of I/O: identifiers, the life cycle of pushes and notifications, retry policies, sending
+//! windows, quotas, the health of subscriptions, reasons, partition arithmetic, API key roles, dead letters.
 //!
 //! Nothing here reads a clock, talks to a server or is `async`; callers pass the time in. Every rule has its one
 //! home here and is mirrored, never re-invented, by guarded SQL in `store`.
@@ -12,10 +12,13 @@ pub mod event;
 pub mod foreign_text;
 pub mod key;
 pub mod latency;
+pub mod lifecycle;
 pub mod month;
+pub mod names;
 pub mod notification;
 pub mod origin;
 pub mod push;
 pub mod quota;
+pub mod reason;
 pub mod reseller;
 pub mod subscription;

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
+use domain::lifecycle::transition;
 use domain::notification::{
     DeliveryOutcome, FailureKind, Judgement, NotificationState, NotificationStatus, RetryPolicy, Tried,
-    transition,
 };
 use http_client::WebhookRequest;
 use store::reseller::{ClaimedNotification, DeliveryCompletion, NotificationRelease};
@@ -156,7 +156,7 @@ fn complete(
         NotificationState::Sending,
         verdict.event,
         claimed.attempts,
-        policy,
+        &policy.rules(),
     )
     .expect("invariant: every verdict is an event that a notification being sent accepts");
     let status = state.status();

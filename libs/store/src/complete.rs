@@ -21,7 +21,7 @@ pub struct Completion {
     pub id: PushId,
     /// The token of the claim; a completion with an old one changes nothing.
     pub lease_token: Uuid,
-    /// The status that follows, as `domain::push::transition` decides.
+    /// The status that follows, as `domain::lifecycle::transition` decides.
     pub status: PushStatus,
     /// When the next attempt is due; set for `RETRY` and only there.
     pub next_attempt_at: Option<DateTime<Utc>>,

@@ -64,7 +64,7 @@ pub use holds::{HoldView, SWRVE, SwrveHold};
 pub use ingest::{IdempotencyKey, Inserted, NewPush};
 pub use lease::{Lease, LeaseView};
 pub use partition::OldMonth;
-pub use pauses::{Lane, Pausable, PauseChange, PauseCounts, PauseView, UnknownLane};
+pub use pauses::{Lane, Pausable, PauseChange, PauseCounts, PauseView};
 pub use processes::{Beat, ProcessView};
 pub use promote::{Promoted, PromotionQueue};
 pub use push::{AttemptView, PushView};
@@ -287,4 +287,9 @@ fn stored<T: std::str::FromStr>(what: &'static str, text: &str) -> Result<T, Err
         what,
         found: text.to_owned(),
     })
+}
+
+/// The same of what may be missing.
+fn stored_if<T: std::str::FromStr>(what: &'static str, text: Option<&str>) -> Result<Option<T>, Error> {
+    text.map(|text| stored(what, text)).transpose()
 }

@@ -5,11 +5,10 @@
 //! It deliberately says nothing about a reseller's own pause, which is in its subscription, and stops nobody: engines look
 //! here by themselves, and the claiming statements refuse whatever they ask meanwhile.
 
-use std::fmt;
-use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
+use domain::named;
 use serde_json::json;
 use sqlx::{PgConnection, Postgres, Transaction};
 use uuid::Uuid;
@@ -19,7 +18,8 @@ use crate::text::storable;
 use crate::{Error, Store};
 
 /// A lane, as operators name it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "lowercase")]
 pub enum Lane {
     /// Pushes.
     Push,
@@ -27,41 +27,7 @@ pub enum Lane {
     Reseller,
 }
 
-impl Lane {
-    /// Every lane.
-    pub const ALL: [Self; 2] = [Self::Push, Self::Reseller];
-
-    /// Its name.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Push => "push",
-            Self::Reseller => "reseller",
-        }
-    }
-}
-
-impl fmt::Display for Lane {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// A lane that does not exist.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no lane {0:?}: the lanes are push and reseller")]
-pub struct UnknownLane(pub String);
-
-impl FromStr for Lane {
-    type Err = UnknownLane;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        Self::ALL
-            .into_iter()
-            .find(|lane| lane.as_str() == name)
-            .ok_or_else(|| UnknownLane(name.to_owned()))
-    }
-}
+named!(Lane, "lane");
 
 /// What is paused.
 #[derive(Debug, Clone, PartialEq, Eq)]

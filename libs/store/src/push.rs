@@ -2,8 +2,9 @@
 
 use chrono::{DateTime, Utc};
 use domain::push::{AttemptStatus, ErrorType, Platform, PushId, PushStatus};
+use domain::reason::PushReason;
 
-use crate::{Error, Store, stored};
+use crate::{Error, Store, stored, stored_if};
 
 /// A push as it stands.
 #[derive(Debug, Clone)]
@@ -24,8 +25,8 @@ pub struct PushView {
     pub attempts: u32,
     /// Of them, before it was replayed last: those do not count against the retries.
     pub replayed_after: u32,
-    /// Why somebody has moved it by hand: `REPLAYED` or `CANCELLED`.
-    pub reason: Option<String>,
+    /// Why somebody has moved it by hand.
+    pub reason: Option<PushReason>,
     /// When it is due, for `SCHEDULED` and `RETRY`.
     pub next_attempt_at: Option<DateTime<Utc>>,
     /// When it is taken for lost, for `IN_MEMORY`.
@@ -88,7 +89,7 @@ impl Store {
             cron_expression: row.cron_expression,
             attempts: row.attempts.unsigned_abs(),
             replayed_after: row.replayed_after.unsigned_abs(),
-            reason: row.reason,
+            reason: stored_if("reason of a push", row.reason.as_deref())?,
             next_attempt_at: row.next_attempt_at,
             leased_until: row.leased_until,
             created_at: row.created_at,
@@ -116,7 +117,7 @@ impl Store {
                     status: stored("attempt status", &row.status)?,
                     started_at: row.started_at,
                     millis: row.millis,
-                    error_type: row.error_type.map(|t| stored("error type", &t)).transpose()?,
+                    error_type: stored_if("error type", row.error_type.as_deref())?,
                     swrve_error_code: row.swrve_error_code,
                     swrve_error_message: row.swrve_error_message,
                     other_error: row.other_error_stack_trace,

@@ -3,12 +3,14 @@
 //! Bounded like all that people read: of whoever was replayed a hundred times the last ones are told.
 
 use chrono::{DateTime, NaiveDate, Utc};
-use domain::notification::{NotificationId, NotificationStatus};
+use domain::notification::{NotificationId, NotificationStatus, OutageClass};
 use domain::push::PushId;
+use domain::reason::{NotificationReason, StateReason};
+use domain::subscription::SubscriptionState;
 use uuid::Uuid;
 
 use crate::reseller::{DeliveryAttemptView, WITHHELD_FOR};
-use crate::{AuditFilter, AuditView, Error, PushView, Store, interval, stored};
+use crate::{AuditFilter, AuditView, DeadLetterView, Error, PushView, Store, interval, stored, stored_if};
 
 /// Most dead letters and audit entries that are told of.
 const TOLD_MAX: u32 = 100;
@@ -19,7 +21,7 @@ pub struct PushStory {
     /// The push and its attempts.
     pub push: PushView,
     /// Its dead letters, the first one first.
-    pub letters: Vec<Letter>,
+    pub letters: Vec<DeadLetterView>,
     /// What was done to it by hand, the first act first.
     pub acts: Vec<AuditView>,
 }
@@ -44,7 +46,7 @@ pub struct NotificationStory {
     /// Whether somebody has claimed it.
     pub claimed: bool,
     /// Why it waits or has ended.
-    pub reason: Option<String>,
+    pub reason: Option<NotificationReason>,
     /// Attempts so far.
     pub attempts: u32,
     /// Of them, before somebody asked to send it again.
@@ -66,7 +68,7 @@ pub struct NotificationStory {
     /// Its attempts, the first one first.
     pub history: Vec<DeliveryAttemptView>,
     /// Its dead letters, the first one first.
-    pub letters: Vec<Letter>,
+    pub letters: Vec<DeadLetterView>,
     /// What was done to it by hand, the first act first.
     pub acts: Vec<AuditView>,
 }
@@ -79,9 +81,9 @@ pub struct Recipient {
     /// Its endpoint.
     pub url: String,
     /// Its state.
-    pub state: String,
+    pub state: SubscriptionState,
     /// Why it has the state.
-    pub reason: String,
+    pub reason: StateReason,
     /// Since when it has the state.
     pub since: DateTime<Utc>,
     /// Since when its reseller has it paused.
@@ -95,44 +97,13 @@ pub struct Recipient {
     /// Attempts a second; the default when `None`.
     pub requests_per_second: Option<u32>,
     /// The class of failures for whose sake it is sent nothing but probes.
-    pub withheld_for: Option<String>,
+    pub withheld_for: Option<OutageClass>,
     /// Whether what an outage gives up is sent again by itself; the default when `None`.
     pub resend_after_outage: Option<bool>,
     /// The day that was charged last.
     pub budget_day: Option<NaiveDate>,
     /// With how many notifications.
     pub budget_used: Option<u32>,
-}
-
-/// A dead letter, as far as a story needs it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Letter {
-    /// Its identifier.
-    pub id: Uuid,
-    /// `push` or `reseller`.
-    pub lane: String,
-    /// Why there is one.
-    pub reason: String,
-    /// What failures of its kind share.
-    pub fingerprint: String,
-    /// The failure in words.
-    pub detail: String,
-    /// When it was made.
-    pub created_at: DateTime<Utc>,
-    /// `OPEN`, `REPLAYED` or `DISCARDED`.
-    pub state: String,
-    /// When it was resolved.
-    pub resolved_at: Option<DateTime<Utc>>,
-    /// By whom.
-    pub resolved_by: Option<String>,
-    /// Why.
-    pub note: Option<String>,
-    /// The bulk job that did it.
-    pub job: Option<Uuid>,
-    /// The push that it is about.
-    pub push: Option<Uuid>,
-    /// The notification that it is about.
-    pub notification: Option<Uuid>,
 }
 
 impl Store {
@@ -197,22 +168,22 @@ impl Store {
             subscription: Recipient {
                 id: row.subscription,
                 url: row.url,
-                state: row.state,
-                reason: row.state_reason,
+                state: stored("subscription state", &row.state)?,
+                reason: stored("reason of a state", &row.state_reason)?,
                 since: row.state_changed_at,
                 paused_at: row.paused_at,
                 held_at: row.held_at,
                 deleted_at: row.deleted_at,
                 daily_quota: row.daily_quota.map(i32::unsigned_abs),
                 requests_per_second: row.requests_per_second.map(i32::unsigned_abs),
-                withheld_for: row.withheld_for,
+                withheld_for: stored_if("class of failures", row.withheld_for.as_deref())?,
                 resend_after_outage: row.resend_after_outage,
                 budget_day: row.day,
                 budget_used: row.used.map(|used| u32::try_from(used).unwrap_or(0)),
             },
             status,
             claimed: row.claimed,
-            reason: row.reason,
+            reason: stored_if("reason of a notification", row.reason.as_deref())?,
             attempts: row.attempts.unsigned_abs(),
             resent_after: row.resent_after.unsigned_abs(),
             resent_at: row.resent_at,
@@ -233,19 +204,8 @@ impl Store {
     /// # Errors
     ///
     /// [`Error`] when the database fails.
-    pub async fn letter_story(&self, id: Uuid) -> Result<Option<(Letter, Vec<AuditView>)>, Error> {
-        let letter = sqlx::query_as!(
-            Letter,
-            r#"
-            SELECT id, lane, reason, fingerprint, detail, created_at, state, resolved_at, resolved_by, note, job_id AS job,
-                   push_id AS push, notification_id AS notification
-            FROM dead_letters WHERE id = $1
-            "#,
-            id,
-        )
-        .fetch_optional(&self.pool)
-        .await?;
-        match letter {
+    pub async fn letter_story(&self, id: Uuid) -> Result<Option<(DeadLetterView, Vec<AuditView>)>, Error> {
+        match self.find_dead_letters(&[id]).await?.pop() {
             Some(letter) => Ok(Some((letter, self.acts_on(format!("dead-letter/{id}")).await?))),
             None => Ok(None),
         }
@@ -275,27 +235,24 @@ impl Store {
         &self,
         push: Option<Uuid>,
         notification: Option<Uuid>,
-    ) -> Result<Vec<Letter>, Error> {
-        let mut letters = sqlx::query_as!(
-            Letter,
+    ) -> Result<Vec<DeadLetterView>, Error> {
+        let ids = sqlx::query_scalar!(
             r#"
-            SELECT id AS "id!", lane AS "lane!", reason AS "reason!", fingerprint AS "fingerprint!", detail AS "detail!",
-                   created_at AS "created_at!", state AS "state!", resolved_at, resolved_by, note, job_id AS job,
-                   push_id AS push, notification_id AS notification
-            FROM (SELECT * FROM dead_letters WHERE push_id = $1
-                  UNION ALL SELECT * FROM dead_letters WHERE notification_id = $2) AS about
+            SELECT id AS "id!" FROM dead_letters WHERE push_id = $1
+            UNION ALL SELECT id FROM dead_letters WHERE notification_id = $2
             "#,
             push,
             notification,
         )
         .fetch_all(&self.pool)
         .await?;
+        let mut letters = self.find_dead_letters(&ids).await?;
         letters.sort_by_key(|letter| (letter.created_at, letter.id));
         letters.drain(..letters.len().saturating_sub(TOLD_MAX as usize));
         Ok(letters)
     }
 
-    async fn acts_on(&self, subject: String) -> Result<Vec<AuditView>, Error> {
+    pub(crate) async fn acts_on(&self, subject: String) -> Result<Vec<AuditView>, Error> {
         let filter = AuditFilter {
             subject: Some(subject),
             ..AuditFilter::default()

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::future::Future;
 use std::time::Duration;
 
-use domain::push::{ErrorType, Event, PushId};
+use domain::lifecycle::Event;
+use domain::push::{ErrorType, PushId};
 use lifecycle::error_chain;
 use store::{Completion, Release, Store};
 use telemetry::Metric;

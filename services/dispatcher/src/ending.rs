@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use domain::push::{PushState, PushStatus, RetryPolicy, SendOutcome, transition};
+use domain::lifecycle::{Attempts, transition};
+use domain::push::{PushState, PushStatus, RetryPolicy, SendOutcome};
 use store::{ClaimedPush, Completion};
 
 /// Decides how an attempt ends: the domain's transition function names the state, the retry policy the time.
@@ -15,8 +16,11 @@ pub(crate) fn complete(
     now: DateTime<Utc>,
 ) -> Completion {
     let verdict = outcome.verdict();
-    let counted = push.attempts.saturating_sub(push.replayed_after);
-    let state = transition(PushState::Sending, verdict.event, counted, policy)
+    let attempts = Attempts {
+        total: push.attempts,
+        before_resend: push.replayed_after,
+    };
+    let state = transition(PushState::Sending, verdict.event, attempts, &policy.rules())
         .expect("invariant: every verdict is an event that a push being sent accepts");
     let status = state.status();
     Completion {

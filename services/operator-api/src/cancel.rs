@@ -6,6 +6,8 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::routing::post;
 use axum::{Json, Router};
+use domain::lifecycle::Status;
+use domain::reason::PushReason;
 use http_api::{Id, Payload, Problem, ProblemKind};
 use serde::Serialize;
 use store::Cancellation;
@@ -93,8 +95,9 @@ fn answer(
     match cancellation {
         Cancellation::Done(previous) => Ok(Json(CancelledDocument {
             id,
-            status: "GIVEN_UP",
-            reason: "CANCELLED",
+            status: Status::GivenUp.as_str(),
+            // Both lanes call it the same.
+            reason: PushReason::Cancelled.as_str(),
             previous: previous.to_string(),
         })),
         Cancellation::BeingSent => Err(Problem::new(

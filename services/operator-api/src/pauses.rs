@@ -202,8 +202,10 @@ pub(crate) async fn resume_reseller(
 }
 
 fn known(lane: &str) -> Result<Lane, Problem> {
-    lane.parse()
-        .map_err(|unknown: store::UnknownLane| Problem::new(ProblemKind::NOT_FOUND, unknown.to_string()))
+    lane.parse().map_err(|_| {
+        let text = format!("there is no lane {lane:?}: the lanes are push and reseller");
+        Problem::new(ProblemKind::NOT_FOUND, text)
+    })
 }
 
 /// No text of the database holds U+0000, so no reseller is called like that.

@@ -161,7 +161,7 @@ impl NotificationRow {
                   leased_until, lease_token, payload_bytes, created_at, updated_at, finished_at)
              VALUES ($1, $2, $3, $4, $5, $6,
                      CASE WHEN $6 = 'SCHEDULED' THEN 'QUOTA' WHEN $13 THEN 'CANCELLED'
-                          WHEN $6 IN ('RETRY', 'FAILED', 'GIVEN_UP') THEN 'http/503' END, $7,
+                          WHEN $6 IN ('RETRY', 'FAILED', 'GIVEN_UP') THEN 'delivery/http/503/json' END, $7,
                      CASE WHEN $6 IN ('SCHEDULED', 'RETRY') THEN now() + $8 END,
                      CASE WHEN $6 = 'IN_MEMORY' THEN now() + $9 END,
                      $10, $11, $12, $12, CASE WHEN $6 IN ('SENT', 'FAILED', 'GIVEN_UP') THEN now() END)",
@@ -197,7 +197,7 @@ impl NotificationRow {
                     CASE status WHEN 'OK' THEN 200 WHEN 'ERROR' THEN 503 END,
                     CASE WHEN status = 'ERROR' THEN 'HTTP' END,
                     CASE WHEN status = 'ERROR' THEN '503 Service Unavailable' END,
-                    CASE WHEN status = 'ERROR' THEN 'http/503' END
+                    CASE WHEN status = 'ERROR' THEN 'delivery/http/503/json' END
              FROM (SELECT number, CASE WHEN number = $2 THEN $3 ELSE 'ERROR' END AS status
                    FROM generate_series(1, $2) AS number) AS attempt",
         )

@@ -5,7 +5,8 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::clock::{Clock, SystemClock};
-use domain::push::{CANCELLED, PushId, PushState};
+use domain::push::{PushId, PushState};
+use domain::reason::PushReason;
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
@@ -135,7 +136,7 @@ impl PushRow {
         if self.state == PushState::Cancelled {
             sqlx::query("UPDATE push_notifications SET reason = $2 WHERE id = $1")
                 .bind(made.id.uuid())
-                .bind(CANCELLED)
+                .bind(PushReason::Cancelled.as_str())
                 .execute(connection)
                 .await?;
         }

@@ -142,7 +142,9 @@ impl SubscriptionRow {
                  (id, reseller_id, url, event_types, email, state, state_reason, state_changed_at, paused_at,
                   timeout_millis, daily_quota, requests_per_second, failing_since, last_failure_at,
                   verification_due_at, verified_at, created_at, updated_at, deleted_at)
-             VALUES ($1, $2, $3, $4, 'ops@acme.example', $5, 'MADE_BY_A_TEST', $6, CASE WHEN $7 THEN $6 END, $8, $9, $10,
+             VALUES ($1, $2, $3, $4, 'ops@acme.example', $5,
+                     CASE $5 WHEN 'ACTIVE' THEN 'VERIFIED' WHEN 'DEGRADED' THEN 'FAILING' WHEN 'DEACTIVATED' THEN 'BY_RESELLER'
+                             ELSE 'CREATED' END, $6, CASE WHEN $7 THEN $6 END, $8, $9, $10,
                      CASE WHEN $5 = 'DEGRADED' THEN $6 - interval '2 days' END,
                      CASE WHEN $5 = 'DEGRADED' THEN $6 END,
                      CASE WHEN $5 = 'PENDING_VERIFICATION' THEN $6 END,

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use anyhow::bail;
+use domain::reason::StateReason;
+use domain::subscription::SubscriptionState;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -138,12 +140,12 @@ impl Subscriptions {
     pub(super) async fn deviation(&self, portal: &Portal) -> anyhow::Result<Option<String>> {
         for id in &self.ids {
             let wanted = if *id == self.gone {
-                ("DEACTIVATED", "GONE")
+                (SubscriptionState::Deactivated, StateReason::Gone)
             } else {
-                ("ACTIVE", "VERIFIED")
+                (SubscriptionState::Active, StateReason::Verified)
             };
             let found = portal.subscription(*id).await?;
-            if (found.state.as_str(), found.state_reason.as_str()) != wanted {
+            if (found.state.as_str(), found.state_reason.as_str()) != (wanted.0.as_str(), wanted.1.as_str()) {
                 return Ok(Some(format!(
                     "the subscription {:?} is {} ({}) and not {} ({})",
                     found.description, found.state, found.state_reason, wanted.0, wanted.1

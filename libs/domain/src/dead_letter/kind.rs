@@ -3,10 +3,13 @@
 //! Fingerprints are made where failures are judged; here they are only read. One that is unknown, as of a later version,
 //! is no error.
 
-use std::fmt;
+use crate::named;
 
 /// The class of a failure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, strum::IntoStaticStr, strum::VariantArray,
+)]
+#[strum(serialize_all = "kebab-case")]
 pub enum FailureClass {
     /// A name could not be resolved.
     Dns,
@@ -21,16 +24,21 @@ pub enum FailureClass {
     /// The address is not one that may be dialled.
     Egress,
     /// The endpoint redirects.
+    #[strum(serialize = "http-3xx")]
     Http3xx,
     /// The endpoint refuses.
+    #[strum(serialize = "http-4xx")]
     Http4xx,
     /// The endpoint fails.
+    #[strum(serialize = "http-5xx")]
     Http5xx,
     /// The endpoint answered with a status of no meaning.
     HttpOther,
     /// Swrve refuses.
+    #[strum(serialize = "swrve-4xx")]
     Swrve4xx,
     /// Swrve fails.
+    #[strum(serialize = "swrve-5xx")]
     Swrve5xx,
     /// Swrve answered with another status.
     SwrveOther,
@@ -55,6 +63,8 @@ pub enum FailureClass {
     /// Nothing that this version knows.
     Unknown,
 }
+
+named!(FailureClass, "class of failures");
 
 impl FailureClass {
     /// The class of a fingerprint.
@@ -102,42 +112,6 @@ impl FailureClass {
             },
             _ => Self::Unknown,
         }
-    }
-
-    /// The name on the wire.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Dns => "dns",
-            Self::Tls => "tls",
-            Self::Connect => "connect",
-            Self::Timeout => "timeout",
-            Self::Protocol => "protocol",
-            Self::Egress => "egress",
-            Self::Http3xx => "http-3xx",
-            Self::Http4xx => "http-4xx",
-            Self::Http5xx => "http-5xx",
-            Self::HttpOther => "http-other",
-            Self::Swrve4xx => "swrve-4xx",
-            Self::Swrve5xx => "swrve-5xx",
-            Self::SwrveOther => "swrve-other",
-            Self::SwrveUnreachable => "swrve-unreachable",
-            Self::PrototypeKey => "prototype-key",
-            Self::LeaseLost => "lease-lost",
-            Self::Expired => "expired",
-            Self::Cancelled => "cancelled",
-            Self::SubscriptionEnded => "subscription-ended",
-            Self::Broker => "broker",
-            Self::Malformed => "malformed",
-            Self::Internal => "internal",
-            Self::Unknown => "unknown",
-        }
-    }
-}
-
-impl fmt::Display for FailureClass {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
     }
 }
 

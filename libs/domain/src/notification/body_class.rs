@@ -2,7 +2,8 @@
 //! it: the two are different failures, although their status is the same.
 
 /// The class of a body.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub(super) enum BodyClass {
     /// Nothing but blanks.
     Empty,
@@ -36,13 +37,7 @@ impl BodyClass {
     /// The name in a fingerprint.
     #[must_use]
     pub(super) fn as_str(self) -> &'static str {
-        match self {
-            Self::Empty => "empty",
-            Self::Json => "json",
-            Self::Html => "html",
-            Self::Xml => "xml",
-            Self::Text => "text",
-        }
+        self.into()
     }
 }
 

@@ -1,11 +1,10 @@
-//! The reseller lane: what a notification is, the states it goes through and the rules that move it.
+//! The reseller lane: what a notification is, how it is tried, and what its endpoint's answers mean.
 
 mod body_class;
 mod id;
 mod outage;
 mod outcome;
 mod retry;
-mod state;
 
 use std::time::Duration;
 
@@ -13,7 +12,6 @@ pub use id::NotificationId;
 pub use outage::{Judgement, OUTAGE_WINDOW, OutageChange, OutageClass, OutageWatch, Sight, Tried};
 pub use outcome::{DeliveryOutcome, FailureKind, HealthSignal, Verdict};
 pub use retry::{RetryAfter, RetryPolicy};
-pub use state::{Attempts, Event, NotificationState, Refused, transition};
 
 /// How long a queued notification is left in peace at least before it is taken for lost. Queues of the default capacity are short:
 /// whoever reads them puts what it has no room for back into the database. One that is taken for lost too early is sent once all
@@ -29,10 +27,8 @@ pub fn queue_lease(capacity: u32) -> Duration {
     READING.saturating_mul(capacity).max(QUEUE_LEASE)
 }
 
-/// Why something is `GIVEN_UP` that an operator has cancelled, of either lane.
-pub use crate::push::CANCELLED;
-/// The statuses of a notification are those of a push: both lanes have one life cycle.
-pub use crate::push::PushStatus as NotificationStatus;
+/// Both lanes have one life cycle.
+pub use crate::lifecycle::{State as NotificationState, Status as NotificationStatus};
 
 #[cfg(test)]
 mod tests {

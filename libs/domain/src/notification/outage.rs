@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 use super::{DeliveryOutcome, FailureKind};
+use crate::named;
 
 /// Subscriptions that must fail in one class before it is held.
 const FAILING: usize = 10;
@@ -28,7 +29,10 @@ const RECENT: usize = 128;
 const ANSWERS: usize = 3;
 
 /// A class of failures that something of ours can cause for every endpoint at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, strum::IntoStaticStr, strum::VariantArray,
+)]
+#[strum(serialize_all = "UPPERCASE")]
 pub enum OutageClass {
     /// No connection.
     Connect,
@@ -40,22 +44,9 @@ pub enum OutageClass {
     Tls,
 }
 
+named!(OutageClass, "class of failures");
+
 impl OutageClass {
-    /// Every class there is.
-    pub const ALL: [Self; 4] = [Self::Connect, Self::Dns, Self::Timeout, Self::Tls];
-
-    /// The name in the database, which is that of the [`FailureKind`].
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Connect => FailureKind::Connect,
-            Self::Dns => FailureKind::Dns,
-            Self::Timeout => FailureKind::Timeout,
-            Self::Tls => FailureKind::Tls,
-        }
-        .as_str()
-    }
-
     /// The class with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {

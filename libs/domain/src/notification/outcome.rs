@@ -1,7 +1,9 @@
 //! What came of an attempt to deliver, and what that means for the notification and for its subscription.
 
+use super::RetryAfter;
 use super::body_class::BodyClass;
-use super::{Event, RetryAfter};
+use crate::lifecycle::Event;
+use crate::named;
 
 /// What came of one attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +27,8 @@ pub enum DeliveryOutcome {
 }
 
 /// Why there was no answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "UPPERCASE")]
 pub enum FailureKind {
     /// Not in time.
     Timeout,
@@ -42,36 +45,13 @@ pub enum FailureKind {
     /// Ours.
     Other,
     /// Ours, and nothing was tried: this process has no descriptor, port, memory, route or resolver for a connection.
+    #[strum(serialize = "OTHER")]
     Local,
 }
 
+named!(FailureKind, "kind of failure");
+
 impl FailureKind {
-    /// Every kind there is.
-    pub const ALL: [Self; 8] = [
-        Self::Timeout,
-        Self::Dns,
-        Self::Tls,
-        Self::Connect,
-        Self::Protocol,
-        Self::Egress,
-        Self::Other,
-        Self::Local,
-    ];
-
-    /// The name in the database.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Timeout => "TIMEOUT",
-            Self::Dns => "DNS",
-            Self::Tls => "TLS",
-            Self::Connect => "CONNECT",
-            Self::Protocol => "PROTOCOL",
-            Self::Egress => "EGRESS",
-            Self::Other | Self::Local => "OTHER",
-        }
-    }
-
     /// What failures of this kind have in common; dead letters are grouped by it.
     #[must_use]
     pub fn fingerprint(self) -> &'static str {

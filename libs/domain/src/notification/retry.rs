@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
+use crate::lifecycle::LaneRules;
+
 /// Each delay is this many times the one before: with few retries, a small factor would be over while the receiver is
 /// still restarting.
 const FACTOR: u32 = 4;
@@ -33,10 +35,10 @@ pub enum RetryAfter {
 }
 
 impl RetryPolicy {
-    /// Whether something that has had `attempts` attempts may have another.
+    /// What the life cycle of notifications is with it.
     #[must_use]
-    pub fn allows_another(&self, attempts: u32) -> bool {
-        attempts <= self.max_retries
+    pub fn rules(&self) -> LaneRules {
+        LaneRules::notifications(self.max_retries)
     }
 
     /// When the next attempt is due after the one that ended at `now` as number `attempts`. `chance` is a random number
@@ -97,7 +99,7 @@ mod tests {
 
     #[test]
     fn there_is_one_first_attempt_and_the_retries() {
-        assert!(POLICY.allows_another(3) && !POLICY.allows_another(4));
+        assert_eq!(POLICY.rules().max_attempts, 4);
     }
 
     #[test]

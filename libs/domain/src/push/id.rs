@@ -1,11 +1,12 @@
 //! Identity of a push and the platform that it is for.
 
 use std::fmt;
-use std::str::FromStr;
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use uuid::{ContextV7, Timestamp, Uuid};
+
+use crate::named;
 
 /// Identifier of a push: a version 7 UUID, so it sorts by creation time and names its partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -51,7 +52,21 @@ impl fmt::Display for PushId {
 }
 
 /// The mobile platform that a push is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[strum(serialize_all = "UPPERCASE")]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Platform {
     /// Apple's.
@@ -60,38 +75,4 @@ pub enum Platform {
     Android,
 }
 
-impl Platform {
-    /// Every platform there is.
-    pub const ALL: [Self; 2] = [Self::Ios, Self::Android];
-
-    /// The name on the wire and in the database.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Ios => "IOS",
-            Self::Android => "ANDROID",
-        }
-    }
-}
-
-impl fmt::Display for Platform {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// A platform's name that does not exist.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown platform {0:?}: use IOS or ANDROID")]
-pub struct UnknownPlatform(pub String);
-
-impl FromStr for Platform {
-    type Err = UnknownPlatform;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        Self::ALL
-            .into_iter()
-            .find(|p| p.as_str() == name)
-            .ok_or_else(|| UnknownPlatform(name.to_owned()))
-    }
-}
+named!(Platform, "platform");

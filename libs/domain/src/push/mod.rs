@@ -1,4 +1,4 @@
-//! The push lane: what a push is, the states it goes through and the rules that move it.
+//! The push lane: what a push is; how it is tried, and when it may be sent.
 
 mod attempt;
 mod hold;
@@ -9,16 +9,17 @@ mod outcome;
 mod quartz;
 mod request;
 mod retry;
-mod state;
 mod window;
 
 pub use attempt::{AttemptStatus, ErrorType};
 pub use hold::{Ruling, Sign, SwrveWatch};
-pub use id::{Platform, PushId, UnknownPlatform};
+pub use id::{Platform, PushId};
 pub use jobs::{JobRuleViolation, check_job, queue_lease};
 pub use outcome::{SendOutcome, StatusClass, Verdict, classify};
 pub use quartz::CronError;
 pub use request::{FieldError, Limits, PushRequest};
 pub use retry::RetryPolicy;
-pub use state::{CANCELLED, Event, PushState, PushStatus, Refused, UnknownStatus, transition};
 pub use window::{NoSuchWindow, SendingWindow};
+
+/// Both lanes have one life cycle.
+pub use crate::lifecycle::{State as PushState, Status as PushStatus};

@@ -2,7 +2,8 @@
 
 use crate::dead_letter::fingerprint_part;
 
-use super::{AttemptStatus, ErrorType, Event, Platform};
+use super::{AttemptStatus, ErrorType, Platform};
+use crate::lifecycle::Event;
 
 /// What an answer's status code means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

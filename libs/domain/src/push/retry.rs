@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
+use crate::lifecycle::LaneRules;
+
 /// The seed's policy: a fixed delay and a bound on attempts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryPolicy {
@@ -14,10 +16,10 @@ pub struct RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// Whether a push that has had `attempts` attempts since it was accepted or replayed last may have another.
+    /// What the life cycle of pushes is with it.
     #[must_use]
-    pub fn allows_another(&self, attempts: u32) -> bool {
-        attempts < self.max_attempts
+    pub fn rules(&self) -> LaneRules {
+        LaneRules::pushes(self.max_attempts)
     }
 
     /// When the next attempt is due after one that ended at `now`.

@@ -3,6 +3,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 
 use super::SubscriptionState;
+use crate::reason::StateReason;
 
 /// How long an answered challenge speaks for an endpoint that was switched off meanwhile.
 const VERIFIED_FOR: TimeDelta = TimeDelta::days(30);
@@ -26,13 +27,13 @@ impl Command {
 
     /// The reason that is stored with the state that follows.
     #[must_use]
-    pub fn reason(self, next: SubscriptionState) -> &'static str {
+    pub fn reason(self, next: SubscriptionState) -> StateReason {
         match (self, next) {
-            (Self::MoveEndpoint, _) => "ENDPOINT_CHANGED",
+            (Self::MoveEndpoint, _) => StateReason::EndpointChanged,
             (Self::Verify, _) | (Self::Activate, SubscriptionState::PendingVerification) => {
-                "VERIFICATION_REQUESTED"
+                StateReason::VerificationRequested
             }
-            (Self::Activate | Self::Deactivate, _) => "BY_RESELLER",
+            (Self::Activate | Self::Deactivate, _) => StateReason::ByReseller,
         }
     }
 }
@@ -41,8 +42,15 @@ impl Command {
 /// its state for `reason`. One that said that it is gone, led elsewhere or failed for days has to be asked again, and so has
 /// one that was asked long ago: the host may be somebody else's by now.
 #[must_use]
-pub fn is_still_verified(verified_at: Option<DateTime<Utc>>, reason: &str, now: DateTime<Utc>) -> bool {
-    let turned_away = matches!(reason, "GONE" | "REDIRECTED" | "FAILING");
+pub fn is_still_verified(
+    verified_at: Option<DateTime<Utc>>,
+    reason: StateReason,
+    now: DateTime<Utc>,
+) -> bool {
+    let turned_away = matches!(
+        reason,
+        StateReason::Gone | StateReason::Redirected | StateReason::Failing
+    );
     verified_at.is_some_and(|at| now - at < VERIFIED_FOR) && !turned_away
 }
 
@@ -117,10 +125,10 @@ mod tests {
     fn an_endpoint_that_turned_away_or_was_asked_long_ago_is_asked_again() {
         let now = DateTime::UNIX_EPOCH + TimeDelta::days(100);
         let (lately, long_ago) = (now - TimeDelta::days(29), now - TimeDelta::days(30));
-        assert!(is_still_verified(Some(lately), "BY_RESELLER", now));
-        assert!(!is_still_verified(Some(long_ago), "BY_RESELLER", now));
-        assert!(!is_still_verified(None, "BY_RESELLER", now));
-        for reason in ["GONE", "REDIRECTED", "FAILING"] {
+        assert!(is_still_verified(Some(lately), StateReason::ByReseller, now));
+        assert!(!is_still_verified(Some(long_ago), StateReason::ByReseller, now));
+        assert!(!is_still_verified(None, StateReason::ByReseller, now));
+        for reason in [StateReason::Gone, StateReason::Redirected, StateReason::Failing] {
             assert!(!is_still_verified(Some(lately), reason, now), "{reason}");
         }
     }

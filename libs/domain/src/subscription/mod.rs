@@ -16,7 +16,7 @@ mod state;
 pub use allowance::Allowance;
 pub use challenge::{FLOOR as CHALLENGE_FLOOR, FLOOR_MAX as CHALLENGE_FLOOR_MAX};
 pub use command::{Command, CommandRefused, is_still_verified};
-pub use errand::{QuotaRequestStatus, ReplayStatus, UnknownQuotaRequestStatus, UnknownReplayStatus};
+pub use errand::{QuotaRequestStatus, ReplayStatus};
 pub use field::FieldError;
 pub use filter::{EventFilter, FilterError, is_event_type, patterns_of};
 pub use health::{Health, HealthPolicy};
@@ -25,4 +25,4 @@ pub use recovery::{
     Probe, RECOVERIES_MAX, RECOVERY_PARTS, RecoveryEnd, RecoveryGround, RecoveryStep, recovery_delay,
 };
 pub use request::{Bounds, ChangeDraft, SubscriptionChange, SubscriptionDraft, SubscriptionRequest};
-pub use state::{SubscriptionState, UnknownSubscriptionState};
+pub use state::SubscriptionState;

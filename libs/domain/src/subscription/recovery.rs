@@ -4,13 +4,16 @@
 
 use std::time::Duration;
 
+use crate::named;
+
 /// A recovery takes one of so many equal parts of the requests per second; the others are for what is new.
 pub const RECOVERY_PARTS: u32 = 4;
 /// How often a notification is sent again by itself at most. What fails each time is left to people.
 pub const RECOVERIES_MAX: u32 = 3;
 
 /// Why a recovery ended before it was through.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum RecoveryEnd {
     /// The endpoint fails again.
     Failing,
@@ -20,17 +23,7 @@ pub enum RecoveryEnd {
     SwitchedOff,
 }
 
-impl RecoveryEnd {
-    /// The name in the database and in the API.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Failing => "FAILING",
-            Self::Inactive => "INACTIVE",
-            Self::SwitchedOff => "SWITCHED_OFF",
-        }
-    }
-}
+named!(RecoveryEnd, "end of a recovery");
 
 /// What has become of the first notification of a recovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

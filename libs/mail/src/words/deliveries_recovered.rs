@@ -1,5 +1,7 @@
 //! The mail about notifications that were sent again by themselves after an outage.
 
+use domain::subscription::RecoveryEnd;
+
 use super::{Circumstances, facts, name, paragraph, steps};
 use crate::news::Recovery;
 use crate::page::Page;
@@ -52,19 +54,19 @@ fn remaining(count: u64) -> String {
 /// What is to be known of those that were not sent again.
 fn rest(recovery: &Recovery) -> String {
     let left = remaining(recovery.remaining);
-    match recovery.because.as_deref() {
+    match recovery.because.as_deref().and_then(|end| end.parse().ok()) {
         _ if recovery.remaining == 0 => "Nothing is left of what your endpoint's outage gave up. What failed again is \
                                          retried as always, and sent again after the next outage, three times at most."
             .to_owned(),
-        Some("FAILING") => format!(
+        Some(RecoveryEnd::Failing) => format!(
             "Then your endpoint failed again, so {left} were not sent. It goes on by itself once it answers, some minutes \
              after that."
         ),
-        Some("INACTIVE") => format!(
+        Some(RecoveryEnd::Inactive) => format!(
             "Then the subscription ceased to be active, so {left} were not sent. It goes on by itself when the subscription \
              is active again."
         ),
-        Some("SWITCHED_OFF") => {
+        Some(RecoveryEnd::SwitchedOff) => {
             format!("Then you switched it off, so {left} were not sent, and will not be by themselves.")
         }
         _ => format!(

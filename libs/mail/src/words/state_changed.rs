@@ -1,6 +1,7 @@
 //! The mail about a change of state.
 
 use chrono::TimeDelta;
+use domain::reason::StateReason;
 use domain::subscription::SubscriptionState;
 
 use super::{Circumstances, facts, name, paragraph, span, steps, time};
@@ -44,14 +45,16 @@ pub(super) fn page(change: &StateChange, circumstances: Circumstances) -> Page {
 }
 
 fn story(change: &StateChange, circumstances: Circumstances) -> Story {
-    match (change.state.parse(), &*change.reason) {
+    match (change.state.parse(), change.reason.parse().ok()) {
         (Ok(SubscriptionState::Degraded), _) => degraded(change, circumstances),
-        (Ok(SubscriptionState::Deactivated), "FAILING") => failed_too_long(change, circumstances),
-        (Ok(SubscriptionState::Deactivated), "REDIRECTED") => redirected(),
-        (Ok(SubscriptionState::Deactivated), "GONE") => gone(),
+        (Ok(SubscriptionState::Deactivated), Some(StateReason::Failing)) => {
+            failed_too_long(change, circumstances)
+        }
+        (Ok(SubscriptionState::Deactivated), Some(StateReason::Redirected)) => redirected(),
+        (Ok(SubscriptionState::Deactivated), Some(StateReason::Gone)) => gone(),
         (Ok(SubscriptionState::Deactivated), _) => switched_off(change),
-        (Ok(SubscriptionState::Active), "RECOVERED") => recovered(),
-        (Ok(SubscriptionState::Active), "VERIFIED") => verified(),
+        (Ok(SubscriptionState::Active), Some(StateReason::Recovered)) => recovered(),
+        (Ok(SubscriptionState::Active), Some(StateReason::Verified)) => verified(),
         (Ok(SubscriptionState::Active), _) => switched_on(change),
         (Ok(SubscriptionState::PendingVerification), _) => unverified(change),
         (Err(_), _) => Story {
@@ -219,8 +222,8 @@ fn switched_on(change: &StateChange) -> Story {
 }
 
 fn unverified(change: &StateChange) -> Story {
-    let why = match &*change.reason {
-        "ENDPOINT_CHANGED" => "The endpoint of your subscription has been changed.",
+    let why = match change.reason.parse() {
+        Ok(StateReason::EndpointChanged) => "The endpoint of your subscription has been changed.",
         _ => "The endpoint of your subscription has to be verified.",
     };
     Story {
@@ -242,8 +245,8 @@ fn unverified(change: &StateChange) -> Story {
 }
 
 fn by_whom(change: &StateChange) -> &'static str {
-    match &*change.reason {
-        "BY_RESELLER" => " with your API key",
+    match change.reason.parse() {
+        Ok(StateReason::ByReseller) => " with your API key",
         _ => "",
     }
 }

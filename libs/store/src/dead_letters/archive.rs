@@ -1,20 +1,25 @@
 //! Dead letters that come from the broker. Those of pushes and notifications that ended badly are written where these
 //! end.
 
+use domain::named;
 use serde_json::Value;
 use uuid::Uuid;
 
+use super::filter::DeadLetterReason;
 use crate::text::{storable, storable_json};
 use crate::{Error, Store};
 
 /// Which lane a dead letter is of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "lowercase")]
 pub enum DeadLetterLane {
     /// Pushes.
     Push,
     /// Notifications.
     Reseller,
 }
+
+named!(DeadLetterLane, "lane");
 
 /// A message that the broker gave up.
 #[derive(Debug, Clone)]
@@ -39,14 +44,10 @@ impl Store {
     ///
     /// [`Error`] when the database fails; then the message must not be acknowledged.
     pub async fn archive_dead_letter(&self, letter: &BrokerDeadLetter) -> Result<bool, Error> {
-        let lane = match letter.lane {
-            DeadLetterLane::Push => "push",
-            DeadLetterLane::Reseller => "reseller",
-        };
         let reason = if letter.id.is_some() {
-            "REJECTED"
+            DeadLetterReason::Rejected
         } else {
-            "MALFORMED"
+            DeadLetterReason::Malformed
         };
         let requeued = sqlx::query_scalar!(
             r#"
@@ -79,11 +80,11 @@ impl Store {
             SELECT (SELECT count(*) FROM push) + (SELECT count(*) FROM notification) AS "count!"
             "#,
             letter.id,
-            reason,
+            reason.as_str(),
             &*storable(&letter.fingerprint),
             &*storable(&letter.detail),
             storable_json(&letter.message),
-            lane,
+            letter.lane.as_str(),
         )
         .fetch_one(&self.pool)
         .await?;

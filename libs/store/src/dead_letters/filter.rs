@@ -1,52 +1,18 @@
 //! Which dead letters are meant: the same filter for lists, groups, replays and discards, and the same as in the API.
 
-use std::fmt;
 use std::str::FromStr;
 
 use chrono::{DateTime, SecondsFormat, Utc};
+use domain::named;
 use serde_json::{Map, Value};
 use sqlx::{Postgres, QueryBuilder};
 use uuid::Uuid;
 
 use crate::{DeadLetterLane, Error};
 
-macro_rules! names {
-    ($name:ident { $($variant:ident => $text:literal),+ $(,)? }) => {
-        impl $name {
-            /// Every one there is.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
-
-            /// The name in the database and in the API.
-            #[must_use]
-            pub fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $text),+ }
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.as_str())
-            }
-        }
-
-        impl FromStr for $name {
-            type Err = String;
-
-            /// Reads the name back; the error is the text that is none.
-            fn from_str(text: &str) -> Result<Self, Self::Err> {
-                match text {
-                    $($text => Ok(Self::$variant),)+
-                    other => Err(other.to_owned()),
-                }
-            }
-        }
-    };
-}
-
-names!(DeadLetterLane { Push => "push", Reseller => "reseller" });
-
 /// What has become of a dead letter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum DeadLetterState {
     /// Nothing yet: somebody has to decide.
     Open,
@@ -56,10 +22,11 @@ pub enum DeadLetterState {
     Discarded,
 }
 
-names!(DeadLetterState { Open => "OPEN", Replayed => "REPLAYED", Discarded => "DISCARDED" });
+named!(DeadLetterState, "state of a dead letter");
 
 /// Why there is a dead letter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum DeadLetterReason {
     /// What it is about failed in a way that will not pass.
     Failed,
@@ -71,12 +38,7 @@ pub enum DeadLetterReason {
     Malformed,
 }
 
-names!(DeadLetterReason {
-    Failed => "FAILED",
-    GivenUp => "GIVEN_UP",
-    Rejected => "REJECTED",
-    Malformed => "MALFORMED",
-});
+named!(DeadLetterReason, "reason of a dead letter");
 
 /// Which dead letters. What is missing restricts nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -25,7 +25,7 @@ pub(super) fn fingerprint_of(filter: &DeadLetterFilter) -> (Option<String>, bool
 
 /// The states that a filter lets through.
 pub(super) fn states_of(filter: &DeadLetterFilter) -> Vec<&'static str> {
-    let all = DeadLetterState::ALL.iter().copied();
+    let all = DeadLetterState::ALL.into_iter();
     all.filter(|state| filter.state.is_none_or(|wanted| wanted == *state))
         .map(DeadLetterState::as_str)
         .collect()
@@ -33,7 +33,7 @@ pub(super) fn states_of(filter: &DeadLetterFilter) -> Vec<&'static str> {
 
 /// The reasons that a filter lets through.
 pub(super) fn reasons_of(filter: &DeadLetterFilter) -> Vec<&'static str> {
-    let all = DeadLetterReason::ALL.iter().copied();
+    let all = DeadLetterReason::ALL.into_iter();
     all.filter(|reason| filter.reason.is_none_or(|wanted| wanted == *reason))
         .map(DeadLetterReason::as_str)
         .collect()
@@ -41,7 +41,7 @@ pub(super) fn reasons_of(filter: &DeadLetterFilter) -> Vec<&'static str> {
 
 /// The lanes that a filter lets through.
 pub(super) fn lanes_of(filter: &DeadLetterFilter) -> Vec<&'static str> {
-    let all = DeadLetterLane::ALL.iter().copied();
+    let all = DeadLetterLane::ALL.into_iter();
     all.filter(|lane| filter.lane.is_none_or(|wanted| wanted == *lane))
         .map(DeadLetterLane::as_str)
         .collect()

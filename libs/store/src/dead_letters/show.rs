@@ -57,7 +57,7 @@ impl Store {
         let message = sqlx::query_scalar!("SELECT message FROM dead_letters WHERE id = $1", id)
             .fetch_optional(&self.pool)
             .await?;
-        let acts = self.letter_story(id).await?.map_or(Vec::new(), |(_, acts)| acts);
+        let acts = self.acts_on(format!("dead-letter/{id}")).await?;
         let subject = match (letter.push, letter.notification) {
             (Some(push), _) => self.push_subject(push).await?,
             (None, Some(notification)) => self.notification_subject(notification).await?,

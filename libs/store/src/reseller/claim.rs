@@ -9,13 +9,15 @@ use std::time::{Duration, Instant};
 
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use chrono_tz::Tz;
-use domain::notification::{Attempts, NotificationId};
+use domain::lifecycle::Attempts;
+use domain::notification::NotificationId;
+use domain::reason::NotificationReason;
 use sqlx::{Postgres, Transaction};
 use uuid::Uuid;
 
 use crate::reseller::NotificationRelease;
 use crate::tentative::{Taken, Tentative};
-use crate::{Error, Store, interval, singly, within};
+use crate::{Error, Store, interval, singly, stored, within};
 
 /// A claim leaves a lease as it is that ends at most this much later than its own would. Then no index changes with it,
 /// and what was queued a moment ago is found at most this much later if the claimer dies.
@@ -101,6 +103,9 @@ pub struct Claims {
     pub orphaned: u64,
 }
 
+/// The verdict on what is claimed.
+const CLAIM: &str = "CLAIM";
+
 /// A row of a claiming statement.
 pub(super) struct ClaimRow {
     pub(super) id: Uuid,
@@ -109,6 +114,7 @@ pub(super) struct ClaimRow {
     pub(super) subscription_id: Uuid,
     /// Seconds until its slot, from when the database answered.
     pub(super) wait: Option<f64>,
+    /// [`CLAIM`], or why not.
     pub(super) verdict: String,
     pub(super) version: i64,
     pub(super) was_well: bool,
@@ -121,6 +127,14 @@ pub(super) struct ClaimRow {
 }
 
 impl ClaimRow {
+    /// Why it is not claimed, if it is not.
+    fn obstacle(&self) -> Result<Option<NotificationReason>, Error> {
+        let refused = self.verdict != CLAIM;
+        refused
+            .then(|| stored("verdict on a claim", &self.verdict))
+            .transpose()
+    }
+
     /// `None` when the event is gone.
     fn claimed(self, lease_token: Uuid, answered_at: DateTime<Utc>) -> Option<ClaimedNotification> {
         // The database says how long, not when: its clock and this process's may differ by seconds.
@@ -153,21 +167,31 @@ impl ClaimRow {
 
 impl Claims {
     /// What a statement that claimed under `lease_token` has returned at the time `answered_at`.
-    pub(super) fn of(rows: Vec<ClaimRow>, lease_token: Uuid, answered_at: DateTime<Utc>) -> Self {
+    pub(super) fn of(
+        rows: Vec<ClaimRow>,
+        lease_token: Uuid,
+        answered_at: DateTime<Utc>,
+    ) -> Result<Self, Error> {
+        use NotificationReason as R;
         let mut claims = Self::default();
         for row in rows {
-            match row.verdict.as_str() {
-                "QUOTA" => claims.over_quota += 1,
-                "RATE" => claims.over_rate += 1,
-                "PAUSED" | "UNVERIFIED" => claims.held += 1,
-                "CLAIM" => match row.claimed(lease_token, answered_at) {
+            match row.obstacle()? {
+                None => match row.claimed(lease_token, answered_at) {
                     Some(claimed) => claims.claimed.push(claimed),
                     None => claims.orphaned += 1,
                 },
-                _ => claims.abandoned += 1,
+                Some(R::Quota) => claims.over_quota += 1,
+                Some(R::Rate) => claims.over_rate += 1,
+                Some(R::Paused | R::Unverified) => claims.held += 1,
+                Some(R::SubscriptionDeleted | R::SubscriptionDeactivated) => claims.abandoned += 1,
+                Some(other) => {
+                    let what = "verdict on a claim";
+                    let found = other.to_string();
+                    return Err(Error::Corrupt { what, found });
+                }
             }
         }
-        claims
+        Ok(claims)
     }
 
     /// Joins what became of others.
@@ -452,7 +476,7 @@ impl Store {
         lease_token: Uuid,
         at: DateTime<Utc>,
     ) -> Result<(Claims, Tentative), Error> {
-        let claims = Claims::of(rows, lease_token, at);
+        let claims = Claims::of(rows, lease_token, at)?;
         let releases = claims.claimed.iter().map(|claimed| NotificationRelease {
             id: claimed.id,
             lease_token,

@@ -19,7 +19,7 @@ pub struct DeliveryCompletion {
     pub id: NotificationId,
     /// The token of the claim; a completion with an old one changes nothing.
     pub lease_token: Uuid,
-    /// The status that follows, as `domain::notification::transition` decides.
+    /// The status that follows, as `domain::lifecycle::transition` decides.
     pub status: NotificationStatus,
     /// When the next attempt is due; set for `RETRY` and only there.
     pub next_attempt_at: Option<DateTime<Utc>>,

@@ -4,11 +4,12 @@
 
 use chrono::{DateTime, Utc};
 use domain::notification::{NotificationId, NotificationStatus};
+use domain::reason::NotificationReason;
 use domain::subscription::Miss;
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::{Error, Store, stored};
+use crate::{Error, Store, stored, stored_if};
 
 /// An event as it stands.
 #[derive(Debug, Clone)]
@@ -79,7 +80,7 @@ pub struct EventNotification {
     /// Whether somebody has claimed it.
     pub claimed: bool,
     /// Why it waits or has ended.
-    pub reason: Option<String>,
+    pub reason: Option<NotificationReason>,
     /// Attempts so far.
     pub attempts: u32,
     /// When it is due, for `RETRY`, or when its turn in line comes, for `SCHEDULED`.
@@ -171,7 +172,7 @@ impl Store {
                 paused: row.paused,
                 status,
                 claimed: row.claimed,
-                reason: row.reason,
+                reason: stored_if("reason of a notification", row.reason.as_deref())?,
                 attempts: row.attempts.unsigned_abs(),
                 next_attempt_at: self
                     .turn_of(row.subscription_id, row.id, status, row.next_attempt_at)

@@ -4,9 +4,10 @@
 
 use chrono::{DateTime, Utc};
 use domain::notification::{NotificationId, NotificationStatus};
+use domain::reason::NotificationReason;
 use uuid::Uuid;
 
-use crate::{Error, Store, stored};
+use crate::{Error, Store, stored, stored_if};
 
 /// Most notifications that are looked at for one page. A filter that matches hardly any would otherwise read the whole
 /// week of a large subscription.
@@ -60,7 +61,7 @@ pub struct NotificationRow {
     /// Where it stands.
     pub status: NotificationStatus,
     /// Why it waits or has ended.
-    pub reason: Option<String>,
+    pub reason: Option<NotificationReason>,
     /// Attempts so far.
     pub attempts: u32,
     /// When it is due, if it is SCHEDULED or RETRY.
@@ -102,7 +103,7 @@ impl TryFrom<Row> for NotificationRow {
             event_id: row.event_id.unwrap_or_default(),
             event_type: row.event_type,
             status: stored("notification status", &row.status)?,
-            reason: row.reason,
+            reason: stored_if("reason of a notification", row.reason.as_deref())?,
             attempts: row.attempts.unsigned_abs(),
             next_attempt_at: row.next_attempt_at,
             payload_bytes: row.payload_bytes.unsigned_abs(),

@@ -6,7 +6,7 @@ use domain::push::AttemptStatus;
 use uuid::Uuid;
 
 use super::listing::NotificationRow;
-use crate::{Error, Store, stored};
+use crate::{Error, Store, stored, stored_if};
 
 /// Attempts that are shown, the latest ones: whoever resends in a loop makes a history without end.
 const ATTEMPTS_SHOWN: i64 = 100;
@@ -83,7 +83,7 @@ impl Store {
                 event_id: row.event_id,
                 event_type: row.event_type,
                 status,
-                reason: row.reason,
+                reason: stored_if("reason of a notification", row.reason.as_deref())?,
                 attempts: row.attempts.unsigned_abs(),
                 next_attempt_at: due,
                 payload_bytes: row.payload_bytes.unsigned_abs(),

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use domain::reason::NotificationReason;
 use domain::subscription::{Allowance, EventFilter};
 use sqlx::PgConnection;
 use uuid::Uuid;
@@ -185,7 +186,7 @@ async fn candidates(
             let wanted = selected(&row.event_type)
                 && matches!(row.status.as_deref(), None | Some("FAILED" | "GIVEN_UP"));
             let cancelled = row.status.as_deref() == Some("GIVEN_UP")
-                && row.reason.as_deref() == Some(domain::notification::CANCELLED);
+                && row.reason.as_deref() == Some(NotificationReason::Cancelled.as_str());
             Candidate {
                 missed: wanted && !cancelled,
                 cancelled: wanted && cancelled,

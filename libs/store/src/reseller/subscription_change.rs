@@ -3,6 +3,7 @@
 
 use chrono::{DateTime, Utc};
 use domain::origin::origin;
+use domain::reason::StateReason;
 use domain::subscription::{
     Command, CommandRefused, SubscriptionChange, SubscriptionState, is_still_verified,
 };
@@ -32,7 +33,7 @@ pub enum Commanded {
 /// A locked subscription, as far as commands look at it.
 pub(super) struct Locked {
     state: SubscriptionState,
-    state_reason: String,
+    state_reason: StateReason,
     verified_at: Option<DateTime<Utc>>,
     /// No command has its endpoint challenged before.
     floor_at: Option<DateTime<Utc>>,
@@ -44,7 +45,7 @@ pub(super) struct Locked {
 
 impl Locked {
     fn command(&self, command: Command, now: DateTime<Utc>) -> Result<SubscriptionState, CommandRefused> {
-        let verified = is_still_verified(self.verified_at, &self.state_reason, now);
+        let verified = is_still_verified(self.verified_at, self.state_reason, now);
         self.state.command(command, verified)
     }
 }
@@ -203,7 +204,7 @@ pub(super) async fn lock(
     row.map(|row| {
         Ok(Locked {
             state: stored("subscription state", &row.state)?,
-            state_reason: row.state_reason,
+            state_reason: stored("reason of a state", &row.state_reason)?,
             verified_at: row.verified_at,
             floor_at: row.challenge_floor_at,
             url: row.url,
@@ -328,7 +329,7 @@ async fn move_to(
         "#,
         id,
         next.as_str(),
-        command.reason(next),
+        command.reason(next).as_str(),
         now,
     )
     .execute(connection)

@@ -5,6 +5,7 @@
 
 use chrono::{DateTime, Utc};
 use domain::origin::origin;
+use domain::reason::StateReason;
 use domain::subscription::{EventFilter, SubscriptionRequest, SubscriptionState};
 use serde_json::json;
 use sqlx::{PgConnection, Postgres, Transaction};
@@ -37,7 +38,7 @@ pub struct SubscriptionView {
     /// Where it stands.
     pub state: SubscriptionState,
     /// Why it stands there.
-    pub state_reason: String,
+    pub state_reason: StateReason,
     /// Since when.
     pub state_changed_at: DateTime<Utc>,
     /// When the reseller paused it, if it is paused.
@@ -275,7 +276,7 @@ pub(super) async fn select(
                 email: row.email,
                 email_confirmed_at: row.email_confirmed_at,
                 state: stored("subscription state", &row.state)?,
-                state_reason: row.state_reason,
+                state_reason: stored("reason of a state", &row.state_reason)?,
                 state_changed_at: row.state_changed_at,
                 paused_at: row.paused_at,
                 held_at: row.held_at,

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use domain::notification::NotificationId;
+use domain::reason::NotificationReason;
 use uuid::Uuid;
 
 use super::outages::WITHHELD_FOR;
@@ -31,11 +32,11 @@ pub enum Sidelined {
 }
 
 impl Sidelined {
-    fn reason(self) -> Option<&'static str> {
+    fn reason(self) -> Option<NotificationReason> {
         match self {
             Self::NotEnqueued => None,
-            Self::Busy => Some("BUSY"),
-            Self::Withheld => Some("WITHHELD"),
+            Self::Busy => Some(NotificationReason::Busy),
+            Self::Withheld => Some(NotificationReason::Withheld),
         }
     }
 }
@@ -204,6 +205,7 @@ impl Store {
         at: DateTime<Utc>,
     ) -> Result<u64, Error> {
         let ids: Vec<Uuid> = ids.iter().map(|id| id.uuid()).collect();
+        let reason = why.reason();
         let sidelined = sqlx::query!(
             r#"
             WITH queued AS (
@@ -230,7 +232,7 @@ impl Store {
             why != Sidelined::NotEnqueued,
             interval(RETRY_LATER),
             interval(LEFT_TO_OTHERS),
-            why.reason(),
+            reason.as_ref().map(NotificationReason::as_str),
         )
         .execute(&self.pool)
         .await?;

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use domain::named;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
@@ -13,7 +14,10 @@ use super::resolve::resolve;
 use crate::{Act, Error};
 
 /// Why a letter was left as it was.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, strum::IntoStaticStr, strum::VariantArray,
+)]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum Skipped {
     /// Somebody else has resolved it meanwhile.
     Resolved,
@@ -33,22 +37,7 @@ pub enum Skipped {
     OftenRecovered,
 }
 
-impl Skipped {
-    /// The name in the database and in the API.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Resolved => "RESOLVED",
-            Self::Unfinished => "UNFINISHED",
-            Self::Delivered => "DELIVERED",
-            Self::Cancelled => "CANCELLED",
-            Self::Gone => "GONE",
-            Self::SubscriptionInactive => "SUBSCRIPTION_INACTIVE",
-            Self::Malformed => "MALFORMED",
-            Self::OftenRecovered => "OFTEN_RECOVERED",
-        }
-    }
-}
+named!(Skipped, "way to leave a dead letter as it was");
 
 /// An open letter whose row is locked.
 pub(super) struct OpenLetter {

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use domain::dead_letter_job::{JobAction, JobCommand, JobStatus};
+use domain::subscription::RecoveryEnd;
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::selection::LetterSelection;
-use crate::{Act, Error, Store, audit, stored};
+use crate::{Act, Error, Store, audit, stored, stored_if};
 
 /// A job as it stands.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,8 +45,8 @@ pub struct DeadLetterJob {
     pub finished_at: Option<DateTime<Utc>>,
     /// The subscription whose outage is over, of a job that Postrider has made by itself.
     pub recovers: Option<Uuid>,
-    /// Why Postrider has cancelled it: `FAILING`, `INACTIVE` or `SWITCHED_OFF`.
-    pub ended_because: Option<String>,
+    /// Why Postrider has cancelled it.
+    pub ended_because: Option<RecoveryEnd>,
 }
 
 /// What came of a command to a job.
@@ -98,7 +99,7 @@ impl TryFrom<Row> for DeadLetterJob {
             updated_at: row.updated_at,
             finished_at: row.finished_at,
             recovers: row.recovers,
-            ended_because: row.ended_because,
+            ended_because: stored_if("end of a recovery", row.ended_because.as_deref())?,
         })
     }
 }

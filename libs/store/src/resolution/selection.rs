@@ -187,7 +187,7 @@ fn branches(selection: &LetterSelection) -> Vec<LetterSelection> {
         |given: Option<DeadLetterLane>| given.map_or(DeadLetterLane::ALL.to_vec(), |lane| vec![lane]);
     let mut branches = Vec::new();
     for lane in one_of(filter.lane) {
-        for reason in DeadLetterReason::ALL.iter().copied() {
+        for reason in DeadLetterReason::ALL {
             if filter.reason.is_none_or(|meant| meant == reason) {
                 branches.push(LetterSelection::Matching(DeadLetterFilter {
                     lane: Some(lane),

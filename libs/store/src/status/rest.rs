@@ -3,11 +3,14 @@
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use domain::dead_letter_job::{JobAction, JobStatus};
 use domain::month::Month;
+use domain::reason::StateReason;
+use domain::subscription::SubscriptionState;
 use uuid::Uuid;
 
 use super::{age, counted};
-use crate::{Error, Store};
+use crate::{Error, Store, stored};
 
 /// Most things of a kind that are listed.
 const LISTED_MAX: i64 = 100;
@@ -46,7 +49,7 @@ pub struct Deaths {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubscriptionCount {
     /// The state.
-    pub state: String,
+    pub state: SubscriptionState,
     /// How many.
     pub count: u64,
     /// How many of them are paused, by whomever.
@@ -63,9 +66,9 @@ pub struct SubscriptionInTrouble {
     /// Its endpoint.
     pub url: String,
     /// Its state.
-    pub state: String,
+    pub state: SubscriptionState,
     /// Why it has the state.
-    pub reason: String,
+    pub reason: StateReason,
     /// Since when it has the state.
     pub since: DateTime<Utc>,
     /// Since when every attempt has failed.
@@ -88,10 +91,10 @@ pub struct MailsInTrouble {
 pub struct JobInProgress {
     /// Which.
     pub id: Uuid,
-    /// `REPLAY` or `DISCARD`.
-    pub action: String,
-    /// `RUNNING` or `PAUSED`.
-    pub status: String,
+    /// What it does.
+    pub action: JobAction,
+    /// Where it stands.
+    pub status: JobStatus,
     /// Letters that it is about.
     pub matching: u64,
     /// How many of them it has looked at.
@@ -140,12 +143,14 @@ impl Store {
         )
         .fetch_all(&self.pool)
         .await?;
-        let counts = rows.into_iter().map(|row| SubscriptionCount {
-            state: row.state,
-            count: row.count.unsigned_abs(),
-            paused: row.paused.unsigned_abs(),
+        let counts = rows.into_iter().map(|row| {
+            Ok(SubscriptionCount {
+                state: stored("subscription state", &row.state)?,
+                count: row.count.unsigned_abs(),
+                paused: row.paused.unsigned_abs(),
+            })
         });
-        Ok(counts.collect())
+        counts.collect()
     }
 
     /// The subscriptions that are in trouble at `now`, the worst first, at most 100: deactivated within the last day by
@@ -158,8 +163,7 @@ impl Store {
         &self,
         now: DateTime<Utc>,
     ) -> Result<Vec<SubscriptionInTrouble>, Error> {
-        let failing = sqlx::query_as!(
-            SubscriptionInTrouble,
+        let rows = sqlx::query!(
             r#"
             SELECT id, reseller_id AS reseller, url, state, state_reason AS reason, state_changed_at AS since, failing_since
             FROM subscriptions
@@ -176,7 +180,18 @@ impl Store {
         )
         .fetch_all(&self.pool)
         .await?;
-        Ok(failing)
+        let failing = rows.into_iter().map(|row| {
+            Ok(SubscriptionInTrouble {
+                id: row.id,
+                reseller: row.reseller,
+                url: row.url,
+                state: stored("subscription state", &row.state)?,
+                reason: stored("reason of a state", &row.reason)?,
+                since: row.since,
+                failing_since: row.failing_since,
+            })
+        });
+        failing.collect()
     }
 
     /// Mails that were given up within the last day before `now`, and those that were tried in vain more than once.
@@ -242,16 +257,18 @@ impl Store {
         )
         .fetch_all(&self.pool)
         .await?;
-        let jobs = rows.into_iter().map(|row| JobInProgress {
-            id: row.id,
-            action: row.action,
-            status: row.status,
-            matching: row.matching.unsigned_abs(),
-            examined: row.examined.unsigned_abs(),
-            by: row.created_by,
-            idle: (now - row.updated_at).to_std().unwrap_or_default(),
+        let jobs = rows.into_iter().map(|row| {
+            Ok(JobInProgress {
+                id: row.id,
+                action: stored("job action", &row.action)?,
+                status: stored("job status", &row.status)?,
+                matching: row.matching.unsigned_abs(),
+                examined: row.examined.unsigned_abs(),
+                by: row.created_by,
+                idle: (now - row.updated_at).to_std().unwrap_or_default(),
+            })
         });
-        Ok(jobs.collect())
+        jobs.collect()
     }
 
     /// The dead letters of a lane that are open, and what came after `since`.

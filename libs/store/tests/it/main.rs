@@ -26,6 +26,7 @@ mod letter_lists;
 mod letter_tallies;
 mod letters_scene;
 mod migrations;
+mod names;
 mod outcomes;
 mod partitions;
 mod pauses;

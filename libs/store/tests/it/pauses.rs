@@ -7,6 +7,7 @@ use domain::clock::{Clock, SystemClock};
 use domain::key::KeyDigest;
 use domain::notification::NotificationState;
 use domain::push::PushState;
+use domain::reason::PushReason;
 use domain::subscription::{HealthPolicy, SubscriptionRequest, SubscriptionState};
 use sqlx::PgPool;
 use store::reseller::{Addresses, Judged, NewSecret, NewSubscription};
@@ -403,8 +404,8 @@ async fn what_is_cancelled_says_so_and_is_recorded(pool: PgPool) {
     );
     let view = store.find_push(push.id).await.unwrap().unwrap();
     assert_eq!(
-        (view.reason.as_deref(), view.finished_at),
-        (Some("CANCELLED"), Some(at))
+        (view.reason, view.finished_at),
+        (Some(PushReason::Cancelled), Some(at))
     );
     let again = store.cancel_push(push.id, act("again", at)).await.unwrap();
     assert_eq!(

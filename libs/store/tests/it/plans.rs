@@ -134,7 +134,7 @@ async fn fill_reseller_lane(pool: &PgPool) {
     let subscriptions = "INSERT INTO subscriptions (id, reseller_id, url, event_types, email, state, state_reason,
                                                     state_changed_at, created_at, updated_at)
          SELECT gen_random_uuid(), 'reseller-' || n % 20, 'https://acme.example', ARRAY['*'], 'ops@acme.example',
-                'ACTIVE', 'MADE_BY_A_TEST', now(), now(), now()
+                'ACTIVE', 'VERIFIED', now(), now(), now()
          FROM generate_series(1, 100) AS n";
     let events = format!(
         "INSERT INTO events (id, event_id, reseller_id, type, body, occurred_at, created_at)

@@ -3,6 +3,7 @@
 use chrono::{SubsecRound, TimeDelta};
 use domain::clock::{Clock, SystemClock};
 use domain::push::{PushId, PushState};
+use domain::reason::PushReason;
 use sqlx::PgPool;
 use store::{Backlog, Store};
 use testkit::push_factory::PushRow;
@@ -26,7 +27,11 @@ async fn a_push_in_any_state_is_shown_with_its_attempts_in_order(pool: PgPool) {
         let made = PushRow::in_state(state).attempts(3).make(&pool).await;
         let push = store.find_push(made.id).await.unwrap().unwrap();
         assert_eq!(
-            PushState::of(push.status, push.claimed, push.reason.as_deref()),
+            PushState::of(
+                push.status,
+                push.claimed,
+                push.reason == Some(PushReason::Cancelled)
+            ),
             state
         );
         let numbers: Vec<u32> = push.history.iter().map(|attempt| attempt.number).collect();

@@ -7,8 +7,9 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::clock::{Clock, SystemClock};
 use domain::dead_letter_job::{JobCommand, JobStatus};
-use domain::notification::{DeliveryOutcome, FailureKind, NotificationId, NotificationState, transition};
-use domain::subscription::Command;
+use domain::lifecycle::transition;
+use domain::notification::{DeliveryOutcome, FailureKind, NotificationId, NotificationState};
+use domain::subscription::{Command, RecoveryEnd};
 use sqlx::PgPool;
 use store::reseller::DeliveryCompletion;
 use store::{AuditFilter, DeadLetterJob, RecoveryTerms, Store};
@@ -129,7 +130,7 @@ impl Scene {
                 NotificationState::Sending,
                 verdict.event,
                 claimed.attempts,
-                &POLICY,
+                &POLICY.rules(),
             )
             .unwrap();
             batch.push(DeliveryCompletion {
@@ -266,8 +267,8 @@ async fn one_goes_first_and_new_failures_end_it_with_the_rest_left_open(pool: Pg
     assert_eq!(scene.step().await, 0);
     let job = scene.job().await;
     assert_eq!(
-        (job.status, job.ended_because.as_deref(), job.done),
-        (JobStatus::Cancelled, Some("FAILING"), 26)
+        (job.status, job.ended_because, job.done),
+        (JobStatus::Cancelled, Some(RecoveryEnd::Failing), 26)
     );
     // What it has made due uses its attempts up, and gets letters of its own.
     for _ in 0..3 {
@@ -383,7 +384,7 @@ async fn it_ends_when_it_is_switched_off_and_waits_while_the_subscription_is_pau
     )
     .await;
     assert_eq!(scene.step().await, 0);
-    assert_eq!(scene.job().await.ended_because.as_deref(), Some("SWITCHED_OFF"));
+    assert_eq!(scene.job().await.ended_because, Some(RecoveryEnd::SwitchedOff));
     scene.store.settle_recoveries(scene.now).await.unwrap();
     scene.settle().await;
     assert_eq!((scene.begin(&TERMS).await, scene.outage_since().await), (0, None));
@@ -448,7 +449,7 @@ async fn an_outage_that_ended_with_a_new_activation_is_recovered_from_too(pool: 
     )
     .await;
     scene.step().await;
-    assert_eq!(scene.job().await.ended_because.as_deref(), Some("INACTIVE"));
+    assert_eq!(scene.job().await.ended_because, Some(RecoveryEnd::Inactive));
     scene.store.settle_recoveries(scene.now).await.unwrap();
     scene.settle().await;
     set(

@@ -3,6 +3,7 @@
 use chrono::{SubsecRound, TimeDelta};
 use domain::clock::{Clock, SystemClock};
 use domain::push::{AttemptStatus, PushState};
+use domain::reason::PushReason;
 use sqlx::PgPool;
 use store::{Release, Store};
 use testkit::push_factory::PushRow;
@@ -32,7 +33,11 @@ async fn hand_back_takes_the_attempt_back(pool: PgPool) {
 
     let after = store.find_push(push.id).await.unwrap().unwrap();
     assert_eq!(
-        PushState::of(after.status, after.claimed, after.reason.as_deref()),
+        PushState::of(
+            after.status,
+            after.claimed,
+            after.reason == Some(PushReason::Cancelled)
+        ),
         PushState::Queued
     );
     assert_eq!((after.attempts, after.history.len()), (1, 1));
@@ -58,7 +63,11 @@ async fn a_deferred_push_waits_for_its_window(pool: PgPool) {
 
     let after = store.find_push(push.id).await.unwrap().unwrap();
     assert_eq!(
-        PushState::of(after.status, after.claimed, after.reason.as_deref()),
+        PushState::of(
+            after.status,
+            after.claimed,
+            after.reason == Some(PushReason::Cancelled)
+        ),
         PushState::Scheduled
     );
     assert_eq!((after.next_attempt_at, after.leased_until), (Some(window), None));
@@ -93,7 +102,11 @@ async fn a_release_with_an_old_token_changes_nothing(pool: PgPool) {
     );
     let after = store.find_push(push.id).await.unwrap().unwrap();
     assert_eq!(
-        PushState::of(after.status, after.claimed, after.reason.as_deref()),
+        PushState::of(
+            after.status,
+            after.claimed,
+            after.reason == Some(PushReason::Cancelled)
+        ),
         PushState::Queued,
         "the present token decides"
     );

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use domain::clock::{Clock, SystemClock};
-use domain::push::{
-    Platform, PushId, PushRequest, PushState, PushStatus, RetryPolicy, SendOutcome, transition,
-};
+use domain::lifecycle::{Attempts, transition};
+use domain::push::{Platform, PushId, PushRequest, PushState, PushStatus, RetryPolicy, SendOutcome};
+use domain::reason::PushReason;
 use serde_json::Value;
 use sqlx::PgPool;
 use store::{Act, Claim, Completion, IdempotencyKey, Lease, NewPush, Store};
@@ -62,7 +62,11 @@ pub(crate) fn ids(made: &[MadePush]) -> Vec<PushId> {
 /// The completion of a claimed push that has had `attempts` attempts, as a dispatcher would decide it.
 pub(crate) fn completion(push: MadePush, attempts: u32, outcome: SendOutcome) -> Completion {
     let verdict = outcome.verdict();
-    let next = transition(PushState::Sending, verdict.event, attempts, &POLICY).unwrap();
+    let attempts = Attempts {
+        total: attempts,
+        before_resend: 0,
+    };
+    let next = transition(PushState::Sending, verdict.event, attempts, &POLICY.rules()).unwrap();
     Completion {
         id: push.id,
         lease_token: push.lease_token,
@@ -134,7 +138,11 @@ pub(crate) async fn open_letters(pool: &PgPool) -> i64 {
 /// The state of a push, from its row.
 pub(crate) async fn state_of(store: &Store, id: PushId) -> PushState {
     let push = store.find_push(id).await.unwrap().expect("the push is stored");
-    PushState::of(push.status, push.claimed, push.reason.as_deref())
+    PushState::of(
+        push.status,
+        push.claimed,
+        push.reason == Some(PushReason::Cancelled),
+    )
 }
 
 /// Returns when `sessions` sessions of this database wait for a lock of another.

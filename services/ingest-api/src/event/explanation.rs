@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use domain::notification::NotificationStatus;
+use domain::reason::NotificationReason;
 use store::reseller::{EventNotification, LastAttempt};
 
 /// Where `notification` stands at `now`, in a sentence.
@@ -29,20 +30,28 @@ fn scheduled(notification: &EventNotification, now: DateTime<Utc>) -> String {
         Some(at) if at > now => format!("until {}", time(at)),
         _ => "and is due".to_owned(),
     };
-    match notification.reason.as_deref() {
-        Some("QUOTA") => format!("The subscription's daily quota is used up; waits in line, {when}."),
-        Some("RATE") => format!("Waits in line for the subscription's requests per second, {when}."),
-        Some("POSTPONED") => format!("Could not be tried for want of something of Postrider's own, {when}."),
+    match &notification.reason {
+        Some(NotificationReason::Quota) => {
+            format!("The subscription's daily quota is used up; waits in line, {when}.")
+        }
+        Some(NotificationReason::Rate) => {
+            format!("Waits in line for the subscription's requests per second, {when}.")
+        }
+        Some(NotificationReason::Postponed) => {
+            format!("Could not be tried for want of something of Postrider's own, {when}.")
+        }
         _ => format!("Waits {when}."),
     }
 }
 
 fn pending(notification: &EventNotification) -> String {
-    match notification.reason.as_deref() {
-        Some("PAUSED") => "Waits because the subscription is paused.".to_owned(),
+    match &notification.reason {
+        Some(NotificationReason::Paused) => "Waits because the subscription is paused.".to_owned(),
         _ if notification.paused => "Waits because the subscription is paused.".to_owned(),
-        Some("UNVERIFIED") => "Waits because the subscription's endpoint is not verified.".to_owned(),
-        Some("BUSY") => {
+        Some(NotificationReason::Unverified) => {
+            "Waits because the subscription's endpoint is not verified.".to_owned()
+        }
+        Some(NotificationReason::Busy) => {
             "Waits because as many notifications of its subscription are being sent as may be at once."
                 .to_owned()
         }
@@ -68,10 +77,10 @@ fn retry(notification: &EventNotification, now: DateTime<Utc>) -> String {
         Some(at) if at > now => format!("Will be tried again after {}", time(at)),
         _ => "Is due to be tried again".to_owned(),
     };
-    let obstacle = match notification.reason.as_deref() {
-        Some("PAUSED") => ", unless the subscription is still paused then",
-        Some("UNVERIFIED") => ", unless its endpoint is still not verified then",
-        Some("QUOTA") => ", since the subscription's daily quota is used up",
+    let obstacle = match &notification.reason {
+        Some(NotificationReason::Paused) => ", unless the subscription is still paused then",
+        Some(NotificationReason::Unverified) => ", unless its endpoint is still not verified then",
+        Some(NotificationReason::Quota) => ", since the subscription's daily quota is used up",
         _ => "",
     };
     format!(
@@ -82,11 +91,11 @@ fn retry(notification: &EventNotification, now: DateTime<Utc>) -> String {
 }
 
 fn given_up(notification: &EventNotification) -> String {
-    match notification.reason.as_deref() {
-        Some("SUBSCRIPTION_DELETED") => "Given up: the subscription was deleted.".to_owned(),
-        Some("EXPIRED") => "Given up: it waited for too long.".to_owned(),
-        Some("CANCELLED") => "Given up: it was cancelled.".to_owned(),
-        Some("SUBSCRIPTION_DEACTIVATED") => {
+    match &notification.reason {
+        Some(NotificationReason::SubscriptionDeleted) => "Given up: the subscription was deleted.".to_owned(),
+        Some(NotificationReason::Expired) => "Given up: it waited for too long.".to_owned(),
+        Some(NotificationReason::Cancelled) => "Given up: it was cancelled.".to_owned(),
+        Some(NotificationReason::SubscriptionDeactivated) => {
             "Given up: the subscription was deactivated; a replay sends it.".to_owned()
         }
         _ => format!(
@@ -161,7 +170,7 @@ mod tests {
 
     fn said(status: NotificationStatus, attempts: u32, reason: &str) -> String {
         let mut notification = notification(status, attempts);
-        notification.reason = (!reason.is_empty()).then(|| reason.to_owned());
+        notification.reason = (!reason.is_empty()).then(|| reason.parse().unwrap());
         explain(&notification, now())
     }
 
@@ -201,7 +210,9 @@ mod tests {
             said(NotificationStatus::Retry, 2, ""),
             "Will be tried again after 2026-11-21 12:01:30 UTC: attempt 2 failed with 503."
         );
-        assert!(said(NotificationStatus::GivenUp, 4, "delivery/http-503").contains("the last of 4 attempts"));
+        assert!(
+            said(NotificationStatus::GivenUp, 4, "delivery/http/503/json").contains("the last of 4 attempts")
+        );
         assert!(said(NotificationStatus::GivenUp, 0, "SUBSCRIPTION_DELETED").contains("deleted"));
         assert!(said(NotificationStatus::GivenUp, 2, "EXPIRED").contains("waited for too long"));
         assert!(said(NotificationStatus::GivenUp, 2, "CANCELLED").contains("cancelled"));

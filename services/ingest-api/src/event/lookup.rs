@@ -201,7 +201,7 @@ fn notified(notification: EventNotification, now: DateTime<Utc>) -> Notification
         subscription_id: notification.subscription_id,
         url: origin(&notification.url),
         status: notification.status.as_str(),
-        reason: notification.reason,
+        reason: notification.reason.map(|reason| reason.to_string()),
         attempts: notification.attempts,
         next_attempt_at: notification.next_attempt_at,
         updated_at: notification.updated_at,

@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use domain::push::{ErrorType, PushStatus};
+use domain::reason::PushReason;
 use store::{AttemptView, PushView};
 
 /// Where `push` stands at `now`, in a sentence. `max_attempts` is what the configuration allows now.
@@ -25,7 +26,7 @@ pub(crate) fn explain(push: &PushView, max_attempts: u32, now: DateTime<Utc>) ->
                 last_cause(push)
             )
         }
-        PushStatus::GivenUp if push.reason.as_deref() == Some("CANCELLED") => {
+        PushStatus::GivenUp if push.reason == Some(PushReason::Cancelled) => {
             "Given up: it was cancelled.".to_owned()
         }
         PushStatus::GivenUp => format!(
@@ -227,7 +228,7 @@ mod tests {
     #[test]
     fn a_cancelled_push_does_not_blame_an_attempt() {
         let mut cancelled = push(PushStatus::GivenUp, 2);
-        cancelled.reason = Some("CANCELLED".to_owned());
+        cancelled.reason = Some(PushReason::Cancelled);
         assert_eq!(said(&cancelled), "Given up: it was cancelled.");
     }
 }

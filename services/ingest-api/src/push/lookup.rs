@@ -11,6 +11,7 @@ use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
 use domain::key::Role;
 use domain::push::PushId;
+use domain::reason::PushReason;
 use http::HeaderMap;
 use http_api::{Problem, ProblemKind};
 use serde::Serialize;
@@ -38,7 +39,7 @@ pub(crate) struct PushDocument {
     explanation: String,
     /// Why it stands there, when somebody has moved it by hand: REPLAYED or CANCELLED.
     #[schema(example = "REPLAYED")]
-    reason: Option<String>,
+    reason: Option<&'static str>,
     /// The platform of the client's device.
     #[schema(value_type = PlatformName)]
     platform: &'static str,
@@ -176,7 +177,7 @@ fn document(push: PushView, max_attempts: u32, now: DateTime<Utc>) -> PushDocume
         explanation: explain(&push, max_attempts, now),
         id: push.id.uuid(),
         status: push.status.as_str(),
-        reason: push.reason,
+        reason: push.reason.map(PushReason::as_str),
         platform: push.platform.as_str(),
         message_prototype_key: push.message_prototype_key,
         cron_expression: push.cron_expression,

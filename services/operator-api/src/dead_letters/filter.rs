@@ -55,7 +55,7 @@ impl FilterWords<'_> {
             some => word(
                 "state",
                 some,
-                &names(DeadLetterState::ALL, DeadLetterState::as_str),
+                &names(&DeadLetterState::ALL, DeadLetterState::as_str),
                 ", or ALL",
             )?,
         };
@@ -63,14 +63,14 @@ impl FilterWords<'_> {
             lane: word(
                 "lane",
                 self.lane,
-                &names(DeadLetterLane::ALL, DeadLetterLane::as_str),
+                &names(&DeadLetterLane::ALL, DeadLetterLane::as_str),
                 "",
             )?,
             state,
             reason: word(
                 "reason",
                 self.reason,
-                &names(DeadLetterReason::ALL, DeadLetterReason::as_str),
+                &names(&DeadLetterReason::ALL, DeadLetterReason::as_str),
                 "",
             )?,
             fingerprint: fingerprint(self.fingerprint)?,

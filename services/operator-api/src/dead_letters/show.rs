@@ -6,12 +6,13 @@ use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, Utc};
 use domain::dead_letter::curl::{self, NotificationRequest, PushRequest};
+use domain::reason::NotificationReason;
 use http_api::{Id, Problem, ProblemKind};
 use serde::Serialize;
 use serde_json::Value;
 use store::reseller::DeliveryAttemptView;
-use store::story::{Letter, NotificationStory, PushStory};
-use store::{AttemptView, AuditView, DeadLetterHistory, DeadLetterSubject};
+use store::story::{NotificationStory, PushStory};
+use store::{AttemptView, AuditView, DeadLetterHistory, DeadLetterState, DeadLetterSubject, DeadLetterView};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -180,7 +181,7 @@ impl From<&DeliveryAttemptView> for AttemptDocument {
 fn of_push(story: &PushStory, acts: &[AuditView]) -> HistoryDocument {
     HistoryDocument {
         status: story.push.status.as_str(),
-        reason: story.push.reason.clone(),
+        reason: story.push.reason.map(|reason| reason.to_string()),
         created_at: story.push.created_at,
         next_attempt_at: story.push.next_attempt_at,
         attempts: story.push.history.iter().map(AttemptDocument::from).collect(),
@@ -191,7 +192,7 @@ fn of_push(story: &PushStory, acts: &[AuditView]) -> HistoryDocument {
 fn of_notification(story: &NotificationStory, acts: &[AuditView]) -> HistoryDocument {
     HistoryDocument {
         status: story.status.as_str(),
-        reason: story.reason.clone(),
+        reason: story.reason.as_ref().map(NotificationReason::to_string),
         created_at: story.created_at,
         next_attempt_at: story.next_attempt_at,
         attempts: story.history.iter().map(AttemptDocument::from).collect(),
@@ -200,7 +201,7 @@ fn of_notification(story: &NotificationStory, acts: &[AuditView]) -> HistoryDocu
 }
 
 /// Letters and what people did, in the order of time. Resolving a letter is told by the letter itself.
-fn events(letters: &[Letter], acts: &[&[AuditView]]) -> Vec<EventDocument> {
+fn events(letters: &[DeadLetterView], acts: &[&[AuditView]]) -> Vec<EventDocument> {
     let mut events = Vec::new();
     for letter in letters {
         events.push(EventDocument {
@@ -209,7 +210,7 @@ fn events(letters: &[Letter], acts: &[&[AuditView]]) -> Vec<EventDocument> {
         });
         if let Some(at) = letter.resolved_at {
             let by = letter.resolved_by.as_deref().unwrap_or("somebody");
-            let verb = if letter.state == "REPLAYED" {
+            let verb = if letter.state == DeadLetterState::Replayed {
                 "replayed"
             } else {
                 "discarded"

@@ -110,7 +110,7 @@ fn standing(notification: &EventNotification) -> String {
     let attempts = notification.attempts;
     let reason = notification
         .reason
-        .as_deref()
+        .as_ref()
         .map_or(String::new(), |reason| format!(" ({reason})"));
     match notification.status {
         NotificationStatus::Sent => {

@@ -1,12 +1,16 @@
 //! The story of a dead letter, which begins with that of what it is about. Pure.
 
-use store::AuditView;
-use store::story::Letter;
+use store::{AuditView, DeadLetterReason, DeadLetterState, DeadLetterView};
 
 use super::story::{Context, Line, Next, Story, of_acts, resolution, resolve, sentence};
 
 /// `subject` is the story of what it is about, if that is still known.
-pub(super) fn tell(letter: &Letter, acts: &[AuditView], subject: Option<Story>, context: &Context) -> Story {
+pub(super) fn tell(
+    letter: &DeadLetterView,
+    acts: &[AuditView],
+    subject: Option<Story>,
+    context: &Context,
+) -> Story {
     let about = match (letter.push, letter.notification) {
         (Some(push), _) => format!("the push {push}"),
         (None, Some(notification)) => format!("the notification {notification}"),
@@ -36,7 +40,7 @@ pub(super) fn tell(letter: &Letter, acts: &[AuditView], subject: Option<Story>, 
     Story {
         id: letter.id,
         kind: "deadLetter",
-        state: letter.state.clone(),
+        state: letter.state.to_string(),
         headline: format!("{}{standing}", headline(letter, &about, context)),
         story: lines,
         next: next(letter),
@@ -44,40 +48,40 @@ pub(super) fn tell(letter: &Letter, acts: &[AuditView], subject: Option<Story>, 
     }
 }
 
-fn headline(letter: &Letter, about: &str, context: &Context) -> String {
+fn headline(letter: &DeadLetterView, about: &str, context: &Context) -> String {
     let by = letter.resolved_by.as_deref().unwrap_or("somebody");
     let at = letter
         .resolved_at
         .map_or(String::new(), |at| format!(", {}", context.when(at)));
-    match letter.state.as_str() {
-        "REPLAYED" => format!("Was replayed by {by}{at}; it was about {about}."),
-        "DISCARDED" => {
+    match letter.state {
+        DeadLetterState::Replayed => format!("Was replayed by {by}{at}; it was about {about}."),
+        DeadLetterState::Discarded => {
             let note = letter.note.as_deref().unwrap_or("no reason given");
             sentence(&format!(
                 "Was discarded by {by}{at}; it was about {about}: {note}"
             ))
         }
-        _ => format!(
+        DeadLetterState::Open => format!(
             "Waits for somebody to look after it since {}; it is about {about}.",
             context.when(letter.created_at)
         ),
     }
 }
 
-fn next(letter: &Letter) -> Next {
-    Next::some_time(match (letter.state.as_str(), letter.reason.as_str()) {
-        ("OPEN", "MALFORMED") => {
+fn next(letter: &DeadLetterView) -> Next {
+    Next::some_time(match (letter.state, letter.reason) {
+        (DeadLetterState::Open, DeadLetterReason::Malformed) => {
             "Nothing, until somebody discards it: what cannot be read cannot be replayed."
         }
-        ("OPEN", _) => "Nothing, until somebody replays or discards it.",
+        (DeadLetterState::Open, _) => "Nothing, until somebody replays or discards it.",
         _ => "Nothing: it is resolved.",
     })
 }
 
-fn commands(letter: &Letter) -> Vec<String> {
+fn commands(letter: &DeadLetterView) -> Vec<String> {
     let mut commands = Vec::new();
-    if letter.state == "OPEN" {
-        let can_be_sent = letter.reason != "MALFORMED";
+    if letter.state == DeadLetterState::Open {
+        let can_be_sent = letter.reason != DeadLetterReason::Malformed;
         let all = resolve(letter.id).into_iter();
         commands.extend(all.filter(|command| can_be_sent || !command.contains(" replay ")));
     }

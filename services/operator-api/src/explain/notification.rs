@@ -4,6 +4,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::notification::NotificationStatus;
 use domain::push::AttemptStatus;
 use domain::quota::day_of;
+use domain::reason::NotificationReason;
+use domain::subscription::SubscriptionState;
 use store::reseller::DeliveryAttemptView;
 use store::story::NotificationStory;
 
@@ -68,22 +70,24 @@ impl Teller<'_> {
     /// Since when it waits, for what is not told by an attempt.
     fn waiting(&self) -> Option<Line> {
         let it = self.history;
-        let text = match (it.status, it.reason.as_deref()) {
-            (NotificationStatus::Scheduled, Some("QUOTA")) => {
+        let text = match (it.status, &it.reason) {
+            (NotificationStatus::Scheduled, Some(NotificationReason::Quota)) => {
                 "Was deferred: its subscription's daily quota was used up."
             }
-            (NotificationStatus::Scheduled, Some("POSTPONED")) => {
+            (NotificationStatus::Scheduled, Some(NotificationReason::Postponed)) => {
                 "Was put off: a process of ours had no descriptor, port, memory, route or resolver for it."
             }
             (NotificationStatus::Scheduled, _) => "Waits for the requests per second.",
-            (NotificationStatus::Pending, Some("BUSY")) => {
+            (NotificationStatus::Pending, Some(NotificationReason::Busy)) => {
                 "Gave way: its subscription had its share of the engine."
             }
-            (NotificationStatus::Pending | NotificationStatus::Retry, Some("WITHHELD")) => {
+            (NotificationStatus::Pending | NotificationStatus::Retry, Some(NotificationReason::Withheld)) => {
                 "Was held back: most endpoints failed in one way at once, its own among them."
             }
-            (NotificationStatus::Pending, Some("PAUSED")) => "Was held back: its subscription was paused.",
-            (NotificationStatus::Pending, Some("UNVERIFIED")) => {
+            (NotificationStatus::Pending, Some(NotificationReason::Paused)) => {
+                "Was held back: its subscription was paused."
+            }
+            (NotificationStatus::Pending, Some(NotificationReason::Unverified)) => {
                 "Was held back: its endpoint is not verified."
             }
             (NotificationStatus::Pending, _) => "Began to wait for room in the queue.",
@@ -132,7 +136,7 @@ impl Teller<'_> {
     fn obstacle(&self) -> Option<(String, Next)> {
         let it = self.history;
         let subscription = &it.subscription;
-        if subscription.deleted_at.is_some() || subscription.state == "DEACTIVATED" {
+        if subscription.deleted_at.is_some() || subscription.state == SubscriptionState::Deactivated {
             let how = if subscription.deleted_at.is_some() {
                 "deleted"
             } else {
@@ -165,7 +169,7 @@ impl Teller<'_> {
                 ),
             ));
         }
-        if subscription.state == "PENDING_VERIFICATION" {
+        if subscription.state == SubscriptionState::PendingVerification {
             return Some((
                 "Is held back: the endpoint of its subscription is not verified.".to_owned(),
                 Next::some_time("It goes on when the endpoint has answered its challenge."),
@@ -176,12 +180,17 @@ impl Teller<'_> {
 
     /// What is so while its subscription is sent nothing but probes.
     fn outage(&self) -> Option<(String, Next)> {
-        let class = self.history.subscription.withheld_for.as_deref()?;
+        let class = self.history.subscription.withheld_for?;
         let next = Next::some_time(
             "It is sent by itself when endpoints answer again, the oldest of each subscription first. No attempt is used up \
              meanwhile, and nothing is given up.",
         );
-        let Some(hold) = self.context.holds.iter().find(|hold| hold.class == class) else {
+        let Some(hold) = self
+            .context
+            .holds
+            .iter()
+            .find(|hold| hold.class == class.as_str())
+        else {
             let headline =
                 format!("Was held back because most endpoints failed in the class {class}; that is over.");
             return Some((headline, next));
@@ -218,10 +227,10 @@ impl Teller<'_> {
                 "It is due: the retry-worker puts it into the queue within seconds, as soon as there is room.",
             )
         };
-        if it.reason.as_deref() == Some("QUOTA") {
+        if it.reason == Some(NotificationReason::Quota) {
             return (self.over_quota(due), next);
         }
-        if it.reason.as_deref() == Some("POSTPONED") {
+        if it.reason == Some(NotificationReason::Postponed) {
             let headline = format!(
                 "Was put off for want of something of our own, without an attempt: {}.",
                 self.context.when(due)
@@ -265,12 +274,14 @@ impl Teller<'_> {
 
     fn pending(&self) -> (String, Next) {
         let next = "The retry-worker puts it into the queue in the turn of its subscription.";
-        let headline = match self.history.reason.as_deref() {
-            Some("BUSY") => {
+        let headline = match &self.history.reason {
+            Some(NotificationReason::Busy) => {
                 "Waits because as many notifications of its subscription are being sent as may be at once."
             }
-            Some("PAUSED") => "Was held back by a pause that has ended; it waits for room in the queue.",
-            Some("UNVERIFIED") => {
+            Some(NotificationReason::Paused) => {
+                "Was held back by a pause that has ended; it waits for room in the queue."
+            }
+            Some(NotificationReason::Unverified) => {
                 "Was held back until its endpoint was verified; it waits for room in the queue."
             }
             _ => "Waits for room in the queue.",
@@ -343,22 +354,26 @@ impl Teller<'_> {
 
     fn given_up(&self) -> (String, Next) {
         let it = self.history;
-        let headline = match it.reason.as_deref() {
-            Some("SUBSCRIPTION_DELETED") => "Given up: its subscription was deleted.".to_owned(),
-            Some("SUBSCRIPTION_DEACTIVATED") => {
+        let headline = match &it.reason {
+            Some(NotificationReason::SubscriptionDeleted) => {
+                "Given up: its subscription was deleted.".to_owned()
+            }
+            Some(NotificationReason::SubscriptionDeactivated) => {
                 "Given up: its subscription was deactivated. A replay of the subscription sends it."
                     .to_owned()
             }
-            Some("EXPIRED") => "Given up: it had waited for too long.".to_owned(),
-            Some("CANCELLED") => self.cancelled(),
+            Some(NotificationReason::Expired) => "Given up: it had waited for too long.".to_owned(),
+            Some(NotificationReason::Cancelled) => self.cancelled(),
             _ => format!(
                 "Given up: the last of {} attempts {}",
                 it.attempts,
                 self.last_failure()
             ),
         };
-        let next = match it.reason.as_deref() {
-            Some("CANCELLED") => Next::some_time("Nothing: what was cancelled is not sent any more."),
+        let next = match &it.reason {
+            Some(NotificationReason::Cancelled) => {
+                Next::some_time("Nothing: what was cancelled is not sent any more.")
+            }
             _ => self.after_the_end(),
         };
         (headline, next)
@@ -422,7 +437,7 @@ impl Teller<'_> {
         if let Some(pause) = self.pause() {
             commands.push(format!("postrider resume {} {}", pause.scope, pause.key));
         }
-        if it.reason.as_deref() == Some("QUOTA") {
+        if it.reason == Some(NotificationReason::Quota) {
             commands.push(format!(
                 "postrider quotas set {} --daily-quota …",
                 it.subscription.id

@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use domain::push::{AttemptStatus, ErrorType, PushStatus, SendingWindow};
+use domain::reason::PushReason;
 use store::story::PushStory;
 use store::{AttemptView, HoldView};
 
@@ -129,7 +130,7 @@ impl Teller<'_> {
             return paused;
         }
         let push = &self.history.push;
-        let why = if self.history.push.reason.as_deref() == Some("REPLAYED")
+        let why = if self.history.push.reason == Some(PushReason::Replayed)
             && push.replayed_after == push.attempts
         {
             "It was replayed and waits for room in the queue".to_owned()
@@ -208,7 +209,7 @@ impl Teller<'_> {
 
     fn given_up(&self) -> (String, Next) {
         let push = &self.history.push;
-        if self.history.push.reason.as_deref() == Some("CANCELLED") {
+        if self.history.push.reason == Some(PushReason::Cancelled) {
             let by = self
                 .history
                 .acts

@@ -5,8 +5,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 use serde::Serialize;
-use store::story::Letter;
-use store::{AuditView, HoldView, PauseView};
+use store::{AuditView, DeadLetterState, DeadLetterView, HoldView, PauseView};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -118,7 +117,7 @@ pub(crate) fn said_of(pause: &PauseView) -> String {
 }
 
 /// What the dead letters of a thing tell of it.
-pub(crate) fn of_letters(letters: &[Letter]) -> Vec<Line> {
+pub(crate) fn of_letters(letters: &[DeadLetterView]) -> Vec<Line> {
     let mut lines = Vec::new();
     for letter in letters {
         lines.push(Line {
@@ -134,9 +133,9 @@ pub(crate) fn of_letters(letters: &[Letter]) -> Vec<Line> {
 }
 
 /// How a dead letter was resolved, if it was.
-pub(crate) fn resolution(letter: &Letter) -> Option<Line> {
+pub(crate) fn resolution(letter: &DeadLetterView) -> Option<Line> {
     let (at, by) = letter.resolved_at.zip(letter.resolved_by.as_deref())?;
-    let did = if letter.state == "REPLAYED" {
+    let did = if letter.state == DeadLetterState::Replayed {
         "replayed"
     } else {
         "discarded"
@@ -178,8 +177,11 @@ pub(crate) fn sentence(text: &str) -> String {
 }
 
 /// The open letter among those of a thing; the last one when there are several.
-pub(crate) fn open(letters: &[Letter]) -> Option<&Letter> {
-    letters.iter().rev().find(|letter| letter.state == "OPEN")
+pub(crate) fn open(letters: &[DeadLetterView]) -> Option<&DeadLetterView> {
+    letters
+        .iter()
+        .rev()
+        .find(|letter| letter.state == DeadLetterState::Open)
 }
 
 /// The commands for an open dead letter.

@@ -4,12 +4,16 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, TimeZone as _, Utc};
 use chrono_tz::Tz;
-use domain::notification::{NotificationId, NotificationStatus};
+use domain::notification::{NotificationId, NotificationStatus, OutageClass};
 use domain::push::{AttemptStatus, ErrorType, Platform, PushId, PushStatus};
+use domain::reason::{NotificationReason, PushReason, StateReason};
 use domain::subscription::{Miss, SubscriptionState};
 use store::reseller::{DeliveryAttemptView, EventNotification, EventView, MissedSubscription};
-use store::story::{Letter, NotificationStory, PushStory, Recipient};
-use store::{AttemptView, AuditView, PauseView, PushView};
+use store::story::{NotificationStory, PushStory, Recipient};
+use store::{
+    AttemptView, AuditView, DeadLetterLane, DeadLetterReason, DeadLetterState, DeadLetterView, PauseView,
+    PushView,
+};
 use uuid::Uuid;
 
 use super::story::Context;
@@ -87,15 +91,22 @@ fn failed_send(number: u32) -> AttemptView {
     }
 }
 
-fn letter(push: Option<Uuid>, notification: Option<Uuid>) -> Letter {
-    Letter {
+fn letter(push: Option<Uuid>, notification: Option<Uuid>) -> DeadLetterView {
+    DeadLetterView {
         id: Uuid::from_u128(9),
-        lane: "push".to_owned(),
-        reason: "FAILED".to_owned(),
+        lane: DeadLetterLane::Push,
+        reason: DeadLetterReason::Failed,
         fingerprint: "swrve/400".to_owned(),
         detail: "bad push key".to_owned(),
+        target: String::new(),
+        subscription: None,
+        reseller: None,
+        event_type: None,
+        prototype: None,
+        attempts: None,
+        error_type: None,
         created_at: now() - TimeDelta::minutes(1),
-        state: "OPEN".to_owned(),
+        state: DeadLetterState::Open,
         resolved_at: None,
         resolved_by: None,
         note: None,
@@ -159,7 +170,7 @@ const PUSHES: &[PushCase] = &[
     (
         PushStatus::Pending,
         5,
-        |it| (it.push.reason, it.push.replayed_after) = (Some("REPLAYED".to_owned()), 5),
+        |it| (it.push.reason, it.push.replayed_after) = (Some(PushReason::Replayed), 5),
         "It was replayed and waits for room in the queue.",
         "The retry-worker puts it into the queue as soon as there is room, the oldest first.",
     ),
@@ -232,7 +243,7 @@ const PUSHES: &[PushCase] = &[
     (
         PushStatus::GivenUp,
         0,
-        |it| (it.push.reason, it.acts) = (Some("CANCELLED".to_owned()), vec![act("push.cancel")]),
+        |it| (it.push.reason, it.acts) = (Some(PushReason::Cancelled), vec![act("push.cancel")]),
         "Was cancelled by ann (1), 2 min ago: wrong text.",
         "Nothing: it will not be sent.",
     ),
@@ -328,7 +339,7 @@ fn an_outage_explains_every_notification_that_waits_for_it() {
             !story.headline.contains("endpoints fail"),
             "its own answers: {story:?}"
         );
-        it.subscription.withheld_for = Some("DNS".to_owned());
+        it.subscription.withheld_for = Some(OutageClass::Dns);
         let story = notification::tell(&it, &held);
         assert_eq!(
             story.headline,
@@ -375,8 +386,8 @@ fn notification(status: NotificationStatus, attempts: u32) -> NotificationStory 
         subscription: Recipient {
             id: Uuid::from_u128(5),
             url: "https://acme.example/hook?secret=1".to_owned(),
-            state: "ACTIVE".to_owned(),
-            reason: "VERIFIED".to_owned(),
+            state: SubscriptionState::Active,
+            reason: StateReason::Verified,
             since: now() - TimeDelta::days(9),
             paused_at: None,
             held_at: None,
@@ -434,7 +445,7 @@ const DELIVERIES: &[DeliveryCase] = &[
         NotificationStatus::Scheduled,
         0,
         |it| {
-            it.reason = Some("QUOTA".to_owned());
+            it.reason = Some(NotificationReason::Quota);
             it.next_attempt_at = Some(now() + TimeDelta::hours(13));
             (it.subscription.budget_day, it.subscription.budget_used) =
                 (Some(now().date_naive()), Some(10_000));
@@ -446,7 +457,7 @@ const DELIVERIES: &[DeliveryCase] = &[
         NotificationStatus::Scheduled,
         0,
         |it| {
-            it.reason = Some("RATE".to_owned());
+            it.reason = Some(NotificationReason::Rate);
             it.subscription.requests_per_second = Some(5);
             it.next_attempt_at = Some(now() + TimeDelta::seconds(20));
         },
@@ -463,7 +474,7 @@ const DELIVERIES: &[DeliveryCase] = &[
     (
         NotificationStatus::Pending,
         0,
-        |it| it.reason = Some("BUSY".to_owned()),
+        |it| it.reason = Some(NotificationReason::Busy),
         "Waits because as many notifications of its subscription are being sent as may be at once.",
         "The retry-worker puts it into the queue in the turn of its subscription.",
     ),
@@ -477,7 +488,7 @@ const DELIVERIES: &[DeliveryCase] = &[
     (
         NotificationStatus::Pending,
         0,
-        |it| it.subscription.state = "PENDING_VERIFICATION".to_owned(),
+        |it| it.subscription.state = SubscriptionState::PendingVerification,
         "Is held back: the endpoint of its subscription is not verified.",
         "It goes on when the endpoint has answered its challenge.",
     ),
@@ -485,7 +496,8 @@ const DELIVERIES: &[DeliveryCase] = &[
         NotificationStatus::Pending,
         0,
         |it| {
-            (it.subscription.state, it.subscription.reason) = ("DEACTIVATED".to_owned(), "FAILING".to_owned())
+            (it.subscription.state, it.subscription.reason) =
+                (SubscriptionState::Deactivated, StateReason::Failing)
         },
         "Will not be sent: its subscription is deactivated (FAILING).",
         "A retry-worker gives it up within a minute. A replay sends it when the subscription is active again.",
@@ -556,14 +568,14 @@ const DELIVERIES: &[DeliveryCase] = &[
     (
         NotificationStatus::GivenUp,
         4,
-        |it| it.reason = Some("delivery/http-503".to_owned()),
+        |it| it.reason = "delivery/http/503/json".parse().ok(),
         "Given up: the last of 4 attempts failed: it answered 503.",
         "Nothing, unless its reseller asks for it again.",
     ),
     (
         NotificationStatus::GivenUp,
         4,
-        |it| (it.reason, it.outage) = (Some("delivery/http-503".to_owned()), true),
+        |it| (it.reason, it.outage) = ("delivery/http/503/json".parse().ok(), true),
         "Given up: the last of 4 attempts failed: it answered 503.",
         "Is sent again by itself within minutes after the endpoint has taken another one, three times at most.",
     ),
@@ -571,7 +583,7 @@ const DELIVERIES: &[DeliveryCase] = &[
         NotificationStatus::GivenUp,
         4,
         |it| {
-            (it.reason, it.outage) = (Some("delivery/http-503".to_owned()), true);
+            (it.reason, it.outage) = ("delivery/http/503/json".parse().ok(), true);
             it.subscription.resend_after_outage = Some(false);
         },
         "Given up: the last of 4 attempts failed: it answered 503.",
@@ -580,28 +592,33 @@ const DELIVERIES: &[DeliveryCase] = &[
     (
         NotificationStatus::GivenUp,
         0,
-        |it| it.reason = Some("SUBSCRIPTION_DELETED".to_owned()),
+        |it| it.reason = Some(NotificationReason::SubscriptionDeleted),
         "Given up: its subscription was deleted.",
         "Nothing, unless its reseller asks for it again.",
     ),
     (
         NotificationStatus::GivenUp,
         0,
-        |it| it.reason = Some("SUBSCRIPTION_DEACTIVATED".to_owned()),
+        |it| it.reason = Some(NotificationReason::SubscriptionDeactivated),
         "Given up: its subscription was deactivated. A replay of the subscription sends it.",
         "Nothing, unless its reseller asks for it again.",
     ),
     (
         NotificationStatus::GivenUp,
         0,
-        |it| it.reason = Some("EXPIRED".to_owned()),
+        |it| it.reason = Some(NotificationReason::Expired),
         "Given up: it had waited for too long.",
         "Nothing, unless its reseller asks for it again.",
     ),
     (
         NotificationStatus::GivenUp,
         0,
-        |it| (it.reason, it.acts) = (Some("CANCELLED".to_owned()), vec![act("notification.cancel")]),
+        |it| {
+            (it.reason, it.acts) = (
+                Some(NotificationReason::Cancelled),
+                vec![act("notification.cancel")],
+            )
+        },
         "Was cancelled by ann (1), 2 min ago: wrong text.",
         "Nothing: what was cancelled is not sent any more.",
     ),
@@ -763,7 +780,7 @@ fn a_dead_letter_tells_of_what_it_is_about() {
     assert!(story.commands.iter().any(|command| command.contains(" replay ")));
 
     let mut discarded = open;
-    (discarded.state, discarded.resolved_by) = ("DISCARDED".to_owned(), Some("ann (1)".to_owned()));
+    (discarded.state, discarded.resolved_by) = (DeadLetterState::Discarded, Some("ann (1)".to_owned()));
     (discarded.resolved_at, discarded.note) = (Some(now()), Some("test data".to_owned()));
     let story = letter::tell(&discarded, &[], None, &context());
     assert!(
@@ -772,7 +789,7 @@ fn a_dead_letter_tells_of_what_it_is_about() {
     );
 
     let mut malformed = letter(None, None);
-    malformed.reason = "MALFORMED".to_owned();
+    malformed.reason = DeadLetterReason::Malformed;
     let story = letter::tell(&malformed, &[], None, &context());
     assert!(
         !story.commands.iter().any(|command| command.contains(" replay ")),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::dead_letter_job::{JobAction, JobStatus};
+use domain::subscription::RecoveryEnd;
 use serde::Serialize;
 use serde_json::Value;
 use store::{DeadLetterJob, LetterSelection};
@@ -58,7 +59,7 @@ pub(crate) struct JobDocument {
     /// Why Postrider has cancelled it: FAILING (the endpoint fails again), INACTIVE (its subscription is not active any more)
     /// or SWITCHED_OFF. What is left of the first two is for the next recovery.
     #[schema(example = "FAILING")]
-    ended_because: Option<String>,
+    ended_because: Option<&'static str>,
     /// When it will have been through at its rate, while it runs.
     eta: Option<DateTime<Utc>>,
 }
@@ -89,7 +90,7 @@ impl JobDocument {
             updated_at: job.updated_at,
             finished_at: job.finished_at,
             recovers: job.recovers,
-            ended_because: job.ended_because,
+            ended_because: job.ended_because.map(RecoveryEnd::as_str),
             eta: eta.filter(|_| job.status == JobStatus::Running),
         }
     }

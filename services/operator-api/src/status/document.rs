@@ -190,8 +190,8 @@ struct TroubleDocument {
     reseller_id: String,
     /// Scheme, host and port.
     endpoint: String,
-    state: String,
-    reason: String,
+    state: &'static str,
+    reason: &'static str,
     since: DateTime<Utc>,
     failing_since: Option<DateTime<Utc>>,
 }
@@ -401,8 +401,8 @@ fn subscriptions(tables: &Tables) -> SubscriptionsDocument {
         id: it.id,
         reseller_id: it.reseller.clone(),
         endpoint: origin(&it.url),
-        state: it.state.clone(),
-        reason: it.reason.clone(),
+        state: it.state.as_str(),
+        reason: it.reason.as_str(),
         since: it.since,
         failing_since: it.failing_since,
     });
@@ -410,7 +410,7 @@ fn subscriptions(tables: &Tables) -> SubscriptionsDocument {
         states: tables
             .subscriptions
             .iter()
-            .map(|it| (it.state.clone(), it.count))
+            .map(|it| (it.state.to_string(), it.count))
             .collect(),
         paused: tables.subscriptions.iter().map(|it| it.paused).sum(),
         in_trouble: in_trouble.collect(),
@@ -420,8 +420,8 @@ fn subscriptions(tables: &Tables) -> SubscriptionsDocument {
 fn jobs(tables: &Tables) -> Vec<JobDocument> {
     let jobs = tables.jobs.iter().map(|job| JobDocument {
         id: job.id,
-        action: job.action.clone(),
-        status: job.status.clone(),
+        action: job.action.to_string(),
+        status: job.status.to_string(),
         matching: job.matching,
         examined: job.examined,
         created_by: job.by.clone(),

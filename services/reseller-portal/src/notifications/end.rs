@@ -1,26 +1,31 @@
 //! How a notification ended that was not delivered, and what its reseller can do, in a sentence. Pure.
 
-use domain::notification::{CANCELLED, NotificationStatus};
+use domain::notification::NotificationStatus;
+use domain::reason::NotificationReason;
 
 /// `None` for one that has not ended, or ended well.
-pub(super) fn said_of(status: NotificationStatus, reason: Option<&str>, attempts: u32) -> Option<String> {
+pub(super) fn said_of(
+    status: NotificationStatus,
+    reason: Option<&NotificationReason>,
+    attempts: u32,
+) -> Option<String> {
     let said = match (status, reason) {
-        (NotificationStatus::Failed, Some(reason)) if !reason.starts_with("delivery/http/") => {
+        (NotificationStatus::Failed, Some(reason)) if !reason.as_str().starts_with("delivery/http/") => {
             "Failed: it could not be sent. A resend or a replay sends it."
         }
         (NotificationStatus::Failed, _) => {
             "Failed: the endpoint refused it in a way that is not retried. A resend or a replay sends it."
         }
-        (NotificationStatus::GivenUp, Some("EXPIRED")) => {
+        (NotificationStatus::GivenUp, Some(NotificationReason::Expired)) => {
             "Given up: it waited for too long. A resend or a replay sends it."
         }
-        (NotificationStatus::GivenUp, Some(CANCELLED)) => {
+        (NotificationStatus::GivenUp, Some(NotificationReason::Cancelled)) => {
             "Cancelled by the operator of the platform. It is not sent any more."
         }
-        (NotificationStatus::GivenUp, Some("SUBSCRIPTION_DEACTIVATED")) => {
+        (NotificationStatus::GivenUp, Some(NotificationReason::SubscriptionDeactivated)) => {
             "Given up: the subscription was deactivated. A resend or a replay sends it once the subscription is active."
         }
-        (NotificationStatus::GivenUp, Some("SUBSCRIPTION_DELETED")) => {
+        (NotificationStatus::GivenUp, Some(NotificationReason::SubscriptionDeleted)) => {
             "Given up: the subscription was deleted."
         }
         (NotificationStatus::GivenUp, _) => {
@@ -39,7 +44,7 @@ mod tests {
 
     #[test]
     fn what_was_not_delivered_says_how_it_ended_and_nothing_else_does() {
-        let said = |status, reason| said_of(status, Some(reason), 4);
+        let said = |status, reason: &str| said_of(status, Some(&reason.parse().unwrap()), 4);
         for (reason, part) in [
             ("EXPIRED", "waited for too long"),
             ("CANCELLED", "operator of the platform"),

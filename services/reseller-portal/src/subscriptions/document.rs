@@ -34,7 +34,7 @@ pub(crate) struct SubscriptionDocument {
     /// Why it stands there: CREATED, VERIFIED, BY_RESELLER, VERIFICATION_REQUESTED, ENDPOINT_CHANGED, FAILING, RECOVERED,
     /// REDIRECTED (it answered 3xx) or GONE (it answered 410).
     #[schema(example = "VERIFIED")]
-    state_reason: String,
+    state_reason: &'static str,
     /// Since when.
     state_changed_at: DateTime<Utc>,
     /// When the reseller paused it; null when it is not paused. Events of a paused subscription wait.
@@ -102,7 +102,7 @@ impl SubscriptionDocument {
             email_confirmed_at: view.email_confirmed_at,
             description: view.description,
             state: view.state.as_str(),
-            state_reason: view.state_reason,
+            state_reason: view.state_reason.as_str(),
             state_changed_at: view.state_changed_at,
             paused_at: view.paused_at,
             held_at: view.held_at,

@@ -1,7 +1,8 @@
 //! Sending a notification again that has ended.
 
 use chrono::{DateTime, Utc};
-use domain::notification::{Attempts, Event, NotificationState, RetryPolicy, transition};
+use domain::lifecycle::{Attempts, Event, transition};
+use domain::notification::{NotificationState, RetryPolicy};
 use domain::subscription::SubscriptionState;
 use serde_json::{Value, json};
 use sqlx::PgPool;
@@ -17,7 +18,7 @@ const POLICY: RetryPolicy = RetryPolicy {
     max_retry_after: std::time::Duration::from_secs(300),
 };
 
-/// As `domain::notification::transition` says, in every state.
+/// As `domain::lifecycle::transition` says, in every state.
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn what_has_ended_is_sent_again_and_what_has_not_is_left_alone(pool: PgPool) {
     let portal = Portal::start(pool).await;
@@ -26,7 +27,7 @@ async fn what_has_ended_is_sent_again_and_what_has_not_is_left_alone(pool: PgPoo
         let made = NotificationRow::in_state(state, id).make(&portal.pool).await;
         let path = format!("/notifications/{}/resend", made.id);
         let before = row(&portal.pool, made.id.uuid()).await;
-        match transition(state, Event::Resend, Attempts::default(), &POLICY) {
+        match transition(state, Event::Resend, Attempts::default(), &POLICY.rules()) {
             Ok(next) => {
                 let sent = portal.done("POST", &path, 202).await;
                 assert_eq!(sent["status"], next.status().as_str());

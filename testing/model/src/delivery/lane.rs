@@ -1,26 +1,16 @@
-//! The two lanes: which transition function decides, and where their statements differ.
+//! The two lanes: their rules, and what their verdicts say of an outcome.
 //!
-//! Both lanes have the same states, so rows hold those of a push; a notification's are translated by status and claim.
+//! Both have one life cycle, so that a row is the same in either.
 
-use std::time::Duration;
-
-use domain::notification::{self, Attempts, DeliveryOutcome, NotificationState};
-use domain::push::{self, CANCELLED, PushState, SendOutcome};
+use domain::lifecycle::{Attempts, Event, LaneRules, State, transition};
+use domain::notification::{self, DeliveryOutcome};
+use domain::push::SendOutcome;
 
 /// A lane and its rules.
 #[derive(Debug, Clone, Copy)]
-pub enum Lane {
-    /// Pushes, with `push.retry`.
-    Push(push::RetryPolicy),
-    /// Notifications, with `reseller.retry`.
-    Reseller(notification::RetryPolicy),
-}
-
-/// What happens to a row, in the words of the lane that it is in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Happening {
-    Push(push::Event),
-    Reseller(notification::Event),
+pub struct Lane {
+    is_push: bool,
+    pub(super) rules: LaneRules,
 }
 
 /// What comes of a request.
@@ -45,105 +35,53 @@ impl Outcome {
     ];
 }
 
-/// The events that only one of the lanes knows by the same name.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Common {
-    Enqueue,
-    NotEnqueued,
-    Claim,
-    Rescue,
-    Again,
-    Cancel,
-}
-
 impl Lane {
     /// Pushes that may have so many attempts.
     #[must_use]
     pub fn push(max_attempts: u8) -> Self {
-        Self::Push(push::RetryPolicy {
-            delay: Duration::from_secs(60),
-            max_attempts: max_attempts.into(),
-        })
+        Self {
+            is_push: true,
+            rules: LaneRules::pushes(max_attempts.into()),
+        }
     }
 
     /// Notifications that may have so many attempts.
     #[must_use]
     pub fn reseller(max_attempts: u8) -> Self {
-        Self::Reseller(notification::RetryPolicy {
-            max_retries: u32::from(max_attempts.saturating_sub(1)),
-            initial_delay: Duration::from_secs(30),
-            max_delay: Duration::from_secs(300),
-            max_retry_after: Duration::from_secs(300),
-        })
+        Self {
+            is_push: false,
+            rules: LaneRules::notifications(u32::from(max_attempts.saturating_sub(1))),
+        }
     }
 
     /// Whether it is the push lane, which has one leader.
     #[must_use]
     pub fn is_push(&self) -> bool {
-        matches!(self, Self::Push(_))
+        self.is_push
     }
 
     /// How often a row may be tried between two replays.
     #[must_use]
     pub fn max_attempts(&self) -> u32 {
-        match self {
-            Self::Push(policy) => policy.max_attempts,
-            Self::Reseller(policy) => policy.max_retries + 1,
-        }
-    }
-
-    pub(super) fn event(&self, common: Common) -> Happening {
-        use notification::Event as N;
-        use push::Event as P;
-        let (push, reseller) = match common {
-            Common::Enqueue => (P::Enqueue, N::Enqueue),
-            Common::NotEnqueued => (P::NotEnqueued, N::Sideline),
-            Common::Claim => (P::Claim, N::Claim),
-            Common::Rescue => (P::Rescue, N::Rescue),
-            Common::Again => (P::Replay, N::Resend),
-            Common::Cancel => (P::Cancel, N::Cancel),
-        };
-        match self {
-            Self::Push(_) => Happening::Push(push),
-            Self::Reseller(_) => Happening::Reseller(reseller),
-        }
+        self.rules.max_attempts
     }
 
     /// The event that an outcome is, as the lane's own verdict says.
-    pub(super) fn verdict(&self, outcome: Outcome) -> Happening {
-        match self {
-            Self::Push(_) => Happening::Push(swrve_said(outcome).verdict().event),
-            Self::Reseller(_) => Happening::Reseller(endpoint_said(outcome).verdict(false).event),
+    pub(super) fn verdict(&self, outcome: Outcome) -> Event {
+        if self.is_push {
+            swrve_said(outcome).verdict().event
+        } else {
+            endpoint_said(outcome).verdict(false).event
         }
     }
 
     /// What `domain` makes of it; `None` when it refuses.
-    pub(super) fn decide(
-        &self,
-        state: PushState,
-        happening: Happening,
-        attempts: u8,
-        before: u8,
-    ) -> Option<PushState> {
-        match (self, happening) {
-            (Self::Push(policy), Happening::Push(event)) => {
-                push::transition(state, event, u32::from(attempts - before), policy).ok()
-            }
-            (Self::Reseller(policy), Happening::Reseller(event)) => {
-                let attempts = Attempts {
-                    total: attempts.into(),
-                    before_resend: before.into(),
-                };
-                let claimed = state == PushState::Sending;
-                let reason = (state == PushState::Cancelled).then_some(CANCELLED);
-                let state = NotificationState::of(state.status(), claimed, reason);
-                let next = notification::transition(state, event, attempts, policy).ok()?;
-                let claimed = next == NotificationState::Sending;
-                let reason = (next == NotificationState::Cancelled).then_some(CANCELLED);
-                Some(PushState::of(next.status(), claimed, reason))
-            }
-            _ => None,
-        }
+    pub(super) fn decide(&self, state: State, event: Event, attempts: u8, before: u8) -> Option<State> {
+        let attempts = Attempts {
+            total: attempts.into(),
+            before_resend: before.into(),
+        };
+        transition(state, event, attempts, &self.rules).ok()
     }
 }
 

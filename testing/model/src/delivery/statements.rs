@@ -1,10 +1,9 @@
 //! The statements of `libs/store/src`, each as a guard and a change. The next state is written here as the SQL has it, and
 //! compared with what `transition` says.
 
-use domain::notification::Event as N;
-use domain::push::{Event as P, PushState};
+use domain::lifecycle::Event;
+use domain::push::PushState;
 
-use super::lane::{Common, Happening};
 use super::state::{Claim, PublishStep, Publishing, Release, Row, State, Subscription, Term};
 use super::{Broken, Delivery, Outcome};
 
@@ -21,19 +20,15 @@ pub enum Judgement {
 
 impl Delivery {
     /// Changes the state of a row, and notes what is wrong about that.
-    fn change(&self, state: &mut State, row: usize, happening: Happening, next: PushState) {
+    fn change(&self, state: &mut State, row: usize, event: Event, next: PushState) {
         let changed = &mut state.rows[row];
         let decided = self
             .lane
-            .decide(changed.state, happening, changed.attempts, changed.before);
+            .decide(changed.state, event, changed.attempts, changed.before);
         if decided != Some(next) {
             state.wrongs.unlawful = true;
         }
-        let again = matches!(
-            happening,
-            Happening::Push(P::Replay) | Happening::Reseller(N::Resend)
-        );
-        if changed.has_ended() && !again {
+        if changed.has_ended() && event != Event::Resend {
             state.wrongs.resurrected = true;
         }
         changed.state = next;
@@ -86,8 +81,7 @@ impl Delivery {
             attempts: claimed.attempts,
             before: claimed.before,
         };
-        let event = self.lane.event(Common::Claim);
-        self.change(state, row, event, PushState::Sending);
+        self.change(state, row, Event::Claim, PushState::Sending);
         Some(claim)
     }
 
@@ -95,14 +89,14 @@ impl Delivery {
     fn judged(&self, state: &mut State, row: usize, judgement: Judgement) -> bool {
         let tried = state.rows[row].attempts > 0;
         let (event, next) = match (state.subscription, judgement) {
-            (Subscription::Ended, _) => (N::Abandon, PushState::GivenUp),
-            (Subscription::Held, _) => (N::Hold, self.waiting(&state.rows[row])),
-            (Subscription::Open, Judgement::Later) if tried => (N::Defer, PushState::Retry),
-            (Subscription::Open, Judgement::Later) => (N::Defer, PushState::Scheduled),
+            (Subscription::Ended, _) => (Event::Abandon, PushState::GivenUp),
+            (Subscription::Held, _) => (Event::Hold, self.waiting(&state.rows[row])),
+            (Subscription::Open, Judgement::Later) if tried => (Event::Defer, PushState::Retry),
+            (Subscription::Open, Judgement::Later) => (Event::Defer, PushState::Scheduled),
             (Subscription::Open, _) => return true,
         };
         state.rows[row].silent |= next == PushState::GivenUp;
-        self.change(state, row, Happening::Reseller(event), next);
+        self.change(state, row, event, next);
         false
     }
 
@@ -139,10 +133,10 @@ impl Delivery {
         released.in_process &= !bit;
         released.token = None;
         let (event, next) = match release {
-            Release::HandBack => (P::HandBack, PushState::Queued),
-            Release::Defer => (P::Defer, PushState::Scheduled),
+            Release::HandBack => (Event::HandBack, PushState::Queued),
+            Release::Defer => (Event::Postpone, PushState::Scheduled),
         };
-        self.change(state, row, Happening::Push(event), next);
+        self.change(state, row, event, next);
         state.rows[row].attempts -= 1;
     }
 
@@ -160,8 +154,7 @@ impl Delivery {
         if claimed {
             self.end_attempt(state, row);
         }
-        let event = self.lane.event(Common::Rescue);
-        self.change(state, row, event, next);
+        self.change(state, row, Event::Rescue, next);
         if spent {
             self.write_letter(state, row);
         }
@@ -183,8 +176,7 @@ impl Delivery {
 
     /// `promote.rs` and the promoting statements of `reseller/waiting.rs`; the job publishes what they return.
     pub(super) fn promote(&self, state: &mut State, row: usize) {
-        let event = self.lane.event(Common::Enqueue);
-        self.change(state, row, event, PushState::Queued);
+        self.change(state, row, Event::Enqueue, PushState::Queued);
         state.publishing.push(Publishing {
             row,
             step: PublishStep::ToPublish,
@@ -206,26 +198,24 @@ impl Delivery {
     pub(super) fn take_out_of_queue(&self, state: &mut State, row: usize) {
         if state.rows[row].state == PushState::Queued {
             let next = self.waiting(&state.rows[row]);
-            let event = self.lane.event(Common::NotEnqueued);
-            self.change(state, row, event, next);
+            self.change(state, row, Event::Sideline, next);
         }
     }
 
     /// `cancel.rs`; its dead letter is resolved from the beginning.
     pub(super) fn cancel(&self, state: &mut State, row: usize) {
-        let event = self.lane.event(Common::Cancel);
-        self.change(state, row, event, PushState::Cancelled);
+        self.change(state, row, Event::Cancel, PushState::Cancelled);
     }
 
     /// `end_inactive` in `reseller/inactive.rs`: what waits for a subscription that gets nothing ends.
     pub(super) fn end_inactive(&self, state: &mut State, row: usize) {
-        self.change(state, row, Happening::Reseller(N::Abandon), PushState::GivenUp);
+        self.change(state, row, Event::Abandon, PushState::GivenUp);
         state.rows[row].silent = true;
     }
 
     /// `end_expired` in `reseller/inactive.rs`: what has waited for too long ends.
     pub(super) fn end_expired(&self, state: &mut State, row: usize) {
-        self.change(state, row, Happening::Reseller(N::Abandon), PushState::GivenUp);
+        self.change(state, row, Event::Abandon, PushState::GivenUp);
         self.write_letter(state, row);
     }
 
@@ -253,8 +243,7 @@ impl Delivery {
         } else {
             PushState::Retry
         };
-        let event = self.lane.event(Common::Again);
-        self.change(state, row, event, next);
+        self.change(state, row, Event::Resend, next);
         let again = &mut state.rows[row];
         again.before = again.attempts;
         again.silent = false;

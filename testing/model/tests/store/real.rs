@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use domain::clock::{Clock, SystemClock};
-use domain::push::{AttemptStatus, PushState, RetryPolicy, SendOutcome, transition};
+use domain::lifecycle::{Attempts, transition};
+use domain::push::{AttemptStatus, PushState, RetryPolicy, SendOutcome};
+use domain::reason::PushReason;
 use model::delivery::{Action, Claim, Outcome, Release, Row, State, Step, Term};
 use serde_json::json;
 use sqlx::PgPool;
@@ -145,8 +147,11 @@ impl Real {
     async fn complete(&self, claim: Claim, outcome: Outcome) -> &'static str {
         let push = &self.claims[&claim.token];
         let verdict = outcome_of(outcome).verdict();
-        let counted = push.attempts - push.replayed_after;
-        let next = transition(PushState::Sending, verdict.event, counted, &self.policy).unwrap();
+        let attempts = Attempts {
+            total: push.attempts,
+            before_resend: push.replayed_after,
+        };
+        let next = transition(PushState::Sending, verdict.event, attempts, &self.policy.rules()).unwrap();
         let completion = Completion {
             id: push.id,
             lease_token: push.lease_token,
@@ -235,7 +240,11 @@ impl Real {
             attempts.fold(0_u16, |bits, attempt| bits | 1 << attempt.number)
         };
         let found = (
-            PushState::of(push.status, push.claimed, push.reason.as_deref()),
+            PushState::of(
+                push.status,
+                push.claimed,
+                push.reason == Some(PushReason::Cancelled),
+            ),
             token,
             lapsed,
             (push.attempts, push.replayed_after),

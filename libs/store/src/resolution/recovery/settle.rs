@@ -8,7 +8,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::begin::count_given_up;
-use crate::{Error, Store, interval};
+use crate::{Error, Store, interval, stored_if};
 
 /// Recoveries settled in one pass.
 const PASS: i64 = 100;
@@ -29,7 +29,7 @@ struct Ended {
     id: Uuid,
     subscription: Uuid,
     completed: bool,
-    because: Option<String>,
+    because: Option<RecoveryEnd>,
     done: i64,
     per_second: i32,
     until: DateTime<Utc>,
@@ -43,10 +43,7 @@ impl Ended {
 
     /// Whether the next recovery is about what this one has left, too. What a person has stopped is left to people.
     fn goes_on(&self) -> bool {
-        let because = self.because.as_deref();
-        [RecoveryEnd::Failing, RecoveryEnd::Inactive]
-            .iter()
-            .any(|end| because == Some(end.as_str()))
+        matches!(self.because, Some(RecoveryEnd::Failing | RecoveryEnd::Inactive))
     }
 }
 
@@ -88,8 +85,7 @@ impl Store {
     async fn settle_one(&self, job: Uuid, now: DateTime<Utc>) -> Result<Option<SettledRecovery>, Error> {
         let left = self.count_left(job).await?;
         let mut transaction = self.pool.begin().await?;
-        let ended = sqlx::query_as!(
-            Ended,
+        let row = sqlx::query!(
             r#"
             SELECT id, recovers AS "subscription!", status = 'COMPLETED' AS "completed!", ended_because AS because, done,
                    per_second, until
@@ -100,8 +96,17 @@ impl Store {
         )
         .fetch_optional(&mut *transaction)
         .await?;
-        let Some(ended) = ended else {
+        let Some(row) = row else {
             return Ok(None);
+        };
+        let ended = Ended {
+            id: row.id,
+            subscription: row.subscription,
+            completed: row.completed,
+            because: stored_if("end of a recovery", row.because.as_deref())?,
+            done: row.done,
+            per_second: row.per_second,
+            until: row.until,
         };
         let remaining = conclude(&mut transaction, &ended, left, now).await?;
         sqlx::query!(
@@ -198,7 +203,7 @@ async fn tell(
     remaining: i64,
     now: DateTime<Utc>,
 ) -> Result<(), Error> {
-    let outcome = json!({ "remaining": remaining, "because": ended.because, "completed": ended.completed });
+    let outcome = json!({ "remaining": remaining, "because": ended.because.map(RecoveryEnd::as_str), "completed": ended.completed });
     sqlx::query!(
         r#"
         INSERT INTO emails (id, kind, subscription_id, recipient, data, occurrences, next_attempt_at, created_at)

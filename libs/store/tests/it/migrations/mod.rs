@@ -4,6 +4,7 @@
 mod locks;
 mod older_rows;
 mod partial;
+mod reasons;
 mod released;
 mod rules;
 mod statements;

@@ -2,7 +2,8 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::clock::{Clock, SystemClock};
-use domain::notification::{Attempts, NotificationId, NotificationState};
+use domain::lifecycle::Attempts;
+use domain::notification::{NotificationId, NotificationState};
 use domain::subscription::SubscriptionState;
 use sqlx::PgPool;
 use store::Store;

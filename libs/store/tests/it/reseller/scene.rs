@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use domain::clock::{Clock, SystemClock};
-use domain::notification::{
-    Attempts, DeliveryOutcome, FailureKind, NotificationId, NotificationState, RetryPolicy, transition,
-};
+use domain::lifecycle::{Attempts, transition};
+use domain::notification::{DeliveryOutcome, FailureKind, NotificationId, NotificationState, RetryPolicy};
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, PgPool};
 use store::Store;
@@ -196,7 +195,13 @@ pub(crate) fn completion(
         before_resend: 0,
     };
     let verdict = outcome.verdict(false);
-    let next = transition(NotificationState::Sending, verdict.event, attempts, &POLICY).unwrap();
+    let next = transition(
+        NotificationState::Sending,
+        verdict.event,
+        attempts,
+        &POLICY.rules(),
+    )
+    .unwrap();
     let now = SystemClock.now();
     DeliveryCompletion {
         id: made.id,
@@ -225,7 +230,11 @@ pub(crate) struct Row {
 
 impl Row {
     pub(crate) fn state(&self) -> NotificationState {
-        NotificationState::of(self.status.parse().unwrap(), self.claimed, self.reason.as_deref())
+        NotificationState::of(
+            self.status.parse().unwrap(),
+            self.claimed,
+            self.reason.as_deref() == Some("CANCELLED"),
+        )
     }
 }
 

@@ -1,11 +1,10 @@
-//! Every state × every event, driven through the store, must come out as `domain::notification::transition` says: the
+//! Every state × every event, driven through the store, must come out as `domain::lifecycle::transition` says: the
 //! same next state, or a refusal that leaves every byte as it was.
 
 use chrono::TimeDelta;
 use domain::clock::{Clock, SystemClock};
-use domain::notification::{
-    Attempts, DeliveryOutcome, Event, NotificationState, NotificationStatus, transition,
-};
+use domain::lifecycle::{Attempts, Event, transition};
+use domain::notification::{DeliveryOutcome, NotificationState, NotificationStatus};
 use sqlx::PgPool;
 use store::reseller::{ClaimTerms, DeliveryCompletion, NotificationRelease, Resent, Sidelined};
 use store::{Act, Cancellation, Store};
@@ -207,7 +206,7 @@ async fn check(pool: &PgPool, event: Event, cause: Cause, state: NotificationSta
         count(pool, "dead_letters").await,
         attempt_rows(pool, &made).await.pop().map(|(_, status)| status),
     );
-    let expected = transition(state, event, attempts, &POLICY);
+    let expected = transition(state, event, attempts, &POLICY.rules());
 
     let happened = drive(&store, pool, event, made, expected.ok()).await;
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use domain::dead_letter_job::JobStatus;
+use domain::subscription::SubscriptionState;
 use store::status::{Deaths, SubscriptionInTrouble};
 
 use super::processes::since;
@@ -115,11 +117,11 @@ fn letters(lane: &str, deaths: &Deaths) -> Option<Finding> {
 fn subscriptions(known: &Known<'_>) -> Option<Finding> {
     let trouble = &known.tables.in_trouble;
     let worst = trouble.first()?;
-    let count = |state: &str| trouble.iter().filter(|it| it.state == state).count() as u64;
+    let count = |state| trouble.iter().filter(|it| it.state == state).count() as u64;
     let kinds = [
-        (count("DEACTIVATED"), "deactivated within a day"),
-        (count("DEGRADED"), "degraded"),
-        (count("ACTIVE"), "failing"),
+        (count(SubscriptionState::Deactivated), "deactivated within a day"),
+        (count(SubscriptionState::Degraded), "degraded"),
+        (count(SubscriptionState::Active), "failing"),
     ];
     let kinds: Vec<String> = kinds
         .iter()
@@ -140,9 +142,9 @@ fn subscriptions(known: &Known<'_>) -> Option<Finding> {
         "It is its reseller's business, who gets mails; others do not notice."
     };
     let severity = if ours { Severity::Warning } else { Severity::Notice };
-    let runbook = match (ours, worst.state.as_str()) {
+    let runbook = match (ours, worst.state) {
         (true, _) => "many-endpoints-fail",
-        (false, "DEACTIVATED") => "a-subscription-was-deactivated",
+        (false, SubscriptionState::Deactivated) => "a-subscription-was-deactivated",
         (false, _) => "one-endpoint-fails",
     };
     Some(
@@ -163,7 +165,7 @@ fn said_of(known: &Known<'_>, worst: &SubscriptionInTrouble) -> String {
         let failing = (known.facts.now - at).to_std().unwrap_or_default();
         format!(" fails for {}", length(failing))
     });
-    let deactivated = if worst.state == "DEACTIVATED" {
+    let deactivated = if worst.state == SubscriptionState::Deactivated {
         format!(
             " was deactivated {} ({})",
             since(known, worst.since),
@@ -236,8 +238,8 @@ fn mails(known: &Known<'_>) -> Vec<Finding> {
 fn jobs(known: &Known<'_>) -> Vec<Finding> {
     let findings = known.tables.jobs.iter().filter_map(|job| {
         let progress = format!("{} of {}", number(job.examined), number(job.matching));
-        let what = job.action.to_lowercase();
-        if job.status == "PAUSED" {
+        let what = job.action.as_str().to_lowercase();
+        if job.status == JobStatus::Paused {
             let text = format!(
                 "A job of {} to {what} dead letters is paused at {progress}.",
                 job.by

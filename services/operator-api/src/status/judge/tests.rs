@@ -2,6 +2,9 @@
 
 use broker::{ConnectionState, Queue};
 use chrono::{DateTime, TimeDelta, TimeZone as _, Utc};
+use domain::dead_letter_job::{JobAction, JobStatus};
+use domain::reason::StateReason;
+use domain::subscription::SubscriptionState;
 use runtime::connections::{Counters, Previous, Report};
 use store::reseller::Outbox;
 use store::status::{JobInProgress, Leadership, MailsInTrouble, SubscriptionCount, SubscriptionInTrouble};
@@ -72,7 +75,7 @@ fn system(uptime: Duration) -> Facts {
             push: PushFacts::default(),
             reseller: ResellerFacts::default(),
             subscriptions: vec![SubscriptionCount {
-                state: "ACTIVE".to_owned(),
+                state: SubscriptionState::Active,
                 count: 10,
                 paused: 0,
             }],
@@ -134,13 +137,13 @@ fn hold() -> store::HoldView {
     }
 }
 
-fn trouble(state: &str) -> SubscriptionInTrouble {
+fn trouble(state: SubscriptionState) -> SubscriptionInTrouble {
     SubscriptionInTrouble {
         id: Uuid::from_u128(5),
         reseller: "acme".to_owned(),
         url: "https://acme.example/hook?secret=1".to_owned(),
-        state: state.to_owned(),
-        reason: "FAILING".to_owned(),
+        state,
+        reason: StateReason::Failing,
         since: now() - TimeDelta::hours(1),
         failing_since: Some(now() - TimeDelta::days(3)),
     }
@@ -435,19 +438,19 @@ const CASES: &[Case] = &[
     (
         "subscriptions-in-trouble",
         Severity::Notice,
-        |f| tables(f).in_trouble = vec![trouble("DEGRADED")],
+        |f| tables(f).in_trouble = vec![trouble(SubscriptionState::Degraded)],
         "https://acme.example fails for 3 days",
     ),
     (
         "subscriptions-in-trouble",
         Severity::Notice,
-        |f| tables(f).in_trouble = vec![trouble("DEACTIVATED")],
+        |f| tables(f).in_trouble = vec![trouble(SubscriptionState::Deactivated)],
         "was deactivated 1 h ago (FAILING)",
     ),
     (
         "subscriptions-in-trouble",
         Severity::Warning,
-        |f| tables(f).in_trouble = (0..4).map(|_| trouble("ACTIVE")).collect(),
+        |f| tables(f).in_trouble = (0..4).map(|_| trouble(SubscriptionState::Active)).collect(),
         "4 failing",
     ),
     (
@@ -509,22 +512,22 @@ const CASES: &[Case] = &[
     (
         "job-paused",
         Severity::Notice,
-        |f| tables(f).jobs = vec![job("PAUSED", MINUTE)],
+        |f| tables(f).jobs = vec![job(JobStatus::Paused, MINUTE)],
         "paused at 10 of 40",
     ),
     (
         "job-stuck",
         Severity::Warning,
-        |f| tables(f).jobs = vec![job("RUNNING", 6 * MINUTE)],
+        |f| tables(f).jobs = vec![job(JobStatus::Running, 6 * MINUTE)],
         "nothing for 6 min",
     ),
 ];
 
-fn job(status: &str, idle: Duration) -> JobInProgress {
+fn job(status: JobStatus, idle: Duration) -> JobInProgress {
     JobInProgress {
         id: Uuid::from_u128(9),
-        action: "REPLAY".to_owned(),
-        status: status.to_owned(),
+        action: JobAction::Replay,
+        status,
         matching: 40,
         examined: 10,
         by: "ann (1)".to_owned(),

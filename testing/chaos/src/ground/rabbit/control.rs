@@ -55,12 +55,19 @@ impl Cluster {
             if self.control(number, alarm.raise()).await.is_err() {
                 continue;
             }
-            wait::until("the alarm", async || match self.status(number).await {
-                Ok(status) => status["alarms"]
+            wait::until("the alarm", async || {
+                let Ok(status) = self.status(number).await else {
+                    // It has died meanwhile, and its alarm with it.
+                    return true;
+                };
+                let alarmed = status["alarms"]
                     .as_array()
-                    .is_some_and(|alarms| !alarms.is_empty()),
-                // It has died meanwhile, and its alarm with it.
-                Err(_) => true,
+                    .is_some_and(|alarms| !alarms.is_empty());
+                if !alarmed {
+                    // The cure of an alarm that was raised before has put the limit right in between.
+                    let _ = self.control(number, alarm.raise()).await;
+                }
+                alarmed
             })
             .await?;
             return Ok(Some(number));

@@ -36,7 +36,7 @@ lint: ## Check format, lints, documentation, query descriptions, scripts and dep
 	@scripts/lint
 
 format: ## Format the Rust code
-	@cargo fmt --all
+	@. scripts/dev/checkout.sh && cargo fmt --all
 
 ##@ Prove
 
@@ -47,7 +47,7 @@ upgrade: ## Upgrade an earlier version to this one and back under traffic (ARGS=
 	@scripts/upgrade $(ARGS)
 
 model: ## Check the models of the delivery protocol within large bounds (minutes, gigabytes)
-	@cargo run --package model -- check --size all
+	@. scripts/dev/checkout.sh && cargo run --package model -- check --size all
 
 fuzz: ## Fuzz the parsers, a minute each (ARGS="cron --seconds 600"; needs nightly and cargo-fuzz)
 	@scripts/fuzz $(ARGS)

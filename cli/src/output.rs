@@ -32,7 +32,8 @@ pub(crate) fn colour(choice: clap::ColorChoice) {
 pub(crate) fn width() -> Option<usize> {
     let told = std::env::var("COLUMNS")
         .ok()
-        .and_then(|columns| columns.parse().ok());
+        .and_then(|columns| columns.parse().ok())
+        .filter(|width| *width > 0);
     told.or_else(|| comfy_table::Table::new().width().map(usize::from))
         .filter(|width| *width > 0)
 }

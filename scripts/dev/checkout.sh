@@ -14,12 +14,12 @@ die() {
     exit 1
 }
 
-# A toolchain of the version in rust-toolchain.toml serves under any name, such as stable: nothing is downloaded for its name.
+# The default toolchain serves when it is of the version in rust-toolchain.toml, whatever its name: nothing is downloaded for a name.
 use_toolchain_at_hand() {
     local wanted
     [[ -z ${RUSTUP_TOOLCHAIN:-} ]] && command -v rustup >/dev/null || return 0
-    wanted=$(sed -n 's/^channel = "\(.*\)"$/\1/p' "$CHECKOUT/rust-toolchain.toml" 2>/dev/null)
-    [[ -n $wanted ]] && ! rustup toolchain list | grep -q "^$wanted-" || return 0
+    wanted=$(sed -n 's/^channel = "\(.*\)"$/\1/p' "$CHECKOUT/rust-toolchain.toml" 2>/dev/null || true)
+    [[ -n $wanted ]] && ! rustup toolchain list | grep "^$wanted-" >/dev/null || return 0
     # From a folder to which rust-toolchain.toml does not apply.
     if [[ $(cd / && rustc --version 2>/dev/null) == "rustc $wanted "* ]]; then
         RUSTUP_TOOLCHAIN=$(cd / && rustup show active-toolchain | cut -d' ' -f1)

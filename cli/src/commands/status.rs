@@ -12,7 +12,8 @@ use serde_json::Value;
 
 use crate::operator::{Operator, OperatorArgs};
 use crate::output::{
-    BAD, COMMAND, Column, GOOD, Table, error, hanging, harmless, json, of_severity, result, styled, table,
+    BAD, COMMAND, Column, GOOD, Table, error, exact, hanging, harmless, json, of_severity, result, styled,
+    table,
 };
 use crate::problem::Refusal;
 
@@ -72,7 +73,8 @@ pub(crate) async fn run(args: StatusArgs) -> anyhow::Result<ExitCode> {
             asked = ask(&api) => asked,
         };
         if io::stdout().is_terminal() && !args.json {
-            result(CLEAR)?;
+            // Past what takes colours away, which takes this away, too.
+            exact(CLEAR)?;
         }
         match asked {
             Ok(status) => {

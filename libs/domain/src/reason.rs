@@ -1,15 +1,15 @@
 //! Why something waits, was moved or has ended, and why a subscription has its state: what is stored beside a status.
 //!
-//! CHECK constraints permit these names and no others, and a test compares the two. What is read and is none of them is an error that
-//! names it. A name that is new is therefore permitted and read by one version, and written by a later one.
+//! CHECK constraints permit these names and no others, and a test compares the two. A name that is new is permitted and read by one version,
+//! and written by a later one.
 
+use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
 
 use strum::IntoEnumIterator as _;
 
 use crate::named;
-use crate::names::UnknownName;
 
 /// Why a push was moved by hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
@@ -55,16 +55,14 @@ pub enum NotificationReason {
     SubscriptionDeactivated,
     /// Its subscription was deleted.
     SubscriptionDeleted,
-    /// Its last attempt failed; what failures of its kind share.
+    /// What failures of the kind of its last attempt share, such as `delivery/http/503/json`; or a name that this version does not know,
+    /// which is no error: one odd row must not keep a page of others from being read.
     #[strum(disabled)]
-    Failure(String),
+    Other(String),
 }
 
-/// What the fingerprints of failed deliveries begin with.
-const FAILURE: &str = "delivery/";
-
 impl NotificationReason {
-    /// Every one but failures, whose names are without number.
+    /// Every one that has a name of its own.
     pub fn all() -> impl Iterator<Item = Self> {
         Self::iter()
     }
@@ -73,7 +71,7 @@ impl NotificationReason {
     #[must_use]
     pub fn as_str(&self) -> &str {
         match self {
-            Self::Failure(fingerprint) => fingerprint,
+            Self::Other(text) => text,
             named => named.into(),
         }
     }
@@ -86,25 +84,12 @@ impl fmt::Display for NotificationReason {
 }
 
 impl FromStr for NotificationReason {
-    type Err = UnknownName;
+    type Err = Infallible;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        if text.starts_with(FAILURE) {
-            return Ok(Self::Failure(text.to_owned()));
-        }
-        Self::all()
+        Ok(Self::all()
             .find(|one| one.as_str() == text)
-            .ok_or_else(|| UnknownName {
-                what: "reason of a notification",
-                found: text.to_owned(),
-                known: format!(
-                    "{} or {FAILURE}…",
-                    Self::all()
-                        .map(|one| one.to_string())
-                        .collect::<Vec<_>>()
-                        .join(", ")
-                ),
-            })
+            .unwrap_or_else(|| Self::Other(text.to_owned())))
     }
 }
 
@@ -152,16 +137,15 @@ mod tests {
         let failure: NotificationReason = "delivery/http/503/json".parse().unwrap();
         assert_eq!(
             failure,
-            NotificationReason::Failure("delivery/http/503/json".to_owned())
+            NotificationReason::Other("delivery/http/503/json".to_owned())
         );
         assert_eq!(failure.to_string(), "delivery/http/503/json");
     }
 
     #[test]
-    fn what_is_no_reason_is_named() {
-        for text in ["", "QOUTA", "quota", "FAILURE", "swrve/503"] {
-            let error = text.parse::<NotificationReason>().unwrap_err();
-            assert_eq!(error.found, text);
+    fn what_is_unknown_is_kept_as_it_is() {
+        for text in ["", "QOUTA", "quota", "OTHER", "swrve/503"] {
+            assert_eq!(text.parse(), Ok(NotificationReason::Other(text.to_owned())));
         }
     }
 }

@@ -84,8 +84,8 @@ impl Claimer {
         })
     }
 
-    /// Claims each notification by itself, so that one that the database refuses for good holds up no other. Its lease brings it back,
-    /// which bounds how often that is found out.
+    /// Claims each notification by itself, so that one that the database refuses for good holds up no other. What came by a message is
+    /// brought back by its lease, which bounds how often that is found out; what waits in the database is found with each fetch.
     async fn claim_singly(&self, ids: &[NotificationId], terms: &ClaimTerms) -> Claims {
         let claim_one = |id| async move { self.tools.store.claim_notifications(&[id], terms).await };
         let claims = store::singly(CLAIM_LIMIT, ids, claim_one, |id, error| {

@@ -1,6 +1,6 @@
 //! How an operation on the store can fail, by what the caller can do about it.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::Lane;
 
@@ -78,17 +78,30 @@ pub async fn within<T>(
 }
 
 /// Does for each of `ids` by itself what the database refuses for good to do for all of them at once, so that one bad row holds up no
-/// other. What fails is told to `passed_over`, and left as it is.
+/// other. What is refused is told to `passed_over`, and left as it is. All of it takes no longer than `limit`, and ends with the first
+/// failure that passes: what is left by then is not tried, since the caller has no more time for it.
 pub async fn singly<I: Copy, T, F: Future<Output = Result<T, Error>>>(
     limit: Duration,
     ids: &[I],
     operation: impl Fn(I) -> F,
     passed_over: impl Fn(I, Error),
 ) -> Vec<T> {
+    let deadline = Instant::now() + limit;
     let mut done = Vec::with_capacity(ids.len());
-    for &id in ids {
-        match within(limit, operation(id)).await {
+    for (tried, &id) in ids.iter().enumerate() {
+        let remaining = deadline.saturating_duration_since(Instant::now());
+        let outcome = if remaining.is_zero() {
+            Err(Error::Silent { limit })
+        } else {
+            within(remaining, operation(id)).await
+        };
+        match outcome {
             Ok(one) => done.push(one),
+            Err(error) if error.is_transient() => {
+                let left = ids.len() - tried;
+                tracing::warn!(error = %error, left, "the rest is not tried one by one");
+                break;
+            }
             Err(error) => passed_over(id, error),
         }
     }
@@ -142,5 +155,26 @@ mod tests {
         for code in ["23505", "23514", "42P01", "42703", "22P02"] {
             assert!(!is_transient_state(code), "{code}");
         }
+    }
+
+    #[tokio::test]
+    async fn one_by_one_ends_with_the_first_failure_that_passes_or_when_time_is_up() {
+        let one = async |limit: Duration| {
+            let refused = std::cell::RefCell::new(Vec::new());
+            let ask = |id: u32| async move {
+                match id {
+                    2 => Err(Error::Refused(sqlx::Error::RowNotFound)),
+                    4 => Err(Error::from(sqlx::Error::PoolTimedOut)),
+                    id => Ok(id),
+                }
+            };
+            let done = singly(limit, &[1, 2, 3, 4, 5], ask, |id, _| {
+                refused.borrow_mut().push(id)
+            })
+            .await;
+            (done, refused.into_inner())
+        };
+        assert_eq!(one(Duration::from_secs(60)).await, (vec![1, 3], vec![2]));
+        assert_eq!(one(Duration::ZERO).await, (vec![], vec![]));
     }
 }

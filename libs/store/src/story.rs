@@ -176,7 +176,7 @@ impl Store {
                 deleted_at: row.deleted_at,
                 daily_quota: row.daily_quota.map(i32::unsigned_abs),
                 requests_per_second: row.requests_per_second.map(i32::unsigned_abs),
-                withheld_for: stored_if("class of failures", row.withheld_for.as_deref())?,
+                withheld_for: row.withheld_for.and_then(|class| class.parse().ok()),
                 resend_after_outage: row.resend_after_outage,
                 budget_day: row.day,
                 budget_used: row.used.map(|used| u32::try_from(used).unwrap_or(0)),

@@ -343,7 +343,8 @@ async fn check_code(
         SET wrong_codes = wrong_codes + CASE WHEN code = upper(btrim($3)) OR confirmed_at IS NOT NULL THEN 0 ELSE 1 END
         WHERE reseller_id = $1 AND address = lower($2)
         RETURNING confirmed_at IS NOT NULL AS "confirmed!", coalesce(code = upper(btrim($3)), false) AS "right!", wrong_codes,
-                  coalesce(asked_at[cardinality(asked_at)] > $4::timestamptz - interval '7 days', false) AS "recent!"
+                  coalesce(asked_at[cardinality(asked_at)] > least($4::timestamptz, clock_timestamp()) - interval '7 days', false)
+                      AS "recent!"
         "#,
         reseller,
         email,

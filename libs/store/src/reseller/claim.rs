@@ -288,15 +288,9 @@ impl Store {
         terms: &ClaimTerms,
         started: Instant,
     ) -> Claims {
-        let claim_one = |id| async move {
-            let remaining = CLAIM_LIMIT.saturating_sub(started.elapsed());
-            within(
-                remaining,
-                Box::pin(self.claim_judged(&[id], today, terms, started)),
-            )
-            .await
-        };
-        let claimed = singly(CLAIM_LIMIT, ids, claim_one, |id, error| {
+        let claim_one = |id| async move { Box::pin(self.claim_judged(&[id], today, terms, started)).await };
+        let remaining = CLAIM_LIMIT.saturating_sub(started.elapsed());
+        let claimed = singly(remaining, ids, claim_one, |id, error| {
             tracing::warn!(notification = %id, error = %error, "passed over a notification that could not be claimed");
         });
         // Kept together: a caller that gives up before the last one has none of them.

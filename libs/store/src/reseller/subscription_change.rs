@@ -33,7 +33,8 @@ pub enum Commanded {
 /// A locked subscription, as far as commands look at it.
 pub(super) struct Locked {
     state: SubscriptionState,
-    state_reason: StateReason,
+    /// `None` when it is none that this version knows.
+    state_reason: Option<StateReason>,
     verified_at: Option<DateTime<Utc>>,
     /// No command has its endpoint challenged before.
     floor_at: Option<DateTime<Utc>>,
@@ -45,7 +46,9 @@ pub(super) struct Locked {
 
 impl Locked {
     fn command(&self, command: Command, now: DateTime<Utc>) -> Result<SubscriptionState, CommandRefused> {
-        let verified = is_still_verified(self.verified_at, self.state_reason, now);
+        let verified = self
+            .state_reason
+            .is_some_and(|reason| is_still_verified(self.verified_at, reason, now));
         self.state.command(command, verified)
     }
 }
@@ -204,7 +207,7 @@ pub(super) async fn lock(
     row.map(|row| {
         Ok(Locked {
             state: stored("subscription state", &row.state)?,
-            state_reason: stored("reason of a state", &row.state_reason)?,
+            state_reason: row.state_reason.parse().ok(),
             verified_at: row.verified_at,
             floor_at: row.challenge_floor_at,
             url: row.url,

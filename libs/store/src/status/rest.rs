@@ -5,7 +5,6 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::dead_letter_job::{JobAction, JobStatus};
 use domain::month::Month;
-use domain::reason::StateReason;
 use domain::subscription::SubscriptionState;
 use uuid::Uuid;
 
@@ -67,8 +66,8 @@ pub struct SubscriptionInTrouble {
     pub url: String,
     /// Its state.
     pub state: SubscriptionState,
-    /// Why it has the state.
-    pub reason: StateReason,
+    /// Why it has the state, as it is stored: it is only shown.
+    pub reason: String,
     /// Since when it has the state.
     pub since: DateTime<Utc>,
     /// Since when every attempt has failed.
@@ -186,7 +185,7 @@ impl Store {
                 reseller: row.reseller,
                 url: row.url,
                 state: stored("subscription state", &row.state)?,
-                reason: stored("reason of a state", &row.reason)?,
+                reason: row.reason,
                 since: row.since,
                 failing_since: row.failing_since,
             })

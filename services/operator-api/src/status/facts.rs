@@ -284,7 +284,11 @@ pub(crate) async fn find_out(store: &Store, broker: &Broker, config: &Config, no
         database: match database {
             Ok(Ok(database)) => database,
             Ok(Err(error)) => {
-                tracing::debug!(error = error_chain(&error), "the status cannot be read now");
+                if error.is_transient() {
+                    tracing::debug!(error = error_chain(&error), "the status cannot be read now");
+                } else {
+                    tracing::error!(error = error_chain(&error), "the status cannot be read");
+                }
                 Database::Away(error.to_string())
             }
             Err(_) => Database::Away("it does not answer".to_owned()),

@@ -9,6 +9,7 @@ use domain::subscription::{ReplayStatus, SubscriptionState};
 use serde_json::json;
 use sqlx::{PgExecutor, PgPool};
 use store::reseller::{NewReplay, ReplayRequested, ReplayView, SETTLED_AFTER};
+use testkit::eventually;
 use testkit::notification_factory::NotificationRow;
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
@@ -75,6 +76,21 @@ async fn view(portal: &Portal, subscription: Uuid, id: Uuid) -> ReplayView {
         .remove(0)
 }
 
+/// Goes on until the end, at the present of the portal's clock; tells what was examined and replayed by then. What happens in the database
+/// at that moment, such as the portal's own sign of life, may put the end off.
+async fn ended(portal: &Portal, subscription: Uuid, id: Uuid) -> (u64, u64) {
+    let (mut examined, mut replayed) = (0, 0);
+    eventually("the end of the replay", async || {
+        let step = portal.store.advance_replay(id, portal.now()).await.unwrap();
+        examined += step.examined;
+        replayed += step.replayed;
+        let status = view(portal, subscription, id).await.status;
+        (status == ReplayStatus::Completed).then_some(())
+    })
+    .await;
+    (examined, replayed)
+}
+
 async fn statuses(pool: &PgPool) -> BTreeMap<String, i64> {
     let rows: Vec<(String, i64)> = sqlx::query_as("SELECT status, count(*) FROM notifications GROUP BY 1")
         .fetch_all(pool)
@@ -108,8 +124,7 @@ async fn what_was_missed_becomes_due_and_everything_else_is_left_alone(pool: PgP
         .await;
     let replay = replay(&portal, id, 100).await;
     portal.clock.advance(settling());
-    let step = portal.store.advance_replay(replay, portal.now()).await.unwrap();
-    assert_eq!((step.examined, step.replayed, step.more), (11, 3, false));
+    assert_eq!(ended(&portal, id, replay).await, (11, 3));
     for (id, before) in kept {
         assert_eq!(text(&portal.pool, id).await, before);
     }
@@ -179,7 +194,7 @@ async fn it_keeps_its_rate_by_the_clock_that_it_is_given(pool: PgPool) {
         [10, 0, 5, 0, 1, 9, 0],
         "a pause is made up for by a second's worth at most"
     );
-    assert_eq!(view(&portal, id, replay).await.status, ReplayStatus::Completed);
+    ended(&portal, id, replay).await;
     assert_eq!(
         statuses(&portal.pool).await,
         BTreeMap::from([("PENDING".to_owned(), 25)])
@@ -246,7 +261,7 @@ async fn many_at_once_do_it_once(pool: PgPool) {
         portal.clock.advance(TimeDelta::seconds(1));
     }
     // While others are at it as well, the end is left to a later step.
-    portal.store.advance_replay(replay, portal.now()).await.unwrap();
+    ended(&portal, id, replay).await;
     let done = view(&portal, id, replay).await;
     assert_eq!(
         (done.status, done.examined, done.replayed),
@@ -272,7 +287,7 @@ async fn an_event_that_appears_late_is_not_skipped(pool: PgPool) {
     assert_eq!(view(&portal, id, replay).await.status, ReplayStatus::Running);
     missed(&portal, "acme", "domain.created", portal.now() - late).await;
     portal.clock.advance(settling() - TimeDelta::seconds(2));
-    portal.store.advance_replay(replay, portal.now()).await.unwrap();
+    ended(&portal, id, replay).await;
     let done = view(&portal, id, replay).await;
     assert_eq!((done.status, done.replayed), (ReplayStatus::Completed, 2));
     portal.stop().await;
@@ -293,7 +308,7 @@ async fn an_event_that_is_being_stored_is_not_skipped_however_long_that_takes(po
     let seen = view(&portal, id, replay).await;
     assert_eq!((seen.status, seen.replayed), (ReplayStatus::Running, 1));
     storing.commit().await.unwrap();
-    portal.store.advance_replay(replay, portal.now()).await.unwrap();
+    ended(&portal, id, replay).await;
     let done = view(&portal, id, replay).await;
     assert_eq!((done.status, done.replayed), (ReplayStatus::Completed, 2));
     portal.stop().await;

@@ -104,7 +104,8 @@ async fn begin(
     }
     let full = shares.iter().filter(|(_, share)| **share >= SHARE);
     let busy: Vec<String> = full.map(|(reseller, _)| reseller.clone()).collect();
-    let now = context.clock.now();
+    // A budget that is used up puts a challenge off to a time of the database: by a clock that is ahead it would be due at once.
+    let now = context.present().await?;
     let due = context
         .store
         .claim_verifications(now, (free, SHARE), &busy, LEASE)

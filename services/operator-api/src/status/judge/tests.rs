@@ -143,7 +143,7 @@ fn trouble(state: SubscriptionState) -> SubscriptionInTrouble {
         reseller: "acme".to_owned(),
         url: "https://acme.example/hook?secret=1".to_owned(),
         state,
-        reason: StateReason::Failing,
+        reason: StateReason::Failing.to_string(),
         since: now() - TimeDelta::hours(1),
         failing_since: Some(now() - TimeDelta::days(3)),
     }

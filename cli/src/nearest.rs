@@ -1,4 +1,4 @@
-//! Names that are like one that nobody knows.
+//! Names that are like one that is not known.
 
 /// How like a name has to be to be offered: 1 is the same.
 const LIKE: f64 = 0.6;
@@ -12,7 +12,7 @@ pub(crate) fn names<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) ->
         .into_iter()
         .map(|candidate| {
             let likeness = strsim::normalized_damerau_levenshtein(&name, &candidate.to_lowercase());
-            // Whoever writes "created" or "transfer" means a part of a name.
+            // A user who writes "created" or "transfer" means a part of a name.
             let is_part = !name.is_empty() && candidate.split('.').any(|part| part == name);
             (if is_part { likeness.max(LIKE) } else { likeness }, candidate)
         })

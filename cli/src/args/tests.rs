@@ -8,7 +8,7 @@ mod audit;
 
 const GUIDE: &str = include_str!("../../../docs/cli.md");
 
-/// The commands for whoever is on call: each shows in its help how it is used.
+/// The commands for the engineer on call: each shows in its help how it is used.
 const ON_CALL: [&str; 11] = [
     "audit",
     "broker",
@@ -41,7 +41,7 @@ fn walk(command: &clap::Command, above: &str, help: &str, found: &mut Vec<(Strin
         found.push((path.clone(), help.clone()));
     }
     for below in command.get_subcommands() {
-        // What the program itself says helps nobody below it.
+        // What the program itself says helps no command below it.
         let inherited = if above.is_empty() { "" } else { &help };
         walk(below, &path, inherited, found);
     }

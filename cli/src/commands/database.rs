@@ -14,7 +14,7 @@ pub(crate) struct Database {
 impl Database {
     /// Opens the database of the configuration, without connecting yet.
     pub(crate) fn open(sources: &Sources) -> anyhow::Result<Self> {
-        // The fallback for amqp.url, which these commands do not use: whoever makes a key needs no broker for it.
+        // The fallback for amqp.url, which these commands do not use: making a key needs no broker.
         let config = config::load(&sources.clone().with_variable("AMQP_URL", "amqp://unused"))?;
         let store = Store::open(&store::Settings {
             url: config.database.url.expose().to_owned(),

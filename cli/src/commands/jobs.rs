@@ -14,7 +14,7 @@ use crate::operator::{Operator, OperatorArgs};
 use crate::output::{self, Column, Table};
 use crate::progress::Progress;
 
-/// How often a job is looked at while somebody waits for it.
+/// How often a job is looked at while a command waits for it.
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Subcommand)]

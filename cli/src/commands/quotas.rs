@@ -1,4 +1,4 @@
-//! `postrider quotas`: what resellers ask for, decided by whoever has the database, as API keys are made.
+//! `postrider quotas`: what resellers ask for, decided by an operator with access to the database, as API keys are made.
 
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};

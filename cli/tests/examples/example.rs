@@ -18,7 +18,7 @@ pub(crate) enum Kind {
     Go,
 }
 
-/// An example with a folder for its files, started anew whenever its secrets change.
+/// An example with a folder for its files, started again whenever its secrets change.
 pub(crate) struct Example {
     kind: Kind,
     folder: tempfile::TempDir,

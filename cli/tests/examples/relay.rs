@@ -7,7 +7,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// Passes connections on, and holds them while there is nobody to pass them to.
+/// Passes connections on, and holds them while there is no process to pass them to.
 pub(crate) struct Relay {
     pub(crate) address: SocketAddr,
     target: watch::Sender<Option<SocketAddr>>,

@@ -104,8 +104,8 @@ impl Scene {
         }
     }
 
-    /// Both secrets sign at first, so that nothing is lost; then the old one is revoked, and nobody has told the endpoint the
-    /// new one. Returns the new one.
+    /// Both secrets sign at first, so that nothing is lost; then the old one is revoked, and the reseller has not told the
+    /// endpoint the new one. Returns the new one.
     async fn rotate_and_forget_the_endpoint(&self) -> String {
         let path = format!("/subscriptions/{}/secrets", self.subscription);
         let made = self.lane.post(&path, json!({})).await;

@@ -1,4 +1,4 @@
-//! SIGSTOP of the dispatcher that sends, until somebody else does, and SIGCONT: it wakes up believing that it leads.
+//! SIGSTOP of the dispatcher that sends, until the standby does, and SIGCONT: it wakes up believing that it leads.
 
 use std::time::Duration;
 

@@ -28,7 +28,7 @@ async fn each_push_is_sent_once_whichever_replica_took_it(pool: PgPool) {
                 .value("postrider_push_received_total{kind=\"immediate\"}");
             assert!(received > 0.0, "one replica of ingest-api was never asked");
         }
-        // Between two terms nobody leads for a moment.
+        // Between two terms there is no leader for a moment.
         eventually("one of them to lead", async || {
             let mut leaders = 0.0;
             for [_, dispatcher, _] in [&one, &other] {

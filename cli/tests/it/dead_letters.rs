@@ -1,4 +1,4 @@
-//! `dead-letters list`, `dead-letters groups`, `dead-letters show`: as somebody on call types them.
+//! `dead-letters list`, `dead-letters groups`, `dead-letters show`: as the engineer on call types them.
 
 use domain::key::Role;
 use domain::push::PushState;

@@ -1,4 +1,4 @@
-//! `dead-letters replay`, `dead-letters discard`, `jobs`, `audit`: as somebody on call types them.
+//! `dead-letters replay`, `dead-letters discard`, `jobs`, `audit`: as the engineer on call types them.
 
 use domain::key::Role;
 use domain::push::PushState;

@@ -140,7 +140,7 @@ impl Postrider {
         let (sender, log) = channel();
         let reader = std::thread::spawn(move || {
             for line in stderr.lines().map_while(Result::ok) {
-                // Nobody may be listening any more, but the pipe must not fill up.
+                // The test may have stopped listening, but the pipe must not fill up.
                 let _ = sender.send(line);
             }
         });

@@ -113,7 +113,7 @@ impl Scene {
         traffic.pushes.extend(meanwhile.finish().await);
         traffic.events_answered.extend(events_before.finish().await);
         traffic.events_answered.extend(events_meanwhile.finish().await);
-        // Some may be stored as queued without having been published: nobody heard of their commit.
+        // Some may be stored as queued without having been published: the process that was to do it never heard of their commit.
         queue_leases_run_out(&self.it).await;
     }
 

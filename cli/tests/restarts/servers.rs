@@ -1,6 +1,6 @@
 //! Taking the servers down and starting them again.
 //!
-//! Only those that `scripts/servers` has started for this checkout are touched. One that belongs to somebody else is only
+//! Only those that `scripts/servers` has started for this checkout are touched. Any other is only
 //! cut off, which is said on standard error.
 
 use std::process::{Command, Stdio};
@@ -14,7 +14,7 @@ const CHECKOUT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 pub(crate) enum Server {
     /// The checkout's own.
     Own(Own),
-    /// Somebody else's: the services reach it through this.
+    /// Not the checkout's own: the services reach it through this.
     Elsewhere(FaultProxy),
 }
 
@@ -140,7 +140,7 @@ const FILL: &str = r#"eval "$(scripts/servers env rabbitmq)" && "$RABBITMQCTL" s
 const EMPTY: &str = r#"eval "$(scripts/servers env rabbitmq)" && "$RABBITMQCTL" set_disk_free_limit 50MB"#;
 
 impl Full {
-    /// That of the checkout's own broker; `None` when it is somebody else's.
+    /// That of the broker; `None` when the broker is not the checkout's own.
     pub(crate) async fn disk_of_the_broker() -> Option<Self> {
         let found = shell("scripts/servers env rabbitmq").await;
         found

@@ -1,4 +1,4 @@
-//! The page that on-call engineers follow, and somebody who follows it to the letter.
+//! The page that on-call engineers follow, and a reader who follows it to the letter.
 
 use std::collections::BTreeMap;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! Pushes of a campaign that nobody has configured a push key for.
+//! Pushes of a campaign for which the configuration has no push key.
 
 use domain::push::PushStatus;
 use serde_json::json;

@@ -60,7 +60,7 @@ async fn database_restarted(scene: &mut Scene, database: &Server) {
 /// The alarm is real: the broker is told that a disk is only good enough with more room than this one has.
 async fn broker_blocked(scene: &mut Scene, disk: Option<Full>) {
     let Some(disk) = disk else {
-        // Nobody else's broker is blocked for a test; the page is followed all the same.
+        // Only the checkout's own broker is blocked for a test; the page is followed all the same.
         scene.page.follow_well().await;
         scene.page.follow_until_well().await;
         return;

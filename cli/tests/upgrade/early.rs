@@ -1,4 +1,4 @@
-//! Services of this version on the schema of the previous one: somebody has forgotten to migrate, or has not yet.
+//! Services of this version on the schema of the previous one: the operator has forgotten to migrate, or has not yet.
 
 use domain::push::PushStatus;
 use sqlx::PgPool;

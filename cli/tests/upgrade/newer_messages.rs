@@ -1,4 +1,4 @@
-//! Messages that another version has written: of a newer wire format, which nobody here can read, and of the present one with
+//! Messages that another version has written: of a newer wire format, which no service here can read, and of the present one with
 //! more in it.
 
 use broker::Queue;

@@ -12,7 +12,7 @@ const DIFFERENCES: &str = "
         USING (state, lane, reason, fingerprint, target, hour)
     WHERE l.letters IS DISTINCT FROM t.letters";
 
-/// Whoever has made, resolved or deleted letters, of whichever version: each is counted once.
+/// Each letter is counted once, whichever version has made, resolved or deleted it.
 pub(crate) async fn tallies_equal_counts(pool: &PgPool) {
     let differences: Vec<(String, String, i64, i64)> = sqlx::query_as(DIFFERENCES)
         .fetch_all(pool)

@@ -31,7 +31,7 @@ impl Code {
         Self(mac.finalize())
     }
 
-    /// A code as somebody else wrote it; `None` when no code can be written like this.
+    /// A code as the sender wrote it; `None` when no code can be written like this.
     pub(crate) fn read(text: &str) -> Option<Self> {
         let mut bytes = [0; LENGTH + 1];
         // One byte of room more than is wanted, so that a longer text is seen to be longer.

@@ -141,7 +141,7 @@ fn missing(headers: &SignedHeaders<'_>) -> Vec<Cause> {
         .collect()
 }
 
-/// The clock is one thing and the signature another: whoever mends the one wants to know of the other.
+/// The clock is one thing and the signature another: a developer who mends the one wants to know of the other.
 fn untimely(evidence: &Evidence<'_>, secrets: &[(usize, Secret)]) -> Vec<Cause> {
     let age = age(evidence).unwrap_or_default();
     let then = Evidence {

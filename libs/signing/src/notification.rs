@@ -1,7 +1,7 @@
 //! What the body of a notification says.
 //!
 //! Only the envelope is judged here: whether the data has the attributes that the catalogue lists for its event type is the
-//! business of whoever uses them. Members that are not known are passed over, since more may be added.
+//! business of the program that uses them. Members that are not known are passed over, since more may be added.
 
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};

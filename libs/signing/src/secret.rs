@@ -97,7 +97,7 @@ impl Secret {
     #[must_use]
     pub fn reveal(&self) -> Zeroizing<String> {
         let capacity = SECRET_PREFIX.len() + self.0.len().div_ceil(3) * 4;
-        // Room for all of it from the start: a text that grows leaves copies behind that nobody overwrites.
+        // Room for all of it from the start: a text that grows leaves copies behind that are never overwritten.
         let mut text = Zeroizing::new(String::with_capacity(capacity));
         text.push_str(SECRET_PREFIX);
         STANDARD.encode_string(self.0.as_slice(), &mut text);

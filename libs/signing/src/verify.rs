@@ -6,7 +6,7 @@ use crate::content::{COMMA, Code, VERSION};
 use crate::headers::{HEADER_ID, HEADER_SIGNATURE, HEADER_TIMESTAMP, SignedHeaders};
 use crate::secret::Secret;
 
-/// How far a timestamp may be away from now when nobody knows better: what other implementations use as well.
+/// How far a timestamp may be away from now when the caller has no reason for another limit: what other implementations use as well.
 pub const DEFAULT_TOLERANCE: Duration = Duration::from_secs(300);
 
 /// Why a message is not to be believed.

@@ -1,4 +1,4 @@
-//! The service for whoever looks after an installation: what is out of order, why, and what mends it.
+//! The service for the people who look after an installation: what is out of order, why, and what mends it.
 //!
 //! Everything that is seen here is of the house, and so are the keys: viewers look, operators and administrators also act.
 //! Every act is recorded with who did it, in the transaction that does it.

@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 use crate::app::App;
 
-/// Somebody who may look: a viewer, an operator, an administrator.
+/// A caller who may look: a viewer, an operator, an administrator.
 pub(crate) struct Viewer {
     /// When the request has to be answered.
     pub(crate) deadline: Instant,
@@ -32,7 +32,7 @@ impl FromRequestParts<Arc<App>> for Viewer {
     }
 }
 
-/// Somebody who may act: an operator, an administrator.
+/// A caller who may act: an operator, an administrator.
 pub(crate) struct Operator {
     signature: String,
     /// When the request has to be answered.

@@ -18,7 +18,7 @@ use crate::limits::Limits;
 use crate::problems;
 use crate::request::Reseller;
 
-/// When to try again while no secret can be sealed, in seconds. Somebody has to change the configuration first.
+/// When to try again while no secret can be sealed, in seconds. The operator has to change the configuration first.
 const UNCONFIGURED_RETRY: u32 = 60;
 
 /// The state behind every request.
@@ -103,7 +103,7 @@ impl App {
     ///
     /// # Errors
     ///
-    /// A `NOT_FOUND` when it has none, whoever else may have one.
+    /// A `NOT_FOUND` when it has none, even if another reseller has one.
     pub(crate) async fn subscription(
         &self,
         reseller: &Reseller,

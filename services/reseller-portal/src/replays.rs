@@ -110,7 +110,7 @@ impl From<ReplayView> for ReplayDocument {
     }
 }
 
-/// By time: how many events lie ahead nobody has counted.
+/// By time: how many events lie ahead is not counted.
 #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
 fn progress(view: &ReplayView) -> f64 {
     if view.status == ReplayStatus::Completed {

@@ -1,4 +1,4 @@
-//! `/.well-known/postrider-ips.json`: where requests come from, for firewalls. Nobody needs a key for it.
+//! `/.well-known/postrider-ips.json`: where requests come from, for firewalls. A reader needs no key for it.
 
 use std::sync::Arc;
 

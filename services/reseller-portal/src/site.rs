@@ -1,6 +1,6 @@
 //! The documentation for resellers, as `make docs` built it: the files of one folder, under `/docs/`.
 //!
-//! Files are looked up when they are asked for, so that a site that is built anew is seen at once. What it deliberately does
+//! Files are looked up when they are asked for, so that a site that is built again is seen at once. What it deliberately does
 //! not do: build anything, list a folder, or follow a link out of the folder.
 
 use std::io;
@@ -112,7 +112,7 @@ fn not_found() -> Response {
 ///
 /// # Errors
 ///
-/// What keeps us from reading what is there. That it is not there is no error, nor that it is nobody's business.
+/// What keeps us from reading what is there. That it is not there is no error, nor that no reader is to see it.
 async fn find(folder: &Path, path: &str) -> io::Result<Found> {
     let found = match below(path) {
         Some(relative) => look(folder, &relative, path.is_empty() || path.ends_with('/')).await,

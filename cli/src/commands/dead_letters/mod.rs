@@ -1,4 +1,4 @@
-//! `postrider dead-letters`: what will not be delivered without somebody's help.
+//! `postrider dead-letters`: what will not be delivered unless an operator acts.
 
 pub(crate) mod filter;
 mod groups;

@@ -1,4 +1,4 @@
-//! `postrider listen`: an endpoint on this machine for whoever is writing one. It checks and shows what comes, and can hand
+//! `postrider listen`: an endpoint on this machine for a developer who is writing one. It checks and shows what comes, and can hand
 //! it on to the endpoint that is being written.
 //!
 //! It is not `postrider receive`, which stands in for the endpoints of a whole installation, counts what arrives and is told

@@ -1,4 +1,4 @@
-//! Takes requests, judges them, answers them, and shows them before they are answered: whoever has the answer can already
+//! Takes requests, judges them, answers them, and shows them before they are answered: a sender that has the answer can already
 //! see what was thought of the request.
 
 use std::sync::Arc;
@@ -235,7 +235,7 @@ async fn take(
         }
     };
     let path = uri.path_and_query().map_or_else(String::new, ToString::to_string);
-    // On its own: whoever sent it may hang up before a slow answer, and is shown all the same.
+    // A task of its own: the sender may hang up before a slow answer, and its request is shown all the same.
     let is_answered = endpoint.answering.subscribe();
     let answering = tokio::spawn(async move {
         let _is_answered = is_answered;
@@ -290,7 +290,7 @@ fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// Also of a body that is not to be believed: it says what somebody meant to send.
+/// Also of a body that is not to be believed: it says what the sender meant to send.
 fn event_type(body: &[u8]) -> String {
     let value: Option<Value> = serde_json::from_slice(body).ok();
     let named = value.as_ref().and_then(|value| value["type"].as_str());

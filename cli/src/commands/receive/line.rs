@@ -26,7 +26,7 @@ pub(super) fn of(received: &Received) -> String {
     line
 }
 
-/// Whoever sends a request decides what is in it: nothing of that must reach a terminal as an order.
+/// The sender of a request decides what is in it: nothing of that must reach a terminal as an order.
 fn shown(text: &str) -> String {
     match text {
         "" => "-".to_owned(),

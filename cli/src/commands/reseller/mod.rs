@@ -42,7 +42,7 @@ fn identifier(text: &str) -> Result<Uuid, &'static str> {
     })
 }
 
-/// What is at `path`, for whoever waits for something there: a portal that cannot answer now is asked again.
+/// What is at `path`, for a command that waits for something there: a portal that cannot answer now is asked again.
 async fn look(portal: &Portal, path: &str) -> anyhow::Result<Value> {
     let (pause, times) = NOT_NOW;
     let mut asked = 1;

@@ -23,7 +23,7 @@ use crate::{output, pretty, web};
 use edit::Edit;
 use sample::{Sample, Wanted};
 
-/// As long as Postrider gives an endpoint when nobody says otherwise.
+/// As long as Postrider gives an endpoint by default.
 const LIMIT: Duration = Duration::from_secs(10);
 /// As much of an answer as Postrider keeps.
 const SHOWN_BYTES: usize = 4_096;

@@ -159,7 +159,7 @@ fn object_of(path: &str) -> anyhow::Result<Value> {
     Ok(data)
 }
 
-/// Whoever tests an endpoint may send what Postrider never would, but is told.
+/// A developer who tests an endpoint may send what Postrider never would, but is told.
 fn remark(known: &EventType, edits: &[Edit], data: &Value) {
     let names: Vec<&str> = known
         .attributes

@@ -28,7 +28,7 @@ pub(super) enum Expected {
     OneEvent,
     /// So many are delivered, the others wait for another day.
     Quota(usize),
-    /// Accepted and stored, but there is nobody to be told.
+    /// Accepted and stored, but no subscription wants it.
     Nobody,
     /// Not accepted: 422 with these fields named.
     Refused { fields: &'static [&'static str] },

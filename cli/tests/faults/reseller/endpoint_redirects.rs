@@ -12,7 +12,7 @@ use crate::rig::{
     the_only_mail,
 };
 
-/// What was claimed before the first answer failed with it; what was not has nobody to go to any more.
+/// What was claimed before the first answer failed with it; what was not has no endpoint to go to any more.
 const FAILED_OR_LEFT: Ends = &[NotificationStatus::Failed, NotificationStatus::GivenUp];
 const NOTHING: Ends = &[];
 

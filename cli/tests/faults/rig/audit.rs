@@ -154,8 +154,8 @@ impl Ended {
         assert_eq!(self.rows, before.rows);
     }
 
-    /// Each push arrived exactly as often as it was attempted, and was accepted once at most. An outcome that nobody
-    /// knew because the machine was too slow for it, of the database or of Swrve, excuses one deviation.
+    /// Each push arrived exactly as often as it was attempted, and was accepted once at most. An outcome that stayed
+    /// unknown because the machine was too slow for it, of the database or of Swrve, excuses one deviation.
     pub(crate) fn assert_no_duplicates(&self) {
         let unknown = self.sum(|row| row.lost) + self.sum(|row| row.unanswered);
         let arrived: usize = self.arrivals.values().map(Vec::len).sum();
@@ -177,7 +177,7 @@ fn arrivals(receivers: &[&Running]) -> BTreeMap<String, Vec<Received>> {
     for receiver in receivers {
         let items = receiver.received(0, usize::MAX).items;
         // Of a request that was under way when its sender was killed the head may have come without the body, which names
-        // nobody and is refused.
+        // no user and is refused.
         for arrival in items.into_iter().filter(|arrival| !arrival.user.is_empty()) {
             arrivals.entry(arrival.user.clone()).or_default().push(arrival);
         }
@@ -200,7 +200,7 @@ impl Halt {
         }
     }
 
-    /// How many claims it has left behind, which is how many pushes may be sent again. To be asked when somebody else
+    /// How many claims it has left behind, which is how many pushes may be sent again. To be asked when another dispatcher
     /// leads: before that the database may not have dealt yet with what the old leader had asked of it last, and from
     /// then on a claim under the old term takes nothing.
     pub(crate) async fn claims_left_behind(self, it: &Installation) -> i64 {

@@ -32,7 +32,7 @@ struct Row {
     running: i64,
     /// Attempts whose claim ran out before an outcome was recorded.
     lost: i64,
-    /// Attempts of which nobody knows what the endpoint made of them, the lost ones included.
+    /// Attempts of which it is unknown what the endpoint made of them, the lost ones included.
     unknown: i64,
     dead_letters: i64,
 }
@@ -125,7 +125,7 @@ impl Delivered {
         let ended = ends.iter().find(|status| status.as_str() == row.status);
         assert!(ended.is_some(), "{row:?} of {place:?} is not {ends:?}");
         assert_eq!((row.recorded, row.running), (row.attempts, 0), "{row:?}");
-        // Nobody has to mend anything when a subscription has ended.
+        // When a subscription has ended, there is nothing to mend.
         let nobody_wants_it = |reason: &String| reason.starts_with("SUBSCRIPTION_");
         let failed = matches!(row.status.as_str(), "FAILED" | "GIVEN_UP");
         let dead = failed && !row.reason.as_ref().is_some_and(nobody_wants_it);
@@ -145,8 +145,8 @@ impl Delivered {
         arrivals.iter().filter(|arrival| how(arrival)).count()
     }
 
-    /// How often something came again that the endpoint had accepted, or may have accepted although nobody waited for its
-    /// answer any more.
+    /// How often something came again that the endpoint had accepted, or may have accepted although no service waited for
+    /// its answer any more.
     pub(crate) fn duplicates(&self) -> usize {
         let may_be_taken = |arrival: &Received| is_accepted(arrival) || arrival.outcome == Outcome::Abandoned;
         let places = self.arrivals.keys();
@@ -174,7 +174,7 @@ impl Delivered {
     }
 
     /// Each notification arrived exactly as often as it was attempted, and never again once it was accepted. An outcome
-    /// that nobody knew because the machine was too slow for it, of the database or of the endpoint, excuses one deviation.
+    /// that stayed unknown because the machine was too slow for it, of the database or of the endpoint, excuses one deviation.
     pub(crate) fn assert_no_duplicates(&self) {
         let unknown = self.sum(|row| row.unknown);
         let arrived: usize = self.arrivals.values().map(Vec::len).sum();

@@ -11,7 +11,7 @@ const TYPES: [&str; 3] = ["domain.unsuspended", "contact.deleted", "host.deleted
 /// When all of them happened, which makes the bytes that are to arrive known beforehand.
 const OCCURRED_AT: &str = "2026-01-31T23:59:59.250Z";
 
-/// An event to hand in. Nobody else's has the same id.
+/// An event to hand in. No other has the same id.
 #[derive(Debug, Clone)]
 pub(crate) struct Event {
     pub(crate) id: String,

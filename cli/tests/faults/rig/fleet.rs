@@ -23,7 +23,7 @@ use super::process::Process;
 /// Longer than any request should take; callers ask again after it.
 const REQUEST_LIMIT: Duration = Duration::from_secs(90);
 
-/// What whoever connects beside the services must agree on.
+/// What the services and a test that connects beside them must agree on.
 pub(crate) const PUSH_QUEUE_CAPACITY: u32 = 1_000;
 
 /// The services that can be started.

@@ -22,9 +22,9 @@ pub(crate) async fn claims_run_out(it: &Installation, service: Service) -> u64 {
     expired.rows_affected()
 }
 
-/// Brings about now what two minutes would: what is in the queue, or only seems to be because whoever was to publish it
-/// is dead, is taken for lost. It is safe at any time, since a claim asks the row; but whoever was killed must have been
-/// seen to be gone by the database server, see [`service_is_gone`].
+/// Brings about now what two minutes would: what is in the queue, or only seems to be because the process that was to
+/// publish it is dead, is taken for lost. It is safe at any time, since a claim asks the row; but the database server must
+/// have seen that the killed process is gone, see [`service_is_gone`].
 pub(crate) async fn queue_leases_run_out(it: &Installation) {
     sqlx::query(
         "UPDATE notifications SET leased_until = now() - interval '1 second'

@@ -194,7 +194,7 @@ async fn secrets_are_rotated_and_quotas_asked_for(pool: PgPool) {
     .await;
 }
 
-/// Whoever has the wrong key, or the wrong address, is told which.
+/// A caller with the wrong key, or the wrong address, is told which.
 async fn keys_are_asked_for(lane: &Lane) {
     let nobody = postrider("subscriptions list")
         .env("PORTAL_URL", "http://127.0.0.1:1")

@@ -238,7 +238,7 @@ fn styles() -> impl Iterator<Item = Style> {
         Escapes::Html,
         Escapes::Slashes,
     ];
-    // The envelope is always compact; the data is as whoever reported the event wrote it.
+    // The envelope is always compact; the data is as the caller that reported the event wrote it.
     let layouts = [
         (Compact, Compact),
         (Compact, Spaced),

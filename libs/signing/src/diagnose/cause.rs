@@ -52,9 +52,9 @@ pub enum Cause {
     NoSignatures,
     /// The right signature is there, but not as it should be written.
     Signature(SignatureAccident),
-    /// Whoever signed keyed the signature with something else.
+    /// The signer keyed the signature with something else.
     Key(KeyAccident),
-    /// Whoever signed signed something else.
+    /// The signer signed something else.
     Content(ContentAccident),
     /// The body was changed on its way, and it is known how.
     Body(Vec<BodyAccident>),
@@ -69,7 +69,7 @@ pub enum Cause {
     },
     /// Characters were replaced, since the bytes were decoded as something that they are not.
     Replaced,
-    /// The body is not written as Postrider writes it: it was parsed and written again, nobody knows how.
+    /// The body is not written as Postrider writes it: it was parsed and written again; how is unknown.
     Rewritten,
     /// The body was changed: it is not the one that `idempotency-key` was made of.
     Altered,

@@ -44,7 +44,7 @@ pub(super) enum Escapes {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Style {
     pub(super) layout: Layout,
-    /// Of the member `data`, which whoever reports an event writes.
+    /// Of the member `data`, which the caller that reports an event writes.
     pub(super) data: Layout,
     pub(super) escapes: Escapes,
 }

@@ -195,7 +195,7 @@ fn what_can_be_seen_of_a_body_is_said() {
     assert_eq!(cut.causes(), [Cause::Length { announced, found }]);
     let replaced = BODY.replace('ë', "\u{fffd}");
     assert_eq!(Message::with_body(replaced).causes(), [Cause::Replaced]);
-    // A number that was read and written again: what it was before nobody knows.
+    // A number that was read and written again: what it was before cannot be known.
     let rewritten = BODY.replace("1.50", "1.5").replace("\":", "\": ");
     assert_eq!(Message::with_body(rewritten).causes(), [Cause::Rewritten]);
     let other = BODY.replace("order-4711", "order-4712");

@@ -1,4 +1,4 @@
-//! The cases that `sdks/vectors.json` is made of. Everything is fixed: the file is the same whoever makes it.
+//! The cases that `sdks/vectors.json` is made of. Everything is fixed: every run makes the same file.
 //!
 //! What each case should lead to is written here by hand. The signatures are not; that they are right is what the public vector
 //! and the independent implementation show.

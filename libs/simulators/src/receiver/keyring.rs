@@ -146,7 +146,7 @@ impl Keyring {
             .map_or_else(Verdict::from, |()| Verdict::Verified)
     }
 
-    /// How many there are; they themselves are shown to nobody.
+    /// How many there are; they themselves are never shown.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }

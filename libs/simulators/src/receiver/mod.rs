@@ -1,8 +1,8 @@
 //! A receiver of webhooks, for development, tests and measurements: it checks signatures, answers verification challenges,
 //! fails on demand, and reports exactly what arrived, when, and what it thought of it.
 //!
-//! It sends nothing to anybody, keeps nothing on disk, and is no example of a receiver that should run anywhere else: whoever can
-//! reach it can tell it how to behave. See `docs/receiver.md`.
+//! It sends nothing to anybody, keeps nothing on disk, and is no example of a receiver that should run anywhere else: every
+//! caller that reaches it can tell it how to behave. See `docs/receiver.md`.
 
 mod answer;
 mod arrival;

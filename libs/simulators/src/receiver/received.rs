@@ -29,7 +29,7 @@ pub struct Received {
     pub number: u64,
     /// When its head had been read.
     pub received_at: DateTime<Utc>,
-    /// The same in microseconds since the receiver's start, by a clock that nobody sets.
+    /// The same in microseconds since the receiver's start, by a clock that is never set.
     pub arrival_micros: u64,
     /// The method.
     pub method: String,

@@ -138,7 +138,7 @@ impl Running {
         self.shared.recorder().page(after, limit)
     }
 
-    /// Every request from now on, at its end. Whoever is slow misses some and is told how many.
+    /// Every request from now on, at its end. A slow follower misses some and is told how many.
     #[must_use]
     pub fn follow(&self) -> broadcast::Receiver<Arc<Received>> {
         self.shared.followers.subscribe()
@@ -221,7 +221,7 @@ impl Shared {
         *self.keyring.lock().unwrap_or_else(PoisonError::into_inner) = keyring;
     }
 
-    /// Notes the end of a request and tells whoever follows.
+    /// Notes the end of a request and tells the followers.
     pub(crate) fn end(&self, number: u64, end: End) {
         let mut recorder = self.recorder();
         let ended = recorder.end(number, end);

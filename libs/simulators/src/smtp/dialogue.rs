@@ -226,7 +226,7 @@ impl Dialogue {
                 } else {
                     self.say(&answer).await?
                 };
-                // RFC 5321, 3.8: whoever says 421 closes the connection.
+                // RFC 5321, 3.8: a server that says 421 closes the connection.
                 Ok(if code == 421 { Next::End } else { next })
             }
             Action::Hang | Action::KeepAndHang => std::future::pending().await,

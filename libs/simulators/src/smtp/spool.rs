@@ -1,4 +1,4 @@
-//! The folder with the mails. A mail gets its name once it is complete, so that whoever watches the folder never sees
+//! The folder with the mails. A mail gets its name once it is complete, so that a reader of the folder never sees
 //! half of one.
 
 use std::io;

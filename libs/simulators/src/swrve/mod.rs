@@ -1,7 +1,7 @@
 //! A stand-in for the Swrve push API, for development, tests and measurements: it answers in Swrve's format after
 //! realistic times, limits the rate as Swrve does, fails on demand, and reports exactly what arrived and when.
 //!
-//! It sends nothing to anybody, keeps nothing on disk, authenticates nobody, and is no model of Swrve beyond the one
+//! It sends nothing to anybody, keeps nothing on disk, authenticates no caller, and is no model of Swrve beyond the one
 //! call that Postrider makes. See `docs/swrve-simulator.md`.
 
 mod arrival;

@@ -1,4 +1,4 @@
-//! Dead letters: what will not be delivered without somebody's help, in lists, in groups, and one by one with everything
+//! Dead letters: what will not be delivered unless an operator acts, in lists, in groups, and one by one with everything
 //! that is known of it.
 //!
 //! What is done about them is in the modules of replays and jobs; these only look.

@@ -24,7 +24,7 @@ use crate::request::Operator;
 
 /// Most letters that can be chosen one by one.
 const IDS_MAX: usize = 10_000;
-/// How fast a job may be, and is when nobody says.
+/// How fast a job may be, and is when the request does not say.
 const PER_SECOND_MAX: u32 = 10_000;
 const PER_SECOND_DEFAULT: u32 = 100;
 

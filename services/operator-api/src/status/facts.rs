@@ -24,7 +24,7 @@ use uuid::Uuid;
 const LIMIT: Duration = Duration::from_secs(5);
 /// What counts as the last time, of dead letters.
 pub(crate) const RECENT: TimeDelta = TimeDelta::minutes(10);
-/// The lease of whoever sends pushes.
+/// The lease of the dispatcher that sends pushes.
 const PUSH_LEASE: &str = "push";
 
 /// Everything that is known.

@@ -1,4 +1,4 @@
-//! Dead letters as whoever is on call sees them: in lists, in groups, and one by one.
+//! Dead letters as the engineer on call sees them: in lists, in groups, and one by one.
 
 use domain::notification::NotificationState;
 use domain::push::PushState;

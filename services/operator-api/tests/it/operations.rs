@@ -30,7 +30,7 @@ impl Operation {
         self.changes() && self.path.starts_with("/quota-requests/")
     }
 
-    /// A request that lacks nothing but somebody who may send it.
+    /// A request that lacks nothing but a key that may send it.
     pub(crate) fn request(&self, rig: &Rig, path: &str) -> RequestBuilder {
         let request = rig.request(&self.method.to_uppercase(), path);
         match &self.body {

@@ -47,7 +47,7 @@ async fn without_the_database_callers_are_asked_to_come_back(pool: PgPool) {
     .await;
 }
 
-/// Whoever is on call wants to know most when something is away.
+/// The engineer on call wants to know most when something is away.
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn without_the_broker_everything_can_still_be_looked_at(pool: PgPool) {
     let (proxy, through) = FaultProxy::for_url(&amqp_url()).await;

@@ -87,7 +87,7 @@ pub(crate) fn filter(
         statuses: statuses(params.status.as_deref())?,
         event_types: event_types(params.event_type.as_deref())?,
         since: params.since.map_or(earliest, |since| since.max(earliest)),
-        // The clock of whoever took an event in may be a little ahead of ours.
+        // The clock of the process that took an event in may be a little ahead of ours.
         until: params.until.unwrap_or(now + TimeDelta::days(1)),
         before: paging::read_id(params.cursor.as_deref())?,
         limit: paging::limit(params.limit)?,

@@ -18,7 +18,7 @@ use crate::app::{App, new_id};
 use crate::problems;
 use crate::request::Reseller;
 
-/// The type of test events. It is in no catalogue: nobody can subscribe to it, and no caller can hand one in.
+/// The type of test events. It is in no catalogue: no reseller can subscribe to it, and no caller can hand one in.
 const TEST: &str = "postrider.test";
 
 /// A test event on its way.

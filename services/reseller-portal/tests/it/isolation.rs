@@ -48,7 +48,7 @@ fn operations() -> Vec<Operation> {
 }
 
 impl Operation {
-    /// A body that is accepted, whoever sends it.
+    /// A body that is accepted from every reseller.
     fn body(&self, portal: &Portal) -> Value {
         match self.name.as_str() {
             "createSubscription" => subscription(),
@@ -189,7 +189,7 @@ async fn what_belongs_to_another_is_answered_as_what_does_not_exist(pool: PgPool
     portal.stop().await;
 }
 
-/// A secret or a replay below a subscription of one's own that belongs to a subscription of somebody else.
+/// A secret or a replay below a subscription of one's own that belongs to a subscription of another reseller.
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn a_way_through_ones_own_subscription_leads_to_nobody_elses(pool: PgPool) {
     let portal = Portal::start(pool).await;

@@ -21,7 +21,7 @@ fn settling() -> TimeDelta {
     TimeDelta::from_std(SETTLED_AFTER).unwrap()
 }
 
-/// Stores an event that was fanned out to nobody.
+/// Stores an event that was fanned out to no subscription.
 async fn missed(portal: &Portal, reseller: &str, event_type: &str, age: TimeDelta) -> Uuid {
     missed_by(portal, &portal.pool, (reseller, event_type), age).await
 }

@@ -45,7 +45,7 @@ impl Log {
             .with_max_level(tracing::Level::TRACE);
         tracing::subscriber::set_global_default(subscriber.finish()).expect("only this test listens");
         // Tests that run beside this one may have met a line between the making of the subscriber and its becoming the
-        // default: such a line counts as unwanted until somebody asks again.
+        // default: such a line counts as unwanted until the interest in it is asked for again.
         tracing::callsite::rebuild_interest_cache();
         log
     }

@@ -179,7 +179,7 @@ async fn command_and_wait(args: &Waited, action: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Waits until the endpoint is verified, or will not be without somebody's help.
+/// Waits until the endpoint is verified, or will not be unless the reseller acts.
 async fn until_active(portal: &Portal, id: Uuid) -> anyhow::Result<()> {
     let progress = Progress::waiting("waiting until the endpoint is verified");
     let mut told = String::new();

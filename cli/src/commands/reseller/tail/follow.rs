@@ -44,7 +44,7 @@ struct Standing {
 #[derive(Debug, Default)]
 pub(super) struct Follower {
     known: HashMap<Uuid, Standing>,
-    /// When the newest event was accepted that is known, by the clock of whoever accepted it.
+    /// When the newest event was accepted that is known, by the clock of the process that accepted it.
     newest: Option<DateTime<Utc>>,
     /// How often everything was looked at.
     rounds: usize,

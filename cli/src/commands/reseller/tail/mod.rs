@@ -150,7 +150,7 @@ impl Tail {
         self.chosen.is_empty() && status(error) == Some(StatusCode::NOT_FOUND)
     }
 
-    /// When the newest event was accepted, by the clock of whoever accepted it: ours may be another.
+    /// When the newest event was accepted, by the clock of the process that accepted it: ours may differ.
     async fn newest(&self, id: Uuid) -> anyhow::Result<Option<DateTime<Utc>>> {
         let path = format!("/subscriptions/{id}/notifications");
         let first: List<Value> = self.portal.get(&path, &[("limit", "1")]).await?;

@@ -14,7 +14,7 @@ struct Files {
 }
 
 impl Files {
-    /// A certificate for this machine that nobody else trusts, and its key.
+    /// A certificate for this machine that only the test trusts, and its key.
     fn make() -> Self {
         let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
         let files = Self {

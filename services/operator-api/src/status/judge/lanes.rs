@@ -97,7 +97,7 @@ fn swrve_fails(known: &Known<'_>) -> Option<Finding> {
     )
 }
 
-/// Queues that hold something and that nobody takes from, although somebody should.
+/// Queues that hold something and that no process takes from, although one should.
 fn unconsumed(known: &Known<'_>) -> Vec<Finding> {
     if known.broker_fails {
         return Vec::new();
@@ -117,7 +117,7 @@ fn unconsumed(known: &Known<'_>) -> Vec<Finding> {
         let held = facts.queue == Queue::PushReady && known.tables.swrve_hold().is_some();
         let stopped = held || lane.is_some_and(|lane| known.tables.lane_is_paused(lane));
         let enough = if lane.is_some() { 0 } else { DEAD_MESSAGES };
-        // While the sender changes, or is missing, nobody consumes; that is told as what it is.
+        // While the sender changes, or is missing, no dispatcher consumes; that is told as what it is.
         let led = facts.queue != Queue::PushReady || led_for(known).is_some_and(|led| led >= SETTLING);
         if stopped || depth.messages <= enough || !known.has_settled(service) || !led {
             continue;

@@ -43,7 +43,7 @@ pub(crate) fn judge(facts: &Facts) -> Vec<Finding> {
     findings
 }
 
-/// Whether somebody has to do something.
+/// Whether the engineer on call has nothing to do.
 pub(crate) fn is_healthy(findings: &[Finding]) -> bool {
     findings
         .iter()

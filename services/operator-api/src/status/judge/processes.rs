@@ -133,7 +133,7 @@ fn own_faults(process: &Process) -> Option<Finding> {
     ))
 }
 
-/// Without a dispatcher or a broker nobody can lead, and a paused lane needs nobody.
+/// Without a dispatcher or a broker there can be no leader, and a paused lane needs none.
 fn no_leader(known: &Known<'_>) -> Option<Finding> {
     let tables = known.tables;
     if known.broker_fails || tables.lane_is_paused("push") || !known.has_settled("dispatcher") {
@@ -188,7 +188,7 @@ fn clocks(known: &Known<'_>) -> Option<Finding> {
     )
 }
 
-/// Since when somebody leads, in words.
+/// How long the present leader has led; `None` when there is none.
 pub(super) fn led_for(known: &Known<'_>) -> Option<Duration> {
     let leader = known.tables.leader.as_ref()?;
     let taken = leader.taken_at?;

@@ -1,4 +1,4 @@
-//! What the machine does without Postrider, each measured when somebody first needs it and once in a run.
+//! What the machine does without Postrider, each measured when a scenario first needs it and once in a run.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -31,7 +31,7 @@ pub(crate) enum Floor {
     Relayed,
     /// The median of the time of a request to a server that only answers.
     RequestTime,
-    /// The median of the time of a commit of one row, nobody else being there.
+    /// The median of the time of a commit of one row, without other clients.
     CommitTime,
     /// The median of the time from publishing a message to its being received.
     RelayTime,

@@ -25,7 +25,7 @@ impl Backlog {
         self.changed.notify_waiters();
     }
 
-    /// What nobody has taken up.
+    /// What no connection has taken up.
     pub(super) fn clear(&self) -> VecDeque<Instant> {
         std::mem::take(&mut self.due.borrow_mut())
     }

@@ -150,7 +150,7 @@ async fn answer(request: Request<Incoming>, seen: Arc<Seen>) -> Result<Response<
         *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
     }
     if hangs {
-        // Whoever asked gives up and closes the connection, which drops this.
+        // The client gives up and closes the connection, which drops this.
         std::future::pending::<()>().await;
     }
     Ok(response)

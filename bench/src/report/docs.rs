@@ -1,7 +1,7 @@
-//! The tables of a Markdown document, taken from reports: nobody copies numbers by hand.
+//! The tables of a Markdown document, taken from reports: no numbers are copied by hand.
 //!
 //! A line `<!-- bench FILE SCENARIO… -->` names a report, relative to the document, and what to show of it (`machine` for
-//! what it was measured on); everything from there to the line `<!-- /bench -->` is written anew.
+//! what it was measured on); everything from there to the line `<!-- /bench -->` is written again.
 
 use std::path::Path;
 

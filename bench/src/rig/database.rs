@@ -22,7 +22,7 @@ pub(crate) async fn create(url: &str, name: &str) -> Result<(PgPool, String)> {
     Ok((pool, own))
 }
 
-/// Drops it, whoever is still connected.
+/// Drops it, even while clients are connected.
 pub(crate) async fn drop(url: &str, name: &str) -> Result<()> {
     execute(url, format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"))
         .await

@@ -97,7 +97,7 @@ impl Rig {
         Ok(())
     }
 
-    /// An API key of somebody who looks.
+    /// An API key of an operator who only looks.
     pub(crate) async fn viewer_key(&self) -> Result<String> {
         self.new_key("viewer", &[]).await
     }

@@ -34,7 +34,7 @@ pub(super) async fn processes(pool: &PgPool, amqp_url: &str) -> ServerProcesses 
         .await
         .ok();
     let backend = backend.and_then(|pid| u32::try_from(pid).ok());
-    // A server elsewhere tells an id that is nobody's here, or somebody else's.
+    // A server elsewhere tells an id that no process has here, or that another has.
     let postgres = backend
         .filter(|pid| name_of(*pid).is_some_and(|name| name.starts_with("postgres")))
         .and_then(cpu::parent_of);

@@ -161,7 +161,7 @@ impl Rig {
     }
 }
 
-/// A loopback port that nobody listens on. Somebody else could take it before it is used; then the service says so.
+/// A loopback port that no process listens on. Another could take it before it is used; then the service says so.
 fn free_address() -> Result<SocketAddr> {
     let listener = TcpListener::bind(("127.0.0.1", 0)).context("no free port")?;
     Ok(listener.local_addr()?)

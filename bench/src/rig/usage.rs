@@ -9,7 +9,7 @@ pub(crate) const RECEIVER_THREAD: &str = "receiver";
 
 /// Everything on the machine.
 pub(crate) const MACHINE: &str = "whole machine";
-/// What belongs to nobody who is known: the threads of the kernel, interrupts, other programs.
+/// What belongs to no process that is told apart: the threads of the kernel, interrupts, other programs.
 const REST: &str = "kernel and others";
 
 /// Seconds of CPU time by who used them, those of a kind together. The last one is the whole machine.

@@ -1,4 +1,4 @@
-//! What somebody who looks into many dead letters waits for: lists from any place on, with each filter, and groups.
+//! What an operator who looks into many dead letters waits for: lists from any place on, with each filter, and groups.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! Somebody's transaction that stays open for minutes and keeps dead rows from being removed: what it does to both lanes
+//! Another client's transaction that stays open for minutes and keeps dead rows from being removed: what it does to both lanes
 //! while it lasts, and how they get over it.
 
 use std::time::{Duration, Instant};
@@ -121,7 +121,7 @@ async fn stage(
     })
 }
 
-/// Rows that nobody will see again and that are still there, as the server estimates them.
+/// Rows that no transaction will see again and that are still there, as the server estimates them.
 async fn dead_rows(rig: &Rig) -> Result<f64> {
     // What the backends have counted is told to the others after a moment.
     tokio::time::sleep(Duration::from_secs(1)).await;

@@ -141,7 +141,7 @@ pub struct Ingest {
     pub batch_rows: usize,
 }
 
-/// The service that whoever looks after the installation talks to.
+/// The service that the operators of the installation talk to.
 #[derive(Clone, Debug)]
 pub struct Operator {
     /// Where it listens.

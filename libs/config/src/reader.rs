@@ -1,5 +1,5 @@
 //! Typed reading of the layered values. A value that is wrong is noted and replaced by a placeholder, so that reading goes on and
-//! finds all the others; whoever reads must throw the result away when there is any problem.
+//! finds all the others; the caller must throw the result away when there is any problem.
 //!
 //! It deliberately knows no key by name: ranges and units come from `read`, rules between keys from `rules`.
 

@@ -124,7 +124,7 @@ impl Sealer {
         outcome
     }
 
-    /// Whether a value should be sealed anew because it was not sealed with the current key.
+    /// Whether a value should be sealed again because it was not sealed with the current key.
     #[must_use]
     pub fn is_stale(&self, sealed: &[u8]) -> bool {
         sealed.get(..HEAD) != Some(&self.current.head())

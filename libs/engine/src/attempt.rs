@@ -128,7 +128,7 @@ pub(crate) async fn make(
     })
 }
 
-/// Takes the body out: nobody needs it afterwards, and it is the largest part.
+/// Takes the body out: no later step needs it, and it is the largest part.
 fn request(
     claimed: &mut ClaimedNotification,
     target: &Target,

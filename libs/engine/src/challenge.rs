@@ -1,5 +1,5 @@
 //! The challenge that an endpoint has to answer before anything else is sent to it: a signed request with a random text,
-//! which has to come back. Whoever can make our requests go to an address cannot make that address answer them.
+//! which has to come back. An attacker who can make our requests go to an address cannot make that address answer them.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::{OpenError, Tools};
 /// The type of the request. It is in no catalogue.
 const EVENT_TYPE: &str = "postrider.verification";
 
-/// Most of the time that an endpoint gets, whatever it gets for notifications: somebody waits for a challenge.
+/// Most of the time that an endpoint gets, whatever it gets for notifications: a reseller waits for a challenge.
 const LONGEST: Duration = Duration::from_secs(10);
 
 /// How much of an answer is read, even where less of an answer to a notification is kept.
@@ -32,7 +32,7 @@ pub enum Answer {
     Right,
     /// Otherwise or not at all.
     Wrong {
-        /// In words for whoever may own it: not what a scanner of other people's hosts would like to know.
+        /// In words for a reseller who may not own it: not what a scanner of other people's hosts would like to know.
         told: &'static str,
         /// In words for us, and for its owner once it has answered as it has to.
         detail: String,
@@ -46,7 +46,7 @@ pub enum Answer {
 pub struct Stranger {
     /// Its name, or its address.
     pub host: String,
-    /// The domain that somebody has registered which it belongs to; an address is its own.
+    /// The registered domain that it belongs to; an address is its own.
     pub site: String,
 }
 

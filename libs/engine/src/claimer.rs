@@ -53,7 +53,7 @@ impl Claimer {
             match store::within(CLAIM_LIMIT, self.claim_unless_paused(ids, &terms)).await {
                 Ok(Some(claims)) => break (claims, until),
                 Ok(None) => {
-                    // The messages go back to a queue that nobody may read now, this engine first of all.
+                    // The messages go back to a queue that no engine may read now, this one first of all.
                     self.stop.cancel();
                     return None;
                 }
@@ -173,7 +173,7 @@ impl Claimer {
         }
     }
 
-    /// The targets of what was claimed, for as long as it takes: it is claimed, and nobody else will send it before its
+    /// The targets of what was claimed, for as long as it takes: it is claimed, and no other engine will send it before its
     /// lease has run out. `None` when it is to stop.
     async fn targets(&self, claims: &Claims) -> Option<HashMap<Uuid, Arc<Target>>> {
         loop {

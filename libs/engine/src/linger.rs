@@ -1,6 +1,6 @@
 //! When many come, a batch waits a moment for company: a statement and its commit cost far more than the rows in them.
 //!
-//! When few come nobody waits, because there would be no company. It deliberately knows nothing of what is gathered.
+//! When few come the batch does not wait, because there would be no company. It deliberately knows nothing of what is gathered.
 
 use std::time::{Duration, Instant};
 

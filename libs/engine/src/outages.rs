@@ -46,7 +46,7 @@ struct State {
     told: BTreeMap<OutageClass, Told>,
     /// Since when at the earliest what led to the present hold, or to the last one, can have failed.
     onset: Option<DateTime<Utc>>,
-    /// Whoever failed in it, and has not come to another end since.
+    /// Subscriptions that failed in it, and have not come to another end since.
     accused: BTreeSet<Uuid>,
 }
 

@@ -1,4 +1,4 @@
-//! The request of an attempt: the same body, id and key every time, signed anew with the time of the attempt.
+//! The request of an attempt: the same body, id and key every time, signed again with the time of the attempt.
 
 use bytes::Bytes;
 use chrono::{DateTime, Utc};

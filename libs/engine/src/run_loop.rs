@@ -249,7 +249,7 @@ impl RunLoop {
                     self.scheduler
                         .arrive(subscription, delivery.envelope.id.into(), message);
                 }
-                // Not a message of this lane: the archiver shows it to somebody.
+                // Not a message of this lane: the archiver shows it to the operators.
                 None => {
                     let _ = delivery.receipt.reject().await;
                 }

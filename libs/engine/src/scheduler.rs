@@ -48,7 +48,7 @@ struct Subscription<M> {
     in_turns: bool,
     /// Whether more of it may wait in the database.
     backlog: bool,
-    /// Whether somebody is fetching that.
+    /// Whether the engine is fetching that.
     fetching: bool,
     /// Whether it is sent nothing but probes.
     withheld: bool,
@@ -457,7 +457,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever happens, slots are never exceeded, nobody exceeds its own, nothing is lost and nothing comes twice.
+        /// Whatever happens, slots are never exceeded, no subscription exceeds its own, nothing is lost and nothing comes twice.
         #[test]
         fn books_are_kept(steps in proptest::collection::vec((0_u8..6, 0_u128..6, 1_usize..20), 1..200)) {
             let mut scheduler: FairScheduler<()> = FairScheduler::new(CAPACITY);

@@ -1,4 +1,4 @@
-//! An event type as whoever maintains the catalogue writes it down.
+//! An event type as the maintainer of the catalogue writes it down.
 
 use std::collections::HashSet;
 

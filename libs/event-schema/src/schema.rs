@@ -123,7 +123,7 @@ impl PayloadSchema {
             .collect()
     }
 
-    /// Whether the places of violations are found in a number of steps that nobody has to wait for.
+    /// Whether the places of violations are found in so few steps that no caller has to wait.
     fn can_be_explained(&self, payload: &Value) -> bool {
         let steps = self.cyclic_references.checked_pow(depth_of(payload));
         steps.is_some_and(|steps| steps <= STEPS_MAX)
@@ -229,7 +229,7 @@ mod tests {
         for way in ["allOf", "anyOf", "oneOf"] {
             let schema = json!({"type": ["object", "integer"], "properties": {"a": {way: twice}}});
             let schema = PayloadSchema::compile(&schema).unwrap();
-            // Two to the power of a hundred steps would outlast whoever waits for the answer.
+            // Two to the power of a hundred steps would outlast the caller who waits for the answer.
             let deep = (0..100).fold(json!("x"), |inner, _| json!({"a": inner}));
             let violations = schema.violations(&deep);
             assert_eq!(violations.len(), 1, "{way}");

@@ -11,7 +11,7 @@ use crate::definition::{DESCRIPTION_MAX, Finding, JSON_MAX};
 const VARIANTS_MAX: usize = 50;
 /// Longest name of a variant, in bytes.
 const NAME_MAX: usize = 50;
-/// Most bytes of compact JSON that the data of all variants of an event type may take: whoever reads the catalogue gets
+/// Most bytes of compact JSON that the data of all variants of an event type may take: a reader of the catalogue gets
 /// them all.
 const ALL_DATA_MAX: usize = 4 * JSON_MAX;
 

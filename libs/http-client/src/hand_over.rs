@@ -74,7 +74,7 @@ impl Body for WatchedBody {
             return Poll::Ready(Some(Err(Withheld)));
         }
         if let Some(asked) = self.asked.take() {
-            // Nobody may be interested any more.
+            // The other end of the channel may be gone.
             let _ = asked.send(Instant::now());
         }
         Poll::Ready(self.content.take().map(|content| Ok(Frame::data(content))))

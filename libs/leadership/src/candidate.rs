@@ -59,13 +59,13 @@ impl Candidate {
     /// Waits until this replica leads; `None` when it is to shut down instead. While the database is away it waits.
     pub async fn next_term(&self, shutdown: &Shutdown) -> Option<Term> {
         let mut seen: Option<(LeaseView, Instant)> = None;
-        // Asked before watching as well: whoever resigns because of the shutdown would find the lease free and take it again.
+        // Asked before watching as well: a leader that resigns because of the shutdown would find the lease free and take it again.
         while !shutdown.is_cancelled() {
             let watched = tokio::select! {
                 () = shutdown.cancelled() => return None,
                 watched = self.watch(&mut seen) => watched,
             };
-            // Taking is not given up half-way: the database may grant a lease that nobody would then resign.
+            // Taking is not given up half-way: the database may grant a lease that no replica would then resign.
             let taken = match watched {
                 Ok(Some(free)) => self.take(free).await,
                 Ok(None) => Ok(None),

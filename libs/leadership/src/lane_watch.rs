@@ -1,6 +1,6 @@
 //! Whether a lane may be served now: operators can pause it.
 //!
-//! It looks about once a second, which bounds how soon somebody stops and begins again. That nothing is claimed meanwhile
+//! It looks about once a second, which bounds how soon a replica stops and begins again. That nothing is claimed meanwhile
 //! does not rest on it: the claiming statements ask for themselves.
 
 use std::time::Duration;

@@ -18,7 +18,7 @@ pub struct Readiness {
 }
 
 impl Readiness {
-    /// Registers a condition, which is not ready ("starting") until it says otherwise. A name registered before starts anew.
+    /// Registers a condition, which is not ready ("starting") until it says otherwise. A name registered before starts again.
     pub fn condition(&self, name: &'static str) -> Condition {
         let condition = Condition {
             name: format!("{}{name}", self.prefix),
@@ -74,7 +74,7 @@ impl Condition {
         self.registry.lock().insert(self.name.clone(), None);
     }
 
-    /// The condition does not hold; the reason is shown to whoever asks `/readyz`, so it must hold no secret.
+    /// The condition does not hold; the reason is shown to every caller of `/readyz`, so it must hold no secret.
     pub fn not_ready(&self, reason: impl Into<String>) {
         self.registry
             .lock()

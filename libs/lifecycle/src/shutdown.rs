@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 /// Tells everyone who holds a clone that it is time to stop.
 ///
 /// There are two levels. *Cancelled*: take no new work, finish or hand back what is in flight within the grace period.
-/// *Hurried*: the grace period is over at once, because whoever asked has asked again.
+/// *Hurried*: the grace period is over at once, because the stop was asked for a second time.
 #[derive(Clone, Debug, Default)]
 pub struct Shutdown {
     cancelled: CancellationToken,

@@ -47,7 +47,7 @@ impl TaskGroup {
     }
 
     /// Runs `future` as a task of the group. The name is for logs. A panic is logged and ends this task alone; the handle
-    /// tells whoever has to know.
+    /// tells its holder.
     pub fn spawn<F>(&self, name: &'static str, future: F) -> JoinHandle<()>
     where
         F: Future<Output = ()> + Send + 'static,

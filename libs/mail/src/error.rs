@@ -27,7 +27,7 @@ pub enum Unreadable {
     /// What it tells has another form than its kind wants.
     #[error("the data of the mail cannot be read")]
     Data(#[source] serde_json::Error),
-    /// It goes to nobody.
+    /// Its recipient is no address.
     #[error("the recipient is no e-mail address")]
     Recipient(#[source] lettre::address::AddressError),
     /// It cannot be put into the form of a mail.

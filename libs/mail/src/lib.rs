@@ -1,6 +1,6 @@
 //! E-mails to resellers: what they say, and how they are handed to a mail server.
 //!
-//! What it deliberately does not do: decide when a mail is due, store anything, or try anything twice. Whoever calls it
+//! What it deliberately does not do: decide when a mail is due, store anything, or try anything twice. The caller
 //! keeps the mail until the server has taken it.
 
 mod error;

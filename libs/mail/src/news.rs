@@ -20,7 +20,7 @@ pub enum News {
     DeliveryRefused(Refusal),
     /// A request for another quota was decided.
     QuotaDecided(QuotaDecision),
-    /// Somebody has to say that an address is theirs.
+    /// A recipient has to say that an address is theirs.
     AddressConfirmation(ConfirmationRequest),
     /// Where or how a subscription is delivered to, or whom it tells, was changed.
     SecurityChanged(SecurityChange),
@@ -164,7 +164,7 @@ pub struct QuotaDecision {
     pub requested: u32,
     /// What was granted, a day; `None` when the request was denied.
     pub granted: Option<u32>,
-    /// What whoever decided wants to say about it.
+    /// What the operator who decided wants to say about it.
     pub note: Option<String>,
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use domain::foreign_text::{harmless, harmless_char};
 
-/// What every subject begins with, so that no mail of ours passes for one of somebody else.
+/// What every subject begins with, so that no mail of ours passes for one of another sender.
 const SENDER: &str = "[Postrider]";
 /// Longest line of the text form; a word that is longer, such as a URL, stays whole.
 const WIDTH: usize = 76;

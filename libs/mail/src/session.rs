@@ -128,7 +128,7 @@ fn of_mail(error: Error) -> SendError {
     }
 }
 
-/// Whether a refusal is about who we are or what we may do, as of a server that does not relay for us: somebody may mend
+/// Whether a refusal is about who we are or what we may do, as of a server that does not relay for us: an operator may mend
 /// that, and then the mail is welcome. Told by the code (RFC 4954), and by the enhanced one (RFC 3463) whose subject 7 is
 /// "security or policy".
 pub(crate) fn is_policy(code: u16, text: &str) -> bool {

@@ -85,7 +85,7 @@ impl Process {
             } else {
                 readiness.part(service.name)
             };
-            // Before the services start, so that nobody takes a list that is still empty for readiness.
+            // Before the services start, so that no probe takes a list that is still empty for readiness.
             for name in service.awaits {
                 part.condition(name);
             }

@@ -36,7 +36,7 @@ pub(crate) struct Listen {
 }
 
 impl Service {
-    /// A service that listens to nobody.
+    /// A service that listens at no address.
     pub fn new<R, F, E>(name: &'static str, run: R) -> Self
     where
         R: FnOnce(Arc<Config>, Lifecycle) -> F + Send + 'static,

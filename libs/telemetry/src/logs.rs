@@ -1,6 +1,6 @@
 //! Log lines: for people or as JSON, to standard error.
 //!
-//! It deliberately leaves rotation and shipping to whoever runs the process.
+//! It deliberately leaves rotation and shipping to the operator who runs the process.
 
 use std::io::{self, IsTerminal};
 

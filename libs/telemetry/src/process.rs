@@ -101,8 +101,8 @@ fn cpu_seconds() -> Option<f64> {
     Some((stat_field(14)? + stat_field(15)?) / ticks_per_second())
 }
 
-/// The start is counted from the start of the machine, whose time the kernel reckons anew with each adjustment of the clock.
-/// Taken once, so that nobody sees a restart where there was none.
+/// The start is counted from the start of the machine, whose time the kernel reckons again with each adjustment of the clock.
+/// Taken once, so that no reader sees a restart where there was none.
 fn start_time() -> Option<f64> {
     static START: OnceLock<Option<f64>> = OnceLock::new();
     *START.get_or_init(reckon_start_time)

@@ -1,6 +1,6 @@
 //! Setting everything up at the start of a process, and flushing it at the end.
 //!
-//! It deliberately reads no environment and no file; whoever calls it has done that.
+//! It deliberately reads no environment and no file; the caller has done that.
 
 use std::time::Duration;
 
@@ -77,7 +77,7 @@ pub fn init(settings: &Settings) -> Result<Guard, Error> {
         .transpose()?;
     // The log filter must not thin traces out, so each layer has a filter of its own.
     let tracing_layer = traces.as_ref().map(|traces| {
-        // Threads, files and lines of our own sources tell nobody anything and would be in every span.
+        // Threads, files and lines of our own sources tell a reader nothing and would be in every span.
         tracing_opentelemetry::layer()
             .with_tracer(traces.tracer(SCOPE))
             .with_threads(false)

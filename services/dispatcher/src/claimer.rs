@@ -98,7 +98,7 @@ impl Claimer<'_> {
     }
 
     /// Claims, for as long as it takes: while the database is away there is nothing else to do. `None` when stopped, or when
-    /// the pushes are not ours to take, or nobody's: the messages are for the next leader.
+    /// the pushes are not ours to take, or no replica's: the messages are for the next leader.
     pub(crate) async fn claim(
         &self,
         ids: Vec<PushId>,

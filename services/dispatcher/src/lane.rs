@@ -87,7 +87,7 @@ impl Lane {
             Metric::PushLeaderEpoch.set(term.lease().epoch as f64);
             if let Err(error) = self.serve(term, &shutdown).await {
                 tracing::error!(error = error_chain(&error), "the push lane could not be served");
-                // Somebody else may have more luck meanwhile.
+                // Another replica may have more luck meanwhile.
                 let _ = tokio::time::timeout(self.config.push.leader.ttl, shutdown.cancelled()).await;
             }
             Metric::PushLeader.set(0);
@@ -112,7 +112,7 @@ impl Lane {
         let mut completer = AbortOnDropHandle::new(tokio::spawn(self.completer().run(outbox)));
         let mut sender = sender::spawn(self.sender(&term, &vigil)?, inbox, endings).map_err(Error::Sender)?;
         let prefetch = u16::try_from(self.config.pool_size() + 1 + 2 * CLAIM_BATCH).unwrap_or(u16::MAX);
-        // Nobody reads the queue before what waits has been sent.
+        // The leader does not read the queue before what waits has been sent.
         let mut consumer = hold
             .is_none()
             .then(|| self.broker.consume(Queue::PushReady, prefetch));
@@ -215,7 +215,7 @@ impl Lane {
         }
     }
 
-    /// A replica without the broker would lead and send nothing, beside others that could. Nobody leads a paused lane.
+    /// A replica without the broker would lead and send nothing, beside others that could. No replica leads a paused lane.
     async fn next_term(&self, candidate: &Candidate, shutdown: &Shutdown) -> Option<Term> {
         let mut states = self.broker.state();
         loop {

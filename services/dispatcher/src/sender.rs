@@ -110,7 +110,7 @@ pub(crate) fn spawn(
                 tasks.close();
                 tasks.wait().await;
             });
-            // Nobody listens when the lane was dropped.
+            // A lane that was dropped does not listen.
             let _ = done.send(());
         })?;
     Ok(Running {
@@ -283,7 +283,7 @@ impl Sender {
         self.validity.holds() && (is_probe || !self.vigil.holds())
     }
 
-    /// The last look at the term before the bytes of a send are written. Whoever proves the pace is told first.
+    /// The last look at the term before the bytes of a send are written. The log that proves the pace is told first.
     fn may_hand_over(&self, push: PushId, started: Option<&Instant>) -> bool {
         if !self.validity.holds() {
             return false;
@@ -332,7 +332,7 @@ impl Sender {
     }
 
     /// How long an immediate push was under way. One with a schedule has waited because it was asked to, and one that was
-    /// replayed because nobody had looked.
+    /// replayed because no operator had looked.
     fn observe(&self, push: &ClaimedPush, outcome: &SendOutcome) {
         if *outcome == SendOutcome::Delivered && push.cron_expression.is_none() && push.replayed_after == 0 {
             let since = self.clock.now() - push.id.created_at();

@@ -140,7 +140,7 @@ pub(crate) fn released(message: &mut Message, release: &Release) {
     message.span.set("postrider.outcome", why);
 }
 
-/// Notes that there was nothing to attempt: somebody has done it, or will.
+/// Notes that there was nothing to attempt: an earlier claim has done it, or a later one will.
 pub(crate) fn not_claimed(message: &mut Message) {
     message.span.set("postrider.outcome", "not_claimed");
 }

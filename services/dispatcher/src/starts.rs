@@ -1,5 +1,5 @@
 //! Tells of each send, at the last moment before its bytes are written, when it started: a line of the log at `trace`, for
-//! whoever proves the pace over several processes. Off unless the filter asks for `dispatcher::starts=trace`.
+//! a test that proves the pace over several processes. Off unless the filter asks for `dispatcher::starts=trace`.
 //!
 //! The times are those of the host's monotonic clock, which all of its processes share. A line is written before its send,
 //! so that a process killed at any moment has told of everything that it has sent.

@@ -1,4 +1,4 @@
-//! The retry worker: everything that happens to pushes and notifications while nobody sends them. It puts waiting ones
+//! The retry worker: everything that happens to pushes and notifications while no process sends them. It puts waiting ones
 //! into the queues, finds lost ones, archives what the broker gives up, and keeps the tables in shape. It also makes the
 //! further attempts to deliver notifications (see [`engine`]), apart from the first ones, which they must not slow.
 //!
@@ -124,7 +124,7 @@ pub async fn run_with_clock(
     let ended = tokio::select! {
         biased;
         () = shutdown.cancelled() => Ok(()),
-        // One that is missing would be missed by nobody: better that somebody starts the whole anew.
+        // No other task would notice that one is missing: better that the supervisor starts the whole again.
         _ = select_all(working) => Err(Error::TaskEnded),
     };
     shutdown.trigger();

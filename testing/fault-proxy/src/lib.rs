@@ -29,7 +29,7 @@ pub struct FaultProxy {
 
 #[derive(Debug)]
 pub(crate) struct Shared {
-    /// `host:port`; nobody listens there yet when it is `None`.
+    /// `host:port`; no server listens yet when it is `None`.
     target: Mutex<Option<String>>,
     line: Line,
     /// Silences the connections of now for good.

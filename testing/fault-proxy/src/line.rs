@@ -85,7 +85,7 @@ impl Line {
 
     /// A token that ends with the connections of now; `None` when the proxy is cut.
     pub(crate) fn join(&self) -> Option<CancellationToken> {
-        // Taken first: whoever cuts in between cancels it.
+        // Taken first: a cut in between cancels it.
         let token = lock(&self.0.reset).clone();
         (!self.0.condition.borrow().cut).then_some(token)
     }

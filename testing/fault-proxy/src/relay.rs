@@ -40,7 +40,7 @@ async fn connect(client: TcpStream, shared: Arc<Shared>) {
     let freeze = lock(&shared.freeze).clone();
     let mut condition = shared.line.watch();
     let mut relayed = pin!(async {
-        // A silent proxy does not even let the server know that somebody calls.
+        // A silent proxy does not even let the server know that a client calls.
         let _ = condition.wait_for(|condition| !condition.silent).await;
         let target = lock(&shared.target).clone();
         let server = TcpStream::connect(target.ok_or(io::ErrorKind::NotConnected)?).await?;

@@ -1,7 +1,7 @@
 //! Who may send, in time: leases between replicas that trust no wall clock, and two sends that never start closer together than
 //! the delay (`libs/leadership`, `libs/store/src/lease.rs`, `services/dispatcher/src/sender.rs`, ADR 0005).
 //!
-//! Time passes in ticks. Nobody has to act at any tick, so that any process may sleep for as long as it likes between any two of
+//! Time passes in ticks. No process has to act at any tick, so that any may sleep for as long as it likes between any two of
 //! its steps. Each has its own monotonic clock: what it takes for a time-to-live may last [`Leadership::drift`] ticks longer or
 //! shorter. What remains of each wait is counted down, so that the same situation later is the same state.
 
@@ -57,7 +57,7 @@ pub struct State {
     pub crashes: u8,
     /// Whether two sends started too close together.
     pub too_close: bool,
-    /// Whether somebody took over from one that did not resign.
+    /// Whether a process took over from one that did not resign.
     pub took_over: bool,
 }
 

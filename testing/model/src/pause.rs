@@ -222,7 +222,7 @@ impl Model for Pause {
             Action::Lock => {
                 next.changes -= 1;
                 next.operator = Operator::Locked;
-                // From here on nobody is told any more that it is paused.
+                // From here on no operator is told any more that it is paused.
                 next.promised = false;
             }
             Action::Change => {

@@ -184,8 +184,8 @@ impl Installation {
         let _ = connection.close(200, "done".into()).await;
     }
 
-    /// Takes a queue away from its exchange, so that the broker has nowhere to put a message. Whoever connects anew
-    /// binds it again.
+    /// Takes a queue away from its exchange, so that the broker has nowhere to put a message. The next process to
+    /// connect binds it again.
     ///
     /// # Panics
     ///

@@ -34,7 +34,7 @@ pub struct MadeNotification {
     pub event: Uuid,
     /// Whom it is for.
     pub subscription: Uuid,
-    /// The token of its claim; for a notification that is not claimed, a token that nobody holds.
+    /// The token of its claim; for a notification that is not claimed, a token that no process holds.
     pub lease_token: Uuid,
 }
 

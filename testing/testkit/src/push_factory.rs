@@ -26,7 +26,7 @@ pub struct PushRow {
 pub struct MadePush {
     /// Its identifier.
     pub id: PushId,
-    /// The token of its claim; for a push that is not claimed, a token that nobody holds.
+    /// The token of its claim; for a push that is not claimed, a token that no process holds.
     pub lease_token: Uuid,
 }
 

@@ -210,7 +210,7 @@ fn is_smtp_url(text: &str) -> bool {
     !host.is_empty() && !host.starts_with([':', '/']) && !rest.contains(char::is_whitespace)
 }
 
-/// Only what no mailbox can be is refused here; whoever sends the mail reads it thoroughly.
+/// Only what no mailbox can be is refused here; the crate that sends the mail reads it thoroughly.
 fn mailbox(text: &str) -> Option<String> {
     let address = text.trim().rsplit_once('<').map_or(text.trim(), |(_, address)| {
         address.strip_suffix('>').unwrap_or_default()

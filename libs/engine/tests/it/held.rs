@@ -30,7 +30,7 @@ struct Closed {
 
 impl Closed {
     fn new() -> Self {
-        // Bound, so that nobody else gets the port, but not listening.
+        // Bound, so that no other process gets the port, but not listening.
         let socket = TcpSocket::new_v4().expect("a socket");
         socket
             .bind((Ipv4Addr::UNSPECIFIED, 0).into())

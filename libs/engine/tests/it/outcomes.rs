@@ -224,7 +224,7 @@ async fn whatever_keeps_an_answer_from_coming_is_tried_again(pool: PgPool) {
     with_installation(pool, async |it| {
         let rig = Rig::new(it).await;
         let clock = frozen();
-        // Has the port, so that nobody else gets it, and takes no connections.
+        // Has the port, so that no other process gets it, and takes no connections.
         let nobody = TcpSocket::new_v4().expect("a socket");
         nobody
             .bind("127.0.0.1:0".parse().expect("an address"))

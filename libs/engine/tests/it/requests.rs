@@ -1,4 +1,4 @@
-//! What arrives: the same identifier, key and bytes on every attempt, signed anew each time.
+//! What arrives: the same identifier, key and bytes on every attempt, signed again each time.
 
 use chrono::TimeDelta;
 use domain::clock::Clock;

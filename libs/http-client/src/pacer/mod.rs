@@ -48,7 +48,7 @@ pub struct SendStart {
     pub gap: Option<Duration>,
 }
 
-/// Paces the sends of one process. Whoever holds it is the only sender: every method takes it exclusively.
+/// Paces the sends of one process. Its holder is the only sender: every method takes it exclusively.
 ///
 /// It keeps its rate best on a thread of its own, awaited in the root future of a current-thread runtime, which is
 /// polled before the tasks that are ready at the same time.

@@ -1,8 +1,8 @@
-//! What an IP address is for, as far as it matters to whoever is asked to dial it. It allows and forbids nothing: that
+//! What an IP address is for, as far as it matters to a client that is asked to dial it. It allows and forbids nothing: that
 //! is the policy's part.
 //!
 //! IPv4 is judged by the list of special networks (IANA's registry and a few that it lacks). IPv6 is judged the other
-//! way round: only global unicast is public, so that whatever is assigned in future is refused until somebody looks.
+//! way round: only global unicast is public, so that whatever is assigned in future is refused until a maintainer looks.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

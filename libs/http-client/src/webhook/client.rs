@@ -23,7 +23,7 @@ use super::{answer, failure};
 const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 /// As many connections to one receiver as its subscriptions may keep busy together.
 const POOL_MAX_IDLE: usize = 256;
-/// Bounds the connections that are opened for nobody in particular, because their attempt found an idle one meanwhile;
+/// Bounds the connections that are opened for no attempt in particular, because their attempt found an idle one meanwhile;
 /// an attempt has its own deadline.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 

@@ -28,8 +28,8 @@ pub(super) async fn followed<T>(attempt: impl Future<Output = T>) -> T {
     PHASE.scope(Cell::new(Phase::Waiting), attempt).await
 }
 
-/// Notes that the attempt of this task has come to `phase`. Without effect for a connection that is opened for nobody in
-/// particular any more, because its attempt found an idle one meanwhile.
+/// Notes that the attempt of this task has come to `phase`. Without effect for a connection that is opened for no
+/// attempt in particular any more, because its attempt found an idle one meanwhile.
 pub(super) fn enter(phase: Phase) {
     let _ = PHASE.try_with(|current| current.set(phase));
 }

@@ -164,7 +164,7 @@ impl Endpoint {
         }
     }
 
-    /// The domain that somebody has registered which the host belongs to, as far as that shows without a list of all
+    /// The registered domain that the host belongs to, as far as that shows without a list of all
     /// registries: its last two parts, or three under suffixes such as co.uk. An address is its own.
     #[must_use]
     pub fn site(&self) -> String {

@@ -26,7 +26,7 @@ pub(super) enum Guarded {
 }
 
 /// Looks names up and lets an answer pass only if every address in it may be dialled. One bad address spoils the whole
-/// answer: whoever mixes them probes for the one that slips through.
+/// answer: an attacker mixes them to find one that slips through.
 pub(super) struct Guard {
     names: Arc<dyn NameResolver>,
     policy: EgressPolicy,

@@ -1,6 +1,6 @@
 //! The client of the resellers' endpoints: one call is one attempt to deliver one signed notification.
 //!
-//! The endpoint is chosen by somebody we do not trust, so everything about it is bounded and guarded: which addresses
+//! The endpoint is chosen by a reseller, whom we do not trust, so everything about it is bounded and guarded: which addresses
 //! may be dialled ([`EgressPolicy`]), how long all of it may take, and how much of the answer is read. It follows no
 //! redirect, uses no proxy from the environment and never sends twice. It signs nothing, and it does not judge what an
 //! answer means for a notification (see `domain::notification::DeliveryOutcome`).

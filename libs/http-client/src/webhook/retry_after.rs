@@ -7,7 +7,7 @@ use domain::notification::RetryAfter;
 use http::HeaderMap;
 use http::header::RETRY_AFTER;
 
-/// Longer delays are taken for this one, so that nobody has to think of overflows.
+/// Longer delays are taken for this one, so that no caller has to think of overflows.
 const MAX_SECONDS: u64 = 100 * 365 * 24 * 60 * 60;
 
 /// When the receiver wants to be asked again, if it says so legibly.

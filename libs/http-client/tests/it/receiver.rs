@@ -19,9 +19,9 @@ pub(crate) enum Conduct {
     AnswerAndStall(Vec<u8>),
     /// Writes these bytes and closes the connection.
     AnswerAndClose(Vec<u8>),
-    /// Writes the first bytes, then the others for as long as somebody takes them.
+    /// Writes the first bytes, then the others for as long as the client takes them.
     Flood(Vec<u8>, Vec<u8>),
-    /// Writes the first bytes, then the byte again and again, with pauses, for as long as somebody takes them.
+    /// Writes the first bytes, then the byte again and again, with pauses, for as long as the client takes them.
     Trickle(Vec<u8>, u8),
     /// Resets the connection.
     Reset,
@@ -87,7 +87,7 @@ impl Receiver {
         }
     }
 
-    /// How many bytes of floods somebody, or the buffers of the sockets, have taken.
+    /// How many bytes of floods the clients, or the buffers of the sockets, have taken.
     pub(crate) fn written(&self) -> u64 {
         self.written.load(Ordering::SeqCst)
     }

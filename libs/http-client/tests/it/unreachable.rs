@@ -59,7 +59,7 @@ async fn a_failed_tls_handshake_is_unreachable() {
 
 #[tokio::test]
 async fn unreachable_texts_hold_the_cause_but_no_credentials_and_no_payload() {
-    // Bound, so that nobody else gets the port, but not listening.
+    // Bound, so that no other process gets the port, but not listening.
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let refusing = socket.local_addr().unwrap();

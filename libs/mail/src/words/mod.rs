@@ -78,8 +78,8 @@ fn span(span: TimeDelta) -> String {
     }
 }
 
-/// What a subscription is called in a subject line: the host of its endpoint. Its description is what somebody wrote, and a
-/// subject is read before anybody can tell who.
+/// What a subscription is called in a subject line: the host of its endpoint. Its description is what its owner wrote, and a
+/// subject is read before its reader can tell whose words they are.
 fn name(subject: &Subject) -> String {
     const LONGEST: usize = 60;
     let origin = origin(&subject.url);

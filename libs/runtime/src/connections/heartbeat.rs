@@ -1,6 +1,6 @@
-//! The sign of life that a service leaves in the database every few seconds, for whoever asks how the system is.
+//! The sign of life that a service leaves in the database every few seconds, for operators who ask how the system is.
 //!
-//! It deliberately disturbs nothing: while the database is away it is silent, and nobody waits for it.
+//! It deliberately disturbs nothing: while the database is away it is silent, and no work waits for it.
 
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};

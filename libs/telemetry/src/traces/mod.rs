@@ -2,7 +2,7 @@
 //!
 //! The request's own span is `tracing`'s (see `http-api`); everything after it is recorded here, because it has to begin
 //! and end at times that are known only later, to name as its parent what a row or a message says, and to cost nothing
-//! when its trace is not recorded. What a span means is told by whoever makes it, with OpenTelemetry's names.
+//! when its trace is not recorded. What a span means is told by the code that makes it, with OpenTelemetry's names.
 //!
 //! It deliberately begins no trace: work without a `traceparent`, or with one that is not sampled, has no spans. So the
 //! decision of the first process holds in all of them, and one look at the last byte of a text is all that the rest pays.

@@ -110,7 +110,7 @@ impl Span {
         Some(traceparent::format(self.0.as_ref()?.span_context()))
     }
 
-    /// Notes something. Never a payload, a secret, or a text that somebody else chose.
+    /// Notes something. Never a payload, a secret, or a text that a caller or a receiver chose.
     pub fn set(&mut self, key: &'static str, value: impl Into<Value>) {
         if let Some(span) = &mut self.0 {
             span.set_attribute(KeyValue::new(key, value));

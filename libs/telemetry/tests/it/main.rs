@@ -30,7 +30,7 @@ struct Shared {
     _guard: Guard,
 }
 
-/// Nobody listens there. Where spans get to is the matter of the other binary.
+/// No collector listens there. Where spans get to is the matter of the other binary.
 const NOWHERE: &str = "http://127.0.0.1:1";
 
 fn settings(otlp_endpoint: Option<String>) -> Settings {

@@ -25,7 +25,7 @@ fn send_slowly(it: &mut Installation) {
     it.config.push.leader.poll = Duration::from_millis(100);
 }
 
-/// Makes somebody else the holder, who never renews; returns the epoch.
+/// Makes another process the holder, which never renews; returns the epoch.
 async fn usurp(pool: &PgPool) -> i64 {
     sqlx::query_scalar(
         "UPDATE leases SET holder = gen_random_uuid(), epoch = epoch + 1, renewals = renewals + 1
@@ -36,7 +36,7 @@ async fn usurp(pool: &PgPool) -> i64 {
     .unwrap()
 }
 
-/// Waits until somebody leads in a later epoch.
+/// Waits until a replica leads in a later epoch.
 async fn leads_after(pool: &PgPool, epoch: i64) {
     eventually("the next leader", async || {
         epoch_of_leader(pool).await.filter(|later| *later > epoch)
@@ -61,7 +61,7 @@ async fn no_send_starts_while_the_lease_cannot_be_renewed(pool: PgPool) {
         let mut config = it.config.clone();
         config.database.url = config::Secret::new(url);
         let dispatcher = start(&config);
-        // A claim that is under way when the connection breaks would be nobody's.
+        // A claim that is under way when the connection breaks would be no process's.
         have_been_claimed(&it.pool, PUSHES).await;
         arrivals(&it, 3).await;
         proxy.cut();

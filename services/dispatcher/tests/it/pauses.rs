@@ -34,7 +34,7 @@ async fn resume(store: &Store) {
     assert_eq!(resumed.unwrap(), PauseChange::Changed);
 }
 
-/// Waits until nobody leads and nobody reads the queue.
+/// Waits until no replica leads and none reads the queue.
 async fn nobody_works(pool: &PgPool, broker: &broker::Broker) {
     eventually("nobody to lead and to read", async || {
         let depth = broker.depth(Queue::PushReady).await.ok()?;
@@ -55,7 +55,7 @@ async fn a_paused_lane_sends_nothing_whoever_is_started_and_goes_on_by_itself(po
         nobody_works(&it.pool, &broker).await;
         let ids = enqueue(&it, &broker, PUSHES).await;
         let before = rows(&it.pool, &ids).await;
-        // One is started anew meanwhile: a pause is in nobody's memory.
+        // One is started again meanwhile: a pause is in no process's memory.
         first.stop().await;
         let first = start(&it.config);
         for dispatcher in [&first, &second] {
@@ -156,7 +156,7 @@ async fn a_wiped_broker_is_filled_again_and_everything_arrives_once(pool: PgPool
         all_sent(&it, &ids).await;
         queue_holds(&broker, 0).await;
         assert_each_sent_once(&it, PUSHES);
-        // The same with somebody reading, who finds its queue gone.
+        // The same with a replica reading, which finds its queue gone.
         it.wipe_queues().await;
         eventually("the topology to be declared anew", async || {
             broker.declare().await.ok()

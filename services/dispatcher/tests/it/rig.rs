@@ -158,7 +158,7 @@ pub(crate) async fn epoch_of_leader(pool: &PgPool) -> Option<i64> {
         .unwrap()
 }
 
-/// Waits until somebody leads; returns the epoch.
+/// Waits until a replica leads; returns the epoch.
 pub(crate) async fn leader(pool: &PgPool) -> i64 {
     eventually("a leader", async || epoch_of_leader(pool).await).await
 }

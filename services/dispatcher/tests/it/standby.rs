@@ -22,7 +22,7 @@ async fn a_standby_sends_nothing_and_goes_on_at_once_when_the_leader_stops(pool:
     with_installation(pool, async |mut it| {
         it.config.swrve.delay = Duration::from_millis(100);
         it.config.push.leader.poll = Duration::from_millis(50);
-        // Nobody waits so long: the standby can only go on in time because the leader resigns.
+        // The test does not wait so long: the standby can only go on in time because the leader resigns.
         it.config.push.leader.ttl = 2 * PATIENCE;
         let broker = it.broker();
         let ids = enqueue(&it, &broker, PUSHES).await;
@@ -102,7 +102,7 @@ async fn a_standby_takes_over_from_a_leader_that_vanished_and_nothing_is_lost(po
 async fn a_replica_that_loses_the_broker_leaves_the_lane_to_one_that_has_it(pool: PgPool) {
     with_installation(pool, async |mut it| {
         it.config.push.leader.poll = Duration::from_millis(50);
-        // Nobody waits so long: the other can only lead because this one steps down.
+        // The test does not wait so long: the other can only lead because this one steps down.
         it.config.push.leader.ttl = 2 * PATIENCE;
         let (proxy, url) = FaultProxy::for_url(it.config.amqp.url.expose()).await;
         let mut config = it.config.clone();

@@ -103,7 +103,7 @@ impl Catalogue {
                 })
             }
             Err(error) => {
-                // Only a hand in the database can bring this about: whoever puts a type in compiles its schema first.
+                // Only an edit by hand in the database can bring this about: our code compiles a schema before it puts the type in.
                 tracing::error!(
                     error = error_chain(&error),
                     name = version.0,

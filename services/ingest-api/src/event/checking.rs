@@ -61,7 +61,7 @@ pub(crate) fn field(error: &EventError) -> FieldProblem {
     FieldProblem::new(error.field(), error.to_string())
 }
 
-/// What the catalogue, and whoever has to read the data, say about it; and the data as it is passed on.
+/// What the catalogue, and those who have to read the data, say about it; and the data as it is passed on.
 async fn against_the_catalogue<'a>(
     app: &App,
     event_type: Option<&str>,

@@ -45,7 +45,7 @@ pub(crate) struct GateWatch {
     pub(crate) store: Store,
     pub(crate) gates: Vec<WatchedGate>,
     pub(crate) clock: Arc<dyn Clock>,
-    /// Holds as soon as every queue was looked at for the first time, so that whoever was told "ready" finds the gates open
+    /// Holds as soon as every queue was looked at for the first time, so that a caller told "ready" finds the gates open
     /// when nothing waits.
     pub(crate) seen: Condition,
 }

@@ -179,7 +179,7 @@ impl<L: Lane> Writer<L> {
     }
 }
 
-/// Leaves out whom nobody waits for any more: they were told that their item is not stored. What goes alone is apart.
+/// Leaves out entries whose callers wait no more: they were told that their item is not stored. What goes alone is apart.
 fn prepare<L: Lane>(taken: &mut Vec<Entry<L>>) -> (Vec<Entry<L>>, Vec<Entry<L>>) {
     let awaited = taken.drain(..).filter(|entry| !entry.answer.is_closed());
     awaited.partition(|entry| !L::is_alone(&entry.item))

@@ -10,12 +10,12 @@ use testkit::{FaultProxy, eventually, with_installation};
 
 use crate::running::{Running, problem, push, push_saying, stored, stored_saying};
 
-/// A port that nobody listens on.
+/// A port that no process listens on.
 pub(crate) fn closed_port() -> u16 {
     let socket = tokio::net::TcpSocket::new_v4().unwrap();
     socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let port = socket.local_addr().unwrap().port();
-    // Kept until the process ends, so that nobody else gets it.
+    // Kept until the process ends, so that no other process gets it.
     std::mem::forget(socket);
     port
 }

@@ -1,4 +1,4 @@
-//! Counts the dead letters that wait for somebody to look at them.
+//! Counts the dead letters that wait for an operator to look at them.
 
 use std::time::Duration;
 

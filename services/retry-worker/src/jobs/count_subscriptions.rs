@@ -32,7 +32,7 @@ impl Job for CountSubscriptions {
         for (state, count) in context.store.count_subscriptions().await? {
             Metric::Subscriptions.set_with(&[("state", state.as_str())], count as f64);
         }
-        // Longer ago says little: whoever gets nothing cannot succeed either.
+        // Longer ago says little: a subscription that gets nothing cannot succeed either.
         let since = context.clock.now() - TimeDelta::hours(1);
         let failing = context.store.count_failing_subscriptions(since).await?;
         Metric::SubscriptionsFailing.set(failing as f64);

@@ -212,7 +212,7 @@ impl Job for Mailer {
     }
 }
 
-/// Takes mails to send; those for addresses that nobody has confirmed are put off.
+/// Takes mails to send; those for addresses that their owners have not confirmed are put off.
 async fn claim(context: &Context) -> Result<Vec<ClaimedEmail>, JobError> {
     let (store, now) = (&context.store, context.clock.now());
     let addresses = Addresses::confirmed_if(context.config.mail.confirm_addresses);

@@ -1,6 +1,6 @@
 //! Takes replays on: what subscriptions missed since a time is made due again, at the rate of each replay.
 //!
-//! Where a replay stands is in its row, and moves in the transaction that makes something due: whoever comes after a crash
+//! Where a replay stands is in its row, and moves in the transaction that makes something due: a replica that comes after a crash
 //! goes on where the last step ended. Sending is left to those who send.
 
 use std::time::Duration;

@@ -17,7 +17,7 @@ use super::promotion::promoted_in_traces;
 use crate::context::Context;
 use crate::periodic::{Job, JobError, Timing};
 
-/// Notifications of one subscription that are put into a queue at once. Whoever gets them comes back for the rest.
+/// Notifications of one subscription that are put into a queue at once. The engine that gets them comes back for the rest.
 const SHARE: u32 = 32;
 /// Notifications of one line that are released at once: nothing comes back for the rest before the next look.
 const LINE_SHARE: u32 = 250;

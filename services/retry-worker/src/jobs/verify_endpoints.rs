@@ -15,7 +15,7 @@ use crate::periodic::{Job, JobError, Timing};
 
 /// Endpoints challenged at once.
 const AT_ONCE: u32 = 32;
-/// Most of them that are one reseller's: what hangs there takes nobody else's place.
+/// Most of them that are one reseller's: what hangs there takes no other reseller's place.
 const SHARE: u32 = 4;
 /// How often it is looked whether more are due while others are under way.
 const LOOK: Duration = Duration::from_secs(1);
@@ -23,7 +23,7 @@ const LOOK: Duration = Duration::from_secs(1);
 const LEASE: Duration = Duration::from_secs(90);
 /// After this time an execution begins nothing new, so that it ends before it is given up.
 const BEGINNING_LIMIT: Duration = Duration::from_secs(40);
-/// A challenge may be a request to a host that nobody asked: strangers get few, whoever asks for them.
+/// A challenge may be a request to a host that never asked for it: strangers get few, whichever reseller names them.
 const BUDGETS: Budgets = Budgets {
     per_site_and_hour: 30,
     hosts_per_reseller_and_day: 20,

@@ -1,4 +1,4 @@
-//! How a retry worker ends that nobody stops.
+//! How a retry worker ends that was not told to stop.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use lifecycle::{Lifecycle, Readiness, Shutdown};
 use sqlx::PgPool;
 use testkit::{PATIENCE, with_installation};
 
-/// Brings down whoever asks it.
+/// Brings down the task that asks it.
 struct BrokenClock;
 
 impl Clock for BrokenClock {

@@ -66,7 +66,7 @@ async fn what_the_broker_does_not_confirm_becomes_pending_again(pool: PgPool) {
         assert_eq!((push.leased_until, push.next_attempt_at), (None, None));
         assert_eq!((push.attempts, push.claimed), (1, false));
         worker.stop().await;
-        // One that connects anew makes the topology whole again.
+        // A worker that connects again makes the topology whole again.
         it.config.push.job.send_pending.start_delay = Duration::ZERO;
         let worker = start(&it.config);
         assert_eq!(read(&mut reader, 1).await, [id]);

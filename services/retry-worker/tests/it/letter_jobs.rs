@@ -79,7 +79,7 @@ async fn a_job_goes_on_where_it_stood_and_resolves_everything_once(pool: PgPool)
         for worker in others {
             worker.stop().await;
         }
-        // Nobody sends here: what was replayed waits, or is in the queue, each with one attempt behind it.
+        // No dispatcher sends here: what was replayed waits, or is in the queue, each with one attempt behind it.
         let replayed: i64 = sqlx::query_scalar(
             "SELECT count(*) FROM push_notifications
              WHERE status IN ('PENDING', 'IN_MEMORY') AND replayed_after = 1 AND attempts = 1",

@@ -1,4 +1,4 @@
-//! Mails whose end nobody knows: each is sent again, as the same mail.
+//! Mails whose end the worker does not know: each is sent again, as the same mail.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -209,7 +209,7 @@ async fn what_the_broker_does_not_take_waits_again_in_its_lane(pool: PgPool) {
         })
         .await;
         assert_eq!(put_aside, ("RETRY".to_owned(), 2));
-        // Whoever connects anew binds the queue again.
+        // The next connection binds the queue again.
         let second = it.broker();
         let mut reader = retries(&second);
         assert!(read(&mut reader, 1).await.contains_key(&retry.id));

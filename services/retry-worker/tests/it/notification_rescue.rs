@@ -1,4 +1,4 @@
-//! Notifications that nobody has any more, and messages that the broker gave up.
+//! Notifications that no process has any more, and messages that the broker gave up.
 
 use broker::Queue;
 use chrono::TimeDelta;

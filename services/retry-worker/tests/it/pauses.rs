@@ -68,7 +68,7 @@ async fn what_is_due_in_a_paused_push_lane_stays_in_the_database_until_it_goes_o
 async fn what_is_due_in_a_paused_reseller_lane_stays_in_the_database_until_it_goes_on(pool: PgPool) {
     with_installation(pool, async |mut it| {
         hurry(&mut it.config);
-        // Nobody takes the messages out of the queues again.
+        // Without a key no engine takes the messages out of the queues again.
         it.config.reseller.secrets.key = None;
         pause(&it.store, Lane::Reseller).await;
         let subscription = SubscriptionRow::active().make(&it.pool).await;

@@ -53,7 +53,7 @@ impl Post {
 
     /// Brings it back at the same address.
     pub(crate) async fn reopen(&mut self) {
-        // Somebody else's connection may have the port for a moment.
+        // Another program's connection may have the port for a moment.
         let listener = eventually("the address to be free", async || {
             TcpListener::bind(self.addr).await.ok()
         })

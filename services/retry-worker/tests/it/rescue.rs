@@ -1,4 +1,4 @@
-//! Pushes that nobody has any more: found by their lease, without a restart.
+//! Pushes that no process has any more: found by their lease, without a restart.
 
 use std::time::Duration;
 

@@ -76,7 +76,7 @@ pub(crate) async fn view(it: &Installation, id: PushId) -> PushView {
     it.store.find_push(id).await.unwrap().expect("the push exists")
 }
 
-/// Waits until a queue holds so many messages that nobody has.
+/// Waits until a queue holds so many messages that no consumer has.
 pub(crate) async fn queue_holds(broker: &Broker, queue: Queue, messages: u32) {
     eventually(&format!("{messages} messages in {queue}"), async || {
         let depth = broker.depth(queue).await.ok()?;
@@ -103,7 +103,7 @@ pub(crate) async fn rows(pool: &PgPool, ids: &[PushId]) -> Vec<String> {
         .unwrap()
 }
 
-/// How often the holder of a job's lease has shown a sign of life; `None` while nobody holds it. It does so every
+/// How often the holder of a job's lease has shown a sign of life; `None` while no replica holds it. It does so every
 /// second, so that a job with a short interval has been executed between two signs.
 pub(crate) async fn signs_of_life(pool: &PgPool, job: &str) -> Option<i64> {
     sqlx::query_scalar("SELECT renewals FROM leases WHERE name = 'job/' || $1 AND holder IS NOT NULL")

@@ -71,7 +71,7 @@ impl fmt::Display for Replica {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum End {
-    /// Whoever calls the services over HTTP.
+    /// The callers of the services over HTTP.
     Clients,
     /// A replica of a service.
     Replica(Replica),

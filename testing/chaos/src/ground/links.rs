@@ -51,7 +51,7 @@ impl Links {
         }
     }
 
-    /// Where whoever connects finds `to`.
+    /// Where `from` finds `to`.
     pub(crate) fn addresses(&self, from: End, to: End) -> Vec<SocketAddr> {
         let proxies = self.0.get(&(from, to)).into_iter().flatten();
         proxies.map(FaultProxy::address).collect()

@@ -41,7 +41,7 @@ use process::{Deaths, Keeper};
 use rabbit::Cluster;
 use services::Admins;
 
-/// An end of a process that nobody had asked for: a failure of the run.
+/// An end of a process that the run had not asked for: a failure.
 #[derive(Clone, Debug)]
 pub struct Death {
     /// Whose: a replica, `postgres` or `rabbit-1`.
@@ -166,7 +166,7 @@ impl Ground {
         self.broker.leader(queue).await
     }
 
-    /// Ends that nobody had asked for, so far.
+    /// Ends that the run had not asked for, so far.
     #[must_use]
     pub fn deaths(&self) -> Vec<Death> {
         self.deaths.all()

@@ -1,4 +1,4 @@
-//! The private database: made anew, durable as in production, recovering by itself after a kill.
+//! The private database: made for each run, durable as in production, recovering by itself after a kill.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;

@@ -49,7 +49,7 @@ pub(crate) trait Program: Send + Sync + 'static {
     }
 }
 
-/// Ends that nobody had asked for.
+/// Ends that the run had not asked for.
 #[derive(Clone, Default)]
 pub(crate) struct Deaths(Arc<Mutex<Vec<Death>>>);
 

@@ -12,7 +12,7 @@ pub enum Answer {
 /// A request that came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrival {
-    /// When, in microseconds since the receiver's start, by a clock that nobody sets.
+    /// When, in microseconds since the receiver's start, by a clock that no one can set.
     pub at_micros: u64,
     /// Its answer.
     pub answer: Answer,

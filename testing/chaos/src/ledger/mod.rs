@@ -115,7 +115,7 @@ impl Ledger {
         open(&self.at_receivers)
     }
 
-    /// Notes that somebody is about to ask for a notification once more.
+    /// Notes that a reseller is about to ask for a notification once more.
     pub fn ask_again(&self, notification: Uuid) {
         *open(&self.sent_again).entry(notification).or_default() += 1;
     }

@@ -163,7 +163,7 @@ fn ground(fault: Fault) -> Stroke {
     Stroke::Ground(fault)
 }
 
-/// Whoever moves work is struck more often than whoever is only asked.
+/// Services that move work are struck more often than those that are only asked.
 const STRUCK: [Service; 10] = [
     Service::Dispatcher,
     Service::Dispatcher,

@@ -1,4 +1,4 @@
-//! One thing that goes wrong: something about what runs, about who receives, or something that somebody on call does.
+//! One thing that goes wrong: something about what runs, about who receives, or something that an operator or a reseller does.
 
 use std::fmt;
 use std::time::Duration;

@@ -37,7 +37,7 @@ impl Moods {
     }
 }
 
-/// What Swrve does: some users are refused, whatever its mood is otherwise, unless it answers nobody.
+/// What Swrve does: some users are refused, whatever its mood is otherwise, unless it answers no request.
 pub(super) fn swrve_rules(mood: Option<Mood>) -> Vec<simulators::swrve::Rule> {
     let refused = simulators::swrve::Rule {
         matching: simulators::swrve::Match {

@@ -57,7 +57,7 @@ impl Struck {
     }
 }
 
-/// Everything that the plan says; returns when the time of faults is over. What lasts longer is for whoever heals.
+/// Everything that the plan says; returns when the time of faults is over. What lasts longer is left to the healing.
 pub(super) async fn all(stage: &Stage, plan: &Plan) -> Vec<Struck> {
     let began = Instant::now();
     let mut struck = Vec::new();
@@ -80,7 +80,7 @@ pub(super) async fn all(stage: &Stage, plan: &Plan) -> Vec<Struck> {
     struck
 }
 
-/// Returns when it has begun, with whoever ends it.
+/// Returns when it has begun, with the task that ends it.
 async fn one(stage: &Stage, stroke: &Stroke) -> (Strike, Option<JoinHandle<()>>) {
     let done = |done: bool| if done { Strike::Done } else { Strike::Nothing };
     match stroke.clone() {

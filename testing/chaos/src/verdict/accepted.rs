@@ -10,7 +10,7 @@ use super::rows::EventRow;
 use super::{Rules, Violation};
 use crate::ledger::HandedIn;
 
-/// What was answered 202 is stored under the identifier of the answer, and nothing is there that nobody handed in.
+/// What was answered 202 is stored under the identifier of the answer, and nothing is there that was not handed in.
 pub(super) fn judge_handed_in<'a>(
     name: &'static str,
     handed_in: &HandedIn,

@@ -27,7 +27,7 @@ pub enum Ending {
     Ok,
     /// The receiver answered with another status.
     Answered(u16),
-    /// Nobody knows what the receiver made of it.
+    /// Postrider does not know what the receiver made of it.
     Unknown {
         /// Its lease ran out before an outcome was recorded.
         lost: bool,
@@ -58,11 +58,11 @@ pub struct Item {
     pub said: String,
     /// How often it was attempted.
     pub attempts: i32,
-    /// Attempts before somebody asked for it once more.
+    /// Attempts before an operator or a reseller asked for it once more.
     pub before: i32,
     /// What is recorded of them, in their order.
     pub recorded: Vec<Attempt>,
-    /// Dead letters about its failure that nobody has dealt with. One about a message that the broker gave up says nothing of it.
+    /// Dead letters about its failure that no operator has dealt with. One about a message that the broker gave up says nothing of it.
     pub open_letters: i64,
     /// The day whose quota it has used.
     pub charged_on: Option<NaiveDate>,
@@ -74,7 +74,7 @@ impl Item {
         self.recorded.iter().filter(|attempt| how(attempt.ending)).count()
     }
 
-    /// How many attempts have an outcome that nobody knows.
+    /// How many attempts have an unknown outcome.
     pub(crate) fn unknown(&self) -> usize {
         self.ended(|ending| matches!(ending, Ending::Unknown { .. }))
     }

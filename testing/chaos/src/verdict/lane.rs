@@ -46,9 +46,9 @@ pub struct Tally {
     pub attempts: usize,
     /// Requests that came.
     pub arrivals: usize,
-    /// Requests that were accepted although the same had been before, because nobody had learnt of it.
+    /// Requests that were accepted although the same had been before, because Postrider had not learnt of it.
     pub duplicates: usize,
-    /// The same, because somebody asked for it once more.
+    /// The same, because a reseller asked for it once more.
     pub asked_for: usize,
     /// Attempts whose lease ran out.
     pub lost: usize,
@@ -106,7 +106,7 @@ impl Lane<'_> {
             object("attempts", text);
         }
         let again = self.again.get(&item.id).copied().unwrap_or(0);
-        // Whoever asks for it once more leaves the letter of before as it is.
+        // Asking for it once more leaves the letter of before as it is.
         let letters = i64::from(matches!(item.status, Status::Failed | Status::GivenUp));
         if !(letters..=letters + i64::from(again)).contains(&item.open_letters) {
             object(

@@ -11,7 +11,7 @@ pub struct Remains {
     pub counts: Vec<(&'static str, i64)>,
     /// Dead letters of a kind: how many there are and how many the tallies say.
     pub tallies: Vec<(String, i64, i64)>,
-    /// Processes that have ended although nobody had asked them to.
+    /// Processes that have ended although the run had not asked them to.
     pub deaths: Vec<String>,
 }
 

@@ -139,7 +139,7 @@ fn shaped(input: &mut Unstructured<'_>, depth: usize) -> Result<String> {
     })
 }
 
-/// A URL as it may be shown has no password, whoever reads it.
+/// A URL as it may be shown has no password.
 fn masked(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else {
         return;

@@ -50,7 +50,7 @@ fn written(input: &mut Unstructured<'_>) -> Result<()> {
 
 /// Of a URL that pushes can be sent to.
 fn shows_no_credentials(base: &str, words: &[String]) {
-    // Control characters and blanks around it are dropped by whoever dials it, and shown by the command.
+    // Control characters and blanks around it are dropped by the client that dials it, and shown by the command.
     if base.contains(char::is_control) || base.trim() != base {
         return;
     }

@@ -39,7 +39,7 @@ fn batch(body: &[u8]) -> Result<Vec<NewEvent>, Problem> {
     ingest_api::fuzzing::batch(body, BATCH_MAX, MAX_DATA_BYTES, now())
 }
 
-/// The same but for the identifier that is drawn anew, which is also its name when the caller gave none.
+/// The same but for the identifier that is drawn each time, which is also its name when the caller gave none.
 fn same(one: &NewEvent, other: &NewEvent) -> bool {
     let neutral = |event: &NewEvent| event.body.replace(&event.id.to_string(), "");
     neutral(one) == neutral(other)

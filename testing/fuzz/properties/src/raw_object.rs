@@ -1,5 +1,5 @@
 //! A JSON object member by member, as it is written: what members there are, in which order, how often. Members that
-//! nobody asks for are not read any further than JSON itself needs.
+//! no caller asks for are not read any further than JSON itself needs.
 
 use std::fmt;
 

@@ -35,9 +35,9 @@ pub enum Action {
     Publish { row: usize, published: Published },
     /// Both mark what was not confirmed.
     MarkBack { row: usize },
-    /// Whoever was to mark it dies, or the database is away for too long. A mishap.
+    /// The process that was to mark it dies, or the database is away for too long. A mishap.
     ForgetToMark { row: usize },
-    /// `libs/leadership/src/candidate.rs`: the lease is taken, from nobody or from whoever holds it.
+    /// `libs/leadership/src/candidate.rs`: a worker takes the lease, whether it is free or held.
     TakeLead { worker: usize },
     /// A leader learns that it is none any more: by its renewal, its deadline, or a claim that was refused.
     StepDown { worker: usize },
@@ -56,7 +56,7 @@ pub enum Action {
     /// `sideline` in `libs/engine/src/run_loop.rs`: no room for more of its subscription.
     Sideline { worker: usize, item: usize },
     /// `Loop::send` in `services/dispatcher/src/sender.rs`, `make` in `libs/engine/src/attempt.rs`: the request, and what comes of it.
-    /// Nobody asks here whether it is too late: a process can be stopped between the question and the request.
+    /// No worker asks here whether it is too late: a process can be stopped between the question and the request.
     Send {
         worker: usize,
         item: usize,

@@ -2,7 +2,7 @@
 //! lease, sent, recorded, acknowledged; rescued, promoted and sent again.
 //!
 //! Each action is one commit, one frame to the broker or one request, so that a process can die, sleep or be overtaken between
-//! any two. Nobody's clock is trusted: a lease may run out at any moment after it was given. The rules are those of `domain`
+//! any two. No process's clock is trusted: a lease may run out at any moment after it was given. The rules are those of `domain`
 //! itself; the guards are those of the statements in `libs/store/src`, written down a second time in `statements`, and
 //! every change that they make is compared with what `transition` says.
 //!
@@ -69,7 +69,7 @@ pub enum Broken {
     ClaimWithoutEpoch,
     /// The dead letter is not part of the statement that ends a row.
     LetterApart,
-    /// Nobody rescues.
+    /// No process rescues.
     NoRescue,
     /// Giving back leaves the attempt's row behind.
     HandBackKeepsAttempt,

@@ -121,7 +121,7 @@ fn has_its_attempts(row: &Row) -> bool {
     row.attempt_rows == expected && row.in_process == running
 }
 
-/// Somebody has its message, or is about to publish it, or to notice that it was not published.
+/// The broker or a process has its message, or a process is about to publish it, or to notice that it was not published.
 fn has_its_message(state: &State, row: usize) -> bool {
     state.rows[row].state != PushState::Queued
         || state.rows[row].lapsed

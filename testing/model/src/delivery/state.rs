@@ -16,7 +16,7 @@ pub struct State {
     pub ready: Vec<u8>,
     /// Messages about each row in the dead-letter queue.
     pub dead: Vec<u8>,
-    /// Rows whose message somebody is about to publish, or found not to be published.
+    /// Rows whose message a process is about to publish, or found not to be published.
     pub publishing: Vec<Publishing>,
     /// The processes that send, in no particular order.
     pub workers: Vec<Worker>,
@@ -35,7 +35,7 @@ pub struct State {
 pub struct Row {
     /// `status`, and for `IN_MEMORY` whether there is a lease token.
     pub state: PushState,
-    /// `lease_token`. Tokens are only ever compared, so the smallest that nobody knows stands for a new one.
+    /// `lease_token`. Tokens are only ever compared, so the smallest that no process knows stands for a new one.
     pub token: Option<u8>,
     /// Whether `leased_until` has passed.
     pub lapsed: bool,
@@ -43,7 +43,7 @@ pub struct Row {
     pub attempts: u8,
     /// `replayed_after` or `resent_after`.
     pub before: u8,
-    /// Ended with its subscription, which nobody has to mend: its dead letter is not open.
+    /// Ended with its subscription, which no operator has to mend: its dead letter is not open.
     pub silent: bool,
     /// Its open dead letters.
     pub letters: u8,
@@ -54,7 +54,7 @@ pub struct Row {
     /// Whether the receiver accepted it, and more than once.
     pub accepted: Accepted,
     /// How often it may still be accepted: once, and once more for each claim that ran out, answer that was lost, and time that
-    /// somebody asked for it.
+    /// an operator or a reseller asked for it.
     pub spare: u8,
 }
 
@@ -213,7 +213,7 @@ impl Row {
         self.state.status().is_terminal()
     }
 
-    /// Whether somebody has to look at how it ended.
+    /// Whether an operator has to look at how it ended.
     #[must_use]
     pub fn has_failed(&self) -> bool {
         matches!(self.state, PushState::Failed | PushState::GivenUp) && !self.silent

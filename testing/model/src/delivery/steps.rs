@@ -154,7 +154,7 @@ impl Delivery {
         let next = match (action, step) {
             (Action::ClaimUnanswered { .. }, _) => {
                 let term = state.workers[worker].term;
-                // The token is known to nobody: the row waits for its lease.
+                // No process knows the token: the row waits for its lease.
                 self.claim(state, term, row, Judgement::Go);
                 step
             }
@@ -217,7 +217,7 @@ fn send(state: &mut State, row: usize, outcome: Outcome) {
         Some(spare) => sent.spare = spare,
         None => state.wrongs.needless = true,
     }
-    // Whoever does not hear of it will ask again.
+    // A process that does not hear of it will ask again.
     state.rows[row].spare += u8::from(outcome == Outcome::AcceptedUnheard);
 }
 

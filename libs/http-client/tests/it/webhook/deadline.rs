@@ -36,9 +36,9 @@ fn client(names: Slow) -> WebhookClient {
         .unwrap()
 }
 
-/// What becomes of an attempt at somebody who takes connections and says nothing.
+/// What becomes of an attempt at a server that takes connections and says nothing.
 async fn timed_out(names: Slow, scheme: &str) -> String {
-    // The kernel takes the connection, nobody ever reads from it.
+    // The kernel takes the connection, no process ever reads from it.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("{scheme}://hooks.test:{}/", listener.local_addr().unwrap().port());
     let started = Instant::now();

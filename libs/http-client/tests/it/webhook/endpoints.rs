@@ -23,7 +23,7 @@ const FORBIDDEN: &str = "
 
 #[tokio::test]
 async fn forbidden_literals_are_refused_in_every_notation_before_and_at_delivery() {
-    // Somebody listens, so that only the guard can be what keeps the requests away.
+    // A receiver listens, so that only the guard can be what keeps the requests away.
     let receiver = Receiver::start(Conduct::Answer(answer("200 OK", ""))).await;
     let strict = http_client::WebhookClient::new(&settings(EgressPolicy::default())).unwrap();
     for host in FORBIDDEN.split_whitespace() {

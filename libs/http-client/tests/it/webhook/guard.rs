@@ -68,7 +68,7 @@ async fn plain_http_never_goes_to_a_public_address() {
 
 #[tokio::test]
 async fn a_name_that_changes_after_it_was_judged_leads_to_the_judged_address() {
-    // Whoever looks the name up a second time for the dialling gets an address that nothing answers at.
+    // A client that looks the name up a second time for the dialling gets an address that nothing answers at.
     let (receiver, names) = (receiver().await, Script::new(&[&[HERE], &["10.255.255.1"]]));
     let client = client_with_names(&names);
     assert_eq!(status(&send(&client, &url(&receiver)).await.outcome), 200);
@@ -76,7 +76,7 @@ async fn a_name_that_changes_after_it_was_judged_leads_to_the_judged_address() {
     // The connection that was opened stays good; it leads where it led.
     assert_eq!(status(&send(&client, &url(&receiver)).await.outcome), 200);
     assert_eq!((names.asked().len(), receiver.connections()), (1, 1));
-    // A new one is judged anew.
+    // A new one is judged again.
     let fresh = client_with_names(&Script::new(&[&["10.255.255.1"]]));
     assert_eq!(
         failure(send(&fresh, &url(&receiver)).await.outcome).0,

@@ -145,7 +145,7 @@ async fn a_lost_connection_is_a_failure_to_connect_and_not_tried_again() {
 
 #[tokio::test]
 async fn a_refused_connection_is_a_failure_to_connect() {
-    // Bound, so that nobody else gets the port, but not listening.
+    // Bound, so that no other process gets the port, but not listening.
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let addr = socket.local_addr().unwrap();

@@ -38,7 +38,7 @@ impl Authority {
         (certificate.der().clone(), key)
     }
 
-    /// Somebody who shows a certificate of this authority for `name`.
+    /// A server that shows a certificate of this authority for `name`.
     fn acceptor(&self, name: &str, change: impl FnOnce(&mut CertificateParams)) -> TlsAcceptor {
         let (certificate, key) = self.issue(name, change);
         let config = server_config()
@@ -48,7 +48,7 @@ impl Authority {
         TlsAcceptor::from(Arc::new(config))
     }
 
-    /// The same for `hooks.test`, for somebody who wants to see a certificate of the client as well.
+    /// The same for `hooks.test`, for a server that wants to see a certificate of the client as well.
     fn mutual_acceptor(&self) -> TlsAcceptor {
         let mut roots = RootCertStore::empty();
         roots.add(self.0.der().clone()).unwrap();
@@ -182,7 +182,7 @@ async fn a_connection_lost_in_the_handshake_is_a_failure_of_tls() {
     assert!(message.starts_with("the TLS handshake failed: "), "{message}");
 }
 
-/// The port of somebody who says this to whoever comes, and closes the connection.
+/// The port of a server that says this to every client, and closes the connection.
 async fn greeting(bytes: &'static [u8]) -> u16 {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

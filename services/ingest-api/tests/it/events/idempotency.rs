@@ -19,7 +19,7 @@ async fn an_event_id_that_comes_again_gets_the_first_answer_and_stores_nothing(p
         let named = event_with(json!({"eventId": "e-1"}));
         let first = service.post_event(&named).send().await.unwrap();
         assert!(!first.headers().contains_key("idempotent-replayed"));
-        // Whoever it comes from: the id is the reseller's.
+        // Whichever key it comes with: the id is the reseller's.
         let key = key_with(&installation, Role::Admin).await;
         let again = service.request("POST", "/events").bearer_auth(&key).json(&named);
         let again = again.send().await.unwrap();

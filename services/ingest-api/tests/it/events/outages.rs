@@ -63,7 +63,7 @@ async fn a_broker_that_is_back_is_used_again(pool: PgPool) {
         proxy.cut();
         becomes("PENDING").await;
         proxy.heal();
-        // What waits is the promoter's, and keeps nobody else waiting.
+        // What waits is the promoter's, and keeps no other notification waiting.
         becomes("IN_MEMORY").await;
         service.stop().await;
     })

@@ -41,7 +41,7 @@ pub(crate) struct Cluster {
     nodes: Vec<Keeper>,
 }
 
-/// The daemon that tells nodes each other's ports. They would start one themselves, which nobody could end again.
+/// The daemon that tells nodes each other's ports. They would start one themselves, which the run could not end again.
 struct Epmd {
     plan: Arc<Plan>,
 }
@@ -126,7 +126,7 @@ impl Cluster {
     }
 
     /// Waits until every node runs and knows all others, takes clients, and no alarm is left. A node that does not come back by
-    /// itself is started anew, as whoever watches over it would do.
+    /// itself is started again, as a supervisor would do.
     pub(crate) async fn ready(&self) -> Result<(), Error> {
         for number in 0..self.count() {
             let mut stuck_at = Instant::now() + STUCK_AFTER;
@@ -191,8 +191,8 @@ impl Cluster {
         None
     }
 
-    /// The queues that a node leads, and the messages that wait in them. A list of all queues would be gathered by nodes that cannot reach whoever
-    /// asked: over their links they find each other, and nobody else. What is not ready is with a consumer; RabbitMQ 3.10 keeps some of it
+    /// The queues that a node leads, and the messages that wait in them. A list of all queues would be gathered by nodes that cannot reach the
+    /// asking tool: over their links they find each other, and nothing else. What is not ready is with a consumer; RabbitMQ 3.10 keeps some of it
     /// for consumers that a partition has taken away, where it does no harm, since a message is a hint.
     async fn led_by(&self, number: usize) -> Result<Vec<(String, u64)>, Error> {
         let queues = self

@@ -34,7 +34,7 @@ impl Names {
         })?;
         let answering = tokio::spawn(async move {
             while let Ok((node, _)) = listener.accept().await {
-                // Whoever has no answer asks again.
+                // A node that gets no answer asks again.
                 tokio::spawn(answer(node, daemon, port));
             }
         });

@@ -125,8 +125,8 @@ impl Broker {
         DeadConsumer::new(self.subscription(queue, prefetch))
     }
 
-    /// Declares exchanges, queues and bindings once more, as every new connection does: for when somebody has deleted some
-    /// of them and nobody has noticed yet.
+    /// Declares exchanges, queues and bindings once more, as every new connection does: for when an operator has deleted some
+    /// of them and no process has noticed yet.
     ///
     /// # Errors
     ///

@@ -70,7 +70,7 @@ async fn declare_once(connection: &Connection, queue: &QueueDefinition) -> Resul
     Ok(())
 }
 
-/// Deletes a queue that nobody consumes.
+/// Deletes a queue that no process consumes.
 ///
 /// Quorum queues do not support deleting with `if_unused`, so the consumers are counted first. A consumer
 /// that comes in between is cancelled by the server and reconnects, which is what it has to do anyway.

@@ -14,7 +14,7 @@
 //! | `id` | string | UUID of the row, hyphenated; never the nil UUID |
 //! | `enqueued_at` | string | RFC 3339, UTC; when the row was handed to the broker |
 //! | `group` | string, optional | UUID shared by messages that must not crowd out others: a notification's subscription |
-//! | `traceparent` | string, optional | W3C trace context of whoever handed it over |
+//! | `traceparent` | string, optional | W3C trace context of the process that handed it over |
 //!
 //! The same facts are repeated as AMQP properties for people and tools that look at queues, and are never
 //! read back: `content_type` is `application/json`, `message_id` is `id`, `type` is `kind`, `timestamp` is
@@ -63,7 +63,7 @@ pub struct Envelope {
     /// What it shares with other messages that must not crowd out the rest: of a notification, the id of its
     /// subscription.
     pub group: Option<Uuid>,
-    /// W3C trace context of whoever handed it over.
+    /// W3C trace context of the process that handed it over.
     pub traceparent: Option<String>,
 }
 

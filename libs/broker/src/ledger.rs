@@ -28,7 +28,7 @@ pub(crate) const WRITE_LIMIT: Duration = Duration::from_secs(5);
 pub(crate) struct Ledger {
     ended: CancellationToken,
     entries: Mutex<Entries<Acker>>,
-    /// Taken by whoever acknowledges several: the frames must not overtake each other.
+    /// Taken by the task that acknowledges several: the frames must not overtake each other.
     turn: tokio::sync::Mutex<()>,
 }
 

@@ -56,7 +56,7 @@ impl Pipeline {
             if let Some(link) = current.filter(|link| link.generation > last_generation) {
                 return Some(link);
             }
-            // The link is looked at before the jobs: whoever has seen the connected state must not get a
+            // The link is looked at before the jobs: a caller that has seen the connected state must not get a
             // refusal.
             tokio::select! {
                 biased;
@@ -113,7 +113,7 @@ impl Pipeline {
     }
 
     /// A channel on which publishing fails means that the topology or the connection is not what it should
-    /// be; both are made anew with the connection.
+    /// be; both are made again with the connection.
     fn report(&self, session: &mut Session, error: &Error) {
         if !session.faulty {
             session.faulty = true;

@@ -59,7 +59,7 @@ pub(crate) struct Job {
     pub(crate) ticket: Ticket,
 }
 
-/// The way back to whoever published a message. Frees its place among the unanswered ones when dropped.
+/// The way back to the caller that published a message. Frees its place among the unanswered ones when dropped.
 pub(crate) struct Ticket {
     index: usize,
     answers: mpsc::UnboundedSender<(usize, Published)>,
@@ -68,7 +68,7 @@ pub(crate) struct Ticket {
 
 impl Ticket {
     pub(crate) fn answer(self, outcome: Published) {
-        // Nobody listens any more when the call to `publish` was cancelled.
+        // No caller listens any more when the call to `publish` was cancelled.
         let _ = self.answers.send((self.index, outcome));
     }
 }

@@ -37,7 +37,7 @@ pub(crate) struct Supervisor {
     pub(crate) state: watch::Sender<ConnectionState>,
     pub(crate) faults: mpsc::UnboundedReceiver<Fault>,
     pub(crate) shutdown: CancellationToken,
-    /// Closes old connections, which nobody waits for until shutdown.
+    /// Closes old connections, which no task waits for until shutdown.
     pub(crate) closers: TaskTracker,
 }
 

@@ -37,7 +37,7 @@ pub(crate) enum Argument {
 /// What to do with a queue that exists with other arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OnMismatch {
-    /// Delete it and declare it anew: its messages are found again from the database.
+    /// Delete it and declare it again: its messages are found again from the database.
     Replace,
     /// Use it as it is: its messages exist nowhere else.
     Keep,

@@ -22,17 +22,17 @@ named!(JobAction, "action of a job");
 pub enum JobStatus {
     /// It gets on.
     Running,
-    /// Somebody has stopped it for a while.
+    /// An operator has stopped it for a while.
     Paused,
     /// It has been through every letter.
     Completed,
-    /// Somebody has ended it before that.
+    /// An operator has ended it before that, or it was a recovery that could not go on.
     Cancelled,
 }
 
 named!(JobStatus, "status of a job");
 
-/// What somebody wants of a job.
+/// What an operator wants of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum JobCommand {
     /// Stop for a while.

@@ -18,7 +18,7 @@ pub enum EmailKind {
     DeliveryRefused,
     /// A request for another quota was decided.
     QuotaDecided,
-    /// Somebody has to say that an address is theirs before it gets anything else.
+    /// The owner of an address has to say that it is theirs before it gets anything else.
     AddressConfirmation,
     /// Where or how a subscription is delivered to, or whom it tells, was changed.
     SecurityChanged,

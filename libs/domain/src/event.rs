@@ -10,7 +10,7 @@ use crate::named;
 use crate::reseller::{RESELLER_ID_FORM, is_reseller_id};
 use crate::subscription::is_event_type;
 
-/// What the names of event types of our own start with. Nobody else may use them.
+/// What the names of event types of our own start with. No caller may use them.
 const RESERVED: &str = "postrider.";
 /// Longest event id of a caller.
 const EVENT_ID_MAX: usize = 128;

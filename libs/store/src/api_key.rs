@@ -75,7 +75,7 @@ impl Store {
         Ok(())
     }
 
-    /// Stores a new key that nobody made by hand.
+    /// Stores a new key that no operator made by hand.
     ///
     /// # Errors
     ///

@@ -1,6 +1,6 @@
 //! Cancelling what has not been sent yet. That is final: no resend and no replay sends it. Its dead letter is discarded
-//! from the beginning, with the operator's note, since there is nothing to mend: it is in the lists, and nobody waits for
-//! it to be dealt with.
+//! from the beginning, with the operator's note, since there is nothing to mend: it is in the lists, and waits for no
+//! operator.
 
 use domain::notification::{NotificationId, NotificationStatus};
 use domain::push::{PushId, PushStatus};
@@ -14,7 +14,7 @@ use crate::{Error, Store, stored};
 pub enum Cancellation<S> {
     /// It was in this status, and will not be sent.
     Done(S),
-    /// It is being sent: nobody can tell whether it still could be stopped.
+    /// It is being sent: the database cannot tell whether it still could be stopped.
     BeingSent,
     /// It has ended before.
     Ended(S),

@@ -1,7 +1,7 @@
 //! Completing attempts: the push's next state, the attempt's outcome and, where the push ended badly, its dead letter,
 //! in one statement for a batch.
 //!
-//! The dead letter belongs to the same transaction because a terminal failure that nobody is told of would be a push
+//! The dead letter belongs to the same transaction because a terminal failure that no operator is told of would be a push
 //! dropped silently.
 
 use std::borrow::Cow;

@@ -1,5 +1,5 @@
-//! What is held back because what it goes to is out of order: the push lane, while Swrve is. Written by whoever leads, and
-//! by nobody else: every change asks for its lease. What engines of the reseller lane hold is in `reseller/outages`.
+//! What is held back because what it goes to is out of order: the push lane, while Swrve is. Written by the leader, and by
+//! no other process: every change asks for its lease. What engines of the reseller lane hold is in `reseller/outages`.
 //!
 //! It stops nothing by itself. The leader looks here when its term begins; operators see it.
 

@@ -23,7 +23,7 @@ pub struct Lease {
 /// What a watcher sees of a lease. Two equal views mean that the holder did nothing in between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeaseView {
-    /// Who holds it; nobody after a release.
+    /// Who holds it; no process after a release.
     pub holder: Option<Uuid>,
     /// The epoch of the holder.
     pub epoch: i64,
@@ -55,7 +55,7 @@ impl Store {
         }))
     }
 
-    /// Takes a lease that still is as `seen`; `None` when somebody was faster or the holder lives.
+    /// Takes a lease that still is as `seen`; `None` when another process was faster or the holder lives.
     ///
     /// # Errors
     ///

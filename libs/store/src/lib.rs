@@ -108,7 +108,7 @@ const SESSION: [(&str, &str); 8] = [
     // Every statement here wants a few rows by key, or the head of an index. A planner that guesses (a LIMIT it does
     // not know, a partition that is new or was analysed while it was empty) prefers reading whole tables now and then,
     // and a cached plan stays that bad while the table grows. Forbidding those plans makes one plan right for ever, so
-    // planning anew for each call is not worth its time either.
+    // planning again for each call is not worth its time either.
     ("plan_cache_mode", "force_generic_plan"),
     ("enable_seqscan", "off"),
     ("enable_bitmapscan", "off"),
@@ -264,7 +264,7 @@ const IDLE_LIMIT: Duration = Duration::from_secs(1);
 /// How long a living connection may take to say so.
 const LIFE_SIGN_LIMIT: Duration = Duration::from_secs(2);
 
-/// Whether a connection answers. An error makes the pool close it at once, without a farewell that nobody would hear.
+/// Whether a connection answers. An error makes the pool close it at once, without a farewell that the server would not hear.
 async fn lives(connection: &mut PgConnection) -> Result<bool, sqlx::Error> {
     match tokio::time::timeout(LIFE_SIGN_LIMIT, connection.ping()).await {
         Ok(answer) => answer.map(|()| true),

@@ -3,7 +3,7 @@
 use crate::{DeadLetterLane, Error, Store};
 
 impl Store {
-    /// Counts the dead letters of each lane that nobody has replayed or discarded.
+    /// Counts the dead letters of each lane that are neither replayed nor discarded.
     ///
     /// # Errors
     ///

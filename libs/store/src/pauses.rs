@@ -2,7 +2,7 @@
 //! asks for, and waits for those under way (see `enter_lane` in the migrations): once it has been answered, no claim that
 //! it concerns commits any more. What was claimed before is sent and recorded.
 //!
-//! It deliberately says nothing about a reseller's own pause, which is in its subscription, and stops nobody: engines look
+//! It deliberately says nothing about a reseller's own pause, which is in its subscription, and stops no process: engines look
 //! here by themselves, and the claiming statements refuse whatever they ask meanwhile.
 
 use std::time::{Duration, Instant};
@@ -311,7 +311,7 @@ impl Store {
 }
 
 async fn lock_lane(connection: &mut PgConnection, lane: Lane) -> Result<(), Error> {
-    // Nobody claims while the lock is held: whoever is cut off in between must not hold it for long.
+    // No process claims while the lock is held: a holder that is cut off in between must not keep it for long.
     sqlx::query!("SET LOCAL idle_in_transaction_session_timeout = '5s'")
         .execute(&mut *connection)
         .await?;
@@ -339,7 +339,7 @@ async fn lock(connection: &mut PgConnection, what: &Pausable) -> Result<(), Erro
     }
 }
 
-/// Whoever deletes the subscription takes it first as well, and then its pause.
+/// The deletion of a subscription takes it first as well, and then its pause.
 async fn lock_subscription(connection: &mut PgConnection, id: Uuid) -> Result<(), Error> {
     sqlx::query!("SELECT FROM subscriptions WHERE id = $1 FOR NO KEY UPDATE", id)
         .execute(connection)

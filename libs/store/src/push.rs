@@ -25,7 +25,7 @@ pub struct PushView {
     pub attempts: u32,
     /// Of them, before it was replayed last: those do not count against the retries.
     pub replayed_after: u32,
-    /// Why somebody has moved it by hand.
+    /// Why an operator has moved it by hand.
     pub reason: Option<PushReason>,
     /// When it is due, for `SCHEDULED` and `RETRY`.
     pub next_attempt_at: Option<DateTime<Utc>>,

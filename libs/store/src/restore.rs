@@ -83,7 +83,7 @@ impl Store {
         Ok(all)
     }
 
-    /// Takes everything that is queued and not claimed out of the queues, so that the promoting jobs put it there anew. A
+    /// Takes everything that is queued and not claimed out of the queues, so that the promoting jobs put it there again. A
     /// message that was not lost finds nothing to do, or claims what its second would have. What is queued meanwhile has
     /// its message in queues that exist, and is left alone.
     ///

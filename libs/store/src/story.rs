@@ -1,6 +1,6 @@
-//! Everything that is recorded of one push, notification, event or dead letter, for whoever asks what became of it.
+//! Everything that is recorded of one push, notification, event or dead letter, for the operator who asks what became of it.
 //!
-//! Bounded like all that people read: of whoever was replayed a hundred times the last ones are told.
+//! Bounded like all that people read: of what was replayed hundreds of times, the last letters and acts are told.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use domain::notification::{NotificationId, NotificationStatus, OutageClass};
@@ -43,13 +43,13 @@ pub struct NotificationStory {
     pub subscription: Recipient,
     /// Where it stands.
     pub status: NotificationStatus,
-    /// Whether somebody has claimed it.
+    /// Whether an engine has claimed it.
     pub claimed: bool,
     /// Why it waits or has ended.
     pub reason: Option<NotificationReason>,
     /// Attempts so far.
     pub attempts: u32,
-    /// Of them, before somebody asked to send it again.
+    /// Of them, before a resend or a replay made it due again.
     pub resent_after: u32,
     /// When that was.
     pub resent_at: Option<DateTime<Utc>>,

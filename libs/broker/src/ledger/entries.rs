@@ -15,7 +15,7 @@ pub(super) struct Entries<A> {
     open: BTreeSet<DeliveryTag>,
     /// To be acknowledged.
     done: BTreeMap<DeliveryTag, A>,
-    /// Whether somebody will see to what is done and cannot be acknowledged yet.
+    /// Whether a task will see to what is done and cannot be acknowledged yet.
     held: bool,
 }
 
@@ -32,7 +32,7 @@ impl<A> Default for Entries<A> {
 
 impl<A> Entries<A> {
     pub(super) fn given(&mut self, tag: DeliveryTag) {
-        // A gap is somebody else's; what comes after it is never acknowledged together with it.
+        // The tags of a gap were given to no caller of this ledger; what comes after a gap is never acknowledged together with it.
         self.open.extend(self.newest + 1..=tag);
         self.newest = self.newest.max(tag);
     }

@@ -1,4 +1,4 @@
-//! The request of a push or a notification as a command for a shell, so that somebody can see what a receiver says to it.
+//! The request of a push or a notification as a command for a shell, so that an operator can see what a receiver says to it.
 //!
 //! Secrets are no part of it: where one belongs, the command names an environment variable. Whatever strangers have put
 //! into the data is quoted such that no shell takes it for anything but text.
@@ -83,7 +83,7 @@ fn without_credentials(url: &str) -> (String, bool) {
     let Some((scheme, rest)) = url.split_once(':') else {
         return (url.to_owned(), false);
     };
-    // Whoever dials it takes any number of slashes and backslashes for the two.
+    // A client that dials it takes any number of slashes and backslashes for the two.
     let rest = rest.trim_start_matches(['/', '\\']);
     let authority = rest.find(['/', '\\', '?', '#']).unwrap_or(rest.len());
     match rest[..authority].rfind('@') {

@@ -46,7 +46,7 @@ pub enum FailureClass {
     SwrveUnreachable,
     /// No push key is configured for the push's prototype.
     PrototypeKey,
-    /// Whoever was sending it did not come back.
+    /// The process that was sending it did not come back.
     LeaseLost,
     /// It waited for too long.
     Expired,

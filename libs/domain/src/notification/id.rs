@@ -8,7 +8,7 @@ use uuid::{Builder, Uuid};
 
 /// Identifier of a notification: the time of its event, then a hash of event and subscription.
 ///
-/// It is computed, not drawn, so that an event that is fanned out again by whoever and however often makes the same
+/// It is computed, not drawn, so that an event that is fanned out again by any process and however often makes the same
 /// rows; and it begins with the event's time, so that it lies in the partition of its event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]

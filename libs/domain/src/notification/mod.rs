@@ -14,7 +14,7 @@ pub use outcome::{DeliveryOutcome, FailureKind, HealthSignal, Verdict};
 pub use retry::{RetryAfter, RetryPolicy};
 
 /// How long a queued notification is left in peace at least before it is taken for lost. Queues of the default capacity are short:
-/// whoever reads them puts what it has no room for back into the database. One that is taken for lost too early is sent once all
+/// the engine that reads them puts what it has no room for back into the database. One that is taken for lost too early is sent once all
 /// the same, since a claim asks the row.
 pub const QUEUE_LEASE: Duration = Duration::from_secs(60);
 /// The longest that one message of a full queue takes to be read; engines read ten times as fast when they are well.

@@ -1,4 +1,4 @@
-//! How often endpoints are challenged. A challenge is a request to a host of somebody's choice, who need not own it.
+//! How often endpoints are challenged. A challenge is a request to a host of a reseller's choice, who need not own it.
 
 use std::time::Duration;
 

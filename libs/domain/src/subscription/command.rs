@@ -11,7 +11,7 @@ const VERIFIED_FOR: TimeDelta = TimeDelta::days(30);
 /// What the reseller asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Command {
-    /// Deliver again after a deactivation, whoever deactivated it.
+    /// Deliver again after a deactivation, whatever its reason was.
     Activate,
     /// Deliver nothing any more.
     Deactivate,
@@ -40,7 +40,7 @@ impl Command {
 
 /// Whether an endpoint that answered its challenge at `verified_at` may be delivered to again, now that its subscription is in
 /// its state for `reason`. One that said that it is gone, led elsewhere or failed for days has to be asked again, and so has
-/// one that was asked long ago: the host may be somebody else's by now.
+/// one that was asked long ago: the host may have another owner by now.
 #[must_use]
 pub fn is_still_verified(
     verified_at: Option<DateTime<Utc>>,

@@ -6,7 +6,7 @@ use crate::named;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum QuotaRequestStatus {
-    /// Nobody has decided it yet.
+    /// No operator has decided it yet.
     Requested,
     /// The quota was raised.
     Approved,

@@ -202,7 +202,7 @@ pub(super) fn check_filter(
     (errors.len() == before).then_some(accepted)
 }
 
-/// A prefix that selects nothing is most likely misspelt, and would be noticed by nobody but those who wait in vain.
+/// A prefix that selects nothing is most likely misspelt, and only those who wait in vain would notice it.
 fn check_entry(index: usize, entry: &str, catalogue: &[String]) -> Result<EventFilter, FieldError> {
     let found = || entry.chars().take(100).collect();
     let filter = EventFilter::parse(entry).map_err(|_| FieldError::NoFilter {

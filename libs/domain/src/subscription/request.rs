@@ -1,5 +1,5 @@
 //! What a reseller wants of a subscription, and whether it can be accepted. Whether the URL may be dialled is decided
-//! elsewhere, by whoever dials it.
+//! elsewhere, by the client that dials it.
 
 use std::time::Duration;
 

@@ -14,11 +14,11 @@ use crate::{DeadLetterLane, Error};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum DeadLetterState {
-    /// Nothing yet: somebody has to decide.
+    /// Nothing yet: an operator has to decide.
     Open,
     /// What it is about was made due again.
     Replayed,
-    /// Somebody decided that it needs nothing.
+    /// It needs nothing: an operator decided so, or that was clear from the beginning.
     Discarded,
 }
 

@@ -1,7 +1,7 @@
 //! Dead letters by kind of failure: how many, since when, and one of them as an example.
 //!
 //! As far as the tallies know a filter, counts are exact and cost as much as there are kinds and hours. Otherwise letters
-//! are counted one by one, up to a limit; whoever asks is told when it was reached.
+//! are counted one by one, up to a limit; the answer says when it was reached.
 
 use chrono::{DateTime, Utc};
 use sqlx::{FromRow, QueryBuilder};

@@ -1,5 +1,5 @@
-//! The addresses that mails go to. Before an address has sent back the code that it got, nothing else goes there: whoever
-//! has a key could have anybody mailed otherwise. One confirmation holds for all subscriptions of a reseller.
+//! The addresses that mails go to. Before an address has sent back the code that it got, nothing else goes there: the holder
+//! of a key could have anybody mailed otherwise. One confirmation holds for all subscriptions of a reseller.
 
 use std::time::Duration;
 

@@ -3,7 +3,7 @@
 use crate::{Backlog, Error, Store};
 
 impl Store {
-    /// Looks at what has waited longest among notifications. Those of a suspended subscription wait because somebody wants
+    /// Looks at what has waited longest among notifications. Those of a suspended subscription wait because its reseller or an operator wants
     /// that; they do not count.
     ///
     /// # Errors

@@ -16,7 +16,7 @@ use super::addresses::Addresses;
 use crate::text::storable;
 use crate::{Error, Store, interval, stored};
 
-/// How often a mail is put back anew when another one for the same subscription comes to wait at the same moment.
+/// How often putting a mail back is tried again when another one for the same subscription comes to wait at the same moment.
 const COLLISIONS: u32 = 5;
 
 /// A mail that is ours to send.
@@ -263,7 +263,7 @@ impl Store {
     }
 
     /// Lets mails wait again whose lease ran out, by the clock of the database: at most `limit`, and returns how many.
-    /// Whoever had one may have sent it.
+    /// The process that had one may have sent it.
     ///
     /// # Errors
     ///

@@ -1,6 +1,6 @@
 //! The catalogue of event types: what resellers can subscribe to, and what payloads of a type look like.
 //!
-//! It deliberately checks no payload: a schema is stored as it came, and whoever accepts events compiles it.
+//! It deliberately checks no payload: a schema is stored as it came, and the service that accepts events compiles it.
 
 use chrono::{DateTime, Utc};
 use domain::event::UnknownFields;

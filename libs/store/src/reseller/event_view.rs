@@ -77,7 +77,7 @@ pub struct EventNotification {
     pub paused: bool,
     /// Where it stands.
     pub status: NotificationStatus,
-    /// Whether somebody has claimed it.
+    /// Whether an engine has claimed it.
     pub claimed: bool,
     /// Why it waits or has ended.
     pub reason: Option<NotificationReason>,

@@ -2,10 +2,10 @@
 //! too old. They end as `GIVEN_UP`, with the reason and a dead letter, in one statement. What they are about stays stored.
 //!
 //! The letter of one that became too old is open: a quota, a pause or a backlog let it wait in vain, and it can be
-//! replayed. That of one whose subscription ended is discarded from the beginning: nobody on call has to mend that, and
+//! replayed. That of one whose subscription ended is discarded from the beginning: no engineer on call has to mend that, and
 //! a subscription that is switched off with all of its backlog must not call anybody. Its reseller's replay sends it.
 //!
-//! Those that are being sent or are in a queue are left to whoever claims them.
+//! Those that are being sent or are in a queue are left to the engines that claim them.
 
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
@@ -175,7 +175,7 @@ impl Store {
         at: DateTime<Utc>,
     ) -> Result<u64, Error> {
         // The condition on the id leaves young months alone. That on the times spares what a replay has made of an old
-        // event lately, and what somebody had sent again.
+        // event lately, and what a reseller or an operator had sent again.
         let ended = sqlx::query_scalar!(
             r#"
             WITH pending AS (

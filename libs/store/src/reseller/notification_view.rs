@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::listing::NotificationRow;
 use crate::{Error, Store, stored, stored_if};
 
-/// Attempts that are shown, the latest ones: whoever resends in a loop makes a history without end.
+/// Attempts that are shown, the latest ones: a reseller who resends in a loop makes a history without end.
 const ATTEMPTS_SHOWN: i64 = 100;
 
 /// A notification with everything that happened to it.

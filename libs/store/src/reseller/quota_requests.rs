@@ -85,7 +85,7 @@ pub struct Decision {
 pub enum Decided {
     /// It is carried out.
     Done(Box<QuotaRequestView>),
-    /// Somebody has decided before.
+    /// It was decided before: by an operator, or when its subscription was deleted.
     Before(QuotaRequestStatus),
     /// There is no such request.
     Unknown,
@@ -306,7 +306,7 @@ async fn tell(
     Ok(())
 }
 
-/// Locks the subscription that a request is for: before the request, as whoever deletes the subscription does.
+/// Locks the subscription that a request is for: before the request, as the deletion of a subscription does.
 async fn lock_subscription(connection: &mut PgConnection, request: Uuid) -> Result<(), Error> {
     sqlx::query!(
         r#"

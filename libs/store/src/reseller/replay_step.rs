@@ -199,7 +199,7 @@ async fn candidates(
 }
 
 /// Makes a notification of each event that has none, and those that ended badly due again; the dead letters about these
-/// are resolved. Whatever somebody else did to one meanwhile stays.
+/// are resolved. Whatever another transaction did to one meanwhile stays.
 async fn make_due(
     connection: &mut PgConnection,
     replay: &Held,

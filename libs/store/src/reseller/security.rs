@@ -1,6 +1,6 @@
 //! Mails about changes that a thief of a reseller's key would make: they go to the address that was registered before, in the
 //! transaction of the change. The first one goes out at once; those that follow within ten minutes are gathered, so that
-//! nobody is flooded, and none is lost.
+//! the address is not flooded, and no change is lost.
 
 use chrono::{DateTime, Utc};
 use domain::origin::origin;
@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::subscription_change::Locked;
 use crate::Error;
 
-/// A change that is told, whoever made it.
+/// A change that is told, no matter which caller made it.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum SecurityChange<'a> {
     Endpoint { to: &'a str },

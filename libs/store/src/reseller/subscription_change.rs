@@ -300,7 +300,7 @@ async fn remember_address(connection: &mut PgConnection, id: Uuid, before: &Lock
     Ok(())
 }
 
-/// Carries out a command on a locked subscription: what was known of its endpoint begins anew, and a change of state is
+/// Carries out a command on a locked subscription: what was known of its endpoint starts over, and a change of state is
 /// told once.
 async fn move_to(
     connection: &mut PgConnection,

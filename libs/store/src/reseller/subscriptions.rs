@@ -170,7 +170,7 @@ impl Store {
     /// [`Error`] when the database fails; then nothing is deleted.
     pub async fn delete_subscription(&self, reseller: &str, id: Uuid, act: Act<'_>) -> Result<bool, Error> {
         let mut transaction = self.pool.begin().await?;
-        // A statement of its own, so that the next one sees what somebody asked for while this one waited for the lock.
+        // A statement of its own, so that the next one sees what callers asked for while this one waited for the lock.
         let Some(locked) = lock(&mut transaction, reseller, id).await? else {
             return Ok(false);
         };

@@ -1,6 +1,6 @@
 //! Verification: which endpoints are to be challenged, and what follows from their answers.
 //!
-//! A challenge that is under way is a `verification_due_at` that lies a lease ahead. Whoever was lost with a challenge is
+//! A challenge that is under way is a `verification_due_at` that lies a lease ahead. A process that was lost with a challenge is
 //! replaced when that time comes; and since every change that starts a verification over sets another time, an answer to
 //! a challenge of before finds that it is not waited for any more.
 

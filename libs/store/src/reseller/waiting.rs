@@ -25,9 +25,9 @@ pub struct PromotedNotification {
 pub enum Sidelined {
     /// The broker did not take its message.
     NotEnqueued,
-    /// Whoever got its message has no room for more of its subscription, and comes back for it.
+    /// The engine that got its message has no room for more of its subscription, and comes back for it.
     Busy,
-    /// Its subscription gets nothing but probes, from whoever got its message, who comes back for it.
+    /// Its subscription gets nothing but probes, from the engine that got its message, which comes back for it.
     Withheld,
 }
 
@@ -52,7 +52,7 @@ pub struct RescuedNotifications {
     pub given_up: u64,
 }
 
-/// How long what waits for a subscription is left to whoever sidelined some of it, by the clock of the database. A longer time was
+/// How long what waits for a subscription is left to the engine that sidelined some of it, by the clock of the database. A longer time was
 /// not written by it and holds nothing up.
 const LEFT_TO_OTHERS: Duration = Duration::from_secs(5);
 /// Retries that the broker did not take come back after this time and up to as much again.

@@ -19,7 +19,7 @@ use crate::{Act, Error};
 )]
 #[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum Skipped {
-    /// Somebody else has resolved it meanwhile.
+    /// Another caller has resolved it meanwhile.
     Resolved,
     /// What it is about has not ended: it will be sent anyhow.
     Unfinished,
@@ -31,7 +31,7 @@ pub enum Skipped {
     Gone,
     /// Its subscription gets nothing.
     SubscriptionInactive,
-    /// Nobody knows what the letter is about.
+    /// The letter does not say what it is about.
     Malformed,
     /// It was sent again by itself as often as that may be, in vain.
     OftenRecovered,
@@ -65,7 +65,7 @@ impl Applied {
     }
 }
 
-/// Locks those of the letters that are open, in the order of lists: whoever locks several does it in that order.
+/// Locks those of the letters that are open, in the order of lists: every caller that locks several does it in that order.
 pub(super) async fn lock(connection: &mut PgConnection, ids: &[Uuid]) -> Result<Vec<OpenLetter>, Error> {
     let letters = sqlx::query_as!(
         OpenLetter,

@@ -1,7 +1,7 @@
 //! What people do about dead letters: replay what they are about, or discard them, one by one or in bulk.
 //!
 //! A letter is resolved in the transaction that makes its push or notification due again, under its row lock and only
-//! while it is open: whoever comes second, or again after a crash, finds nothing to do. Sending is left to the lanes.
+//! while it is open: a second caller, or the same one after a crash, finds nothing to do. Sending is left to the lanes.
 
 mod apply;
 mod create;

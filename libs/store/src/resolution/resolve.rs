@@ -1,4 +1,4 @@
-//! Dead letters about something that is sent again: resolved, whoever had it sent.
+//! Dead letters about something that is sent again: resolved, whether a reseller, an operator or a job had it sent.
 
 use sqlx::PgConnection;
 use uuid::Uuid;

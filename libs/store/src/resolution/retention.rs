@@ -64,7 +64,7 @@ impl Store {
     }
 
     /// Makes one tally of several of the same kind and hour, which concurrent changes leave behind, and none of those that
-    /// sum up to nothing. What somebody else is changing is left for another time; no count changes.
+    /// sum up to nothing. What another transaction is changing is left for another time; no count changes.
     ///
     /// # Errors
     ///

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::{DeadLetterFilter, DeadLetterLane, DeadLetterReason, DeadLetterState, Error, Store, stored};
 
-/// The letters that somebody has chosen. Only open ones are meant, whatever the filter says.
+/// The letters that a caller has chosen. Only open ones are meant, whatever the filter says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LetterSelection {
     /// These.

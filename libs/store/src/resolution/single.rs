@@ -1,4 +1,4 @@
-//! Resolving one dead letter, at somebody's word.
+//! Resolving one dead letter, at an operator's word.
 
 use serde_json::json;
 use sqlx::PgConnection;

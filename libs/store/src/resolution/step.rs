@@ -213,7 +213,7 @@ async fn apply(
 }
 
 impl Held {
-    /// What the job does is done by whoever made it.
+    /// What the job does is done in the name of its creator.
     fn act(&self, now: DateTime<Utc>) -> Act<'_> {
         Act {
             by: &self.created_by,

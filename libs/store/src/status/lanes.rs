@@ -88,7 +88,7 @@ impl Store {
         })
     }
 
-    /// What of the push lane is due. A push that somebody has replayed waits from then on.
+    /// What of the push lane is due. A push that an operator has replayed waits from then on.
     ///
     /// # Errors
     ///
@@ -147,8 +147,8 @@ impl Store {
         })
     }
 
-    /// What of the reseller lane is due and could be sent: its subscription is active or degraded, and nobody has paused
-    /// it. Of what is in line for quota or rate, it is when the line is to be looked at.
+    /// What of the reseller lane is due and could be sent: its subscription is active or degraded, and neither its
+    /// reseller nor an operator has paused it. Of what is in line for quota or rate, it is when the line is to be looked at.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! How the system is, for whoever is on call: what waits in each lane, and how the rest of the tables stand.
+//! How the system is, for the engineer on call: what waits in each lane, and how the rest of the tables stand.
 //!
 //! Every question is answered from the heads of indexes, and whatever is counted is counted up to a bound, so that asking
 //! stays cheap with any backlog. It deliberately judges nothing.

@@ -21,7 +21,7 @@ const NEWS: TimeDelta = TimeDelta::days(1);
 /// Who holds a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Leadership {
-    /// Who; nobody when `None`.
+    /// Who; no process when `None`.
     pub holder: Option<Uuid>,
     /// Grows with every change of holder.
     pub epoch: i64,
@@ -31,7 +31,7 @@ pub struct Leadership {
     pub renewed: Duration,
 }
 
-/// Dead letters of a lane that nobody has looked after.
+/// Dead letters of a lane that are neither replayed nor discarded.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Deaths {
     /// Open ones.
@@ -105,7 +105,7 @@ pub struct JobInProgress {
 }
 
 impl Store {
-    /// Who holds the lease `name`; `None` when nobody has ever asked for it.
+    /// Who holds the lease `name`; `None` when no process has ever asked for it.
     ///
     /// # Errors
     ///

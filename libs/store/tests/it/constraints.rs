@@ -1,4 +1,4 @@
-//! What the schema itself refuses, whoever writes to it.
+//! What the schema itself refuses, no matter which process writes to it.
 
 use domain::push::PushState;
 use sqlx::{AssertSqlSafe, PgPool};

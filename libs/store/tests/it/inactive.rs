@@ -188,7 +188,7 @@ async fn what_is_activated_at_this_moment_loses_nothing(pool: PgPool) {
     assert_eq!(standing(&pool, id).await, before);
 }
 
-/// What is left to whoever has it, or has ended.
+/// What is left to the process that has it, or has ended.
 const OTHERS: [NotificationState; 5] = [
     NotificationState::Queued,
     NotificationState::Sending,

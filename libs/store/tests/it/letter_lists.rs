@@ -253,7 +253,7 @@ async fn the_groups_of_every_filter_are_those_of_its_letters(pool: PgPool) {
     }
 }
 
-/// Letters that come while somebody pages through are neither shown twice nor in the way.
+/// Letters that come while an operator pages through are neither shown twice nor in the way.
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn a_list_goes_on_where_it_was_although_letters_come_and_go(pool: PgPool) {
     make_letters(&pool, 60).await;

@@ -1,4 +1,4 @@
-//! Quota requests while their subscription is being deleted: nobody waits for the other for ever, and none is left open.
+//! Quota requests while their subscription is being deleted: neither waits for the other for ever, and none is left open.
 
 use chrono::{DateTime, Utc};
 use domain::clock::{Clock, SystemClock};
@@ -22,7 +22,7 @@ fn request(subscription: Uuid, now: DateTime<Utc>) -> NewQuotaRequest {
     }
 }
 
-/// What whoever deletes a subscription does to it first.
+/// What the deletion of a subscription does to it first.
 async fn delete(connection: &mut PgConnection, subscription: Uuid) {
     sqlx::query("UPDATE subscriptions SET deleted_at = now() WHERE id = $1")
         .bind(subscription)

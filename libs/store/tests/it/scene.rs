@@ -127,7 +127,7 @@ pub(crate) async fn count(pool: &PgPool, table: &'static str) -> i64 {
         .unwrap()
 }
 
-/// How many dead letters wait for somebody.
+/// How many dead letters wait for an operator.
 pub(crate) async fn open_letters(pool: &PgPool) -> i64 {
     sqlx::query_scalar("SELECT count(*) FROM dead_letters WHERE state = 'OPEN'")
         .fetch_one(pool)

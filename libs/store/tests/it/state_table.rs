@@ -171,7 +171,7 @@ async fn check(pool: &PgPool, event: Event, state: PushState, attempts: u32) {
     );
     let letters = i64::from(event == Event::Resend || ended_badly);
     assert_eq!(count(pool, "dead_letters").await, letters, "dead letters: {case}");
-    // What was cancelled is nothing that somebody has to mend.
+    // What was cancelled is nothing that an operator has to mend.
     let open = i64::from(matches!(next, PushState::Failed | PushState::GivenUp));
     assert_eq!(open_letters(pool).await, open, "open dead letters: {case}");
 }

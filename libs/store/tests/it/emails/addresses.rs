@@ -84,7 +84,7 @@ async fn nothing_but_the_code_goes_to_an_address_until_the_code_is_back(pool: Pg
     };
     assert_eq!(view.email_confirmed_at, Some(at));
     assert_eq!(to_new(at).await, [EmailKind::StateChanged]);
-    // For every subscription of the reseller, and for nobody else's.
+    // For every subscription of the reseller, and for no other reseller's.
     let other = SubscriptionRow::active().make(&pool).await;
     name(&store, other, "new@acme.example", Addresses::Confirmed, at).await;
     assert_eq!(

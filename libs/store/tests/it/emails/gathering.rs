@@ -94,13 +94,13 @@ async fn exhausted_retries_are_counted_in_one_mail_an_hour(pool: PgPool) {
             .await
             .unwrap()
     );
-    // The hour begins anew with what was sent, not with what was noticed first.
+    // The hour begins again with what was sent, not with what was noticed first.
     give_up(&pool, subscription, 1, hour + TimeDelta::seconds(1)).await;
     let waiting = rows(&pool).await.pop().unwrap();
     assert_eq!(waiting.next_attempt_at, Some(hour + TimeDelta::hours(1)));
 }
 
-/// Retries that are given up at the very moment at which the mail about others is claimed: whoever notes them may still
+/// Retries that are given up at the very moment at which the mail about others is claimed: the transaction that notes them may still
 /// see that mail waiting, find it gone, and begin another one that seems to be due at once.
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn a_second_mail_of_the_moment_in_which_the_first_was_claimed_waits_for_its_hour(pool: PgPool) {

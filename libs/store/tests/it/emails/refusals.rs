@@ -80,7 +80,7 @@ async fn refusals_are_counted_in_one_mail_an_hour(pool: PgPool) {
     assert_eq!(claim_one(&store, hour).await.occurrences, 3);
 }
 
-/// As for exhausted retries: whoever notes a refusal may still see the mail waiting that is claimed at that moment.
+/// As for exhausted retries: the transaction that notes a refusal may still see the mail waiting that is claimed at that moment.
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn a_second_mail_of_the_moment_in_which_the_first_was_claimed_waits_for_its_hour(pool: PgPool) {
     let (store, start) = (Store::from_pool(pool.clone()), now());

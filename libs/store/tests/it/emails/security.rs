@@ -161,7 +161,7 @@ async fn the_last_confirmed_address_is_told_until_the_new_one_is_confirmed(pool:
     change(Some("https://thief.example/h"), None, 1).await;
     rotate(&store, id, start + TimeDelta::minutes(2)).await;
     assert_eq!(told_so_far().await, ["ADDRESS", "ENDPOINT", "SECRET_MADE"]);
-    // One more address that nobody has confirmed, and the first one again: told once each.
+    // One more address that its owner has not confirmed, and the first one again: told once each.
     change(None, Some("other@evil.example"), 3).await;
     change(None, Some("ops@acme.example"), 4).await;
     assert_eq!(told_so_far().await[3..], ["ADDRESS", "ADDRESS"]);

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 /// Where dead letters were new: the push lane alone.
 const PUSHES_ALONE: i64 = 6;
-/// Where the reseller lane was complete, and nobody could resolve a dead letter yet.
+/// Where the reseller lane was complete, and no operator could resolve a dead letter yet.
 const BOTH_LANES: i64 = 13;
 
 /// Longer than what an index takes.

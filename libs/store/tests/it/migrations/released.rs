@@ -1,4 +1,4 @@
-//! Migrations that somebody may have applied are never changed.
+//! Migrations that an operator may have applied are never changed.
 
 use std::collections::BTreeMap;
 

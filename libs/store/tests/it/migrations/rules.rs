@@ -1,5 +1,5 @@
 //! Expand, then contract: a migration is applied below services of the version before, which go on, and to which an operator
-//! may go back. So it takes nothing away that they use, asks nothing of the rows that they write, and keeps nobody out of a
+//! may go back. So it takes nothing away that they use, asks nothing of the rows that they write, and keeps no service out of a
 //! table for long.
 
 use super::released::released;

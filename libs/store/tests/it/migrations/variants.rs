@@ -1,4 +1,4 @@
-//! Variants come into a catalogue that somebody may have changed, and that services of the version before go on writing.
+//! Variants come into a catalogue that an operator may have changed, and that services of the version before go on writing.
 
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};

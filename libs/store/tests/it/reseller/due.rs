@@ -93,7 +93,7 @@ async fn what_is_put_aside_waits_in_its_own_lane(pool: PgPool) {
         assert_eq!((&*tried.status, tried.attempts), ("RETRY", 2));
         let later = tried.next_attempt_at.unwrap() - now;
         if why == Sidelined::Busy {
-            // Whoever did it comes back for it as soon as there is room.
+            // The engine that did it comes back for it as soon as there is room.
             assert!(later.abs() < TimeDelta::milliseconds(1), "{later}");
         } else {
             assert!(
@@ -129,7 +129,7 @@ async fn the_backlog_shows_what_has_waited_longest(pool: PgPool) {
     let queued = NotificationRow::in_state(NotificationState::Queued, subscription);
     let first = queued.clone().leased_for(TimeDelta::minutes(1)).make(&pool).await;
     queued.make(&pool).await;
-    // Whoever is paused waits because somebody wants that, for however long.
+    // What is paused waits because its reseller or an operator wants that, for however long.
     let paused = SubscriptionRow::active().paused().make(&pool).await;
     notifications(&pool, NotificationState::Pending, paused, 1).await;
     sqlx::query(

@@ -1,4 +1,4 @@
-//! Completions that come late, twice, or beside somebody else's locks.
+//! Completions that come late, twice, or beside another transaction's locks.
 
 use domain::clock::{Clock, SystemClock};
 use domain::notification::NotificationState;

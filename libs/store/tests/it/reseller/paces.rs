@@ -1,4 +1,4 @@
-//! Requests per second: every attempt has a slot of its own, by the clock of the database, whoever claims.
+//! Requests per second: every attempt has a slot of its own, by the clock of the database, whichever process claims.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Notifications that nobody has any more.
+//! Notifications that no process has any more.
 
 use chrono::TimeDelta;
 use domain::clock::{Clock, SystemClock};

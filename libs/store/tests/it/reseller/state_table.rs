@@ -251,7 +251,7 @@ async fn check(pool: &PgPool, event: Event, cause: Cause, state: NotificationSta
         "dead letters: {case}"
     );
     // What is given up because an operator wants it so, or because its subscription gets nothing any more, is nothing that
-    // somebody has to mend.
+    // an operator has to mend.
     if matches!(event, Event::Abandon | Event::Cancel) {
         assert_eq!(open_letters(pool).await, 0, "open dead letters: {case}");
     }

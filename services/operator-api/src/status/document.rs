@@ -191,7 +191,7 @@ struct TroubleDocument {
     /// Scheme, host and port.
     endpoint: String,
     state: &'static str,
-    reason: &'static str,
+    reason: String,
     since: DateTime<Utc>,
     failing_since: Option<DateTime<Utc>>,
 }
@@ -402,7 +402,7 @@ fn subscriptions(tables: &Tables) -> SubscriptionsDocument {
         reseller_id: it.reseller.clone(),
         endpoint: origin(&it.url),
         state: it.state.as_str(),
-        reason: it.reason.as_str(),
+        reason: it.reason.clone(),
         since: it.since,
         failing_since: it.failing_since,
     });

@@ -7,7 +7,7 @@ use domain::clock::{Clock as _, SystemClock};
 use event_schema::Definition;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use store::reseller::{EventType, NewEventType};
+use store::webhook::{EventType, NewEventType};
 
 use super::database::{Database, by_hand};
 use crate::file;

@@ -6,7 +6,7 @@ use config::Sources;
 use domain::clock::{Clock as _, SystemClock};
 use domain::subscription::QuotaRequestStatus;
 use serde_json::json;
-use store::reseller::{Decided, Decision, Limits, QuotaRequestView};
+use store::webhook::{Decided, Decision, Limits, QuotaRequestView};
 use uuid::Uuid;
 
 use super::database::{Database, by_hand};

@@ -3,7 +3,7 @@
 use domain::clock::{Clock as _, SystemClock};
 use serde_json::{Value, json};
 use sqlx::PgPool;
-use store::reseller::NewQuotaRequest;
+use store::webhook::NewQuotaRequest;
 use store::{Act, Store};
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;

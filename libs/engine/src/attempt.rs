@@ -10,7 +10,7 @@ use domain::notification::{
     DeliveryOutcome, FailureKind, Judgement, NotificationState, NotificationStatus, RetryPolicy, Tried,
 };
 use http_client::WebhookRequest;
-use store::reseller::{ClaimedNotification, DeliveryCompletion, NotificationRelease};
+use store::webhook::{ClaimedNotification, DeliveryCompletion, NotificationRelease};
 use telemetry::traces::Span;
 
 use crate::Tools;

@@ -9,7 +9,7 @@ use domain::event;
 use domain::notification::{DeliveryOutcome, FailureKind};
 use http_client::{WebhookClient, WebhookRequest};
 use serde_json::Value;
-use store::reseller::Endpoint;
+use store::webhook::Endpoint;
 use uuid::Uuid;
 
 use crate::endpoints::Endpoints;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use domain::notification::NotificationId;
 use lifecycle::error_chain;
-use store::reseller::{ClaimTerms, Claims};
+use store::webhook::{ClaimTerms, Claims};
 use telemetry::Metric;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -19,7 +19,7 @@ const CLAIM_SLACK: Duration = Duration::from_secs(20);
 /// How far ahead of its time a notification with a place in the requests per second is claimed.
 pub(crate) const HORIZON: Duration = Duration::from_millis(1_500);
 /// How long the database may take for a claim before it counts as away.
-const CLAIM_LIMIT: Duration = store::reseller::CLAIM_LIMIT.saturating_add(Duration::from_secs(1));
+const CLAIM_LIMIT: Duration = store::webhook::CLAIM_LIMIT.saturating_add(Duration::from_secs(1));
 /// Pause before a claim that failed is tried again.
 const RETRY_PAUSE: Duration = Duration::from_millis(250);
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use domain::notification::{NotificationId, NotificationStatus};
 use lifecycle::error_chain;
 use metrics::Histogram;
-use store::reseller::{DeliveryCompletion, NotificationRelease};
+use store::webhook::{DeliveryCompletion, NotificationRelease};
 use telemetry::Metric;
 use telemetry::traces::Span;
 use tokio::sync::mpsc;

@@ -12,7 +12,7 @@ use lifecycle::error_chain;
 use moka::sync::Cache;
 use signing::Secret;
 use store::Store;
-use store::reseller::ClaimedNotification;
+use store::webhook::ClaimedNotification;
 use uuid::Uuid;
 
 /// Most subscriptions kept.
@@ -118,7 +118,7 @@ impl Endpoints {
     }
 
     /// The target as it was read.
-    pub(crate) fn open(&self, subscription: Uuid, endpoint: &store::reseller::Endpoint) -> Target {
+    pub(crate) fn open(&self, subscription: Uuid, endpoint: &store::webhook::Endpoint) -> Target {
         let timeout = endpoint
             .timeout_millis
             .map_or(self.timeout, |millis| Duration::from_millis(millis.into()));
@@ -137,7 +137,7 @@ impl Endpoints {
         }
     }
 
-    fn unseal(&self, subscription: Uuid, sealed: &store::reseller::SealedSecret) -> SigningSecret {
+    fn unseal(&self, subscription: Uuid, sealed: &store::webhook::SealedSecret) -> SigningSecret {
         let secret = match self.sealer.open(subscription, &sealed.sealed) {
             Ok(plain) => Secret::from_bytes(plain).map_err(|error| error_chain(&error)),
             Err(error) => {

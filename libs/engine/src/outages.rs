@@ -14,7 +14,7 @@ use domain::notification::{
 };
 use lifecycle::error_chain;
 use store::Store;
-use store::reseller::{OutageNote, WITHHELD_FOR};
+use store::webhook::{OutageNote, WITHHELD_FOR};
 use telemetry::Metric;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use uuid::Uuid;

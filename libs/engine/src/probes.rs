@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use domain::notification::OutageChange;
-use store::reseller::Sidelined;
+use store::webhook::Sidelined;
 
 use crate::claimer::Claimed;
 use crate::run_loop::RunLoop;

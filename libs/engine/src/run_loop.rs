@@ -10,7 +10,7 @@ use domain::notification::{NotificationId, RetryPolicy};
 use leadership::LaneWatch;
 use lifecycle::{Shutdown, error_chain};
 use metrics::Gauge;
-use store::reseller::Sidelined;
+use store::webhook::Sidelined;
 use telemetry::Metric;
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval};

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use broker::Delivery;
 use domain::notification::{DeliveryOutcome, FailureKind};
 use http_client::Endpoint;
-use store::reseller::{ClaimedNotification, DeliveryCompletion};
+use store::webhook::{ClaimedNotification, DeliveryCompletion};
 use telemetry::traces::{self, Context, Kind, Span, Statement};
 
 use crate::Lane;

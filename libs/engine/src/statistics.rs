@@ -8,7 +8,7 @@ use chrono::{DateTime, DurationRound as _, TimeDelta, Utc};
 use domain::notification::NotificationStatus;
 use lifecycle::error_chain;
 use store::Store;
-use store::reseller::{AttemptEnd, StatisticsDelta};
+use store::webhook::{AttemptEnd, StatisticsDelta};
 use uuid::Uuid;
 
 use crate::attempt::Attempted;

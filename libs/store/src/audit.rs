@@ -10,8 +10,8 @@ use serde_json::Value;
 use sqlx::PgConnection;
 use uuid::{ContextV7, Timestamp, Uuid};
 
-use crate::reseller::first_id_at;
 use crate::text::{storable, storable_json};
+use crate::webhook::first_id_at;
 use crate::{Error, Store};
 
 /// Who acts, why, and when: what every change by hand is signed with.

@@ -9,26 +9,16 @@ mod api_key;
 mod audit;
 mod backlog;
 mod cancel;
-mod claim;
-mod complete;
 mod connections;
 mod cutoff;
 mod dead_letters;
-mod defer;
 mod error;
-mod holds;
-mod idempotency;
-mod ingest;
 mod lease;
 mod open_letters;
 mod partition;
 mod pauses;
 mod processes;
-mod promote;
-mod push;
-mod release;
-mod rescue;
-pub mod reseller;
+pub mod push;
 mod resolution;
 mod restore;
 mod retention;
@@ -36,10 +26,11 @@ pub mod status;
 pub mod story;
 mod tentative;
 mod text;
+pub mod webhook;
 
 use std::time::Duration;
 
-use crate::reseller::LineTerms;
+use crate::webhook::LineTerms;
 use sqlx::Connection;
 use sqlx::migrate::{Migration, Migrator};
 use sqlx::postgres::types::PgInterval;
@@ -49,8 +40,6 @@ pub use api_key::ApiKey;
 pub use audit::{Act, AuditEntry, AuditFilter, AuditView};
 pub use backlog::Backlog;
 pub use cancel::Cancellation;
-pub use claim::{Claim, ClaimedPush};
-pub use complete::Completion;
 pub use connections::Connections;
 pub use cutoff::Cutoff;
 pub use dead_letters::{
@@ -58,18 +47,11 @@ pub use dead_letters::{
     DeadLetterHistory, DeadLetterLane, DeadLetterOrder, DeadLetterReason, DeadLetterState, DeadLetterSubject,
     DeadLetterView,
 };
-pub use defer::{Deferral, DuePush};
 pub use error::{Error, singly, within};
-pub use holds::{HoldView, SWRVE, SwrveHold};
-pub use ingest::{IdempotencyKey, Inserted, NewPush};
 pub use lease::{Lease, LeaseView};
 pub use partition::OldMonth;
 pub use pauses::{Lane, Pausable, PauseChange, PauseCounts, PauseView};
 pub use processes::{Beat, ProcessView};
-pub use promote::{Promoted, PromotionQueue};
-pub use push::{AttemptView, PushView};
-pub use release::Release;
-pub use rescue::Rescued;
 pub use resolution::{
     DeadLetterJob, DeadLetterKind, DeadLetterStep, JobCommanded, JobCreated, LetterSelection,
     NewDeadLetterJob, Preview, RecoveryTerms, Resolved, SettledRecovery, Skipped,

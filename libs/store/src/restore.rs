@@ -8,8 +8,9 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::json;
 
 use crate::audit::{self, Act};
-use crate::reseller::RescuedNotifications;
-use crate::{Error, Rescued, Store};
+use crate::push::Rescued;
+use crate::webhook::RescuedNotifications;
+use crate::{Error, Store};
 
 /// Rows changed in one statement by a rescue.
 const RESCUE_BATCH: u32 = 500;

@@ -4,7 +4,7 @@
 //! Each call is one bounded statement that takes rows by the order of an index and passes over those that are locked, so that
 //! it holds nothing up and two at once forget different rows. How old is old enough is for the caller to say, by a [`Cutoff`].
 
-use crate::reseller::first_id_at;
+use crate::webhook::first_id_at;
 use crate::{Cutoff, Error, Store};
 
 /// What is forgotten when it is past its retention.

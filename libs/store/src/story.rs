@@ -9,8 +9,9 @@ use domain::reason::{NotificationReason, StateReason};
 use domain::subscription::SubscriptionState;
 use uuid::Uuid;
 
-use crate::reseller::{DeliveryAttemptView, WITHHELD_FOR};
-use crate::{AuditFilter, AuditView, DeadLetterView, Error, PushView, Store, interval, stored, stored_if};
+use crate::push::PushView;
+use crate::webhook::{DeliveryAttemptView, WITHHELD_FOR};
+use crate::{AuditFilter, AuditView, DeadLetterView, Error, Store, interval, stored, stored_if};
 
 /// Most dead letters and audit entries that are told of.
 const TOLD_MAX: u32 = 100;

@@ -11,8 +11,8 @@ use domain::push::PushId;
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
-use crate::release::{Release, release_pushes};
-use crate::reseller::{NotificationRelease, release_notifications};
+use crate::push::{Release, release_pushes};
+use crate::webhook::{NotificationRelease, release_notifications};
 use crate::{Error, Store, within};
 
 /// How long the database may take for one try: it may have to wait for the commit that is still under way.

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use domain::push::PushId;
 use lifecycle::error_chain;
-use store::{ClaimedPush, Store, SwrveHold};
+use store::Store;
+use store::push::{ClaimedPush, SwrveHold};
 use telemetry::Metric;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};

@@ -7,7 +7,8 @@ use std::time::Duration;
 use domain::lifecycle::Event;
 use domain::push::{ErrorType, PushId};
 use lifecycle::error_chain;
-use store::{Completion, Release, Store};
+use store::Store;
+use store::push::{Completion, Release};
 use telemetry::Metric;
 use tokio::sync::mpsc;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use domain::lifecycle::{Attempts, transition};
 use domain::push::{PushState, PushStatus, RetryPolicy, SendOutcome};
-use store::{ClaimedPush, Completion};
+use store::push::{ClaimedPush, Completion};
 
 /// Decides how an attempt ends: the domain's transition function names the state, the retry policy the time.
 pub(crate) fn complete(

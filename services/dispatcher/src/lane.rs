@@ -10,7 +10,8 @@ use domain::push::{RetryPolicy, SwrveWatch, queue_lease};
 use http_client::{SwrveClient, SwrveSettings};
 use leadership::{Candidate, LaneWatch, Term};
 use lifecycle::{Shutdown, error_chain};
-use store::{HoldView, Store, SwrveHold};
+use store::Store;
+use store::push::{HoldView, SwrveHold};
 use telemetry::Metric;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -188,7 +189,7 @@ impl Lane {
         let holds = store::within(HOLD_LIMIT, self.store.list_holds())
             .await
             .map_err(Error::Hold)?;
-        Ok(holds.into_iter().find(|hold| hold.class == store::SWRVE))
+        Ok(holds.into_iter().find(|hold| hold.class == store::push::SWRVE))
     }
 
     /// Notes that the lane is held, which the next term finds. If that cannot be noted, it finds out by itself.

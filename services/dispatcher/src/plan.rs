@@ -9,7 +9,7 @@ use config::PushKeys;
 use domain::clock::Clock;
 use domain::push::{SendOutcome, SendingWindow};
 use http_client::{PreparedPush, SwrveClient};
-use store::{ClaimedPush, Release};
+use store::push::{ClaimedPush, Release};
 
 /// What the decision rests on.
 pub(crate) struct Planner {

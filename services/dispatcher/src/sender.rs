@@ -16,7 +16,7 @@ use futures::FutureExt;
 use http_client::{Pacer, PreparedPush, Reply};
 use leadership::Validity;
 use lifecycle::error_chain;
-use store::{ClaimedPush, Release};
+use store::push::{ClaimedPush, Release};
 use telemetry::Metric;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;

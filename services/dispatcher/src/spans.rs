@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use broker::{Delivery, Queue};
 use domain::push::{ErrorType, SendOutcome};
 use http_client::PreparedPush;
-use store::{ClaimedPush, Completion, Release};
+use store::push::{ClaimedPush, Completion, Release};
 use telemetry::traces::{self, Context, Kind, Span, Statement};
 
 use crate::work::{Message, Work};

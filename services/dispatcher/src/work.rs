@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use broker::Receipt;
 use domain::push::PushStatus;
-use store::{ClaimedPush, Completion, Release};
+use store::push::{ClaimedPush, Completion, Release};
 use telemetry::traces::Span;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 

@@ -5,7 +5,7 @@ use chrono_tz::Tz;
 use domain::event::EventRequest;
 use domain::push::{Limits, PushRequest};
 use http_api::{FieldProblem, Problem};
-use store::reseller::NewEvent;
+use store::webhook::NewEvent;
 use tokio::time::Instant;
 
 use crate::event::batch::{BatchPayload, counted};

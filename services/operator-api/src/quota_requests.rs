@@ -10,7 +10,7 @@ use domain::subscription::QuotaRequestStatus;
 use http_api::paging::{self, List};
 use http_api::{FieldProblem, Id, Params, Payload, Problem, ProblemKind};
 use serde::{Deserialize, Serialize};
-use store::reseller::{Decided, Decision, QuotaRequestView};
+use store::webhook::{Decided, Decision, QuotaRequestView};
 use utoipa::ToSchema;
 use uuid::Uuid;
 

@@ -10,7 +10,7 @@ use encryption::{Sealer, SealingKey};
 use http_api::{Keys, Problem, Remembered, TakesBodies};
 use http_client::EgressPolicy;
 use store::Store;
-use store::reseller::{Addresses, SubscriptionView};
+use store::webhook::{Addresses, SubscriptionView};
 use tokio::time::Instant;
 use uuid::Uuid;
 

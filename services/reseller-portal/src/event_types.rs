@@ -9,7 +9,7 @@ use http_api::paging::List;
 use http_api::{Problem, ProblemKind};
 use serde::Serialize;
 use serde_json::Value;
-use store::reseller::EventType;
+use store::webhook::EventType;
 use utoipa::ToSchema;
 
 use crate::app::App;

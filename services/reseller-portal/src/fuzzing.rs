@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use domain::subscription::{Bounds, SubscriptionChange, SubscriptionRequest};
 use http_api::Problem;
 use http_client::EgressPolicy;
-use store::reseller::NotificationFilter;
+use store::webhook::NotificationFilter;
 use uuid::Uuid;
 
 use crate::notifications::list::{NotificationParams, filter};

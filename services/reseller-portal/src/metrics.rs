@@ -8,7 +8,7 @@ use axum::extract::State;
 use chrono::{DateTime, DurationRound as _, TimeDelta, Utc};
 use http_api::{Id, Params, Problem};
 use serde::{Deserialize, Serialize};
-use store::reseller::StatisticsDelta;
+use store::webhook::StatisticsDelta;
 use utoipa::ToSchema;
 use uuid::Uuid;
 

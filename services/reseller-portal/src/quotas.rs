@@ -12,7 +12,7 @@ use http::StatusCode;
 use http_api::paging::{self, List};
 use http_api::{FieldProblem, Id, Params, Payload, Problem};
 use serde::{Deserialize, Serialize};
-use store::reseller::{NewQuotaRequest, QuotaRequestView, QuotaRequested, QuotaView};
+use store::webhook::{NewQuotaRequest, QuotaRequestView, QuotaRequested, QuotaView};
 use utoipa::ToSchema;
 use uuid::Uuid;
 

@@ -11,7 +11,7 @@ use http::{HeaderName, StatusCode, header};
 use http_api::paging::{self, List};
 use http_api::{FieldProblem, Id, Ids, Params, Payload, Problem, ProblemKind};
 use serde::{Deserialize, Serialize};
-use store::reseller::{Cancelled, NewReplay, ReplayRequested, ReplayView};
+use store::webhook::{Cancelled, NewReplay, ReplayRequested, ReplayView};
 use utoipa::ToSchema;
 use uuid::Uuid;
 

@@ -13,7 +13,7 @@ use http_api::{FieldProblem, Id, Ids, Payload, Problem, ProblemKind};
 use lifecycle::error_chain;
 use serde::{Deserialize, Serialize};
 use signing::Secret;
-use store::reseller::{NewSecret, Revoked, Rotated, SecretView};
+use store::webhook::{NewSecret, Revoked, Rotated, SecretView};
 use utoipa::ToSchema;
 use uuid::Uuid;
 

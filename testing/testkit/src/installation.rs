@@ -12,7 +12,8 @@ use lapin::options::BasicPublishOptions;
 use lapin::{Connection, ConnectionProperties};
 use simulators::swrve::{Options, ResponseTime, Running, SwrveSim};
 use sqlx::{ConnectOptions, PgPool};
-use store::{NewPush, PushView, Store};
+use store::Store;
+use store::push::{NewPush, PushView};
 use tokio::net::TcpListener;
 use uuid::Uuid;
 

@@ -7,8 +7,9 @@ use domain::clock::{Clock as _, SystemClock};
 use domain::notification::NotificationId;
 use domain::push::PushId;
 use sqlx::Executor as _;
-use store::reseller::ClaimTerms;
-use store::{Claim, Lease, PromotionQueue, Settings, Store};
+use store::push::{Claim, PromotionQueue};
+use store::webhook::ClaimTerms;
+use store::{Lease, Settings, Store};
 use uuid::Uuid;
 
 use crate::rig::Rig;
@@ -43,7 +44,7 @@ pub(super) async fn measure(rig: &Rig) -> Result<StoreTimes> {
         lease_connections: 1,
         acquire_timeout: Duration::from_secs(5),
         application_name: "bench".to_owned(),
-        line_terms: store::reseller::LineTerms::default(),
+        line_terms: store::webhook::LineTerms::default(),
     })?;
     let mut times = StoreTimes::default();
     let name = "bench";

@@ -5,7 +5,7 @@ use domain::notification::NotificationStatus;
 use engine::Lane;
 use simulators::receiver::Rule;
 use sqlx::PgPool;
-use store::reseller::FannedOut;
+use store::webhook::FannedOut;
 use testkit::{eventually, with_installation};
 use uuid::Uuid;
 

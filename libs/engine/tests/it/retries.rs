@@ -7,7 +7,7 @@ use domain::notification::{NotificationStatus, QUEUE_LEASE};
 use engine::Lane;
 use simulators::receiver::Rule;
 use sqlx::PgPool;
-use store::reseller::Resent;
+use store::webhook::Resent;
 use testkit::with_installation;
 
 use crate::rig::{Rig, frozen, promoted};

@@ -14,7 +14,7 @@ use signing::Secret;
 use simulators::receiver::{Options, Received, Receiver, Rule, Running, SecretFor};
 use sqlx::PgPool;
 use store::Store;
-use store::reseller::{FannedOut, InsertedEvent, LineTerms, NewEvent, PromotedNotification};
+use store::webhook::{FannedOut, InsertedEvent, LineTerms, NewEvent, PromotedNotification};
 use testkit::subscription_factory::SubscriptionRow;
 use testkit::{Installation, PATIENCE, eventually};
 use tokio::net::TcpListener;

@@ -13,7 +13,7 @@ use broker::{Broker, ConnectionState};
 use config::Config;
 use lifecycle::{Condition, Readiness, Shutdown, error_chain};
 use store::Store;
-use store::reseller::LineTerms;
+use store::webhook::LineTerms;
 use telemetry::Metric;
 use tokio::task::JoinSet;
 

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::filter::DeadLetterFilter;
 use super::letter::DeadLetterView;
 use super::streams::Lead;
-use crate::reseller::Page;
+use crate::webhook::Page;
 use crate::{Error, Store};
 
 /// Which letter comes first.

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use sqlx::PgPool;
 use store::Store;
-use store::reseller::EventType;
+use store::webhook::EventType;
 
 /// An event type of the file.
 #[derive(Serialize)]

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use domain::push::{AttemptStatus, PushId, PushState, SendOutcome};
 use sqlx::PgPool;
-use store::{Lease, Release, Store};
+use store::push::Release;
+use store::{Lease, Store};
 use testkit::push_factory::{MadePush, PushRow};
 use uuid::Uuid;
 

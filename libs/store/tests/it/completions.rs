@@ -3,7 +3,8 @@
 use chrono::TimeDelta;
 use domain::push::{AttemptStatus, PushState, PushStatus, SendOutcome};
 use sqlx::PgPool;
-use store::{Completion, Rescued, Store};
+use store::Store;
+use store::push::{Completion, Rescued};
 use testkit::push_factory::{MadePush, PushRow};
 
 use crate::scene::{

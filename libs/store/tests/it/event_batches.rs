@@ -3,7 +3,7 @@
 use domain::clock::{Clock as _, SystemClock};
 use sqlx::PgPool;
 use store::Store;
-use store::reseller::{EventKey, InsertedEvent, NewEvent};
+use store::webhook::{EventKey, InsertedEvent, NewEvent};
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
 

@@ -6,7 +6,7 @@ use domain::event::UnknownFields;
 use serde_json::json;
 use sqlx::PgPool;
 use store::Store;
-use store::reseller::NewEventType;
+use store::webhook::NewEventType;
 
 use crate::scene::act;
 

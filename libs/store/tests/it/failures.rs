@@ -18,7 +18,7 @@ fn settings(url: String) -> Settings {
         lease_connections: 1,
         acquire_timeout: Duration::from_secs(10),
         application_name: "failures".to_owned(),
-        line_terms: store::reseller::LineTerms::default(),
+        line_terms: store::webhook::LineTerms::default(),
     }
 }
 

@@ -8,7 +8,7 @@ use domain::subscription::{HealthPolicy, SubscriptionState};
 use serde_json::{Value, json};
 use sqlx::PgPool;
 use store::Store;
-use store::reseller::Judged;
+use store::webhook::Judged;
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
 

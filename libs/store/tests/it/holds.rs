@@ -4,7 +4,8 @@ use chrono::TimeDelta;
 use domain::clock::{Clock, SystemClock};
 use domain::push::{PushId, PushState};
 use sqlx::PgPool;
-use store::{Lease, Store, SwrveHold};
+use store::push::SwrveHold;
+use store::{Lease, Store};
 use testkit::push_factory::PushRow;
 use uuid::Uuid;
 

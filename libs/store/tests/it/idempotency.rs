@@ -8,7 +8,8 @@ use chrono::TimeDelta;
 use domain::clock::{Clock, SystemClock};
 use domain::push::{PushId, PushStatus};
 use sqlx::{PgConnection, PgPool};
-use store::{IdempotencyKey, Inserted, NewPush, Store};
+use store::Store;
+use store::push::{IdempotencyKey, Inserted, NewPush};
 use uuid::Uuid;
 
 use crate::scene::{LONG, count, new_push, until_blocked};

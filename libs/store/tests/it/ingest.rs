@@ -3,7 +3,8 @@
 use chrono::SubsecRound;
 use domain::push::{PushState, PushStatus};
 use sqlx::PgPool;
-use store::{IdempotencyKey, Inserted, NewPush, Store};
+use store::Store;
+use store::push::{IdempotencyKey, Inserted, NewPush};
 use uuid::Uuid;
 
 use crate::scene::{LONG, count, new_push, state_of};

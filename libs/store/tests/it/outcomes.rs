@@ -2,7 +2,8 @@
 
 use domain::push::{AttemptStatus, ErrorType, Platform, PushState, PushStatus, SendOutcome};
 use sqlx::{PgPool, Row};
-use store::{Completion, Store};
+use store::Store;
+use store::push::Completion;
 use testkit::push_factory::PushRow;
 use uuid::Uuid;
 

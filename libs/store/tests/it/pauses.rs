@@ -10,7 +10,7 @@ use domain::push::PushState;
 use domain::reason::PushReason;
 use domain::subscription::{HealthPolicy, SubscriptionRequest, SubscriptionState};
 use sqlx::PgPool;
-use store::reseller::{Addresses, Judged, NewSecret, NewSubscription};
+use store::webhook::{Addresses, Judged, NewSecret, NewSubscription};
 use store::{Act, Lane, Pausable, PauseChange, Store};
 use testkit::eventually;
 use testkit::push_factory::PushRow;

@@ -176,7 +176,7 @@ async fn assert_plans(pool: &PgPool, when: &str) {
         lease_connections: 1,
         acquire_timeout: LONG,
         application_name: "plans".to_owned(),
-        line_terms: store::reseller::LineTerms::default(),
+        line_terms: store::webhook::LineTerms::default(),
     };
     let mut connection = PgConnection::connect_with(&settings.connect_options().unwrap())
         .await

@@ -6,7 +6,8 @@ use chrono::TimeDelta;
 use domain::clock::{Clock, SystemClock};
 use domain::push::{PushId, PushState};
 use sqlx::PgPool;
-use store::{Promoted, PromotionQueue, Store};
+use store::Store;
+use store::push::{Promoted, PromotionQueue};
 use testkit::push_factory::PushRow;
 
 use crate::scene::{LONG, ids, pushes, state_of};

@@ -6,7 +6,7 @@ use domain::subscription::QuotaRequestStatus;
 use serde_json::{Value, json};
 use sqlx::{PgConnection, PgPool};
 use store::Store;
-use store::reseller::{Decided, Decision, NewQuotaRequest, QuotaRequested};
+use store::webhook::{Decided, Decision, NewQuotaRequest, QuotaRequested};
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
 

@@ -11,7 +11,7 @@ use domain::lifecycle::transition;
 use domain::notification::{DeliveryOutcome, FailureKind, NotificationId, NotificationState};
 use domain::subscription::{Command, RecoveryEnd};
 use sqlx::PgPool;
-use store::reseller::DeliveryCompletion;
+use store::webhook::DeliveryCompletion;
 use store::{AuditFilter, DeadLetterJob, RecoveryTerms, Store};
 use testkit::notification_factory::{MadeNotification, NotificationRow};
 use testkit::subscription_factory::SubscriptionRow;

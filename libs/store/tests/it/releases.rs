@@ -5,7 +5,8 @@ use domain::clock::{Clock, SystemClock};
 use domain::push::{AttemptStatus, PushState};
 use domain::reason::PushReason;
 use sqlx::PgPool;
-use store::{Release, Store};
+use store::Store;
+use store::push::Release;
 use testkit::push_factory::PushRow;
 use uuid::Uuid;
 

@@ -3,7 +3,8 @@
 use chrono::TimeDelta;
 use domain::push::{AttemptStatus, ErrorType, PushState};
 use sqlx::PgPool;
-use store::{Rescued, Store};
+use store::Store;
+use store::push::Rescued;
 use testkit::push_factory::PushRow;
 
 use crate::scene::{POLICY, count, everything, pushes, state_of};

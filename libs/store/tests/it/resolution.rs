@@ -332,7 +332,7 @@ async fn what_was_cancelled_has_a_letter_that_nothing_opens(pool: PgPool) {
         assert_eq!(letter(&pool, id).await, before);
     }
     let resent = store.resend_notification("acme", notification.id, note).await;
-    assert_eq!(resent.unwrap(), store::reseller::Resent::Cancelled);
+    assert_eq!(resent.unwrap(), store::webhook::Resent::Cancelled);
     assert_eq!(state_of(&store, push.id).await, PushState::Cancelled);
 }
 

@@ -9,7 +9,8 @@ use domain::push::{Platform, PushId, PushRequest, PushState, PushStatus, RetryPo
 use domain::reason::PushReason;
 use serde_json::Value;
 use sqlx::PgPool;
-use store::{Act, Claim, Completion, IdempotencyKey, Lease, NewPush, Store};
+use store::push::{Claim, Completion, IdempotencyKey, NewPush};
+use store::{Act, Lease, Store};
 use testkit::push_factory::{MadePush, PushRow};
 use uuid::Uuid;
 

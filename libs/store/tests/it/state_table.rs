@@ -8,7 +8,8 @@ use domain::push::{PushState, PushStatus, SendOutcome};
 use domain::reason::PushReason;
 use serde_json::Value;
 use sqlx::PgPool;
-use store::{Act, Cancellation, Completion, PromotionQueue, PushView, Release, Resolved, Store};
+use store::push::{Completion, PromotionQueue, PushView, Release};
+use store::{Act, Cancellation, Resolved, Store};
 use testkit::push_factory::{MadePush, PushRow};
 
 use crate::scene::{LONG, POLICY, claim, count, everything, lead, open_letters, refused};

@@ -8,7 +8,7 @@ use domain::subscription::{Command, SubscriptionState};
 use serde_json::Value;
 use sqlx::PgPool;
 use store::Store;
-use store::reseller::{AfterFailure, Budgets, Charged, Commanded, DueVerification};
+use store::webhook::{AfterFailure, Budgets, Charged, Commanded, DueVerification};
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
 

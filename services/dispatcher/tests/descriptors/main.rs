@@ -8,7 +8,7 @@ mod rig;
 
 use domain::push::PushStatus;
 use sqlx::PgPool;
-use store::PromotionQueue;
+use store::push::PromotionQueue;
 use testkit::{NoDescriptors, eventually, push_request, with_installation};
 
 use rig::{promote, start, view};

@@ -10,7 +10,7 @@ use domain::clock::{Clock, ManualClock};
 use domain::push::{PushId, PushStatus};
 use simulators::swrve::Rule;
 use sqlx::PgPool;
-use store::HoldView;
+use store::push::HoldView;
 use testkit::{Installation, eventually, push_request, with_installation};
 
 use crate::rig::{

@@ -6,7 +6,8 @@ use broker::Queue;
 use domain::clock::{Clock, SystemClock};
 use domain::push::PushStatus;
 use sqlx::PgPool;
-use store::{Act, Lane, Pausable, PauseChange, PromotionQueue, Store};
+use store::push::PromotionQueue;
+use store::{Act, Lane, Pausable, PauseChange, Store};
 use testkit::{PATIENCE, eventually, with_installation};
 
 use crate::rig::{

@@ -5,7 +5,8 @@ use domain::push::{PushState, PushStatus};
 use simulators::swrve::Rule;
 use sqlx::PgPool;
 use sqlx::types::Uuid;
-use store::{Act, PromotionQueue, Resolved};
+use store::push::PromotionQueue;
+use store::{Act, Resolved};
 use testkit::push_factory::PushRow;
 use testkit::{Installation, with_installation};
 

@@ -9,7 +9,7 @@ use domain::clock::{Clock, ManualClock, SystemClock};
 use domain::push::{PushId, PushStatus};
 use simulators::swrve::{Match, Pattern, Rule};
 use sqlx::PgPool;
-use store::{PromotionQueue, PushView};
+use store::push::{PromotionQueue, PushView};
 use testkit::{Installation, PATIENCE, Service, eventually, push_request};
 
 pub(crate) type Dispatcher = Service<dispatcher::Error>;

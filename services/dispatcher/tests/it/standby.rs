@@ -6,7 +6,7 @@ use broker::Queue;
 use config::Secret;
 use lifecycle::{Lifecycle, Readiness, Shutdown};
 use sqlx::PgPool;
-use store::PromotionQueue;
+use store::push::PromotionQueue;
 use testkit::{FaultProxy, PATIENCE, eventually, with_installation};
 use tokio::runtime::Runtime;
 

@@ -6,7 +6,7 @@ use config::Config;
 use domain::push::{AttemptStatus, ErrorType, PushStatus};
 use simulators::swrve::Rule;
 use sqlx::PgPool;
-use store::{AttemptView, PushView};
+use store::push::{AttemptView, PushView};
 use testkit::{Installation, with_installation};
 
 use crate::rig::{dead_letters, enqueue_for, start};

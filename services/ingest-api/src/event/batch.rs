@@ -9,7 +9,7 @@ use domain::key::Role;
 use http::{HeaderValue, StatusCode};
 use http_api::{FieldProblem, Object, Problem, ProblemKind, REPLAYED};
 use serde::{Deserialize, Serialize};
-use store::reseller::{EventKey, NewEvent};
+use store::webhook::{EventKey, NewEvent};
 use tokio::time::timeout_at;
 use utoipa::ToSchema;
 use uuid::Uuid;

@@ -8,7 +8,7 @@ use http_api::{Outage, Problem, ProblemKind, Remembered};
 use moka::future::Cache;
 use runtime::error_chain;
 use store::Store;
-use store::reseller::EventType;
+use store::webhook::EventType;
 use tokio::time::{Instant, timeout_at};
 
 /// Most compiled schemas.

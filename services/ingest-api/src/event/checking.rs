@@ -8,7 +8,7 @@ use domain::push::PushId;
 use event_schema::{Judged, PayloadRules, Violation};
 use http_api::{FieldProblem, Problem};
 use serde_json::Value;
-use store::reseller::NewEvent;
+use store::webhook::NewEvent;
 use tokio::time::Instant;
 
 use crate::app::App;

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use domain::notification::NotificationStatus;
 use domain::reason::NotificationReason;
-use store::reseller::{EventNotification, LastAttempt};
+use store::webhook::{EventNotification, LastAttempt};
 
 /// Where `notification` stands at `now`, in a sentence.
 pub(crate) fn explain(notification: &EventNotification, now: DateTime<Utc>) -> String {

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use domain::clock::Clock;
 use domain::notification::{NotificationId, NotificationStatus};
 use store::Store;
-use store::reseller::{FannedOut, InsertedEvent, NewEvent, Sidelined};
+use store::webhook::{FannedOut, InsertedEvent, NewEvent, Sidelined};
 use telemetry::traces::Statement;
 use uuid::Uuid;
 

@@ -14,7 +14,7 @@ use domain::origin::origin;
 use http::HeaderMap;
 use http_api::{Problem, ProblemKind};
 use serde::Serialize;
-use store::reseller::{EventNotification, EventView, MissedSubscription};
+use store::webhook::{EventNotification, EventView, MissedSubscription};
 use utoipa::ToSchema;
 use uuid::Uuid;
 

@@ -5,7 +5,7 @@ use domain::event::EventRequest;
 use http::StatusCode;
 use http_api::ProblemKind;
 use sha2::{Digest as _, Sha256};
-use store::reseller::EventKey;
+use store::webhook::EventKey;
 use uuid::Uuid;
 
 use crate::event::payload::EventPayload;

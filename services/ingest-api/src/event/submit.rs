@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use domain::key::Role;
 use http::{HeaderValue, StatusCode, header};
 use http_api::{FieldProblem, Problem, ProblemKind, REPLAYED};
-use store::reseller::EventKey;
+use store::webhook::EventKey;
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 

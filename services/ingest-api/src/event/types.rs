@@ -13,7 +13,7 @@ use http_api::{FieldProblem, Problem, ProblemKind};
 use serde::Serialize;
 use serde_json::Value;
 use store::Act;
-use store::reseller::{EventType, NewEventType};
+use store::webhook::{EventType, NewEventType};
 use utoipa::ToSchema;
 
 use crate::app::App;

@@ -74,7 +74,7 @@ impl<L: Lane> Intake<L> {
 mod tests {
     use chrono::DateTime;
     use domain::push::{Platform, PushId, PushRequest, PushStatus};
-    use store::NewPush;
+    use store::push::NewPush;
 
     use super::*;
     use crate::push::lane::PushLane;

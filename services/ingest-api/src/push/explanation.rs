@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use domain::push::{ErrorType, PushStatus};
 use domain::reason::PushReason;
-use store::{AttemptView, PushView};
+use store::push::{AttemptView, PushView};
 
 /// Where `push` stands at `now`, in a sentence. `max_attempts` is what the configuration allows now.
 pub(crate) fn explain(push: &PushView, max_attempts: u32, now: DateTime<Utc>) -> String {

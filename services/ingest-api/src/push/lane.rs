@@ -6,7 +6,8 @@ use std::time::Duration;
 use broker::{Envelope, Queue};
 use chrono::{DateTime, Utc};
 use domain::push::{PushId, PushStatus};
-use store::{Inserted, NewPush, Store};
+use store::Store;
+use store::push::{Inserted, NewPush};
 use telemetry::traces::Statement;
 use uuid::Uuid;
 

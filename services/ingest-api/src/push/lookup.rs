@@ -15,7 +15,7 @@ use domain::reason::PushReason;
 use http::HeaderMap;
 use http_api::{Problem, ProblemKind};
 use serde::Serialize;
-use store::{AttemptView, PushView};
+use store::push::{AttemptView, PushView};
 use utoipa::ToSchema;
 use uuid::Uuid;
 

@@ -11,7 +11,7 @@ use domain::push::{FieldError, Limits, PushId, PushRequest, PushStatus};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use http_api::{FieldProblem, Problem, ProblemKind, REPLAYED};
 use sha2::{Digest as _, Sha256};
-use store::{IdempotencyKey, Inserted, NewPush};
+use store::push::{IdempotencyKey, Inserted, NewPush};
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 

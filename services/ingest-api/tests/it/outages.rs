@@ -5,7 +5,7 @@ use std::time::Duration;
 use config::Secret;
 use serde_json::Value;
 use sqlx::PgPool;
-use store::PromotionQueue;
+use store::push::PromotionQueue;
 use testkit::{FaultProxy, eventually, with_installation};
 
 use crate::running::{Running, problem, push, push_saying, stored, stored_saying};

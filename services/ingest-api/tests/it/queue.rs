@@ -6,7 +6,8 @@ use broker::{Broker, Queue};
 use domain::clock::{Clock as _, SystemClock};
 use domain::push::PushId;
 use sqlx::PgPool;
-use store::{PromotionQueue, Store};
+use store::Store;
+use store::push::PromotionQueue;
 use testkit::{Installation, eventually, with_installation};
 
 use crate::running::{Running, push};

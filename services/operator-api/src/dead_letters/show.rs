@@ -10,9 +10,10 @@ use domain::reason::NotificationReason;
 use http_api::{Id, Problem, ProblemKind};
 use serde::Serialize;
 use serde_json::Value;
-use store::reseller::DeliveryAttemptView;
+use store::push::AttemptView;
 use store::story::{NotificationStory, PushStory};
-use store::{AttemptView, AuditView, DeadLetterHistory, DeadLetterState, DeadLetterSubject, DeadLetterView};
+use store::webhook::DeliveryAttemptView;
+use store::{AuditView, DeadLetterHistory, DeadLetterState, DeadLetterSubject, DeadLetterView};
 use utoipa::ToSchema;
 use uuid::Uuid;
 

@@ -1,7 +1,7 @@
 //! The story of an event: what became of each of its notifications, in short. Pure.
 
 use domain::notification::NotificationStatus;
-use store::reseller::{EventNotification, EventView};
+use store::webhook::{EventNotification, EventView};
 
 use super::push::ended;
 use super::story::{Context, Line, Next, Story};

@@ -6,8 +6,8 @@ use domain::push::AttemptStatus;
 use domain::quota::day_of;
 use domain::reason::NotificationReason;
 use domain::subscription::SubscriptionState;
-use store::reseller::DeliveryAttemptView;
 use store::story::NotificationStory;
+use store::webhook::DeliveryAttemptView;
 
 use super::story::{Context, Line, Next, Story, of_acts, of_letters, open, resolve, said_of, sentence};
 use crate::words::{length, number, of, origin, relative};

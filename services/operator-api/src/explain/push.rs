@@ -3,8 +3,8 @@
 use chrono::{DateTime, Utc};
 use domain::push::{AttemptStatus, ErrorType, PushStatus, SendingWindow};
 use domain::reason::PushReason;
+use store::push::{AttemptView, HoldView};
 use store::story::PushStory;
-use store::{AttemptView, HoldView};
 
 use super::story::{Context, Line, Next, Story, of_acts, of_letters, open, resolve, said_of, sentence};
 use crate::words::{length, of, relative, time};
@@ -259,7 +259,7 @@ impl Teller<'_> {
     }
 
     fn held(&self) -> Option<(String, Next)> {
-        let held = |hold: &&HoldView| hold.class == store::SWRVE && hold.answered_at.is_none();
+        let held = |hold: &&HoldView| hold.class == store::push::SWRVE && hold.answered_at.is_none();
         let hold = self.context.holds.iter().find(held)?;
         let probes = of(hold.probes.unsigned_abs(), "probe has", "probes have");
         Some((

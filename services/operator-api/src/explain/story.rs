@@ -5,7 +5,8 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 use serde::Serialize;
-use store::{AuditView, DeadLetterState, DeadLetterView, HoldView, PauseView};
+use store::push::HoldView;
+use store::{AuditView, DeadLetterState, DeadLetterView, PauseView};
 use utoipa::ToSchema;
 use uuid::Uuid;
 

@@ -8,12 +8,10 @@ use domain::notification::{NotificationId, NotificationStatus, OutageClass};
 use domain::push::{AttemptStatus, ErrorType, Platform, PushId, PushStatus};
 use domain::reason::{NotificationReason, PushReason, StateReason};
 use domain::subscription::{Miss, SubscriptionState};
-use store::reseller::{DeliveryAttemptView, EventNotification, EventView, MissedSubscription};
+use store::push::{AttemptView, PushView};
 use store::story::{NotificationStory, PushStory, Recipient};
-use store::{
-    AttemptView, AuditView, DeadLetterLane, DeadLetterReason, DeadLetterState, DeadLetterView, PauseView,
-    PushView,
-};
+use store::webhook::{DeliveryAttemptView, EventNotification, EventView, MissedSubscription};
+use store::{AuditView, DeadLetterLane, DeadLetterReason, DeadLetterState, DeadLetterView, PauseView};
 use uuid::Uuid;
 
 use super::story::Context;
@@ -289,8 +287,8 @@ fn a_paused_lane_explains_every_push_that_waits_and_says_how_to_go_on() {
 
 #[test]
 fn an_outage_of_swrve_explains_every_push_that_waits_for_it() {
-    let hold = store::HoldView {
-        class: store::SWRVE.to_owned(),
+    let hold = store::push::HoldView {
+        class: store::push::SWRVE.to_owned(),
         since: now() - TimeDelta::minutes(30),
         probes: 1_799,
         probed_at: Some(now()),
@@ -309,7 +307,7 @@ fn an_outage_of_swrve_explains_every_push_that_waits_for_it() {
              answer was: 503 Service Unavailable."
         );
         assert!(story.next.text.starts_with("It is sent by itself"), "{story:?}");
-        let over = store::HoldView {
+        let over = store::push::HoldView {
             answered_at: Some(now()),
             ..hold.clone()
         };
@@ -320,7 +318,7 @@ fn an_outage_of_swrve_explains_every_push_that_waits_for_it() {
 
 #[test]
 fn an_outage_explains_every_notification_that_waits_for_it() {
-    let hold = store::HoldView {
+    let hold = store::push::HoldView {
         class: "DNS".to_owned(),
         since: now() - TimeDelta::minutes(30),
         probes: 1_799,

@@ -12,12 +12,13 @@ use config::Config;
 use domain::month::Month;
 use lifecycle::error_chain;
 use runtime::connections::{Counters, Report};
-use store::reseller::Outbox;
+use store::push::HoldView;
 use store::status::{
     Deaths, Depths, JobInProgress, Leadership, MailsInTrouble, Overdue, SubscriptionCount,
     SubscriptionInTrouble, Waiting,
 };
-use store::{HoldView, PauseView, ProcessView, Store};
+use store::webhook::Outbox;
+use store::{PauseView, ProcessView, Store};
 use uuid::Uuid;
 
 /// How long finding out may take at most. Below what a request may take, so that there is an answer in any case.
@@ -247,12 +248,12 @@ impl Tables {
 
     /// The outage of Swrve, if there is one or what waited meanwhile is still being sent.
     pub(crate) fn swrve_hold(&self) -> Option<&HoldView> {
-        self.holds.iter().find(|hold| hold.class == store::SWRVE)
+        self.holds.iter().find(|hold| hold.class == store::push::SWRVE)
     }
 
     /// The classes of failures that are held because most endpoints fail in them.
     pub(crate) fn outages(&self) -> impl Iterator<Item = &HoldView> {
-        self.holds.iter().filter(|hold| hold.class != store::SWRVE)
+        self.holds.iter().filter(|hold| hold.class != store::push::SWRVE)
     }
 
     /// Whether an operator has stopped a lane.

@@ -4,7 +4,7 @@ use domain::key::Role;
 use serde_json::{Value, json};
 use sqlx::PgPool;
 use store::Act;
-use store::reseller::{NewQuotaRequest, QuotaRequested};
+use store::webhook::{NewQuotaRequest, QuotaRequested};
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
 

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use domain::notification::FailureKind;
 use http_client::NO_PUBLIC_ADDRESS;
 use serde::Serialize;
-use store::reseller::{DeliveryAttemptView, NotificationRow, NotificationView};
+use store::webhook::{DeliveryAttemptView, NotificationRow, NotificationView};
 use utoipa::ToSchema;
 use uuid::Uuid;
 

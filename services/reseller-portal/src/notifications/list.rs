@@ -9,7 +9,7 @@ use domain::notification::NotificationStatus;
 use http_api::paging::{self, List};
 use http_api::{Id, Params, Problem};
 use serde::Deserialize;
-use store::reseller::NotificationFilter;
+use store::webhook::NotificationFilter;
 use uuid::Uuid;
 
 use super::RowDocument;

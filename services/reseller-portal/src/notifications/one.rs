@@ -7,7 +7,7 @@ use axum::extract::State;
 use domain::notification::NotificationId;
 use http::StatusCode;
 use http_api::{Id, Problem};
-use store::reseller::{NotificationView, Resent};
+use store::webhook::{NotificationView, Resent};
 
 use super::NotificationDocument;
 use crate::app::App;

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use domain::subscription::Command;
 use http_api::{Id, Problem};
-use store::reseller::Commanded;
+use store::webhook::Commanded;
 use uuid::Uuid;
 
 use super::SubscriptionDocument;

@@ -10,7 +10,7 @@ use http_api::{FieldProblem, Payload, Problem, ProblemKind};
 use http_client::{EgressPolicy, check_endpoint};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use store::reseller::NewSubscription;
+use store::webhook::NewSubscription;
 use utoipa::ToSchema;
 
 use super::SubscriptionDocument;

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use config::Config;
 use serde::Serialize;
-use store::reseller::SubscriptionView;
+use store::webhook::SubscriptionView;
 use utoipa::ToSchema;
 use uuid::Uuid;
 

@@ -9,7 +9,7 @@ use axum::extract::State;
 use http::StatusCode;
 use http_api::{FieldProblem, Id, Payload, Problem};
 use serde::Deserialize;
-use store::reseller::{Asked, CodeChecked};
+use store::webhook::{Asked, CodeChecked};
 use utoipa::ToSchema;
 
 use super::SubscriptionDocument;

@@ -10,7 +10,7 @@ use http::{HeaderMap, HeaderName, StatusCode, header};
 use http_api::{Id, Problem};
 use serde::Serialize;
 use serde_json::json;
-use store::reseller::{NewTestEvent, Tested};
+use store::webhook::{NewTestEvent, Tested};
 use utoipa::ToSchema;
 use uuid::Uuid;
 

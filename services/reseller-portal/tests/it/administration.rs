@@ -6,7 +6,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::notification::NotificationState;
 use serde_json::{Value, json};
 use sqlx::PgPool;
-use store::reseller::{Decided, Decision};
+use store::webhook::{Decided, Decision};
 use testkit::notification_factory::NotificationRow;
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;

@@ -6,7 +6,7 @@ use chrono::TimeDelta;
 use serde_json::{Value, json};
 use sqlx::PgPool;
 use store::Store;
-use store::reseller::{AttemptEnd, StatisticsDelta};
+use store::webhook::{AttemptEnd, StatisticsDelta};
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
 

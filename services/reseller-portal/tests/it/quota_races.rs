@@ -7,7 +7,7 @@ use chrono::{NaiveDate, TimeDelta};
 use domain::notification::{NotificationId, NotificationState};
 use sqlx::PgPool;
 use store::Store;
-use store::reseller::{ClaimTerms, Limits};
+use store::webhook::{ClaimTerms, Limits};
 use testkit::notification_factory::NotificationRow;
 use testkit::subscription_factory::SubscriptionRow;
 

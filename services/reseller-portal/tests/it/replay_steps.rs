@@ -8,7 +8,7 @@ use domain::push::PushId;
 use domain::subscription::{ReplayStatus, SubscriptionState};
 use serde_json::json;
 use sqlx::{PgExecutor, PgPool};
-use store::reseller::{NewReplay, ReplayRequested, ReplayView, SETTLED_AFTER};
+use store::webhook::{NewReplay, ReplayRequested, ReplayView, SETTLED_AFTER};
 use testkit::eventually;
 use testkit::notification_factory::NotificationRow;
 use testkit::subscription_factory::SubscriptionRow;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use domain::push::SendingWindow;
-use store::{Deferral, DuePush};
+use store::push::{Deferral, DuePush};
 use telemetry::Metric;
 
 use crate::context::Context;

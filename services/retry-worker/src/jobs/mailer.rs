@@ -11,7 +11,7 @@ use domain::email::retry_delay;
 use futures::future::join_all;
 use lifecycle::error_chain;
 use mail::{Letter, MailServer, SendError, Session, Settings, SettingsError};
-use store::reseller::{Addresses, ClaimedEmail, Postponement, PutBack};
+use store::webhook::{Addresses, ClaimedEmail, Postponement, PutBack};
 use telemetry::Metric;
 
 use crate::context::Context;

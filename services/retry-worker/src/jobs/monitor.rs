@@ -5,7 +5,8 @@ use std::time::Duration;
 use broker::Queue;
 use chrono::{DateTime, Utc};
 use domain::notification::OutageClass;
-use store::{Backlog, HoldView, PauseCounts};
+use store::push::HoldView;
+use store::{Backlog, PauseCounts};
 use telemetry::Metric;
 
 use crate::context::Context;
@@ -20,7 +21,7 @@ const PAUSABLE: [&str; 4] = ["push_lane", "reseller_lane", "subscription", "rese
 /// What can be held, each with a label of the same name in lower case.
 fn holdable() -> impl Iterator<Item = &'static str> {
     let classes = OutageClass::ALL.into_iter().map(OutageClass::as_str);
-    std::iter::once(store::SWRVE).chain(classes)
+    std::iter::once(store::push::SWRVE).chain(classes)
 }
 
 pub(crate) struct Monitor;

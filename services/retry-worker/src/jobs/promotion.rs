@@ -5,7 +5,8 @@ use std::time::SystemTime;
 
 use broker::{Envelope, Published, Queue};
 use domain::push::PushId;
-use store::{Lane, Promoted, PromotionQueue};
+use store::Lane;
+use store::push::{Promoted, PromotionQueue};
 use telemetry::Metric;
 use telemetry::traces::{self, Publishing, Statement};
 

@@ -8,7 +8,7 @@ use broker::{Envelope, Published, Queue};
 use domain::notification::{NotificationId, queue_lease};
 use lifecycle::error_chain;
 use store::Lane;
-use store::reseller::{PromotedNotification, Sidelined};
+use store::webhook::{PromotedNotification, Sidelined};
 use telemetry::Metric;
 use telemetry::traces::{self, Publishing, Statement};
 use uuid::Uuid;

@@ -1,6 +1,6 @@
 //! SendPendingJob: pushes that once found the queue full go to it now, the oldest first.
 
-use store::PromotionQueue;
+use store::push::PromotionQueue;
 
 use super::promotion::promote;
 use crate::context::Context;

@@ -1,6 +1,6 @@
 //! SendScheduledJob: pushes whose window has opened, and retries that are due, go to the queue.
 
-use store::PromotionQueue;
+use store::push::PromotionQueue;
 
 use super::closed_windows::move_on;
 use super::promotion::promote;

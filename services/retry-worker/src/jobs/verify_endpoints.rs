@@ -8,7 +8,7 @@ use engine::{Answer, Challenger, OpenError, Stranger, Tools};
 use futures::StreamExt as _;
 use futures::future::{BoxFuture, FutureExt as _};
 use futures::stream::FuturesUnordered;
-use store::reseller::{AfterFailure, Budgets, Charged, DueVerification, Endpoint};
+use store::webhook::{AfterFailure, Budgets, Charged, DueVerification, Endpoint};
 
 use crate::context::Context;
 use crate::periodic::{Job, JobError, Timing};

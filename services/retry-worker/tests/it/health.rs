@@ -8,7 +8,7 @@ use domain::notification::{DeliveryOutcome, NotificationState, NotificationStatu
 use domain::subscription::SubscriptionState;
 use metrics_exporter_prometheus::PrometheusBuilder;
 use sqlx::PgPool;
-use store::reseller::DeliveryCompletion;
+use store::webhook::DeliveryCompletion;
 use testkit::notification_factory::NotificationRow;
 use testkit::subscription_factory::SubscriptionRow;
 use testkit::{Installation, eventually, with_installation};

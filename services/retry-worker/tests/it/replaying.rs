@@ -8,7 +8,7 @@ use domain::notification::NotificationState;
 use domain::push::PushId;
 use metrics_exporter_prometheus::PrometheusBuilder;
 use sqlx::PgPool;
-use store::reseller::{NewReplay, ReplayRequested};
+use store::webhook::{NewReplay, ReplayRequested};
 use testkit::notification_factory::NotificationRow;
 use testkit::subscription_factory::SubscriptionRow;
 use testkit::{Installation, eventually, with_installation};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use domain::push::{AttemptStatus, ErrorType, PushState, PushStatus};
 use sqlx::PgPool;
-use store::PromotionQueue;
+use store::push::PromotionQueue;
 use testkit::push_factory::{MadePush, PushRow};
 use testkit::{Installation, with_installation};
 

@@ -10,7 +10,7 @@ use domain::push::PushId;
 use lifecycle::Lifecycle;
 use metrics_exporter_prometheus::PrometheusHandle;
 use sqlx::PgPool;
-use store::PushView;
+use store::push::PushView;
 use testkit::{Installation, PATIENCE, Service, eventually};
 
 pub(crate) type Worker = Service<retry_worker::Error>;

@@ -10,7 +10,7 @@ use signing::Secret;
 use simulators::receiver::{Match, Options, Pattern, Receiver, Rule, Running, SecretFor};
 use sqlx::PgPool;
 use store::Act;
-use store::reseller::Addresses;
+use store::webhook::Addresses;
 use testkit::subscription_factory::SubscriptionRow;
 use testkit::{Installation, eventually, with_installation};
 use tokio::net::TcpListener;

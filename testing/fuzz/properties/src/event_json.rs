@@ -6,7 +6,7 @@ use domain::event::EventRequest;
 use http_api::Problem;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use store::reseller::NewEvent;
+use store::webhook::NewEvent;
 
 use crate::given::{can_be_stored, is_explained, now};
 use crate::raw_object::RawObject;

@@ -11,10 +11,8 @@ use domain::reason::PushReason;
 use model::delivery::{Action, Claim, Outcome, Release, Row, State, Step, Term};
 use serde_json::json;
 use sqlx::PgPool;
-use store::{
-    Act, BrokerDeadLetter, Cancellation, ClaimedPush, Completion, DeadLetterLane, Lease, PromotionQueue,
-    Resolved, Store,
-};
+use store::push::{ClaimedPush, Completion, PromotionQueue};
+use store::{Act, BrokerDeadLetter, Cancellation, DeadLetterLane, Lease, Resolved, Store};
 use testkit::push_factory::{MadePush, PushRow};
 use uuid::Uuid;
 
@@ -104,7 +102,7 @@ impl Real {
     async fn claim(&mut self, before: &State, after: &State, worker: usize) -> Option<&'static str> {
         let stale = before.workers[worker].term != Term::Current;
         let place = self.leases.len() - 1 - usize::from(stale);
-        let claim = store::Claim {
+        let claim = store::push::Claim {
             leader: &self.leases[place],
             lease: LONG,
         };
@@ -127,7 +125,7 @@ impl Real {
             Step::Released(claim, release) => {
                 let deferred_to =
                     (release == Release::Defer).then(|| SystemClock.now() + TimeDelta::hours(1));
-                let release = store::Release {
+                let release = store::push::Release {
                     id: self.push.id,
                     lease_token: self.claims[&claim.token].lease_token,
                     deferred_to,

@@ -7,7 +7,7 @@ use domain::email::EmailKind;
 use domain::subscription::{Command, SubscriptionChange};
 use sqlx::PgPool;
 use store::Store;
-use store::reseller::{Addresses, Asked, CodeChecked};
+use store::webhook::{Addresses, Asked, CodeChecked};
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
 

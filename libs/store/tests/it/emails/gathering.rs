@@ -8,7 +8,7 @@ use domain::notification::{DeliveryOutcome, NotificationState, NotificationStatu
 use serde_json::Value;
 use sqlx::PgPool;
 use store::Store;
-use store::reseller::{Addresses, DeliveryCompletion, PutBack};
+use store::webhook::{Addresses, DeliveryCompletion, PutBack};
 use testkit::notification_factory::NotificationRow;
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;

@@ -14,7 +14,7 @@ use domain::clock::{Clock, SystemClock};
 use serde_json::Value;
 use sqlx::PgPool;
 use store::Store;
-use store::reseller::{Addresses, ClaimedEmail, Postponement};
+use store::webhook::{Addresses, ClaimedEmail, Postponement};
 use uuid::Uuid;
 
 use crate::scene::LONG;

@@ -5,7 +5,7 @@ use domain::email::EmailKind;
 use domain::notification::{DeliveryOutcome, NotificationState, NotificationStatus};
 use sqlx::PgPool;
 use store::Store;
-use store::reseller::{Addresses, DeliveryCompletion, PutBack};
+use store::webhook::{Addresses, DeliveryCompletion, PutBack};
 use testkit::notification_factory::NotificationRow;
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;

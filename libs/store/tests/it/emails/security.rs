@@ -6,7 +6,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::subscription::SubscriptionChange;
 use serde_json::{Value, json};
 use sqlx::PgPool;
-use store::reseller::{Addresses, NewSecret, Revoked, Rotated};
+use store::webhook::{Addresses, NewSecret, Revoked, Rotated};
 use store::{Kept, Store};
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;

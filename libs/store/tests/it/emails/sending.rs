@@ -7,7 +7,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::email::EmailKind;
 use sqlx::PgPool;
 use store::Store;
-use store::reseller::{Addresses, PutBack};
+use store::webhook::{Addresses, PutBack};
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
 

@@ -5,7 +5,7 @@ use domain::email::EmailKind;
 use domain::subscription::Command;
 use sqlx::PgPool;
 use store::Store;
-use store::reseller::{Addresses, Commanded, PutBack};
+use store::webhook::{Addresses, Commanded, PutBack};
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
 

@@ -5,7 +5,7 @@ use domain::clock::{Clock, SystemClock};
 use domain::notification::{NotificationId, NotificationState};
 use sqlx::PgPool;
 use store::Store;
-use store::reseller::{Claims, NotificationRelease, Resent};
+use store::webhook::{Claims, NotificationRelease, Resent};
 use testkit::notification_factory::{MadeNotification, NotificationRow};
 use testkit::subscription_factory::SubscriptionRow;
 

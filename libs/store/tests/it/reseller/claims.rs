@@ -7,7 +7,7 @@ use domain::notification::{NotificationId, NotificationState};
 use domain::subscription::SubscriptionState;
 use sqlx::PgPool;
 use store::Store;
-use store::reseller::Claims;
+use store::webhook::Claims;
 use testkit::notification_factory::NotificationRow;
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;

@@ -6,7 +6,7 @@ use chrono::TimeDelta;
 use domain::clock::{Clock, SystemClock};
 use sqlx::PgPool;
 use store::Store;
-use store::reseller::{EventKey, InsertedEvent, NewEvent};
+use store::webhook::{EventKey, InsertedEvent, NewEvent};
 use testkit::subscription_factory::SubscriptionRow;
 
 use crate::reseller::scene::{event, new};

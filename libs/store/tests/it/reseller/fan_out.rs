@@ -6,7 +6,7 @@ use domain::notification::{NotificationId, NotificationStatus};
 use domain::subscription::{EventFilter, SubscriptionState};
 use sqlx::PgPool;
 use store::Store;
-use store::reseller::NewEvent;
+use store::webhook::NewEvent;
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
 

@@ -4,8 +4,9 @@ use chrono::TimeDelta;
 use domain::clock::{Clock, SystemClock};
 use domain::notification::{NotificationState, OutageClass, QUEUE_LEASE};
 use sqlx::PgPool;
-use store::reseller::{LineTerms, OutageNote, Sidelined};
-use store::{HoldView, Store};
+use store::Store;
+use store::push::HoldView;
+use store::webhook::{LineTerms, OutageNote, Sidelined};
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
 

@@ -9,7 +9,7 @@ use domain::notification::{NotificationId, NotificationState};
 use domain::subscription::SubscriptionState;
 use sqlx::PgPool;
 use store::Store;
-use store::reseller::{PromotedNotification, Sidelined};
+use store::webhook::{PromotedNotification, Sidelined};
 use testkit::notification_factory::NotificationRow;
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;

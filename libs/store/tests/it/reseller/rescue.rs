@@ -6,7 +6,7 @@ use domain::notification::NotificationState;
 use serde_json::Value;
 use sqlx::PgPool;
 use store::Store;
-use store::reseller::RescuedNotifications;
+use store::webhook::RescuedNotifications;
 use testkit::notification_factory::{MadeNotification, NotificationRow};
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;

@@ -9,9 +9,7 @@ use domain::notification::{DeliveryOutcome, FailureKind, NotificationId, Notific
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, PgPool};
 use store::Store;
-use store::reseller::{
-    ClaimTerms, Claims, DeliveryCompletion, FannedOut, InsertedEvent, LineTerms, NewEvent,
-};
+use store::webhook::{ClaimTerms, Claims, DeliveryCompletion, FannedOut, InsertedEvent, LineTerms, NewEvent};
 use testkit::notification_factory::{MadeNotification, NotificationRow};
 use uuid::Uuid;
 

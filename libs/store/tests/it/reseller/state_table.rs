@@ -6,7 +6,7 @@ use domain::clock::{Clock, SystemClock};
 use domain::lifecycle::{Attempts, Event, transition};
 use domain::notification::{DeliveryOutcome, NotificationState, NotificationStatus};
 use sqlx::PgPool;
-use store::reseller::{ClaimTerms, DeliveryCompletion, NotificationRelease, Resent, Sidelined};
+use store::webhook::{ClaimTerms, DeliveryCompletion, NotificationRelease, Resent, Sidelined};
 use store::{Act, Cancellation, Store};
 use testkit::notification_factory::{MadeNotification, NotificationRow};
 use testkit::subscription_factory::SubscriptionRow;

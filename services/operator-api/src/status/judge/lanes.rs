@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use broker::Queue;
-use store::HoldView;
+use store::push::HoldView;
 use store::status::{Depths, Overdue};
 
 use super::processes::led_for;

@@ -6,8 +6,8 @@ use domain::dead_letter_job::{JobAction, JobStatus};
 use domain::reason::StateReason;
 use domain::subscription::SubscriptionState;
 use runtime::connections::{Counters, Previous, Report};
-use store::reseller::Outbox;
 use store::status::{JobInProgress, Leadership, MailsInTrouble, SubscriptionCount, SubscriptionInTrouble};
+use store::webhook::Outbox;
 use uuid::Uuid;
 
 use super::*;
@@ -126,9 +126,9 @@ fn pause(scope: &str, key: &str) -> store::PauseView {
     }
 }
 
-fn hold() -> store::HoldView {
-    store::HoldView {
-        class: store::SWRVE.to_owned(),
+fn hold() -> store::push::HoldView {
+    store::push::HoldView {
+        class: store::push::SWRVE.to_owned(),
         since: now() - TimeDelta::hours(1),
         probes: 17,
         probed_at: Some(now()),
@@ -386,7 +386,7 @@ const CASES: &[Case] = &[
         "deliveries-held",
         Severity::Critical,
         |f| {
-            tables(f).holds = vec![store::HoldView {
+            tables(f).holds = vec![store::push::HoldView {
                 class: "DNS".to_owned(),
                 last_answer: "the name servers did not answer".to_owned(),
                 ..hold()
@@ -400,7 +400,7 @@ const CASES: &[Case] = &[
         "swrve-catching-up",
         Severity::Notice,
         |f| {
-            tables(f).holds = vec![store::HoldView {
+            tables(f).holds = vec![store::push::HoldView {
                 answered_at: Some(now()),
                 ..hold()
             }];

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use chrono::{DateTime, Utc};
 use domain::notification::{HealthSignal, NotificationId, NotificationStatus};
 
-use crate::reseller::complete::{Columns, DeliveryCompletion};
+use crate::webhook::complete::{Columns, DeliveryCompletion};
 use crate::{Error, Store};
 
 /// Whether a completion leaves no letter and stops nothing.

@@ -101,7 +101,7 @@ impl Store {
             return Ok(vec![Inserted::New; pushes.len()]);
         }
         let mut transaction = self.pool.begin().await?;
-        let verdicts = crate::idempotency::remember(&mut transaction, pushes).await?;
+        let verdicts = super::idempotency::remember(&mut transaction, pushes).await?;
         let new = pushes
             .iter()
             .zip(&verdicts)

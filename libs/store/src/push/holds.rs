@@ -7,8 +7,8 @@ use chrono::{DateTime, Utc};
 use domain::push::PushId;
 use uuid::Uuid;
 
-use crate::reseller::HOLD_LEASE;
 use crate::text::storable;
+use crate::webhook::HOLD_LEASE;
 use crate::{Error, Lease, Store, interval};
 
 /// Most queued pushes that are looked at to find the oldest, those first that were queued first. With more messages in the queue the

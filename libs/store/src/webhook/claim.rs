@@ -15,8 +15,8 @@ use domain::reason::NotificationReason;
 use sqlx::{Postgres, Transaction};
 use uuid::Uuid;
 
-use crate::reseller::NotificationRelease;
 use crate::tentative::{Taken, Tentative};
+use crate::webhook::NotificationRelease;
 use crate::{Error, Store, interval, singly, stored, within};
 
 /// A claim leaves a lease as it is that ends at most this much later than its own would. Then no index changes with it,
@@ -65,7 +65,7 @@ pub struct ClaimedNotification {
     pub attempts: Attempts,
     /// To whom it goes.
     pub subscription_id: Uuid,
-    /// The version of the subscription; see [`crate::reseller::Endpoint`].
+    /// The version of the subscription; see [`crate::webhook::Endpoint`].
     pub version: i64,
     /// Whether no attempt of its subscription has failed since the last that succeeded.
     pub was_well: bool,

@@ -5,7 +5,8 @@ use domain::push::PushId;
 use sqlx::{PgConnection, Postgres, Transaction};
 use uuid::Uuid;
 
-use crate::{Cutoff, Error, IdempotencyKey, Inserted, NewPush, Store};
+use crate::push::{IdempotencyKey, Inserted, NewPush};
+use crate::{Cutoff, Error, Store};
 
 /// Records the keys of a batch and tells for each push whether it is new. Pushes without a key are.
 ///

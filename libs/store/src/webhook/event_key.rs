@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use sqlx::{PgConnection, Postgres, Transaction};
 use uuid::Uuid;
 
-use crate::reseller::NewEvent;
+use crate::webhook::NewEvent;
 use crate::{Cutoff, Error, Store};
 
 /// A caller's promise that requests with the same key are the same request.

@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use crate::reseller::event_key::EventKey;
+use crate::webhook::event_key::EventKey;
 use crate::{Error, Store};
 
 impl Store {

@@ -9,7 +9,7 @@ use domain::notification::{NotificationId, NotificationStatus};
 use sqlx::{PgConnection, Postgres, Transaction};
 use uuid::Uuid;
 
-use crate::reseller::event_key::{self, EventKey, Known};
+use crate::webhook::event_key::{self, EventKey, Known};
 use crate::{Error, Store, interval, stored};
 
 /// An event to store.

@@ -8,8 +8,8 @@ use chrono::{DateTime, Utc};
 use domain::notification::{HealthSignal, NotificationId, NotificationStatus, Verdict};
 use uuid::Uuid;
 
-use crate::reseller::complete_ordinary::is_ordinary;
 use crate::text::storable;
+use crate::webhook::complete_fast::is_ordinary;
 use crate::{Error, Store};
 
 /// The end of one attempt.

@@ -5,8 +5,8 @@
 use chrono::NaiveDate;
 use uuid::Uuid;
 
-use crate::reseller::claim::{ClaimRow, ClaimTerms, Claims, KEPT_LEASE};
 use crate::tentative::Tentative;
+use crate::webhook::claim::{ClaimRow, ClaimTerms, Claims, KEPT_LEASE};
 use crate::{Error, Store, interval};
 
 impl Store {

@@ -1,0 +1,23 @@
+//! The push lane: pushes and the attempts to send them.
+
+mod claim;
+mod complete;
+mod defer;
+mod holds;
+mod idempotency;
+mod insert;
+mod promote;
+mod release;
+mod rescue;
+mod view;
+
+pub use claim::{Claim, ClaimedPush};
+pub use complete::Completion;
+pub use defer::{Deferral, DuePush};
+pub use holds::{HoldView, SWRVE, SwrveHold};
+pub use insert::{IdempotencyKey, Inserted, NewPush};
+pub use promote::{Promoted, PromotionQueue};
+pub use release::Release;
+pub(crate) use release::release_pushes;
+pub use rescue::Rescued;
+pub use view::{AttemptView, PushView};

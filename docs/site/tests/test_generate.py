@@ -188,19 +188,19 @@ class Figures(unittest.TestCase):
                 "at most 200",
             ),
             (
-                "libs/store/src/reseller/secrets.rs",
+                "libs/store/src/webhook/secrets.rs",
                 "const VALID_MAX: i64 = 5;",
                 "subscriptions.md",
                 "At most five are valid",
             ),
             (
-                "libs/store/src/reseller/replay_step.rs",
+                "libs/store/src/webhook/replay_step.rs",
                 "SETTLED_AFTER: Duration = Duration::from_secs(10);",
                 "subscriptions.md",
                 "ends ten seconds after",
             ),
             (
-                "libs/store/src/reseller/emails.rs",
+                "libs/store/src/webhook/emails.rs",
                 "interval '1 hour'",
                 "delivery.md",
                 "at most one an hour",

@@ -1,6 +1,6 @@
 //! That no day gets more than its quota and nothing waits unnoticed, with several processes that claim, clocks that
 //! disagree about the day, a quota that is changed, and a promoter that releases what waits in line
-//! (`libs/store/src/reseller/claim.rs` and `line.rs`, ADR 0033).
+//! (`libs/store/src/webhook/claim.rs` and `line.rs`, ADR 0033).
 //!
 //! The sums are those of [`domain::quota::Budget`]; that the SQL does the same sums is tested in `store`. What is modelled here is
 //! which of them works with what it has read when: the quota comes with the snapshot of the statement, the notification is read again

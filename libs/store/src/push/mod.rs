@@ -1,5 +1,7 @@
 //! The push lane: pushes and the attempts to send them.
 
+mod backlog;
+mod cancel;
 mod claim;
 mod complete;
 mod defer;

@@ -16,9 +16,9 @@ use domain::quota::{Budget, LineRules, day_of, start_of};
 use sqlx::{Postgres, Transaction};
 use uuid::Uuid;
 
+use super::PromotedNotification;
 use super::listing::NotificationRow;
 use super::outages::WITHHELD_FOR;
-use super::waiting::PromotedNotification;
 use crate::{Error, Store, interval};
 
 /// Lines looked at in one statement.

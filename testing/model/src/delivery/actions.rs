@@ -90,17 +90,17 @@ pub enum Action {
     GiveUpMessage { row: usize },
     /// `services/retry-worker/src/archiver.rs`: the statement, then the ack, unless it dies in between (a mishap).
     Archive { row: usize, acked: bool },
-    /// `libs/store/src/cancel.rs`. A wish.
+    /// `libs/store/src/push/cancel.rs`. A wish.
     Cancel { row: usize },
     /// `libs/store/src/resolution/single.rs`. A wish.
     Replay { row: usize },
-    /// `libs/store/src/reseller/sending_again.rs`. A wish.
+    /// `libs/store/src/webhook/sending_again.rs`. A wish.
     Resend { row: usize },
     /// `requeue_everything` in `libs/store/src/restore.rs`. A wish.
     Requeue { row: usize },
     /// A subscription is paused, resumed, deactivated or activated. A wish.
     Subscription { to: Subscription },
-    /// `libs/store/src/reseller/inactive.rs`: what waits for a subscription that gets nothing ends.
+    /// `libs/store/src/webhook/inactive.rs`: what waits for a subscription that gets nothing ends.
     EndInactive { row: usize },
     /// The same for what has waited for too long. A mishap.
     EndExpired { row: usize },

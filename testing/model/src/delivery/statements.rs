@@ -140,7 +140,7 @@ impl Delivery {
         state.rows[row].attempts -= 1;
     }
 
-    /// `rescue.rs` and `rescue_notifications` in `reseller/waiting.rs`.
+    /// `push/rescue.rs` and `webhook/rescue.rs`.
     pub(super) fn rescue(&self, state: &mut State, row: usize) {
         let lost = &state.rows[row];
         let claimed = lost.state == PushState::Sending;
@@ -174,7 +174,7 @@ impl Delivery {
         }
     }
 
-    /// `promote.rs` and the promoting statements of `reseller/waiting.rs`; the job publishes what they return.
+    /// `push/promote.rs` and `webhook/promote.rs`; the job publishes what they return.
     pub(super) fn promote(&self, state: &mut State, row: usize) {
         self.change(state, row, Event::Enqueue, PushState::Queued);
         state.publishing.push(Publishing {
@@ -193,7 +193,7 @@ impl Delivery {
         }
     }
 
-    /// `mark_not_enqueued` in `promote.rs`, `sideline_notifications` in `reseller/waiting.rs`, `restore.rs` and
+    /// `mark_not_enqueued` in `push/promote.rs`, `webhook/spill.rs`, `restore.rs` and
     /// `dead_letters/archive.rs`: what is queued and not claimed waits in the database again.
     pub(super) fn take_out_of_queue(&self, state: &mut State, row: usize) {
         if state.rows[row].state == PushState::Queued {

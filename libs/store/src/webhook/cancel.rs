@@ -1,0 +1,62 @@
+//! Cancelling a notification that has not been sent yet.
+
+use domain::notification::{NotificationId, NotificationStatus};
+use serde_json::json;
+
+use crate::audit::{self, Act};
+use crate::cancel::{Cancellation, refused};
+use crate::{Error, Store, stored};
+
+impl Store {
+    /// Cancels a notification that waits or is queued. A place in a quota that it has is used up.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails; then nothing is changed.
+    pub async fn cancel_notification(
+        &self,
+        id: NotificationId,
+        act: Act<'_>,
+    ) -> Result<Cancellation<NotificationStatus>, Error> {
+        let mut transaction = self.pool.begin().await?;
+        let row = sqlx::query!(
+            r#"
+            WITH found AS (
+                SELECT id, status, lease_token IS NOT NULL AS claimed FROM notifications WHERE id = $1 FOR UPDATE),
+            cancelled AS (
+                UPDATE notifications n
+                SET status = 'GIVEN_UP', reason = 'CANCELLED', next_attempt_at = NULL, leased_until = NULL,
+                    slot_at = NULL, finished_at = $2, updated_at = $2
+                FROM found f
+                WHERE n.id = f.id AND NOT f.claimed AND f.status IN ('SCHEDULED', 'PENDING', 'IN_MEMORY', 'RETRY')
+                RETURNING n.id, n.subscription_id, n.reseller_id, n.event_type, n.attempts),
+            letter AS (
+                INSERT INTO dead_letters (lane, reason, fingerprint, notification_id, subscription_id, reseller_id,
+                                          event_type, target, attempts, detail, state, resolved_at, resolved_by, note)
+                SELECT 'reseller', 'GIVEN_UP', 'delivery/cancelled', c.id, c.subscription_id, c.reseller_id,
+                       c.event_type, coalesce(endpoint_of(s.url), ''), c.attempts, 'cancelled by ' || $3, 'DISCARDED',
+                       $2, $3, coalesce(nullif(btrim($4), ''), 'cancelled')
+                FROM cancelled c LEFT JOIN subscriptions s ON s.id = c.subscription_id)
+            SELECT status AS "status!", claimed AS "claimed!", EXISTS (SELECT FROM cancelled) AS "cancelled!" FROM found
+            "#,
+            id.uuid(),
+            act.at,
+            act.by,
+            act.note,
+        )
+        .fetch_optional(&mut *transaction)
+        .await?;
+        let Some(row) = row else {
+            return Ok(Cancellation::Unknown);
+        };
+        let status: NotificationStatus = stored("notification status", &row.status)?;
+        if !row.cancelled {
+            return Ok(refused(row.claimed, status));
+        }
+        let details = json!({"status": status.as_str()});
+        let entry = act.entry("notification.cancel", format!("notification/{id}"), details);
+        audit::record(&mut transaction, &entry).await?;
+        transaction.commit().await?;
+        Ok(Cancellation::Done(status))
+    }
+}

@@ -65,10 +65,6 @@ impl Operator {
 
     /// What is at `path`. `query` is whatever becomes a query string: pairs, or a struct whose empty options are left out.
     /// With `T` = [`serde_json::Value`] it is the document just as the API gives it.
-    ///
-    /// # Errors
-    ///
-    /// A [`Refusal`] among others.
     pub(crate) async fn read<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -79,10 +75,6 @@ impl Operator {
     }
 
     /// What `POST path` answers.
-    ///
-    /// # Errors
-    ///
-    /// A [`Refusal`] among others.
     pub(crate) async fn act<T: DeserializeOwned>(
         &self,
         path: &str,

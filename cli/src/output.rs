@@ -57,29 +57,17 @@ pub(crate) fn result(text: impl Display) -> io::Result<()> {
 }
 
 /// Writes one line of results that have no end of their own, and says whether a reader is left.
-///
-/// # Errors
-///
-/// As [`result`].
 pub(crate) fn line(text: impl Display) -> io::Result<bool> {
     is_read(writeln_flushed(anstream::stdout().lock(), text))
 }
 
 /// Writes a result to the byte, without a line end: it is something that may be signed.
-///
-/// # Errors
-///
-/// As [`result`].
 pub(crate) fn exact(text: impl Display) -> io::Result<()> {
     let mut output = io::stdout().lock();
     is_read(write!(output, "{text}").and_then(|()| output.flush())).map(drop)
 }
 
 /// Writes a result as JSON for programs.
-///
-/// # Errors
-///
-/// As [`result`].
 pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<()> {
     // As it is, since what looks like a colour in it is a value.
     is_read(writeln_flushed(

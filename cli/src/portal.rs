@@ -155,10 +155,6 @@ impl Portal {
 
     /// What is at `path`. `query` is whatever becomes a query string: pairs, or a struct whose empty options are left out.
     /// With `T` = [`Value`] it is the document just as the portal gives it.
-    ///
-    /// # Errors
-    ///
-    /// A [`Refusal`] among others.
     pub(crate) async fn get<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -169,10 +165,6 @@ impl Portal {
     }
 
     /// What a request with a body is answered.
-    ///
-    /// # Errors
-    ///
-    /// A [`Refusal`] among others.
     pub(crate) async fn act<T: DeserializeOwned>(
         &self,
         method: Method,
@@ -183,10 +175,6 @@ impl Portal {
     }
 
     /// Deletes what is at `path`.
-    ///
-    /// # Errors
-    ///
-    /// A [`Refusal`] among others.
     pub(crate) async fn delete(&self, path: &str) -> anyhow::Result<()> {
         self.succeed(self.request(Method::DELETE, path), path)
             .await

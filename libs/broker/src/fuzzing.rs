@@ -7,7 +7,6 @@ use crate::dead::{Death, table};
 
 /// What is told of a dead-lettered message with these headers: the headers, and reason, queue and count of its first
 /// death.
-#[must_use]
 pub fn dead_letter(headers: &FieldTable) -> (Value, Option<String>, Option<String>, u64) {
     let headers = table(headers);
     let death = Death::read(&headers);

@@ -26,7 +26,6 @@ pub enum Published {
 
 impl Published {
     /// In a word why the message is not known to be in the queue; `None` when it is.
-    #[must_use]
     pub fn failure(self) -> Option<&'static str> {
         match self {
             Self::Confirmed => None,

@@ -45,14 +45,12 @@ impl Sources {
     }
 
     /// Adds the configuration file, replacing an earlier one.
-    #[must_use]
     pub fn with_file(mut self, path: impl Into<PathBuf>) -> Self {
         self.file = Some(File::OnDisk(path.into()));
         self
     }
 
     /// Adds a configuration file that exists in memory only, replacing an earlier one. The name is for error messages.
-    #[must_use]
     pub fn with_yaml(mut self, name: impl Into<PathBuf>, yaml: impl Into<String>) -> Self {
         self.file = Some(File::InMemory {
             name: name.into(),
@@ -62,7 +60,6 @@ impl Sources {
     }
 
     /// Adds an environment variable, replacing an earlier one of the same name. An empty one counts as not set.
-    #[must_use]
     pub fn with_variable(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.variables.insert(name.into(), value.into());
         self

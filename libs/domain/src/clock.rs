@@ -36,7 +36,6 @@ pub struct ManualClock(Arc<Mutex<DateTime<Utc>>>);
 
 impl ManualClock {
     /// A clock that shows `start`.
-    #[must_use]
     pub fn starting_at(start: DateTime<Utc>) -> Self {
         Self(Arc::new(Mutex::new(start)))
     }

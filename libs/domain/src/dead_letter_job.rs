@@ -50,7 +50,6 @@ pub struct JobEnded(pub JobStatus);
 
 impl JobStatus {
     /// Whether the job has ended.
-    #[must_use]
     pub fn is_terminal(self) -> bool {
         matches!(self, Self::Completed | Self::Cancelled)
     }

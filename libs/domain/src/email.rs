@@ -30,7 +30,6 @@ named!(EmailKind, "kind of e-mail");
 
 /// How long a mail waits that could not be sent, after so many attempts: twice as long each time, up to sixteen times
 /// `first`. A mail server that is away for long is then asked rarely, and mails still go out soon after it is back.
-#[must_use]
 pub fn retry_delay(first: Duration, attempts: u32) -> Duration {
     const LONGEST: u32 = 16;
     let factor = 1_u32.checked_shl(attempts.saturating_sub(1)).unwrap_or(LONGEST);

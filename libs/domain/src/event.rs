@@ -110,7 +110,6 @@ pub enum EventError {
 
 impl EventError {
     /// The name of the field on the wire.
-    #[must_use]
     pub fn field(&self) -> &'static str {
         match self {
             Self::Type | Self::Reserved => "type",
@@ -156,7 +155,6 @@ impl<'a> EventRequest<'a> {
 
     /// What two requests with the same event id must have in common to be the same: type, time and data, as they were
     /// given.
-    #[must_use]
     pub fn fingerprint(&self) -> [u8; 32] {
         let time = self.occurred_at.map(timestamp).unwrap_or_default();
         // None of the two contains a line end, so that no part of one can pass for a part of the next.
@@ -169,14 +167,12 @@ impl<'a> EventRequest<'a> {
 }
 
 /// Whether a name is kept for event types of our own.
-#[must_use]
 pub fn is_reserved(event_type: &str) -> bool {
     event_type.starts_with(RESERVED)
 }
 
 /// The body of every request that tells of an event, to the byte: `data` as its caller wrote it. `id` and `event_type` are
 /// of characters that JSON needs no escapes for, as all identifiers and types are.
-#[must_use]
 pub fn body(id: &str, event_type: &str, occurred_at: DateTime<Utc>, data: &str) -> String {
     let time = timestamp(occurred_at);
     format!(r#"{{"id":"{id}","type":"{event_type}","timestamp":"{time}","data":{data}}}"#)

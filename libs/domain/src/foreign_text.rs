@@ -2,13 +2,11 @@
 
 /// Text without what a terminal or a mail reader would obey: control characters, and what breaks or turns round a line, are
 /// shown as U+FFFD.
-#[must_use]
 pub fn harmless(text: &str) -> String {
     text.chars().map(harmless_char).collect()
 }
 
 /// The character itself, or U+FFFD in place of one that would be obeyed.
-#[must_use]
 pub fn harmless_char(c: char) -> char {
     let obeyed = c.is_control()
         || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');

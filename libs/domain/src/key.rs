@@ -44,26 +44,22 @@ impl Role {
     pub const OF_THE_HOUSE: [Self; 4] = [Self::Ingest, Self::Viewer, Self::Operator, Self::Admin];
 
     /// Whether the role may hand in pushes and events.
-    #[must_use]
     pub fn may_ingest(self) -> bool {
         matches!(self, Self::Ingest | Self::Admin)
     }
 
     /// Whether the role may read what became of any push or event. Every role of the house may; a reseller sees its own
     /// notifications elsewhere.
-    #[must_use]
     pub fn may_read(self) -> bool {
         self != Self::Reseller
     }
 
     /// Whether the role may look at the whole installation: dead letters, jobs, the record of what was done.
-    #[must_use]
     pub fn may_view(self) -> bool {
         matches!(self, Self::Viewer | Self::Operator | Self::Admin)
     }
 
     /// Whether the role may mend the installation: replay, discard, pause, cancel.
-    #[must_use]
     pub fn may_operate(self) -> bool {
         matches!(self, Self::Operator | Self::Admin)
     }
@@ -78,13 +74,11 @@ pub struct KeyDigest([u8; 32]);
 
 impl KeyDigest {
     /// The digest of a key as its holder presents it.
-    #[must_use]
     pub fn of(key: &str) -> Self {
         Self(Sha256::digest(key.as_bytes()).into())
     }
 
     /// The raw 32 bytes.
-    #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
@@ -93,7 +87,6 @@ impl KeyDigest {
 /// Writes a key from 32 random bytes: `pr_` and 64 hexadecimal digits.
 ///
 /// The prefix lets secret scanners find a key that leaked.
-#[must_use]
 pub fn format_key(random: &[u8; 32]) -> String {
     use fmt::Write as _;
     random.iter().fold(String::from("pr_"), |mut key, byte| {

@@ -23,7 +23,6 @@ impl Default for Latencies {
 
 impl Latencies {
     /// Reads back what [`Self::counts`] gave; missing buckets are empty, further ones go to the last.
-    #[must_use]
     pub fn from_counts(counts: impl IntoIterator<Item = u64>) -> Self {
         let mut latencies = Self::default();
         for (index, count) in counts.into_iter().enumerate() {
@@ -33,7 +32,6 @@ impl Latencies {
     }
 
     /// The buckets, the shortest durations first.
-    #[must_use]
     pub fn counts(&self) -> &[u64; BUCKETS] {
         &self.0
     }
@@ -51,7 +49,6 @@ impl Latencies {
     }
 
     /// How many durations were counted.
-    #[must_use]
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
     }

@@ -43,7 +43,6 @@ named!(Status, "status");
 
 impl Status {
     /// Whether nothing further happens by itself.
-    #[must_use]
     pub fn is_terminal(self) -> bool {
         matches!(self, Self::Sent | Self::Failed | Self::GivenUp)
     }
@@ -77,7 +76,6 @@ listed!(State);
 
 impl State {
     /// The status that is stored for the state.
-    #[must_use]
     pub fn status(self) -> Status {
         match self {
             Self::Scheduled => Status::Scheduled,
@@ -91,7 +89,6 @@ impl State {
     }
 
     /// The state that a stored row is in, by its status, by whether it has a lease token, and by whether an operator cancelled it.
-    #[must_use]
     pub fn of(status: Status, claimed: bool, cancelled: bool) -> Self {
         match status {
             Status::Scheduled => Self::Scheduled,
@@ -155,7 +152,6 @@ pub struct Attempts {
 
 impl Attempts {
     /// Those that count against the retries.
-    #[must_use]
     pub fn counted(self) -> u32 {
         self.total.saturating_sub(self.before_resend)
     }
@@ -186,7 +182,6 @@ pub struct LaneRules {
 
 impl LaneRules {
     /// The push lane: one receiver, which has no quota, no pause of its own and no end.
-    #[must_use]
     pub fn pushes(max_attempts: u32) -> Self {
         Self {
             max_attempts,
@@ -198,7 +193,6 @@ impl LaneRules {
     }
 
     /// The reseller lane.
-    #[must_use]
     pub fn notifications(max_retries: u32) -> Self {
         Self {
             max_attempts: max_retries.saturating_add(1),

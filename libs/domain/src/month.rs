@@ -10,32 +10,27 @@ pub struct Month(NaiveDate);
 
 impl Month {
     /// The month that contains `at`.
-    #[must_use]
     pub fn containing(at: DateTime<Utc>) -> Self {
         let day = at.date_naive();
         Self(day.with_day(1).expect("invariant: every month has a first day"))
     }
 
     /// The month `months` later. Saturates at the end of the calendar.
-    #[must_use]
     pub fn plus(self, months: u32) -> Self {
         Self(self.0.checked_add_months(Months::new(months)).unwrap_or(self.0))
     }
 
     /// The month `months` earlier. Saturates at the start of the calendar.
-    #[must_use]
     pub fn minus(self, months: u32) -> Self {
         Self(self.0.checked_sub_months(Months::new(months)).unwrap_or(self.0))
     }
 
     /// The first day.
-    #[must_use]
     pub fn first_day(self) -> NaiveDate {
         self.0
     }
 
     /// The smallest identifier that this month can hold: its start in milliseconds, all other bits zero.
-    #[must_use]
     pub fn first_id(self) -> Uuid {
         let start = self.0.and_time(chrono::NaiveTime::MIN).and_utc();
         let millis = u128::try_from(start.timestamp_millis()).unwrap_or(0);
@@ -43,7 +38,6 @@ impl Month {
     }
 
     /// The suffix of a partition's name, `y2026m11`.
-    #[must_use]
     pub fn suffix(self) -> String {
         format!("y{:04}m{:02}", self.0.year(), self.0.month())
     }

@@ -35,7 +35,6 @@ macro_rules! named {
 
         impl $name {
             /// The name, as it is stored and shown.
-            #[must_use]
             pub fn as_str(self) -> &'static str {
                 self.into()
             }

@@ -1,7 +1,6 @@
 //! What of an endpoint's URL is shown to those who are not its owner.
 
 /// Scheme, host and port of a URL: its path and query often hold a token.
-#[must_use]
 pub fn origin(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else {
         return "an endpoint".to_owned();

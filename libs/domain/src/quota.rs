@@ -40,7 +40,6 @@ impl Budget {
     ///
     /// `quota` is the one that the count was made under. What exceeds it are places of the days that follow, which earlier
     /// versions gave out.
-    #[must_use]
     pub fn on(self, today: NaiveDate, quota: u32) -> Self {
         let days = u64::try_from((today - self.day).num_days()).unwrap_or(0);
         Self {
@@ -50,7 +49,6 @@ impl Budget {
     }
 
     /// How many may be charged to `today` under `quota`, where the count so far was made under the quota `before`.
-    #[must_use]
     pub fn free(self, today: NaiveDate, before: u32, quota: u32) -> u64 {
         let current = self.on(today, before);
         if current.day > today {
@@ -61,7 +59,6 @@ impl Budget {
 
     /// Charges up to `count` to `today`; returns the budget after that and how many were charged. `before` as in
     /// [`Budget::free`].
-    #[must_use]
     pub fn charge(self, today: NaiveDate, before: u32, quota: u32, count: u64) -> (Self, u64) {
         let charged = count.min(self.free(today, before, quota));
         if charged == 0 {
@@ -75,7 +72,6 @@ impl Budget {
 
 impl LineRules {
     /// When the turn comes of what has `ahead` before it in line, if nothing changes; never before `now`.
-    #[must_use]
     pub fn forecast(&self, budget: Budget, before: u32, ahead: u64, now: DateTime<Utc>) -> DateTime<Utc> {
         let today = day_of(now, self.zone);
         let free = budget.free(today, before, self.quota);
@@ -110,7 +106,6 @@ impl LineRules {
 
     /// How many of the places of the day of `now` are open to what waited for them: those whose time in the window has
     /// come.
-    #[must_use]
     pub fn share_open(&self, now: DateTime<Utc>) -> f64 {
         let elapsed = now - start_of(day_of(now, self.zone), self.zone);
         let elapsed = elapsed.to_std().unwrap_or_default();
@@ -122,7 +117,6 @@ impl LineRules {
 }
 
 /// The first instant of a day in a time zone.
-#[must_use]
 pub fn start_of(day: NaiveDate, zone: Tz) -> DateTime<Utc> {
     let midnight = day.and_time(NaiveTime::MIN);
     // Where clocks go forward at midnight the day begins an hour later.
@@ -135,7 +129,6 @@ pub fn start_of(day: NaiveDate, zone: Tz) -> DateTime<Utc> {
 }
 
 /// The day that an instant is on in a time zone.
-#[must_use]
 pub fn day_of(at: DateTime<Utc>, zone: Tz) -> NaiveDate {
     at.with_timezone(&zone).date_naive()
 }

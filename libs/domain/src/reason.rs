@@ -68,7 +68,6 @@ impl NotificationReason {
     }
 
     /// The name, as it is stored and shown.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         match self {
             Self::Other(text) => text,

@@ -9,7 +9,6 @@ pub const RESELLER_ID_FORM: &str = "1 to 64 letters, digits, dots, underscores, 
 /// Whether a text may name a reseller: [`RESELLER_ID_FORM`], all of them ASCII.
 ///
 /// Nothing in it needs escaping in a path, a log line or a message, and a slash can follow it in a longer key.
-#[must_use]
 pub fn is_reseller_id(text: &str) -> bool {
     let known = |byte: u8| byte.is_ascii_alphanumeric() || b"._:-".contains(&byte);
     (1..=MAX_RESELLER_ID_BYTES).contains(&text.len()) && text.bytes().all(known)

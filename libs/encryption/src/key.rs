@@ -30,7 +30,6 @@ pub enum KeyError {
 
 impl SealingKey {
     /// Takes the bytes themselves.
-    #[must_use]
     pub fn from_bytes(bytes: [u8; KEY_BYTES]) -> Self {
         Self(Zeroizing::new(bytes))
     }

@@ -54,7 +54,6 @@ struct Opener {
 
 impl Sealer {
     /// Seals with `current`, and opens what was sealed with it or with one of `previous`.
-    #[must_use]
     pub fn new(current: &SealingKey, previous: &[SealingKey]) -> Self {
         Self {
             current: Opener::new(current),
@@ -125,7 +124,6 @@ impl Sealer {
     }
 
     /// Whether a value should be sealed again because it was not sealed with the current key.
-    #[must_use]
     pub fn is_stale(&self, sealed: &[u8]) -> bool {
         sealed.get(..HEAD) != Some(&self.current.head())
     }

@@ -81,7 +81,6 @@ impl Challenger {
     }
 
     /// Where the challenge of an endpoint would go; `None` when it leads nowhere, or to a network that was opened by hand.
-    #[must_use]
     pub fn stranger(&self, endpoint: &Endpoint) -> Option<Stranger> {
         let parsed = http_client::Endpoint::parse(&endpoint.url).ok()?;
         let is_opened = self.client.policy().opens(&parsed);

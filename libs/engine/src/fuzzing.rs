@@ -5,7 +5,6 @@ use domain::notification::DeliveryOutcome;
 use crate::Answer;
 
 /// Whether an endpoint that was challenged with `text` answered as it has to.
-#[must_use]
 pub fn judged(outcome: DeliveryOutcome, text: &str) -> Answer {
     crate::challenge::judge(outcome, text)
 }

@@ -112,7 +112,6 @@ pub(crate) struct RunLoop {
 
 impl Engine {
     /// An engine for one lane.
-    #[must_use]
     pub fn new(lane: Lane, tools: Tools) -> Self {
         let outages = Outages::new(lane, tools.store.clone(), tools.clock.clone());
         Self {

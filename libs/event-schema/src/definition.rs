@@ -82,7 +82,6 @@ impl Finding {
 impl Definition {
     /// Everything that keeps the definition from becoming the catalogue's entry `name`; empty when nothing does. Among
     /// it: a schema that does not compile, and an example or a variant that does not keep to it.
-    #[must_use]
     pub fn findings(&self, name: &str) -> Vec<Finding> {
         let mut findings = Vec::new();
         if !is_event_type(name) {

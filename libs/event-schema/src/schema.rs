@@ -101,7 +101,6 @@ impl PayloadSchema {
     }
 
     /// What the schema does not allow in `payload`; empty when all is well. Of very many violations the first ones.
-    #[must_use]
     pub fn violations(&self, payload: &Value) -> Vec<Violation> {
         if self.validator.is_valid(payload) {
             return Vec::new();

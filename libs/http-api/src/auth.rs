@@ -54,7 +54,6 @@ impl Caller {
     }
 
     /// Who it is, for the records: what the key is called, and which one it is.
-    #[must_use]
     pub fn signature(&self) -> String {
         format!("{} ({})", self.name, self.key)
     }
@@ -84,7 +83,6 @@ pub struct Keys {
 
 impl Keys {
     /// Keys of this database.
-    #[must_use]
     pub fn new(store: Store) -> Self {
         Self {
             store,
@@ -95,10 +93,6 @@ impl Keys {
     }
 
     /// The caller that the request's `Authorization` header shows, by `deadline`.
-    ///
-    /// # Errors
-    ///
-    /// The problem to answer with.
     pub async fn caller(&self, headers: &HeaderMap, deadline: Instant) -> Result<Arc<Caller>, Problem> {
         timeout_at(deadline, self.find(headers))
             .await

@@ -11,7 +11,6 @@ const STYLE: &str = include_str!("docs_page.css");
 const SCHEMAS: &str = "#/components/schemas/";
 
 /// Renders an OpenAPI document.
-#[must_use]
 pub fn render(document: &Value) -> String {
     let mut page = Page::default();
     let title = text(&document["info"]["title"]);

@@ -36,7 +36,6 @@ impl Documents {
     }
 
     /// Gives `/docs`, and everything below it, to `guide`: routes that say more than the page does.
-    #[must_use]
     pub fn with_guide(self, guide: Router) -> Self {
         Self {
             guide: Some(guide),

@@ -11,10 +11,6 @@ use crate::problem::Problem;
 use crate::request::Params;
 
 /// The key in `Authorization`.
-///
-/// # Errors
-///
-/// The problem to answer with.
 pub fn api_key(headers: &HeaderMap) -> Result<&str, Problem> {
     crate::auth::presented(headers)
 }

@@ -138,7 +138,6 @@ impl ProblemKind {
 
     /// A kind of a service's own. `name` is the last part of the stable identifier, `title` the same for every
     /// occurrence, `meaning` tells when it occurs and what to do about it.
-    #[must_use]
     pub const fn new(
         name: &'static str,
         status: StatusCode,
@@ -154,37 +153,31 @@ impl ProblemKind {
     }
 
     /// The same kind with a meaning in the words of what a service serves.
-    #[must_use]
     pub const fn meant(self, meaning: &'static str) -> Self {
         Self { meaning, ..self }
     }
 
     /// The stable identifier, by which a program tells problems apart.
-    #[must_use]
     pub fn uri(self) -> String {
         format!("urn:postrider:problem:{}", self.name)
     }
 
     /// The last part of the identifier.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         self.name
     }
 
     /// The status code of the answer.
-    #[must_use]
     pub const fn status(self) -> StatusCode {
         self.status
     }
 
     /// The same for every occurrence.
-    #[must_use]
     pub const fn title(self) -> &'static str {
         self.title
     }
 
     /// When it occurs, and what to do about it.
-    #[must_use]
     pub const fn meaning(self) -> &'static str {
         self.meaning
     }

@@ -40,7 +40,6 @@ pub struct Observer {
 
 impl Observer {
     /// `traced`: whether a span is made for each request.
-    #[must_use]
     pub fn new(traced: bool) -> Self {
         Self {
             traced,
@@ -51,7 +50,6 @@ impl Observer {
     }
 
     /// Begins a new trace with each request, of which as many are recorded as the configuration says, and links the caller's.
-    #[must_use]
     pub fn of_strangers(self) -> Self {
         Self {
             callers: Callers::Strangers,
@@ -62,7 +60,6 @@ impl Observer {
     /// Lets the service count with handles that it holds: looking the metric up for each request costs a hot path
     /// dearly. `count` gets the route, the status and the time until the answer, and returns whether it has counted the
     /// request; if not, it is counted here.
-    #[must_use]
     pub fn counting(
         self,
         count: impl Fn(&str, StatusCode, Duration) -> bool + Send + Sync + 'static,
@@ -159,7 +156,6 @@ fn known(method: &Method) -> &str {
 
 /// The trace that the work of a request belongs to: the request's own span when requests are `traced`, which continues
 /// the caller's; else the caller's own, if it is valid.
-#[must_use]
 pub fn traceparent(headers: &HeaderMap, traced: bool) -> Option<String> {
     let own = traced.then(telemetry::traceparent::current).flatten();
     own.or_else(|| {

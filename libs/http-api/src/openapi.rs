@@ -60,7 +60,6 @@ pub fn declare_public(document: &mut OpenApi) {
 }
 
 /// A problem whose kind says everything.
-#[must_use]
 pub fn typical(kind: ProblemKind) -> Problem {
     Problem::new(kind, kind.meaning())
 }

@@ -14,7 +14,6 @@ pub struct Outage {
 
 impl Outage {
     /// `what` completes the sentence "failed to …".
-    #[must_use]
     pub fn of(what: &'static str) -> Self {
         Self {
             what,

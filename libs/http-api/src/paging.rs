@@ -24,7 +24,6 @@ pub struct List<T> {
 
 impl<T> List<T> {
     /// A part, and the cursor of the following one.
-    #[must_use]
     pub fn new(items: Vec<T>, next: Option<String>) -> Self {
         Self { items, next }
     }
@@ -60,7 +59,6 @@ fn not_ours() -> Problem {
 }
 
 /// The cursor of a list by identifier that goes on after this one.
-#[must_use]
 pub fn write_id(id: Uuid) -> String {
     id.simple().to_string()
 }
@@ -77,7 +75,6 @@ pub fn read_id(cursor: Option<&str>) -> Result<Option<Uuid>, Problem> {
 }
 
 /// The cursor of a list by time that goes on after this entry.
-#[must_use]
 pub fn write_at((at, id): (DateTime<Utc>, Uuid)) -> String {
     format!("{}-{}", at.timestamp_micros(), id.simple())
 }

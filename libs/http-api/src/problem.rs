@@ -105,7 +105,6 @@ impl Problem {
     }
 
     /// The caller has to show a valid key. `challenge` is the `WWW-Authenticate` header.
-    #[must_use]
     pub fn unauthorized(detail: &'static str, challenge: &'static str) -> Self {
         let mut problem = Self::new(ProblemKind::UNAUTHORIZED, detail);
         problem.0.hint = Hint::Challenge(challenge);
@@ -118,7 +117,6 @@ impl Problem {
     }
 
     /// Some fields cannot be accepted.
-    #[must_use]
     pub fn fields(errors: Vec<FieldProblem>) -> Self {
         let noun = if errors.len() == 1 { "field" } else { "fields" };
         let detail = format!("{} {noun} cannot be accepted", errors.len());
@@ -126,7 +124,6 @@ impl Problem {
     }
 
     /// A parameter of the query string holds what cannot be accepted.
-    #[must_use]
     pub fn query(parameter: &'static str, detail: impl Into<String>) -> Self {
         let detail = detail.into();
         let wrong = FieldProblem::new(parameter, detail.clone());
@@ -134,21 +131,18 @@ impl Problem {
     }
 
     /// Names the fields that are wrong.
-    #[must_use]
     pub fn with_errors(mut self, errors: Vec<FieldProblem>) -> Self {
         self.0.errors = errors;
         self
     }
 
     /// Tells the caller to try again in `seconds`.
-    #[must_use]
     pub fn retry_after(mut self, seconds: u32) -> Self {
         self.0.hint = Hint::RetryAfter(seconds);
         self
     }
 
     /// Its kind.
-    #[must_use]
     pub fn kind(&self) -> ProblemKind {
         self.0.kind
     }
@@ -168,7 +162,6 @@ impl Problem {
     /// # Panics
     ///
     /// Never: a problem is always valid JSON.
-    #[must_use]
     pub fn example(&self) -> serde_json::Value {
         serde_json::to_value(self.body())
             .expect("invariant: a struct of strings and numbers is always valid JSON")

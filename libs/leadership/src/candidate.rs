@@ -26,7 +26,6 @@ const MARGIN: u32 = 6;
 
 impl Settings {
     /// How long a holder trusts its lease, from when it asked for it.
-    #[must_use]
     pub fn trusted(&self) -> Duration {
         self.ttl - self.ttl / MARGIN
     }
@@ -47,7 +46,6 @@ pub struct Candidate {
 
 impl Candidate {
     /// A candidate with an identity of its own.
-    #[must_use]
     pub fn new(store: Store, settings: Settings) -> Self {
         Self {
             store,

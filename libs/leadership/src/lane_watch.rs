@@ -22,7 +22,6 @@ pub struct LaneWatch {
 
 impl LaneWatch {
     /// A watch on `lane`.
-    #[must_use]
     pub fn new(store: Store, lane: Lane) -> Self {
         Self { store, lane }
     }

@@ -30,7 +30,6 @@ pub struct Validity {
 
 impl Validity {
     /// Whether the term holds at this instant. It is a statement about the past as soon as it returns: act at once.
-    #[must_use]
     pub fn holds(&self) -> bool {
         !self.ended.is_cancelled() && Instant::now() < self.deadline.instant()
     }
@@ -65,13 +64,11 @@ impl Term {
     }
 
     /// The lease that the term rests on; its epoch fences what the term writes.
-    #[must_use]
     pub fn lease(&self) -> &Lease {
         &self.lease
     }
 
     /// Something to ask whether the term still holds.
-    #[must_use]
     pub fn validity(&self) -> Validity {
         self.validity.clone()
     }

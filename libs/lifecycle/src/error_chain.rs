@@ -4,7 +4,6 @@ use std::error::Error;
 use std::iter::successors;
 
 /// An error with everything that led to it, on one line unless a part of it has more.
-#[must_use]
 pub fn error_chain(error: &(dyn Error + 'static)) -> String {
     let parts: Vec<String> = successors(Some(error), |&error| error.source())
         .map(ToString::to_string)

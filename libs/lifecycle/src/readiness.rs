@@ -31,7 +31,6 @@ impl Readiness {
     /// The part of the registry that belongs to one of several services in a process. Services that name a condition alike do not
     /// overwrite each other: `database` of the part `dispatcher` is `dispatcher.database` in the report of the whole. The part's own
     /// report shows only its own conditions, under their plain names.
-    #[must_use]
     pub fn part(&self, name: &'static str) -> Self {
         Self {
             conditions: Arc::clone(&self.conditions),

@@ -80,7 +80,6 @@ impl Shutdown {
     }
 
     /// A shutdown that follows this one but can also be requested on its own, without stopping its parent.
-    #[must_use]
     pub fn child(&self) -> Self {
         Self {
             cancelled: self.cancelled.child_token(),

@@ -55,13 +55,11 @@ pub enum SendError {
 
 impl SendError {
     /// Whether other mails fare the same now: there is no use in trying them over this session, or over another at once.
-    #[must_use]
     pub fn concerns_the_server(&self) -> bool {
         matches!(self, Self::Server(_) | Self::Silent(_))
     }
 
     /// Whether trying again is useless.
-    #[must_use]
     pub fn is_final(&self) -> bool {
         matches!(self, Self::Refused(_))
     }

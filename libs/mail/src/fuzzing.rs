@@ -5,7 +5,6 @@ use lettre::message::Mailbox;
 use crate::{Letter, Unreadable};
 
 /// Whether a refusal of a mail server is about who we are rather than about the recipient.
-#[must_use]
 pub fn is_policy(code: u16, text: &str) -> bool {
     crate::session::is_policy(code, text)
 }

@@ -55,7 +55,6 @@ impl Letter {
 
     /// The `Message-ID`. The same mail has the same one however often it is sent, so that a repetition is recognised; a
     /// mail that has gathered more meanwhile is another one.
-    #[must_use]
     pub fn message_id(&self, from: &Mailbox) -> String {
         format!(
             "<{}.{}@{}>",

@@ -38,7 +38,6 @@ impl Session {
     }
 
     /// Whether another mail can be sent over it.
-    #[must_use]
     pub fn is_usable(&self) -> bool {
         !self.broken
     }

@@ -26,7 +26,6 @@ pub(crate) fn raise(config: &Config) {
 }
 
 /// Says so when this process may not open as many files as it can need with this configuration.
-#[must_use]
 pub fn descriptor_shortage(config: &Config) -> Option<String> {
     shortage(needed(config), getrlimit(Resource::Nofile).maximum)
 }

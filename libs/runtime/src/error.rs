@@ -85,7 +85,6 @@ pub enum Error {
 
 impl Error {
     /// Whether the configuration has to be mended first.
-    #[must_use]
     pub fn is_configuration(&self) -> bool {
         matches!(self, Self::Configuration(_) | Self::LogFilter(_))
     }

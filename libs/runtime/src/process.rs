@@ -57,7 +57,6 @@ impl Process {
     }
 
     /// Where `/healthz`, `/readyz` and `/metrics` are.
-    #[must_use]
     pub fn admin_address(&self) -> SocketAddr {
         self.admin_address
     }

@@ -28,7 +28,6 @@ const TRACES_FLUSH: Duration = Duration::from_secs(3);
 const THREADS_END: Duration = Duration::from_secs(1);
 
 /// The `main` of a service's own binary: one service, and `--config FILE`.
-#[must_use]
 pub fn main(service: Service) -> ExitCode {
     let command = Command::new(service.name())
         .version(env!("CARGO_PKG_VERSION"))
@@ -64,7 +63,6 @@ pub fn run(name: &str, sources: &Sources, services: Vec<Service>) -> Result<(), 
 }
 
 /// The exit code of a program that ended like this. A failure is told to the operator.
-#[must_use]
 pub fn exit(outcome: Result<(), Error>) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -78,7 +78,6 @@ impl Service {
     }
 
     /// The same for a service that needs no broker, and so is ready without one.
-    #[must_use]
     pub fn without_broker(self) -> Self {
         Self {
             awaits: &AWAITED_WITHOUT_BROKER,
@@ -87,7 +86,6 @@ impl Service {
     }
 
     /// Its name, as in logs and on the command line.
-    #[must_use]
     pub fn name(&self) -> &'static str {
         self.name
     }

@@ -81,7 +81,6 @@ pub struct Diagnosis {
 /// assert!(diagnosis.verdict.is_err());
 /// assert!(matches!(diagnosis.causes[0], Cause::Body(_)));
 /// ```
-#[must_use]
 pub fn diagnose(evidence: &Evidence<'_>) -> Diagnosis {
     let secrets: Vec<(usize, Secret)> = evidence
         .secrets

@@ -9,7 +9,6 @@ use sha2::{Digest as _, Sha256};
 /// ```
 /// assert!(signing::idempotency_key(br#"{"id":"1"}"#).starts_with("5811967f"));
 /// ```
-#[must_use]
 pub fn idempotency_key(body: &[u8]) -> String {
     hex::encode(Sha256::digest(body))
 }

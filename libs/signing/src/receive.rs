@@ -20,7 +20,6 @@ pub enum ReceiveError {
 
 impl ReceiveError {
     /// The `result` of `sdks/vectors.json`: the same word in every language.
-    #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
             Self::Signature(error) => error.code(),

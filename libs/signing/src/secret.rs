@@ -42,7 +42,6 @@ pub enum SecretError {
 
 impl SecretError {
     /// The `error` of `sdks/vectors.json`: the same word in every language.
-    #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
             Self::Prefix => "prefix",
@@ -59,7 +58,6 @@ impl Secret {
     /// # Panics
     ///
     /// When the operating system has no randomness to give, which must never end in a secret that can be guessed.
-    #[must_use]
     pub fn generate() -> Self {
         let mut bytes = Zeroizing::new(vec![0; GENERATED_BYTES]);
         getrandom::fill(&mut bytes).expect("invariant: the operating system gives random bytes");
@@ -94,7 +92,6 @@ impl Secret {
     }
 
     /// The secret as text, to be shown to its owner once.
-    #[must_use]
     pub fn reveal(&self) -> Zeroizing<String> {
         let capacity = SECRET_PREFIX.len() + self.0.len().div_ceil(3) * 4;
         // Room for all of it from the start: a text that grows leaves copies behind that are never overwritten.
@@ -105,7 +102,6 @@ impl Secret {
     }
 
     /// The bytes that key the HMAC, to be sealed and stored.
-    #[must_use]
     pub fn expose_bytes(&self) -> &[u8] {
         &self.0
     }

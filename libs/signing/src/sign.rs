@@ -17,7 +17,6 @@ const SIGNATURE_LENGTH: usize = "v1,".len() + 44;
 /// assert_eq!(signature, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
 /// # Ok::<(), signing::SecretError>(())
 /// ```
-#[must_use]
 pub fn sign(secret: &Secret, id: &str, timestamp: i64, body: &[u8]) -> String {
     signature_header(&[secret], id, timestamp, body)
 }
@@ -25,7 +24,6 @@ pub fn sign(secret: &Secret, id: &str, timestamp: i64, body: &[u8]) -> String {
 /// The value of the header `webhook-signature`: one signature for each secret, with a blank between them.
 ///
 /// While a secret is being replaced both are valid; a receiver that knows only one of them finds its signature among these.
-#[must_use]
 pub fn signature_header(secrets: &[&Secret], id: &str, timestamp: i64, body: &[u8]) -> String {
     let timestamp = timestamp.to_string();
     let mut header = String::with_capacity(secrets.len() * (SIGNATURE_LENGTH + 1));

@@ -34,7 +34,6 @@ pub enum VerifyError {
 
 impl VerifyError {
     /// The `result` of `sdks/vectors.json`: the same word in every language.
-    #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
             Self::MissingHeader(_) => "missing_header",

@@ -57,10 +57,6 @@ impl TryFrom<Row> for ApiKey {
 
 impl Store {
     /// Stores a new key, with its entry in the audit log.
-    ///
-    /// # Errors
-    ///
-    /// As [`Store::insert_api_key`].
     pub async fn create_api_key(&self, key: &ApiKey, digest: &KeyDigest, act: Act<'_>) -> Result<(), Error> {
         let mut transaction = self.pool.begin().await?;
         insert(&mut transaction, key, digest).await?;
@@ -86,10 +82,6 @@ impl Store {
     }
 
     /// The key with this digest, unless it was revoked.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn find_api_key(&self, digest: &KeyDigest) -> Result<Option<ApiKey>, Error> {
         let row = sqlx::query_as!(
             Row,
@@ -105,10 +97,6 @@ impl Store {
     }
 
     /// Every key, the oldest first.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn list_api_keys(&self) -> Result<Vec<ApiKey>, Error> {
         let rows = sqlx::query_as!(
             Row,
@@ -120,10 +108,6 @@ impl Store {
     }
 
     /// Revokes a key; `false` when there is none with this identifier that is not revoked yet.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn revoke_api_key(&self, id: Uuid, act: Act<'_>) -> Result<bool, Error> {
         let mut transaction = self.pool.begin().await?;
         let revoked = sqlx::query!(

@@ -27,7 +27,6 @@ pub struct Act<'a> {
 
 impl<'a> Act<'a> {
     /// The audit log's entry for a change of `subject` by this act.
-    #[must_use]
     pub fn entry(&self, action: &'a str, subject: String, details: Value) -> AuditEntry<'a> {
         AuditEntry {
             at: self.at,
@@ -126,10 +125,6 @@ pub(crate) fn id_at(at: DateTime<Utc>) -> Uuid {
 
 impl Store {
     /// Entries of the audit log, the newest first.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn list_audit(&self, filter: &AuditFilter, limit: u32) -> Result<Vec<AuditView>, Error> {
         let entries = sqlx::query_as!(
             AuditView,

@@ -17,7 +17,6 @@ pub struct Connections {
 
 impl Store {
     /// Counts the connections. The numbers are taken one after the other, so they may be off by what changes meanwhile.
-    #[must_use]
     pub fn connections(&self) -> Connections {
         let idle = u32::try_from(self.pool.num_idle()).unwrap_or(u32::MAX);
         let options = self.pool.connect_options();

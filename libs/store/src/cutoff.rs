@@ -18,13 +18,11 @@ pub struct Cutoff {
 
 impl Cutoff {
     /// What is older is old by both clocks.
-    #[must_use]
     pub fn before(self) -> DateTime<Utc> {
         self.before
     }
 
     /// How far the clock of the process was ahead of the database's, save for the time that the question took.
-    #[must_use]
     pub fn clock_ahead(self) -> TimeDelta {
         self.ahead
     }
@@ -48,10 +46,6 @@ pub(crate) async fn not_after_now(
 impl Store {
     /// The time before which everything is older than `age`, now that the process's clock shows `now`: the clock that is behind
     /// decides.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn cutoff(&self, now: DateTime<Utc>, age: Duration) -> Result<Cutoff, Error> {
         let row = sqlx::query!(
             r#"

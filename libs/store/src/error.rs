@@ -45,7 +45,6 @@ pub enum Error {
 
 impl Error {
     /// Whether the same call may succeed later.
-    #[must_use]
     pub fn is_transient(&self) -> bool {
         matches!(
             self,

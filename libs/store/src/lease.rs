@@ -33,10 +33,6 @@ pub struct LeaseView {
 
 impl Store {
     /// Looks at a lease, making it if it does not exist yet.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn view_lease(&self, name: &str) -> Result<LeaseView, Error> {
         let select = |executor| select_lease(executor, name);
         if let Some(view) = select(&self.leases).await? {
@@ -56,10 +52,6 @@ impl Store {
     }
 
     /// Takes a lease that still is as `seen`; `None` when another process was faster or the holder lives.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn take_lease(
         &self,
         name: &str,

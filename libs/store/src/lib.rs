@@ -1,6 +1,6 @@
 //! All SQL of Postrider. PostgreSQL is the truth about every push; each function here is one operation of the life
 //! cycle, done in one short transaction for a whole batch, and guarded so that it changes only rows that are in the
-//! state it expects.
+//! state it expects. Each fails with [`Error`] when the database does; then nothing has happened unless its description says otherwise.
 //!
 //! What it does not do: decide. Which state follows is `domain`'s business; nothing here talks to the broker or to a
 //! receiver, and no transaction outlives a call.
@@ -136,7 +136,6 @@ impl Store {
     }
 
     /// Wraps a pool that exists, as tests are given one.
-    #[must_use]
     pub fn from_pool(pool: PgPool) -> Self {
         Self {
             leases: pool.clone(),

@@ -4,10 +4,6 @@ use crate::{DeadLetterLane, Error, Store};
 
 impl Store {
     /// Counts the dead letters of each lane that are neither replayed nor discarded.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn count_open_dead_letters(&self) -> Result<[(DeadLetterLane, u64); 2], Error> {
         let row = sqlx::query!(
             r#"

@@ -10,7 +10,6 @@ pub struct OldMonth(String);
 
 impl OldMonth {
     /// The partition of its pushes or notifications, with which all that belongs to them goes.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.0
     }
@@ -36,10 +35,6 @@ impl Store {
 
     /// The months of both lanes that are past a retention of `kept` whole months before the `present` one, pushes before
     /// notifications, and the oldest of each first.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn old_months(&self, present: Cutoff, kept: u32) -> Result<Vec<OldMonth>, Error> {
         let first_kept = Month::containing(present.before()).minus(kept);
         let names = sqlx::query_scalar!(
@@ -65,10 +60,6 @@ impl Store {
     }
 
     /// How many months after `current` have their partitions.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn partitions_ahead(&self, current: Month) -> Result<i32, Error> {
         let months = sqlx::query_scalar!(r#"SELECT months_ahead($1) AS "months!""#, current.first_day())
             .fetch_one(&self.pool)

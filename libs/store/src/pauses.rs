@@ -42,7 +42,6 @@ pub enum Pausable {
 
 impl Pausable {
     /// The kind of thing, as it is stored and shown.
-    #[must_use]
     pub fn scope(&self) -> &'static str {
         match self {
             Self::Lane(_) => "lane",
@@ -52,7 +51,6 @@ impl Pausable {
     }
 
     /// Which one of its kind.
-    #[must_use]
     pub fn key(&self) -> String {
         match self {
             Self::Lane(lane) => lane.as_str().to_owned(),
@@ -188,10 +186,6 @@ impl Store {
     }
 
     /// Every pause that is in force: lanes first, then the longest.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn list_pauses(&self) -> Result<Vec<PauseView>, Error> {
         let pauses = sqlx::query_as!(
             PauseView,
@@ -208,10 +202,6 @@ impl Store {
     }
 
     /// Other pauses that something is under, in words.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn other_pauses(&self, what: &Pausable) -> Result<Vec<String>, Error> {
         let mut others = Vec::new();
         if !matches!(what, Pausable::Lane(_)) && self.lane_is_paused(Lane::Reseller).await? {
@@ -242,10 +232,6 @@ impl Store {
     }
 
     /// Whether a lane is paused, as far as engines look.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn lane_is_paused(&self, lane: Lane) -> Result<bool, Error> {
         let paused = sqlx::query_scalar!("SELECT paused FROM lanes WHERE name = $1", lane.as_str())
             .fetch_one(&self.pool)
@@ -254,10 +240,6 @@ impl Store {
     }
 
     /// Counts what is paused.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn count_pauses(&self) -> Result<PauseCounts, Error> {
         let row = sqlx::query!(
             r#"

@@ -57,10 +57,6 @@ pub struct ProcessView {
 
 impl Store {
     /// Records that a service lives; returns the present time of the database.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn beat(&self, beat: Beat<'_>) -> Result<DateTime<Utc>, Error> {
         let now = sqlx::query_scalar!(
             r#"
@@ -86,10 +82,6 @@ impl Store {
     }
 
     /// Records that a service has ended as it should.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn forget_process(&self, process: Uuid, service: &str) -> Result<(), Error> {
         sqlx::query!(
             "DELETE FROM processes WHERE id = $1 AND service = $2",
@@ -102,10 +94,6 @@ impl Store {
     }
 
     /// Forgets the services that have not reported themselves for `silence`; returns how many.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn forget_silent_processes(&self, silence: Duration) -> Result<u64, Error> {
         let forgotten = sqlx::query!(
             r#"
@@ -121,10 +109,6 @@ impl Store {
     }
 
     /// The services that have reported themselves and not said goodbye, by name and start.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn list_processes(&self) -> Result<Vec<ProcessView>, Error> {
         let rows = sqlx::query!(
             r#"
@@ -152,7 +136,6 @@ impl Store {
     }
 
     /// What the service calls itself to the server, without the name of the product before it.
-    #[must_use]
     pub fn service_name(&self) -> String {
         let options = self.pool.connect_options();
         let name = options.get_application_name().unwrap_or("unnamed");

@@ -42,7 +42,6 @@ pub enum Kept {
 
 impl Kept {
     /// As it is named in logs.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::PushKeys => "idempotency keys",
@@ -65,10 +64,6 @@ impl Kept {
 
 impl Store {
     /// Forgets about `limit` rows that are older than the cutoff; returns how many. Fewer than `limit` are all that could be had.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails; then nothing is forgotten.
     pub async fn forget(&self, kept: Kept, cutoff: Cutoff, limit: u32) -> Result<u64, Error> {
         match kept {
             Kept::PushKeys => self.forget_idempotency_keys(cutoff, i64::from(limit)).await,

@@ -109,10 +109,6 @@ pub struct Recipient {
 
 impl Store {
     /// The story of the push with this identifier.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn push_story(&self, id: Uuid) -> Result<Option<PushStory>, Error> {
         let Some(push) = self.find_push(PushId::from(id)).await? else {
             return Ok(None);
@@ -125,10 +121,6 @@ impl Store {
     }
 
     /// The story of the notification with this identifier.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn notification_story(&self, id: Uuid) -> Result<Option<NotificationStory>, Error> {
         let row = sqlx::query!(
             r#"
@@ -201,10 +193,6 @@ impl Store {
     }
 
     /// The dead letter with this identifier, and what was done to it by hand.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn letter_story(&self, id: Uuid) -> Result<Option<(DeadLetterView, Vec<AuditView>)>, Error> {
         match self.find_dead_letters(&[id]).await?.pop() {
             Some(letter) => Ok(Some((letter, self.acts_on(format!("dead-letter/{id}")).await?))),
@@ -213,10 +201,6 @@ impl Store {
     }
 
     /// The event that a reseller's own identifier of it stands for, for as long as such identifiers are remembered.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn event_of_key(&self, reseller: &str, key: &str) -> Result<Option<Uuid>, Error> {
         // No text of the database holds U+0000, so nothing is called like that.
         if reseller.contains('\0') || key.contains('\0') {

@@ -10,13 +10,11 @@ pub struct Readings(String);
 
 impl Readings {
     /// The metrics as they are now; all of them 0 without [`crate::init`].
-    #[must_use]
     pub fn take() -> Self {
         Self(recorder::render_metrics())
     }
 
     /// The sum of a counter or gauge over all of its labels.
-    #[must_use]
     pub fn sum(&self, metric: Metric) -> f64 {
         let name = metric.definition().name;
         let values = self.0.lines().filter_map(|line| {

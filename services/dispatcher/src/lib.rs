@@ -78,10 +78,6 @@ pub async fn run(config: Arc<Config>, lifecycle: Lifecycle) -> Result<(), Error>
 }
 
 /// [`run`] with another clock for sending windows and retry times.
-///
-/// # Errors
-///
-/// As [`run`].
 pub async fn run_with_clock(
     config: Arc<Config>,
     lifecycle: Lifecycle,

@@ -13,29 +13,17 @@ use crate::event::checking::{Circumstances, against_the_rules, event, field};
 use crate::event::payload::EventPayload;
 
 /// The push that the body of `POST /push` hands in.
-///
-/// # Errors
-///
-/// The problem to answer with.
 pub fn push(body: &[u8], limits: &Limits, at: (DateTime<Utc>, Tz)) -> Result<PushRequest, Problem> {
     crate::push::submit::read(body, limits, at)
 }
 
 /// The event that the body of `POST /events` hands in, when the catalogue has its type.
-///
-/// # Errors
-///
-/// The problem to answer with.
 pub fn single(body: &[u8], max_data_bytes: usize, now: DateTime<Utc>) -> Result<NewEvent, Problem> {
     let payload: EventPayload<'_> = http_api::read_json(body)?;
     checked(&payload, 0, max_data_bytes, now).map_err(Problem::fields)
 }
 
 /// The events that the body of `POST /events/batch` hands in, when the catalogue has all of their types.
-///
-/// # Errors
-///
-/// The problem to answer with.
 pub fn batch(
     body: &[u8],
     max: usize,

@@ -8,7 +8,6 @@ use crate::event::{self, types};
 use crate::{problems, push};
 
 /// The document, as served at `/openapi.json`.
-#[must_use]
 pub fn document() -> utoipa::openapi::OpenApi {
     let mut document = Document::openapi();
     declare_public(&mut document);

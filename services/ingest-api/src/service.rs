@@ -49,17 +49,12 @@ impl Service {
     }
 
     /// Replaces the clock by which pushes get their creation time and sending windows are judged.
-    #[must_use]
     pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
     /// See [`crate::run`].
-    ///
-    /// # Errors
-    ///
-    /// As [`crate::run`].
     pub async fn run(self) -> Result<(), Error> {
         let Self {
             config,

@@ -24,10 +24,6 @@ pub struct Part {
 }
 
 /// Reads a query string of `GET /dead-letters`; `None` when it cannot be part of a request.
-///
-/// # Errors
-///
-/// The problem to answer with.
 pub fn dead_letters(query: &str) -> Option<Result<Part, Problem>> {
     let params = http_api::fuzzing::query::<ListParams>(query)?;
     Some(params.and_then(|params| {
@@ -42,28 +38,16 @@ pub fn dead_letters(query: &str) -> Option<Result<Part, Problem>> {
 }
 
 /// Reads a query string of `GET /audit`; `None` when it cannot be part of a request.
-///
-/// # Errors
-///
-/// The problem to answer with.
 pub fn audit(query: &str) -> Option<Result<AuditFilter, Problem>> {
     Some(http_api::fuzzing::query::<AuditParams>(query)?.and_then(audit::filter))
 }
 
 /// Reads a body of `POST /dead-letters/jobs`.
-///
-/// # Errors
-///
-/// The problem to answer with.
 pub fn job(body: &[u8]) -> Result<NewDeadLetterJob, Problem> {
     read(http_api::read_json::<NewJobPayload>(body)?)
 }
 
 /// Reads the note that goes with an act.
-///
-/// # Errors
-///
-/// The problem to answer with.
 pub fn noted(text: Option<&str>) -> Result<Option<&str>, Problem> {
     note::optional(text)
 }

@@ -40,10 +40,6 @@ pub use service::Service;
 /// Serves `listener` until the shutdown of `lifecycle`; then finishes what is under way, within the grace period.
 ///
 /// The database and the broker may be away at the start and go away later.
-///
-/// # Errors
-///
-/// [`Error`] when the service cannot start.
 pub async fn run(config: Arc<Config>, listener: TcpListener, lifecycle: Lifecycle) -> Result<(), Error> {
     Service::new(config, listener, lifecycle).run().await
 }

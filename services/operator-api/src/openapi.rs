@@ -9,7 +9,6 @@ use utoipa::{Modify, OpenApi};
 use crate::resolve::CANCELLED;
 
 /// The document, as served at `/openapi.json`.
-#[must_use]
 pub fn document() -> utoipa::openapi::OpenApi {
     let mut document = Document::openapi();
     declare_public(&mut document);

@@ -34,17 +34,12 @@ impl Service {
     }
 
     /// Replaces the clock by which everything gets its time.
-    #[must_use]
     pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
     /// See [`crate::run`].
-    ///
-    /// # Errors
-    ///
-    /// As [`crate::run`].
     pub async fn run(self) -> Result<(), Error> {
         let Self {
             config,

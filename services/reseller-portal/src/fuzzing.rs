@@ -14,10 +14,6 @@ use crate::subscriptions::{change, create};
 use crate::{quotas, replays};
 
 /// Reads a body of `POST /subscriptions`.
-///
-/// # Errors
-///
-/// The problem to answer with.
 pub fn subscription(
     body: &[u8],
     bounds: Bounds<'_>,
@@ -27,10 +23,6 @@ pub fn subscription(
 }
 
 /// Reads a body of `PATCH /subscriptions/{id}`.
-///
-/// # Errors
-///
-/// The problem to answer with.
 pub fn changes(
     body: &[u8],
     bounds: Bounds<'_>,
@@ -40,19 +32,11 @@ pub fn changes(
 }
 
 /// Reads a body of `POST /subscriptions/{id}/quota-requests`.
-///
-/// # Errors
-///
-/// The problem to answer with.
 pub fn quota_request(body: &[u8]) -> Result<(u32, String), Problem> {
     quotas::check(http_api::read_json(body)?)
 }
 
 /// Reads a body of `POST /subscriptions/{id}/replays`.
-///
-/// # Errors
-///
-/// The problem to answer with.
 pub fn replay(
     body: &[u8],
     max_age: Duration,
@@ -62,10 +46,6 @@ pub fn replay(
 }
 
 /// Reads a query string of `GET /subscriptions/{id}/notifications`; `None` when it cannot be part of a request.
-///
-/// # Errors
-///
-/// The problem to answer with.
 pub fn notifications(query: &str, now: DateTime<Utc>) -> Option<Result<NotificationFilter, Problem>> {
     let params = http_api::fuzzing::query::<NotificationParams>(query)?;
     Some(params.and_then(|params| filter(Uuid::nil(), &params, now)))

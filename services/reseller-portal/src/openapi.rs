@@ -14,7 +14,6 @@ use crate::problems::{
 use crate::{event_types, metrics, notifications, quotas, replays, secrets, sending_ips, subscriptions};
 
 /// The document, as served at `/openapi.json`.
-#[must_use]
 pub fn document() -> utoipa::openapi::OpenApi {
     let mut document = Document::openapi();
     declare_public(&mut document);

@@ -60,10 +60,6 @@ pub async fn run(config: Arc<Config>, lifecycle: Lifecycle) -> Result<(), Error>
 }
 
 /// [`run`] with another clock for due times, months and ages.
-///
-/// # Errors
-///
-/// As [`run`].
 pub async fn run_with_clock(
     config: Arc<Config>,
     lifecycle: Lifecycle,

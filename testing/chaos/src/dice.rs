@@ -8,13 +8,11 @@ pub struct Dice(u64);
 
 impl Dice {
     /// Dice that follow from `seed` alone.
-    #[must_use]
     pub const fn from_seed(seed: u64) -> Self {
         Self(seed)
     }
 
     /// Dice for one of many things, independent of those for the others.
-    #[must_use]
     pub fn for_number(seed: u64, number: u64) -> Self {
         Self(Self(seed ^ number.wrapping_mul(0xD6E8_FEB8_6659_FD93)).next())
     }

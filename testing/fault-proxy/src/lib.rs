@@ -90,7 +90,6 @@ impl FaultProxy {
     }
 
     /// Where to connect to.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }

@@ -86,7 +86,6 @@ const ONE: Bounds = Bounds {
 };
 
 /// All of them.
-#[must_use]
 pub fn entries() -> Vec<Entry> {
     let mut entries = small();
     entries.extend(large());
@@ -251,7 +250,6 @@ pub const TWO_WISHES: Bounds = Bounds {
 };
 
 /// One row, two processes that send.
-#[must_use]
 pub fn one_row() -> Bounds {
     ONE
 }
@@ -306,7 +304,6 @@ fn entry(name: &'static str, bounds: String, subject: Subject) -> Entry {
 }
 
 /// A row of the table in `docs/model.md`.
-#[must_use]
 pub fn row(entry: &Entry, counts: Counts) -> String {
     let Counts { states, steps, depth } = counts;
     format!(

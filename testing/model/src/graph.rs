@@ -88,19 +88,16 @@ impl<S: Clone + Eq + Hash> Graph<S> {
     }
 
     /// How many states there are.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.states.len()
     }
 
     /// Whether there are none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.states.is_empty()
     }
 
     /// A state from which no way leads to the goal, if only what is bound to happen does.
-    #[must_use]
     pub fn strays(&self) -> Option<&S> {
         let mut from: Vec<Vec<u32>> = vec![Vec::new(); self.states.len()];
         for (at, edges) in self.edges.iter().enumerate() {
@@ -122,7 +119,6 @@ impl<S: Clone + Eq + Hash> Graph<S> {
     }
 
     /// A state in which a fair run may end or go round in circles without ever reaching the goal.
-    #[must_use]
     pub fn circles(&self) -> Option<&S> {
         self.parts()
             .into_iter()

@@ -19,7 +19,6 @@ impl NoDescriptors {
     /// # Panics
     ///
     /// When the limit cannot be set.
-    #[must_use]
     pub fn left() -> Self {
         let before = getrlimit(Resource::Nofile);
         let highest = File::open("/dev/null").map_or(0, |file| {

@@ -36,7 +36,6 @@ pub struct Installation {
 }
 
 /// An acceptable request: an iOS push of the prototype `Hello`, without a sending window.
-#[must_use]
 pub fn push_request(push_key: &str, message: &str) -> PushRequest {
     PushRequest {
         platform: Platform::Ios,
@@ -97,13 +96,11 @@ impl Installation {
     }
 
     /// The configuration, as services take it.
-    #[must_use]
     pub fn shared_config(&self) -> Arc<Config> {
         Arc::new(self.config.clone())
     }
 
     /// A broker connection of the test's own.
-    #[must_use]
     pub fn broker(&self) -> Broker {
         Broker::start(broker::Settings {
             url: self.config.amqp.url.expose().to_owned(),

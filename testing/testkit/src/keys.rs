@@ -25,7 +25,6 @@ pub async fn key_of_the_reseller(store: &Store, reseller: &str) -> String {
 }
 
 /// What the holder of a reseller's key does.
-#[must_use]
 pub fn act_of_a_reseller(at: DateTime<Utc>) -> Act<'static> {
     Act {
         by: "test (1)",

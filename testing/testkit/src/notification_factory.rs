@@ -42,7 +42,6 @@ impl NotificationRow {
     /// A notification of an event of its own for a subscription of the reseller `acme`, in `state`, accepted now, due
     /// since a minute if it waits for a time, leased for an hour if it is leased. It has had the fewest attempts that lead
     /// to `state`.
-    #[must_use]
     pub fn in_state(state: NotificationState, subscription: Uuid) -> Self {
         Self {
             subscription,
@@ -56,7 +55,6 @@ impl NotificationRow {
     }
 
     /// Of this reseller.
-    #[must_use]
     pub fn reseller(mut self, id: &str) -> Self {
         id.clone_into(&mut self.reseller_id);
         self
@@ -67,7 +65,6 @@ impl NotificationRow {
     /// # Panics
     ///
     /// When no notification can be in the state with so few or so many.
-    #[must_use]
     pub fn attempts(mut self, attempts: u32) -> Self {
         let untried = matches!(self.state, NotificationState::Pending);
         assert!(
@@ -80,21 +77,18 @@ impl NotificationRow {
     }
 
     /// Accepted at this time, which also decides its identifier and its partition.
-    #[must_use]
     pub fn created_at(mut self, at: DateTime<Utc>) -> Self {
         self.created_at = at;
         self
     }
 
     /// Due so long after the database's present time; negative for one that is overdue.
-    #[must_use]
     pub fn due_in(mut self, due_in: TimeDelta) -> Self {
         self.due_in = due_in;
         self
     }
 
     /// Leased so long from the database's present time on; negative for a lease that has run out.
-    #[must_use]
     pub fn leased_for(mut self, lease: TimeDelta) -> Self {
         self.lease = lease;
         self

@@ -33,7 +33,6 @@ pub struct MadePush {
 impl PushRow {
     /// A push in `state`, accepted now, due since a minute if it waits for a time, leased for an hour if it is leased.
     /// It has had the fewest attempts that lead to `state`.
-    #[must_use]
     pub fn in_state(state: PushState) -> Self {
         Self {
             state,
@@ -50,7 +49,6 @@ impl PushRow {
     /// # Panics
     ///
     /// When no push can be in the state with so few.
-    #[must_use]
     pub fn attempts(mut self, attempts: u32) -> Self {
         assert!(
             attempts >= fewest_attempts(self.state),
@@ -62,28 +60,24 @@ impl PushRow {
     }
 
     /// Accepted at this time, which also decides its identifier and its partition.
-    #[must_use]
     pub fn created_at(mut self, at: DateTime<Utc>) -> Self {
         self.created_at = at;
         self
     }
 
     /// Due so long after the database's present time; negative for one that is overdue.
-    #[must_use]
     pub fn due_in(mut self, due_in: TimeDelta) -> Self {
         self.due_in = due_in;
         self
     }
 
     /// Leased so long from the database's present time on; negative for a lease that has run out.
-    #[must_use]
     pub fn leased_for(mut self, lease: TimeDelta) -> Self {
         self.lease = lease;
         self
     }
 
     /// With this trace context.
-    #[must_use]
     pub fn traceparent(mut self, traceparent: &str) -> Self {
         self.traceparent = Some(traceparent.to_owned());
         self

@@ -5,7 +5,6 @@
 /// # Panics
 ///
 /// When `DATABASE_URL` is not set.
-#[must_use]
 pub fn database_url() -> String {
     url("DATABASE_URL")
 }
@@ -15,7 +14,6 @@ pub fn database_url() -> String {
 /// # Panics
 ///
 /// When `AMQP_URL` is not set.
-#[must_use]
 pub fn amqp_url() -> String {
     url("AMQP_URL")
 }

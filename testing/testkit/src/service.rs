@@ -37,14 +37,12 @@ impl<E: Debug + Send + 'static> Service<E> {
     }
 
     /// Whether it says that it can do its work.
-    #[must_use]
     pub fn is_ready(&self) -> bool {
         let report = self.readiness.report();
         report.ready && !report.conditions.is_empty()
     }
 
     /// Why one of its conditions does not hold; `None` when it does.
-    #[must_use]
     pub fn why_not(&self, condition: &str) -> Option<String> {
         self.readiness
             .report()

@@ -26,7 +26,6 @@ pub struct SubscriptionRow {
 impl SubscriptionRow {
     /// A subscription of the reseller `acme` to everything, in `state`, without limits and without a secret; its address
     /// is confirmed.
-    #[must_use]
     pub fn in_state(state: SubscriptionState) -> Self {
         Self {
             id: Uuid::now_v7(),
@@ -44,75 +43,64 @@ impl SubscriptionRow {
     }
 
     /// As [`SubscriptionRow::in_state`], active.
-    #[must_use]
     pub fn active() -> Self {
         Self::in_state(SubscriptionState::Active)
     }
 
     /// Its identifier, which sealing its secrets needs before it is stored.
-    #[must_use]
     pub fn id(&self) -> Uuid {
         self.id
     }
 
     /// Of this reseller.
-    #[must_use]
     pub fn reseller(mut self, id: &str) -> Self {
         id.clone_into(&mut self.reseller_id);
         self
     }
 
     /// With this endpoint.
-    #[must_use]
     pub fn url(mut self, url: &str) -> Self {
         url.clone_into(&mut self.url);
         self
     }
 
     /// For these event types.
-    #[must_use]
     pub fn event_types(mut self, filter: &[&str]) -> Self {
         self.event_types = filter.iter().map(|name| (*name).to_owned()).collect();
         self
     }
 
     /// Paused by its reseller.
-    #[must_use]
     pub fn paused(mut self) -> Self {
         self.paused = true;
         self
     }
 
     /// Deleted.
-    #[must_use]
     pub fn deleted(mut self) -> Self {
         self.deleted = true;
         self
     }
 
     /// With a time limit of its own for a request.
-    #[must_use]
     pub fn timeout_millis(mut self, millis: i32) -> Self {
         self.timeout_millis = Some(millis);
         self
     }
 
     /// With a daily quota of its own.
-    #[must_use]
     pub fn daily_quota(mut self, quota: i32) -> Self {
         self.daily_quota = Some(quota);
         self
     }
 
     /// With a rate of its own.
-    #[must_use]
     pub fn requests_per_second(mut self, rate: i32) -> Self {
         self.requests_per_second = Some(rate);
         self
     }
 
     /// With one more signing secret, sealed for [`SubscriptionRow::id`].
-    #[must_use]
     pub fn sealed_secret(mut self, sealed: Vec<u8>) -> Self {
         self.sealed_secrets.push(sealed);
         self

@@ -164,7 +164,6 @@ pub struct Egress {
 
 impl Egress {
     /// What is open besides public addresses over https, in words; `None` when nothing is.
-    #[must_use]
     pub fn opened(&self) -> Option<String> {
         let networks: Vec<_> = self.allow_networks.iter().map(IpNet::to_string).collect();
         match (networks.is_empty(), self.allow_http) {

@@ -41,7 +41,6 @@ pub struct NotificationRequest<'a> {
 }
 
 /// Repeats a push; needs the variables `SWRVE_PUSH_KEY` and `DEVICE`.
-#[must_use]
 pub fn of_push(request: &PushRequest<'_>) -> String {
     let (base, secret) = without_credentials(request.base_url);
     let mut command = Command::post(
@@ -62,7 +61,6 @@ pub fn of_push(request: &PushRequest<'_>) -> String {
 
 /// Repeats a notification; needs the variable `SIGNATURE`. An endpoint that checks how old a signature is will refuse it
 /// later than a few minutes after the attempt.
-#[must_use]
 pub fn of_notification(request: &NotificationRequest<'_>) -> String {
     let (url, secret) = without_credentials(request.url);
     let mut command = Command::post(&url, secret, "ENDPOINT_CREDENTIALS");

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 /// Such a text so that the fingerprint can be copied into a filter and means itself there: a `*` at the end of a filter's
 /// fingerprint stands for anything, and control characters are nothing to copy. They are percent-encoded, and so is `%`.
-#[must_use]
 pub fn fingerprint_part(text: &str) -> String {
     let mut part = String::with_capacity(text.len());
     for character in text.chars() {

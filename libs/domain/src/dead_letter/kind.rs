@@ -68,7 +68,6 @@ named!(FailureClass, "class of failures");
 
 impl FailureClass {
     /// The class of a fingerprint.
-    #[must_use]
     pub fn of(fingerprint: &str) -> Self {
         let mut parts = fingerprint.split('/');
         match (parts.next(), parts.next(), parts.next()) {

@@ -22,7 +22,6 @@ const LOOKED_AT: usize = 1024;
 
 impl BodyClass {
     /// Classifies the beginning of a body.
-    #[must_use]
     pub(super) fn of(body: &str) -> Self {
         let body = body.trim_start_matches('\u{feff}').trim_start();
         match body.as_bytes().first() {
@@ -35,7 +34,6 @@ impl BodyClass {
     }
 
     /// The name in a fingerprint.
-    #[must_use]
     pub(super) fn as_str(self) -> &'static str {
         self.into()
     }

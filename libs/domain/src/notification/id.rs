@@ -16,7 +16,6 @@ pub struct NotificationId(Uuid);
 
 impl NotificationId {
     /// The notification of `subscription` about `event`; the database computes the same with `notification_id()`.
-    #[must_use]
     pub fn of(event: Uuid, subscription: Uuid) -> Self {
         let hash = Sha256::new()
             .chain_update(event.as_bytes())
@@ -28,7 +27,6 @@ impl NotificationId {
     }
 
     /// The identifier as stored.
-    #[must_use]
     pub fn uuid(self) -> Uuid {
         self.0
     }

@@ -22,7 +22,6 @@ const READING: Duration = Duration::from_millis(6);
 
 /// How long a notification in a queue of this capacity is left in peace: the time that a full one takes to drain. Otherwise all of a
 /// long queue would be rescued and promoted a second time beside its messages, each minute, until it held nothing but repetitions.
-#[must_use]
 pub fn queue_lease(capacity: u32) -> Duration {
     READING.saturating_mul(capacity).max(QUEUE_LEASE)
 }

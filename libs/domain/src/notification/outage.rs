@@ -48,7 +48,6 @@ named!(OutageClass, "class of failures");
 
 impl OutageClass {
     /// The class with this name.
-    #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|class| class.as_str() == name)
     }
@@ -65,7 +64,6 @@ pub enum Sight {
 
 impl Sight {
     /// What `outcome` says; `None` when nothing was to be seen.
-    #[must_use]
     pub fn of(outcome: &DeliveryOutcome) -> Option<Self> {
         let DeliveryOutcome::Failed { kind, .. } = outcome else {
             return Some(Self::Answered);
@@ -246,14 +244,12 @@ impl OutageWatch {
     }
 
     /// The classes that this watch holds by its own judgement.
-    #[must_use]
     pub fn convinced(&self) -> Vec<OutageClass> {
         let convinced = self.holds.iter().filter(|(_, hold)| hold.convinced);
         convinced.map(|(class, _)| *class).collect()
     }
 
     /// The subscriptions that are sent nothing but probes, and why.
-    #[must_use]
     pub fn withheld(&self) -> Vec<(Uuid, OutageClass)> {
         let withheld = self.withheld.iter();
         withheld
@@ -262,7 +258,6 @@ impl OutageWatch {
     }
 
     /// The class for whose sake a subscription is sent nothing but probes.
-    #[must_use]
     pub fn withheld_for(&self, subscription: Uuid) -> Option<OutageClass> {
         self.withheld.get(&subscription).copied()
     }

@@ -53,7 +53,6 @@ named!(FailureKind, "kind of failure");
 
 impl FailureKind {
     /// What failures of this kind have in common; dead letters are grouped by it.
-    #[must_use]
     pub fn fingerprint(self) -> &'static str {
         match self {
             Self::Timeout => "delivery/timeout",
@@ -103,7 +102,6 @@ pub struct Verdict {
 
 impl DeliveryOutcome {
     /// Draws the consequences. `strict` is the original system's reading: no 4xx is ever retried.
-    #[must_use]
     pub fn verdict(self, strict: bool) -> Verdict {
         match self {
             Self::Answered {

@@ -36,14 +36,12 @@ pub enum RetryAfter {
 
 impl RetryPolicy {
     /// What the life cycle of notifications is with it.
-    #[must_use]
     pub fn rules(&self) -> LaneRules {
         LaneRules::notifications(self.max_retries)
     }
 
     /// When the next attempt is due after the one that ended at `now` as number `attempts`. `chance` is a random number
     /// from 0 to 1.
-    #[must_use]
     pub fn next_attempt_at(
         &self,
         now: DateTime<Utc>,

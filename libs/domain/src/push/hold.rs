@@ -38,7 +38,6 @@ pub enum Sign {
 
 impl Sign {
     /// What `outcome` says; `None` when it says something about us alone.
-    #[must_use]
     pub fn of(outcome: &SendOutcome) -> Option<Self> {
         match outcome {
             SendOutcome::Delivered => Some(Self::Works),
@@ -84,19 +83,16 @@ pub struct SwrveWatch {
 
 impl SwrveWatch {
     /// For a lane that is open.
-    #[must_use]
     pub fn trusting() -> Self {
         Self::with(Trust::Full)
     }
 
     /// For a lane that was held a moment ago.
-    #[must_use]
     pub fn wary() -> Self {
         Self::with(Trust::Wary { proofs: PROOFS })
     }
 
     /// For a lane that is held.
-    #[must_use]
     pub fn holding() -> Self {
         Self::with(Trust::None)
     }
@@ -111,7 +107,6 @@ impl SwrveWatch {
     }
 
     /// Whether only probes may be sent.
-    #[must_use]
     pub fn holds(&self) -> bool {
         self.trust == Trust::None
     }
@@ -164,7 +159,6 @@ impl SwrveWatch {
     }
 
     /// The pushes whose failures led to the hold; those of them that were counted may be forgiven.
-    #[must_use]
     pub fn accused(&self) -> Vec<PushId> {
         self.failed.iter().copied().collect()
     }

@@ -15,7 +15,6 @@ pub struct PushId(Uuid);
 
 impl PushId {
     /// A new identifier for something created at `now`. Two calls with the same time differ by their random part.
-    #[must_use]
     pub fn at(now: DateTime<Utc>) -> Self {
         let seconds = u64::try_from(now.timestamp()).unwrap_or(0);
         let timestamp = Timestamp::from_unix(ContextV7::new(), seconds, now.timestamp_subsec_nanos());
@@ -23,7 +22,6 @@ impl PushId {
     }
 
     /// When it was made, to the millisecond; the start of 1970 when the identifier was not made by [`Self::at`].
-    #[must_use]
     pub fn created_at(self) -> DateTime<Utc> {
         let time = self.0.get_timestamp().and_then(|timestamp| {
             let (seconds, nanos) = timestamp.to_unix();
@@ -33,7 +31,6 @@ impl PushId {
     }
 
     /// The identifier as stored.
-    #[must_use]
     pub fn uuid(self) -> Uuid {
         self.0
     }

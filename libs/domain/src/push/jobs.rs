@@ -33,7 +33,6 @@ pub enum JobRuleViolation {
 }
 
 /// Checks one job's settings against both rules; the result lists every rule that does not hold.
-#[must_use]
 pub fn check_job(
     portion_size: u32,
     repeat_interval: Duration,
@@ -67,7 +66,6 @@ const QUEUE_LEASE_SLACK: Duration = Duration::from_secs(15);
 ///
 /// A lease that ends early is harmless: the push becomes `PENDING`, and a pending push can still be claimed by its
 /// first message.
-#[must_use]
 pub fn queue_lease(capacity: u32, delay: Duration) -> Duration {
     delay.saturating_mul(capacity).saturating_add(QUEUE_LEASE_SLACK)
 }

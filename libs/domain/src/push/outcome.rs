@@ -17,7 +17,6 @@ pub enum StatusClass {
 }
 
 /// Classifies an HTTP status code as the seed does: 429, 500, 502, 503 and 504 are worth another attempt.
-#[must_use]
 pub fn classify(status: u16) -> StatusClass {
     match status {
         200..=299 => StatusClass::Success,
@@ -85,7 +84,6 @@ pub struct Verdict {
 
 impl SendOutcome {
     /// The same, but that a missing answer ends the push: a failure of our own while sending, as any other exception there.
-    #[must_use]
     pub fn without_retry_on_timeout(self) -> Self {
         match self {
             Self::Unreachable { message } => Self::Internal { chain: message },
@@ -94,7 +92,6 @@ impl SendOutcome {
     }
 
     /// Draws the consequences.
-    #[must_use]
     pub fn verdict(self) -> Verdict {
         let fingerprint = self.fingerprint();
         let failed = |event, error_type| Verdict {

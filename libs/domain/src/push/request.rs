@@ -75,7 +75,6 @@ pub enum FieldError {
 
 impl FieldError {
     /// The name of the field on the wire.
-    #[must_use]
     pub fn field(&self) -> &'static str {
         match self {
             Self::Missing { field } | Self::TooLong { field, .. } | Self::NulCharacter { field } => field,

@@ -17,13 +17,11 @@ pub struct RetryPolicy {
 
 impl RetryPolicy {
     /// What the life cycle of pushes is with it.
-    #[must_use]
     pub fn rules(&self) -> LaneRules {
         LaneRules::pushes(self.max_attempts)
     }
 
     /// When the next attempt is due after one that ended at `now`.
-    #[must_use]
     pub fn next_attempt_at(&self, now: DateTime<Utc>) -> DateTime<Utc> {
         TimeDelta::from_std(self.delay)
             .ok()

@@ -58,7 +58,6 @@ impl SendingWindow {
 
     /// Whether a push may be sent at `now`: some time within the last `grace` matches. The grace lets a push that
     /// entered the queue within a one-second window leave it after the second has passed.
-    #[must_use]
     pub fn is_open(&self, now: DateTime<Utc>, grace: Duration) -> bool {
         let since = TimeDelta::from_std(grace)
             .ok()

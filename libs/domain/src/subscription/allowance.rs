@@ -19,13 +19,11 @@ pub struct Allowance {
 
 impl Allowance {
     /// What is left at `now`, when the rate was used up to `paced_to`.
-    #[must_use]
     pub fn at(now: DateTime<Utc>, paced_to: DateTime<Utc>, per_second: u32) -> Self {
         Self::part(now, paced_to, per_second, 1)
     }
 
     /// What is left of one of `parts` equal parts of the rate.
-    #[must_use]
     pub fn part(now: DateTime<Utc>, paced_to: DateTime<Utc>, per_second: u32, parts: u32) -> Self {
         let (per_second, parts) = (per_second.max(1), parts.max(1));
         // Of a part that is less than one a second one is saved up for.
@@ -44,7 +42,6 @@ impl Allowance {
     }
 
     /// Up to when the rate is used up once `used` of them have followed.
-    #[must_use]
     pub fn paced_to(self, used: usize) -> DateTime<Utc> {
         let micros = used as u64 * 1_000_000 * u64::from(self.parts) / u64::from(self.per_second);
         self.from + TimeDelta::microseconds(i64::try_from(micros).unwrap_or(0))

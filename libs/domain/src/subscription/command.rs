@@ -26,7 +26,6 @@ impl Command {
     pub const ALL: [Self; 4] = [Self::Activate, Self::Deactivate, Self::Verify, Self::MoveEndpoint];
 
     /// The reason that is stored with the state that follows.
-    #[must_use]
     pub fn reason(self, next: SubscriptionState) -> StateReason {
         match (self, next) {
             (Self::MoveEndpoint, _) => StateReason::EndpointChanged,
@@ -41,7 +40,6 @@ impl Command {
 /// Whether an endpoint that answered its challenge at `verified_at` may be delivered to again, now that its subscription is in
 /// its state for `reason`. One that said that it is gone, led elsewhere or failed for days has to be asked again, and so has
 /// one that was asked long ago: the host may have another owner by now.
-#[must_use]
 pub fn is_still_verified(
     verified_at: Option<DateTime<Utc>>,
     reason: StateReason,

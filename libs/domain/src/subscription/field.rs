@@ -89,7 +89,6 @@ pub enum FieldError {
 
 impl FieldError {
     /// The name of the field on the wire.
-    #[must_use]
     pub fn field(&self) -> Cow<'static, str> {
         match self {
             Self::Missing { field }

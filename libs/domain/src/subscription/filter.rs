@@ -31,19 +31,16 @@ impl EventFilter {
     }
 
     /// Whether it lets an event type through.
-    #[must_use]
     pub fn matches(&self, event_type: &str) -> bool {
         patterns_of(event_type).contains(&self.0)
     }
 
     /// The event type, when the entry names exactly one.
-    #[must_use]
     pub fn exact(&self) -> Option<&str> {
         (!self.0.ends_with(ALL)).then_some(self.0.as_str())
     }
 
     /// The entry as written.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -57,14 +54,12 @@ impl fmt::Display for EventFilter {
 
 /// Whether a text can be the name of an event type: words of small letters, digits and underscores, at least two, with
 /// dots between them.
-#[must_use]
 pub fn is_event_type(text: &str) -> bool {
     text.len() <= MAX_LENGTH && text.contains('.') && is_dotted(text)
 }
 
 /// Every entry that lets an event type through, the most general first. A subscription gets the event when its filter
 /// has one of them, which a database can find without knowing the rule.
-#[must_use]
 pub fn patterns_of(event_type: &str) -> Vec<String> {
     let prefixes = event_type
         .match_indices('.')

@@ -30,7 +30,6 @@ pub struct HealthPolicy {
 impl HealthPolicy {
     /// Judges an endpoint whose first failure since its last success was at `failing_since`, and its latest at
     /// `last_failure_at`. Both boundaries belong to the worse state.
-    #[must_use]
     pub fn judge(
         &self,
         now: DateTime<Utc>,

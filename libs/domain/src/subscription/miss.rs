@@ -17,7 +17,6 @@ pub struct Miss {
 
 impl Miss {
     /// Each reason, as programs read it. One alone would have been enough.
-    #[must_use]
     pub fn reasons(&self) -> Vec<&'static str> {
         let state = match self.state {
             SubscriptionState::PendingVerification => Some("UNVERIFIED"),

@@ -70,7 +70,6 @@ impl RecoveryGround {
     /// One goes first, and the others when it has ended: that the endpoint answers a challenge, or did so long ago, does not
     /// say that it takes notifications. What is due and not taken yet is never more than a second's worth, so that an
     /// endpoint that is slow to take them is not given them faster, and an end leaves all others as they are.
-    #[must_use]
     pub fn next(&self, per_second: u32) -> RecoveryStep {
         if self.switched_off {
             return RecoveryStep::End(RecoveryEnd::SwitchedOff);
@@ -92,7 +91,6 @@ impl RecoveryGround {
 }
 
 /// How long after a recovery the next one may begin, when failures have ended so many in a row.
-#[must_use]
 pub fn recovery_delay(ended: u32) -> Duration {
     const FIRST: Duration = Duration::from_mins(1);
     FIRST * 2_u32.pow(ended.min(6))

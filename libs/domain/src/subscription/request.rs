@@ -127,10 +127,6 @@ impl SubscriptionRequest {
 
 impl SubscriptionChange {
     /// Checks the fields that are to be changed; the error lists every one that is wrong.
-    ///
-    /// # Errors
-    ///
-    /// As [`SubscriptionRequest::check`].
     pub fn check(draft: ChangeDraft, bounds: Bounds<'_>) -> Result<Self, Vec<FieldError>> {
         let mut found = Findings::default();
         let url = draft.url.and_then(|url| found.take(check_url(url)));

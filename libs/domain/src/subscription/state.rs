@@ -22,7 +22,6 @@ named!(SubscriptionState, "state of a subscription");
 
 impl SubscriptionState {
     /// Whether events become notifications.
-    #[must_use]
     pub fn receives(self) -> bool {
         matches!(self, Self::Active | Self::Degraded)
     }

@@ -57,7 +57,6 @@ pub struct ConnectionLimits {
 
 impl ConnectionLimits {
     /// Those of a service that the house alone calls: one address may open as many connections as there may be.
-    #[must_use]
     pub fn of_the_house(in_all: usize) -> Self {
         Self {
             in_all,

@@ -144,7 +144,6 @@ impl PreparedPush {
     }
 
     /// The host and port that it goes to; `None` when it cannot be sent.
-    #[must_use]
     pub fn server(&self) -> Option<(&str, u16)> {
         let url = self.request.as_ref().ok()?.url();
         Some((url.host_str()?, url.port_or_known_default()?))

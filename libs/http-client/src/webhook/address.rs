@@ -38,7 +38,6 @@ pub enum AddressKind {
 
 impl AddressKind {
     /// The kind of `address`. An IPv4 address inside an IPv6 one (mapped, NAT64, 6to4) is what counts.
-    #[must_use]
     pub fn of(address: IpAddr) -> Self {
         match address {
             IpAddr::V4(address) => of_v4(address),

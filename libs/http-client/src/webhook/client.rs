@@ -100,7 +100,6 @@ impl WebhookClient {
     }
 
     /// A client that may be made differently.
-    #[must_use]
     pub fn builder(settings: &WebhookSettings) -> WebhookClientBuilder {
         WebhookClientBuilder {
             settings: settings.clone(),
@@ -110,7 +109,6 @@ impl WebhookClient {
     }
 
     /// What it may dial.
-    #[must_use]
     pub fn policy(&self) -> &EgressPolicy {
         &self.policy
     }
@@ -169,14 +167,12 @@ fn reply(started: Instant, outcome: DeliveryOutcome) -> WebhookReply {
 
 impl WebhookClientBuilder {
     /// Asks `names` instead of the system's name servers. Its answers are judged like all others.
-    #[must_use]
     pub fn resolver(mut self, names: Arc<dyn NameResolver>) -> Self {
         self.names = Some(names);
         self
     }
 
     /// Trusts the certificate authority with the certificate `der`, besides those of the system.
-    #[must_use]
     pub fn trust(mut self, der: Vec<u8>) -> Self {
         self.trusted.push(der);
         self

@@ -166,7 +166,6 @@ impl Endpoint {
 
     /// The registered domain that the host belongs to, as far as that shows without a list of all
     /// registries: its last two parts, or three under suffixes such as co.uk. An address is its own.
-    #[must_use]
     pub fn site(&self) -> String {
         let host = self.host().trim_end_matches('.');
         if self.0.literal.is_some() {
@@ -182,19 +181,16 @@ impl Endpoint {
     }
 
     /// The normalised URL.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         self.0.url.as_str()
     }
 
     /// The host, without the port; an IPv6 address in brackets.
-    #[must_use]
     pub fn host(&self) -> &str {
         self.0.url.host_str().unwrap_or_default()
     }
 
     /// The port, also when it is the scheme's own.
-    #[must_use]
     pub fn port(&self) -> u16 {
         self.0.url.port_or_known_default().unwrap_or_default()
     }
@@ -219,7 +215,6 @@ impl Endpoint {
 }
 
 /// Whether the host of a URL is a name, so that what it means is ours to keep. What is no URL counts as one.
-#[must_use]
 pub fn is_of_name(url: &str) -> bool {
     let url = Url::parse(url).ok();
     let host = url.as_ref().and_then(Url::host);

@@ -71,7 +71,6 @@ impl EgressPolicy {
     }
 
     /// Whether an endpoint lies in a network that was opened by hand, as far as that shows without looking its name up.
-    #[must_use]
     pub fn opens(&self, endpoint: &Endpoint) -> bool {
         let address = endpoint.known_address().map(|address| address.to_canonical());
         address.is_some_and(|address| self.allow.iter().any(|network| network.contains(&address)))

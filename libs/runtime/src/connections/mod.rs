@@ -37,7 +37,6 @@ pub fn open(config: &Config, name: &str) -> Result<(Store, Broker), store::Error
 
 /// A connection to the broker of its own, named `name`. A queue that does not confirm has the server stop reading from the whole
 /// connection that publishes to it, so a service that publishes to several queues has one for each.
-#[must_use]
 pub fn open_broker(config: &Config, name: &str) -> Broker {
     Broker::start(broker::Settings {
         url: config.amqp.url.expose().to_owned(),
@@ -51,19 +50,11 @@ pub fn open_broker(config: &Config, name: &str) -> Broker {
 }
 
 /// The same for a service that needs no broker.
-///
-/// # Errors
-///
-/// As [`open`].
 pub fn open_store(config: &Config, name: &str) -> Result<Store, store::Error> {
     open_store_with(config, name, config.database.max_connections)
 }
 
 /// The same with connections of the push lane's own, which nothing else in the process can take.
-///
-/// # Errors
-///
-/// As [`open`].
 pub fn open_push_store(config: &Config, name: &str) -> Result<Store, store::Error> {
     open_store_with(config, name, config.database.push_connections)
 }
@@ -80,7 +71,6 @@ fn open_store_with(config: &Config, name: &str, max_connections: u32) -> Result<
 }
 
 /// By which the lines of subscriptions move that have no limits of their own.
-#[must_use]
 pub fn line_terms(config: &Config) -> LineTerms {
     let reseller = &config.reseller;
     LineTerms {

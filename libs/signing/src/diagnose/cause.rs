@@ -89,7 +89,6 @@ pub enum Cause {
 
 impl Cause {
     /// A stable word for it.
-    #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
             Self::MissingHeader(_) => "missing_header",
@@ -120,7 +119,6 @@ impl Cause {
     }
 
     /// What mends it, as one sentence without a full stop.
-    #[must_use]
     pub fn mend(&self) -> String {
         match self {
             Self::MissingHeader(name) => format!(

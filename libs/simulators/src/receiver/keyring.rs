@@ -78,13 +78,11 @@ impl<'de> Deserialize<'de> for SecretText {
 
 impl Verdict {
     /// Whether the request is taken for what it says.
-    #[must_use]
     pub fn is_believed(self) -> bool {
         matches!(self, Self::Unchecked | Self::Verified)
     }
 
     /// Its name, as the report has it.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Unread => "unread",

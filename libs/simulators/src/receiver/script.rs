@@ -210,7 +210,6 @@ impl Match {
 
 impl Rule {
     /// Always this status.
-    #[must_use]
     pub fn answering(status: u16) -> Self {
         Self {
             status: Some(status),
@@ -219,21 +218,18 @@ impl Rule {
     }
 
     /// The same, for notifications of this type.
-    #[must_use]
     pub fn about(mut self, event_type: impl Into<String>) -> Self {
         self.matching.event_type = Some(Pattern::Exact(event_type.into()));
         self
     }
 
     /// The same, for requests with this path.
-    #[must_use]
     pub fn at(mut self, path: impl Into<String>) -> Self {
         self.matching.path = Some(Pattern::Exact(path.into()));
         self
     }
 
     /// The same, for the first so many arrivals of each identifier.
-    #[must_use]
     pub fn first(mut self, arrivals: u32) -> Self {
         self.matching.first_arrivals = Some(arrivals);
         self

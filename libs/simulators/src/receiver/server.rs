@@ -115,37 +115,31 @@ impl Receiver {
 
 impl Running {
     /// Where it listens.
-    #[must_use]
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
 
     /// The address of one of its endpoints; `path` begins with a slash.
-    #[must_use]
     pub fn url(&self, path: &str) -> String {
         format!("{}://{}{path}", self.scheme, self.addr)
     }
 
     /// What has arrived, and how, with the latest 20 requests.
-    #[must_use]
     pub fn report(&self) -> Report {
         self.shared.recorder().report(LAST_IN_REPORT)
     }
 
     /// Up to `limit` of the latest requests, from the one after number `after`; from the oldest for 0.
-    #[must_use]
     pub fn received(&self, after: u64, limit: usize) -> ReceivedPage {
         self.shared.recorder().page(after, limit)
     }
 
     /// Every request from now on, at its end. A slow follower misses some and is told how many.
-    #[must_use]
     pub fn follow(&self) -> broadcast::Receiver<Arc<Received>> {
         self.shared.followers.subscribe()
     }
 
     /// The rules in force.
-    #[must_use]
     pub fn rules(&self) -> Vec<RuleInForce> {
         self.shared.script().in_force()
     }

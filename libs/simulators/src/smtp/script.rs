@@ -52,7 +52,6 @@ pub struct Rule {
 
 impl Rule {
     /// A rule for every mail, for ever.
-    #[must_use]
     pub fn always(stage: Stage, action: Action) -> Self {
         Self {
             stage,
@@ -63,14 +62,12 @@ impl Rule {
     }
 
     /// The same rule for mails to one address only.
-    #[must_use]
     pub fn to(mut self, recipient: &str) -> Self {
         self.recipient = Some(recipient.to_owned());
         self
     }
 
     /// The same rule, so many times only.
-    #[must_use]
     pub fn times(mut self, times: u32) -> Self {
         self.times = Some(times);
         self

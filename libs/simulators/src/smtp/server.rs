@@ -80,13 +80,11 @@ impl SmtpSink {
 
 impl Running {
     /// Where it listens.
-    #[must_use]
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
 
     /// What has arrived.
-    #[must_use]
     pub fn report(&self) -> Report {
         let tally = self.shared.tally();
         Report {

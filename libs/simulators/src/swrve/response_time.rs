@@ -37,7 +37,6 @@ pub struct ResponseTimeSyntax {
 
 impl ResponseTime {
     /// The response time below which a share of `quantile` (from 0 up to 1) of the answers lies.
-    #[must_use]
     pub fn at_quantile(self, quantile: f64) -> Duration {
         match self {
             Self::Fixed(time) => time,

@@ -106,19 +106,16 @@ impl SwrveSim {
 
 impl Running {
     /// Where it listens.
-    #[must_use]
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
 
     /// What has arrived, and how.
-    #[must_use]
     pub fn report(&self) -> Report {
         self.simulator.recorder().report()
     }
 
     /// Up to `limit` of the latest requests, from the one after number `after`; from the oldest for 0.
-    #[must_use]
     pub fn received(&self, after: u64, limit: usize) -> ReceivedPage {
         self.simulator.recorder().page(after, limit)
     }

@@ -114,7 +114,6 @@ impl DeadLetterFilter {
     }
 
     /// The filter as the API takes it; what restricts nothing is left out.
-    #[must_use]
     pub fn to_json(&self) -> Value {
         let time = |at: DateTime<Utc>| at.to_rfc3339_opts(SecondsFormat::AutoSi, true);
         let fields = [

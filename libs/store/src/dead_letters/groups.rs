@@ -81,10 +81,6 @@ impl TryFrom<Row> for DeadLetterGroup {
 
 impl Store {
     /// The largest `limit` groups of the dead letters that match a filter.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn group_dead_letters(
         &self,
         filter: &DeadLetterFilter,

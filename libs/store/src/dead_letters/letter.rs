@@ -105,10 +105,6 @@ impl TryFrom<Row> for DeadLetterView {
 
 impl Store {
     /// The dead letters with these identifiers, in their order; those that do not exist are left out.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn find_dead_letters(&self, ids: &[Uuid]) -> Result<Vec<DeadLetterView>, Error> {
         let rows = sqlx::query_as!(
             Row,

@@ -39,10 +39,6 @@ struct Stretch {
 
 impl Store {
     /// Dead letters that match a filter, after `after`.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn list_dead_letters(
         &self,
         filter: &DeadLetterFilter,

@@ -46,10 +46,6 @@ pub enum DeadLetterSubject {
 
 impl Store {
     /// The dead letter with this identifier and everything that is known of it.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn show_dead_letter(&self, id: Uuid) -> Result<Option<DeadLetterHistory>, Error> {
         let Some(letter) = self.find_dead_letters(&[id]).await?.pop() else {
             return Ok(None);

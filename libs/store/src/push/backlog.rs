@@ -4,10 +4,6 @@ use crate::{Backlog, Error, Store};
 
 impl Store {
     /// Looks at what has waited longest.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn backlog(&self) -> Result<Backlog, Error> {
         let backlog = sqlx::query_as!(
             Backlog,

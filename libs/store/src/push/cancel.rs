@@ -9,10 +9,6 @@ use crate::{Error, Store, stored};
 
 impl Store {
     /// Cancels a push that waits or is queued.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails; then nothing is changed.
     pub async fn cancel_push(&self, id: PushId, act: Act<'_>) -> Result<Cancellation<PushStatus>, Error> {
         let mut transaction = self.pool.begin().await?;
         let row = sqlx::query!(

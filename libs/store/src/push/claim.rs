@@ -109,10 +109,6 @@ impl Store {
     }
 
     /// Whether any of these would be claimed now if it were up to the push alone.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn any_push_waits(&self, ids: &[PushId]) -> Result<bool, Error> {
         let ids: Vec<Uuid> = ids.iter().map(|id| id.uuid()).collect();
         let waits = sqlx::query_scalar!(

@@ -35,10 +35,6 @@ impl Store {
     /// Completes a batch; returns the pushes whose completion was accepted. One that is missing had lost its lease: it
     /// was rescued meanwhile, and what became of its attempt is recorded as unknown. A batch may hold that late completion
     /// beside the one of the present claim: only the row whose token matched is carried on.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails; then nothing is completed.
     pub async fn complete_pushes(&self, completions: &[Completion]) -> Result<HashSet<PushId>, Error> {
         let column = |f: fn(&Completion) -> Uuid| completions.iter().map(f).collect::<Vec<_>>();
         let text = |f: fn(&Verdict) -> Option<&str>| {

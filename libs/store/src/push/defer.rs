@@ -27,10 +27,6 @@ pub struct Deferral {
 
 impl Store {
     /// The first `limit` of the `SCHEDULED` and `RETRY` pushes whose time had come at `at`, in the order of their promotion.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn due_pushes(&self, at: DateTime<Utc>, limit: u32) -> Result<Vec<DuePush>, Error> {
         let rows = sqlx::query!(
             r#"

@@ -50,10 +50,6 @@ pub enum SwrveHold<'a> {
 
 impl Store {
     /// Changes the hold of the push lane, in the name of its leader; `false` when that is another by now.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails; then nothing is changed.
     pub async fn change_swrve_hold(&self, leader: &Lease, change: SwrveHold<'_>) -> Result<bool, Error> {
         let changed = match change {
             SwrveHold::Begin(answer) => sqlx::query!(
@@ -111,10 +107,6 @@ impl Store {
     }
 
     /// Every outage that is in force or being caught up with, the longest first.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn list_holds(&self) -> Result<Vec<HoldView>, Error> {
         let holds = sqlx::query_as!(
             HoldView,
@@ -131,10 +123,6 @@ impl Store {
     }
 
     /// The oldest pushes that could be claimed, whether their messages are in the queue or they wait in the database.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn oldest_waiting_pushes(&self, limit: u32) -> Result<Vec<PushId>, Error> {
         let ids = sqlx::query_scalar!(
             r#"
@@ -157,10 +145,6 @@ impl Store {
     }
 
     /// The youngest push that could be claimed.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn youngest_waiting_push(&self) -> Result<Option<PushId>, Error> {
         let id = sqlx::query_scalar!(
             r#"
@@ -182,10 +166,6 @@ impl Store {
 
     /// Gives those of `ids` that still wait all of their attempts again, and makes those due that wait for a time: it has turned out
     /// that the fault was not theirs. What was tried stays on record. Returns how many.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails; then nothing is changed.
     pub async fn forgive_attempts(&self, ids: &[PushId], at: DateTime<Utc>) -> Result<u64, Error> {
         let ids: Vec<Uuid> = ids.iter().map(|id| id.uuid()).collect();
         let forgiven = sqlx::query!(

@@ -106,10 +106,6 @@ async fn look_up(connection: &mut PgConnection, keyed: &[&NewPush]) -> Result<Ve
 
 impl Store {
     /// The push that answered the same request before, if one did.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn recall_push(&self, key: &IdempotencyKey) -> Result<Option<PushId>, Error> {
         let first = sqlx::query_scalar!(
             "SELECT push_id FROM idempotency_keys WHERE owner = $1 AND key = $2 AND request = $3",
@@ -123,10 +119,6 @@ impl Store {
     }
 
     /// Forgets at most `limit` keys that were recorded before the cutoff; returns how many it forgot.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn forget_idempotency_keys(&self, cutoff: Cutoff, limit: i64) -> Result<u64, Error> {
         let forgotten = sqlx::query!(
             r#"

@@ -34,10 +34,6 @@ struct Row {
 impl Store {
     /// Promotes at most `limit` pushes and returns them in the order of the queue. Each is taken for lost after
     /// `queue_lease`. Rows that another replica holds are passed over, so two at once promote different ones.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails; then nothing is promoted.
     pub async fn promote_pushes(
         &self,
         queue: PromotionQueue,

@@ -24,10 +24,6 @@ pub struct Release {
 
 impl Store {
     /// Gives a batch back; returns the pushes that were. One that is missing had lost its lease.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails; then nothing is given back.
     pub async fn release_pushes(
         &self,
         releases: &[Release],

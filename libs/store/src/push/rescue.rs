@@ -15,10 +15,6 @@ impl Store {
     /// Rescues at most `limit` pushes whose lease ran out, by the clock of the database. The attempt of a claimed one
     /// ends as an error of unknown outcome; one that has had `max_attempts` since it was accepted
     /// or replayed last is given up.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails; then nothing is rescued.
     pub async fn rescue_pushes(&self, limit: u32, max_attempts: u32) -> Result<Rescued, Error> {
         let rescued = sqlx::query!(
             r#"

@@ -64,10 +64,6 @@ pub struct AttemptView {
 
 impl Store {
     /// The push with this identifier.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn find_push(&self, id: PushId) -> Result<Option<PushView>, Error> {
         let row = sqlx::query!(
             r#"

@@ -130,10 +130,6 @@ pub(super) async fn find(connection: &mut PgConnection, id: Uuid) -> Result<Opti
 
 impl Store {
     /// One job.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn find_dead_letter_job(&self, id: Uuid) -> Result<Option<DeadLetterJob>, Error> {
         let mut connection = self.pool.acquire().await?;
         find(&mut connection, id).await
@@ -141,10 +137,6 @@ impl Store {
 
     /// Jobs of a status, or all, the newest first. Those about single letters come without the identifiers of those:
     /// they would be by far the most of the list.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn list_dead_letter_jobs(
         &self,
         status: Option<JobStatus>,
@@ -171,10 +163,6 @@ impl Store {
     }
 
     /// The jobs that can get on.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn running_dead_letter_jobs(&self) -> Result<Vec<Uuid>, Error> {
         let ids = sqlx::query_scalar!(
             // What a person waits for comes first.
@@ -186,10 +174,6 @@ impl Store {
     }
 
     /// Pauses, resumes or cancels a job. A step under way is waited for; what is done stays done.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails; then nothing is changed.
     pub async fn command_dead_letter_job(
         &self,
         id: Uuid,

@@ -5,10 +5,6 @@ use crate::{Cutoff, Error, Store};
 
 impl Store {
     /// Forgets at most `limit` dead letters that were resolved before the cutoff; returns how many.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails; then none is forgotten.
     pub async fn forget_resolved_dead_letters(&self, cutoff: Cutoff, limit: u32) -> Result<u64, Error> {
         let forgotten = sqlx::query!(
             r#"
@@ -26,10 +22,6 @@ impl Store {
     }
 
     /// Forgets at most `limit` open dead letters that were written before the cutoff; returns how many.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails; then none is forgotten.
     pub async fn forget_open_dead_letters(&self, cutoff: Cutoff, limit: u32) -> Result<u64, Error> {
         // The reasons that there are lead along the index to the oldest letters of each.
         let forgotten = sqlx::query!(
@@ -49,10 +41,6 @@ impl Store {
     }
 
     /// Forgets the jobs that ended before the cutoff; returns how many.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails; then none is forgotten.
     pub async fn forget_dead_letter_jobs(&self, cutoff: Cutoff) -> Result<u64, Error> {
         let forgotten = sqlx::query!(
             "DELETE FROM dead_letter_jobs WHERE finished_at < $1",
@@ -65,10 +53,6 @@ impl Store {
 
     /// Makes one tally of several of the same kind and hour, which concurrent changes leave behind, and none of those that
     /// sum up to nothing. What another transaction is changing is left for another time; no count changes.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn fold_dead_letter_tallies(&self) -> Result<(), Error> {
         sqlx::query!(
             r#"

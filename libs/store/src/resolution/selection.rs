@@ -87,10 +87,6 @@ fn open(filter: &DeadLetterFilter) -> DeadLetterFilter {
 
 impl Store {
     /// Counts what a job would be about, now.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn preview_dead_letters(&self, selection: &LetterSelection) -> Result<Preview, Error> {
         let mut connection = self.pool.acquire().await?;
         preview(&mut connection, selection).await

@@ -22,10 +22,6 @@ pub enum Resolved {
 
 impl Store {
     /// Makes due what a dead letter is about, with all of its attempts ahead of it.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails; then nothing is changed.
     pub async fn replay_dead_letter(&self, id: Uuid, act: &Act<'_>) -> Result<Resolved, Error> {
         let mut transaction = self.pool.begin().await?;
         let letters = apply::lock(&mut transaction, &[id]).await?;

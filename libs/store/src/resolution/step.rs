@@ -48,10 +48,6 @@ struct Held {
 impl Store {
     /// Takes a job one step further, as far as its rate allows at `now`. Does nothing when another one is at it, or when
     /// it does not run.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails; then the step has not happened.
     pub async fn advance_dead_letter_job(
         &self,
         id: Uuid,

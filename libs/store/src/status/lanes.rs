@@ -50,10 +50,6 @@ pub struct Waiting {
 
 impl Store {
     /// What the push lane holds.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn push_depths(&self) -> Result<Depths, Error> {
         let row = sqlx::query!(
             r#"
@@ -89,10 +85,6 @@ impl Store {
     }
 
     /// What of the push lane is due. A push that an operator has replayed waits from then on.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn push_overdue(&self) -> Result<Overdue, Error> {
         let row = sqlx::query!(
             r#"
@@ -111,10 +103,6 @@ impl Store {
     }
 
     /// What the reseller lane holds.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn notification_depths(&self) -> Result<Depths, Error> {
         let row = sqlx::query!(
             r#"
@@ -149,10 +137,6 @@ impl Store {
 
     /// What of the reseller lane is due and could be sent: its subscription is active or degraded, and neither its
     /// reseller nor an operator has paused it. Of what is in line for quota or rate, it is when the line is to be looked at.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn notifications_waiting(&self) -> Result<Waiting, Error> {
         let row = sqlx::query!(
             r#"

@@ -106,10 +106,6 @@ pub struct JobInProgress {
 
 impl Store {
     /// Who holds the lease `name`; `None` when no process has ever asked for it.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn leadership(&self, name: &str) -> Result<Option<Leadership>, Error> {
         let row = sqlx::query!(
             r#"
@@ -129,10 +125,6 @@ impl Store {
     }
 
     /// How many subscriptions are in each state.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn subscription_states(&self) -> Result<Vec<SubscriptionCount>, Error> {
         let rows = sqlx::query!(
             r#"
@@ -154,10 +146,6 @@ impl Store {
 
     /// The subscriptions that are in trouble at `now`, the worst first, at most 100: deactivated within the last day by
     /// what their endpoint did, degraded, or failing.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn subscriptions_in_trouble(
         &self,
         now: DateTime<Utc>,
@@ -194,10 +182,6 @@ impl Store {
     }
 
     /// Mails that were given up within the last day before `now`, and those that were tried in vain more than once.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn mails_in_trouble(&self, now: DateTime<Utc>) -> Result<MailsInTrouble, Error> {
         let row = sqlx::query!(
             r#"
@@ -222,10 +206,6 @@ impl Store {
     }
 
     /// Whether every table that is cut by months has a part for `month`.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn has_partitions(&self, month: Month) -> Result<bool, Error> {
         let complete = sqlx::query_scalar!(
             r#"
@@ -242,10 +222,6 @@ impl Store {
 
     /// The bulk jobs on dead letters that persons have made and that have not ended, the oldest first; at most 100. Recoveries may
     /// wait for their endpoint as long as they like.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn jobs_in_progress(&self, now: DateTime<Utc>) -> Result<Vec<JobInProgress>, Error> {
         let rows = sqlx::query!(
             r#"
@@ -271,10 +247,6 @@ impl Store {
     }
 
     /// The dead letters of a lane that are open, and what came after `since`.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn deaths(&self, lane: &str, since: DateTime<Utc>) -> Result<Deaths, Error> {
         let row = sqlx::query!(
             r#"

@@ -34,7 +34,6 @@ pub enum Addresses {
 
 impl Addresses {
     /// What the setting `mail.confirmAddresses` means for them.
-    #[must_use]
     pub fn confirmed_if(confirm: bool) -> Self {
         if confirm { Self::Confirmed } else { Self::Trusted }
     }
@@ -76,10 +75,6 @@ pub(super) struct Address<'a> {
 
 impl Store {
     /// Sends the code once more to the address of a subscription.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails; then nothing is sent.
     pub async fn ask_for_confirmation(
         &self,
         reseller: &str,
@@ -105,10 +100,6 @@ impl Store {
     }
 
     /// Confirms the address of a subscription with the code that was sent there. What waited for that goes out now.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails; then nothing is changed.
     pub async fn confirm_address(
         &self,
         reseller: &str,
@@ -138,10 +129,6 @@ impl Store {
 
     /// Puts off at most `limit` mails that were due at the time `at` and whose address is not confirmed; those that are older than
     /// `max_age`, by the clock of the database too, end. An address that was never asked is asked now. Returns how many ended.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails; then nothing is changed.
     pub async fn hold_unconfirmed_emails(
         &self,
         at: DateTime<Utc>,

@@ -5,10 +5,6 @@ use crate::{Backlog, Error, Store};
 impl Store {
     /// Looks at what has waited longest among notifications. Those of a suspended subscription wait because its reseller or an operator wants
     /// that; they do not count.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn notification_backlog(&self) -> Result<Backlog, Error> {
         let backlog = sqlx::query_as!(
             Backlog,

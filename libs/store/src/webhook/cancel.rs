@@ -9,10 +9,6 @@ use crate::{Error, Store, stored};
 
 impl Store {
     /// Cancels a notification that waits or is queued. A place in a quota that it has is used up.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails; then nothing is changed.
     pub async fn cancel_notification(
         &self,
         id: NotificationId,

@@ -517,10 +517,6 @@ impl Store {
     }
 
     /// Whether any of these would be claimed, or given a reason to wait, if it were up to the notification alone.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn any_notification_waits(
         &self,
         ids: &[NotificationId],

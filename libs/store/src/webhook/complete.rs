@@ -89,10 +89,6 @@ impl Store {
     ///
     /// A subscription whose attempts fail notes since when; one that succeeds again is healed; one that redirects or is
     /// gone is deactivated. When failing has lasted too long is judged elsewhere, see [`Store::judge_health`].
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails; then nothing is completed.
     pub async fn complete_deliveries(
         &self,
         completions: &[DeliveryCompletion],

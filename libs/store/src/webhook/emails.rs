@@ -71,10 +71,6 @@ impl Store {
     /// the database. A mail about exhausted retries, refused or recovered deliveries that is due too soon after the one before it is
     /// put off instead; what is for an address that is not [`Addresses::Confirmed`] is left, see
     /// [`Store::hold_unconfirmed_emails`].
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails; then nothing is claimed.
     pub async fn claim_emails(
         &self,
         at: DateTime<Utc>,

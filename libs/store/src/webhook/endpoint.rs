@@ -43,10 +43,6 @@ impl std::fmt::Debug for SealedSecret {
 
 impl Store {
     /// Reads what deliveries to these subscriptions need.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn find_endpoints(&self, subscriptions: &[Uuid]) -> Result<HashMap<Uuid, Endpoint>, Error> {
         let rows = sqlx::query!(
             r#"

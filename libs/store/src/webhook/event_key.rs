@@ -160,10 +160,6 @@ async fn forget(connection: &mut PgConnection, keyed: &[(&EventKey, &NewEvent)])
 
 impl Store {
     /// Forgets at most `limit` keys that were recorded before the cutoff; returns how many it forgot.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn forget_event_keys(&self, cutoff: Cutoff, limit: i64) -> Result<u64, Error> {
         let forgotten = sqlx::query!(
             r#"

@@ -7,10 +7,6 @@ use crate::{Error, Store};
 
 impl Store {
     /// The event that answered the same request before, if one did: found by any of its keys.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn recall_event(&self, keys: &[EventKey]) -> Result<Option<Uuid>, Error> {
         let event = sqlx::query_scalar!(
             r#"

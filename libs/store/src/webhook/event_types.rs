@@ -87,10 +87,6 @@ pub struct NewEventType {
 
 impl Store {
     /// The event type of this name, retired ones included.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn find_event_type(&self, name: &str) -> Result<Option<EventType>, Error> {
         let found = sqlx::query_as!(
             Row,
@@ -107,10 +103,6 @@ impl Store {
     }
 
     /// Every event type by name, retired ones included.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn list_event_types(&self) -> Result<Vec<EventType>, Error> {
         let types = sqlx::query_as!(
             Row,
@@ -167,10 +159,6 @@ impl Store {
 
     /// Retires an event type: new events of it are refused from now on. `false` when there is none of this name that is
     /// in use.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn retire_event_type(&self, name: &str, act: Act<'_>) -> Result<bool, Error> {
         let mut transaction = self.pool.begin().await?;
         let retired = sqlx::query!(

@@ -110,10 +110,6 @@ pub struct LastAttempt {
 
 impl Store {
     /// The event with this identifier.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn find_event(&self, id: Uuid) -> Result<Option<EventView>, Error> {
         let row = sqlx::query!(
             r#"

@@ -159,10 +159,6 @@ impl Store {
     }
 
     /// Counts the subscriptions that exist; every state is named.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn count_subscriptions(&self) -> Result<Vec<(SubscriptionState, u64)>, Error> {
         let rows = sqlx::query!(
             r#"SELECT state, count(*) AS "count!" FROM subscriptions WHERE deleted_at IS NULL GROUP BY state"#,
@@ -178,10 +174,6 @@ impl Store {
 
     /// Counts the subscriptions that get notifications and whose endpoint has failed since `since` and not succeeded
     /// after that.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn count_failing_subscriptions(&self, since: DateTime<Utc>) -> Result<u64, Error> {
         let count = sqlx::query_scalar!(
             r#"

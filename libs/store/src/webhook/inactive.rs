@@ -31,10 +31,6 @@ impl Store {
     ///
     /// It hops from one subscription to the next over the indexes of what waits, so its cost depends on how many have
     /// something waiting, not on how much waits, nor on how many there are or ever were.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn inactive_with_waiting(&self, after: Uuid) -> Result<Walk, Error> {
         let rows = sqlx::query!(
             r#"
@@ -68,10 +64,6 @@ impl Store {
     /// Looks for subscriptions, active or not, that have notifications waiting whose events are from before the cutoff, on
     /// a stretch that begins after `after`. It hops as the other walk does; of what waits, only the partitions of old
     /// months are read.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn expired_with_waiting(&self, after: Uuid, cutoff: Cutoff) -> Result<Walk, Error> {
         let rows = sqlx::query!(
             r#"
@@ -104,10 +96,6 @@ impl Store {
 
     /// Ends at most `limit` notifications of a subscription in each of the three ways to wait, the oldest first, if it
     /// really gets nothing any more; returns how many.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails; then nothing is ended.
     pub async fn end_inactive(
         &self,
         subscription: Uuid,
@@ -163,10 +151,6 @@ impl Store {
 
     /// Ends at most `limit` notifications of a subscription in each of the three ways to wait that have waited for too
     /// long: their events are from before the cutoff, and so is the last request to send them again. Returns how many.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails; then nothing is ended.
     pub async fn end_expired(
         &self,
         subscription: Uuid,

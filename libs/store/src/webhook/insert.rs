@@ -87,10 +87,6 @@ impl Store {
 
     /// As [`Store::insert_events`], for events that one caller handed in as one: when a key of any of them belongs to
     /// another request, none is stored.
-    ///
-    /// # Errors
-    ///
-    /// As [`Store::insert_events`].
     pub async fn insert_events_together(
         &self,
         events: &[NewEvent],

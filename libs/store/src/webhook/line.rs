@@ -86,10 +86,6 @@ impl LineTerms {
 impl Store {
     /// Looks at the lines whose time has come, longest overdue first, and releases what their limits allow: of each the
     /// oldest, at most `share`, and at most `limit` altogether, each line's first one before any line's second.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails; then nothing is released.
     pub async fn release_lines(
         &self,
         at: DateTime<Utc>,
@@ -211,10 +207,6 @@ impl Store {
     }
 
     /// Notes the lines that nothing has noted: of an earlier version, or left by a hand in the database. Returns how many.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails; then nothing is noted.
     pub async fn find_lines(&self, at: DateTime<Utc>, terms: &LineTerms) -> Result<u64, Error> {
         let found = sqlx::query!(
             r#"

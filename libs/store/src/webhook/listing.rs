@@ -116,10 +116,6 @@ impl TryFrom<Row> for NotificationRow {
 
 impl Store {
     /// Notifications of a subscription, the newest event first. Whose the subscription is, is for the caller to know.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn list_notifications(
         &self,
         filter: &NotificationFilter,
@@ -186,10 +182,6 @@ impl Store {
     }
 
     /// What of a subscription is in line, soonest first, after a place in the list.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn list_scheduled(
         &self,
         subscription: Uuid,

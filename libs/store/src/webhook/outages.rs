@@ -32,10 +32,6 @@ pub struct OutageNote<'a> {
 
 impl Store {
     /// Notes that an engine holds a class, for [`HOLD_LEASE`]. Any number of engines may hold it, as one outage.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn note_outage(&self, note: OutageNote<'_>) -> Result<(), Error> {
         sqlx::query!(
             r#"
@@ -60,10 +56,6 @@ impl Store {
     }
 
     /// The classes that any engine holds.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn outages(&self) -> Result<Vec<String>, Error> {
         let classes = sqlx::query_scalar!(
             "SELECT class FROM holds WHERE leased_until BETWEEN now() AND now() + $1::interval",
@@ -129,10 +121,6 @@ impl Store {
 
     /// Takes back that these subscriptions fail, of those that were well before `since`: it has turned out that the fault was not
     /// theirs.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails; then nothing is taken back.
     pub async fn forgive_failures(&self, subscriptions: &[Uuid], since: DateTime<Utc>) -> Result<(), Error> {
         sqlx::query!(
             r#"

@@ -15,10 +15,6 @@ pub struct Outbox {
 
 impl Store {
     /// Looks at what waits to be sent.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn outbox(&self) -> Result<Outbox, Error> {
         let row = sqlx::query!(
             r#"
@@ -37,10 +33,6 @@ impl Store {
     }
 
     /// Forgets at most `limit` mails that ended before the cutoff, sent or not; returns how many.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails; then nothing is forgotten.
     pub async fn forget_emails(&self, cutoff: Cutoff, limit: u32) -> Result<u64, Error> {
         let forgotten = sqlx::query!(
             r#"
@@ -57,10 +49,6 @@ impl Store {
 
     /// Ends at most `limit` mails as `FAILED` that have waited since before the cutoff, for where no mail server is configured:
     /// else the mailer ends them. Returns how many.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails; then none is ended.
     pub async fn end_unsent_emails(&self, cutoff: Cutoff, limit: u32) -> Result<u64, Error> {
         let ended = sqlx::query!(
             r#"

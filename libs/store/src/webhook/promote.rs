@@ -23,10 +23,6 @@ impl Store {
     /// Promotes the oldest waiting first attempts of each subscription that may be sent to, at most `share` of each.
     /// However much one subscription has waiting, the others get as much as it does. A subscription that had been
     /// sidelined a moment ago, or gets nothing but probes, is passed over.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails; then nothing is promoted.
     pub async fn promote_first_attempts(
         &self,
         at: DateTime<Utc>,
@@ -88,10 +84,6 @@ impl Store {
 
     /// Promotes the longest overdue retries of each subscription that may be sent to, at most `share` of each, as
     /// [`Store::promote_first_attempts`] does.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails; then nothing is promoted.
     pub async fn promote_retries(
         &self,
         at: DateTime<Utc>,
@@ -154,10 +146,6 @@ impl Store {
     }
 
     /// The longest overdue retries that wait for a subscription at the time `at`, at most `limit`.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn waiting_retries(
         &self,
         subscription: Uuid,
@@ -179,10 +167,6 @@ impl Store {
     }
 
     /// The oldest first attempts that wait for a subscription, at most `limit`.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn waiting_first_attempts(
         &self,
         subscription: Uuid,

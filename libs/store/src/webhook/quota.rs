@@ -38,10 +38,6 @@ pub struct Limits {
 
 impl Store {
     /// The quota of a reseller's subscription.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn find_quota(&self, reseller: &str, subscription: Uuid) -> Result<Option<QuotaView>, Error> {
         let row = sqlx::query!(
             r#"
@@ -73,10 +69,6 @@ impl Store {
     }
 
     /// Sets limits of a subscription, whosever it is. `false` when there is none with this identifier.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails; then nothing is changed.
     pub async fn set_limits(&self, subscription: Uuid, limits: Limits, act: Act<'_>) -> Result<bool, Error> {
         let mut transaction = self.pool.begin().await?;
         if !change_limits(&mut transaction, subscription, limits, act.at).await? {

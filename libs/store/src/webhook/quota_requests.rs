@@ -127,10 +127,6 @@ impl TryFrom<Row> for QuotaRequestView {
 
 impl Store {
     /// Stores a request for a reseller's subscription, unless one is waiting.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails; then nothing is stored.
     pub async fn insert_quota_request(
         &self,
         reseller: &str,
@@ -174,10 +170,6 @@ impl Store {
 
     /// Requests, the newest first, from the one before `before` on: of one subscription or of all, of one status or of
     /// any. Whose they are is for the caller to decide.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn list_quota_requests(
         &self,
         subscription: Option<Uuid>,
@@ -207,10 +199,6 @@ impl Store {
 
     /// Decides a request; an approval takes effect in the same transaction, and the mail that tells of the decision is
     /// stored in it.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails; then nothing is decided.
     pub async fn decide_quota_request(&self, id: Uuid, decision: &Decision) -> Result<Decided, Error> {
         let status = if decision.approve { "APPROVED" } else { "DENIED" };
         let granted = decision

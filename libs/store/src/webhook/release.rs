@@ -24,10 +24,6 @@ pub struct NotificationRelease {
 impl Store {
     /// Gives a batch back at the time `at`; returns the notifications that were. One that is missing had lost its lease.
     /// Their messages have nothing more to say.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails; then nothing is given back.
     pub async fn release_notifications(
         &self,
         releases: &[NotificationRelease],

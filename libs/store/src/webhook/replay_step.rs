@@ -59,10 +59,6 @@ struct Candidate {
 impl Store {
     /// Takes a replay one step further, as far as its rate allows at `now`. Does nothing when another one is at it, when
     /// it has ended, or while its subscription gets nothing.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails; then the step has not happened.
     pub async fn advance_replay(&self, id: Uuid, now: DateTime<Utc>) -> Result<ReplayStep, Error> {
         let mut transaction = self.pool.begin().await?;
         let Some(replay) = hold(&mut transaction, id).await? else {

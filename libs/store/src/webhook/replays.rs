@@ -82,10 +82,6 @@ pub enum Cancelled {
 
 impl Store {
     /// Stores a replay for a reseller's subscription, unless one is running.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails; then nothing is stored.
     pub async fn insert_replay(
         &self,
         reseller: &str,
@@ -130,10 +126,6 @@ impl Store {
 
     /// The replays of a subscription, the newest first, or the one with an identifier. Whose the subscription is, is for
     /// the caller to know.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn list_replays(
         &self,
         subscription: Uuid,
@@ -180,10 +172,6 @@ impl Store {
     }
 
     /// Stops a replay; what it has made due already is still sent.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails; then nothing is changed.
     pub async fn cancel_replay(
         &self,
         subscription: Uuid,
@@ -216,10 +204,6 @@ impl Store {
     }
 
     /// The replays that can get on: those that run, and whose subscription gets something.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn running_replays(&self) -> Result<Vec<Uuid>, Error> {
         let ids = sqlx::query_scalar!(
             r#"

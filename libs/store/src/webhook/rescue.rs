@@ -18,10 +18,6 @@ pub struct RescuedNotifications {
 impl Store {
     /// Rescues at most `limit` notifications whose lease ran out, by the clock of the database. The attempt of a claimed
     /// one ends as an error of unknown outcome; one that has had its retries is given up.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails; then nothing is rescued.
     pub async fn rescue_notifications(
         &self,
         at: DateTime<Utc>,

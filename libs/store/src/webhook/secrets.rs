@@ -70,10 +70,6 @@ pub enum Revoked {
 
 impl Store {
     /// Adds a secret to a subscription; the others sign along for `overlap` and not longer.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails; then nothing is changed.
     pub async fn rotate_secret(
         &self,
         (reseller, subscription): (&str, Uuid),
@@ -124,10 +120,6 @@ impl Store {
     }
 
     /// The secrets of a reseller's subscription, the newest first; `None` when there is no such subscription.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn list_secrets(
         &self,
         reseller: &str,
@@ -185,10 +177,6 @@ impl Store {
     }
 
     /// Ends a secret at once. One that has ended already stays as it is.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails; then nothing is changed.
     pub async fn revoke_secret(
         &self,
         (reseller, subscription): (&str, Uuid),

@@ -64,10 +64,6 @@ pub(super) fn sent_again_by(reseller: &str) -> String {
 impl Store {
     /// Makes a notification that has ended due again, with all of its retries ahead of it, unless it was cancelled. It
     /// keeps its place in the quota, if it ever had one. The dead letters that are open about it are resolved.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails; then nothing is changed.
     pub async fn resend_notification(
         &self,
         reseller: &str,
@@ -130,10 +126,6 @@ impl Store {
     }
 
     /// Stores a test event with its one notification, if the subscription gets anything.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails; then nothing is stored.
     pub async fn insert_test_event(
         &self,
         reseller: &str,

@@ -47,7 +47,6 @@ pub struct StatisticsDelta {
 
 impl StatisticsDelta {
     /// Nothing yet, for the hour that holds `at`.
-    #[must_use]
     pub fn new(subscription: Uuid, at: DateTime<Utc>) -> Self {
         Self {
             subscription,
@@ -110,10 +109,6 @@ fn bigint(count: u64) -> i64 {
 
 impl Store {
     /// Adds to what is counted already.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails; then nothing is added.
     pub async fn add_delivery_statistics(&self, deltas: &[StatisticsDelta]) -> Result<(), Error> {
         if deltas.is_empty() {
             return Ok(());
@@ -162,10 +157,6 @@ impl Store {
     }
 
     /// What is counted for a subscription in the hours from `since` on, the earliest hour first.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn delivery_statistics(
         &self,
         subscription: Uuid,

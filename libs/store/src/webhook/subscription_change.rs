@@ -56,10 +56,6 @@ impl Locked {
 impl Store {
     /// Changes a subscription. Another URL has to be verified before anything is delivered to it, another address confirmed
     /// before anything is sent there; of both the address of before is told.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails; then nothing is changed.
     pub async fn change_subscription(
         &self,
         reseller: &str,
@@ -107,10 +103,6 @@ impl Store {
 
     /// Does what the reseller asks for, if that makes sense in the present state; a change of state is also told by
     /// e-mail.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails; then nothing is changed.
     pub async fn command_subscription(
         &self,
         reseller: &str,
@@ -141,10 +133,6 @@ impl Store {
 
     /// Pauses a subscription or lets it go on; what is so already stays as it is. An endpoint that failed when it was
     /// paused is judged from the moment at which it goes on: what was not tried meanwhile is no failure.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails; then nothing is changed.
     pub async fn pause_subscription(
         &self,
         reseller: &str,

@@ -89,10 +89,6 @@ pub struct NewSubscription {
 impl Store {
     /// Stores a subscription that waits for its verification, unless the reseller has `maximum` already; returns whether
     /// it is stored.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails; then nothing is stored.
     pub async fn insert_subscription(
         &self,
         new: &NewSubscription,
@@ -133,10 +129,6 @@ impl Store {
     }
 
     /// The reseller's subscription with this identifier.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn find_subscription(
         &self,
         reseller: &str,
@@ -148,10 +140,6 @@ impl Store {
     }
 
     /// The reseller's subscriptions after the one with the identifier `after`, the oldest first.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn list_subscriptions(
         &self,
         reseller: &str,
@@ -164,10 +152,6 @@ impl Store {
 
     /// Deletes a subscription for everybody but the records, with what only makes sense while it exists: a replay is
     /// cancelled, a quota request is answered. `false` when the reseller has no such subscription.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails; then nothing is deleted.
     pub async fn delete_subscription(&self, reseller: &str, id: Uuid, act: Act<'_>) -> Result<bool, Error> {
         let mut transaction = self.pool.begin().await?;
         // A statement of its own, so that the next one sees what callers asked for while this one waited for the lock.

@@ -9,10 +9,6 @@ use crate::{Error, Store};
 
 impl Store {
     /// The W3C trace context of the request that brought the event, for those of `ids` that have one.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn notification_traces(&self, ids: &[Uuid]) -> Result<HashMap<NotificationId, String>, Error> {
         let rows = sqlx::query!(
             r#"

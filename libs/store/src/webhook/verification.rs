@@ -58,10 +58,6 @@ impl Store {
     /// Claims at most `limit` endpoints whose challenge was due at the time `at`, longest overdue first, but at most
     /// `share` of a reseller and none of the resellers `busy`. One whose answer is not recorded within `lease` is claimed
     /// again.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails; then nothing is claimed.
     pub async fn claim_verifications(
         &self,
         at: DateTime<Utc>,
@@ -115,10 +111,6 @@ impl Store {
 
     /// Counts a challenge of a reseller's `host`, which belongs to `site`, if the budgets have room for it. A time `at` that is yet to
     /// come by the clock of the database is its present: it would have room in any budget, and use up those of all others.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails; then nothing is counted.
     pub async fn charge_challenge(
         &self,
         (reseller, host, site): (&str, &str, &str),

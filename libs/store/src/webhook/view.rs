@@ -49,10 +49,6 @@ pub struct DeliveryAttemptView {
 
 impl Store {
     /// A reseller's notification with its attempts.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails.
     pub async fn find_notification(
         &self,
         reseller: &str,

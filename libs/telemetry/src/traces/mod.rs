@@ -32,13 +32,11 @@ fn tracer() -> Option<&'static SdkTracer> {
 }
 
 /// Whether this process records spans at all.
-#[must_use]
 pub fn are_on() -> bool {
     tracer().is_some()
 }
 
 /// The span of a message's time with its consumer, which goes on with the trace of the message.
-#[must_use]
 pub fn process(queue: &'static str, id: impl std::fmt::Display, traceparent: Option<&str>) -> Span {
     let mut span = Span::begin(Kind::Consumer, ("process", queue), traceparent);
     if span.is_recorded() {

@@ -16,7 +16,6 @@ pub struct Publishing {
 
 impl Publishing {
     /// Nothing yet.
-    #[must_use]
     pub fn to(queue: &'static str) -> Self {
         Self {
             queue,

@@ -31,7 +31,6 @@ pub struct Context(pub(super) SpanContext);
 
 impl Context {
     /// The place that a `traceparent` names; `None` when spans are not recorded here, or not for this trace.
-    #[must_use]
     pub fn recorded(traceparent: Option<&str>) -> Option<Self> {
         tracer()?;
         let traceparent = traceparent.filter(|text| traceparent::is_sampled(text))?;
@@ -45,13 +44,11 @@ pub struct Span(Option<Box<opentelemetry_sdk::trace::Span>>);
 
 impl Span {
     /// No span.
-    #[must_use]
     pub fn none() -> Self {
         Self(None)
     }
 
     /// Begins a span, named after what is done with what, that goes on with the trace of a `traceparent`.
-    #[must_use]
     pub fn begin(kind: Kind, name: (&'static str, &'static str), traceparent: Option<&str>) -> Self {
         match Context::recorded(traceparent) {
             Some(parent) => Self::build(kind, named(name), parent, Vec::new(), None),
@@ -60,7 +57,6 @@ impl Span {
     }
 
     /// Begins a span under this one.
-    #[must_use]
     pub fn child(&self, kind: Kind, name: &'static str) -> Self {
         match self.context() {
             Some(parent) => Self::build(kind, name.into(), parent, Vec::new(), None),
@@ -93,19 +89,16 @@ impl Span {
     }
 
     /// Whether it is one.
-    #[must_use]
     pub fn is_recorded(&self) -> bool {
         self.0.is_some()
     }
 
     /// Its place.
-    #[must_use]
     pub fn context(&self) -> Option<Context> {
         Some(Context(self.0.as_ref()?.span_context().clone()))
     }
 
     /// Its place as text, for messages and requests.
-    #[must_use]
     pub fn traceparent(&self) -> Option<String> {
         Some(traceparent::format(self.0.as_ref()?.span_context()))
     }

@@ -23,7 +23,6 @@ pub struct Statement {
 impl Statement {
     /// The span of an execution for the traces of `members`, which began at `started`; it ends when it is dropped. None
     /// without members.
-    #[must_use]
     pub fn executed(self, members: Vec<Context>, started: SystemTime, rows: usize) -> Span {
         let Some(first) = members.first().cloned() else {
             return Span::none();

@@ -32,7 +32,6 @@ impl Service {
     ];
 
     /// As `postrider serve` calls it.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::IngestApi => "ingest-api",
@@ -55,7 +54,6 @@ pub struct Replica {
 
 impl Service {
     /// The replica with this index.
-    #[must_use]
     pub const fn replica(self, index: usize) -> Replica {
         Replica { service: self, index }
     }
@@ -209,7 +207,6 @@ impl Fault {
     ];
 
     /// Its kind, as the command line and the report name it.
-    #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Kill { .. } => "kill",

@@ -41,7 +41,6 @@ impl Replicas {
     }
 
     /// How many there are of a service.
-    #[must_use]
     pub const fn of(self, service: Service) -> usize {
         match service {
             Service::IngestApi => self.ingest_api,

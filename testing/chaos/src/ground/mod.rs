@@ -75,13 +75,11 @@ pub struct Ground {
 
 impl Ground {
     /// The database, without a link in between.
-    #[must_use]
     pub fn postgres_url(&self) -> &str {
         &self.postgres_url
     }
 
     /// The broker, without a link in between: one URL per node.
-    #[must_use]
     pub fn amqp_urls(&self) -> Vec<String> {
         let nodes = 0..self.broker.count();
         nodes
@@ -90,19 +88,16 @@ impl Ground {
     }
 
     /// The replicas of ingest-api, as clients reach them.
-    #[must_use]
     pub fn ingest(&self) -> Vec<SocketAddr> {
         self.doors(Service::IngestApi)
     }
 
     /// The replicas of reseller-portal, as clients reach them.
-    #[must_use]
     pub fn portal(&self) -> Vec<SocketAddr> {
         self.doors(Service::ResellerPortal)
     }
 
     /// The replicas of operator-api, as clients reach them.
-    #[must_use]
     pub fn operator(&self) -> Vec<SocketAddr> {
         self.doors(Service::OperatorApi)
     }
@@ -116,38 +111,32 @@ impl Ground {
     }
 
     /// The endpoints of resellers as the services reach them, in the order of the layout: what URLs of subscriptions must name.
-    #[must_use]
     pub fn receivers(&self) -> Vec<SocketAddr> {
         self.links.addresses(End::Clients, End::Receivers)
     }
 
     /// The listener for `/readyz` and `/metrics` of a replica, without a link in between; `None` while it is down or starts.
-    #[must_use]
     pub fn admin(&self, replica: Replica) -> Option<SocketAddr> {
         self.admins.of(replica)
     }
 
     /// The process of a replica; `None` while it is down.
-    #[must_use]
     pub fn pid(&self, replica: Replica) -> Option<u32> {
         let pid = self.services.get(&replica)?.pid()?;
         Some(pid.as_raw_nonzero().get().unsigned_abs())
     }
 
     /// How many replicas of a service there are.
-    #[must_use]
     pub fn replicas(&self, service: Service) -> usize {
         self.layout.replicas.of(service)
     }
 
     /// The log of a replica, over all its incarnations.
-    #[must_use]
     pub fn log(&self, replica: Replica) -> PathBuf {
         services::log(&self.layout.folder, replica)
     }
 
     /// A tool of the binary, with the environment of the services, directly to the database and the broker, with a true clock.
-    #[must_use]
     pub fn command(&self, arguments: &[&str]) -> Command {
         start::tool(&self.layout, &self.postgres_url, &self.amqp_urls(), arguments)
     }
@@ -167,7 +156,6 @@ impl Ground {
     }
 
     /// Ends that the run had not asked for, so far.
-    #[must_use]
     pub fn deaths(&self) -> Vec<Death> {
         self.deaths.all()
     }

@@ -144,7 +144,6 @@ impl Keeper {
         frozen.then(|| Frozen(self.shared.clone()))
     }
 
-    #[must_use]
     pub(crate) fn pid(&self) -> Option<Pid> {
         self.shared.state.borrow().pid
     }

@@ -20,7 +20,6 @@ pub struct Arrival {
 
 impl Arrival {
     /// Whether the receiver has accepted it.
-    #[must_use]
     pub fn is_accepted(&self) -> bool {
         matches!(self.answer, Answer::Status(200..=299))
     }

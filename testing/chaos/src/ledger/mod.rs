@@ -54,13 +54,11 @@ impl Arrivals {
     }
 
     /// All of one key.
-    #[must_use]
     pub fn of(&self, key: &str) -> &[Arrival] {
         self.by_key.get(key).map_or(&[], Vec::as_slice)
     }
 
     /// All together.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.by_key.values().map(Vec::len).sum()
     }
@@ -129,7 +127,6 @@ impl Ledger {
     }
 
     /// Closes the books.
-    #[must_use]
     pub fn close(&self) -> Books {
         Books {
             pushes: std::mem::take(&mut open(&self.pushes)),

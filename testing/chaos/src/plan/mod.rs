@@ -52,7 +52,6 @@ pub struct Plan {
 
 impl Plan {
     /// The plan of a seed.
-    #[must_use]
     pub fn draw(terms: &Terms) -> Self {
         let mut dice = Dice::from_seed(terms.seed);
         let mut strokes = Vec::new();
@@ -76,7 +75,6 @@ impl Plan {
     }
 
     /// The same until its end alone: how often each kind is in it.
-    #[must_use]
     pub fn kinds(&self) -> std::collections::BTreeMap<&'static str, usize> {
         let mut kinds = std::collections::BTreeMap::new();
         for planned in &self.strokes {
@@ -87,7 +85,6 @@ impl Plan {
 }
 
 /// Whether the name is one of a kind of fault.
-#[must_use]
 pub fn is_kind(name: &str) -> bool {
     draw::KINDS.iter().any(|kind| kind.name == name)
 }

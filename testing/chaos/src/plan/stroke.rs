@@ -72,7 +72,6 @@ pub enum Stroke {
 
 impl Lane {
     /// As the API calls it.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Push => "push",
@@ -83,7 +82,6 @@ impl Lane {
 
 impl Stroke {
     /// Its kind, as the command line and the report name it.
-    #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Ground(fault) => fault.kind(),

@@ -115,7 +115,6 @@ impl Receivers {
     }
 
     /// How many requests have no answer yet.
-    #[must_use]
     pub fn in_flight(&self) -> u64 {
         self.swrve.report().in_flight + self.endpoints.report().in_flight
     }

@@ -18,7 +18,6 @@ const PRINTED: usize = 20;
 const STORIES: usize = 5;
 
 /// The table of a round.
-#[must_use]
 pub fn table(round: &Round) -> String {
     let mut table = Table::new();
     table.load_style(UTF8_FULL_CONDENSED);
@@ -85,7 +84,6 @@ fn kinds(round: &Round) -> String {
 }
 
 /// Everything about a round that has failed, for the file; the beginning of it is printed.
-#[must_use]
 pub fn failure(round: &Round) -> String {
     let mut text = format!("FAILED: seed {}\n\n", round.plan.seed);
     text.push_str("what happened, in seconds from the beginning of the faults:\n");

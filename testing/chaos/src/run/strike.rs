@@ -33,7 +33,6 @@ pub enum Strike {
 
 impl Struck {
     /// For how long it was in force, as planned.
-    #[must_use]
     pub fn lasted(&self) -> Duration {
         use ground::Fault;
         match &self.planned.stroke {

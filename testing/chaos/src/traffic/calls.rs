@@ -56,7 +56,6 @@ pub struct Traffic {
 
 impl Traffic {
     /// So many pushes in a second, and a third as many events, until it is told to end.
-    #[must_use]
     pub fn start(door: &Door, rate: u32) -> Self {
         let mut it = Self {
             stop: CancellationToken::new(),
@@ -82,7 +81,6 @@ impl Traffic {
     }
 
     /// How many wait for an answer.
-    #[must_use]
     pub fn underway(&self) -> u64 {
         self.underway.load(Ordering::Relaxed)
     }

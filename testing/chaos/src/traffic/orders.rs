@@ -18,7 +18,6 @@ pub struct PushOrder {
 
 impl PushOrder {
     /// The push of a number.
-    #[must_use]
     pub fn number(number: u64) -> Self {
         let kind = match number % 20 {
             3 => "refused",
@@ -32,7 +31,6 @@ impl PushOrder {
     }
 
     /// The push of a user.
-    #[must_use]
     pub fn of(user: &str) -> Option<Self> {
         let number = user.rsplit_once('-')?.1.parse().ok()?;
         let order = Self::number(number);
@@ -40,25 +38,21 @@ impl PushOrder {
     }
 
     /// Whether Swrve takes it when it is well.
-    #[must_use]
     pub fn is_taken(&self) -> bool {
         !self.user.starts_with("refused-") && !self.user.starts_with("nokey-")
     }
 
     /// What Swrve must get.
-    #[must_use]
     pub fn message(&self) -> String {
         format!("Grüße & 100 % für {} = \"ja\" + 🎉", self.user)
     }
 
     /// The push key that Swrve must get.
-    #[must_use]
     pub const fn push_key(&self) -> &'static str {
         "Hello-IOS"
     }
 
     /// The request.
-    #[must_use]
     pub fn body(&self) -> String {
         let prototype = (!self.user.starts_with("nokey-")).then_some("Hello");
         let cron = self.user.starts_with("windowed-").then_some("0/2 * * * * ?");
@@ -86,7 +80,6 @@ pub struct EventOrder {
 
 impl EventOrder {
     /// The event of a number.
-    #[must_use]
     pub fn number(number: u64) -> Self {
         let at = |length: usize| usize::try_from(number % length as u64).unwrap_or(0);
         Self {
@@ -97,7 +90,6 @@ impl EventOrder {
     }
 
     /// The event of an identifier.
-    #[must_use]
     pub fn of(id: &str) -> Option<Self> {
         Some(Self::number(id.strip_prefix("e-")?.parse().ok()?))
     }
@@ -113,7 +105,6 @@ impl EventOrder {
     }
 
     /// The bytes that are to arrive.
-    #[must_use]
     pub fn delivered(&self) -> String {
         let Self { id, event_type, .. } = self;
         let data = self.data();
@@ -121,7 +112,6 @@ impl EventOrder {
     }
 
     /// The request.
-    #[must_use]
     pub fn body(&self) -> String {
         let Self {
             id,

@@ -71,7 +71,6 @@ impl Subscriber {
     }
 
     /// Whether its filter lets the event through, found out in another way than the product's.
-    #[must_use]
     pub fn matches(&self, event: &EventOrder) -> bool {
         let lets_through = |entry: &&str| match entry.strip_suffix('*') {
             Some(beginning) => event.event_type.starts_with(beginning),
@@ -81,7 +80,6 @@ impl Subscriber {
     }
 
     /// The rule of its endpoint.
-    #[must_use]
     pub fn rule(&self) -> Option<Rule> {
         let rule = match self.character {
             Character::Good => return None,
@@ -163,20 +161,17 @@ impl Subscribers {
     }
 
     /// The paths by subscription.
-    #[must_use]
     pub fn paths(&self) -> HashMap<Uuid, String> {
         self.all.iter().map(|one| (one.id, one.path.to_owned())).collect()
     }
 
     /// The limits of those that have any, by path.
-    #[must_use]
     pub fn limits(&self) -> HashMap<String, Limits> {
         let limited = self.all.iter().filter(|one| one.limits != Limits::default());
         limited.map(|one| (one.path.to_owned(), one.limits)).collect()
     }
 
     /// The rules of their endpoints.
-    #[must_use]
     pub fn rules(&self) -> Vec<Rule> {
         self.all.iter().filter_map(Subscriber::rule).collect()
     }
@@ -184,13 +179,11 @@ impl Subscribers {
 
 impl Subscriber {
     /// Whether its endpoint ever takes anything.
-    #[must_use]
     pub const fn takes(&self) -> bool {
         matches!(self.character, Character::Good | Character::Slow(_))
     }
 
     /// Whether its endpoint refuses for good.
-    #[must_use]
     pub const fn refuses(&self) -> bool {
         matches!(self.character, Character::Refusing)
     }

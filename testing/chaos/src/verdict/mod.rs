@@ -99,7 +99,6 @@ pub struct Verdict {
 }
 
 /// Judges a run. `expected` says what has been accepted must have become, by key of the item: which ends it may have.
-#[must_use]
 pub fn judge(facts: &Facts<'_>, expected: &Expected) -> Verdict {
     let Facts {
         books,

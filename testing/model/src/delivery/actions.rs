@@ -108,7 +108,6 @@ pub enum Action {
 
 impl Action {
     /// Whether it uses up a mishap.
-    #[must_use]
     pub fn is_mishap(&self) -> bool {
         match self {
             Self::Publish { published, .. } => *published != Published::Confirmed,
@@ -133,7 +132,6 @@ impl Action {
     }
 
     /// Whether it uses up a wish.
-    #[must_use]
     pub fn is_wish(&self) -> bool {
         matches!(
             self,

@@ -37,7 +37,6 @@ impl Outcome {
 
 impl Lane {
     /// Pushes that may have so many attempts.
-    #[must_use]
     pub fn push(max_attempts: u8) -> Self {
         Self {
             is_push: true,
@@ -46,7 +45,6 @@ impl Lane {
     }
 
     /// Notifications that may have so many attempts.
-    #[must_use]
     pub fn reseller(max_attempts: u8) -> Self {
         Self {
             is_push: false,
@@ -55,13 +53,11 @@ impl Lane {
     }
 
     /// Whether it is the push lane, which has one leader.
-    #[must_use]
     pub fn is_push(&self) -> bool {
         self.is_push
     }
 
     /// How often a row may be tried between two replays.
-    #[must_use]
     pub fn max_attempts(&self) -> u32 {
         self.rules.max_attempts
     }

@@ -98,7 +98,6 @@ pub struct Delivery {
 
 impl Delivery {
     /// The protocol as it is.
-    #[must_use]
     pub fn new(lane: Lane, bounds: Bounds) -> Self {
         Self {
             lane,
@@ -109,14 +108,12 @@ impl Delivery {
     }
 
     /// The protocol without one of its safeguards.
-    #[must_use]
     pub fn broken(mut self, broken: Broken) -> Self {
         self.broken = Some(broken);
         self
     }
 
     /// A world in which only processes die.
-    #[must_use]
     pub fn only_crashes(mut self) -> Self {
         self.mishaps = Mishaps::Crashes;
         self

@@ -208,13 +208,11 @@ impl Row {
     }
 
     /// Whether nothing further happens to it by itself.
-    #[must_use]
     pub fn has_ended(&self) -> bool {
         self.state.status().is_terminal()
     }
 
     /// Whether an operator has to look at how it ended.
-    #[must_use]
     pub fn has_failed(&self) -> bool {
         matches!(self.state, PushState::Failed | PushState::GivenUp) && !self.silent
     }
@@ -222,7 +220,6 @@ impl Row {
 
 impl Step {
     /// The claim that it rests on.
-    #[must_use]
     pub fn claim(self) -> Option<Claim> {
         match self {
             Self::Claimed(claim) | Self::Answered(claim, _) | Self::Released(claim, _) => Some(claim),

@@ -79,38 +79,8 @@ impl Store {
         addresses: Addresses,
     ) -> Result<Vec<ClaimedEmail>, Error> {
         let lease_token = Uuid::now_v7();
-        let rows = sqlx::query!(
-            r#"
-            WITH due AS (
-                SELECT id, kind, subscription_id, next_attempt_at FROM emails
-                WHERE status = 'PENDING' AND next_attempt_at <= $1
-                  AND ($5 OR kind = 'ADDRESS_CONFIRMATION' OR EXISTS (
-                      SELECT FROM subscriptions s JOIN email_addresses a
-                          ON a.reseller_id = s.reseller_id AND a.address = lower(emails.recipient)
-                      WHERE s.id = emails.subscription_id AND a.confirmed_at IS NOT NULL))
-                ORDER BY next_attempt_at, id LIMIT $2 FOR UPDATE SKIP LOCKED),
-            -- Whoever wrote it may have seen the one before it still waiting, when that was claimed at the same moment.
-            early AS (
-                SELECT d.id, max(coalesce(l.finished_at, $1)) + interval '1 hour' AS due_at
-                FROM due d JOIN emails l ON l.subscription_id = d.subscription_id AND l.kind = d.kind
-                WHERE l.kind IN ('RETRIES_EXHAUSTED', 'DELIVERY_REFUSED', 'DELIVERIES_RECOVERED')
-                  AND (l.finished_at > $1::timestamptz - interval '1 hour'
-                       OR (l.status = 'SENDING' AND l.leased_until > now()))
-                GROUP BY d.id),
-            put_off AS (
-                UPDATE emails e SET next_attempt_at = y.due_at FROM early y WHERE e.id = y.id),
-            claimed AS (
-                UPDATE emails e
-                SET status = 'SENDING', attempts = e.attempts + 1, next_attempt_at = NULL, lease_token = $3,
-                    leased_until = now() + $4::interval
-                FROM due d WHERE e.id = d.id AND NOT EXISTS (SELECT FROM early y WHERE y.id = d.id)
-                RETURNING e.id, e.kind, e.subscription_id, e.recipient, e.data, e.occurrences, e.attempts, e.created_at,
-                          d.next_attempt_at AS due_at)
-            SELECT id AS "id!", kind AS "kind!", subscription_id AS "subscription_id!", recipient AS "recipient!",
-                   data AS "data!", occurrences AS "occurrences!", attempts AS "attempts!",
-                   created_at AS "created_at!"
-            FROM claimed ORDER BY due_at, id
-            "#,
+        let rows = sqlx::query_file!(
+            "queries/webhook/claim_emails.sql",
             at,
             i64::from(limit),
             lease_token,
@@ -201,46 +171,8 @@ impl Store {
     ) -> Result<PutBack, Error> {
         let span = |duration| TimeDelta::from_std(duration).unwrap_or(TimeDelta::MAX);
         let error = storable(error);
-        let row = sqlx::query!(
-            r#"
-            WITH mine AS (
-                SELECT id, subscription_id, kind, occurrences, attempts, data, created_at,
-                       -- By the clock that is behind: a mail that is given up for its age cannot be brought back.
-                       created_at > least($6, now()) - $5::interval AS is_young
-                FROM emails
-                WHERE id = $1 AND status = 'SENDING' AND lease_token = $2
-                FOR UPDATE),
-            other AS (
-                SELECT id FROM emails
-                WHERE (subscription_id, kind) = (SELECT subscription_id, kind FROM mine
-                                                 WHERE kind IN ('RETRIES_EXHAUSTED', 'DELIVERY_REFUSED',
-                                                              'STATE_CHANGED', 'VERIFICATION_FAILED',
-                                                              'DELIVERIES_RECOVERED'))
-                  AND status = 'PENDING'
-                LIMIT 1 FOR UPDATE),
-            merged AS (
-                UPDATE emails w
-                SET occurrences = w.occurrences + m.occurrences, attempts = greatest(w.attempts, m.attempts),
-                    data = w.data || CASE WHEN m.kind = 'RETRIES_EXHAUSTED'
-                                          THEN jsonb_build_object('since', least((w.data ->> 'since')::timestamptz,
-                                                                                 (m.data ->> 'since')::timestamptz))
-                                          ELSE '{}'::jsonb END,
-                    created_at = greatest(w.created_at, m.created_at), last_error = $3,
-                    next_attempt_at = least(w.next_attempt_at, $4)
-                FROM mine m, other y WHERE w.id = y.id
-                RETURNING w.id),
-            gone AS (
-                DELETE FROM emails e USING mine m WHERE e.id = m.id AND EXISTS (SELECT FROM merged)),
-            put_back AS (
-                UPDATE emails e
-                SET status = CASE WHEN m.is_young THEN 'PENDING' ELSE 'FAILED' END,
-                    next_attempt_at = CASE WHEN m.is_young THEN $4::timestamptz END,
-                    finished_at = CASE WHEN m.is_young THEN NULL ELSE $6::timestamptz END,
-                    last_error = $3, lease_token = NULL, leased_until = NULL
-                FROM mine m WHERE e.id = m.id AND NOT EXISTS (SELECT FROM other)
-                RETURNING e.status)
-            SELECT (SELECT status FROM put_back) AS status, EXISTS (SELECT FROM merged) AS "merged!"
-            "#,
+        let row = sqlx::query_file!(
+            "queries/webhook/put_back_emails.sql",
             id,
             lease_token,
             &*error,

@@ -102,44 +102,8 @@ impl Store {
         limit: u32,
         at: DateTime<Utc>,
     ) -> Result<u64, Error> {
-        let ended = sqlx::query_scalar!(
-            r#"
-            -- The lock keeps it inactive until this has ended: what is activated at this moment loses nothing.
-            WITH inactive AS (
-                SELECT id, CASE WHEN deleted_at IS NULL THEN 'SUBSCRIPTION_DEACTIVATED'
-                                ELSE 'SUBSCRIPTION_DELETED' END AS reason,
-                       CASE WHEN deleted_at IS NULL THEN 'deactivated' ELSE 'deleted' END AS how,
-                       endpoint_of(url) AS target
-                FROM subscriptions WHERE id = $1 AND (state = 'DEACTIVATED' OR deleted_at IS NOT NULL)
-                FOR SHARE),
-            pending AS (
-                SELECT id FROM notifications
-                WHERE subscription_id = $1 AND status = 'PENDING' AND EXISTS (SELECT FROM inactive)
-                ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED),
-            scheduled AS (
-                SELECT id FROM notifications
-                WHERE subscription_id = $1 AND status = 'SCHEDULED' AND EXISTS (SELECT FROM inactive)
-                ORDER BY next_attempt_at, id LIMIT $2 FOR UPDATE SKIP LOCKED),
-            retries AS (
-                SELECT id FROM notifications
-                WHERE subscription_id = $1 AND status = 'RETRY' AND EXISTS (SELECT FROM inactive)
-                ORDER BY next_attempt_at, id LIMIT $2 FOR UPDATE SKIP LOCKED),
-            ended AS (
-                UPDATE notifications n
-                SET status = 'GIVEN_UP', reason = (SELECT reason FROM inactive), next_attempt_at = NULL, slot_at = NULL,
-                    finished_at = $3, updated_at = $3
-                FROM (SELECT id FROM pending UNION ALL SELECT id FROM scheduled UNION ALL SELECT id FROM retries) w
-                WHERE n.id = w.id
-                RETURNING n.id, n.subscription_id, n.reseller_id, n.event_type, n.attempts),
-            letter AS (
-                INSERT INTO dead_letters (lane, reason, fingerprint, notification_id, subscription_id, reseller_id,
-                                          event_type, target, attempts, detail, state, resolved_at, resolved_by, note)
-                SELECT 'reseller', 'GIVEN_UP', 'delivery/subscription-' || i.how, e.id, e.subscription_id,
-                       e.reseller_id, e.event_type, i.target, e.attempts, 'its subscription was ' || i.how, 'DISCARDED',
-                       $3, 'postrider', 'its subscription was ' || i.how
-                FROM ended e CROSS JOIN inactive i)
-            SELECT count(*) AS "count!" FROM ended
-            "#,
+        let ended = sqlx::query_file_scalar!(
+            "queries/webhook/end_inactive.sql",
             subscription,
             i64::from(limit),
             at,
@@ -160,37 +124,8 @@ impl Store {
     ) -> Result<u64, Error> {
         // The condition on the id leaves young months alone. That on the times spares what a replay has made of an old
         // event lately, and what a reseller or an operator had sent again.
-        let ended = sqlx::query_scalar!(
-            r#"
-            WITH pending AS (
-                SELECT id, status, reason FROM notifications
-                WHERE subscription_id = $1 AND status = 'PENDING' AND id < $2 AND coalesce(resent_at, created_at) < $3
-                ORDER BY id LIMIT $4 FOR UPDATE SKIP LOCKED),
-            scheduled AS (
-                SELECT id, status, reason FROM notifications
-                WHERE subscription_id = $1 AND status = 'SCHEDULED' AND id < $2 AND coalesce(resent_at, created_at) < $3
-                ORDER BY next_attempt_at, id LIMIT $4 FOR UPDATE SKIP LOCKED),
-            retries AS (
-                SELECT id, status, reason FROM notifications
-                WHERE subscription_id = $1 AND status = 'RETRY' AND id < $2 AND coalesce(resent_at, created_at) < $3
-                ORDER BY next_attempt_at, id LIMIT $4 FOR UPDATE SKIP LOCKED),
-            ended AS (
-                UPDATE notifications n
-                SET status = 'GIVEN_UP', reason = 'EXPIRED', next_attempt_at = NULL, slot_at = NULL, finished_at = $5,
-                    updated_at = $5
-                FROM (SELECT * FROM pending UNION ALL SELECT * FROM scheduled UNION ALL SELECT * FROM retries) w
-                WHERE n.id = w.id
-                RETURNING n.id, n.subscription_id, n.reseller_id, n.event_type, n.attempts, w.status AS waited_as,
-                          w.reason AS waited_for),
-            letter AS (
-                INSERT INTO dead_letters (lane, reason, fingerprint, notification_id, subscription_id, reseller_id,
-                                          event_type, target, attempts, detail)
-                SELECT 'reseller', 'GIVEN_UP', 'delivery/expired', e.id, e.subscription_id, e.reseller_id, e.event_type,
-                       coalesce(endpoint_of(s.url), ''), e.attempts,
-                       'waited for too long, as ' || e.waited_as || coalesce(' (' || e.waited_for || ')', '')
-                FROM ended e LEFT JOIN subscriptions s ON s.id = e.subscription_id)
-            SELECT count(*) AS "count!" FROM ended
-            "#,
+        let ended = sqlx::query_file_scalar!(
+            "queries/webhook/end_expired.sql",
             subscription,
             first_id_at(cutoff.before()),
             cutoff.before(),

@@ -30,46 +30,9 @@ impl Store {
         limit: u32,
         queue_lease: Duration,
     ) -> Result<Vec<PromotedNotification>, Error> {
-        let rows = sqlx::query_as!(
+        let rows = sqlx::query_file_as!(
             PromotedNotification,
-            r#"
-            WITH RECURSIVE waiting AS (
-                (SELECT subscription_id FROM notifications WHERE status = 'PENDING'
-                 ORDER BY subscription_id LIMIT 1)
-                UNION ALL
-                SELECT (SELECT n.subscription_id FROM notifications n
-                        WHERE n.status = 'PENDING' AND n.subscription_id > w.subscription_id
-                        ORDER BY n.subscription_id LIMIT 1)
-                FROM waiting w WHERE w.subscription_id IS NOT NULL),
-            sendable AS (
-                SELECT s.id FROM waiting w JOIN subscriptions s ON s.id = w.subscription_id
-                WHERE s.state IN ('ACTIVE', 'DEGRADED') AND NOT s.suspended AND s.deleted_at IS NULL
-                  AND NOT EXISTS (SELECT FROM subscription_sidelines l
-                                  WHERE l.subscription_id = s.id AND l.lane = 'first'
-                                    AND (l.until > now() AND l.until <= now() + $5::interval
-                                         OR l.outage_until BETWEEN now() AND now() + $6::interval))),
-            oldest AS (
-                SELECT o.id, o.status, count(*) OVER (PARTITION BY s.id) >= $2 AS more,
-                       row_number() OVER (PARTITION BY s.id ORDER BY o.id) AS rank
-                FROM sendable s
-                CROSS JOIN LATERAL (
-                    SELECT n.id, n.status FROM notifications n
-                    WHERE n.subscription_id = s.id AND n.status = 'PENDING' ORDER BY n.id LIMIT $2) o
-                -- Everybody's first one before anybody's second.
-                ORDER BY rank, o.id LIMIT $3),
-            locked AS (
-                SELECT n.id, o.more FROM oldest o
-                -- Not the name of the status: it would let the planner read all that wait instead of these by id.
-                JOIN notifications n ON n.id = o.id AND n.status = o.status
-                FOR UPDATE OF n SKIP LOCKED),
-            promoted AS (
-                UPDATE notifications n
-                SET status = 'IN_MEMORY', leased_until = now() + $4::interval, updated_at = $1,
-                    reason = CASE WHEN l.more THEN 'BACKLOG' END
-                FROM locked l WHERE n.id = l.id
-                RETURNING n.id, n.subscription_id)
-            SELECT id AS "id!", subscription_id AS "subscription_id!" FROM promoted ORDER BY id
-            "#,
+            "queries/webhook/promote_first_attempts.sql",
             at,
             i64::from(share),
             i64::from(limit),
@@ -91,48 +54,9 @@ impl Store {
         limit: u32,
         queue_lease: Duration,
     ) -> Result<Vec<PromotedNotification>, Error> {
-        let rows = sqlx::query_as!(
+        let rows = sqlx::query_file_as!(
             PromotedNotification,
-            r#"
-            WITH RECURSIVE waiting AS (
-                (SELECT subscription_id FROM notifications WHERE status = 'RETRY'
-                 ORDER BY subscription_id LIMIT 1)
-                UNION ALL
-                SELECT (SELECT n.subscription_id FROM notifications n
-                        WHERE n.status = 'RETRY' AND n.subscription_id > w.subscription_id
-                        ORDER BY n.subscription_id LIMIT 1)
-                FROM waiting w WHERE w.subscription_id IS NOT NULL),
-            sendable AS (
-                SELECT s.id FROM waiting w JOIN subscriptions s ON s.id = w.subscription_id
-                WHERE s.state IN ('ACTIVE', 'DEGRADED') AND NOT s.suspended AND s.deleted_at IS NULL
-                  AND NOT EXISTS (SELECT FROM subscription_sidelines l
-                                  WHERE l.subscription_id = s.id AND l.lane = 'retry'
-                                    AND (l.until > now() AND l.until <= now() + $5::interval
-                                         OR l.outage_until BETWEEN now() AND now() + $6::interval))),
-            overdue AS (
-                SELECT o.id, o.status, o.next_attempt_at,
-                       count(*) OVER (PARTITION BY s.id) >= $2 AS more,
-                       row_number() OVER (PARTITION BY s.id ORDER BY o.next_attempt_at, o.id) AS rank
-                FROM sendable s
-                CROSS JOIN LATERAL (
-                    SELECT n.id, n.status, n.next_attempt_at FROM notifications n
-                    WHERE n.subscription_id = s.id AND n.status = 'RETRY'
-                      AND n.next_attempt_at <= $1
-                    ORDER BY n.next_attempt_at, n.id LIMIT $2) o
-                ORDER BY rank, o.next_attempt_at, o.id LIMIT $3),
-            locked AS (
-                SELECT n.id, o.more, o.next_attempt_at FROM overdue o
-                -- As above.
-                JOIN notifications n ON n.id = o.id AND n.status = o.status
-                FOR UPDATE OF n SKIP LOCKED),
-            promoted AS (
-                UPDATE notifications n
-                SET status = 'IN_MEMORY', leased_until = now() + $4::interval, next_attempt_at = NULL, updated_at = $1,
-                    reason = CASE WHEN l.more THEN 'BACKLOG' END
-                FROM locked l WHERE n.id = l.id
-                RETURNING n.id, n.subscription_id, l.next_attempt_at)
-            SELECT id AS "id!", subscription_id AS "subscription_id!" FROM promoted ORDER BY next_attempt_at, id
-            "#,
+            "queries/webhook/promote_retries.sql",
             at,
             i64::from(share),
             i64::from(limit),

@@ -24,65 +24,8 @@ impl Store {
         limit: u32,
         max_retries: u32,
     ) -> Result<RescuedNotifications, Error> {
-        let rescued = sqlx::query!(
-            r#"
-            WITH lost AS (
-                SELECT id, lease_token IS NOT NULL AS claimed, attempts,
-                       CASE WHEN lease_token IS NOT NULL AND attempts - resent_after > $2 THEN 'GIVEN_UP'
-                            WHEN attempts > 0 THEN 'RETRY' ELSE 'PENDING' END AS next
-                FROM notifications
-                WHERE status = 'IN_MEMORY' AND leased_until < now()
-                ORDER BY leased_until LIMIT $1 FOR UPDATE SKIP LOCKED),
-            rescued AS (
-                UPDATE notifications n
-                SET status = l.next, lease_token = NULL, leased_until = NULL, slot_at = NULL, updated_at = $3,
-                    next_attempt_at = CASE WHEN l.next = 'RETRY' THEN $3::timestamptz END,
-                    finished_at = CASE WHEN l.next = 'GIVEN_UP' THEN $3::timestamptz END,
-                    reason = CASE WHEN l.claimed THEN 'delivery/lease-lost' END
-                FROM lost l WHERE n.id = l.id
-                RETURNING n.id, n.status, n.attempts, n.subscription_id, n.reseller_id, n.event_type),
-            attempt AS (
-                UPDATE delivery_attempts a
-                SET status = 'ERROR', error_type = 'OTHER', fingerprint = 'delivery/lease-lost',
-                    error = 'the lease ran out before an outcome was recorded; the notification may have been delivered'
-                FROM lost l
-                WHERE l.claimed AND a.notification_id = l.id AND a.number = l.attempts AND a.status = 'IN_PROCESS'),
-            dead AS (
-                INSERT INTO dead_letters (lane, reason, fingerprint, notification_id, subscription_id, reseller_id,
-                                          event_type, target, attempts, error_type, detail)
-                SELECT 'reseller', 'GIVEN_UP', 'delivery/lease-lost', r.id, r.subscription_id, r.reseller_id,
-                       r.event_type, coalesce((SELECT endpoint_of(a.url) FROM delivery_attempts a
-                                               WHERE a.notification_id = r.id AND a.number = r.attempts), ''), r.attempts,
-                       'OTHER', 'the lease of the last allowed attempt ran out before an outcome was recorded'
-                FROM rescued r WHERE r.status = 'GIVEN_UP'),
-            exhausted AS (
-                SELECT subscription_id, count(*) AS count, min(event_type) AS event_type
-                FROM rescued WHERE status = 'GIVEN_UP' GROUP BY subscription_id),
-            mail AS (
-                INSERT INTO emails AS e (id, kind, subscription_id, recipient, data, occurrences, next_attempt_at,
-                                         created_at)
-                SELECT gen_random_uuid(), 'RETRIES_EXHAUSTED', s.id, s.email,
-                       jsonb_build_object('url', s.url, 'description', s.description, 'resellerId', s.reseller_id,
-                                          'eventType', x.event_type, 'error', 'the outcome of the last attempt is not known',
-                                          'since', $3::timestamptz),
-                       x.count,
-                       greatest($3, (SELECT coalesce(l.finished_at, $3) + interval '1 hour' FROM emails l
-                                     WHERE l.subscription_id = s.id AND l.kind = 'RETRIES_EXHAUSTED'
-                                       AND l.status <> 'PENDING'
-                                     ORDER BY l.created_at DESC LIMIT 1)),
-                       $3
-                FROM exhausted x JOIN subscriptions s ON s.id = x.subscription_id
-                WHERE s.deleted_at IS NULL
-                ORDER BY s.id
-                ON CONFLICT (subscription_id) WHERE kind = 'RETRIES_EXHAUSTED' AND status = 'PENDING' DO UPDATE
-                SET occurrences = e.occurrences + excluded.occurrences, recipient = excluded.recipient,
-                    data = excluded.data || jsonb_build_object('since', e.data -> 'since'),
-                    created_at = greatest(e.created_at, excluded.created_at))
-            SELECT count(*) FILTER (WHERE status = 'PENDING') AS "pending!",
-                   count(*) FILTER (WHERE status = 'RETRY') AS "retry!",
-                   count(*) FILTER (WHERE status = 'GIVEN_UP') AS "given_up!"
-            FROM rescued
-            "#,
+        let rescued = sqlx::query_file!(
+            "queries/webhook/rescue_notifications.sql",
             i64::from(limit),
             i32::try_from(max_retries).unwrap_or(i32::MAX),
             at,

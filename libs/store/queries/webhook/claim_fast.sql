@@ -1,0 +1,53 @@
+WITH due AS (
+    SELECT n.id, n.subscription_id, s.url, s.version, s.failing_since IS NULL AS was_well,
+           coalesce(s.daily_quota, $5) AS quota,
+           n.reason IS NOT DISTINCT FROM 'BACKLOG' AS backlog,
+           n.charged_on IS NULL OR (n.charged_on <> $7 AND n.attempts = 0) AS uncharged
+    FROM UNNEST($1::uuid[]) AS i(id)
+    JOIN notifications n ON n.id = i.id
+    JOIN subscriptions s ON s.id = n.subscription_id
+    WHERE ((n.status = 'IN_MEMORY' AND n.lease_token IS NULL) OR n.status = 'PENDING'
+           OR (n.status = 'RETRY' AND n.next_attempt_at <= $2))
+      AND s.state IN ('ACTIVE', 'DEGRADED') AND s.deleted_at IS NULL AND NOT s.suspended
+      AND coalesce(s.requests_per_second, $6) IS NULL
+      AND (SELECT enter_lane(l.name, l.changes) FROM lanes l WHERE l.name = 'reseller')
+    ORDER BY n.id
+    FOR UPDATE OF n),
+-- Lists instead of rows, which would have to be joined again, each with each.
+asked AS (
+    SELECT subscription_id, url, version, was_well, quota, count(*) FILTER (WHERE uncharged) AS count,
+           array_agg(id) AS ids, array_agg(backlog) AS backlogs
+    FROM due GROUP BY subscription_id, url, version, was_well, quota ORDER BY subscription_id),
+-- The condition holds for the row as it is when it is locked, whoever charged it meanwhile.
+charged AS (
+    UPDATE subscription_budgets b SET used = b.used + a.count
+    FROM asked a
+    WHERE b.subscription_id = a.subscription_id AND a.count > 0
+      AND b.day = $7 AND b.quota = a.quota AND b.used + a.count <= b.quota AND b.release_at IS NULL
+    RETURNING a.url, a.version, a.was_well, a.ids, a.backlogs),
+granted AS (
+    SELECT g.url, g.version, g.was_well, u.id, u.backlog
+    FROM (SELECT * FROM charged
+          UNION ALL SELECT url, version, was_well, ids, backlogs FROM asked WHERE count = 0) AS g
+    CROSS JOIN LATERAL unnest(g.ids, g.backlogs) AS u(id, backlog)),
+claimed AS (
+    UPDATE notifications n
+    SET status = 'IN_MEMORY', attempts = n.attempts + 1, lease_token = $3, next_attempt_at = NULL,
+        leased_until = CASE
+            WHEN n.leased_until BETWEEN now() + $4::interval AND now() + $4::interval + $8::interval
+            THEN n.leased_until ELSE now() + $4::interval END,
+        charged_on = CASE WHEN n.charged_on IS NULL OR (n.charged_on <> $7 AND n.attempts = 0) THEN $7
+                          ELSE n.charged_on END,
+        reason = NULL, updated_at = $2
+    FROM granted g WHERE n.id = g.id
+    RETURNING n.id, n.event, n.attempts, n.resent_after, n.subscription_id, g.url, g.version, g.was_well,
+              g.backlog),
+attempt AS (
+    INSERT INTO delivery_attempts (notification_id, number, status, started_at, url)
+    SELECT id, attempts, 'IN_PROCESS', $2, url FROM claimed)
+SELECT c.id AS "id!", c.attempts AS "attempts!", c.resent_after AS "resent_after!",
+       c.subscription_id AS "subscription_id!", NULL::float8 AS wait, 'CLAIM' AS "verdict!",
+       c.version AS "version!", c.was_well AS "was_well!", c.backlog AS "backlog!",
+       e.event_id AS "event_id?", e.type AS "event_type?", e.body AS "body?", e.created_at AS "accepted_at?",
+       e.traceparent
+FROM claimed c LEFT JOIN events e ON e.id = c.event

@@ -1,0 +1,128 @@
+WITH input AS (
+    SELECT DISTINCT ON (id, token) *
+    FROM UNNEST($1::uuid[], $2::uuid[], $3::text[], $4::timestamptz[], $5::timestamptz[], $6::bigint[],
+                $7::integer[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[])
+        AS i(id, token, status, next_attempt_at, started_at, millis, response_status, response_body,
+             error_type, error, fingerprint, health)),
+-- In the order of their ids, which a nested loop keeps. That a row is IN_MEMORY follows from its token, by a
+-- constraint. Saying so would let the planner read everything that is leased instead of these rows by id.
+claimed AS (
+    UPDATE notifications n
+    SET status = i.status, reason = i.fingerprint, lease_token = NULL, leased_until = NULL, slot_at = NULL,
+        next_attempt_at = i.next_attempt_at, updated_at = $13,
+        finished_at = CASE WHEN i.status IN ('SENT', 'FAILED', 'GIVEN_UP') THEN $13::timestamptz END
+    FROM input i WHERE n.id = i.id AND n.lease_token = i.token
+    RETURNING n.attempts, n.subscription_id, n.reseller_id, n.event_type, i.*),
+attempt AS (
+    UPDATE delivery_attempts a
+    SET status = CASE WHEN c.error_type IS NULL THEN 'OK' ELSE 'ERROR' END, started_at = c.started_at,
+        millis = c.millis, response_status = c.response_status, response_body = c.response_body,
+        error_type = c.error_type, error = c.error, fingerprint = c.fingerprint
+    FROM claimed c
+    WHERE a.notification_id = c.id AND a.number = c.attempts),
+dead AS (
+    INSERT INTO dead_letters (lane, reason, fingerprint, notification_id, subscription_id, reseller_id,
+                              event_type, target, attempts, error_type, detail)
+    SELECT 'reseller', c.status, coalesce(c.fingerprint, 'unknown'), c.id, c.subscription_id, c.reseller_id,
+           c.event_type, coalesce((SELECT endpoint_of(a.url) FROM delivery_attempts a
+                                   WHERE a.notification_id = c.id AND a.number = c.attempts), ''),
+           c.attempts, c.error_type, coalesce(c.error, 'no detail')
+    FROM claimed c WHERE c.status IN ('FAILED', 'GIVEN_UP')),
+-- What began before the present state says nothing about it: it may have been at another endpoint.
+current AS (
+    SELECT c.subscription_id, c.status, c.event_type, c.error, c.response_status,
+           CASE WHEN c.started_at >= s.state_changed_at THEN c.health ELSE 'NONE' END AS health,
+           c.status = 'FAILED' AND c.response_status BETWEEN 400 AND 499
+               AND c.response_status <> 410 AS refused
+    FROM claimed c JOIN subscriptions s ON s.id = c.subscription_id),
+signals AS (
+    SELECT subscription_id, bool_or(health = 'SUCCESS') AS success,
+           bool_or(health IN ('FAILURE', 'GONE')) AS failure, bool_or(health = 'GONE') AS gone,
+           (array_agg(CASE WHEN response_status = 410 THEN 'GONE' ELSE 'REDIRECTED' END)
+                FILTER (WHERE health = 'GONE'))[1] AS gone_reason,
+           count(*) FILTER (WHERE status = 'GIVEN_UP') AS exhausted,
+           (array_agg(event_type) FILTER (WHERE status = 'GIVEN_UP'))[1] AS exhausted_type,
+           (array_agg(left(error, 500)) FILTER (WHERE status = 'GIVEN_UP'))[1] AS exhausted_error,
+           -- A redirect and 410 deactivate, of which another mail tells.
+           count(*) FILTER (WHERE refused) AS refused,
+           (array_agg(event_type) FILTER (WHERE refused))[1] AS refused_type,
+           (array_agg(response_status) FILTER (WHERE refused))[1] AS refused_status
+    FROM current GROUP BY subscription_id),
+touched AS (
+    SELECT s.id, s.state AS previous, g.success AND NOT g.gone AS healed,
+           g.gone AND s.state IN ('ACTIVE', 'DEGRADED') AS gone, g.gone_reason
+    FROM signals g JOIN subscriptions s ON s.id = g.subscription_id
+    WHERE s.deleted_at IS NULL AND CASE
+        WHEN g.gone AND s.state IN ('ACTIVE', 'DEGRADED') THEN true
+        WHEN g.success AND NOT g.gone THEN s.failing_since IS NOT NULL
+        -- Every failing attempt need not be noted, only that it still fails.
+        ELSE g.failure AND (s.failing_since IS NULL OR s.last_failure_at IS NULL
+                            OR s.last_failure_at < $13::timestamptz - interval '10 seconds') END
+    ORDER BY s.id
+    -- Not the strongest lock: whoever charges or mails only wants the key to stay.
+    FOR NO KEY UPDATE OF s),
+changed AS (
+    UPDATE subscriptions s
+    SET failing_since = CASE WHEN NOT t.healed THEN coalesce(s.failing_since, $13) END,
+        last_failure_at = CASE WHEN t.healed THEN s.last_failure_at ELSE $13 END,
+        state = CASE WHEN t.gone THEN 'DEACTIVATED'
+                     WHEN t.healed AND t.previous = 'DEGRADED' THEN 'ACTIVE'
+                     ELSE s.state END,
+        state_reason = CASE WHEN t.gone THEN t.gone_reason
+                            WHEN t.healed AND t.previous = 'DEGRADED' THEN 'RECOVERED'
+                            ELSE s.state_reason END,
+        state_changed_at = CASE WHEN t.gone OR t.healed AND t.previous = 'DEGRADED' THEN $13
+                                ELSE s.state_changed_at END,
+        updated_at = $13
+    FROM touched t WHERE s.id = t.id
+    RETURNING s.id, t.previous, s.state, s.state_reason, s.email, s.url, s.description, s.reseller_id,
+              s.failing_since),
+state_mail AS (
+    INSERT INTO emails (id, kind, subscription_id, recipient, data, next_attempt_at, created_at)
+    SELECT gen_random_uuid(), 'STATE_CHANGED', c.id, c.email,
+           jsonb_build_object('state', c.state, 'previous', c.previous, 'reason', c.state_reason,
+                              'url', c.url, 'description', c.description, 'resellerId', c.reseller_id,
+                              'failingSince', c.failing_since),
+           $13, $13
+    FROM changed c WHERE c.state <> c.previous),
+exhausted_mail AS (
+    INSERT INTO emails AS e (id, kind, subscription_id, recipient, data, occurrences, next_attempt_at,
+                             created_at)
+    SELECT gen_random_uuid(), 'RETRIES_EXHAUSTED', s.id, s.email,
+           jsonb_build_object('url', s.url, 'description', s.description, 'resellerId', s.reseller_id,
+                              'eventType', g.exhausted_type, 'error', g.exhausted_error,
+                              'since', $13::timestamptz),
+           g.exhausted,
+           greatest($13, (SELECT coalesce(l.finished_at, $13) + interval '1 hour' FROM emails l
+                          WHERE l.subscription_id = s.id AND l.kind = 'RETRIES_EXHAUSTED'
+                            AND l.status <> 'PENDING'
+                          ORDER BY l.created_at DESC LIMIT 1)),
+           $13
+    FROM signals g JOIN subscriptions s ON s.id = g.subscription_id
+    WHERE g.exhausted > 0 AND s.deleted_at IS NULL
+    ORDER BY s.id
+    ON CONFLICT (subscription_id) WHERE kind = 'RETRIES_EXHAUSTED' AND status = 'PENDING' DO UPDATE
+    SET occurrences = e.occurrences + excluded.occurrences, recipient = excluded.recipient,
+        data = excluded.data || jsonb_build_object('since', e.data -> 'since'),
+        created_at = greatest(e.created_at, excluded.created_at)),
+refused_mail AS (
+    INSERT INTO emails AS e (id, kind, subscription_id, recipient, data, occurrences, next_attempt_at,
+                             created_at)
+    SELECT gen_random_uuid(), 'DELIVERY_REFUSED', s.id, s.email,
+           jsonb_build_object('url', s.url, 'description', s.description, 'resellerId', s.reseller_id,
+                              'eventType', g.refused_type, 'status', g.refused_status,
+                              'since', $13::timestamptz),
+           g.refused,
+           greatest($13, (SELECT coalesce(l.finished_at, $13) + interval '1 hour' FROM emails l
+                          WHERE l.subscription_id = s.id AND l.kind = 'DELIVERY_REFUSED'
+                            AND l.status <> 'PENDING'
+                          ORDER BY l.created_at DESC LIMIT 1)),
+           $13
+    FROM signals g JOIN subscriptions s ON s.id = g.subscription_id
+    WHERE g.refused > 0 AND s.deleted_at IS NULL
+    ORDER BY s.id
+    ON CONFLICT (subscription_id) WHERE kind = 'DELIVERY_REFUSED' AND status = 'PENDING' DO UPDATE
+    SET occurrences = e.occurrences + excluded.occurrences, recipient = excluded.recipient,
+        data = excluded.data || jsonb_build_object('since', e.data -> 'since'),
+        created_at = greatest(e.created_at, excluded.created_at))
+SELECT id AS "id!" FROM claimed

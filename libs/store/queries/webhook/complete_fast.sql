@@ -1,0 +1,64 @@
+WITH input AS (
+    SELECT DISTINCT ON (id, token) *
+    FROM UNNEST($1::uuid[], $2::uuid[], $3::text[], $4::timestamptz[], $5::timestamptz[], $6::bigint[],
+                $7::integer[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[])
+        AS i(id, token, status, next_attempt_at, started_at, millis, response_status, response_body,
+             error_type, error, fingerprint, health)),
+-- In the order of their ids, which a nested loop keeps. That a row is IN_MEMORY follows from its token, by a
+-- constraint. Saying so would let the planner read everything that is leased instead of these rows by id.
+completed AS (
+    UPDATE notifications n
+    SET status = i.status, reason = i.fingerprint, lease_token = NULL, leased_until = NULL, slot_at = NULL,
+        next_attempt_at = i.next_attempt_at, updated_at = $13,
+        finished_at = CASE WHEN i.status = 'SENT' THEN $13::timestamptz END
+    FROM input i WHERE n.id = i.id AND n.lease_token = i.token
+    RETURNING n.id, n.attempts, n.subscription_id, i.started_at, i.millis, i.response_status,
+              i.response_body, i.error_type, i.error, i.fingerprint, i.health),
+attempt AS (
+    UPDATE delivery_attempts a
+    SET status = CASE WHEN c.error_type IS NULL THEN 'OK' ELSE 'ERROR' END, started_at = c.started_at,
+        millis = c.millis, response_status = c.response_status, response_body = c.response_body,
+        error_type = c.error_type, error = c.error, fingerprint = c.fingerprint
+    FROM completed c
+    WHERE a.notification_id = c.id AND a.number = c.attempts),
+-- What began before the present state says nothing about it: it may have been at another endpoint.
+signals AS (
+    SELECT c.subscription_id, bool_or(c.health = 'SUCCESS') AS success
+    FROM completed c JOIN subscriptions s ON s.id = c.subscription_id
+    WHERE c.started_at >= s.state_changed_at AND c.health IN ('SUCCESS', 'FAILURE')
+      -- Success alone is news only to those that have failed.
+      AND (NOT $14 OR s.failing_since IS NOT NULL)
+    GROUP BY c.subscription_id),
+touched AS (
+    SELECT s.id, s.state AS previous, g.success AS healed
+    FROM signals g JOIN subscriptions s ON s.id = g.subscription_id
+    WHERE s.deleted_at IS NULL AND CASE
+        WHEN g.success THEN s.failing_since IS NOT NULL
+        -- Every failing attempt need not be noted, only that it still fails.
+        ELSE s.failing_since IS NULL OR s.last_failure_at IS NULL
+             OR s.last_failure_at < $13::timestamptz - interval '10 seconds' END
+    ORDER BY s.id
+    -- Not the strongest lock: whoever charges or mails only wants the key to stay.
+    FOR NO KEY UPDATE OF s),
+changed AS (
+    UPDATE subscriptions s
+    SET failing_since = CASE WHEN NOT t.healed THEN coalesce(s.failing_since, $13) END,
+        last_failure_at = CASE WHEN t.healed THEN s.last_failure_at ELSE $13 END,
+        state = CASE WHEN t.healed AND t.previous = 'DEGRADED' THEN 'ACTIVE' ELSE s.state END,
+        state_reason = CASE WHEN t.healed AND t.previous = 'DEGRADED' THEN 'RECOVERED'
+                            ELSE s.state_reason END,
+        state_changed_at = CASE WHEN t.healed AND t.previous = 'DEGRADED' THEN $13
+                                ELSE s.state_changed_at END,
+        updated_at = $13
+    FROM touched t WHERE s.id = t.id
+    RETURNING s.id, t.previous, s.state, s.state_reason, s.email, s.url, s.description, s.reseller_id,
+              s.failing_since),
+state_mail AS (
+    INSERT INTO emails (id, kind, subscription_id, recipient, data, next_attempt_at, created_at)
+    SELECT gen_random_uuid(), 'STATE_CHANGED', c.id, c.email,
+           jsonb_build_object('state', c.state, 'previous', c.previous, 'reason', c.state_reason,
+                              'url', c.url, 'description', c.description, 'resellerId', c.reseller_id,
+                              'failingSince', c.failing_since),
+           $13, $13
+    FROM changed c WHERE c.state <> c.previous)
+SELECT id AS "id!" FROM completed

@@ -1,0 +1,28 @@
+WITH pending AS (
+    SELECT id, status, reason FROM notifications
+    WHERE subscription_id = $1 AND status = 'PENDING' AND id < $2 AND coalesce(resent_at, created_at) < $3
+    ORDER BY id LIMIT $4 FOR UPDATE SKIP LOCKED),
+scheduled AS (
+    SELECT id, status, reason FROM notifications
+    WHERE subscription_id = $1 AND status = 'SCHEDULED' AND id < $2 AND coalesce(resent_at, created_at) < $3
+    ORDER BY next_attempt_at, id LIMIT $4 FOR UPDATE SKIP LOCKED),
+retries AS (
+    SELECT id, status, reason FROM notifications
+    WHERE subscription_id = $1 AND status = 'RETRY' AND id < $2 AND coalesce(resent_at, created_at) < $3
+    ORDER BY next_attempt_at, id LIMIT $4 FOR UPDATE SKIP LOCKED),
+ended AS (
+    UPDATE notifications n
+    SET status = 'GIVEN_UP', reason = 'EXPIRED', next_attempt_at = NULL, slot_at = NULL, finished_at = $5,
+        updated_at = $5
+    FROM (SELECT * FROM pending UNION ALL SELECT * FROM scheduled UNION ALL SELECT * FROM retries) w
+    WHERE n.id = w.id
+    RETURNING n.id, n.subscription_id, n.reseller_id, n.event_type, n.attempts, w.status AS waited_as,
+              w.reason AS waited_for),
+letter AS (
+    INSERT INTO dead_letters (lane, reason, fingerprint, notification_id, subscription_id, reseller_id,
+                              event_type, target, attempts, detail)
+    SELECT 'reseller', 'GIVEN_UP', 'delivery/expired', e.id, e.subscription_id, e.reseller_id, e.event_type,
+           coalesce(endpoint_of(s.url), ''), e.attempts,
+           'waited for too long, as ' || e.waited_as || coalesce(' (' || e.waited_for || ')', '')
+    FROM ended e LEFT JOIN subscriptions s ON s.id = e.subscription_id)
+SELECT count(*) AS "count!" FROM ended

@@ -1,0 +1,35 @@
+-- The lock keeps it inactive until this has ended: what is activated at this moment loses nothing.
+WITH inactive AS (
+    SELECT id, CASE WHEN deleted_at IS NULL THEN 'SUBSCRIPTION_DEACTIVATED'
+                    ELSE 'SUBSCRIPTION_DELETED' END AS reason,
+           CASE WHEN deleted_at IS NULL THEN 'deactivated' ELSE 'deleted' END AS how,
+           endpoint_of(url) AS target
+    FROM subscriptions WHERE id = $1 AND (state = 'DEACTIVATED' OR deleted_at IS NOT NULL)
+    FOR SHARE),
+pending AS (
+    SELECT id FROM notifications
+    WHERE subscription_id = $1 AND status = 'PENDING' AND EXISTS (SELECT FROM inactive)
+    ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED),
+scheduled AS (
+    SELECT id FROM notifications
+    WHERE subscription_id = $1 AND status = 'SCHEDULED' AND EXISTS (SELECT FROM inactive)
+    ORDER BY next_attempt_at, id LIMIT $2 FOR UPDATE SKIP LOCKED),
+retries AS (
+    SELECT id FROM notifications
+    WHERE subscription_id = $1 AND status = 'RETRY' AND EXISTS (SELECT FROM inactive)
+    ORDER BY next_attempt_at, id LIMIT $2 FOR UPDATE SKIP LOCKED),
+ended AS (
+    UPDATE notifications n
+    SET status = 'GIVEN_UP', reason = (SELECT reason FROM inactive), next_attempt_at = NULL, slot_at = NULL,
+        finished_at = $3, updated_at = $3
+    FROM (SELECT id FROM pending UNION ALL SELECT id FROM scheduled UNION ALL SELECT id FROM retries) w
+    WHERE n.id = w.id
+    RETURNING n.id, n.subscription_id, n.reseller_id, n.event_type, n.attempts),
+letter AS (
+    INSERT INTO dead_letters (lane, reason, fingerprint, notification_id, subscription_id, reseller_id,
+                              event_type, target, attempts, detail, state, resolved_at, resolved_by, note)
+    SELECT 'reseller', 'GIVEN_UP', 'delivery/subscription-' || i.how, e.id, e.subscription_id,
+           e.reseller_id, e.event_type, i.target, e.attempts, 'its subscription was ' || i.how, 'DISCARDED',
+           $3, 'postrider', 'its subscription was ' || i.how
+    FROM ended e CROSS JOIN inactive i)
+SELECT count(*) AS "count!" FROM ended

@@ -1,32 +1,5 @@
-//! The dispatcher. In the push lane it takes pushes from the queue, claims them in PostgreSQL, sends them to Swrve at the
-//! one pace that Swrve allows, and records what came of it. In the reseller lane it makes the first attempts to deliver
-//! notifications; all of that is in [`engine`], and every replica does it at the same time.
-//!
-//! Any number of replicas may run; one of them leads the push lane and sends, the others stand by (see [`leadership`]).
-//! Within a term
-//! a push passes through three stages, each of which works in batches where it commits:
-//!
-//! ```text
-//! queue ─▶ claimer ─▶ sender ─▶ completer ─▶ ack
-//!          (SQL)      (HTTP)    (SQL)
-//! ```
-//!
-//! The sender has a thread of its own, because pacing suffers from any other work on the same runtime. No stage holds a
-//! transaction while another talks to Swrve, and the message is acknowledged last: whatever dies in between, the push
-//! is found again by its lease. While Swrve is out of order, and until what waited meanwhile has been sent, the first stage is another
-//! one (`backlog`), which reads the database instead of the queue.
-
-mod backlog;
-mod claimer;
-mod completer;
-mod ending;
-mod lane;
-mod plan;
-mod sender;
-mod spans;
-mod starts;
-mod vigil;
-mod work;
+//! The dispatcher: the push lane (see [`engine::push`]), which one replica leads while the others stand by, and the first attempts
+//! of the reseller lane (see [`engine::webhook`]), which every replica makes at the same time.
 
 use std::sync::Arc;
 
@@ -34,38 +7,24 @@ use config::Config;
 use domain::clock::{Clock, SystemClock};
 use lifecycle::{Drained, Lifecycle, TaskGroup};
 
-use lane::Lane;
-
 /// Why the dispatcher could not start or had to end.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The database settings are unusable.
     #[error("failed to prepare the database connection")]
     Store(#[source] store::Error),
-    /// The Swrve settings are unusable.
-    #[error("failed to prepare the Swrve client")]
-    Swrve(#[source] http_client::SwrveError),
-    /// It cannot be found out whether the push lane is held.
-    #[error("failed to look for an outage of Swrve")]
-    Hold(#[source] store::Error),
-    /// The sender's thread could not be started.
-    #[error("failed to start the sender")]
-    Sender(#[source] std::io::Error),
-    /// The sender's thread ended without having been asked to; the log says why.
-    #[error("the sender ended by itself")]
-    SenderEnded,
-    /// The completer ended while outcomes could still come; the log says why.
-    #[error("the completer ended by itself")]
-    CompleterEnded,
+    /// The push lane cannot be set up as configured.
+    #[error("failed to prepare the push lane")]
+    PushLane(#[source] engine::push::Error),
     /// The reseller lane cannot be set up as configured.
     #[error("failed to prepare the reseller lane")]
-    Engine(#[source] engine::OpenError),
+    ResellerLane(#[source] engine::webhook::OpenError),
     /// The reseller lane ended without having been asked to; the log says why.
     #[error("the reseller lane ended by itself")]
-    CourierEnded,
+    ResellerLaneEnded,
     /// The push lane ended without having been asked to; the log says why.
     #[error("the push lane ended by itself")]
-    LaneEnded,
+    PushLaneEnded,
 }
 
 /// Runs the dispatcher until shutdown; work in flight is finished or handed back within the grace period.
@@ -87,8 +46,10 @@ pub async fn run_with_clock(
         runtime::connections::open(&config, "postrider-dispatcher").map_err(Error::Store)?;
     let push_store =
         runtime::connections::open_push_store(&config, "postrider-dispatcher").map_err(Error::Store)?;
-    let engine_tools = engine::Tools::open(&config, &store, &broker, &clock).map_err(Error::Engine)?;
-    let lane = Lane::new(config.clone(), push_store.clone(), broker.clone(), clock)?;
+    let engine_tools =
+        engine::webhook::Tools::open(&config, &store, &broker, &clock).map_err(Error::ResellerLane)?;
+    let lane = engine::push::Lane::new(config.clone(), push_store.clone(), broker.clone(), clock)
+        .map_err(Error::PushLane)?;
     let tasks = TaskGroup::under(&lifecycle.shutdown);
     let shutdown = lifecycle.shutdown.child();
     tasks.spawn(
@@ -103,13 +64,13 @@ pub async fn run_with_clock(
     let lead = tasks.spawn("push lane", lane.lead(shutdown.clone()));
     let deliver = tasks.spawn(
         "reseller lane",
-        engine::deliver(engine::Lane::First, engine_tools, shutdown.clone()),
+        engine::webhook::deliver(engine::webhook::Lane::First, engine_tools, shutdown.clone()),
     );
     let ended = tokio::select! {
         biased;
         () = shutdown.cancelled() => Ok(()),
-        _ = lead => Err(Error::LaneEnded),
-        _ = deliver => Err(Error::CourierEnded),
+        _ = lead => Err(Error::PushLaneEnded),
+        _ = deliver => Err(Error::ResellerLaneEnded),
     };
     shutdown.trigger();
     if let Drained::Abandoned(count) = tasks.drain(config.shutdown.grace_period).await {

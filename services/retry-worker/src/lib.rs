@@ -41,7 +41,7 @@ pub enum Error {
     Store(#[source] store::Error),
     /// The reseller lane cannot be set up as configured.
     #[error("failed to prepare the reseller lane")]
-    Engine(#[source] engine::OpenError),
+    Engine(#[source] engine::webhook::OpenError),
     /// The mail server cannot be used as configured.
     #[error("failed to prepare the mail server")]
     Mail(#[source] mail::SettingsError),
@@ -66,7 +66,8 @@ pub async fn run_with_clock(
     clock: Arc<dyn Clock>,
 ) -> Result<(), Error> {
     let (store, broker) = runtime::connections::open(&config, NAME).map_err(Error::Store)?;
-    let engine_tools = engine::Tools::open(&config, &store, &broker, &clock).map_err(Error::Engine)?;
+    let engine_tools =
+        engine::webhook::Tools::open(&config, &store, &broker, &clock).map_err(Error::Engine)?;
     let verifier = VerifyEndpoints::new(engine_tools.clone()).map_err(Error::Engine)?;
     let mailer = Mailer::new(&config).map_err(Error::Mail)?;
     let shutdown = lifecycle.shutdown.child();
@@ -112,7 +113,7 @@ pub async fn run_with_clock(
         start(&tasks, mailer, &context, &shutdown),
         tasks.spawn(
             "reseller lane",
-            engine::deliver(engine::Lane::Retry, engine_tools, shutdown.clone()),
+            engine::webhook::deliver(engine::webhook::Lane::Retry, engine_tools, shutdown.clone()),
         ),
         archive(&tasks, DeadLetterLane::Push, &context, &shutdown),
         archive(&tasks, DeadLetterLane::Reseller, &context, &shutdown),

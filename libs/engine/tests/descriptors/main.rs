@@ -9,7 +9,7 @@ use broker::Queue;
 use chrono::TimeDelta;
 use domain::clock::{Clock, SystemClock};
 use domain::notification::NotificationStatus;
-use engine::Lane;
+use engine::webhook::Lane;
 use sqlx::PgPool;
 use testkit::{NoDescriptors, eventually, with_installation};
 

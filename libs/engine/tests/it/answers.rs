@@ -1,7 +1,7 @@
 //! What is kept of an answer.
 
 use domain::notification::NotificationStatus::Retry;
-use engine::Lane;
+use engine::webhook::Lane;
 use simulators::receiver::Rule;
 use sqlx::PgPool;
 use testkit::with_installation;

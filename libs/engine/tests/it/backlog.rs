@@ -5,7 +5,7 @@ use chrono::TimeDelta;
 use domain::clock::{Clock, SystemClock};
 use domain::notification::{NotificationStatus, QUEUE_LEASE};
 use domain::push::PushId;
-use engine::Lane;
+use engine::webhook::Lane;
 use simulators::receiver::Rule;
 use sqlx::PgPool;
 use testkit::{eventually, with_installation};

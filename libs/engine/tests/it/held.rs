@@ -8,7 +8,7 @@ use broker::Queue;
 use chrono::TimeDelta;
 use domain::clock::{Clock, ManualClock, SystemClock};
 use domain::notification::NotificationStatus;
-use engine::Lane;
+use engine::webhook::Lane;
 use simulators::receiver::{Options, Receiver, Running, SecretFor};
 use sqlx::PgPool;
 use store::push::HoldView;

@@ -3,7 +3,7 @@
 use broker::Queue;
 use config::Secret;
 use domain::notification::NotificationStatus;
-use engine::Lane;
+use engine::webhook::Lane;
 use simulators::receiver::Rule;
 use sqlx::PgPool;
 use testkit::{FaultProxy, eventually, with_installation};

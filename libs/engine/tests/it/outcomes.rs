@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::clock::Clock;
 use domain::notification::NotificationStatus::{self, Failed, Retry, Sent};
-use engine::Lane;
+use engine::webhook::Lane;
 use simulators::receiver::Rule;
 use sqlx::PgPool;
 use testkit::{eventually, with_installation};

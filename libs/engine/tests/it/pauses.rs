@@ -3,7 +3,7 @@
 use broker::Queue;
 use domain::clock::{Clock, SystemClock};
 use domain::notification::NotificationStatus;
-use engine::Lane;
+use engine::webhook::Lane;
 use simulators::receiver::Rule;
 use sqlx::PgPool;
 use store::{Act, Pausable, PauseChange, Store};

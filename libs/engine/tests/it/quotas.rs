@@ -5,7 +5,7 @@ use std::sync::Arc;
 use chrono::TimeDelta;
 use domain::clock::{Clock, ManualClock, SystemClock};
 use domain::notification::NotificationStatus;
-use engine::Lane;
+use engine::webhook::Lane;
 use simulators::receiver::Rule;
 use sqlx::PgPool;
 use testkit::{eventually, with_installation};

@@ -2,7 +2,7 @@
 
 use broker::Queue;
 use domain::notification::NotificationStatus;
-use engine::Lane;
+use engine::webhook::Lane;
 use simulators::receiver::Rule;
 use sqlx::PgPool;
 use store::webhook::FannedOut;

@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 use domain::clock::Clock;
 use domain::notification::NotificationStatus;
-use engine::Lane;
+use engine::webhook::Lane;
 use simulators::receiver::Rule;
 use sqlx::PgPool;
 use store::webhook::Resent;

@@ -4,7 +4,7 @@ use broker::Queue;
 use chrono::TimeDelta;
 use domain::clock::Clock;
 use domain::notification::{NotificationStatus, QUEUE_LEASE};
-use engine::Lane;
+use engine::webhook::Lane;
 use simulators::receiver::Rule;
 use sqlx::PgPool;
 use store::webhook::Resent;

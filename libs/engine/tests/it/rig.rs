@@ -8,7 +8,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::clock::{Clock, ManualClock, SystemClock};
 use domain::notification::{NotificationId, NotificationStatus, QUEUE_LEASE};
 use encryption::{Sealer, SealingKey};
-use engine::{Lane, Tools};
+use engine::webhook::{Lane, Tools};
 use lifecycle::Shutdown;
 use signing::Secret;
 use simulators::receiver::{Options, Received, Receiver, Rule, Running, SecretFor};
@@ -100,7 +100,7 @@ impl Rig {
             let tools = Tools::open(&config, &store, &broker, &clock)
                 .expect("the tools are made")
                 .expect("tests have a key");
-            engine::deliver(lane, Some(tools), stop).await;
+            engine::webhook::deliver(lane, Some(tools), stop).await;
             broker.close().await;
         });
         Engine {

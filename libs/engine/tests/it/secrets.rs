@@ -3,7 +3,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::clock::Clock;
 use domain::notification::NotificationStatus;
-use engine::Lane;
+use engine::webhook::Lane;
 use signing::Secret;
 use simulators::receiver::SecretFor;
 use sqlx::PgPool;

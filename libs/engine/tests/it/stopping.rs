@@ -4,7 +4,7 @@ use broker::Queue;
 use chrono::TimeDelta;
 use domain::clock::{Clock, SystemClock};
 use domain::notification::NotificationStatus;
-use engine::Lane;
+use engine::webhook::Lane;
 use simulators::receiver::Rule;
 use sqlx::PgPool;
 use testkit::{eventually, with_installation};

@@ -23,7 +23,7 @@ async fn a_dispatcher_with_unusable_settings_does_not_start(pool: PgPool) {
         assert!(matches!(refusal(&it).await, dispatcher::Error::Store(_)));
         it.config.database.url = usable;
         "ftp://swrve.test".clone_into(&mut it.config.swrve.url);
-        assert!(matches!(refusal(&it).await, dispatcher::Error::Swrve(_)));
+        assert!(matches!(refusal(&it).await, dispatcher::Error::PushLane(_)));
     })
     .await;
 }

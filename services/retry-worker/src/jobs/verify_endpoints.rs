@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use chrono::TimeDelta;
-use engine::{Answer, Challenger, OpenError, Stranger, Tools};
+use engine::webhook::{Answer, Challenger, OpenError, Stranger, Tools};
 use futures::StreamExt as _;
 use futures::future::{BoxFuture, FutureExt as _};
 use futures::stream::FuturesUnordered;

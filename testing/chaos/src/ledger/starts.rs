@@ -72,7 +72,7 @@ pub fn read_starts(path: &Path, starts: &mut Vec<Start>) -> Result<(), StartsErr
 
 fn read_line(line: &[u8]) -> Option<Start> {
     let line: Line = serde_json::from_slice(line).ok()?;
-    let told = line.told.filter(|_| line.target == "dispatcher::starts")?;
+    let told = line.told.filter(|_| line.target == "engine::push::starts")?;
     Some(Start {
         epoch: told.epoch,
         started: told.started,
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn a_line_of_a_dispatcher_is_read_and_others_are_not() {
-        let line = br#"{"timestamp":"2026-01-01T00:00:00Z","level":"TRACE","epoch":3,"push.id":"019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d","started":17,"handed_over":19,"message":"send","target":"dispatcher::starts","span":{"name":"send"}}"#;
+        let line = br#"{"timestamp":"2026-01-01T00:00:00Z","level":"TRACE","epoch":3,"push.id":"019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d","started":17,"handed_over":19,"message":"send","target":"engine::push::starts","span":{"name":"send"}}"#;
         let start = read_line(line).unwrap();
         assert_eq!((start.epoch, start.started, start.handed_over), (3, 17, 19));
         assert_eq!(read_line(&line[..line.len() - 20]), None);

@@ -47,7 +47,7 @@ pub(super) fn all(sealing_key: &str) -> Vec<(String, String)> {
         ("TELEMETRY__LOG_FORMAT", "json".to_owned()),
         (
             "TELEMETRY__LOG_FILTER",
-            "info,lapin=off,dispatcher::starts=trace".to_owned(),
+            "info,lapin=off,engine::push::starts=trace".to_owned(),
         ),
     ];
     settings

@@ -7,7 +7,7 @@ use arbitrary::{Result, Unstructured};
 use domain::dead_letter::FailureClass;
 use domain::notification::{DeliveryOutcome, RetryAfter};
 use domain::push::{SendOutcome, StatusClass, classify};
-use engine::Answer;
+use engine::webhook::Answer;
 use http::header::RETRY_AFTER;
 use http::{HeaderValue, Response};
 use serde_json::Value;
@@ -119,7 +119,7 @@ fn challenged(status: u16, outcome: DeliveryOutcome) {
     };
     let text = "0123abcd";
     let told = body.clone();
-    let right = engine::fuzzing::judged(outcome, text) == Answer::Right;
+    let right = engine::webhook::fuzzing::judged(outcome, text) == Answer::Right;
     assert!(
         !right || (200..300).contains(&status) && told.contains("0"),
         "{told}"

@@ -13,12 +13,12 @@ use telemetry::traces::Span;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::attempt::{Attempted, NotMade};
+use super::attempt::{Attempted, NotMade};
+use super::message::Message;
+use super::spans::{self, Batch};
+use super::statistics::{self, Statistics};
+use super::{Lane, Tools};
 use crate::linger::Linger;
-use crate::message::Message;
-use crate::spans::{self, Batch};
-use crate::statistics::{self, Statistics};
-use crate::{Lane, Tools};
 
 /// Outcomes recorded in one statement.
 const BATCH: usize = 256;

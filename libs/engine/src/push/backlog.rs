@@ -13,10 +13,10 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::claimer::Claimer;
-use crate::spans;
-use crate::vigil::{Answer, Vigil};
-use crate::work::{Message, Work};
+use super::claimer::Claimer;
+use super::spans;
+use super::vigil::{Answer, Vigil};
+use super::work::{Message, Work};
 
 /// From one probe to the next, at least.
 const PROBE_INTERVAL: Duration = Duration::from_secs(1);

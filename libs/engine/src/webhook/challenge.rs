@@ -12,9 +12,9 @@ use serde_json::Value;
 use store::webhook::Endpoint;
 use uuid::Uuid;
 
-use crate::endpoints::Endpoints;
-use crate::request::{Content, signed};
-use crate::{OpenError, Tools};
+use super::endpoints::Endpoints;
+use super::request::{Content, signed};
+use super::{OpenError, Tools};
 
 /// The type of the request. It is in no catalogue.
 const EVENT_TYPE: &str = "postrider.verification";

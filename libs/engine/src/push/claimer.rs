@@ -12,8 +12,8 @@ use telemetry::Metric;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::spans::{self, Batch};
-use crate::work::{Message, MessageFate, Work};
+use super::spans::{self, Batch};
+use super::work::{Message, MessageFate, Work};
 
 /// Pause before a claim that failed is tried again.
 const RETRY_PAUSE: Duration = Duration::from_millis(250);

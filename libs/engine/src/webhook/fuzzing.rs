@@ -2,9 +2,9 @@
 
 use domain::notification::DeliveryOutcome;
 
-use crate::Answer;
+use super::Answer;
 
 /// Whether an endpoint that was challenged with `text` answered as it has to.
 pub fn judged(outcome: DeliveryOutcome, text: &str) -> Answer {
-    crate::challenge::judge(outcome, text)
+    super::challenge::judge(outcome, text)
 }

@@ -4,9 +4,9 @@
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
-use crate::claimer::Claimed;
-use crate::message::Message;
-use crate::scheduler::{Fetch, Turn};
+use super::claimer::Claimed;
+use super::message::Message;
+use super::scheduler::{Fetch, Turn};
 
 /// What comes back to the loop.
 pub(crate) enum Done {

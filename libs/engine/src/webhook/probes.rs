@@ -6,10 +6,10 @@ use std::collections::HashMap;
 use domain::notification::OutageChange;
 use store::webhook::Sidelined;
 
-use crate::claimer::Claimed;
-use crate::run_loop::RunLoop;
-use crate::scheduler::Fetch;
-use crate::under_way::Probing;
+use super::claimer::Claimed;
+use super::run_loop::RunLoop;
+use super::scheduler::Fetch;
+use super::under_way::Probing;
 
 impl RunLoop {
     /// Does as it was found out meanwhile.

@@ -7,7 +7,7 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use http_client::WebhookRequest;
 
-use crate::endpoints::Target;
+use super::endpoints::Target;
 
 const WEBHOOK_ID: HeaderName = HeaderName::from_static(signing::HEADER_ID);
 const WEBHOOK_TIMESTAMP: HeaderName = HeaderName::from_static(signing::HEADER_TIMESTAMP);

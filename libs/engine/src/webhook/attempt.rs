@@ -13,12 +13,12 @@ use http_client::WebhookRequest;
 use store::webhook::{ClaimedNotification, DeliveryCompletion, NotificationRelease};
 use telemetry::traces::Span;
 
-use crate::Tools;
-use crate::claimer::HORIZON;
-use crate::endpoints::Target;
-use crate::outages::Outages;
-use crate::request::{Content, signed};
-use crate::spans;
+use super::Tools;
+use super::claimer::HORIZON;
+use super::endpoints::Target;
+use super::outages::Outages;
+use super::request::{Content, signed};
+use super::spans;
 
 /// An attempt that is over.
 pub(crate) struct Attempted {

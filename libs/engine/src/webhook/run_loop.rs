@@ -17,18 +17,18 @@ use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::task::AbortOnDropHandle;
 use uuid::Uuid;
 
-use crate::attempt;
-use crate::claimer::{Claimed, Claimer};
-use crate::completer::{Completer, Ending, Work};
-use crate::endpoints::Endpoints;
+use super::attempt;
+use super::claimer::{Claimed, Claimer};
+use super::completer::{Completer, Ending, Work};
+use super::endpoints::Endpoints;
+use super::message::Message;
+use super::outages::{Outages, PROBE_INTERVAL};
+use super::scheduler::{Capacity, FairScheduler, Turn};
+use super::spans::{self, Batch};
+use super::statistics::Statistics;
+use super::under_way::{Claiming, Done, Fetching, Slot};
+use super::{Lane, Tools};
 use crate::linger::Linger;
-use crate::message::Message;
-use crate::outages::{Outages, PROBE_INTERVAL};
-use crate::scheduler::{Capacity, FairScheduler, Turn};
-use crate::spans::{self, Batch};
-use crate::statistics::Statistics;
-use crate::under_way::{Claiming, Done, Fetching, Slot};
-use crate::{Lane, Tools};
 
 /// Messages taken from the queue at once, and notifications claimed in one statement.
 const BATCH: usize = 256;

@@ -11,7 +11,7 @@ use store::Store;
 use store::webhook::{AttemptEnd, StatisticsDelta};
 use uuid::Uuid;
 
-use crate::attempt::Attempted;
+use super::attempt::Attempted;
 
 /// How long numbers may be gathered, and so what a crash may cost of them.
 pub(crate) const INTERVAL: Duration = Duration::from_secs(2);

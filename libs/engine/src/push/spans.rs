@@ -11,7 +11,7 @@ use http_client::PreparedPush;
 use store::push::{ClaimedPush, Completion, Release};
 use telemetry::traces::{self, Context, Kind, Span, Statement};
 
-use crate::work::{Message, Work};
+use super::work::{Message, Work};
 
 const CLAIM: Statement = Statement {
     summary: "claim pushes",

@@ -17,14 +17,14 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::Error;
-use crate::backlog::Backlog;
-use crate::claimer::Claimer;
-use crate::completer::Completer;
-use crate::plan::Planner;
-use crate::sender::{self, Sender};
-use crate::starts::Starts;
-use crate::vigil::Vigil;
+use super::Error;
+use super::backlog::Backlog;
+use super::claimer::Claimer;
+use super::completer::Completer;
+use super::plan::Planner;
+use super::sender::{self, Sender};
+use super::starts::Starts;
+use super::vigil::Vigil;
 
 /// Pushes claimed in one statement: a quarter of a second of sending, so that a claim is never old when its turn comes.
 const CLAIM_BATCH: usize = 64;
@@ -37,7 +37,7 @@ const BROKER_LOSS: Duration = Duration::from_secs(3);
 const HOLD_LIMIT: Duration = Duration::from_secs(2);
 
 /// Everything that the lane needs in every term.
-pub(crate) struct Lane {
+pub struct Lane {
     config: Arc<Config>,
     store: Store,
     broker: Broker,
@@ -47,7 +47,8 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
-    pub(crate) fn new(
+    /// Prepares it; fails when the client of Swrve cannot be set up as configured.
+    pub fn new(
         config: Arc<Config>,
         store: Store,
         broker: Broker,
@@ -71,7 +72,7 @@ impl Lane {
     }
 
     /// Stands by and leads in turns until shutdown.
-    pub(crate) async fn lead(self, shutdown: Shutdown) {
+    pub async fn lead(self, shutdown: Shutdown) {
         let candidate = Candidate::new(
             self.store.clone(),
             leadership::Settings {

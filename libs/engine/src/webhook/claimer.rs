@@ -11,8 +11,8 @@ use telemetry::Metric;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::endpoints::{Endpoints, Target};
-use crate::{Lane, Tools};
+use super::endpoints::{Endpoints, Target};
+use super::{Lane, Tools};
 
 /// What a claim allows beyond the longest request: making the request, recording its outcome.
 const CLAIM_SLACK: Duration = Duration::from_secs(20);

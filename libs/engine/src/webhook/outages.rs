@@ -19,7 +19,7 @@ use telemetry::Metric;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use uuid::Uuid;
 
-use crate::Lane;
+use super::Lane;
 
 /// From one probe of an engine to the next, and from one look at what other engines hold to the next.
 pub(crate) const PROBE_INTERVAL: Duration = Duration::from_secs(1);

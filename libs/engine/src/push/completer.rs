@@ -12,8 +12,8 @@ use store::push::{Completion, Release};
 use telemetry::Metric;
 use tokio::sync::mpsc;
 
-use crate::spans::{self, Batch};
-use crate::work::{Ending, Message, MessageFate, dead_letter_reason};
+use super::spans::{self, Batch};
+use super::work::{Ending, Message, MessageFate, dead_letter_reason};
 
 /// Outcomes recorded in one statement.
 const BATCH: usize = 256;

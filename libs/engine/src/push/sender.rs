@@ -22,12 +22,12 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::ending::complete;
-use crate::plan::{Plan, Planner};
-use crate::spans;
-use crate::starts::Starts;
-use crate::vigil::Vigil;
-use crate::work::{Ending, Work};
+use super::ending::complete;
+use super::plan::{Plan, Planner};
+use super::spans;
+use super::starts::Starts;
+use super::vigil::Vigil;
+use super::work::{Ending, Work};
 
 /// How often a fault of ours is told in the log while it lasts.
 const FAULT_TOLD_EVERY: Duration = Duration::from_secs(5);

@@ -12,7 +12,7 @@ use http_client::Endpoint;
 use store::webhook::{ClaimedNotification, DeliveryCompletion};
 use telemetry::traces::{self, Context, Kind, Span, Statement};
 
-use crate::Lane;
+use super::Lane;
 
 const CLAIM: Statement = Statement {
     summary: "claim notifications",

@@ -4,6 +4,8 @@
 //! They differ in who may send and when. In [`push`] one leader sends at the pace of one receiver; in [`webhook`] every
 //! replica sends, and a scheduler shares the slots out among subscriptions.
 
+mod claim;
 mod linger;
 pub mod push;
+mod record;
 pub mod webhook;

@@ -111,7 +111,7 @@ impl Backlog<'_> {
         let Some(id) = ids.get(place(turn, ids.len())) else {
             return Some(None);
         };
-        let (claimed, send_before) = self.claimer.claim(vec![*id], stop).await?;
+        let (claimed, send_before) = self.claimer.claim(&[*id], stop).await?;
         let Some(push) = claimed.into_iter().next() else {
             return Some(None);
         };
@@ -189,7 +189,7 @@ impl Backlog<'_> {
         under_way: &TaskTracker,
         stop: &CancellationToken,
     ) -> Option<usize> {
-        let (claimed, send_before) = self.claimer.claim(ids.to_vec(), stop).await?;
+        let (claimed, send_before) = self.claimer.claim(ids, stop).await?;
         let count = claimed.len();
         Metric::PushClaimed.increment(count as u64);
         Metric::PushClaimsInFlight.gauge(&[]).increment(count as f64);

@@ -12,11 +12,11 @@ use telemetry::Metric;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::claim;
+
 use super::spans::{self, Batch};
 use super::work::{Message, MessageFate, Work};
 
-/// Pause before a claim that failed is tried again.
-const RETRY_PAUSE: Duration = Duration::from_millis(250);
 /// How long the database may take for a claim before it counts as away.
 const CLAIM_LIMIT: Duration = Duration::from_secs(10);
 
@@ -51,7 +51,9 @@ impl Claimer<'_> {
             let Some(deliveries) = deliveries else { return };
             let mut messages = messages_by_push(deliveries).await;
             let span = Batch::to_claim(messages.values());
-            let Some((claimed, send_before)) = self.claim(messages.keys().copied().collect(), stop).await
+            let Some((claimed, send_before)) = self
+                .claim(&messages.keys().copied().collect::<Vec<_>>(), stop)
+                .await
             else {
                 return settle_all(MessageFate::Requeue, messages).await;
             };
@@ -98,64 +100,60 @@ impl Claimer<'_> {
             && matches!(paused, Ok(false))
     }
 
-    /// Claims, for as long as it takes: while the database is away there is nothing else to do. `None` when stopped, or when
-    /// the pushes are not ours to take, or no replica's: the messages are for the next leader.
+    /// Claims, for as long as it takes. `None` when stopped, or when the pushes are not ours to take, or no replica's: the messages
+    /// are for the next leader.
     pub(crate) async fn claim(
         &self,
-        ids: Vec<PushId>,
+        ids: &[PushId],
         stop: &CancellationToken,
     ) -> Option<(Vec<ClaimedPush>, Instant)> {
-        loop {
-            let asked = Instant::now();
-            let claim = Claim {
-                leader: self.leader,
-                lease: self.lease,
-            };
+        let together = || async move {
             tokio::select! {
                 // A claim under way is given a moment, so that what it takes is not left to its lease.
-                () = async { stop.cancelled().await; tokio::time::sleep(STOP_LIMIT).await } => return None,
-                answer = store::within(CLAIM_LIMIT, self.store.claim_pushes(&ids, claim)) => match answer {
-                    Ok(claimed) if claimed.is_empty() && self.was_refused(&ids).await => {
-                        if !self.may_claim().await {
-                            return None;
-                        }
-                        // The lane was paused and is open again: what was refused is there for the asking.
-                        continue;
-                    }
-                    Ok(claimed) => return Some((claimed, asked + self.send_within)),
-                    Err(error) if !error.is_transient() => {
-                        tracing::error!(error = error_chain(&error), count = ids.len(), "the database refuses a claim");
-                        let claimed = self.claim_singly(&ids).await;
-                        return Some((claimed, asked + self.send_within));
-                    }
-                    Err(error) => tracing::warn!(error = error_chain(&error), count = ids.len(), "could not claim pushes"),
-                },
+                () = async { stop.cancelled().await; tokio::time::sleep(STOP_LIMIT).await } => Ok(None),
+                claimed = self.claim_together(ids) => claimed,
             }
-            Metric::StoreErrors.increment_with(&[("operation", "reading_queue")], 1);
-            tokio::select! {
-                () = stop.cancelled() => return None,
-                () = tokio::time::sleep(RETRY_PAUSE) => {}
+        };
+        let singly = || async move {
+            let asked = Instant::now();
+            (self.claim_singly(ids).await, asked + self.send_within)
+        };
+        claim::claim(stop, ids.len(), together, singly).await
+    }
+
+    async fn claim_together(
+        &self,
+        ids: &[PushId],
+    ) -> Result<Option<(Vec<ClaimedPush>, Instant)>, store::Error> {
+        loop {
+            let asked = Instant::now();
+            let claimed = store::within(CLAIM_LIMIT, self.store.claim_pushes(ids, self.terms())).await?;
+            if !claimed.is_empty() || !self.was_refused(ids).await {
+                return Ok(Some((claimed, asked + self.send_within)));
             }
+            if !self.may_claim().await {
+                return Ok(None);
+            }
+            // The lane was paused and is open again: what was refused is there for the asking.
         }
     }
-}
 
-impl Claimer<'_> {
     /// Claims each push by itself, so that one that the database refuses for good holds up no other. It is found again when its
     /// place in the queue has run out.
     async fn claim_singly(&self, ids: &[PushId]) -> Vec<ClaimedPush> {
-        let claim_one = |id| async move {
-            let claim = Claim {
-                leader: self.leader,
-                lease: self.lease,
-            };
-            self.store.claim_pushes(&[id], claim).await
-        };
+        let claim_one = |id| async move { self.store.claim_pushes(&[id], self.terms()).await };
         let claimed = store::singly(CLAIM_LIMIT, ids, claim_one, |id, error| {
             tracing::error!(push = %id, error = error_chain(&error), "passed over a push that could not be claimed");
             Metric::StoreErrors.increment_with(&[("operation", "reading_queue")], 1);
         });
         claimed.await.into_iter().flatten().collect()
+    }
+
+    fn terms(&self) -> Claim<'_> {
+        Claim {
+            leader: self.leader,
+            lease: self.lease,
+        }
     }
 }
 

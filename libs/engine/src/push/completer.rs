@@ -1,7 +1,7 @@
 //! The last stage: outcomes are recorded in batches, then their messages are settled.
 
 use std::collections::HashSet;
-use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use domain::lifecycle::Event;
@@ -12,17 +12,15 @@ use store::push::{Completion, Release};
 use telemetry::Metric;
 use tokio::sync::mpsc;
 
+use crate::record::{RECORD_LIMIT, record};
+
 use super::spans::{self, Batch};
 use super::work::{Ending, Message, MessageFate, dead_letter_reason};
 
 /// Outcomes recorded in one statement.
 const BATCH: usize = 256;
-/// Pause before a statement that failed is tried again.
-const RETRY_PAUSE: Duration = Duration::from_millis(250);
 /// How long a push is put off that could not be tried for want of something of our own.
 const POSTPONEMENT: Duration = Duration::from_secs(5);
-/// How long the database may take for a batch before it counts as away.
-const RECORD_LIMIT: Duration = Duration::from_secs(10);
 
 pub(crate) struct Completer {
     pub(crate) store: Store,
@@ -53,12 +51,10 @@ impl Completer {
     }
 
     async fn complete(&self, completed: Vec<(Completion, Message)>) {
-        let (completions, messages): (Vec<_>, Vec<Message>) = completed.into_iter().unzip();
+        let (completions, messages): (Vec<Completion>, Vec<Message>) = completed.into_iter().unzip();
         let span = Batch::to_complete(messages.iter());
-        let write = |batch: Vec<Completion>| {
-            let store = self.store.clone();
-            async move { store.complete_pushes(&batch).await }
-        };
+        let write = |batch: Arc<[Completion]>| async move { self.store.complete_pushes(&batch).await };
+        let completions = Arc::from(completions);
         let accepted = record(&completions, write).await;
         span.end();
         for (completion, mut message) in completions.iter().zip(messages) {
@@ -78,12 +74,11 @@ impl Completer {
         queue_lease: Duration,
         fate: impl Fn(&Release) -> MessageFate,
     ) {
-        let (releases, messages): (Vec<_>, Vec<Message>) = released.into_iter().unzip();
+        let (releases, messages): (Vec<Release>, Vec<Message>) = released.into_iter().unzip();
         let span = Batch::to_release(messages.iter());
-        let write = |batch: Vec<Release>| {
-            let store = self.store.clone();
-            async move { store.release_pushes(&batch, queue_lease).await }
-        };
+        let write =
+            |batch: Arc<[Release]>| async move { self.store.release_pushes(&batch, queue_lease).await };
+        let releases = Arc::from(releases);
         let accepted = record(&releases, write).await;
         span.end();
         self.take_out_of_queue(&releases, &messages, &accepted).await;
@@ -124,63 +119,6 @@ impl Completer {
                 "could not note that pushes wait in the database"
             );
         }
-    }
-}
-
-/// Records a batch, however long the database is away. What it refuses is tried again one by one, so that a row that
-/// cannot be stored does not take others with it; that row is found by its lease.
-async fn record<T, F>(batch: &[T], write: impl Fn(Vec<T>) -> F) -> HashSet<PushId>
-where
-    T: Clone,
-    F: Future<Output = Result<HashSet<PushId>, store::Error>>,
-{
-    if batch.is_empty() {
-        return HashSet::new();
-    }
-    match write_until_answered(batch, &write).await {
-        Ok(accepted) => accepted,
-        Err(error) if batch.len() == 1 => {
-            tracing::error!(error = error_chain(&error), "an outcome could not be recorded");
-            HashSet::new()
-        }
-        Err(_) => {
-            let mut accepted = HashSet::new();
-            for one in batch {
-                match write_until_answered(std::slice::from_ref(one), &write).await {
-                    Ok(recorded) => accepted.extend(recorded),
-                    Err(error) => {
-                        tracing::error!(error = error_chain(&error), "an outcome could not be recorded")
-                    }
-                }
-            }
-            accepted
-        }
-    }
-}
-
-async fn write_until_answered<T, F>(
-    batch: &[T],
-    write: &impl Fn(Vec<T>) -> F,
-) -> Result<HashSet<PushId>, store::Error>
-where
-    T: Clone,
-    F: Future<Output = Result<HashSet<PushId>, store::Error>>,
-{
-    loop {
-        let error = match store::within(RECORD_LIMIT, write(batch.to_vec())).await {
-            Ok(accepted) => return Ok(accepted),
-            Err(error) => error,
-        };
-        Metric::StoreErrors.increment_with(&[("operation", "attempt")], 1);
-        if !error.is_transient() {
-            return Err(error);
-        }
-        tracing::warn!(
-            error = error_chain(&error),
-            count = batch.len(),
-            "could not record outcomes"
-        );
-        tokio::time::sleep(RETRY_PAUSE).await;
     }
 }
 

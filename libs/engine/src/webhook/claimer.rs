@@ -11,6 +11,8 @@ use telemetry::Metric;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use crate::claim;
+
 use super::endpoints::{Endpoints, Target};
 use super::{Lane, Tools};
 
@@ -20,8 +22,6 @@ const CLAIM_SLACK: Duration = Duration::from_secs(20);
 pub(crate) const HORIZON: Duration = Duration::from_millis(1_500);
 /// How long the database may take for a claim before it counts as away.
 const CLAIM_LIMIT: Duration = store::webhook::CLAIM_LIMIT.saturating_add(Duration::from_secs(1));
-/// Pause before a claim that failed is tried again.
-const RETRY_PAUSE: Duration = Duration::from_millis(250);
 
 /// What was claimed, and where it goes.
 #[derive(Default)]
@@ -46,34 +46,22 @@ impl Claimer {
         if ids.is_empty() {
             return Some(Claimed::default());
         }
-        let (claims, until) = loop {
+        let together = || async move {
             let terms = self.terms();
             // From before the claim was asked for, so that it is never too late.
             let until = Instant::now() + terms.lease;
-            match store::within(CLAIM_LIMIT, self.claim_unless_paused(ids, &terms)).await {
-                Ok(Some(claims)) => break (claims, until),
-                Ok(None) => {
-                    // The messages go back to a queue that no engine may read now, this one first of all.
-                    self.stop.cancel();
-                    return None;
-                }
-                Err(error) => {
-                    Metric::StoreErrors.increment_with(&[("operation", "reading_queue")], 1);
-                    if !error.is_transient() {
-                        tracing::error!(
-                            error = error_chain(&error),
-                            count = ids.len(),
-                            "the database refuses a claim"
-                        );
-                        break (self.claim_singly(ids, &terms).await, until);
-                    }
-                    tracing::warn!(error = error_chain(&error), "cannot claim notifications");
-                }
-            }
-            tokio::select! {
-                () = self.stop.cancelled() => return None,
-                () = tokio::time::sleep(RETRY_PAUSE) => {}
-            }
+            let claims = store::within(CLAIM_LIMIT, self.claim_unless_paused(ids, &terms)).await?;
+            Ok(claims.map(|claims| (claims, until)))
+        };
+        let singly = || async move {
+            let terms = self.terms();
+            let until = Instant::now() + terms.lease;
+            (self.claim_singly(ids, &terms).await, until)
+        };
+        let Some((claims, until)) = claim::claim(&self.stop, ids.len(), together, singly).await else {
+            // When the lane is paused, the messages go back to a queue that no engine may read now, this one first of all.
+            self.stop.cancel();
+            return None;
         };
         count(&claims);
         let targets = self.targets(&claims).await;
@@ -187,10 +175,7 @@ impl Claimer {
                     return None;
                 }
             }
-            tokio::select! {
-                () = self.stop.cancelled() => return None,
-                () = tokio::time::sleep(RETRY_PAUSE) => {}
-            }
+            claim::paused(&self.stop).await?;
         }
     }
 }

@@ -1,6 +1,5 @@
 //! The last stage: outcomes are recorded in batches, then their messages are settled.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,6 +11,8 @@ use telemetry::Metric;
 use telemetry::traces::Span;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+
+use crate::record::{record, until_answered};
 
 use super::attempt::{Attempted, NotMade};
 use super::message::Message;
@@ -26,10 +27,6 @@ const BATCH: usize = 256;
 const BATCH_WINDOW: Duration = Duration::from_millis(20);
 /// Outcomes a second from which on they are recorded in batches.
 const BATCHING_RATE: u32 = 100;
-/// Pause before a statement that failed is tried again.
-const RETRY_PAUSE: Duration = Duration::from_millis(250);
-/// How long the database may take for a batch before it counts as away.
-const RECORD_LIMIT: Duration = Duration::from_secs(10);
 
 /// What came of a claim.
 pub(crate) struct Ending {
@@ -109,9 +106,13 @@ impl Completer {
         }
         let response = Metric::DeliveryResponse.histogram(&[("lane", self.lane.label())]);
         let (attempted, work): (Vec<_>, Vec<_>) = endings.into_iter().unzip();
-        let completions: Vec<DeliveryCompletion> = attempted.iter().map(|a| a.completion.clone()).collect();
+        let completions: Arc<[DeliveryCompletion]> = attempted.iter().map(|a| a.completion.clone()).collect();
         let span = Batch::to_complete(work.iter().map(Work::span));
-        let accepted = self.record(&completions).await;
+        let Tools { store, clock, .. } = &self.tools;
+        let write = |batch: Arc<[DeliveryCompletion]>| async move {
+            store.complete_deliveries(&batch, clock.now()).await
+        };
+        let accepted = record(&completions, write).await;
         span.end();
         for attempted in &attempted {
             if accepted.contains(&attempted.completion.id) {
@@ -123,7 +124,7 @@ impl Completer {
         }
         let settled = work
             .into_iter()
-            .zip(&completions)
+            .zip(completions.iter())
             .filter_map(|(mut work, completion)| {
                 spans::completed(work.span_mut(), completion);
                 work.into_message()
@@ -164,58 +165,6 @@ impl Completer {
             count,
             "notifications could not be tried for want of something of our own; they are handed back and tried later"
         );
-    }
-
-    /// What the database refuses is tried again one by one, so that a row that cannot be stored does not take others
-    /// with it; that row is found by its lease.
-    async fn record(&self, completions: &[DeliveryCompletion]) -> HashSet<NotificationId> {
-        match self.write(completions).await {
-            Ok(accepted) => accepted,
-            Err(error) if completions.len() == 1 => {
-                tracing::error!(error = error_chain(&error), "an outcome could not be recorded");
-                HashSet::new()
-            }
-            Err(_) => {
-                let mut accepted = HashSet::new();
-                for one in completions {
-                    match self.write(std::slice::from_ref(one)).await {
-                        Ok(recorded) => accepted.extend(recorded),
-                        Err(error) => {
-                            tracing::error!(error = error_chain(&error), "an outcome could not be recorded")
-                        }
-                    }
-                }
-                accepted
-            }
-        }
-    }
-
-    async fn write(
-        &self,
-        completions: &[DeliveryCompletion],
-    ) -> Result<HashSet<NotificationId>, store::Error> {
-        let Tools { store, clock, .. } = &self.tools;
-        let write = || store.complete_deliveries(completions, clock.now());
-        until_answered(completions.len(), write).await
-    }
-}
-
-/// Tries to record so many outcomes for as long as the database is away.
-async fn until_answered<T, F>(count: usize, write: impl Fn() -> F) -> Result<T, store::Error>
-where
-    F: Future<Output = Result<T, store::Error>>,
-{
-    loop {
-        let error = match store::within(RECORD_LIMIT, write()).await {
-            Ok(written) => return Ok(written),
-            Err(error) => error,
-        };
-        Metric::StoreErrors.increment_with(&[("operation", "attempt")], 1);
-        if !error.is_transient() {
-            return Err(error);
-        }
-        tracing::warn!(error = error_chain(&error), count, "could not record outcomes");
-        tokio::time::sleep(RETRY_PAUSE).await;
     }
 }
 

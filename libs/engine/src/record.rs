@@ -1,0 +1,66 @@
+//! Recording what came of attempts, however long the database is away: an outcome that is known must not be forgotten.
+
+use std::collections::HashSet;
+use std::hash::Hash;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lifecycle::error_chain;
+use telemetry::Metric;
+
+/// How long the database may take for a batch before it counts as away.
+pub(crate) const RECORD_LIMIT: Duration = Duration::from_secs(10);
+/// Pause before a statement that failed is tried again.
+const RETRY_PAUSE: Duration = Duration::from_millis(250);
+
+/// Writes a batch; returns what `write` says was accepted. What the database refuses is written one by one, so that a row that
+/// cannot be stored does not take others with it; that row is found by its lease.
+pub(crate) async fn record<T, I, F>(batch: &Arc<[T]>, write: impl Fn(Arc<[T]>) -> F) -> HashSet<I>
+where
+    T: Clone,
+    I: Eq + Hash,
+    F: Future<Output = Result<HashSet<I>, store::Error>>,
+{
+    if batch.is_empty() {
+        return HashSet::new();
+    }
+    let refused = match until_answered(batch.len(), || write(batch.clone())).await {
+        Ok(accepted) => return accepted,
+        Err(error) => error,
+    };
+    if batch.len() == 1 {
+        not_recorded(&refused);
+        return HashSet::new();
+    }
+    let mut accepted = HashSet::new();
+    for one in batch.iter() {
+        match until_answered(1, || write(Arc::from([one.clone()]))).await {
+            Ok(recorded) => accepted.extend(recorded),
+            Err(error) => not_recorded(&error),
+        }
+    }
+    accepted
+}
+
+fn not_recorded(error: &store::Error) {
+    tracing::error!(error = error_chain(error), "an outcome could not be recorded");
+}
+
+/// Tries to write so many outcomes for as long as the database is away.
+pub(crate) async fn until_answered<T, F>(count: usize, write: impl Fn() -> F) -> Result<T, store::Error>
+where
+    F: Future<Output = Result<T, store::Error>>,
+{
+    loop {
+        let error = match store::within(RECORD_LIMIT, write()).await {
+            Ok(written) => return Ok(written),
+            Err(error) => error,
+        };
+        Metric::StoreErrors.increment_with(&[("operation", "attempt")], 1);
+        if !error.is_transient() {
+            return Err(error);
+        }
+        tracing::warn!(error = error_chain(&error), count, "could not record outcomes");
+        tokio::time::sleep(RETRY_PAUSE).await;
+    }
+}

@@ -1,5 +1,5 @@
 //! Who may send, in time: leases between replicas that trust no wall clock, and two sends that never start closer together than
-//! the delay (`libs/leadership`, `libs/store/src/lease.rs`, `services/dispatcher/src/sender.rs`, ADR 0005).
+//! the delay (`libs/leadership`, `libs/store/src/lease.rs`, `libs/engine/src/push/sender.rs`, ADR 0005).
 //!
 //! Time passes in ticks. No process has to act at any tick, so that any may sleep for as long as it likes between any two of
 //! its steps. Each has its own monotonic clock: what it takes for a time-to-live may last [`Leadership::drift`] ticks longer or

@@ -51,11 +51,11 @@ pub enum Action {
     },
     /// The claiming statement commits, and its answer is lost: it is made once more. A mishap.
     ClaimUnanswered { worker: usize, item: usize },
-    /// `fetch` in `libs/engine/src/claimer.rs`: a claim without a message.
+    /// `fetch` in `libs/engine/src/webhook/claimer.rs`: a claim without a message.
     Fetch { worker: usize, row: usize },
-    /// `sideline` in `libs/engine/src/run_loop.rs`: no room for more of its subscription.
+    /// `sideline` in `libs/engine/src/webhook/run_loop.rs`: no room for more of its subscription.
     Sideline { worker: usize, item: usize },
-    /// `Loop::send` in `services/dispatcher/src/sender.rs`, `make` in `libs/engine/src/attempt.rs`: the request, and what comes of it.
+    /// `Loop::send` in `libs/engine/src/push/sender.rs`, `make` in `libs/engine/src/webhook/attempt.rs`: the request, and what comes of it.
     /// No worker asks here whether it is too late: a process can be stopped between the question and the request.
     Send {
         worker: usize,
@@ -70,7 +70,7 @@ pub enum Action {
     },
     /// `None` of `make`: too late for an attempt; the lease finds it. A mishap.
     TooLate { worker: usize, item: usize },
-    /// `services/dispatcher/src/completer.rs`, `libs/engine/src/completer.rs`: the recording statement, and its answer.
+    /// `libs/engine/src/push/completer.rs`, `libs/engine/src/webhook/completer.rs`: the recording statement, and its answer.
     Record { worker: usize, item: usize },
     /// It commits, and its answer is lost: it is made once more. A mishap.
     RecordUnanswered { worker: usize, item: usize },

@@ -101,7 +101,7 @@ impl Delivery {
     }
 
     /// `complete.rs` and `reseller/complete.rs`; the sender has decided the next state by what its claim told it
-    /// (`services/dispatcher/src/ending.rs`, `libs/engine/src/attempt.rs`).
+    /// (`libs/engine/src/push/ending.rs`, `libs/engine/src/webhook/attempt.rs`).
     pub(super) fn complete(&self, state: &mut State, row: usize, claim: Claim, outcome: Outcome) {
         let completed = &state.rows[row];
         let ours = completed.token == Some(claim.token);

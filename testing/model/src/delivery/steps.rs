@@ -116,7 +116,7 @@ impl Delivery {
         }
     }
 
-    /// `services/dispatcher/src/claimer.rs` and `libs/engine/src/claimer.rs`: what is not claimed has been dealt with, and its
+    /// `libs/engine/src/push/claimer.rs` and `libs/engine/src/webhook/claimer.rs`: what is not claimed has been dealt with, and its
     /// message with it; unless the claim was refused altogether, which a row shows that still waits.
     fn claim_item(&self, state: &mut State, worker: usize, item: usize, judgement: Judgement) {
         let Item { row, .. } = state.workers[worker].items[item];

@@ -118,7 +118,7 @@ impl Real {
         }
     }
 
-    /// As `services/dispatcher/src/ending.rs` and `completer.rs` do.
+    /// As `libs/engine/src/push/ending.rs` and `completer.rs` do.
     async fn record(&self, step: Step) -> Option<&'static str> {
         match step {
             Step::Answered(claim, outcome) => Some(self.complete(claim, outcome).await),

@@ -19,6 +19,7 @@ mod partition;
 mod pauses;
 mod processes;
 pub mod push;
+mod rescued;
 mod resolution;
 mod restore;
 mod retention;
@@ -52,6 +53,7 @@ pub use lease::{Lease, LeaseView};
 pub use partition::OldMonth;
 pub use pauses::{Lane, Pausable, PauseChange, PauseCounts, PauseView};
 pub use processes::{Beat, ProcessView};
+pub use rescued::Rescued;
 pub use resolution::{
     DeadLetterJob, DeadLetterKind, DeadLetterStep, JobCommanded, JobCreated, LetterSelection,
     NewDeadLetterJob, Preview, RecoveryTerms, Resolved, SettledRecovery, Skipped,

@@ -8,9 +8,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::json;
 
 use crate::audit::{self, Act};
-use crate::push::Rescued;
-use crate::webhook::RescuedNotifications;
-use crate::{Error, Store};
+use crate::{Error, Rescued, Store};
 
 /// Rows changed in one statement by a rescue.
 const RESCUE_BATCH: u32 = 500;
@@ -25,7 +23,7 @@ pub struct RescuedNow {
     /// Of pushes.
     pub pushes: Rescued,
     /// Of notifications.
-    pub notifications: RescuedNotifications,
+    pub notifications: Rescued,
 }
 
 /// What was taken out of the queues.
@@ -54,9 +52,8 @@ impl Store {
         let mut all = RescuedNow::default();
         for _ in 0..RESCUE_BATCHES {
             let rescued = self.rescue_pushes(RESCUE_BATCH, max_attempts).await?;
-            all.pushes.pending += rescued.pending;
-            all.pushes.given_up += rescued.given_up;
-            if rescued.pending + rescued.given_up < u64::from(RESCUE_BATCH) {
+            all.pushes += rescued;
+            if rescued.count() < u64::from(RESCUE_BATCH) {
                 break;
             }
         }
@@ -64,10 +61,8 @@ impl Store {
             let rescued = self
                 .rescue_notifications(act.at, RESCUE_BATCH, max_retries)
                 .await?;
-            all.notifications.pending += rescued.pending;
-            all.notifications.retry += rescued.retry;
-            all.notifications.given_up += rescued.given_up;
-            if rescued.pending + rescued.retry + rescued.given_up < u64::from(RESCUE_BATCH) {
+            all.notifications += rescued;
+            if rescued.count() < u64::from(RESCUE_BATCH) {
                 break;
             }
         }

@@ -25,7 +25,7 @@ use periodic::Job;
 
 use jobs::{
     CountDeadLetters, CountSubscriptions, EndExpired, EndInactive, FindLines, Forget, ForgetKeys,
-    JudgeHealth, KeepPartitions, Mailer, Monitor, Recover, Replay, RescueLost, RescueLostNotifications,
+    JudgeHealth, KeepPartitions, Mailer, Monitor, Recover, Replay, RescueNotifications, RescuePushes,
     SendPending, SendRetries, SendScheduled, SendScheduledNotifications, SendWaitingNotifications,
     VerifyEndpoints, WorkDeadLetters,
 };
@@ -91,7 +91,7 @@ pub async fn run_with_clock(
     let working = [
         start(&tasks, SendScheduled, &context, &shutdown),
         start(&tasks, SendPending, &context, &shutdown),
-        start(&tasks, RescueLost, &context, &shutdown),
+        start(&tasks, RescuePushes, &context, &shutdown),
         start(&tasks, KeepPartitions, &context, &shutdown),
         start(&tasks, ForgetKeys, &context, &shutdown),
         start(&tasks, Forget, &context, &shutdown),
@@ -102,7 +102,7 @@ pub async fn run_with_clock(
         start(&tasks, SendScheduledNotifications, &context, &shutdown),
         start(&tasks, FindLines, &context, &shutdown),
         start(&tasks, SendRetries, &context, &shutdown),
-        start(&tasks, RescueLostNotifications, &context, &shutdown),
+        start(&tasks, RescueNotifications, &context, &shutdown),
         start(&tasks, JudgeHealth, &context, &shutdown),
         start(&tasks, EndInactive, &context, &shutdown),
         start(&tasks, EndExpired, &context, &shutdown),

@@ -21,5 +21,4 @@ pub use insert::{IdempotencyKey, Inserted, NewPush};
 pub use promote::{Promoted, PromotionQueue};
 pub use release::Release;
 pub(crate) use release::release_pushes;
-pub use rescue::Rescued;
 pub use view::{AttemptView, PushView};

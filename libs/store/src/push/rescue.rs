@@ -1,15 +1,6 @@
 //! Rescue: pushes whose lease ran out are due again. Their message was lost, or their sender died.
 
-use crate::{Error, Store};
-
-/// What one pass of the rescuer did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Rescued {
-    /// Pushes that wait for the queue again.
-    pub pending: u64,
-    /// Pushes that had used up their attempts.
-    pub given_up: u64,
-}
+use crate::{Error, Rescued, Store};
 
 impl Store {
     /// Rescues at most `limit` pushes whose lease ran out, by the clock of the database. The attempt of a claimed one
@@ -25,6 +16,7 @@ impl Store {
         .await?;
         Ok(Rescued {
             pending: rescued.pending.unsigned_abs(),
+            retry: 0,
             given_up: rescued.given_up.unsigned_abs(),
         })
     }

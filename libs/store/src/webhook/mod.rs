@@ -61,7 +61,6 @@ pub use release::NotificationRelease;
 pub(crate) use release::release_notifications;
 pub use replay_step::{ReplayStep, SETTLED_AFTER};
 pub use replays::{Cancelled, NewReplay, ReplayRequested, ReplayView};
-pub use rescue::RescuedNotifications;
 pub use secrets::{NewSecret, Revoked, Rotated, SecretView};
 pub use sending_again::{NewTestEvent, Resent, Tested};
 pub use spill::Sidelined;

@@ -2,18 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::{Error, Store};
-
-/// What one pass of the rescuer did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct RescuedNotifications {
-    /// Those that wait for their first attempt again.
-    pub pending: u64,
-    /// Those that wait for another attempt.
-    pub retry: u64,
-    /// Those that had used up their attempts.
-    pub given_up: u64,
-}
+use crate::{Error, Rescued, Store};
 
 impl Store {
     /// Rescues at most `limit` notifications whose lease ran out, by the clock of the database. The attempt of a claimed
@@ -23,7 +12,7 @@ impl Store {
         at: DateTime<Utc>,
         limit: u32,
         max_retries: u32,
-    ) -> Result<RescuedNotifications, Error> {
+    ) -> Result<Rescued, Error> {
         let rescued = sqlx::query_file!(
             "queries/webhook/rescue_notifications.sql",
             i64::from(limit),
@@ -32,7 +21,7 @@ impl Store {
         )
         .fetch_one(&self.pool)
         .await?;
-        Ok(RescuedNotifications {
+        Ok(Rescued {
             pending: rescued.pending.unsigned_abs(),
             retry: rescued.retry.unsigned_abs(),
             given_up: rescued.given_up.unsigned_abs(),

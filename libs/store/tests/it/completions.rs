@@ -3,8 +3,9 @@
 use chrono::TimeDelta;
 use domain::push::{AttemptStatus, PushState, PushStatus, SendOutcome};
 use sqlx::PgPool;
+use store::Rescued;
 use store::Store;
-use store::push::{Completion, Rescued};
+use store::push::Completion;
 use testkit::push_factory::{MadePush, PushRow};
 
 use crate::scene::{
@@ -23,6 +24,7 @@ async fn expired_lease_rejects_completion(pool: PgPool) {
         rescued,
         Rescued {
             pending: 1,
+            retry: 0,
             given_up: 0
         }
     );

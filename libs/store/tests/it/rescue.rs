@@ -3,8 +3,8 @@
 use chrono::TimeDelta;
 use domain::push::{AttemptStatus, ErrorType, PushState};
 use sqlx::PgPool;
+use store::Rescued;
 use store::Store;
-use store::push::Rescued;
 use testkit::push_factory::PushRow;
 
 use crate::scene::{POLICY, count, everything, pushes, state_of};
@@ -50,6 +50,7 @@ async fn a_lost_attempt_ends_as_an_error_of_unknown_outcome(pool: PgPool) {
         store.rescue_pushes(9, POLICY.max_attempts).await.unwrap(),
         Rescued {
             pending: 1,
+            retry: 0,
             given_up: 0
         }
     );
@@ -74,6 +75,7 @@ async fn a_push_lost_in_its_last_attempt_is_given_up_with_a_dead_letter(pool: Pg
         store.rescue_pushes(9, 3).await.unwrap(),
         Rescued {
             pending: 1,
+            retry: 0,
             given_up: 1
         }
     );

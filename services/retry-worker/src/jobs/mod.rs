@@ -13,8 +13,7 @@ mod monitor;
 mod promotion;
 mod recover;
 mod replay;
-mod rescue_lost;
-mod rescue_lost_notifications;
+mod rescue;
 mod send_notifications;
 mod send_pending;
 mod send_scheduled;
@@ -32,8 +31,7 @@ pub(crate) use mailer::Mailer;
 pub(crate) use monitor::Monitor;
 pub(crate) use recover::Recover;
 pub(crate) use replay::Replay;
-pub(crate) use rescue_lost::RescueLost;
-pub(crate) use rescue_lost_notifications::RescueLostNotifications;
+pub(crate) use rescue::{RescueNotifications, RescuePushes};
 pub(crate) use send_notifications::{
     FindLines, SendRetries, SendScheduledNotifications, SendWaitingNotifications,
 };

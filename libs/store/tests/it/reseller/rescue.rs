@@ -5,8 +5,8 @@ use domain::clock::{Clock, SystemClock};
 use domain::notification::NotificationState;
 use serde_json::Value;
 use sqlx::PgPool;
+use store::Rescued;
 use store::Store;
-use store::webhook::RescuedNotifications;
 use testkit::notification_factory::{MadeNotification, NotificationRow};
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
@@ -46,7 +46,7 @@ async fn what_was_lost_waits_again_and_the_last_attempt_is_given_up(pool: PgPool
     let rescued = store.rescue_notifications(at, 100, 3).await.unwrap();
     assert_eq!(
         rescued,
-        RescuedNotifications {
+        Rescued {
             pending: 1,
             retry: 3,
             given_up: 1
@@ -109,7 +109,7 @@ async fn what_comes_after_the_rescue_changes_nothing(pool: PgPool) {
             .rescue_notifications(SystemClock.now(), 100, 3)
             .await
             .unwrap(),
-        RescuedNotifications::default()
+        Rescued::default()
     );
 }
 

@@ -53,7 +53,7 @@ async fn failed_pushes(it: &Installation, count: usize) -> Vec<Uuid> {
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn letters_are_counted_then_replayed_while_somebody_waits(pool: PgPool) {
+async fn letters_are_counted_then_replayed_while_an_operator_waits(pool: PgPool) {
     with_installation(pool, async |it| {
         let desk = Desk::open(&it).await;
         failed_pushes(&it, 3).await;

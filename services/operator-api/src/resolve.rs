@@ -117,7 +117,7 @@ fn why(reason: Skipped) -> &'static str {
         Skipped::SubscriptionInactive => {
             "its subscription is neither ACTIVE nor DEGRADED, so that it gets nothing; have it activated first"
         }
-        Skipped::Malformed => "it is about a message that nobody could read; discard the letter",
+        Skipped::Malformed => "it is about a message that could not be read; discard the letter",
         Skipped::OftenRecovered => "it was sent again by itself often enough",
     }
 }

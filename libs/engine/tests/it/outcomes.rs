@@ -225,11 +225,11 @@ async fn whatever_keeps_an_answer_from_coming_is_tried_again(pool: PgPool) {
         let rig = Rig::new(it).await;
         let clock = frozen();
         // Has the port, so that no other process gets it, and takes no connections.
-        let nobody = TcpSocket::new_v4().expect("a socket");
-        nobody
+        let silent = TcpSocket::new_v4().expect("a socket");
+        silent
             .bind("127.0.0.1:0".parse().expect("an address"))
             .expect("a free port");
-        let refusing = format!("http://{}/", nobody.local_addr().expect("an address"));
+        let refusing = format!("http://{}/", silent.local_addr().expect("an address"));
         let hang = Rule {
             hang: true,
             ..Rule::default()

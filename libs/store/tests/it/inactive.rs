@@ -60,7 +60,7 @@ async fn letters_of(pool: &PgPool, subscription: Uuid, fingerprint: &str) -> Vec
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn what_waits_ends_with_its_reason_and_a_dead_letter_that_calls_nobody(pool: PgPool) {
+async fn what_waits_ends_with_its_reason_and_a_dead_letter_that_is_discarded(pool: PgPool) {
     let (store, now) = (Store::from_pool(pool.clone()), SystemClock.now());
     let deactivated = SubscriptionRow::in_state(SubscriptionState::Deactivated)
         .make(&pool)
@@ -98,7 +98,7 @@ async fn what_waits_ends_with_its_reason_and_a_dead_letter_that_calls_nobody(poo
         assert_eq!(
             after[&("IN_MEMORY".to_owned(), None)],
             2,
-            "left to whoever has them"
+            "left to the engines that have them"
         );
         assert_eq!(after.values().sum::<i64>(), 11);
         let kind = match reason {

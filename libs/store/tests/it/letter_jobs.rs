@@ -312,9 +312,9 @@ async fn a_job_is_about_what_its_filter_or_its_list_says_and_nothing_else(pool: 
             ..DeadLetterFilter::default()
         })
     };
-    let nobody = filter("swrve/400", DeadLetterLane::Reseller);
+    let unmatched = filter("swrve/400", DeadLetterLane::Reseller);
     let nothing = store
-        .create_dead_letter_job(&replay(nobody, 10), &act(None))
+        .create_dead_letter_job(&replay(unmatched, 10), &act(None))
         .await
         .unwrap();
     assert_eq!(nothing, JobCreated::NothingMatches);

@@ -125,7 +125,7 @@ fn filters(now: DateTime<Utc>) -> Vec<DeadLetterFilter> {
             ..open()
         },
         DeadLetterFilter {
-            prototype: text("nobody's"),
+            prototype: text("unknown"),
             ..open()
         },
         DeadLetterFilter {

@@ -82,7 +82,7 @@ async fn the_counts_are_those_of_the_rows_whatever_is_done_at_once(pool: PgPool)
 
 /// A transaction that is slow to commit holds up no other that counts letters of the same kind.
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_transaction_that_holds_a_tally_is_waited_for_by_nobody(pool: PgPool) {
+async fn a_transaction_that_holds_a_tally_keeps_no_other_waiting(pool: PgPool) {
     let insert = "INSERT INTO dead_letters (lane, reason, fingerprint, push_id, detail)
                   VALUES ('push', 'FAILED', 'swrve/400', gen_random_uuid(), 'x')";
     sqlx::query(insert).execute(&pool).await.unwrap();

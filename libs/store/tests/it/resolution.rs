@@ -226,7 +226,7 @@ async fn what_its_reseller_sends_again_or_replays_leaves_no_letter_open(pool: Pg
     assert_eq!(
         letter(&pool, other).await["state"],
         json!("OPEN"),
-        "nobody sends again what has not ended"
+        "what has not ended is not sent again"
     );
 }
 

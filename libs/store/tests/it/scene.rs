@@ -38,7 +38,7 @@ pub(crate) async fn lead(store: &Store) -> Lease {
         .take_lease("push", seen, Uuid::now_v7())
         .await
         .unwrap()
-        .expect("nobody else is after the lease")
+        .expect("no other process is after the lease")
 }
 
 pub(crate) fn claim(leader: &Lease) -> Claim<'_> {

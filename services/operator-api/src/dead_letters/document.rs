@@ -16,7 +16,7 @@ pub(crate) struct DeadLetterDocument {
     /// `push` or `reseller`.
     #[schema(example = "reseller")]
     lane: &'static str,
-    /// `OPEN` until somebody does something about it: then `REPLAYED` or `DISCARDED`.
+    /// `OPEN` until something is done about it: then `REPLAYED` or `DISCARDED`.
     #[schema(example = "OPEN")]
     state: &'static str,
     /// `FAILED` or `GIVEN_UP`: the push or the notification ended so. `REJECTED`: the broker gave its message up, and it

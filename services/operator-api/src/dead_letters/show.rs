@@ -210,7 +210,7 @@ fn events(letters: &[DeadLetterView], acts: &[&[AuditView]]) -> Vec<EventDocumen
             text: format!("became a dead letter: {} ({})", letter.reason, letter.fingerprint),
         });
         if let Some(at) = letter.resolved_at {
-            let by = letter.resolved_by.as_deref().unwrap_or("somebody");
+            let by = letter.resolved_by.as_deref().unwrap_or("an operator");
             let verb = if letter.state == DeadLetterState::Replayed {
                 "replayed"
             } else {

@@ -59,7 +59,7 @@ impl Teller<'_> {
         lines.extend(of_letters(&it.letters));
         lines.extend(of_acts(&it.acts));
         if let Some(at) = it.resent_at {
-            let text = "Somebody asked to send it again; its attempts count anew from here.".to_owned();
+            let text = "Sending it again was asked for; its attempts count from the beginning.".to_owned();
             lines.push(Line { at, text });
         }
         lines.extend(self.waiting());
@@ -299,7 +299,7 @@ impl Teller<'_> {
             ),
             (true, Some(at)) => (
                 format!(
-                    "The outcome of attempt {} is overdue since {}: whoever sent it has died, or does not reach the database.",
+                    "The outcome of attempt {} is overdue since {}: its sender has died, or does not reach the database.",
                     it.attempts,
                     self.context.when(at)
                 ),
@@ -406,7 +406,7 @@ impl Teller<'_> {
         }
         match open(&self.history.letters) {
             Some(_) => Next::some_time(
-                "Nothing, until somebody replays or discards its dead letter, or its reseller asks for it.",
+                "Nothing, until an operator replays or discards its dead letter, or its reseller asks for it.",
             ),
             None => Next::some_time("Nothing, unless its reseller asks for it again."),
         }

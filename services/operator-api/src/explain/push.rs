@@ -157,7 +157,7 @@ impl Teller<'_> {
             ),
             (true, Some(at)) => (
                 format!(
-                    "The outcome of attempt {} is overdue since {}: whoever sent it has died, or does not reach the database.",
+                    "The outcome of attempt {} is overdue since {}: its sender has died, or does not reach the database.",
                     push.attempts,
                     self.context.when(at)
                 ),
@@ -239,7 +239,7 @@ impl Teller<'_> {
 
     fn after_the_end(&self) -> Next {
         match open(&self.history.letters) {
-            Some(_) => Next::some_time("Nothing, until somebody replays or discards its dead letter."),
+            Some(_) => Next::some_time("Nothing, until an operator replays or discards its dead letter."),
             None => Next::some_time("Nothing: it will not be sent."),
         }
     }

@@ -197,7 +197,7 @@ const PUSHES: &[PushCase] = &[
         PushStatus::InMemory,
         1,
         |it| (it.push.claimed, it.push.leased_until) = (true, Some(now() - TimeDelta::minutes(1))),
-        "The outcome of attempt 1 is overdue since 2026-11-21 11:59:00 UTC (1 min ago): whoever sent it has died, or does not reach the database.",
+        "The outcome of attempt 1 is overdue since 2026-11-21 11:59:00 UTC (1 min ago): its sender has died, or does not reach the database.",
         "A retry-worker rescues it: it is sent again if attempts are left.",
     ),
     (
@@ -229,7 +229,7 @@ const PUSHES: &[PushCase] = &[
             it.letters = vec![letter(Some(Uuid::from_u128(1)), None)];
         },
         "Will not be sent: attempt 1 failed: no Swrve push key is configured for its platform and prototype.",
-        "Nothing, until somebody replays or discards its dead letter.",
+        "Nothing, until an operator replays or discards its dead letter.",
     ),
     (
         PushStatus::GivenUp,
@@ -525,7 +525,7 @@ const DELIVERIES: &[DeliveryCase] = &[
         NotificationStatus::InMemory,
         1,
         |it| (it.claimed, it.leased_until) = (true, Some(now() - TimeDelta::minutes(1))),
-        "The outcome of attempt 1 is overdue since 2026-11-21 11:59:00 UTC (1 min ago): whoever sent it has died, or does not reach the database.",
+        "The outcome of attempt 1 is overdue since 2026-11-21 11:59:00 UTC (1 min ago): its sender has died, or does not reach the database.",
         "A retry-worker rescues it: it is sent again if retries are left.",
     ),
     (
@@ -561,7 +561,7 @@ const DELIVERIES: &[DeliveryCase] = &[
         1,
         |it| it.letters = vec![letter(None, Some(Uuid::from_u128(2)))],
         "Will not be sent again: attempt 1 failed: it answered 503.",
-        "Nothing, until somebody replays or discards its dead letter, or its reseller asks for it.",
+        "Nothing, until an operator replays or discards its dead letter, or its reseller asks for it.",
     ),
     (
         NotificationStatus::GivenUp,
@@ -757,9 +757,7 @@ fn a_dead_letter_tells_of_what_it_is_about() {
     let open = letter(Some(Uuid::from_u128(1)), None);
     let story = letter::tell(&open, &[], Some(subject), &context());
     assert!(
-        story
-            .headline
-            .starts_with("Waits for somebody to look after it since"),
+        story.headline.starts_with("Waits for an operator since"),
         "{story:?}"
     );
     assert!(

@@ -42,7 +42,7 @@ pub(crate) struct JobDocument {
     done: u64,
     /// How many it has left open, by reason: `UNFINISHED` (will be sent anyhow), `DELIVERED`, `CANCELLED`, `GONE` (not
     /// stored any more), `SUBSCRIPTION_INACTIVE`, `MALFORMED` (about nothing that is known), `OFTEN_RECOVERED`
-    /// (sent again by itself three times before); and `RESOLVED` for what somebody else has resolved at the same time.
+    /// (sent again by itself three times before); and `RESOLVED` for what another request has resolved at the same time.
     #[schema(value_type = BTreeMap<String, u64>, example = json!({"SUBSCRIPTION_INACTIVE": 3}))]
     skipped: BTreeMap<String, u64>,
     /// Who made it.

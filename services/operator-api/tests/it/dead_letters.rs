@@ -66,7 +66,7 @@ async fn letters_are_listed_page_by_page_with_each_filter(pool: PgPool) {
         assert_eq!(only(rig, "fingerprint=broker/*").await["reason"], "MALFORMED");
         for none in [
             "state=DISCARDED",
-            "reseller=nobody",
+            "reseller=unknown",
             "prototype=nothing",
             "target=https://nowhere.example",
             "until=2020-01-01T00:00:00Z",

@@ -96,7 +96,7 @@ impl Real {
         let seen = self.store.view_lease("push").await.unwrap();
         let lease = self.store.take_lease("push", seen, Uuid::now_v7()).await;
         self.leases
-            .push(lease.unwrap().expect("nobody else is after the lease"));
+            .push(lease.unwrap().expect("no other process is after the lease"));
     }
 
     async fn claim(&mut self, before: &State, after: &State, worker: usize) -> Option<&'static str> {

@@ -171,7 +171,7 @@ const RULES: [Rule; 9] = [
         },
     },
     Rule {
-        says: "a stored column writes a large table anew",
+        says: "a stored column rewrites a large table",
         holds_for: Tables::Busy,
         breaks: |statement| {
             let volatile = ["gen_random_uuid()", "clock_timestamp()", "random()", " stored"];

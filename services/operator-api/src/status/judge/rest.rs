@@ -88,7 +88,7 @@ fn letters(lane: &str, deaths: &Deaths) -> Option<Finding> {
     if deaths.open == 0 {
         return None;
     }
-    let open = of(deaths.open, "dead letter", "dead letters");
+    let open = of(deaths.open, "open dead letter", "open dead letters");
     let mostly = deaths
         .fingerprint
         .as_deref()
@@ -107,7 +107,7 @@ fn letters(lane: &str, deaths: &Deaths) -> Option<Finding> {
     Some(
         Finding::new(
             (id, severity, "dead-letters-grow"),
-            format!("The {lane} lane has {open} that nobody has resolved{mostly}."),
+            format!("The {lane} lane has {open}{mostly}."),
             "Each is something that will not be delivered unless it is replayed.",
         )
         .with(format!("postrider dead-letters groups --lane {lane}")),

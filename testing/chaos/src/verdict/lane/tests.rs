@@ -148,12 +148,12 @@ fn a_duplicate_is_explained_by_an_outcome_that_was_lost_and_by_nothing_else() {
     );
     assert!(
         objections_with(&[twice], &[OK, OK], TAKEN, 1).is_empty(),
-        "as somebody had asked for"
+        "as an operator had asked for"
     );
 }
 
 #[test]
-fn an_answer_that_nobody_has_recorded_or_given_is_found() {
+fn an_answer_that_was_not_recorded_or_not_given_is_found() {
     let retried = item(Status::Sent, &[Ending::Answered(503), Ending::Ok]);
     assert_eq!(
         objections(std::slice::from_ref(&retried), &[OK]),
@@ -198,7 +198,7 @@ fn giving_up_before_all_attempts_are_used_is_found() {
 }
 
 #[test]
-fn failing_what_nobody_refuses_is_found() {
+fn failing_what_no_receiver_refuses_is_found() {
     let failed = item(Status::Failed, &[Ending::Answered(400)]);
     let refused = Ends {
         taken: false,

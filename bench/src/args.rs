@@ -73,7 +73,7 @@ pub(crate) struct SizeArgs {
     /// How long another transaction is held open in xmin, in seconds
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) hold: Option<u64>,
-    /// Letters of dead-letters
+    /// Dead letters, in dead-letters
     #[arg(long, value_parser = clap::value_parser!(u64).range(1_000..))]
     pub(crate) letters: Option<u64>,
 }

@@ -90,7 +90,7 @@ struct Outcome {
     response_status: Option<i32>,
     state: String,
     failing: bool,
-    letters: i64,
+    dead_letters: i64,
     mails: i64,
 }
 
@@ -118,7 +118,7 @@ async fn run(rig: &Rig, now: DateTime<Utc>, clock: std::sync::Arc<dyn Clock>, ca
         let outcome: Outcome = sqlx::query_as(
             "SELECT n.id, a.error_type, a.fingerprint, a.error, a.status AS attempt, a.response_status, s.state,
                     s.failing_since IS NOT NULL AS failing,
-                    (SELECT count(*) FROM dead_letters d WHERE d.notification_id = n.id) AS letters,
+                    (SELECT count(*) FROM dead_letters d WHERE d.notification_id = n.id) AS dead_letters,
                     (SELECT count(*) FROM emails e WHERE e.subscription_id = s.id) AS mails
              FROM notifications n JOIN subscriptions s ON s.id = n.subscription_id
              JOIN delivery_attempts a ON a.notification_id = n.id WHERE s.id = $1",
@@ -147,7 +147,7 @@ async fn check(rig: &Rig, now: DateTime<Utc>, case: &Case, outcome: Outcome) {
     );
     assert_eq!(outcome.failing, case.error.is_some(), "{name}");
     assert_eq!(outcome.state, case.state, "{name}");
-    assert_eq!(outcome.letters, i64::from(case.status == Failed), "{name}");
+    assert_eq!(outcome.dead_letters, i64::from(case.status == Failed), "{name}");
     // About the state of the subscription, or about what its endpoint refused.
     let told = case.state != "ACTIVE" || case.status == Failed;
     assert_eq!(outcome.mails, i64::from(told), "{name}");

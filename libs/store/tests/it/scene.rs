@@ -129,7 +129,7 @@ pub(crate) async fn count(pool: &PgPool, table: &'static str) -> i64 {
 }
 
 /// How many dead letters wait for an operator.
-pub(crate) async fn open_letters(pool: &PgPool) -> i64 {
+pub(crate) async fn open_dead_letters(pool: &PgPool) -> i64 {
     sqlx::query_scalar("SELECT count(*) FROM dead_letters WHERE state = 'OPEN'")
         .fetch_one(pool)
         .await

@@ -11,7 +11,7 @@ use uuid::Uuid;
 #[serde(rename_all = "camelCase")]
 #[schema(as = DeadLetter)]
 pub(crate) struct DeadLetterDocument {
-    /// Identifies the letter.
+    /// Identifies the dead letter.
     id: Uuid,
     /// `push` or `reseller`.
     #[schema(example = "reseller")]

@@ -9,7 +9,7 @@ use domain::subscription::SubscriptionState;
 use store::story::NotificationStory;
 use store::webhook::DeliveryAttemptView;
 
-use super::story::{Context, Line, Next, Story, of_acts, of_letters, open, resolve, said_of, sentence};
+use super::story::{Context, Line, Next, Story, of_acts, of_dead_letters, open, resolve, said_of, sentence};
 use crate::words::{length, number, of, origin, relative};
 
 /// How a lost outcome is recorded.
@@ -56,7 +56,7 @@ impl Teller<'_> {
             at: attempt.started_at,
             text: said_of_attempt(attempt),
         }));
-        lines.extend(of_letters(&it.letters));
+        lines.extend(of_dead_letters(&it.dead_letters));
         lines.extend(of_acts(&it.acts));
         if let Some(at) = it.resent_at {
             let text = "Sending it again was asked for; its attempts count from the beginning.".to_owned();
@@ -404,7 +404,7 @@ impl Teller<'_> {
                 "Is sent again by itself within minutes after the endpoint has taken another one, three times at most.",
             );
         }
-        match open(&self.history.letters) {
+        match open(&self.history.dead_letters) {
             Some(_) => Next::some_time(
                 "Nothing, until an operator replays or discards its dead letter, or its reseller asks for it.",
             ),
@@ -429,7 +429,7 @@ impl Teller<'_> {
         let it = self.history;
         let mut commands = Vec::new();
         if it.status.is_terminal() {
-            if let Some(letter) = open(&it.letters) {
+            if let Some(letter) = open(&it.dead_letters) {
                 commands.extend(resolve(letter.id));
             }
             return commands;

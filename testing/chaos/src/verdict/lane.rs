@@ -106,12 +106,12 @@ impl Lane<'_> {
             object("attempts", text);
         }
         let again = self.again.get(&item.id).copied().unwrap_or(0);
-        // Asking for it once more leaves the letter of before as it is.
+        // Asking for it once more leaves the dead letter of before as it is.
         let letters = i64::from(matches!(item.status, Status::Failed | Status::GivenUp));
-        if !(letters..=letters + i64::from(again)).contains(&item.open_letters) {
+        if !(letters..=letters + i64::from(again)).contains(&item.open_dead_letters) {
             object(
                 "dead letters",
-                format!("{} has {} open dead letters", item.said, item.open_letters),
+                format!("{} has {} open dead letters", item.said, item.open_dead_letters),
             );
         }
         let (duplicates, text) = self.unexplained(item);

@@ -34,7 +34,7 @@ const EXCEPTIONS: &[(i64, &str, &str)] = &[
     (
         28,
         "create index if not exists dead_letters_given_up",
-        "what was given up waits while it is made, seconds for a million open letters; it can be made beforehand",
+        "what was given up waits while it is made, seconds for a million open dead letters; it can be made beforehand",
     ),
 ];
 

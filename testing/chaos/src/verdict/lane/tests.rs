@@ -34,7 +34,7 @@ fn item(status: Status, endings: &[Ending]) -> Item {
         attempts: i32::try_from(recorded.len()).unwrap(),
         before: 0,
         recorded,
-        open_letters: i64::from(matches!(status, Status::Failed | Status::GivenUp)),
+        open_dead_letters: i64::from(matches!(status, Status::Failed | Status::GivenUp)),
         charged_on: None,
     }
 }
@@ -218,16 +218,16 @@ fn failing_what_no_receiver_refuses_is_found() {
 #[test]
 fn a_missing_and_a_superfluous_dead_letter_are_found() {
     let mut given_up = item(Status::GivenUp, &[Ending::Answered(503); 3]);
-    given_up.open_letters = 0;
+    given_up.open_dead_letters = 0;
     assert_eq!(
         objections(std::slice::from_ref(&given_up), &[DOWN; 3]),
         ["dead letters"]
     );
-    given_up.open_letters = 2;
+    given_up.open_dead_letters = 2;
     assert_eq!(objections(&[given_up], &[DOWN; 3]), ["dead letters"]);
-    let mut lettered = sent();
-    lettered.open_letters = 1;
-    assert_eq!(objections(&[lettered], &[OK]), ["dead letters"]);
+    let mut with_dead_letter = sent();
+    with_dead_letter.open_dead_letters = 1;
+    assert_eq!(objections(&[with_dead_letter], &[OK]), ["dead letters"]);
 }
 
 #[test]

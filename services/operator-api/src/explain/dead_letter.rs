@@ -27,7 +27,7 @@ pub(super) fn tell(
         Some(subject) => (subject.story, Some(subject.headline)),
         None => (Vec::new(), None),
     };
-    // What it is about tells of its letters too.
+    // What it is about tells of its dead letters too.
     let own = format!("dead letter {}", letter.id);
     lines.retain(|line| !line.text.contains(&own));
     lines.push(made);

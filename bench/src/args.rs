@@ -70,10 +70,10 @@ pub(crate) struct SizeArgs {
     /// Waiting rows of each lane, in growth and, the second of them, in memory
     #[arg(long, value_delimiter = ',')]
     pub(crate) waiting: Option<Vec<u64>>,
-    /// How long somebody's transaction is held open in xmin, in seconds
+    /// How long another transaction is held open in xmin, in seconds
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) hold: Option<u64>,
-    /// Letters of dead-letters
+    /// Dead letters, in dead-letters
     #[arg(long, value_parser = clap::value_parser!(u64).range(1_000..))]
     pub(crate) letters: Option<u64>,
 }
@@ -91,7 +91,7 @@ pub(crate) enum Command {
     },
     /// Prints a report as Markdown
     Render { report: PathBuf },
-    /// Writes the tables of a document anew from the reports that it names
+    /// Writes the tables of a document again from the reports that it names
     Docs {
         #[arg(default_value = "docs/performance.md")]
         file: PathBuf,

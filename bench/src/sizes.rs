@@ -18,7 +18,7 @@ pub(crate) struct Sizes {
     pub(crate) each: u64,
     pub(crate) waiting: Vec<u64>,
     pub(crate) hold: Duration,
-    pub(crate) letters: u64,
+    pub(crate) dead_letters: u64,
 }
 
 impl Sizes {
@@ -34,7 +34,7 @@ impl Sizes {
             each: 250,
             waiting: vec![0, 1_000_000],
             hold: Duration::from_secs(60),
-            letters: 300_000,
+            dead_letters: 300_000,
         }
     }
 
@@ -52,7 +52,7 @@ impl Sizes {
             each: 10_000,
             waiting: vec![0, 1_000_000, 10_000_000],
             hold: Duration::from_secs(180),
-            letters: 1_000_000,
+            dead_letters: 1_000_000,
         }
     }
 
@@ -83,7 +83,7 @@ impl Sizes {
             ("each", self.each.to_string()),
             ("waiting", waiting.join(",")),
             ("hold", self.hold.as_secs().to_string()),
-            ("letters", self.letters.to_string()),
+            ("letters", self.dead_letters.to_string()),
         ]
         .map(|(name, value)| (name.to_owned(), value))
         .into()
@@ -111,7 +111,7 @@ impl From<&SizeArgs> for Sizes {
             each: args.each.unwrap_or(usual.each),
             waiting,
             hold: args.hold.map_or(usual.hold, Duration::from_secs),
-            letters: args.letters.unwrap_or(usual.letters),
+            dead_letters: args.letters.unwrap_or(usual.dead_letters),
         }
     }
 }

@@ -131,7 +131,7 @@ impl Portal {
     pub(crate) fn connect(args: &PortalArgs) -> anyhow::Result<Self> {
         let Some(key) = args.key() else {
             bail!(
-                "no API key of a reseller is given; set the one that you got from whoever runs Postrider as RESELLER_KEY or with \
+                "no API key of a reseller is given; set the one that you got from the operators of Postrider as RESELLER_KEY or with \
                  --reseller-key (they make it with `postrider keys create --name acme --role reseller --reseller acme`)"
             );
         };

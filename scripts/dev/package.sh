@@ -9,7 +9,7 @@ require_linux() {
     die "private servers need Linux, this is $OSTYPE"
 }
 
-# run_as_root COMMAND...: directly, or through sudo; asks for a password only where somebody can type one.
+# run_as_root COMMAND...: directly, or through sudo; asks for a password only where a person can type one.
 run_as_root() {
     if ((EUID == 0)); then
         "$@"

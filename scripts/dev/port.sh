@@ -9,7 +9,7 @@ port_is_free() { ! (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
 port_is_open() { ! port_is_free "$1"; }
 
-# assign_port FILE SLOT: prints the port remembered in FILE, or a new one when there is none or somebody took it.
+# assign_port FILE SLOT: prints the port remembered in FILE, or a new one when there is none or another process took it.
 assign_port() {
     local file=$1 slot=$2 port block
     if [[ -r $file ]] && read -r port <"$file" && [[ $port =~ ^[0-9]+$ ]] && port_is_free "$port"; then

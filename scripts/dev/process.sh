@@ -33,7 +33,7 @@ start_detached() {
         exec setsid -- "$@"
     ) &
     printf '%s\n' "$!" >"$pid_file"
-    # Until then the process has this shell's name, and whoever looks for it would take it for dead.
+    # Until then the process has this shell's name, and a process that looks for it would take it for dead.
     wait_until 10 is_past_the_shell "$!"
 }
 

@@ -18,7 +18,7 @@ ensure_promtool() {
     }
 }
 
-# The package is only unpacked: installing it would bring a service that starts, which nobody here needs.
+# The package is only unpacked: installing it would bring a service that starts, which is not needed here.
 unpack_promtool() {
     local log=$LOG_DIR/promtool.log
     if ! command -v apt-get >/dev/null || ! command -v dpkg-deb >/dev/null; then

@@ -110,7 +110,7 @@ write_rabbitmq_control() {
     chmod u+x -- "$(rabbitmq_control)"
 }
 
-# The broker would start one of its own, which nobody could stop again without stopping others.
+# The broker would start one of its own, which could not be stopped again without stopping others.
 start_epmd() {
     local port=$1
     start_detached "$(rabbitmq_dir)/epmd.pid" "$(rabbitmq_log)" "$(rabbitmq_dir)" \

@@ -27,7 +27,7 @@ path_suits_servers() {
 claim_state_elsewhere() {
     mkdir -m 0711 -- "$STATE_ELSEWHERE" 2>/dev/null || true
     [[ $(stat -c '%F:%u' -- "$STATE_ELSEWHERE") == "directory:$EUID" ]] ||
-        die "$STATE_ELSEWHERE belongs to somebody else: remove it, or move this checkout"
+        die "$STATE_ELSEWHERE belongs to another user: remove it, or move this checkout"
     chmod 0711 -- "$STATE_ELSEWHERE"
 }
 

@@ -16,7 +16,7 @@ func bodyOf(size int) []byte {
 	return []byte(head + strings.Repeat("a", size-len(head)-len(tail)) + tail)
 }
 
-// BenchmarkHMAC is what nobody can do without: the bare code over the same content.
+// BenchmarkHMAC is what no library can do without: the bare code over the same content.
 func BenchmarkHMAC(b *testing.B) {
 	for _, size := range benchSizes {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {

@@ -14,7 +14,7 @@ const (
 	CodeAmbiguousID Code = "ambiguous_id"
 	// CodeBadTimestamp says that webhook-timestamp is not a whole number of seconds since 1970.
 	CodeBadTimestamp Code = "bad_timestamp"
-	// CodeTooOld says that it was signed before the tolerance began: perhaps somebody sends a recorded request again.
+	// CodeTooOld says that it was signed before the tolerance began: perhaps a recorded request was sent again.
 	CodeTooOld Code = "too_old"
 	// CodeTooNew says that it was signed after the tolerance ends: one of both clocks is wrong.
 	CodeTooNew Code = "too_new"

@@ -40,7 +40,7 @@ func signed(t testing.TB, body []byte, secrets ...string) http.Header {
 
 func TestVerifyGivesBackEveryFieldOfANotification(t *testing.T) {
 	header := signed(t, testBody, testSecret)
-	header.Set("idempotency-key", "somebody else's")
+	header.Set("idempotency-key", "another sender's")
 	got, err := verifierOf(t, testSecret).Verify(header, testBody)
 	must(t, err)
 	if got.ID != "evt_1" || got.Type != "domain.created" || !got.AttemptedAt.Equal(testNow) {

@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_cleared_is_taken_by_nobody() {
+    async fn what_is_cleared_is_not_taken() {
         let backlog = Backlog::default();
         let due = Instant::now();
         backlog.add(due);

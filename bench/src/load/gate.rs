@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn nobody_enters_a_full_gate_until_somebody_leaves() {
+    async fn nothing_enters_a_full_gate_until_something_leaves() {
         let gate = Gate::new(2);
         let soon = || Some(Instant::now() + Duration::from_millis(5));
         assert!(gate.enter(2, soon()).await);

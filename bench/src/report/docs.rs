@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_between_the_marks_is_written_anew_and_nothing_else() {
+    fn what_stands_between_the_marks_is_written_again_and_nothing_else() {
         let text = "before\n<!-- bench a.json curve -->\nold\n<!-- /bench -->\nafter\n";
         let once = filled(text).unwrap();
         assert!(

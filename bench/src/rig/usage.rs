@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn replicas_count_together_and_what_is_nobodys_is_the_rest() {
+    fn replicas_count_together_and_what_no_process_used_is_the_rest() {
         let before = usage(&[("dispatcher", 1.0), ("dispatcher", 1.0), (MACHINE, 10.0)]);
         let after = usage(&[("dispatcher", 2.0), ("dispatcher", 3.0), (MACHINE, 17.0)]);
         let used = after.since(&before);
@@ -112,6 +112,6 @@ mod tests {
         assert_eq!(used.of(REST).total(), 4.0);
         assert_eq!(used.of(MACHINE).total(), 7.0);
         assert_eq!(used.of_services().total(), 3.0);
-        assert_eq!(used.of("nobody").total(), 0.0);
+        assert_eq!(used.of("unknown").total(), 0.0);
     }
 }

@@ -21,12 +21,12 @@ const REQUESTS: usize = 100;
 const WARM_UP: usize = 5;
 /// What a list and a count may take.
 const LIMIT: f64 = 200.0;
-/// Letters of one statement of the filling.
+/// Dead letters of one statement of the filling.
 const FILL_BATCH: u64 = 50_000;
-/// The time over which the letters are spread, in seconds.
+/// The time over which the dead letters are spread, in seconds.
 const SPAN: u64 = 3 * 86_400;
 
-/// 300 groups, half of the letters in each lane: 100 codes of Swrve's, 50 endpoints with four kinds of failures.
+/// 300 groups, half of the dead letters in each lane: 100 codes of Swrve's, 50 endpoints with four kinds of failures.
 const FILL: &str = "
     INSERT INTO dead_letters (lane, reason, fingerprint, push_id, notification_id, subscription_id, reseller_id, event_type,
                               prototype, attempts, error_type, detail, target, created_at)
@@ -43,18 +43,18 @@ const FILL: &str = "
 
 pub(super) fn expected(sizes: &Sizes) -> Duration {
     const ASKING: Duration = Duration::from_secs(75);
-    ASKING + Duration::from_secs(sizes.letters / 25_000)
+    ASKING + Duration::from_secs(sizes.dead_letters / 25_000)
 }
 
-/// Measures lists and groups among just written letters.
+/// Measures lists and groups among just written dead letters.
 pub(super) async fn measure(bench: &Bench<'_>) -> Result<Section> {
-    let (rig, letters) = (bench.rig, bench.sizes.letters);
+    let (rig, letters) = (bench.rig, bench.sizes.dead_letters);
     rig.restart().await?;
     let mut section = Section::new("dead-letters");
     tell(format_args!("dead letters: writing {letters}"));
     let took = fill(rig, letters).await?;
     section.row(Row::new(
-        "letters written a second",
+        "dead letters written a second",
         letters as f64 / took,
         Unit::PerSecond,
     ));
@@ -78,10 +78,10 @@ pub(super) async fn measure(bench: &Bench<'_>) -> Result<Section> {
     let groups: Value = serde_json::from_slice(&get(address, "/dead-letters/groups", &key).await?)?;
     if groups["total"].as_u64() != Some(letters) {
         let found = &groups["total"];
-        section.broken(format!("{found} of {letters} letters were counted"));
+        section.broken(format!("{found} of {letters} dead letters were counted"));
     }
     section.note(format!(
-        "{letters} letters of both lanes in 300 groups, just written and not vacuumed, over three days; each request on a \
+        "{letters} dead letters of both lanes in 300 groups, just written and not vacuumed, over three days; each request on a \
          connection of its own, through operator-api; the floor is SELECT 1 on an open connection.",
     ));
     rig.restart().await?;
@@ -149,7 +149,7 @@ fn aged(path: &str) -> String {
         .replace("{until}", &at(2_000))
 }
 
-/// Writes the letters; returns how many seconds it took.
+/// Writes the dead letters; returns how many seconds it took.
 async fn fill(rig: &Rig, letters: u64) -> Result<f64> {
     let started = Instant::now();
     let step = (SPAN * 1_000_000 / letters.max(1)).to_string();
@@ -166,7 +166,7 @@ async fn fill(rig: &Rig, letters: u64) -> Result<f64> {
     Ok(started.elapsed().as_secs_f64())
 }
 
-/// The cursor of the list that goes on after so many letters.
+/// The cursor of the list that goes on after so many dead letters.
 async fn cursor_at(rig: &Rig, letters: u64) -> Result<String> {
     let cursor = sqlx::query_scalar(
         "SELECT (extract(epoch FROM created_at) * 1000000)::bigint || '-' || replace(id::text, '-', '')

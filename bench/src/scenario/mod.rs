@@ -50,7 +50,7 @@ pub(crate) enum Scenario {
     Neighbours,
     /// Accepting, promoting, claiming and delivering while millions wait
     Growth,
-    /// Somebody's transaction that stays open for minutes: before, during, after
+    /// Another transaction that stays open for minutes: before, during, after
     Xmin,
     /// Memory of each service: at rest, under load, while a million waits
     Memory,

@@ -84,7 +84,7 @@ fn the_guide_speaks_of_no_command_that_there_is_not() {
 }
 
 #[test]
-fn commands_for_whoever_is_on_call_show_how_they_are_used() {
+fn commands_for_the_engineer_on_call_show_how_they_are_used() {
     let leaves = leaves();
     for name in ON_CALL {
         assert!(

@@ -193,7 +193,7 @@ fn show(document: Value, as_json: bool) -> anyhow::Result<()> {
     };
     let rows = [
         ("action", job.action.clone()),
-        ("letters", which),
+        ("dead letters", which),
         ("status", job.status.clone()),
         ("done", format!("{} of {}", job.done, job.matching)),
         ("skipped", skipped.join(", ")),
@@ -228,7 +228,7 @@ fn time(at: DateTime<Utc>) -> String {
 ///
 /// When it was cancelled, among others: what the caller waited for will not happen.
 pub(crate) async fn wait(api: &Operator, id: Uuid, as_json: bool) -> anyhow::Result<()> {
-    let progress = Progress::of("letters");
+    let progress = Progress::of("dead letters");
     let document = loop {
         let document: Value = api.read(&path(id), &()).await?;
         let job: Job = serde_json::from_value(document.clone())?;

@@ -74,7 +74,7 @@ impl Example {
         let lines = Arc::clone(&self.lines);
         let reader = std::thread::spawn(move || {
             for line in stdout.lines().map_while(Result::ok) {
-                lines.lock().expect("nobody panics with it").push(line);
+                lines.lock().expect("no thread panics with it").push(line);
             }
         });
         self.process = Some(Process {
@@ -107,7 +107,7 @@ impl Example {
 
     /// Everything printed so far.
     pub(crate) fn lines(&self) -> Vec<String> {
-        self.lines.lock().expect("nobody panics with it").clone()
+        self.lines.lock().expect("no thread panics with it").clone()
     }
 
     /// What it prints of a notification that it processes.

@@ -42,7 +42,7 @@ async fn freeze(it: &Installation, fleet: &Fleet) -> Frozen {
     let epoch: i64 = sqlx::query_scalar("SELECT epoch FROM leases WHERE name = 'push'")
         .fetch_one(&it.pool)
         .await
-        .expect("somebody has led");
+        .expect("a dispatcher has led");
     let url = format!("http://{}", receiver.addr());
     let standby = fleet
         .start_with(Service::Dispatcher, &[("POSTRIDER__SWRVE__URL", url)])

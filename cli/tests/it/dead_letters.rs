@@ -10,7 +10,7 @@ use testkit::{key_of_the_house, with_installation};
 use crate::postrider::{Finished, postrider};
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn letters_are_grouped_listed_by_pages_and_shown(pool: PgPool) {
+async fn dead_letters_are_grouped_listed_by_pages_and_shown(pool: PgPool) {
     with_installation(pool, async |it| {
         let service = postrider("serve operator-api").within(&it).start();
         let url = format!("http://{}", service.address_logged_with("listening"));

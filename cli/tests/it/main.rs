@@ -1,12 +1,12 @@
 //! The `postrider` binary as its users meet it: run as a process, judged by its output and exit code.
 
 mod configuration;
+mod dead_letter_jobs;
 mod dead_letters;
 mod event_types;
 mod events;
 mod keys;
 mod kit;
-mod letter_jobs;
 mod migrations;
 mod postrider;
 #[path = "../../../libs/signing/tests/it/python.rs"]

@@ -245,7 +245,7 @@ async fn the_demo_shows_the_reseller_lane_and_says_what_deviates(pool: PgPool) {
             assert!(finished.stdout.contains(part), "{}", finished.stdout);
         }
         // Events of a reseller that has no subscriptions reach no endpoint.
-        let finished = demo("somebody-else", 30);
+        let finished = demo("another-reseller", 30);
         assert_eq!(finished.code, Some(1), "{}\n{}", finished.stdout, finished.stderr);
         let wanted = "delivered: should be SENT after 1 attempt";
         assert!(finished.stderr.contains(wanted), "{}", finished.stderr);

@@ -41,7 +41,7 @@ async fn one_endpoint_fails(pool: PgPool) {
         scene.page.set("SUBSCRIPTION", failing);
         let listed = scene.page.follow_well().await;
         let letter = listed.shows(&["delivery/http/500"]).last_id();
-        scene.page.set("LETTER", letter);
+        scene.page.set("DEAD_LETTER", letter);
         scene.page.follow_well().await.shows(&["notification"]);
         scene.page.follow_well().await;
         scene

@@ -20,13 +20,13 @@ async fn a_poison_message(pool: PgPool) {
             sqlx::query_scalar("SELECT id FROM dead_letters")
                 .fetch_optional(&it.pool)
                 .await
-                .expect("the letters can be read")
+                .expect("the dead letters can be read")
         })
         .await;
         let page = &mut scene.page;
         let listed = page.follow_well().await;
         listed.shows(&["MALFORMED"]).shows(&[&letter.to_string()]);
-        page.set("LETTER", letter);
+        page.set("DEAD_LETTER", letter);
         page.follow_well().await.shows(&["not"]);
         page.follow_well().await;
         page.follow_until_well().await;
@@ -34,7 +34,7 @@ async fn a_poison_message(pool: PgPool) {
         let discarded: (String, String) = sqlx::query_as("SELECT state, note FROM dead_letters")
             .fetch_one(&scene.it.pool)
             .await
-            .expect("the letter is there");
+            .expect("the dead letter is there");
         assert_eq!(
             discarded,
             ("DISCARDED".to_owned(), "not a message of ours".to_owned())

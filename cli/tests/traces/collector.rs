@@ -92,7 +92,7 @@ impl Collector {
 impl Drop for Collector {
     #[expect(
         clippy::print_stderr,
-        reason = "it tells whoever reads of the failure what there was"
+        reason = "it tells the reader of the failure what there was"
     )]
     fn drop(&mut self) {
         if !std::thread::panicking() {

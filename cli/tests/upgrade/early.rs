@@ -49,7 +49,7 @@ async fn services_that_come_before_their_migrations_say_so_and_lose_nothing(pool
         let letters: i64 = sqlx::query_scalar("SELECT count(*) FROM dead_letters")
             .fetch_one(&it.pool)
             .await
-            .expect("the letters can be counted");
+            .expect("the dead letters can be counted");
         assert_eq!(letters, 0, "a message was given up");
         stop(ingest).await;
         for process in early {

@@ -35,7 +35,7 @@ async fn is_survived_by(version: Version, it: &Installation, versions: &Versions
             sqlx::query_scalar("SELECT count(*) FROM dead_letters WHERE reason = 'MALFORMED'")
                 .fetch_one(&it.pool)
                 .await
-                .expect("the letters can be counted");
+                .expect("the dead letters can be counted");
         (archived == letters).then_some(())
     })
     .await;

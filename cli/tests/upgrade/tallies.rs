@@ -1,4 +1,4 @@
-//! The counts of dead letters that triggers keep, against the letters themselves.
+//! The counts of dead letters that triggers keep, against the rows themselves.
 
 use sqlx::PgPool;
 
@@ -12,15 +12,15 @@ const DIFFERENCES: &str = "
         USING (state, lane, reason, fingerprint, target, hour)
     WHERE l.letters IS DISTINCT FROM t.letters";
 
-/// Each letter is counted once, whichever version has made, resolved or deleted it.
+/// Each dead letter is counted once, whichever version has made, resolved or deleted it.
 pub(crate) async fn tallies_equal_counts(pool: &PgPool) {
     let differences: Vec<(String, String, i64, i64)> = sqlx::query_as(DIFFERENCES)
         .fetch_all(pool)
         .await
-        .expect("the letters can be counted");
+        .expect("the dead letters can be counted");
     assert_eq!(
         differences,
         [],
-        "state and kind, how many letters there are, and how many the tallies say"
+        "state and kind, how many dead letters there are, and how many the tallies say"
     );
 }

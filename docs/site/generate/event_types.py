@@ -129,7 +129,7 @@ def ordered(data: dict, attributes: list) -> dict:
 
 
 def event_id(name: str, variant: str) -> str:
-    """A UUID of version 7, as events get when nobody names them; always the same for the same variant."""
+    """A UUID of version 7, as events get when their callers name none; always the same for the same variant."""
     rest = int.from_bytes(hashlib.sha256(f"{name} {variant}".encode()).digest()[:10], "big")
     number = MILLIS << 80 | rest
     number = number & ~(0xF << 76) | 0x7 << 76
@@ -185,7 +185,7 @@ def main(arguments: list) -> int:
     for line in wrong:
         print(line, file=sys.stderr)
     if wrong:
-        print("write them anew: in docs/site, python3 -m generate.event_types", file=sys.stderr)
+        print("generate them again: in docs/site, python3 -m generate.event_types", file=sys.stderr)
     return 1 if wrong else 0
 
 

@@ -58,7 +58,7 @@ def check_receiver(page: Path) -> None:
 
 
 def surroundings(postrider: str, folder: Path) -> "dict[str, str]":
-    """What the page may expect, and no more: no secret, key or address of whoever runs the test."""
+    """What the page may expect, and no more: no secret, key or address of the person who runs the test."""
     (folder / "postrider").symlink_to(Path(postrider).resolve())
     kept = {
         name: value for name, value in os.environ.items() if name in KEPT or name.startswith("PIP_")

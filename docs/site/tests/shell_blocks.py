@@ -1,4 +1,4 @@
-"""Runs the shell blocks of a page, one after the other in one shell, as somebody would who pastes them.
+"""Runs the shell blocks of a page, one after the other in one shell, as a reader would who pastes them.
 
 A ```sh block is run. A ```text block that follows it holds lines that have to appear among its output, in any order, since a program in the
 background writes when it likes; `…` stands for anything. What it deliberately does not do: change a block. A page that needs something from its
@@ -64,7 +64,7 @@ class Shell:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-        # Whoever runs this may be killed: the shell then reads the end of its input, and takes along what the page left running.
+        # The process that runs this may be killed: the shell then reads the end of its input, and takes along what the page left running.
         self.write("trap 'kill -s KILL 0' EXIT\n")
 
     def write(self, text: str) -> None:

@@ -125,7 +125,7 @@ class Comparing(unittest.TestCase):
         run(str(self.folder))
         self.assertEqual({path: path.stat().st_mtime_ns for path in self.folder.iterdir()}, before)
 
-    def test_what_differs_is_named_and_written_anew(self) -> None:
+    def test_what_differs_is_named_and_written_again(self) -> None:
         (self.folder / "host.md").write_text("# Hosts\n", encoding="utf-8")
         (self.folder / "order.md").unlink()
         (self.folder / "thing.md").write_text("# Thing\n", encoding="utf-8")

@@ -24,7 +24,7 @@ pub enum JobStatus {
     Running,
     /// An operator has stopped it for a while.
     Paused,
-    /// It has been through every letter.
+    /// It has been through every dead letter.
     Completed,
     /// An operator has ended it before that, or it was a recovery that could not go on.
     Cancelled,

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_mends_may_look_and_neither_ingest_nor_resellers_may() {
+    fn viewers_and_operators_may_look_and_neither_ingest_nor_resellers_may() {
         let with = |allows: fn(Role) -> bool| {
             Role::ALL
                 .into_iter()

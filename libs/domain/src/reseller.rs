@@ -26,7 +26,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_names_nobody() {
+    fn everything_else_is_no_id() {
         for text in [
             "",
             " ",

@@ -62,7 +62,7 @@ pub enum Error {
         source: ServiceError,
     },
     /// A service ended without being asked to; the others were stopped.
-    #[error("{service} ended although nobody asked it to")]
+    #[error("{service} ended without being asked to")]
     EndedEarly {
         /// Its name.
         service: &'static str,

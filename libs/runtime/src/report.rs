@@ -5,7 +5,7 @@ use lifecycle::error_chain;
 /// Says once why the process ends: in the log, or plainly while (or where) there is none.
 #[expect(
     clippy::print_stderr,
-    reason = "without a log nobody would learn why the process ends"
+    reason = "without a log nothing else would tell why the process ends"
 )]
 pub(crate) fn tell(error: &crate::Error) {
     let chain = error_chain(error);

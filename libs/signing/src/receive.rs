@@ -13,7 +13,7 @@ pub enum ReceiveError {
     /// It is not to be believed.
     #[error(transparent)]
     Signature(#[from] VerifyError),
-    /// Whoever signed it sent something else than a notification.
+    /// The sender signed something else than a notification.
     #[error(transparent)]
     Body(#[from] BodyError),
 }

@@ -21,7 +21,7 @@ pub enum VerifyError {
     /// It is not a whole number of seconds since 1970, written as such a number is written.
     #[error("the header {HEADER_TIMESTAMP} is not a number of seconds")]
     BadTimestamp,
-    /// It was signed before the tolerance began: somebody may be sending a recorded message again.
+    /// It was signed before the tolerance began: it may be a recorded message that was sent again.
     #[error("the message was signed too long ago")]
     TooOld,
     /// It was signed after the tolerance ends: one of both clocks is wrong.

@@ -14,7 +14,7 @@ mod cutoff;
 mod dead_letters;
 mod error;
 mod lease;
-mod open_letters;
+mod open_dead_letters;
 mod partition;
 mod pauses;
 mod processes;
@@ -55,7 +55,7 @@ pub use pauses::{Lane, Pausable, PauseChange, PauseCounts, PauseView};
 pub use processes::{Beat, ProcessView};
 pub use rescued::Rescued;
 pub use resolution::{
-    DeadLetterJob, DeadLetterKind, DeadLetterStep, JobCommanded, JobCreated, LetterSelection,
+    DeadLetterJob, DeadLetterKind, DeadLetterSelection, DeadLetterStep, JobCommanded, JobCreated,
     NewDeadLetterJob, Preview, RecoveryTerms, Resolved, SettledRecovery, Skipped,
 };
 pub use restore::{Requeued, RescuedNow};

@@ -1,6 +1,6 @@
 //! Everything that is recorded of one push, notification, event or dead letter, for the operator who asks what became of it.
 //!
-//! Bounded like all that people read: of what was replayed hundreds of times, the last letters and acts are told.
+//! Bounded like all that people read: of what was replayed hundreds of times, the last dead letters and acts are told.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use domain::notification::{NotificationId, NotificationStatus, OutageClass};
@@ -22,7 +22,7 @@ pub struct PushStory {
     /// The push and its attempts.
     pub push: PushView,
     /// Its dead letters, the first one first.
-    pub letters: Vec<DeadLetterView>,
+    pub dead_letters: Vec<DeadLetterView>,
     /// What was done to it by hand, the first act first.
     pub acts: Vec<AuditView>,
 }
@@ -69,7 +69,7 @@ pub struct NotificationStory {
     /// Its attempts, the first one first.
     pub history: Vec<DeliveryAttemptView>,
     /// Its dead letters, the first one first.
-    pub letters: Vec<DeadLetterView>,
+    pub dead_letters: Vec<DeadLetterView>,
     /// What was done to it by hand, the first act first.
     pub acts: Vec<AuditView>,
 }
@@ -115,7 +115,7 @@ impl Store {
         };
         Ok(Some(PushStory {
             push,
-            letters: self.letters_about(Some(id), None).await?,
+            dead_letters: self.dead_letters_about(Some(id), None).await?,
             acts: self.acts_on(format!("push/{id}")).await?,
         }))
     }
@@ -187,13 +187,16 @@ impl Store {
             finished_at: row.finished_at,
             outage: row.outage,
             history: self.delivery_attempts(id.into()).await?,
-            letters: self.letters_about(None, Some(id)).await?,
+            dead_letters: self.dead_letters_about(None, Some(id)).await?,
             acts: self.acts_on(format!("notification/{id}")).await?,
         }))
     }
 
     /// The dead letter with this identifier, and what was done to it by hand.
-    pub async fn letter_story(&self, id: Uuid) -> Result<Option<(DeadLetterView, Vec<AuditView>)>, Error> {
+    pub async fn dead_letter_story(
+        &self,
+        id: Uuid,
+    ) -> Result<Option<(DeadLetterView, Vec<AuditView>)>, Error> {
         match self.find_dead_letters(&[id]).await?.pop() {
             Some(letter) => Ok(Some((letter, self.acts_on(format!("dead-letter/{id}")).await?))),
             None => Ok(None),
@@ -216,7 +219,7 @@ impl Store {
         Ok(event)
     }
 
-    async fn letters_about(
+    async fn dead_letters_about(
         &self,
         push: Option<Uuid>,
         notification: Option<Uuid>,

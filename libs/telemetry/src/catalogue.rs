@@ -84,7 +84,7 @@ catalogue! {
     PushDelivery = "postrider_push_delivery_seconds", Kind::Histogram(PUSH_DELIVERY), Seconds, [],
         "Time from accepting an immediate push to Swrve's acceptance of it, further attempts included.";
     PushFailed = "postrider_push_failed_total", Kind::Counter, Count, [],
-        "Pushes that became FAILED, whoever is to blame.", as "sendingFail" "";
+        "Pushes that became FAILED, whatever the cause.", as "sendingFail" "";
     PushAttemptsRetryable = "postrider_push_attempts_retryable_total", Kind::Counter, Count, [],
         "Attempts that ended in an error which allows a retry.", as "sendingAttemptFailed" "";
     PushGivenUp = "postrider_push_given_up_total", Kind::Counter, Count, [],
@@ -210,7 +210,7 @@ catalogue! {
     DeadLettersDiscarded = "postrider_dead_letters_discarded_total", Kind::Counter, Count, [],
         "Dead letters that were put aside.";
     DeadLettersOpen = "postrider_dead_letters_open", Kind::Gauge, Count, ["lane"],
-        "Dead letters that nobody has replayed or discarded; `lane` is `push` or `reseller`.";
+        "Dead letters that have been neither replayed nor discarded; `lane` is `push` or `reseller`.";
     BrokerConnected = "postrider_broker_connected", Kind::Gauge, Count, [],
         "1 while there is a usable connection to the broker, otherwise 0.";
     BrokerBlocked = "postrider_broker_blocked", Kind::Gauge, Count, [],

@@ -14,7 +14,7 @@ namespace Postrider.Webhooks.Tests
         public static void VerifyGivesBackEveryFieldOfANotification()
         {
             var headers = Samples.Signed(Body, Samples.Secret);
-            headers["idempotency-key"] = "somebody else's";
+            headers["idempotency-key"] = "another sender's";
             var found = Samples.Verifier(Samples.Secret).Verify(WebhookHeaders.From(headers), Body);
             Expect.Equal("evt_1", found.Id);
             Expect.Equal("domain.created", found.Type);

@@ -71,7 +71,7 @@ namespace Postrider.Webhooks
             }
         }
 
-        // .NET Standard 2.0 has no such comparison. Without optimisation nobody may end the loop early.
+        // .NET Standard 2.0 has no such comparison. Without optimisation the compiler may not end the loop early.
         [MethodImpl(MethodImplOptions.NoInlining | MethodImplOptions.NoOptimization)]
         private static bool FixedTimeEquals(string expected, string text, int start)
         {

@@ -53,7 +53,7 @@ namespace Postrider.Webhooks
         }
     }
 
-    /// <summary><c>too_old</c>: signed before the tolerance began. Perhaps somebody sends a recorded request again.</summary>
+    /// <summary><c>too_old</c>: signed before the tolerance began. Perhaps a recorded request was sent again.</summary>
     public sealed class TooOldException : WebhookVerificationException
     {
         internal TooOldException()

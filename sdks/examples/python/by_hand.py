@@ -1,4 +1,4 @@
-"""Verifying by hand, for whoever cannot use a library.
+"""Verifying by hand, for developers who cannot use a library.
 
 It accepts and refuses what every vector of sdks/vectors.json says.
 """

@@ -73,7 +73,7 @@ class ProcessOnceTest(unittest.TestCase):
                 process_once(store, notification("a"), interrupted)
             self.assertEqual(len(store), 0)
 
-    def test_a_handler_that_nobody_would_await_is_refused(self) -> None:
+    def test_a_handler_that_no_caller_would_await_is_refused(self) -> None:
         async def handler(_: Notification) -> None:
             self.fail("it is not awaited")
 

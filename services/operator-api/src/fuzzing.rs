@@ -6,14 +6,14 @@ use store::{AuditFilter, DeadLetterFilter, DeadLetterOrder, NewDeadLetterJob};
 use uuid::Uuid;
 
 use crate::audit::{self, AuditParams};
+use crate::dead_letter_jobs::{NewJobPayload, read};
 use crate::dead_letters::{ListParams, part};
-use crate::letter_jobs::{NewJobPayload, read};
 use crate::note;
 
 /// What a query string of `GET /dead-letters` asks for.
 #[derive(Debug)]
 pub struct Part {
-    /// Which letters.
+    /// Which dead letters.
     pub filter: DeadLetterFilter,
     /// Which come first.
     pub order: DeadLetterOrder,

@@ -9,12 +9,12 @@
 mod app;
 mod audit;
 mod cancel;
+mod dead_letter_jobs;
 mod dead_letters;
 mod error;
 mod explain;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
-mod letter_jobs;
 mod note;
 mod openapi;
 mod pauses;

@@ -54,7 +54,7 @@ pub(crate) fn optional(note: Option<&str>) -> Result<Option<&str>, Problem> {
 
 /// As [`NotePayload::required`], for the field `note` of another body.
 pub(crate) fn required(note: Option<&str>) -> Result<&str, Problem> {
-    optional(note)?.ok_or_else(|| refused("is needed here: say why, for whoever reads the records later"))
+    optional(note)?.ok_or_else(|| refused("is needed here: say why, for later readers of the records"))
 }
 
 fn refused(detail: impl Into<String>) -> Problem {

@@ -19,7 +19,7 @@ pub fn document() -> utoipa::openapi::OpenApi {
 #[openapi(
     info(
         title = "Postrider operator API",
-        description = "For whoever looks after the installation: what is out of order, why, and what mends it.\n\n\
+        description = "For the operators of the installation: what is out of order, why, and what mends it.\n\n\
             Keys of the roles viewer, operator and admin may look; those of operator and admin may also act. Every act is \
             recorded with the name of its key, and most of them take a `note` that says why. Lists come in parts: `next` of \
             one part is the `cursor` of the following one. Everything but a success is answered with problem details (RFC \
@@ -28,7 +28,7 @@ pub fn document() -> utoipa::openapi::OpenApi {
     ),
     servers((url = "/", description = "The server that this document comes from.")),
     tags(
-        (name = "dead letters", description = "What will not be delivered without somebody's help, and giving it that."),
+        (name = "dead letters", description = "What will not be delivered without help: finding, replaying and discarding it."),
         (name = "audit", description = "Who changed what, when, and why."),
         (name = "pauses", description = "Stopping a lane, a subscription or all of a reseller for a while."),
         (name = "cancel", description = "Not sending what has not been sent yet."),
@@ -45,8 +45,8 @@ pub fn document() -> utoipa::openapi::OpenApi {
         crate::restore::rescue, crate::restore::rebuild,
         crate::status::status, crate::explain::explain,
         crate::resolve::replay, crate::resolve::discard,
-        crate::letter_jobs::list, crate::letter_jobs::create, crate::letter_jobs::find, crate::letter_jobs::pause,
-        crate::letter_jobs::resume, crate::letter_jobs::cancel,
+        crate::dead_letter_jobs::list, crate::dead_letter_jobs::create, crate::dead_letter_jobs::find,
+        crate::dead_letter_jobs::pause, crate::dead_letter_jobs::resume, crate::dead_letter_jobs::cancel,
         crate::audit::list,
         crate::quota_requests::list, crate::quota_requests::approve, crate::quota_requests::deny,
         http_api::openapi::healthz, readyz, http_api::openapi::openapi, http_api::openapi::docs,
@@ -146,7 +146,7 @@ fn of_bodies() -> Vec<Problem> {
         typical(ProblemKind::UNSUPPORTED_MEDIA_TYPE),
         Problem::fields(vec![FieldProblem::new(
             "note",
-            "is needed here: say why, for whoever reads the records later",
+            "is needed here: say why, for later readers of the records",
         )]),
     ]
 }

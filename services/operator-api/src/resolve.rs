@@ -25,7 +25,7 @@ pub(crate) fn routes() -> Router<Arc<App>> {
 
 /// Sends again what a dead letter is about.
 ///
-/// A push waits as PENDING, a notification as RETRY, each with all of its attempts ahead. Every open letter about it is
+/// A push waits as PENDING, a notification as RETRY, each with all of its attempts ahead. Every open dead letter about it is
 /// resolved; if it fails again there will be another one.
 #[utoipa::path(
     post, path = "/dead-letters/{id}/replay", tag = "dead letters", operation_id = "replayDeadLetter",
@@ -108,16 +108,18 @@ pub(crate) const CANCELLED: ProblemKind = ProblemKind::new(
 fn why(reason: Skipped) -> &'static str {
     match reason {
         Skipped::Resolved => "the dead letter was resolved before",
-        Skipped::Unfinished => "what it is about has not ended: it will be sent anyhow; discard the letter",
-        Skipped::Delivered => "what it is about was delivered after all; discard the letter",
-        Skipped::Cancelled => {
-            "an operator has cancelled what it is about, which is final; discard the letter if it is open"
+        Skipped::Unfinished => {
+            "what it is about has not ended: it will be sent anyhow; discard the dead letter"
         }
-        Skipped::Gone => "what it is about is not stored any more; discard the letter",
+        Skipped::Delivered => "what it is about was delivered after all; discard the dead letter",
+        Skipped::Cancelled => {
+            "an operator has cancelled what it is about, which is final; discard the dead letter if it is open"
+        }
+        Skipped::Gone => "what it is about is not stored any more; discard the dead letter",
         Skipped::SubscriptionInactive => {
             "its subscription is neither ACTIVE nor DEGRADED, so that it gets nothing; have it activated first"
         }
-        Skipped::Malformed => "it is about a message that nobody could read; discard the letter",
+        Skipped::Malformed => "it is about a message that could not be read; discard the dead letter",
         Skipped::OftenRecovered => "it was sent again by itself often enough",
     }
 }

@@ -116,7 +116,7 @@ pub(crate) async fn rescue(
 
 /// Fills the broker again from the database, as after it was wiped.
 ///
-/// Declares exchanges, queues and bindings anew; then everything that is queued and not being sent waits for the queues
+/// Declares exchanges, queues and bindings again; then everything that is queued and not being sent waits for the queues
 /// once more, and the retry worker puts it there. Harmless when nothing was lost, and while services run.
 #[utoipa::path(
     post, path = "/broker/rebuild", tag = "restore", operation_id = "rebuildBroker", security(("apiKey" = [])),

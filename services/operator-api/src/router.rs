@@ -8,7 +8,7 @@ use lifecycle::Readiness;
 
 use crate::app::App;
 use crate::{
-    audit, cancel, dead_letters, explain, letter_jobs, pauses, quota_requests, resolve, restore, status,
+    audit, cancel, dead_letter_jobs, dead_letters, explain, pauses, quota_requests, resolve, restore, status,
 };
 
 /// The routes of the service. Each resource has its own in its own module.
@@ -18,7 +18,7 @@ pub(crate) fn router(app: Arc<App>, documents: Documents, readiness: Readiness) 
         .merge(audit::routes())
         .merge(cancel::routes())
         .merge(dead_letters::routes())
-        .merge(letter_jobs::routes())
+        .merge(dead_letter_jobs::routes())
         .merge(pauses::routes())
         .merge(quota_requests::routes())
         .merge(resolve::routes())

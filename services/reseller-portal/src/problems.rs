@@ -50,7 +50,7 @@ pub(crate) const QUOTA_REQUEST_OPEN: ProblemKind = ProblemKind::new(
     "quota-request-open",
     StatusCode::CONFLICT,
     "A quota request is waiting already",
-    "The subscription has a quota request that nobody has decided yet.",
+    "The subscription has a quota request that is not decided yet.",
 );
 
 /// A notification is still on its way.

@@ -91,7 +91,7 @@ pub(crate) struct QuotaRequestDocument {
 #[schema(as = QuotaRequestStatus, rename_all = "SCREAMING_SNAKE_CASE")]
 #[expect(dead_code, reason = "describes a text for the OpenAPI document")]
 pub(crate) enum QuotaRequestStatusName {
-    /// Nobody has decided it yet.
+    /// It is not decided yet.
     Requested,
     /// The quota was raised.
     Approved,

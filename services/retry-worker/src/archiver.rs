@@ -15,9 +15,9 @@ use crate::context::Context;
 const PREFETCH: u16 = 50;
 /// The part of a body that is kept; ours are far smaller.
 const BODY_LIMIT: usize = 16 * 1024;
-/// Pause before a letter that could not be archived is tried again.
+/// Pause before a dead letter that could not be archived is tried again.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
-/// How long the database may take for a letter before it counts as away.
+/// How long the database may take for a dead letter before it counts as away.
 const ARCHIVE_LIMIT: Duration = Duration::from_secs(10);
 
 pub(crate) struct Archiver {
@@ -31,7 +31,7 @@ impl Archiver {
         Self { context, lane }
     }
 
-    /// Archives until shutdown. A letter is acknowledged once it is stored; one that was stored just before a crash is
+    /// Archives until shutdown. A dead letter is acknowledged once it is stored; one that was stored just before a crash is
     /// stored again, since keeping it twice beats losing it.
     pub(crate) async fn run(self, shutdown: Shutdown) {
         let queue = match self.lane {
@@ -54,7 +54,7 @@ impl Archiver {
         consumer.close().await;
     }
 
-    /// Stores one letter, however long the database is away; `false` when there is no more time for that.
+    /// Stores one dead letter, however long the database is away; `false` when there is no more time for that.
     async fn archive(&self, letter: DeadLetter, shutdown: &Shutdown) -> bool {
         let record = record_of(&letter, self.lane);
         loop {

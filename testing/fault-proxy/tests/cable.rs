@@ -138,7 +138,7 @@ async fn new_connections_lead_to_the_latest_target() {
     let proxy = FaultProxy::listening_on(([127, 0, 0, 1], 0).into())
         .await
         .expect("a free port");
-    assert!(!says_back(&mut dial(&proxy).await, b"nobody").await);
+    assert!(!says_back(&mut dial(&proxy).await, b"lost").await);
     proxy.lead_to(echo().await);
-    assert!(says_back(&mut dial(&proxy).await, b"somebody").await);
+    assert!(says_back(&mut dial(&proxy).await, b"found").await);
 }

@@ -65,7 +65,7 @@ pub struct State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Holder {
     /// Given up in order: `holder` is null.
-    Nobody,
+    Vacant,
     /// That of a process which knows of it, or is about to.
     Alive,
     /// That of a term which is over without having been resigned.
@@ -190,7 +190,7 @@ impl Leadership {
             }
             Role::Watching { same: false, .. } => actions.push(Action::Look(at)),
             Role::Watching { same: true, left } => {
-                if left == 0 || state.holder == Holder::Nobody {
+                if left == 0 || state.holder == Holder::Vacant {
                     actions.extend(self.trusted().map(|span| Action::Take(at, span)));
                 }
             }
@@ -276,7 +276,7 @@ impl Leadership {
                 if state.processes[at].holds {
                     row_changes(state);
                     state.processes[at].holds = false;
-                    state.holder = Holder::Nobody;
+                    state.holder = Holder::Vacant;
                 }
                 if state.processes[at].role == Role::Resigning {
                     state.processes[at].role = Role::Idle;
@@ -299,7 +299,7 @@ impl Leadership {
             state.processes[at].role = Role::Idle;
             return;
         }
-        state.took_over |= state.holder != Holder::Nobody;
+        state.took_over |= state.holder != Holder::Vacant;
         row_changes(state);
         for process in &mut state.processes {
             process.holds = false;
@@ -421,7 +421,7 @@ impl Model for Leadership {
             holds: false,
         };
         vec![State {
-            holder: Holder::Nobody,
+            holder: Holder::Vacant,
             processes: vec![idle; self.processes],
             gap: 0,
             crashes: self.crashes,
@@ -453,7 +453,7 @@ impl Model for Leadership {
             Property::always("at most one may send", |_, state: &State| {
                 state.processes.iter().filter(|process| may_send(process)).count() <= 1
             }),
-            Property::sometimes("somebody takes over", |_, state: &State| state.took_over),
+            Property::sometimes("a process takes over", |_, state: &State| state.took_over),
             Property::sometimes("a leader wakes up beside its successor", |_, state: &State| {
                 let overtaken =
                     |process: &Process| matches!(process.role, Role::Leading { .. }) && !process.holds;

@@ -57,7 +57,7 @@ pub struct State {
     /// Whether a claim committed against a promise.
     pub broke_promise: bool,
     /// Whether a claim found its snapshot too old.
-    pub began_anew: bool,
+    pub began_again: bool,
 }
 
 /// What a snapshot shows.
@@ -138,13 +138,13 @@ impl Pause {
             };
             return;
         }
-        let anew = state.present.changes != seen.changes && !self.is(Broken::IgnoresChanges);
-        state.began_anew |= anew;
+        let changed = state.present.changes != seen.changes && !self.is(Broken::IgnoresChanges);
+        state.began_again |= changed;
         let paused = match self.scope {
             Scope::Lane => state.present.paused,
             Scope::Subscription => seen.paused,
         };
-        state.claimers[at].step = if anew || paused {
+        state.claimers[at].step = if changed || paused {
             ClaimStep::Idle
         } else {
             ClaimStep::Claiming
@@ -175,7 +175,7 @@ impl Model for Pause {
             changes: self.changes,
             promised: false,
             broke_promise: false,
-            began_anew: false,
+            began_again: false,
         }]
     }
 
@@ -256,7 +256,7 @@ impl Model for Pause {
                     state.claimers.iter().any(late)
                 },
             ),
-            Property::sometimes("a claim begins anew", |_, state: &State| state.began_anew),
+            Property::sometimes("a claim begins again", |_, state: &State| state.began_again),
             Property::sometimes("a pause is answered", |_, state: &State| state.promised),
             Property::sometimes("two claim at once", |_, state: &State| {
                 let claiming = |claimer: &&Claimer| claimer.step == ClaimStep::Claiming;

@@ -57,7 +57,7 @@ fn members<'a>(edges: &'a Edges, of: &str) -> BTreeSet<&'a str> {
 }
 
 #[test]
-fn the_domain_knows_nobody() {
+fn the_domain_knows_no_other_crate() {
     assert_eq!(members(&edges(), "domain"), BTreeSet::new());
 }
 
@@ -71,7 +71,7 @@ fn store_broker_and_the_client_know_only_the_domain() {
 }
 
 #[test]
-fn what_others_may_take_away_knows_nobody() {
+fn what_others_may_take_away_knows_no_other_crate() {
     let edges = edges();
     for library in ["signing", "encryption"] {
         assert_eq!(members(&edges, library), BTreeSet::new(), "{library}");

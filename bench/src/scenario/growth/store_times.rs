@@ -50,7 +50,7 @@ pub(super) async fn measure(rig: &Rig) -> Result<StoreTimes> {
     let name = "bench";
     let seen = store.view_lease(name).await?;
     let leader = store.take_lease(name, seen, Uuid::now_v7()).await?;
-    let leader = leader.context("somebody else uses the database of this run")?;
+    let leader = leader.context("another process uses the database of this run")?;
     // The first round opens the connection and prepares the statements.
     for round in 0..=ROUNDS {
         pushes(&store, &leader, round > 0, &mut times).await?;

@@ -32,7 +32,7 @@ const OPERATOR: &[(&str, Audit)] = &[
     ("cancelDeadLetterJob", As(&["dead-letter-job.cancel"])),
     ("cancelNotification", As(&["notification.cancel"])),
     ("cancelPush", As(&["push.cancel"])),
-    // One entry, whatever the number of letters, and one when it has been through.
+    // One entry, whatever the number of dead letters, and one when it has been through.
     (
         "createDeadLetterJob",
         As(&["dead-letter-job.create", "dead-letter-job.complete"]),

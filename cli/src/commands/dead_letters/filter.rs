@@ -76,7 +76,7 @@ pub(crate) struct Filter {
 }
 
 impl Filter {
-    /// Without what is written after the newest letter that was counted: the operator has not seen it. An end that was given stays.
+    /// Without what is written after the newest dead letter that was counted: the operator has not seen it. An end that was given stays.
     pub(crate) fn only_up_to(mut self, newest: DateTime<Utc>) -> Self {
         let end = || {
             // The database keeps microseconds, and the end itself is left out.

@@ -94,7 +94,7 @@ pub(crate) async fn run(args: &GroupsArgs) -> anyhow::Result<()> {
 
 fn table_of(groups: &[Group]) -> Table {
     let mut table = output::table([
-        Column::whole("letters"),
+        Column::whole("dead letters"),
         Column::whole("kind").spare(2),
         Column::whole("fingerprint"),
         Column::whole("target").spare(3),

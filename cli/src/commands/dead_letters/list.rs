@@ -49,7 +49,7 @@ struct Query<'a> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Letter {
+struct DeadLetter {
     id: String,
     state: String,
     reason: String,
@@ -74,7 +74,7 @@ pub(crate) async fn run(args: &ListArgs) -> anyhow::Result<()> {
     if args.json {
         return output::json(&document);
     }
-    let page: Page<Letter> = serde_json::from_value(document)?;
+    let page: Page<DeadLetter> = serde_json::from_value(document)?;
     if page.items.is_empty() {
         output::note(if page.next.is_some() {
             "no dead letter among those that were looked at"
@@ -90,7 +90,7 @@ pub(crate) async fn run(args: &ListArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn table_of(letters: &[Letter]) -> Table {
+fn table_of(letters: &[DeadLetter]) -> Table {
     let mut table = output::table([
         Column::whole("id"),
         Column::whole("written").spare(2),
@@ -120,8 +120,8 @@ fn table_of(letters: &[Letter]) -> Table {
 mod tests {
     use super::*;
 
-    fn letter(id: &str, fingerprint: &str, target: &str, detail: &str) -> Letter {
-        Letter {
+    fn dead_letter(id: &str, fingerprint: &str, target: &str, detail: &str) -> DeadLetter {
+        DeadLetter {
             id: id.to_owned(),
             state: "OPEN".to_owned(),
             reason: "GIVEN_UP".to_owned(),
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn dead_letters_fit_the_terminal() {
-        let mut discarded = letter(
+        let mut discarded = dead_letter(
             "019ab2f0-5b1c-7c3e-9d41-6f1f2a3b4c5e",
             "swrve/400/no such user",
             "Hello IOS",
@@ -142,7 +142,7 @@ mod tests {
         );
         discarded.state = "DISCARDED".to_owned();
         let letters = [
-            letter(
+            dead_letter(
                 "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d",
                 "delivery/http/503/8f14e45fceea167a",
                 "01a1fd84-191a-7334-a6ae-613178d80d71",

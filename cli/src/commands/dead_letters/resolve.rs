@@ -1,4 +1,4 @@
-//! `postrider dead-letters replay` and `discard`: one letter at once, more of them as a job.
+//! `postrider dead-letters replay` and `discard`: one dead letter at once, more of them as a job.
 
 use std::io::{BufRead as _, IsTerminal as _};
 
@@ -24,7 +24,7 @@ use crate::output::{self, Table};
 pub(crate) struct ReplayArgs {
     #[command(flatten)]
     what: WhatArgs,
-    /// Why; kept with the letter and in the audit log.
+    /// Why; kept with the dead letter and in the audit log.
     #[arg(long)]
     note: Option<String>,
 }
@@ -37,25 +37,25 @@ pub(crate) struct ReplayArgs {
 pub(crate) struct DiscardArgs {
     #[command(flatten)]
     what: WhatArgs,
-    /// Why; kept with the letter and in the audit log.
+    /// Why; kept with the dead letter and in the audit log.
     #[arg(long, required_unless_present = "dry_run")]
     note: Option<String>,
 }
 
 #[derive(Debug, Args)]
 struct WhatArgs {
-    /// The letters, one by one.
+    /// The dead letters, one by one.
     #[arg(value_name = "ID")]
     ids: Vec<Uuid>,
     #[command(flatten)]
     filter: FilterArgs,
-    /// Every open letter.
+    /// Every open dead letter.
     #[arg(long, conflicts_with = "ids")]
     all: bool,
-    /// Only counts the letters, by kind of failure.
+    /// Only counts the dead letters, by kind of failure.
     #[arg(long)]
     dry_run: bool,
-    /// Most letters a second.
+    /// Most dead letters a second.
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     rate: u32,
     /// Does it without asking.
@@ -71,7 +71,7 @@ struct WhatArgs {
     operator: OperatorArgs,
 }
 
-/// What is done to the letters.
+/// What is done to the dead letters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Action {
     Replay,
@@ -109,12 +109,12 @@ struct NewJob<'a> {
     dry_run: bool,
 }
 
-/// Sends again what letters are about.
+/// Sends again what dead letters are about.
 pub(crate) async fn replay(args: ReplayArgs) -> anyhow::Result<()> {
     resolve(Action::Replay, &args.what, args.note.as_deref()).await
 }
 
-/// Puts letters aside.
+/// Puts dead letters aside.
 pub(crate) async fn discard(args: DiscardArgs) -> anyhow::Result<()> {
     resolve(Action::Discard, &args.what, args.note.as_deref()).await
 }
@@ -125,7 +125,7 @@ async fn resolve(action: Action, args: &WhatArgs, note: Option<&str>) -> anyhow:
         (true, false) => usage("give identifiers or a filter, not both"),
         (false, false) if args.all => usage("give a filter or --all, not both"),
         (false, true) if !args.all => usage(
-            "say which letters: identifiers, a filter such as --fingerprint, or --all for every open letter",
+            "say which dead letters: identifiers, a filter such as --fingerprint, or --all for every open one",
         ),
         _ => {}
     }
@@ -216,7 +216,7 @@ fn show(preview: &Value, as_json: bool) -> anyhow::Result<()> {
 }
 
 fn kinds_of(preview: &Value) -> Table {
-    let mut table = output::table(["lane", "fingerprint", "letters"]);
+    let mut table = output::table(["lane", "fingerprint", "dead letters"]);
     for kind in preview["byFingerprint"].as_array().into_iter().flatten() {
         table.add_row([
             kind["lane"].as_str().unwrap_or_default().to_owned(),
@@ -231,7 +231,7 @@ fn matching(preview: &Value) -> u64 {
     preview["matching"].as_u64().unwrap_or_default()
 }
 
-/// Makes sure that as many letters are meant as match.
+/// Makes sure that as many dead letters are meant as match.
 fn confirm(action: Action, preview: &Value, yes: bool) -> anyhow::Result<()> {
     let count = matching(preview);
     if count == 0 {

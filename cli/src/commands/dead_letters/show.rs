@@ -11,7 +11,7 @@ use crate::output::{self, Column, Table};
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// The letter's identifier, from `postrider dead-letters list`.
+    /// The dead letter's identifier, from `postrider dead-letters list`.
     id: Uuid,
     /// Only the command that repeats the request, to be copied or piped into a file.
     #[arg(long, conflicts_with = "json")]
@@ -23,9 +23,9 @@ pub(crate) struct ShowArgs {
     operator: OperatorArgs,
 }
 
-/// What is shown of a letter, in this order.
+/// What is shown of a dead letter, in this order.
 const FIELDS: [(&str, &str); 18] = [
-    ("letter", "id"),
+    ("dead letter", "id"),
     ("state", "state"),
     ("lane", "lane"),
     ("reason", "reason"),
@@ -55,7 +55,9 @@ pub(crate) async fn run(args: &ShowArgs) -> anyhow::Result<()> {
     let curl = document["curl"].as_str();
     if args.curl {
         let curl = curl.ok_or_else(|| {
-            anyhow::anyhow!("there is no request to repeat: what the letter is about is not stored any more")
+            anyhow::anyhow!(
+                "there is no request to repeat: what the dead letter is about is not stored any more"
+            )
         })?;
         return Ok(output::result(curl)?);
     }
@@ -121,7 +123,7 @@ fn story(document: &Value) -> String {
         .map(Vec::as_slice)
         .unwrap_or_default();
     for other in others {
-        let _ = writeln!(story, "{:13} {}", "other letter", text(other));
+        let _ = writeln!(story, "{:13} {}", "see also", text(other));
     }
     for event in history["events"]
         .as_array()

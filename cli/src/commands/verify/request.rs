@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_json_are_read_whoever_printed_them() {
+    fn lines_of_json_are_read_in_each_form_that_is_printed() {
         let line = r#"{"number":1,"headers":{"webhook-id":"1"},"body":"{}","status":200}"#;
         let around = format!("{{\"request\":{line}}}");
         let base64 = r#"{"headers":{"webhook-id":"1"},"body":"?","bodyBase64":"e30="}"#;

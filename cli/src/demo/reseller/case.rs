@@ -29,7 +29,7 @@ pub(super) enum Expected {
     /// So many are delivered, the others wait for another day.
     Quota(usize),
     /// Accepted and stored, but no subscription wants it.
-    Nobody,
+    Unwanted,
     /// Not accepted: 422 with these fields named.
     Refused { fields: &'static [&'static str] },
 }
@@ -69,7 +69,7 @@ impl Expected {
     fn is_met_by_answers(self, answers: &[Answer]) -> bool {
         let new = |answer: &Answer| matches!(answer, Answer::Accepted { replayed: false, .. });
         match self {
-            Self::Notified { .. } | Self::Quota(_) | Self::Nobody => answers.iter().all(new),
+            Self::Notified { .. } | Self::Quota(_) | Self::Unwanted => answers.iter().all(new),
             Self::OneEvent => one_event(answers),
             Self::Refused { fields } => answers.iter().all(|answer| names(answer, fields)),
         }
@@ -94,7 +94,7 @@ impl Expected {
                     count(PushStatus::Sent) == sent && count(PushStatus::Scheduled) == all.len() - sent;
                 (all.len() == events.len() && fits).then(Vec::new)
             }
-            Self::Nobody => all.is_empty().then(Vec::new),
+            Self::Unwanted => all.is_empty().then(Vec::new),
             Self::Refused { .. } => Some(Vec::new()),
         }
     }
@@ -157,7 +157,7 @@ impl fmt::Display for Expected {
             Self::Notified { status, attempts } => write!(f, "{status} after {attempts}"),
             Self::OneEvent => f.write_str("one event, SENT after 1 attempt"),
             Self::Quota(sent) => write!(f, "{sent} of them SENT, the others SCHEDULED"),
-            Self::Nobody => f.write_str("without a notification"),
+            Self::Unwanted => f.write_str("without a notification"),
             Self::Refused { .. } => f.write_str("refused"),
         }
     }

@@ -62,7 +62,7 @@ impl Mix<'_> {
             case(
                 "without a subscription",
                 self.requests("unwanted", UNWANTED_TYPE, SOME)?,
-                Expected::Nobody,
+                Expected::Unwanted,
             ),
             case(
                 "over a daily quota of 2",

@@ -98,7 +98,7 @@ impl Ended {
             "each push that was answered 202 is stored, once"
         );
         let unknown = self.arrivals.keys().find(|user| !answers.contains_key(*user));
-        assert_eq!(unknown, None, "nobody else got anything");
+        assert_eq!(unknown, None, "no other user got anything");
     }
 
     fn assert_explained(&self, row: &Row, status: PushStatus) {
@@ -145,7 +145,7 @@ impl Ended {
         let duplicates = self.duplicates();
         assert!(
             duplicates as i64 <= unknown,
-            "{duplicates} duplicates, and only {unknown} outcomes that nobody knew"
+            "{duplicates} duplicates, and only {unknown} unknown outcomes"
         );
     }
 
@@ -163,11 +163,11 @@ impl Ended {
         let duplicates = self.duplicates() as i64;
         assert!(
             (0..=unknown).contains(&missing) && duplicates <= unknown,
-            "{missing} attempts that never arrived, {duplicates} duplicates, {unknown} outcomes that nobody knew"
+            "{missing} attempts that never arrived, {duplicates} duplicates, {unknown} unknown outcomes"
         );
         assert!(
             2 * unknown <= self.rows.len() as i64,
-            "{unknown} outcomes that nobody knew"
+            "{unknown} unknown outcomes"
         );
     }
 }

@@ -114,7 +114,7 @@ impl Delivered {
         for (place, arrivals) in &self.arrivals {
             let event = known
                 .get(place)
-                .unwrap_or_else(|| panic!("{place:?} is for nobody"));
+                .unwrap_or_else(|| panic!("no event belongs to {place:?}"));
             arrivals
                 .iter()
                 .for_each(|arrival| assert_unchanged(arrival, event));
@@ -126,9 +126,9 @@ impl Delivered {
         assert!(ended.is_some(), "{row:?} of {place:?} is not {ends:?}");
         assert_eq!((row.recorded, row.running), (row.attempts, 0), "{row:?}");
         // When a subscription has ended, there is nothing to mend.
-        let nobody_wants_it = |reason: &String| reason.starts_with("SUBSCRIPTION_");
+        let is_unwanted = |reason: &String| reason.starts_with("SUBSCRIPTION_");
         let failed = matches!(row.status.as_str(), "FAILED" | "GIVEN_UP");
-        let dead = failed && !row.reason.as_ref().is_some_and(nobody_wants_it);
+        let dead = failed && !row.reason.as_ref().is_some_and(is_unwanted);
         assert_eq!(row.dead_letters, i64::from(dead), "{row:?}");
         let arrived = self.arrivals.get(place).map_or(0, Vec::len);
         assert!(
@@ -169,7 +169,7 @@ impl Delivered {
         let (duplicates, unknown) = (self.duplicates(), self.sum(|row| row.unknown));
         assert!(
             duplicates as i64 <= unknown,
-            "{duplicates} duplicates, and only {unknown} outcomes that nobody knew"
+            "{duplicates} duplicates, and only {unknown} unknown outcomes"
         );
     }
 
@@ -182,11 +182,11 @@ impl Delivered {
         let duplicates = self.duplicates() as i64;
         assert!(
             (0..=unknown).contains(&missing) && duplicates <= unknown,
-            "{missing} attempts that never arrived, {duplicates} duplicates, {unknown} outcomes that nobody knew"
+            "{missing} attempts that never arrived, {duplicates} duplicates, {unknown} unknown outcomes"
         );
         assert!(
             2 * unknown <= self.rows.len() as i64,
-            "{unknown} outcomes that nobody knew"
+            "{unknown} unknown outcomes"
         );
     }
 

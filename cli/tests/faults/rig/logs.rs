@@ -22,7 +22,7 @@ impl Logs {
 impl Drop for Logs {
     #[expect(
         clippy::print_stderr,
-        reason = "it tells whoever reads of the failure where to look"
+        reason = "it tells the reader of the failure where to look"
     )]
     fn drop(&mut self) {
         if std::thread::panicking() {

@@ -8,7 +8,7 @@ use super::listening::trigger;
 use super::{SECRET, json_line, listen, url};
 
 #[tokio::test]
-async fn whoever_hangs_up_before_the_answer_is_shown_and_answers_go_back_with_their_headers() {
+async fn a_caller_that_hangs_up_before_the_answer_is_shown_and_answers_go_back_with_their_headers() {
     let target = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let options = format!(
         "--secret {SECRET} --count 2 --forward-to http://{}/",
@@ -79,7 +79,7 @@ async fn answer(connection: &mut TcpStream, request: &Value) {
 }
 
 #[tokio::test]
-async fn a_request_that_never_comes_to_its_end_keeps_nobody_waiting() {
+async fn a_request_that_never_comes_to_its_end_keeps_no_other_waiting() {
     let (mut process, introduction) = listen(&format!("--secret {SECRET} --count 1"));
     let to = url(&introduction);
     let address = to.strip_prefix("http://").expect("HTTP");

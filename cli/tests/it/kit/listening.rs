@@ -153,7 +153,7 @@ fn a_challenge_is_answered_and_an_answer_without_it_is_told() {
 }
 
 #[test]
-fn nobody_to_hand_on_to_is_a_502_that_says_why() {
+fn a_target_that_cannot_be_reached_is_a_502_that_says_why() {
     let (mut process, introduction) = listen(&format!("--secret {SECRET} --forward-to http://127.0.0.1:1/"));
     let sent = trigger(&format!("domain.created --to {}", url(&introduction)));
     assert!(sent.stdout.contains("answered 502"), "{sent:?}");

@@ -196,11 +196,11 @@ async fn secrets_are_rotated_and_quotas_asked_for(pool: PgPool) {
 
 /// A caller with the wrong key, or the wrong address, is told which.
 async fn keys_are_asked_for(lane: &Lane) {
-    let nobody = postrider("subscriptions list")
+    let unreachable = postrider("subscriptions list")
         .env("PORTAL_URL", "http://127.0.0.1:1")
         .env("RESELLER_KEY", "pr_x")
         .run();
-    assert!(nobody.stderr.contains("is it running?"), "{nobody:?}");
+    assert!(unreachable.stderr.contains("is it running?"), "{unreachable:?}");
     let stranger = refused(lane, "subscriptions list --reseller-key pr_x").await;
     assert!(
         stranger.contains("the API key is not accepted; check RESELLER_KEY"),

@@ -80,7 +80,7 @@ async fn it_begins_as_far_back_as_it_is_told_and_ends_after_so_many_lines_or_wit
         let mut tail = lane.reseller(&format!("tail {id} --newer-than 1h")).start();
         tail.line();
         tail.read_no_more();
-        lane.send("nobody reads this any more").await;
+        lane.send("nothing reads this any more").await;
         assert_eq!(tail.end().await, Some(0));
     })
     .await;

@@ -26,7 +26,7 @@ pub(super) async fn of(it: &Installation, left: &Left, subscribers: &Subscribers
     .await;
     pushes(it, left).await;
     notifications(it, left, subscribers).await;
-    letters_and_jobs(it, left).await;
+    dead_letters_and_jobs(it, left).await;
 }
 
 async fn pushes(it: &Installation, left: &Left) {
@@ -102,7 +102,7 @@ async fn notifications(it: &Installation, left: &Left, subscribers: &Subscribers
     assert_eq!(arrived(&paths[OFF]).len(), 0);
 }
 
-async fn letters_and_jobs(it: &Installation, left: &Left) {
+async fn dead_letters_and_jobs(it: &Installation, left: &Left) {
     let jobs: Vec<(Uuid, String, i64)> =
         sqlx::query_as("SELECT id, status, done FROM dead_letter_jobs ORDER BY id")
             .fetch_all(&it.pool)
@@ -124,7 +124,7 @@ async fn letters_and_jobs(it: &Installation, left: &Left) {
     assert_eq!(
         count(it, by_state).await,
         306,
-        "three of six letters were replayed"
+        "three of six dead letters were replayed"
     );
 }
 

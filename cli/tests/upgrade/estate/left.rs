@@ -110,19 +110,22 @@ impl Left {
         left
     }
 
-    /// What an operator has done: something is paused, a letter was replayed by hand and another one discarded, a job is to
+    /// What an operator has done: something is paused, a dead letter was replayed by hand and another one discarded, a job is to
     /// replay those that are left and has not begun, one that is to discard those of the other lane is paused.
     pub(super) async fn is_worked_on(&mut self, it: &Installation, subscribers: &Subscribers, desk: &Desk) {
         let held = subscribers.all[HELD].id;
         desk.change(&format!("/subscriptions/{held}/pause")).await;
         let replayed = push(it, PushState::Failed).await;
-        desk.change(&format!("/dead-letters/{}/replay", letter_of(it, replayed).await))
-            .await;
+        desk.change(&format!(
+            "/dead-letters/{}/replay",
+            dead_letter_of(it, replayed).await
+        ))
+        .await;
         self.to_send.push(replayed);
         self.discarded = push(it, PushState::GivenUp).await;
         desk.change(&format!(
             "/dead-letters/{}/discard",
-            letter_of(it, self.discarded).await
+            dead_letter_of(it, self.discarded).await
         ))
         .await;
         let replaying = json!({"action": "replay", "filter": {"lane": "push"}, "perSecond": 1});
@@ -190,12 +193,12 @@ async fn push(it: &Installation, state: PushState) -> Uuid {
     id.uuid()
 }
 
-async fn letter_of(it: &Installation, push: Uuid) -> Uuid {
+async fn dead_letter_of(it: &Installation, push: Uuid) -> Uuid {
     sqlx::query_scalar("SELECT id FROM dead_letters WHERE push_id = $1")
         .bind(push)
         .fetch_one(&it.pool)
         .await
-        .expect("it has a letter")
+        .expect("it has a dead letter")
 }
 
 fn id_of(document: &Value) -> String {

@@ -102,7 +102,7 @@ mod tests {
         entries.done(1, 1);
         entries.done(3, 3);
         assert!(entries.hold());
-        assert!(!entries.hold(), "somebody sees to it already");
+        assert!(!entries.hold(), "it is seen to already");
         assert_eq!(entries.take_prefix(), Some(1));
         assert_eq!(entries.take_scattered(), [(3, 3)]);
         entries.done(2, 2);

@@ -157,7 +157,7 @@ async fn generation_grows_with_every_reconnect() {
 }
 
 /// A port that was free a moment ago, on which nothing listens.
-async fn nobody() -> String {
+async fn absent_node() -> String {
     let free = tokio::net::TcpListener::bind("127.0.0.1:0")
         .await
         .expect("a port");
@@ -168,7 +168,7 @@ async fn nobody() -> String {
 #[tokio::test]
 async fn of_several_nodes_one_that_answers_is_found_whichever_comes_first() {
     with_rig(async |rig| {
-        let url = format!("{},{},{}", nobody().await, rig.url, nobody().await);
+        let url = format!("{},{},{}", absent_node().await, rig.url, absent_node().await);
         let broker = rig
             .broker(Settings {
                 url,
@@ -217,7 +217,7 @@ async fn when_a_node_is_lost_another_one_takes_its_place() {
 async fn when_no_node_answers_each_is_named_without_its_password() {
     with_rig(async |rig| {
         rig.broker(rig.settings()).await.close().await;
-        let nodes = [nobody().await, nobody().await];
+        let nodes = [absent_node().await, absent_node().await];
         let broker = Broker::start(Settings {
             url: nodes.join(", "),
             ..rig.settings()

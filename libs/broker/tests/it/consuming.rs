@@ -181,7 +181,7 @@ async fn impatient_caller_loses_no_messages() {
 }
 
 #[tokio::test]
-async fn deleted_queue_is_declared_anew_and_consumed_again() {
+async fn a_deleted_queue_is_declared_and_consumed_again() {
     with_rig(async |rig| {
         let broker = rig.broker(rig.settings()).await;
         let generation = connected(&broker).await;

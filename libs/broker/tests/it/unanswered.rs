@@ -16,7 +16,7 @@ const UNBLOCKED: &[u8] = b"\x01\x00\x00\x00\x00\x00\x04\x00\x0a\x00\x3d\xce";
 const CONFIRM_TIMEOUT: Duration = Duration::from_secs(4);
 
 #[tokio::test]
-async fn missing_confirms_count_as_unconfirmed_and_late_ones_harm_nobody() {
+async fn missing_confirms_count_as_unconfirmed_and_late_ones_do_no_harm() {
     with_rig(async |rig| {
         let proxy = Proxy::start(&rig.url).await;
         let broker = rig

@@ -106,7 +106,7 @@ fn health(config: &Config, reader: &mut Reader) {
         &[DEGRADED, DEACTIVATED],
         degraded < deactivated,
         &format!(
-            "{DEGRADED} ({degraded}) must be less than {DEACTIVATED} ({deactivated}), or nobody would be warned"
+            "{DEGRADED} ({degraded}) must be less than {DEACTIVATED} ({deactivated}), or no reseller would be warned"
         ),
         format!("raise {DEACTIVATED}, or lower {DEGRADED}"),
     );

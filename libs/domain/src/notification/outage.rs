@@ -489,7 +489,11 @@ mod tests {
         assert_eq!(scene.tries(FAILING - 1, true, CONNECT), SPARED);
         let withheld: BTreeSet<Uuid> = scene.watch.withheld().into_iter().map(|(id, _)| id).collect();
         assert_eq!(withheld, (0..FAILING).map(id).collect());
-        assert_eq!(scene.tries(50, false, CONNECT), SPARED, "whoever it hits");
+        assert_eq!(
+            scene.tries(50, false, CONNECT),
+            SPARED,
+            "whichever endpoint it hits"
+        );
         let other = Some(Sight::Failed(OutageClass::Tls));
         assert_eq!(scene.tries(60, true, other), Judgement::Counts);
         assert_eq!(scene.watch.convinced(), [OutageClass::Connect]);
@@ -677,7 +681,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hold_ends_when_nobody_is_left_to_be_probed() {
+    fn a_hold_ends_when_nothing_is_left_to_be_probed() {
         let mut scene = Scene::new();
         scene.outage(FAILING);
         for number in 0..FAILING {
@@ -729,7 +733,7 @@ mod tests {
         /// However outcomes come: what is spared is withheld, only what is held withholds, changes tell all of it, and what is
         /// remembered is bounded.
         #[test]
-        fn whoever_is_withheld_is_known(outcomes in proptest::collection::vec((0_usize..40, 0_usize..8, any::<bool>()), 1..600)) {
+        fn every_withheld_subscription_is_known(outcomes in proptest::collection::vec((0_usize..40, 0_usize..8, any::<bool>()), 1..600)) {
             let mut scene = Scene::new();
             let mut withheld = BTreeSet::new();
             for (number, what, was_well) in outcomes {

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn one_success_and_it_begins_anew() {
+    fn one_success_and_it_begins_again() {
         let pushes = pushes(FAILING_PUSHES);
         let mut watch = SwrveWatch::trusting();
         for push in &pushes {

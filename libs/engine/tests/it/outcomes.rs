@@ -90,7 +90,7 @@ struct Outcome {
     response_status: Option<i32>,
     state: String,
     failing: bool,
-    letters: i64,
+    dead_letters: i64,
     mails: i64,
 }
 
@@ -118,7 +118,7 @@ async fn run(rig: &Rig, now: DateTime<Utc>, clock: std::sync::Arc<dyn Clock>, ca
         let outcome: Outcome = sqlx::query_as(
             "SELECT n.id, a.error_type, a.fingerprint, a.error, a.status AS attempt, a.response_status, s.state,
                     s.failing_since IS NOT NULL AS failing,
-                    (SELECT count(*) FROM dead_letters d WHERE d.notification_id = n.id) AS letters,
+                    (SELECT count(*) FROM dead_letters d WHERE d.notification_id = n.id) AS dead_letters,
                     (SELECT count(*) FROM emails e WHERE e.subscription_id = s.id) AS mails
              FROM notifications n JOIN subscriptions s ON s.id = n.subscription_id
              JOIN delivery_attempts a ON a.notification_id = n.id WHERE s.id = $1",
@@ -147,7 +147,7 @@ async fn check(rig: &Rig, now: DateTime<Utc>, case: &Case, outcome: Outcome) {
     );
     assert_eq!(outcome.failing, case.error.is_some(), "{name}");
     assert_eq!(outcome.state, case.state, "{name}");
-    assert_eq!(outcome.letters, i64::from(case.status == Failed), "{name}");
+    assert_eq!(outcome.dead_letters, i64::from(case.status == Failed), "{name}");
     // About the state of the subscription, or about what its endpoint refused.
     let told = case.state != "ACTIVE" || case.status == Failed;
     assert_eq!(outcome.mails, i64::from(told), "{name}");
@@ -225,11 +225,11 @@ async fn whatever_keeps_an_answer_from_coming_is_tried_again(pool: PgPool) {
         let rig = Rig::new(it).await;
         let clock = frozen();
         // Has the port, so that no other process gets it, and takes no connections.
-        let nobody = TcpSocket::new_v4().expect("a socket");
-        nobody
+        let silent = TcpSocket::new_v4().expect("a socket");
+        silent
             .bind("127.0.0.1:0".parse().expect("an address"))
             .expect("a free port");
-        let refusing = format!("http://{}/", nobody.local_addr().expect("an address"));
+        let refusing = format!("http://{}/", silent.local_addr().expect("an address"));
         let hang = Rule {
             hang: true,
             ..Rule::default()

@@ -20,7 +20,7 @@ async fn count(rig: &Rig, sql: &'static str) -> i64 {
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn after_the_last_retry_it_is_given_up_told_and_kept_and_a_resend_begins_anew(pool: PgPool) {
+async fn after_the_last_retry_it_is_given_up_told_and_kept_and_a_resend_begins_again(pool: PgPool) {
     with_installation(pool, async |it| {
         let rig = Rig::new(it).await;
         rig.subscription().make(&rig.it.pool).await;

@@ -39,7 +39,7 @@ async fn a_resigned_term_is_followed_at_once_by_one_with_a_greater_epoch(pool: P
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_term_holds_beyond_its_ttl_while_it_is_renewed_and_nobody_else_leads(pool: PgPool) {
+async fn a_term_holds_beyond_its_ttl_while_it_is_renewed_and_no_other_leads(pool: PgPool) {
     let term = elect(&pool).await;
     let rival = candidate(&pool);
     let rival_leads = tokio::time::timeout(TTL * 2, rival.next_term(&Shutdown::new()))

@@ -42,7 +42,7 @@ pub(super) fn page(recovery: &Recovery, circumstances: Circumstances) -> Page {
     }
 }
 
-/// Letters are counted up to this number.
+/// Dead letters are counted up to this number.
 fn remaining(count: u64) -> String {
     const COUNTED_MAX: u64 = 100_000;
     if count >= COUNTED_MAX {

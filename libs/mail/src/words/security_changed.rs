@@ -24,7 +24,7 @@ pub(super) fn page(change: &SecurityChange, circumstances: Circumstances) -> Pag
             ),
             steps([
                 "If it was you, nothing.",
-                "If not, somebody else has your API key: have it revoked by the operators of this service, then look at the \
+                "If not, another person has your API key: have it revoked by the operators of this service, then look at the \
                  subscription's endpoint, address and secrets, and replace the secrets.",
             ]),
         ],

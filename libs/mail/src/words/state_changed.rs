@@ -153,7 +153,7 @@ fn gone() -> Story {
         headline: "Your endpoint answered a notification with 410 Gone.".to_owned(),
         blocks: vec![
             paragraph(format!(
-                "That status says that nobody is there any more, for good. The subscription has been DEACTIVATED at once, \
+                "That status says that the endpoint is gone for good. The subscription has been DEACTIVATED at once, \
                  without retries. {STORED}"
             )),
             steps([

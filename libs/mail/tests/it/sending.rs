@@ -149,7 +149,7 @@ async fn what_concerns_every_mail_ends_the_session() {
 }
 
 #[tokio::test]
-async fn a_server_that_lets_nobody_in_or_is_silent_or_away_is_told_apart_from_refused_mails() {
+async fn a_server_that_refuses_the_session_or_is_silent_or_away_is_told_apart_from_refused_mails() {
     let post = Post::open_with(Duration::from_secs(3), "user:hush@").await;
     for (stage, action) in [
         (Stage::Connect, Action::Hang),

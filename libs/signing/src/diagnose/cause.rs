@@ -134,7 +134,7 @@ impl Cause {
             }
             Self::Untimely { age, .. } if *age > 0 => {
                 "set the clock of this machine (NTP); a recorded request is refused on purpose: check it as of its time \
-                 (`postrider verify --at recorded`), or send it again, which signs it anew"
+                 (`postrider verify --at recorded`), or send it again, which makes a new signature"
                     .to_owned()
             }
             Self::Untimely { .. } => "set the clock of this machine (NTP): it is behind".to_owned(),

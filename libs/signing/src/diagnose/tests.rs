@@ -180,8 +180,8 @@ fn the_idempotency_key_tells_a_wrong_secret_from_an_altered_body() {
             Cause::WrongSecret { tried: 1 }
         ]
     );
-    let nobody_knows = Message::with_body(BODY.replace("example.org", "example.com"));
-    assert_eq!(nobody_knows.causes(), [Cause::Unknown { tried: 1 }]);
+    let unknown = Message::with_body(BODY.replace("example.org", "example.com"));
+    assert_eq!(unknown.causes(), [Cause::Unknown { tried: 1 }]);
 }
 
 #[test]

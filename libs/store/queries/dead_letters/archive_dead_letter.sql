@@ -1,4 +1,4 @@
-WITH letter AS (
+WITH dead_letter AS (
     INSERT INTO dead_letters (lane, reason, fingerprint, push_id, notification_id, subscription_id, reseller_id,
                               event_type, prototype, detail, message)
     SELECT $6, $2, left($3, 300), CASE WHEN $6 = 'push' THEN $1::uuid END, CASE WHEN $6 = 'reseller' THEN $1::uuid END,

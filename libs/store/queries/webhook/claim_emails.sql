@@ -6,7 +6,7 @@ WITH due AS (
               ON a.reseller_id = s.reseller_id AND a.address = lower(emails.recipient)
           WHERE s.id = emails.subscription_id AND a.confirmed_at IS NOT NULL))
     ORDER BY next_attempt_at, id LIMIT $2 FOR UPDATE SKIP LOCKED),
--- Whoever wrote it may have seen the one before it still waiting, when that was claimed at the same moment.
+-- The process that wrote it may have seen the one before it still waiting, when that was claimed at the same moment.
 early AS (
     SELECT d.id, max(coalesce(l.finished_at, $1)) + interval '1 hour' AS due_at
     FROM due d JOIN emails l ON l.subscription_id = d.subscription_id AND l.kind = d.kind

@@ -18,7 +18,7 @@ asked AS (
     SELECT subscription_id, url, version, was_well, quota, count(*) FILTER (WHERE uncharged) AS count,
            array_agg(id) AS ids, array_agg(backlog) AS backlogs
     FROM due GROUP BY subscription_id, url, version, was_well, quota ORDER BY subscription_id),
--- The condition holds for the row as it is when it is locked, whoever charged it meanwhile.
+-- The condition holds for the row as it is when it is locked, whichever process charged it meanwhile.
 charged AS (
     UPDATE subscription_budgets b SET used = b.used + a.count
     FROM asked a

@@ -38,7 +38,7 @@ touched AS (
         ELSE s.failing_since IS NULL OR s.last_failure_at IS NULL
              OR s.last_failure_at < $13::timestamptz - interval '10 seconds' END
     ORDER BY s.id
-    -- Not the strongest lock: whoever charges or mails only wants the key to stay.
+    -- Not the strongest lock: charging and mailing only need the key to stay.
     FOR NO KEY UPDATE OF s),
 changed AS (
     UPDATE subscriptions s

@@ -139,7 +139,7 @@ impl DeadLetterFilter {
     ///
     /// # Errors
     ///
-    /// [`Error::Corrupt`] when it holds something else: to leave a condition out would mean more letters than were meant.
+    /// [`Error::Corrupt`] when it holds something else: to leave a condition out would mean more dead letters than were meant.
     pub(crate) fn from_json(stored: &Value) -> Result<Self, Error> {
         let mut filter = Self::default();
         let fields = stored.as_object().ok_or_else(|| corrupt(stored))?;

@@ -1,6 +1,6 @@
 //! Dead letters by kind of failure: how many, since when, and one of them as an example.
 //!
-//! As far as the tallies know a filter, counts are exact and cost as much as there are kinds and hours. Otherwise letters
+//! As far as the tallies know a filter, counts are exact and cost as much as there are kinds and hours. Otherwise dead letters
 //! are counted one by one, up to a limit; the answer says when it was reached.
 
 use chrono::{DateTime, Utc};
@@ -13,7 +13,7 @@ use super::streams::Lead;
 use crate::text::storable;
 use crate::{DeadLetterLane, Error, Store, stored};
 
-/// Most letters that are counted one by one.
+/// Most dead letters that are counted one by one.
 const COUNTED_MAX: i64 = 100_000;
 
 /// Dead letters by kind of failure.
@@ -21,7 +21,7 @@ const COUNTED_MAX: i64 = 100_000;
 pub struct DeadLetterGroups {
     /// The largest groups, the largest one first.
     pub groups: Vec<DeadLetterGroup>,
-    /// How many letters there are in all groups, those that are not shown included.
+    /// How many dead letters there are in all groups, those that are not shown included.
     pub total: u64,
     /// Whether counting was given up: then the counts say how many there are at least.
     pub at_least: bool,
@@ -37,7 +37,7 @@ pub struct DeadLetterGroup {
     /// Where it was.
     pub target: String,
     /// How many there are.
-    pub letters: u64,
+    pub dead_letters: u64,
     /// When the first of them was written.
     pub first_seen: DateTime<Utc>,
     /// When the last of them was written.
@@ -70,7 +70,7 @@ impl TryFrom<Row> for DeadLetterGroup {
             lane: stored("lane", &row.lane)?,
             fingerprint: row.fingerprint,
             target: row.target,
-            letters: row.letters.unsigned_abs(),
+            dead_letters: row.letters.unsigned_abs(),
             first_seen: row.first_seen,
             last_seen: row.last_seen,
             sample: row.sample,
@@ -88,7 +88,7 @@ impl Store {
     ) -> Result<DeadLetterGroups, Error> {
         let rows = match Lead::of(filter) {
             Lead::Reason | Lead::Kinds(_) => self.groups_by_tally(filter, limit).await?,
-            lead => self.groups_by_letter(filter, &lead, limit).await?,
+            lead => self.groups_by_dead_letter(filter, &lead, limit).await?,
         };
         Ok(DeadLetterGroups {
             total: rows.first().map_or(0, |row| row.total.unsigned_abs()),
@@ -100,8 +100,8 @@ impl Store {
         })
     }
 
-    /// Whole hours are counted by their tallies; of an hour that `since` or `until` cuts, the letters are. An hour's end is
-    /// no other hour's beginning, so that no letter is counted twice.
+    /// Whole hours are counted by their tallies; of an hour that `since` or `until` cuts, the dead letters are. An hour's end is
+    /// no other hour's beginning, so that no dead letter is counted twice.
     async fn groups_by_tally(&self, filter: &DeadLetterFilter, limit: u32) -> Result<Vec<Row>, Error> {
         let (fingerprint, prefix) = fingerprint_of(filter);
         let target = filter.target.as_deref().map(storable);
@@ -124,8 +124,8 @@ impl Store {
         Ok(rows)
     }
 
-    /// The newest letters of the streams, counted one by one.
-    async fn groups_by_letter(
+    /// The newest dead letters of the streams, counted one by one.
+    async fn groups_by_dead_letter(
         &self,
         filter: &DeadLetterFilter,
         lead: &Lead,

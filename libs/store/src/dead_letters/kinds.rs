@@ -1,11 +1,11 @@
 //! Which kinds of failures there are among the dead letters, from their tallies: it costs as much as there are kinds and
-//! hours, however many letters there are.
+//! hours, however many of them there are.
 
 use super::filter::{DeadLetterFilter, DeadLetterReason, DeadLetterState};
 use crate::text::storable;
 use crate::{DeadLetterLane, Error, Store};
 
-/// Letters that have lane, fingerprint and target in common.
+/// Dead letters that have lane, fingerprint and target in common.
 pub(super) struct Kind {
     pub(super) lane: String,
     pub(super) fingerprint: String,
@@ -48,7 +48,7 @@ pub(super) fn lanes_of(filter: &DeadLetterFilter) -> Vec<&'static str> {
 }
 
 impl Store {
-    /// The kinds that there are letters of, as far as a filter says state, lane, fingerprint or target; at most `limit`.
+    /// The kinds that there are dead letters of, as far as a filter says state, lane, fingerprint or target; at most `limit`.
     pub(super) async fn dead_letter_kinds(
         &self,
         filter: &DeadLetterFilter,

@@ -1,7 +1,7 @@
 //! Lists of dead letters by time, from any place on, in either direction.
 //!
-//! What the leading index does not know of a filter is asked of the letters in its streams, a bounded number at a time, so
-//! that a page costs the same among ten letters and among ten million. A page may therefore be short, or empty, although
+//! What the leading index does not know of a filter is asked of the dead letters in its streams, a bounded number at a time, so
+//! that a page costs the same among ten of them and among ten million. A page may therefore be short, or empty, although
 //! there is another one.
 
 use chrono::{DateTime, Utc};
@@ -9,12 +9,12 @@ use sqlx::{Postgres, QueryBuilder};
 use uuid::Uuid;
 
 use super::filter::DeadLetterFilter;
-use super::letter::DeadLetterView;
 use super::streams::Lead;
+use super::view::DeadLetterView;
 use crate::webhook::Page;
 use crate::{Error, Store};
 
-/// Which letter comes first.
+/// Which dead letter comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DeadLetterOrder {
     /// The newest one.
@@ -24,14 +24,14 @@ pub enum DeadLetterOrder {
     Oldest,
 }
 
-/// A place in a list: the time and the identifier of the letter before it.
+/// A place in a list: the time and the identifier of the dead letter before it.
 pub type DeadLetterCursor = (DateTime<Utc>, Uuid);
 
-/// Most letters that are looked at in one statement, and how many statements one page may take.
+/// Most dead letters that are looked at in one statement, and how many statements one page may take.
 const EXAMINED_MAX: usize = 20_000;
 const STATEMENTS_MAX: usize = 5;
 
-/// A stretch of a list: its letters that match, and where it ended if there may be more.
+/// A stretch of a list: its dead letters that match, and where it ended if there may be more.
 struct Stretch {
     matching: Vec<DeadLetterCursor>,
     next: Option<DeadLetterCursor>,
@@ -114,7 +114,7 @@ impl Store {
     }
 }
 
-/// Reads at most `depth` letters of the streams; of those that match the first `limit`, and the last one of all if `depth`
+/// Reads at most `depth` dead letters of the streams; of those that match the first `limit`, and the last one of all if `depth`
 /// was reached, marked by `false`.
 fn statement(
     filter: &DeadLetterFilter,

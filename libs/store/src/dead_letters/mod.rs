@@ -1,20 +1,20 @@
-//! Dead letters: archiving what the broker gave up, and finding letters, one by one, in lists and in groups.
+//! Dead letters: archiving what the broker gave up, and finding them, one by one, in lists and in groups.
 //!
-//! Those of pushes and notifications that ended badly are written where these end; what is done about a letter is in
+//! Those of pushes and notifications that ended badly are written where these end; what is done about a dead letter is in
 //! `resolution`.
 
 mod archive;
 mod filter;
 mod groups;
 mod kinds;
-mod letter;
 mod list;
 mod show;
 mod streams;
+mod view;
 
 pub use archive::{BrokerDeadLetter, DeadLetterLane};
 pub use filter::{DeadLetterFilter, DeadLetterReason, DeadLetterState};
 pub use groups::{DeadLetterGroup, DeadLetterGroups};
-pub use letter::DeadLetterView;
 pub use list::{DeadLetterCursor, DeadLetterOrder};
 pub use show::{DeadLetterHistory, DeadLetterSubject};
+pub use view::DeadLetterView;

@@ -4,7 +4,7 @@
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::letter::DeadLetterView;
+use super::view::DeadLetterView;
 use crate::story::{NotificationStory, PushStory};
 use crate::{AuditView, Error, Store};
 
@@ -12,10 +12,10 @@ use crate::{AuditView, Error, Store};
 #[derive(Debug, Clone)]
 pub struct DeadLetterHistory {
     /// As in a list.
-    pub letter: DeadLetterView,
-    /// What the broker handed back, of a letter that comes from it.
+    pub dead_letter: DeadLetterView,
+    /// What the broker handed back, of a dead letter that comes from it.
     pub message: Option<Value>,
-    /// What was done to the letter by hand, the first act first.
+    /// What was done to the dead letter by hand, the first act first.
     pub acts: Vec<AuditView>,
     /// What it is about, if that is still there.
     pub subject: Option<DeadLetterSubject>,
@@ -26,7 +26,7 @@ pub struct DeadLetterHistory {
 pub enum DeadLetterSubject {
     /// A push.
     Push {
-        /// With its attempts and its other letters.
+        /// With its attempts and its other dead letters.
         story: Box<PushStory>,
         /// What is shown on the device.
         message: String,
@@ -35,7 +35,7 @@ pub enum DeadLetterSubject {
     },
     /// A notification.
     Notification {
-        /// With its attempts and its other letters.
+        /// With its attempts and its other dead letters.
         story: Box<NotificationStory>,
         /// The bytes that are sent, while the event is kept.
         body: Option<String>,
@@ -60,7 +60,7 @@ impl Store {
             (None, None) => None,
         };
         Ok(Some(DeadLetterHistory {
-            letter,
+            dead_letter: letter,
             message: message.flatten(),
             acts,
             subject,

@@ -1,4 +1,4 @@
-//! The ranges of an index ("streams") that hold the letters of a filter, and possibly others. The statements that read
+//! The ranges of an index ("streams") that hold the dead letters of a filter, and possibly others. The statements that read
 //! them are put together here, since which index leads is decided by the filter and not by the planner.
 
 use sqlx::{Postgres, QueryBuilder};
@@ -49,7 +49,7 @@ impl Lead {
         each * states_of(filter).len()
     }
 
-    /// Whether every letter of the streams matches the filter, so that nothing is read in vain.
+    /// Whether every dead letter of the streams matches the filter, so that nothing is read in vain.
     pub(super) fn covers(&self, filter: &DeadLetterFilter) -> bool {
         let rest = DeadLetterFilter {
             state: None,
@@ -131,7 +131,7 @@ impl Lead {
         }
     }
 
-    /// Appends the conditions that make a letter `d` one of the stream with the present keys.
+    /// Appends the conditions that make a dead letter `d` one of the stream with the present keys.
     pub(super) fn belongs(&self, query: &mut QueryBuilder<Postgres>, filter: &DeadLetterFilter) {
         let text = |text: &Option<String>| text.as_deref().map(|text| storable(text).into_owned());
         query.push(" d.state = s.in_state");

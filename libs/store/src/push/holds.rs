@@ -126,7 +126,7 @@ impl Store {
     pub async fn oldest_waiting_pushes(&self, limit: u32) -> Result<Vec<PushId>, Error> {
         let ids = sqlx::query_scalar!(
             r#"
-            -- Apart, so that nobody walks through all pushes by their ids to find those few.
+            -- Apart, so that no plan walks through all pushes by their ids to find those few.
             WITH queued AS MATERIALIZED (
                 SELECT id FROM push_notifications WHERE status = 'IN_MEMORY' AND lease_token IS NULL
                 ORDER BY leased_until LIMIT $2)

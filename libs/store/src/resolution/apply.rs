@@ -1,7 +1,7 @@
 //! Resolving dead letters that the caller's transaction has locked, any number in a few statements.
 //!
-//! All letters that are open about one push or notification are resolved by its replay: they tell of what is sent again.
-//! A letter that another transaction is at stays as that one leaves it; waiting for it could make the two wait for each
+//! All dead letters that are open about one push or notification are resolved by its replay: they tell of what is sent again.
+//! A dead letter that another transaction is at stays as that one leaves it; waiting for it could make the two wait for each
 //! other.
 
 use std::collections::{BTreeMap, HashMap};
@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::resolve::resolve;
 use crate::{Act, Error};
 
-/// Why a letter was left as it was.
+/// Why a dead letter was left as it was.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, strum::IntoStaticStr, strum::VariantArray,
 )]
@@ -31,7 +31,7 @@ pub enum Skipped {
     Gone,
     /// Its subscription gets nothing.
     SubscriptionInactive,
-    /// The letter does not say what it is about.
+    /// The dead letter does not say what it is about.
     Malformed,
     /// It was sent again by itself as often as that may be, in vain.
     OftenRecovered,
@@ -39,36 +39,38 @@ pub enum Skipped {
 
 named!(Skipped, "way to leave a dead letter as it was");
 
-/// An open letter whose row is locked.
-pub(super) struct OpenLetter {
+/// An open dead letter whose row is locked.
+pub(super) struct OpenDeadLetter {
     pub(super) id: Uuid,
     pub(super) push: Option<Uuid>,
     pub(super) notification: Option<Uuid>,
 }
 
-/// What was done to some letters.
+/// What was done to some dead letters.
 #[derive(Debug, Default)]
 pub(super) struct Applied {
-    /// The letters that were resolved.
-    pub(super) letters: Vec<Uuid>,
-    /// How many pushes and notifications were made due, or letters discarded: what a rate is about.
+    /// The dead letters that were resolved.
+    pub(super) dead_letters: Vec<Uuid>,
+    /// How many pushes and notifications were made due, or dead letters discarded: what a rate is about.
     pub(super) effects: usize,
-    /// The letters that were left as they were, by reason.
+    /// The dead letters that were left as they were, by reason.
     pub(super) skipped: BTreeMap<Skipped, u64>,
 }
 
 impl Applied {
-    /// What was made due, if it was a single notification: that of one of these letters.
-    pub(super) fn first_due(&self, letters: &[OpenLetter]) -> Option<Uuid> {
-        let resolved = letters.iter().find(|letter| self.letters.contains(&letter.id))?;
+    /// What was made due, if it was a single notification: that of one of these dead letters.
+    pub(super) fn first_due(&self, letters: &[OpenDeadLetter]) -> Option<Uuid> {
+        let resolved = letters
+            .iter()
+            .find(|letter| self.dead_letters.contains(&letter.id))?;
         resolved.notification
     }
 }
 
-/// Locks those of the letters that are open, in the order of lists: every caller that locks several does it in that order.
-pub(super) async fn lock(connection: &mut PgConnection, ids: &[Uuid]) -> Result<Vec<OpenLetter>, Error> {
+/// Locks those of the dead letters that are open, in the order of lists: every caller that locks several does it in that order.
+pub(super) async fn lock(connection: &mut PgConnection, ids: &[Uuid]) -> Result<Vec<OpenDeadLetter>, Error> {
     let letters = sqlx::query_as!(
-        OpenLetter,
+        OpenDeadLetter,
         r#"
         SELECT id, push_id AS push, notification_id AS notification FROM dead_letters
         WHERE id = ANY ($1) AND state = 'OPEN'
@@ -82,10 +84,10 @@ pub(super) async fn lock(connection: &mut PgConnection, ids: &[Uuid]) -> Result<
     Ok(letters)
 }
 
-/// Puts the letters aside.
+/// Puts the dead letters aside.
 pub(super) async fn discard(
     connection: &mut PgConnection,
-    letters: &[OpenLetter],
+    letters: &[OpenDeadLetter],
     act: &Act<'_>,
     job: Option<Uuid>,
 ) -> Result<Applied, Error> {
@@ -105,15 +107,15 @@ pub(super) async fn discard(
     .await?;
     Ok(Applied {
         effects: discarded.len(),
-        letters: discarded,
+        dead_letters: discarded,
         skipped: BTreeMap::new(),
     })
 }
 
-/// Makes due what the letters are about, where that has ended badly, and resolves the letters about it.
+/// Makes due what the dead letters are about, where that has ended badly, and resolves all that are open about it.
 pub(super) async fn replay(
     connection: &mut PgConnection,
-    letters: &[OpenLetter],
+    letters: &[OpenDeadLetter],
     act: &Act<'_>,
     job: Option<Uuid>,
 ) -> Result<Applied, Error> {
@@ -126,7 +128,7 @@ pub(super) async fn replay(
         .map(|(id, _)| *id)
         .collect();
     let mut applied = Applied {
-        letters: resolve(connection, &due, act, job).await?,
+        dead_letters: resolve(connection, &due, act, job).await?,
         effects: due.len(),
         skipped: BTreeMap::new(),
     };
@@ -142,7 +144,7 @@ pub(super) async fn replay(
     Ok(applied)
 }
 
-fn subjects(letters: &[OpenLetter], subject: fn(&OpenLetter) -> Option<Uuid>) -> Vec<Uuid> {
+fn subjects(letters: &[OpenDeadLetter], subject: fn(&OpenDeadLetter) -> Option<Uuid>) -> Vec<Uuid> {
     let mut ids: Vec<Uuid> = letters.iter().filter_map(subject).collect();
     ids.sort_unstable();
     ids.dedup();

@@ -6,17 +6,17 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::job::{self, DeadLetterJob};
-use super::selection::{self, LetterSelection};
+use super::selection::{self, DeadLetterSelection};
 use crate::{Act, Error, Store, audit};
 
 /// A job to be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewDeadLetterJob {
-    /// What is done to each letter.
+    /// What is done to each dead letter.
     pub action: JobAction,
     /// To which ones.
-    pub selection: LetterSelection,
-    /// Most letters a second.
+    pub selection: DeadLetterSelection,
+    /// Most dead letters a second.
     pub per_second: u32,
 }
 
@@ -27,12 +27,12 @@ pub enum JobCreated {
     Done(Box<DeadLetterJob>),
     /// There is nothing to do, and no job.
     NothingMatches,
-    /// There is no such letter, and no job.
+    /// There is no such dead letter, and no job.
     Unknown(Uuid),
 }
 
 impl Store {
-    /// Stores a job about the letters that are there now.
+    /// Stores a job about the dead letters that are there now.
     ///
     /// # Errors
     ///
@@ -55,8 +55,8 @@ impl Store {
         let details = json!({
             "action": new.action.as_str(), "matching": preview.matching, "perSecond": new.per_second,
             "filter": match &new.selection {
-                LetterSelection::Letters(ids) => json!({ "letters": ids.len() }),
-                LetterSelection::Matching(filter) => filter.to_json(),
+                DeadLetterSelection::DeadLetters(ids) => json!({ "letters": ids.len() }),
+                DeadLetterSelection::Matching(filter) => filter.to_json(),
             },
         });
         let entry = act.entry("dead-letter-job.create", super::job(id), details);
@@ -67,9 +67,12 @@ impl Store {
     }
 }
 
-/// One of the chosen letters that does not exist.
-async fn unknown(connection: &mut PgConnection, selection: &LetterSelection) -> Result<Option<Uuid>, Error> {
-    let LetterSelection::Letters(ids) = selection else {
+/// One of the chosen dead letters that does not exist.
+async fn unknown(
+    connection: &mut PgConnection,
+    selection: &DeadLetterSelection,
+) -> Result<Option<Uuid>, Error> {
+    let DeadLetterSelection::DeadLetters(ids) = selection else {
         return Ok(None);
     };
     let unknown = sqlx::query_scalar!(
@@ -85,7 +88,7 @@ async fn unknown(connection: &mut PgConnection, selection: &LetterSelection) -> 
     Ok(unknown)
 }
 
-/// `until` is read from the clock that letters are dated by.
+/// `until` is read from the clock that dead letters are dated by.
 async fn insert(
     connection: &mut PgConnection,
     id: Uuid,

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::selection::LetterSelection;
+use super::selection::DeadLetterSelection;
 use crate::{Act, Error, Store, audit, stored, stored_if};
 
 /// A job as it stands.
@@ -17,21 +17,21 @@ use crate::{Act, Error, Store, audit, stored, stored_if};
 pub struct DeadLetterJob {
     /// Its identifier.
     pub id: Uuid,
-    /// What it does to each letter.
+    /// What it does to each dead letter.
     pub action: JobAction,
     /// Where it stands.
     pub status: JobStatus,
-    /// Which letters it is about.
-    pub selection: LetterSelection,
+    /// Which dead letters it is about.
+    pub selection: DeadLetterSelection,
     /// Why it was made.
     pub note: Option<String>,
-    /// Most letters a second.
+    /// Most dead letters a second.
     pub per_second: u32,
-    /// How many letters there were when it was made.
+    /// How many dead letters there were when it was made.
     pub matching: u64,
     /// How many it has looked at.
     pub examined: u64,
-    /// How many it has resolved. May be more than it has looked at: see [`crate::Skipped`] and letters about one push.
+    /// How many it has resolved. May be more than it has looked at: see [`crate::Skipped`] and dead letters about one push.
     pub done: u64,
     /// How many it has left as they were, by reason.
     pub skipped: BTreeMap<String, u64>,
@@ -87,7 +87,7 @@ impl TryFrom<Row> for DeadLetterJob {
             id: row.id,
             action: stored("job action", &row.action)?,
             status: stored("job status", &row.status)?,
-            selection: LetterSelection::from_json(&row.filter)?,
+            selection: DeadLetterSelection::from_json(&row.filter)?,
             note: row.note,
             per_second: row.per_second.unsigned_abs(),
             matching: row.matching.unsigned_abs(),
@@ -135,7 +135,7 @@ impl Store {
         find(&mut connection, id).await
     }
 
-    /// Jobs of a status, or all, the newest first. Those about single letters come without the identifiers of those:
+    /// Jobs of a status, or all, the newest first. Those about single dead letters come without the identifiers of those:
     /// they would be by far the most of the list.
     pub async fn list_dead_letter_jobs(
         &self,

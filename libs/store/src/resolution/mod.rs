@@ -1,6 +1,6 @@
 //! What people do about dead letters: replay what they are about, or discard them, one by one or in bulk.
 //!
-//! A letter is resolved in the transaction that makes its push or notification due again, under its row lock and only
+//! A dead letter is resolved in the transaction that makes its push or notification due again, under its row lock and only
 //! while it is open: a second caller, or the same one after a crash, finds nothing to do. Sending is left to the lanes.
 
 mod apply;
@@ -20,12 +20,12 @@ pub use create::{JobCreated, NewDeadLetterJob};
 pub use job::{DeadLetterJob, JobCommanded};
 pub use recovery::{RecoveryTerms, SettledRecovery};
 pub(crate) use resolve::resolve;
-pub use selection::{DeadLetterKind, LetterSelection, Preview};
+pub use selection::{DeadLetterKind, DeadLetterSelection, Preview};
 pub use single::Resolved;
 pub use step::DeadLetterStep;
 
-/// How the audit log calls a letter.
-fn letter(id: Uuid) -> String {
+/// How the audit log calls a dead letter.
+fn dead_letter(id: Uuid) -> String {
     format!("dead-letter/{id}")
 }
 

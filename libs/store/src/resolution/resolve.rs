@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use crate::{Act, Error};
 
-/// Resolves the open letters about pushes and notifications that are due again; returns them.
+/// Resolves the open dead letters about pushes and notifications that are due again; returns them.
 pub(crate) async fn resolve(
     connection: &mut PgConnection,
     due: &[Uuid],

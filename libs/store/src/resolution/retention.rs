@@ -1,5 +1,5 @@
-//! Forgetting letters and jobs: what was settled long ago, and in the end also letters that were never decided about, when what they
-//! are about is gone.
+//! Forgetting dead letters and jobs: what was settled long ago, and in the end also those that were never decided about, when
+//! what they are about is gone.
 
 use crate::{Cutoff, Error, Store};
 
@@ -23,7 +23,7 @@ impl Store {
 
     /// Forgets at most `limit` open dead letters that were written before the cutoff; returns how many.
     pub async fn forget_open_dead_letters(&self, cutoff: Cutoff, limit: u32) -> Result<u64, Error> {
-        // The reasons that there are lead along the index to the oldest letters of each.
+        // The reasons that there are lead along the index to the oldest dead letters of each.
         let forgotten = sqlx::query!(
             r#"
             DELETE FROM dead_letters

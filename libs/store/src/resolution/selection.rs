@@ -7,30 +7,30 @@ use uuid::Uuid;
 
 use crate::{DeadLetterFilter, DeadLetterLane, DeadLetterReason, DeadLetterState, Error, Store, stored};
 
-/// The letters that a caller has chosen. Only open ones are meant, whatever the filter says.
+/// The dead letters that a caller has chosen. Only open ones are meant, whatever the filter says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LetterSelection {
+pub enum DeadLetterSelection {
     /// These.
-    Letters(Vec<Uuid>),
+    DeadLetters(Vec<Uuid>),
     /// All that match.
     Matching(DeadLetterFilter),
 }
 
-/// A kind of failure among chosen letters.
+/// A kind of failure among chosen dead letters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeadLetterKind {
     /// Its lane.
     pub lane: DeadLetterLane,
     /// What its failures have in common.
     pub fingerprint: String,
-    /// How many letters.
+    /// How many dead letters.
     pub count: u64,
 }
 
 /// What a job would be about.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Preview {
-    /// How many letters.
+    /// How many dead letters.
     pub matching: u64,
     /// By kind of failure, the most frequent first.
     pub kinds: Vec<DeadLetterKind>,
@@ -40,16 +40,16 @@ pub struct Preview {
     pub newest: Option<DateTime<Utc>>,
 }
 
-impl LetterSelection {
+impl DeadLetterSelection {
     /// The selection as a job keeps it.
     pub(super) fn to_json(&self) -> Value {
         match self {
-            Self::Letters(ids) => json!({ "ids": ids }),
+            Self::DeadLetters(ids) => json!({ "ids": ids }),
             Self::Matching(filter) => filter.to_json(),
         }
     }
 
-    /// Reads back what [`LetterSelection::to_json`] has written.
+    /// Reads back what [`DeadLetterSelection::to_json`] has written.
     pub(super) fn from_json(value: &Value) -> Result<Self, Error> {
         let Some(ids) = value.get("ids") else {
             return Ok(Self::Matching(DeadLetterFilter::from_json(value)?));
@@ -61,13 +61,13 @@ impl LetterSelection {
         let read = |id: &Value| id.as_str()?.parse().ok();
         let ids = ids.as_array().ok_or_else(corrupt)?;
         let ids: Option<Vec<Uuid>> = ids.iter().map(read).collect();
-        Ok(Self::Letters(ids.ok_or_else(corrupt)?))
+        Ok(Self::DeadLetters(ids.ok_or_else(corrupt)?))
     }
 
     /// Appends its conditions on `dead_letters`.
     fn restrict(&self, query: &mut QueryBuilder<Postgres>) {
         match self {
-            Self::Letters(ids) => {
+            Self::DeadLetters(ids) => {
                 query
                     .push(" AND state = 'OPEN' AND id = ANY (")
                     .push_bind(ids.clone())
@@ -87,7 +87,7 @@ fn open(filter: &DeadLetterFilter) -> DeadLetterFilter {
 
 impl Store {
     /// Counts what a job would be about, now.
-    pub async fn preview_dead_letters(&self, selection: &LetterSelection) -> Result<Preview, Error> {
+    pub async fn preview_dead_letters(&self, selection: &DeadLetterSelection) -> Result<Preview, Error> {
         let mut connection = self.pool.acquire().await?;
         preview(&mut connection, selection).await
     }
@@ -99,7 +99,7 @@ type KindRow = (String, String, i64, DateTime<Utc>, DateTime<Utc>);
 /// As [`Store::preview_dead_letters`], of what was there when the transaction began.
 pub(super) async fn preview(
     connection: &mut PgConnection,
-    selection: &LetterSelection,
+    selection: &DeadLetterSelection,
 ) -> Result<Preview, Error> {
     let mut query = QueryBuilder::new(
         "SELECT lane, fingerprint, count(*), min(created_at), max(created_at) FROM dead_letters WHERE created_at < now()",
@@ -125,7 +125,7 @@ pub(super) async fn preview(
 /// Where a job has got to in the order of time.
 pub(super) type Cursor = (DateTime<Utc>, Uuid);
 
-/// Which part of the chosen letters is next.
+/// Which part of the chosen dead letters is next.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Part {
     /// After this one.
@@ -138,10 +138,10 @@ pub(super) struct Part {
     pub(super) by_endpoint: bool,
 }
 
-/// The next chosen letters, the oldest first.
+/// The next chosen dead letters, the oldest first.
 pub(super) async fn next(
     connection: &mut PgConnection,
-    selection: &LetterSelection,
+    selection: &DeadLetterSelection,
     part: Part,
 ) -> Result<Vec<Cursor>, Error> {
     let Part {
@@ -157,7 +157,7 @@ pub(super) async fn next(
         query.push_bind(until);
         branch.restrict(&mut query);
         if by_endpoint {
-            // Said again by constants, without which the index of just these letters could not be used.
+            // Said again by constants, without which the index of just these dead letters could not be used.
             query.push(
                 " AND state = 'OPEN' AND lane = 'reseller' AND reason = 'GIVEN_UP' AND error_type <> 'OTHER'",
             );
@@ -175,8 +175,8 @@ pub(super) async fn next(
 
 /// The selection in parts of one lane and reason each: such a part is a range of an index in the order of time, the whole
 /// would have to be sorted for every step of a job.
-fn branches(selection: &LetterSelection) -> Vec<LetterSelection> {
-    let LetterSelection::Matching(filter) = selection else {
+fn branches(selection: &DeadLetterSelection) -> Vec<DeadLetterSelection> {
+    let DeadLetterSelection::Matching(filter) = selection else {
         return vec![selection.clone()];
     };
     let one_of =
@@ -185,7 +185,7 @@ fn branches(selection: &LetterSelection) -> Vec<LetterSelection> {
     for lane in one_of(filter.lane) {
         for reason in DeadLetterReason::ALL {
             if filter.reason.is_none_or(|meant| meant == reason) {
-                branches.push(LetterSelection::Matching(DeadLetterFilter {
+                branches.push(DeadLetterSelection::Matching(DeadLetterFilter {
                     lane: Some(lane),
                     reason: Some(reason),
                     ..open(filter)
@@ -204,15 +204,15 @@ mod tests {
     fn a_selection_is_read_back_as_it_was_kept() {
         let ids = vec![Uuid::from_u128(1), Uuid::from_u128(2)];
         for selection in [
-            LetterSelection::Letters(ids),
-            LetterSelection::Matching(DeadLetterFilter::default()),
+            DeadLetterSelection::DeadLetters(ids),
+            DeadLetterSelection::Matching(DeadLetterFilter::default()),
         ] {
             assert_eq!(
-                LetterSelection::from_json(&selection.to_json()).unwrap(),
+                DeadLetterSelection::from_json(&selection.to_json()).unwrap(),
                 selection
             );
         }
-        assert!(LetterSelection::from_json(&json!({ "ids": ["x"] })).is_err());
-        assert!(LetterSelection::from_json(&json!({ "ids": 1 })).is_err());
+        assert!(DeadLetterSelection::from_json(&json!({ "ids": ["x"] })).is_err());
+        assert!(DeadLetterSelection::from_json(&json!({ "ids": 1 })).is_err());
     }
 }

@@ -4,19 +4,19 @@ use serde_json::json;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::apply::{self, Applied, OpenLetter, Skipped};
+use super::apply::{self, Applied, OpenDeadLetter, Skipped};
 use crate::{Act, DeadLetterState, Error, Store, audit, stored};
 
-/// What came of asking for a letter to be resolved.
+/// What came of asking for a dead letter to be resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resolved {
     /// It is.
     Done,
     /// It was before.
     Before(DeadLetterState),
-    /// There is nothing to replay; the letter stays open.
+    /// There is nothing to replay; the dead letter stays open.
     Refused(Skipped),
-    /// There is no such letter.
+    /// There is no such dead letter.
     Unknown,
 }
 
@@ -38,7 +38,7 @@ impl Store {
             return Ok(Resolved::Refused(*reason));
         }
         let details = details(letter, &applied);
-        let entry = act.entry("dead-letter.replay", super::letter(id), details);
+        let entry = act.entry("dead-letter.replay", super::dead_letter(id), details);
         audit::record(&mut transaction, &entry).await?;
         transaction.commit().await?;
         Ok(Resolved::Done)
@@ -57,16 +57,16 @@ impl Store {
         };
         let applied = apply::discard(&mut transaction, &letters, act, None).await?;
         let details = details(letter, &applied);
-        let entry = act.entry("dead-letter.discard", super::letter(id), details);
+        let entry = act.entry("dead-letter.discard", super::dead_letter(id), details);
         audit::record(&mut transaction, &entry).await?;
         transaction.commit().await?;
         Ok(Resolved::Done)
     }
 }
 
-fn details(letter: &OpenLetter, applied: &Applied) -> serde_json::Value {
+fn details(letter: &OpenDeadLetter, applied: &Applied) -> serde_json::Value {
     let others: Vec<Uuid> = applied
-        .letters
+        .dead_letters
         .iter()
         .copied()
         .filter(|id| *id != letter.id)
@@ -92,7 +92,7 @@ async fn resolved_before(connection: &mut PgConnection, id: Uuid) -> Result<Reso
     })
 }
 
-/// Whether an operator has cancelled what a letter is about: that is why nothing replays it, however its letter was resolved.
+/// Whether an operator has cancelled what a dead letter is about: that is why nothing replays it, whatever has resolved the dead letter.
 async fn is_cancelled(connection: &mut PgConnection, letter: Uuid) -> Result<bool, Error> {
     let cancelled = sqlx::query_scalar!(
         r#"

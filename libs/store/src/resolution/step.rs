@@ -1,4 +1,4 @@
-//! A step of a job: resolves the next letters, as many as its rate allows. The cursor and the counters move in the same
+//! A step of a job: resolves the next dead letters, as many as its rate allows. The cursor and the counters move in the same
 //! transaction, so that a crash repeats nothing and skips nothing; two replicas at once work one after the other.
 
 use chrono::{DateTime, Utc};
@@ -11,20 +11,20 @@ use uuid::Uuid;
 use super::apply::{self, Applied, Skipped};
 use super::job::counts;
 use super::recovery::{self, Bearing, Recovery};
-use super::selection::{self, Cursor, LetterSelection, Part};
+use super::selection::{self, Cursor, DeadLetterSelection, Part};
 use crate::{Act, Error, Store, audit, stored};
 
-/// Letters looked at in one step.
+/// Dead letters looked at in one step.
 const EXAMINED_MAX: usize = 500;
 
 /// What a step has done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DeadLetterStep {
-    /// Letters looked at.
+    /// Dead letters looked at.
     pub examined: u64,
-    /// Letters that were replayed.
+    /// Dead letters that were replayed.
     pub replayed: u64,
-    /// Letters that were discarded.
+    /// Dead letters that were discarded.
     pub discarded: u64,
     /// Whether the next step would find something to do at once.
     pub more: bool,
@@ -34,7 +34,7 @@ pub struct DeadLetterStep {
 struct Held {
     id: Uuid,
     action: JobAction,
-    selection: LetterSelection,
+    selection: DeadLetterSelection,
     note: Option<String>,
     created_by: String,
     per_second: u32,
@@ -71,7 +71,7 @@ impl Store {
         let letters = selection::next(&mut transaction, &job.selection, part).await?;
         let applied = apply(&mut transaction, &job, &letters, now).await?;
         if job.recovery.is_some() && applied.skipped.contains_key(&Skipped::SubscriptionInactive) {
-            // It ceased to be active a moment ago: the next step ends the job, and these letters are for the next recovery.
+            // It ceased to be active a moment ago: the next step ends the job, and these dead letters are for the next recovery.
             transaction.rollback().await?;
             return Ok(DeadLetterStep::default());
         }
@@ -84,7 +84,7 @@ impl Store {
         };
         record(&mut transaction, &job, &applied, &progress, now).await?;
         transaction.commit().await?;
-        let resolved = applied.letters.len() as u64;
+        let resolved = applied.dead_letters.len() as u64;
         Ok(DeadLetterStep {
             examined: letters.len() as u64,
             replayed: if job.action == JobAction::Replay {
@@ -103,7 +103,7 @@ impl Store {
 }
 
 impl Store {
-    /// How many letters a job may look at now, by its rate, and a recovery by the state of its subscription, too. `None` when
+    /// How many dead letters a job may look at now, by its rate, and a recovery by the state of its subscription, too. `None` when
     /// there is nothing to do.
     async fn room(
         &self,
@@ -155,7 +155,7 @@ async fn hold(connection: &mut PgConnection, id: Uuid) -> Result<Option<Held>, E
         Ok(Held {
             id,
             action: stored("job action", &row.action)?,
-            selection: LetterSelection::from_json(&row.filter)?,
+            selection: DeadLetterSelection::from_json(&row.filter)?,
             note: row.note,
             created_by: row.created_by,
             per_second: row.per_second.unsigned_abs(),
@@ -258,7 +258,7 @@ async fn record(
         progress.cursor.map(|(at, _)| at),
         progress.cursor.map(|(_, id)| id),
         i64::try_from(progress.examined).unwrap_or(i64::MAX),
-        i64::try_from(applied.letters.len()).unwrap_or(i64::MAX),
+        i64::try_from(applied.dead_letters.len()).unwrap_or(i64::MAX),
         json!(skipped),
         progress.paced_to,
         now,

@@ -94,7 +94,7 @@ pub struct JobInProgress {
     pub action: JobAction,
     /// Where it stands.
     pub status: JobStatus,
-    /// Letters that it is about.
+    /// Dead letters that it is about.
     pub matching: u64,
     /// How many of them it has looked at.
     pub examined: u64,

@@ -1,5 +1,5 @@
 //! Completing attempts of which none becomes a dead letter: delivered, or to be tried again. That is nearly all of them,
-//! and a statement that writes no letters and no mails about them costs half as much, since PostgreSQL prepares every
+//! and a statement that writes no dead letters and no mails about them costs half as much, since PostgreSQL prepares every
 //! part of a statement each time, needed or not.
 
 use std::borrow::Cow;
@@ -11,7 +11,7 @@ use domain::notification::{HealthSignal, NotificationId, NotificationStatus};
 use crate::webhook::complete::{Columns, DeliveryCompletion};
 use crate::{Error, Store};
 
-/// Whether a completion leaves no letter and stops nothing.
+/// Whether a completion leaves no dead letter and stops nothing.
 pub(super) fn is_ordinary(completion: &DeliveryCompletion) -> bool {
     matches!(
         completion.status,

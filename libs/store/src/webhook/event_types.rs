@@ -136,7 +136,7 @@ impl Store {
             SET description = EXCLUDED.description, attributes = EXCLUDED.attributes, example = EXCLUDED.example,
                 variants = EXCLUDED.variants, schema = EXCLUDED.schema,
                 unknown_fields = EXCLUDED.unknown_fields, retired_at = NULL,
-                -- Whoever remembers a compiled schema knows it by this time: it must not stand still.
+                -- A process that remembers a compiled schema knows it by this time: it must not stand still.
                 updated_at = greatest(EXCLUDED.updated_at, t.updated_at + interval '1 microsecond')
             RETURNING xmax = 0 AS "new!"
             "#,

@@ -56,7 +56,7 @@ pub enum Tested {
     Unknown,
 }
 
-/// Who resolved a letter by having its notification sent again through the reseller API.
+/// Who resolved a dead letter by having its notification sent again through the reseller API.
 pub(super) fn sent_again_by(reseller: &str) -> String {
     format!("reseller {reseller}")
 }

@@ -8,7 +8,7 @@ use testkit::push_factory::PushRow;
 
 use crate::scene::{count, state_of};
 
-fn letter(push_id: Option<PushId>) -> BrokerDeadLetter {
+fn dead_letter(push_id: Option<PushId>) -> BrokerDeadLetter {
     BrokerDeadLetter {
         lane: DeadLetterLane::Push,
         id: push_id.map(PushId::uuid),
@@ -22,7 +22,12 @@ fn letter(push_id: Option<PushId>) -> BrokerDeadLetter {
 async fn a_push_whose_message_was_given_up_is_due_again(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let push = PushRow::in_state(PushState::Queued).make(&pool).await;
-    assert!(store.archive_dead_letter(&letter(Some(push.id))).await.unwrap());
+    assert!(
+        store
+            .archive_dead_letter(&dead_letter(Some(push.id)))
+            .await
+            .unwrap()
+    );
     assert_eq!(state_of(&store, push.id).await, PushState::Pending);
     let reasons: Vec<String> = sqlx::query_scalar("SELECT reason FROM dead_letters WHERE push_id = $1")
         .bind(push.id.uuid())
@@ -41,7 +46,12 @@ async fn a_push_that_is_elsewhere_stays_there_and_the_message_is_archived(pool: 
     {
         let push = PushRow::in_state(state).make(&pool).await;
         let before = count(&pool, "dead_letters").await;
-        assert!(!store.archive_dead_letter(&letter(Some(push.id))).await.unwrap());
+        assert!(
+            !store
+                .archive_dead_letter(&dead_letter(Some(push.id)))
+                .await
+                .unwrap()
+        );
         assert_eq!(state_of(&store, push.id).await, state);
         assert_eq!(count(&pool, "dead_letters").await, before + 1);
     }
@@ -50,13 +60,13 @@ async fn a_push_that_is_elsewhere_stays_there_and_the_message_is_archived(pool: 
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn a_message_that_names_no_push_is_archived_as_malformed(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
-    assert!(!store.archive_dead_letter(&letter(None)).await.unwrap());
+    assert!(!store.archive_dead_letter(&dead_letter(None)).await.unwrap());
     let (reason, message): (String, serde_json::Value) =
         sqlx::query_as("SELECT reason, message FROM dead_letters")
             .fetch_one(&pool)
             .await
             .unwrap();
-    assert_eq!((&*reason, message), ("MALFORMED", letter(None).message));
+    assert_eq!((&*reason, message), ("MALFORMED", dead_letter(None).message));
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]

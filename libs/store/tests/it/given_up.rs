@@ -41,7 +41,7 @@ async fn hold_commits_up(pool: &PgPool, table: &str) -> PgConnection {
 }
 
 /// Waits until something waits for a lock.
-async fn somebody_waits(observer: &mut PgConnection) {
+async fn something_waits(observer: &mut PgConnection) {
     loop {
         let waits: bool = sqlx::query_scalar(
             "SELECT EXISTS (SELECT FROM pg_locks l JOIN pg_stat_activity a USING (pid)
@@ -112,7 +112,7 @@ async fn a_claim_that_is_given_up_before_its_commit_takes_nothing(pool: PgPool) 
                 }
             })
         };
-        somebody_waits(&mut observer).await;
+        something_waits(&mut observer).await;
         claiming.abort();
         assert!(claiming.await.unwrap_err().is_cancelled());
         holder.rollback().await.unwrap();
@@ -137,7 +137,7 @@ async fn a_notification_whose_claim_is_given_up_during_its_commit_is_handed_back
                 .await
         })
     };
-    somebody_waits(&mut other).await;
+    something_waits(&mut other).await;
     claiming.abort();
     assert!(claiming.await.unwrap_err().is_cancelled());
     other.close().await.unwrap();
@@ -172,7 +172,7 @@ async fn a_push_whose_claim_is_given_up_during_its_commit_is_handed_back(pool: P
             store.claim_pushes(&[made.id], claim).await
         })
     };
-    somebody_waits(&mut other).await;
+    something_waits(&mut other).await;
     claiming.abort();
     assert!(claiming.await.unwrap_err().is_cancelled());
     other.close().await.unwrap();

@@ -113,7 +113,7 @@ async fn both_boundaries_are_kept_to_the_second_and_told_with_their_times(pool: 
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn whoever_was_not_looked_at_for_days_is_deactivated_at_once_and_told_once(pool: PgPool) {
+async fn a_subscription_not_looked_at_for_days_is_deactivated_at_once_with_one_mail(pool: PgPool) {
     let (store, now) = (Store::from_pool(pool.clone()), now());
     failing(&pool, SubscriptionRow::active(), now - TimeDelta::days(30)).await;
     assert_eq!(store.judge_health(&POLICY, now).await.unwrap(), judged(0, 1));

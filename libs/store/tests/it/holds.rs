@@ -12,7 +12,7 @@ use uuid::Uuid;
 async fn lead(store: &Store) -> Lease {
     let seen = store.view_lease("push").await.unwrap();
     let lease = store.take_lease("push", seen, Uuid::now_v7()).await.unwrap();
-    lease.expect("nobody else is after the lease")
+    lease.expect("no other process is after the lease")
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
@@ -52,7 +52,7 @@ async fn an_outage_is_one_hold_however_often_it_comes_back(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn nobody_but_the_leader_changes_a_hold(pool: PgPool) {
+async fn only_the_leader_changes_a_hold(pool: PgPool) {
     let store = Store::from_pool(pool);
     let (deposed, leader) = (lead(&store).await, lead(&store).await);
     assert!(

@@ -16,7 +16,7 @@ use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
 
 use crate::reseller::scene::row as row_of;
-use crate::scene::{act as by_reseller, count, open_letters, until_blocked};
+use crate::scene::{act as by_reseller, count, open_dead_letters, until_blocked};
 
 /// Notifications of a subscription in every state, each of the waiting ones `times` times.
 async fn notify(pool: &PgPool, subscription: Uuid, times: usize) {
@@ -46,7 +46,7 @@ async fn standing(pool: &PgPool, subscription: Uuid) -> BTreeMap<(String, Option
 }
 
 /// How many dead letters of a kind a subscription has, by state.
-async fn letters_of(pool: &PgPool, subscription: Uuid, fingerprint: &str) -> Vec<(String, i64)> {
+async fn dead_letters_of(pool: &PgPool, subscription: Uuid, fingerprint: &str) -> Vec<(String, i64)> {
     sqlx::query_as(
         "SELECT state, count(*) FROM dead_letters
          WHERE subscription_id = $1 AND fingerprint = $2 AND reason = 'GIVEN_UP' AND lane = 'reseller'
@@ -60,7 +60,7 @@ async fn letters_of(pool: &PgPool, subscription: Uuid, fingerprint: &str) -> Vec
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn what_waits_ends_with_its_reason_and_a_dead_letter_that_calls_nobody(pool: PgPool) {
+async fn what_waits_ends_with_its_reason_and_a_dead_letter_that_is_discarded(pool: PgPool) {
     let (store, now) = (Store::from_pool(pool.clone()), SystemClock.now());
     let deactivated = SubscriptionRow::in_state(SubscriptionState::Deactivated)
         .make(&pool)
@@ -78,7 +78,7 @@ async fn what_waits_ends_with_its_reason_and_a_dead_letter_that_calls_nobody(poo
     for id in others.iter().chain([&deactivated, &deleted]) {
         notify(&pool, *id, 2).await;
     }
-    let (letters, before) = (open_letters(&pool).await, standing(&pool, others[0]).await);
+    let (letters, before) = (open_dead_letters(&pool).await, standing(&pool, others[0]).await);
     let mut inactive = store.inactive_with_waiting(Uuid::nil()).await.unwrap().found;
     inactive.sort();
     let mut expected = [deactivated, deleted];
@@ -98,20 +98,23 @@ async fn what_waits_ends_with_its_reason_and_a_dead_letter_that_calls_nobody(poo
         assert_eq!(
             after[&("IN_MEMORY".to_owned(), None)],
             2,
-            "left to whoever has them"
+            "left to the engines that have them"
         );
         assert_eq!(after.values().sum::<i64>(), 11);
         let kind = match reason {
             "SUBSCRIPTION_DEACTIVATED" => "delivery/subscription-deactivated",
             _ => "delivery/subscription-deleted",
         };
-        assert_eq!(letters_of(&pool, id, kind).await, [("DISCARDED".to_owned(), 6)]);
+        assert_eq!(
+            dead_letters_of(&pool, id, kind).await,
+            [("DISCARDED".to_owned(), 6)]
+        );
     }
     for id in others {
         assert_eq!(store.end_inactive(id, 100, now).await.unwrap(), 0);
         assert_eq!(standing(&pool, id).await, before);
     }
-    assert_eq!(open_letters(&pool).await, letters);
+    assert_eq!(open_dead_letters(&pool).await, letters);
     assert_eq!(count(&pool, "emails").await, 0);
     let left = store.inactive_with_waiting(Uuid::nil()).await.unwrap().found;
     assert!(left.is_empty(), "{left:?}");
@@ -224,14 +227,14 @@ async fn what_has_waited_for_too_long_expires_whatever_its_subscription_is(pool:
         expected.push(id);
     }
     expected.sort();
-    let letters = open_letters(&pool).await;
+    let letters = open_dead_letters(&pool).await;
     let walk = store.expired_with_waiting(Uuid::nil(), cutoff).await.unwrap();
     assert_eq!((walk.found, walk.next), (expected.clone(), None));
     for id in expected {
         let earlier = standing(&pool, id).await;
         assert_eq!(store.end_expired(id, cutoff, 100, now).await.unwrap(), 3);
         let expected = [("OPEN".to_owned(), 3)];
-        assert_eq!(letters_of(&pool, id, "delivery/expired").await, expected);
+        assert_eq!(dead_letters_of(&pool, id, "delivery/expired").await, expected);
         let mut after = standing(&pool, id).await;
         let expired = after.remove(&("GIVEN_UP".to_owned(), Some("EXPIRED".to_owned())));
         assert_eq!(expired, Some(3), "{after:?}");
@@ -243,7 +246,7 @@ async fn what_has_waited_for_too_long_expires_whatever_its_subscription_is(pool:
         assert_eq!(after, left, "nothing but what waited");
     }
     assert_eq!(store.end_expired(young, cutoff, 100, now).await.unwrap(), 0);
-    assert_eq!(open_letters(&pool).await, letters + 9);
+    assert_eq!(open_dead_letters(&pool).await, letters + 9);
     assert_eq!(count(&pool, "emails").await, 0);
     let walk = store.expired_with_waiting(Uuid::nil(), cutoff).await.unwrap();
     assert!(walk.found.is_empty(), "{walk:?}");
@@ -277,7 +280,7 @@ async fn an_old_event_that_was_asked_for_again_has_its_time(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn what_has_expired_says_what_it_waited_for_and_is_replayed_by_its_letter(pool: PgPool) {
+async fn what_has_expired_says_what_it_waited_for_and_is_replayed_by_its_dead_letter(pool: PgPool) {
     let (store, now) = (Store::from_pool(pool.clone()), SystemClock.now());
     let id = SubscriptionRow::active().make(&pool).await;
     let row = NotificationRow::in_state(NotificationState::Scheduled, id);

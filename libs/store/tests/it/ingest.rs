@@ -104,7 +104,7 @@ async fn a_batch_that_breaks_a_rule_stores_nothing(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_push_that_nobody_enqueues_is_rescued(pool: PgPool) {
+async fn a_push_that_is_never_enqueued_is_rescued(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let push = new_push(PushStatus::InMemory, None);
     let id = push.id;

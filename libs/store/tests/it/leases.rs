@@ -5,7 +5,7 @@ use store::{LeaseView, Store};
 use uuid::Uuid;
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_lease_that_nobody_held_is_free(pool: PgPool) {
+async fn a_lease_that_was_never_held_is_free(pool: PgPool) {
     let store = Store::from_pool(pool);
     let free = LeaseView {
         holder: None,

@@ -117,7 +117,7 @@ async fn audited(pool: &PgPool) -> Vec<(String, String)> {
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_paused_push_lane_is_claimed_by_nobody_until_it_goes_on(pool: PgPool) {
+async fn a_paused_push_lane_is_not_claimed_until_it_goes_on(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let queued = ids(&pushes(&pool, PushState::Queued, 2).await);
     let leader = lead(&store).await;
@@ -155,7 +155,7 @@ async fn a_paused_reseller_lane_leaves_every_notification_as_it_is(pool: PgPool)
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_pause_waits_for_claims_under_way_and_older_claims_begin_anew(pool: PgPool) {
+async fn a_pause_waits_for_claims_under_way_and_older_claims_begin_again(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let mut claiming = pool.begin().await.unwrap();
     let enter = "SELECT enter_lane('push', 0)";
@@ -295,7 +295,7 @@ async fn a_paused_reseller_is_held_with_what_it_subscribes_meanwhile(pool: PgPoo
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn whoever_paused_it_first_each_pause_has_to_end(pool: PgPool) {
+async fn whichever_pause_came_first_each_has_to_end(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let id = SubscriptionRow::active().make(&pool).await;
     let (itself, acme) = (Pausable::Subscription(id), Pausable::Reseller("acme".to_owned()));
@@ -329,7 +329,7 @@ async fn whoever_paused_it_first_each_pause_has_to_end(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_long_pause_deactivates_nobody(pool: PgPool) {
+async fn a_long_pause_deactivates_no_subscription(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let start = now() - TimeDelta::days(30);
     let id = SubscriptionRow::active().make(&pool).await;
@@ -346,19 +346,15 @@ async fn a_long_pause_deactivates_nobody(pool: PgPool) {
             .unwrap();
         let paused_at = start + TimeDelta::hours(41);
         store.pause(&what, act("because", paused_at)).await.unwrap();
-        let (long_after, nobody) = (start + TimeDelta::days(20), Judged::default());
+        let (long_after, none) = (start + TimeDelta::days(20), Judged::default());
         assert_eq!(
             store.judge_health(&POLICY, long_after).await.unwrap(),
-            nobody,
+            none,
             "{what:?}"
         );
         store.resume(&what, act("well again", long_after)).await.unwrap();
         let soon = long_after + TimeDelta::hours(47);
-        assert_eq!(
-            store.judge_health(&POLICY, soon).await.unwrap(),
-            nobody,
-            "{what:?}"
-        );
+        assert_eq!(store.judge_health(&POLICY, soon).await.unwrap(), none, "{what:?}");
     }
     // It is not forgotten either: what goes on failing is judged from the end of the pause.
     let end = start + TimeDelta::days(20);

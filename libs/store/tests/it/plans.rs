@@ -7,7 +7,7 @@ use serde_json::Value;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection, PgPool};
 use store::Settings;
 
-use crate::letters_scene::make_letters;
+use crate::dead_letter_scene::make_dead_letters;
 use crate::scene::LONG;
 
 const ROWS: i64 = 20_000;
@@ -204,7 +204,7 @@ async fn no_statement_reads_a_growing_table_from_end_to_end(pool: PgPool) {
     assert_plans(&pool, "with empty tables").await;
     fill(&pool).await;
     fill_reseller_lane(&pool).await;
-    make_letters(&pool, 20_000).await;
+    make_dead_letters(&pool, 20_000).await;
     assert_plans(&pool, "with full tables that were never analysed").await;
     let months = "SELECT c.oid::regclass::text FROM pg_class c WHERE c.relkind = 'r' AND c.reltuples <> 0
                   AND pg_relation_size(c.oid) > 0 AND c.relnamespace = 'public'::regnamespace";

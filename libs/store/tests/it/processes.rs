@@ -52,7 +52,7 @@ async fn a_report_keeps_the_counters_of_the_one_before(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn whoever_says_goodbye_is_forgotten_at_once_and_the_silent_in_time(pool: PgPool) {
+async fn a_process_that_says_goodbye_is_forgotten_at_once_and_a_silent_one_in_time(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let (ended, silent, living) = (Uuid::now_v7(), Uuid::now_v7(), Uuid::now_v7());
     for process in [ended, silent, living] {

@@ -270,7 +270,7 @@ async fn one_goes_first_and_new_failures_end_it_with_the_rest_left_open(pool: Pg
         (job.status, job.ended_because, job.done),
         (JobStatus::Cancelled, Some(RecoveryEnd::Failing), 26)
     );
-    // What it has made due uses its attempts up, and gets letters of its own.
+    // What it has made due uses its attempts up, and gets dead letters of its own.
     for _ in 0..3 {
         scene.deliver(&answered(503)).await;
     }
@@ -316,7 +316,7 @@ async fn what_fails_each_time_is_sent_again_three_times_and_no_more(pool: PgPool
         (job.status, job.skipped.get("OFTEN_RECOVERED"), job.done),
         (JobStatus::Completed, Some(&1), 0)
     );
-    // Its newest letter is left to people, and no later look finds it.
+    // Its newest dead letter is left to people, and no later look finds it.
     scene.settle().await;
     sqlx::query("UPDATE dead_letters SET created_at = created_at - interval '11 seconds'")
         .execute(&pool)
@@ -406,7 +406,7 @@ async fn what_an_operator_has_cancelled_does_not_begin_again(pool: PgPool) {
     let settled = scene.store.settle_recoveries(scene.now).await.unwrap();
     assert_eq!((settled[0].sent_again, settled[0].remaining), (1, 4));
     scene.settle().await;
-    // Letters of the last seconds before it are looked at once more; the test's are older.
+    // Dead letters of the last seconds before it are looked at once more; the test's are older.
     sqlx::query("UPDATE dead_letters SET created_at = created_at - interval '1 minute'")
         .execute(&pool)
         .await

@@ -27,8 +27,8 @@ pub(crate) fn act(note: Option<&'static str>) -> Act<'static> {
     }
 }
 
-/// The newest letter about a push or notification.
-pub(crate) async fn letter_of(pool: &PgPool, subject: Uuid) -> Uuid {
+/// The newest dead letter about a push or notification.
+pub(crate) async fn dead_letter_of(pool: &PgPool, subject: Uuid) -> Uuid {
     sqlx::query_scalar(
         "SELECT id FROM dead_letters WHERE coalesce(push_id, notification_id) = $1 ORDER BY created_at DESC LIMIT 1",
     )
@@ -38,7 +38,7 @@ pub(crate) async fn letter_of(pool: &PgPool, subject: Uuid) -> Uuid {
     .unwrap()
 }
 
-async fn make_letter(pool: &PgPool, reason: &str, push: Option<Uuid>) -> Uuid {
+async fn make_dead_letter(pool: &PgPool, reason: &str, push: Option<Uuid>) -> Uuid {
     sqlx::query_scalar(
         "INSERT INTO dead_letters (lane, reason, fingerprint, push_id, detail)
          VALUES ('push', $1, 'broker/rejected', $2, 'rejected') RETURNING id",
@@ -50,7 +50,7 @@ async fn make_letter(pool: &PgPool, reason: &str, push: Option<Uuid>) -> Uuid {
     .unwrap()
 }
 
-pub(crate) async fn letter(pool: &PgPool, id: Uuid) -> Value {
+pub(crate) async fn dead_letter(pool: &PgPool, id: Uuid) -> Value {
     sqlx::query_scalar("SELECT to_jsonb(d) FROM dead_letters d WHERE id = $1")
         .bind(id)
         .fetch_one(pool)
@@ -69,7 +69,7 @@ async fn a_replayed_push_is_pending_with_all_of_its_attempts_ahead(pool: PgPool)
         .attempts(POLICY.max_attempts)
         .make(&pool)
         .await;
-    let first = letter_of(&pool, push.id.uuid()).await;
+    let first = dead_letter_of(&pool, push.id.uuid()).await;
     let act = act(Some("Swrve is back"));
     assert_eq!(
         store.replay_dead_letter(first, &act).await.unwrap(),
@@ -82,7 +82,7 @@ async fn a_replayed_push_is_pending_with_all_of_its_attempts_ahead(pool: PgPool)
         (view.attempts, view.replayed_after, view.finished_at),
         (3, 3, None)
     );
-    let resolved = letter(&pool, first).await;
+    let resolved = dead_letter(&pool, first).await;
     assert_eq!(
         json!([
             resolved["state"],
@@ -93,7 +93,7 @@ async fn a_replayed_push_is_pending_with_all_of_its_attempts_ahead(pool: PgPool)
         json!(["REPLAYED", ANNA, "Swrve is back", null])
     );
 
-    // It fails for as long as it may, once more, and ends in a letter of its own.
+    // It fails for as long as it may, once more, and ends in a dead letter of its own.
     let leader = lead(&store).await;
     for attempt in 1..=POLICY.max_attempts {
         let claimed = store.claim_pushes(&[push.id], claim(&leader)).await.unwrap();
@@ -114,9 +114,9 @@ async fn a_replayed_push_is_pending_with_all_of_its_attempts_ahead(pool: PgPool)
         .unwrap();
     }
     assert_eq!(state_of(&store, push.id).await, PushState::GivenUp);
-    let second = letter_of(&pool, push.id.uuid()).await;
+    let second = dead_letter_of(&pool, push.id.uuid()).await;
     assert_ne!(second, first);
-    assert_eq!(letter(&pool, second).await["state"], "OPEN");
+    assert_eq!(dead_letter(&pool, second).await["state"], "OPEN");
 }
 
 /// An attempt whose outcome was lost counts from the replay on, too.
@@ -157,7 +157,7 @@ async fn a_replayed_notification_is_due_as_one_that_its_reseller_sends_again(poo
         let [ours, theirs] = [0, 1].map(|_| NotificationRow::in_state(state, subscription).attempts(4));
         let (ours, theirs) = (ours.make(&pool).await, theirs.make(&pool).await);
         let act = act(None);
-        let letter = letter_of(&pool, ours.id.uuid()).await;
+        let letter = dead_letter_of(&pool, ours.id.uuid()).await;
         assert_eq!(
             store.replay_dead_letter(letter, &act).await.unwrap(),
             Resolved::Done
@@ -184,7 +184,7 @@ async fn a_replayed_notification_is_due_as_one_that_its_reseller_sends_again(poo
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn what_its_reseller_sends_again_or_replays_leaves_no_letter_open(pool: PgPool) {
+async fn what_its_reseller_sends_again_or_replays_leaves_no_dead_letter_open(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::in_state(SubscriptionState::Active)
         .make(&pool)
@@ -192,7 +192,7 @@ async fn what_its_reseller_sends_again_or_replays_leaves_no_letter_open(pool: Pg
     let [resent, unfinished] = [NotificationState::GivenUp, NotificationState::Retry]
         .map(|state| NotificationRow::in_state(state, subscription).attempts(4));
     let (resent, unfinished) = (resent.make(&pool).await, unfinished.make(&pool).await);
-    let older = letter_of(&pool, resent.id.uuid()).await;
+    let older = dead_letter_of(&pool, resent.id.uuid()).await;
     let newer: Uuid = sqlx::query_scalar(
         "INSERT INTO dead_letters (lane, reason, fingerprint, notification_id, detail)
          VALUES ('reseller', 'REJECTED', 'broker/rejected', $1, 'rejected') RETURNING id",
@@ -213,7 +213,7 @@ async fn what_its_reseller_sends_again_or_replays_leaves_no_letter_open(pool: Pg
         store.resend_notification("acme", id, act(None)).await.unwrap();
     }
     for id in [older, newer] {
-        let letter = letter(&pool, id).await;
+        let letter = dead_letter(&pool, id).await;
         assert_eq!(
             (&letter["state"], &letter["resolved_by"], &letter["note"]),
             (
@@ -224,9 +224,9 @@ async fn what_its_reseller_sends_again_or_replays_leaves_no_letter_open(pool: Pg
         );
     }
     assert_eq!(
-        letter(&pool, other).await["state"],
+        dead_letter(&pool, other).await["state"],
         json!("OPEN"),
-        "nobody sends again what has not ended"
+        "what has not ended is not sent again"
     );
 }
 
@@ -234,7 +234,7 @@ async fn what_its_reseller_sends_again_or_replays_leaves_no_letter_open(pool: Pg
 async fn of_replays_at_once_one_does_it_and_the_others_are_told(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let push = PushRow::in_state(PushState::Failed).make(&pool).await;
-    let id = letter_of(&pool, push.id.uuid()).await;
+    let id = dead_letter_of(&pool, push.id.uuid()).await;
     let mut tasks = tokio::task::JoinSet::new();
     for _ in 0..8 {
         let store = store.clone();
@@ -263,7 +263,10 @@ async fn what_cannot_be_replayed_says_why_and_stays_as_it_is(pool: PgPool) {
         (PushState::Sent, Skipped::Delivered),
     ] {
         let push = PushRow::in_state(state).make(&pool).await;
-        cases.push((make_letter(&pool, "REJECTED", Some(push.id.uuid())).await, reason));
+        cases.push((
+            make_dead_letter(&pool, "REJECTED", Some(push.id.uuid())).await,
+            reason,
+        ));
     }
     let cancelled = PushRow::in_state(PushState::GivenUp).make(&pool).await;
     sqlx::query("UPDATE push_notifications SET reason = 'CANCELLED' WHERE id = $1")
@@ -271,12 +274,18 @@ async fn what_cannot_be_replayed_says_why_and_stays_as_it_is(pool: PgPool) {
         .execute(&pool)
         .await
         .unwrap();
-    cases.push((letter_of(&pool, cancelled.id.uuid()).await, Skipped::Cancelled));
     cases.push((
-        make_letter(&pool, "REJECTED", Some(Uuid::now_v7())).await,
+        dead_letter_of(&pool, cancelled.id.uuid()).await,
+        Skipped::Cancelled,
+    ));
+    cases.push((
+        make_dead_letter(&pool, "REJECTED", Some(Uuid::now_v7())).await,
         Skipped::Gone,
     ));
-    cases.push((make_letter(&pool, "MALFORMED", None).await, Skipped::Malformed));
+    cases.push((
+        make_dead_letter(&pool, "MALFORMED", None).await,
+        Skipped::Malformed,
+    ));
     for subscription in [
         SubscriptionRow::in_state(SubscriptionState::Deactivated),
         SubscriptionRow::in_state(SubscriptionState::PendingVerification),
@@ -287,7 +296,7 @@ async fn what_cannot_be_replayed_says_why_and_stays_as_it_is(pool: PgPool) {
             .make(&pool)
             .await;
         cases.push((
-            letter_of(&pool, made.id.uuid()).await,
+            dead_letter_of(&pool, made.id.uuid()).await,
             Skipped::SubscriptionInactive,
         ));
     }
@@ -306,7 +315,7 @@ async fn what_cannot_be_replayed_says_why_and_stays_as_it_is(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn what_was_cancelled_has_a_letter_that_nothing_opens(pool: PgPool) {
+async fn what_was_cancelled_has_a_dead_letter_that_nothing_opens(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let push = PushRow::in_state(PushState::Retry).make(&pool).await;
     let subscription = SubscriptionRow::active().make(&pool).await;
@@ -319,8 +328,8 @@ async fn what_was_cancelled_has_a_letter_that_nothing_opens(pool: PgPool) {
         (push.id.uuid(), "other/cancelled"),
         (notification.id.uuid(), "delivery/cancelled"),
     ] {
-        let id = letter_of(&pool, subject).await;
-        let before = letter(&pool, id).await;
+        let id = dead_letter_of(&pool, subject).await;
+        let before = dead_letter(&pool, id).await;
         assert_eq!(
             (&before["state"], &before["note"]),
             (&json!("DISCARDED"), &json!("sent by mistake"))
@@ -329,7 +338,7 @@ async fn what_was_cancelled_has_a_letter_that_nothing_opens(pool: PgPool) {
         assert_eq!(before["resolved_by"], note.by);
         let replayed = store.replay_dead_letter(id, &act(None)).await.unwrap();
         assert_eq!(replayed, Resolved::Refused(Skipped::Cancelled));
-        assert_eq!(letter(&pool, id).await, before);
+        assert_eq!(dead_letter(&pool, id).await, before);
     }
     let resent = store.resend_notification("acme", notification.id, note).await;
     assert_eq!(resent.unwrap(), store::webhook::Resent::Cancelled);
@@ -337,12 +346,12 @@ async fn what_was_cancelled_has_a_letter_that_nothing_opens(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn every_open_letter_about_one_push_is_resolved_by_its_replay(pool: PgPool) {
+async fn every_open_dead_letter_about_one_push_is_resolved_by_its_replay(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let push = PushRow::in_state(PushState::Failed).make(&pool).await;
-    let failed = letter_of(&pool, push.id.uuid()).await;
-    let rejected = make_letter(&pool, "REJECTED", Some(push.id.uuid())).await;
-    let discarded = make_letter(&pool, "REJECTED", Some(push.id.uuid())).await;
+    let failed = dead_letter_of(&pool, push.id.uuid()).await;
+    let rejected = make_dead_letter(&pool, "REJECTED", Some(push.id.uuid())).await;
+    let discarded = make_dead_letter(&pool, "REJECTED", Some(push.id.uuid())).await;
     let known = act(Some("a known hiccup"));
     assert_eq!(
         store.discard_dead_letter(discarded, &known).await.unwrap(),
@@ -357,7 +366,7 @@ async fn every_open_letter_about_one_push_is_resolved_by_its_replay(pool: PgPool
         (rejected, "REPLAYED"),
         (discarded, "DISCARDED"),
     ] {
-        assert_eq!(letter(&pool, id).await["state"], state);
+        assert_eq!(dead_letter(&pool, id).await["state"], state);
     }
     let entries = audit(&store).await;
     assert_eq!(entries[0].details["otherLetters"], json!([failed]));
@@ -367,7 +376,7 @@ async fn every_open_letter_about_one_push_is_resolved_by_its_replay(pool: PgPool
 async fn a_discard_needs_a_note_and_leaves_the_push_as_it_ended(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let push = PushRow::in_state(PushState::Failed).make(&pool).await;
-    let id = letter_of(&pool, push.id.uuid()).await;
+    let id = dead_letter_of(&pool, push.id.uuid()).await;
     let before = everything(&pool).await;
     for nothing in [None, Some(" ")] {
         assert!(store.discard_dead_letter(id, &act(nothing)).await.is_err());
@@ -387,7 +396,7 @@ async fn the_log_tells_who_did_what_to_which_and_why_and_can_be_searched(pool: P
     let mut letters = Vec::new();
     for (minute, by) in [(0, "Anna (1)"), (1, "Anna (2)"), (2, "Annabel (3)")] {
         let push = PushRow::in_state(PushState::Failed).make(&pool).await;
-        let id = letter_of(&pool, push.id.uuid()).await;
+        let id = dead_letter_of(&pool, push.id.uuid()).await;
         let at = start + TimeDelta::minutes(minute);
         let act = Act {
             by,
@@ -456,7 +465,7 @@ async fn what_was_resolved_is_forgotten_in_the_end_and_what_is_open_never(pool: 
     let mut letters = Vec::new();
     for _ in 0..3 {
         let push = PushRow::in_state(PushState::Failed).make(&pool).await;
-        letters.push(letter_of(&pool, push.id.uuid()).await);
+        letters.push(dead_letter_of(&pool, push.id.uuid()).await);
     }
     store.replay_dead_letter(letters[0], &act(None)).await.unwrap();
     store
@@ -469,5 +478,5 @@ async fn what_was_resolved_is_forgotten_in_the_end_and_what_is_open_never(pool: 
     };
     assert_eq!(forget(Duration::from_secs(3_600)).await, 0);
     assert_eq!(forget(Duration::ZERO).await, 2);
-    assert_eq!(letter(&pool, letters[2]).await["state"], "OPEN");
+    assert_eq!(dead_letter(&pool, letters[2]).await["state"], "OPEN");
 }

@@ -111,7 +111,7 @@ async fn what_is_past_its_retention_is_forgotten_and_what_is_younger_stays(pool:
             .fetch_one(&pool)
             .await
             .unwrap();
-    assert_eq!(open, 2, "the tallies went with their letters");
+    assert_eq!(open, 2, "the tallies went with their dead letters");
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]

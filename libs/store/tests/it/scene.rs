@@ -38,7 +38,7 @@ pub(crate) async fn lead(store: &Store) -> Lease {
         .take_lease("push", seen, Uuid::now_v7())
         .await
         .unwrap()
-        .expect("nobody else is after the lease")
+        .expect("no other process is after the lease")
 }
 
 pub(crate) fn claim(leader: &Lease) -> Claim<'_> {
@@ -129,7 +129,7 @@ pub(crate) async fn count(pool: &PgPool, table: &'static str) -> i64 {
 }
 
 /// How many dead letters wait for an operator.
-pub(crate) async fn open_letters(pool: &PgPool) -> i64 {
+pub(crate) async fn open_dead_letters(pool: &PgPool) -> i64 {
     sqlx::query_scalar("SELECT count(*) FROM dead_letters WHERE state = 'OPEN'")
         .fetch_one(pool)
         .await

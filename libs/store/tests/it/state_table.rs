@@ -12,7 +12,7 @@ use store::push::{Completion, PromotionQueue, PushView, Release};
 use store::{Act, Cancellation, Resolved, Store};
 use testkit::push_factory::{MadePush, PushRow};
 
-use crate::scene::{LONG, POLICY, claim, count, everything, lead, open_letters, refused};
+use crate::scene::{LONG, POLICY, claim, count, everything, lead, open_dead_letters, refused};
 
 /// Drives `event`; tells whether the store says that it happened.
 async fn drive(store: &Store, event: Event, push: MadePush, next: Option<PushState>) -> bool {
@@ -42,7 +42,7 @@ async fn drive(store: &Store, event: Event, push: MadePush, next: Option<PushSta
             let rescued = store.rescue_pushes(9, POLICY.max_attempts).await.unwrap();
             rescued.pending + rescued.given_up == 1
         }
-        Event::Resend => replay_by_letter(store, push).await,
+        Event::Resend => replay_by_dead_letter(store, push).await,
         Event::Cancel => {
             let cancelled = store.cancel_push(push.id, act()).await.unwrap();
             matches!(cancelled, Cancellation::Done(_))
@@ -59,13 +59,13 @@ fn act() -> Act<'static> {
     }
 }
 
-/// Replays it by its letter, which has the identifier of the push: see [`letter_about`].
-async fn replay_by_letter(store: &Store, push: MadePush) -> bool {
+/// Replays it by its dead letter, which has the identifier of the push: see [`dead_letter_about`].
+async fn replay_by_dead_letter(store: &Store, push: MadePush) -> bool {
     store.replay_dead_letter(push.id.uuid(), &act()).await.unwrap() == Resolved::Done
 }
 
-/// Makes sure that there is a letter about the push, whatever its state.
-async fn letter_about(pool: &PgPool, push: MadePush) {
+/// Makes sure that there is a dead letter about the push, whatever its state.
+async fn dead_letter_about(pool: &PgPool, push: MadePush) {
     sqlx::query(
         "WITH known AS (UPDATE dead_letters SET id = push_id WHERE push_id = $1 RETURNING id)
          INSERT INTO dead_letters (id, lane, reason, fingerprint, push_id, detail)
@@ -142,7 +142,7 @@ async fn check(pool: &PgPool, event: Event, state: PushState, attempts: u32) {
     }
     let push = row.make(pool).await;
     if event == Event::Resend {
-        letter_about(pool, push).await;
+        dead_letter_about(pool, push).await;
     }
     let before = everything(pool).await;
     let counted = Attempts {
@@ -174,7 +174,7 @@ async fn check(pool: &PgPool, event: Event, state: PushState, attempts: u32) {
     assert_eq!(count(pool, "dead_letters").await, letters, "dead letters: {case}");
     // What was cancelled is nothing that an operator has to mend.
     let open = i64::from(matches!(next, PushState::Failed | PushState::GivenUp));
-    assert_eq!(open_letters(pool).await, open, "open dead letters: {case}");
+    assert_eq!(open_dead_letters(pool).await, open, "open dead letters: {case}");
 }
 
 async fn mirrors_the_domain(pool: &PgPool, event: Event) {

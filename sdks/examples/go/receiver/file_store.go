@@ -39,8 +39,8 @@ func openFileStore(path string) (*fileStore, error) {
 	return store, nil
 }
 
-// read passes over a last line without an end: whoever wrote it was stopped in the middle, and has told nobody of that key. Before
-// the next line is written it is taken away.
+// read passes over a last line without an end: the process that wrote it was stopped in the middle, and has told no caller of that
+// key. Before the next line is written it is taken away.
 func (s *fileStore) read() error {
 	text, err := io.ReadAll(s.file)
 	if err != nil {

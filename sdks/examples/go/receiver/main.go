@@ -55,7 +55,7 @@ func run() error {
 
 // serve ends when the process is asked to, after the requests that are under way.
 func serve(listener net.Listener, handler http.Handler) error {
-	// Without limits, whoever connects and says nothing would hold a connection for ever.
+	// Without limits, a client that connects and says nothing would hold a connection for ever.
 	server := &http.Server{Handler: handler, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second}
 	asked, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -65,7 +65,7 @@ class BadTimestampError(MalformedHeaderError):
 
 
 class TooOldError(VerificationError):
-    """The request was signed longer ago than is tolerated: somebody may send a recorded one again."""
+    """The request was signed longer ago than is tolerated: a recorded one may have been sent again."""
 
     code = "too_old"
 

@@ -50,7 +50,7 @@ def _text(value: Any, name: str) -> Optional[str]:
         return value
     if isinstance(value, (bytes, bytearray)):
         return value.decode("latin-1")
-    # Some event formats give a list for each name. How many are in it is up to whoever sent the
+    # Some event formats give a list for each name. How many are in it is up to the sender of the
     # request, so that it is no error of the caller.
     if isinstance(value, (list, tuple)):
         return _text(value[0], name) if value else None

@@ -1,7 +1,7 @@
 """What the body of a notification says.
 
 Only the envelope is judged here: whether the data has the attributes that the catalogue lists for
-its event type is the business of whoever uses them. Members that are not known are passed over,
+its event type is the business of their users. Members that are not known are passed over,
 since more may be added.
 """
 

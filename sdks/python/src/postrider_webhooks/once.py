@@ -69,7 +69,7 @@ def process_once(
 
 
 def _refuse_coroutine(result: object) -> None:
-    """Nobody would await it: the notification would count as processed and never be."""
+    """No caller would await it: the notification would count as processed and never be."""
     if inspect.iscoroutine(result):
         result.close()
         raise TypeError(

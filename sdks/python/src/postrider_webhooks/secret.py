@@ -45,7 +45,7 @@ def decode_all(secrets: Secrets) -> list[bytes]:
         return [decode(secrets)]
     keys = [decode(secret) for secret in secrets]
     if not keys:
-        # Every request would be refused, which looks like a fault of whoever sends them.
+        # Every request would be refused, which looks like a fault of their sender.
         raise SecretError(
             "none",
             "no signing secret was given; pass the one that making the subscription showed",

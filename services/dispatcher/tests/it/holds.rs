@@ -124,7 +124,7 @@ async fn an_outage_uses_no_attempt_and_ends_by_itself_with_everything_sent_in_or
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn whoever_leads_next_goes_on_with_the_hold(pool: PgPool) {
+async fn the_next_leader_goes_on_with_the_hold(pool: PgPool) {
     with_installation(pool, async |mut it| {
         "http://127.0.0.1:1".clone_into(&mut it.config.swrve.url);
         let (broker, clock) = (it.broker(), saturday_noon());
@@ -183,7 +183,7 @@ async fn a_hold_spares_pushes_also_where_a_missing_answer_would_end_them(pool: P
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_push_that_swrve_never_takes_ends_and_holds_up_nobody(pool: PgPool) {
+async fn a_push_that_swrve_never_takes_ends_and_holds_up_nothing_else(pool: PgPool) {
     with_installation(pool, async |mut it| {
         one_at_a_time(&mut it);
         it.config.push.retry.max_attempts = 2;

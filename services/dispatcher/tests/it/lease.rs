@@ -129,7 +129,7 @@ async fn a_claim_under_an_old_epoch_takes_nothing_and_loses_no_message(pool: PgP
         let epoch = epoch_of_leader(&it.pool).await;
         assert!(
             epoch > Some(usurped),
-            "it was sent in a term of somebody else's: {epoch:?}"
+            "it was sent in the term of another leader: {epoch:?}"
         );
         assert_eq!((push.attempts, it.sim.report().received), (1, 1));
         dispatcher.stop().await;

@@ -36,8 +36,8 @@ async fn resume(store: &Store) {
 }
 
 /// Waits until no replica leads and none reads the queue.
-async fn nobody_works(pool: &PgPool, broker: &broker::Broker) {
-    eventually("nobody to lead and to read", async || {
+async fn no_replica_works(pool: &PgPool, broker: &broker::Broker) {
+    eventually("no replica to lead or to read", async || {
         let depth = broker.depth(Queue::PushReady).await.ok()?;
         (depth.consumers == 0 && epoch_of_leader(pool).await.is_none()).then_some(())
     })
@@ -45,7 +45,7 @@ async fn nobody_works(pool: &PgPool, broker: &broker::Broker) {
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_paused_lane_sends_nothing_whoever_is_started_and_goes_on_by_itself(pool: PgPool) {
+async fn a_paused_lane_sends_nothing_whichever_replica_is_started_and_goes_on_by_itself(pool: PgPool) {
     with_installation(pool, async |mut it| {
         it.config.push.leader.poll = Duration::from_millis(50);
         let broker = it.broker();
@@ -53,7 +53,7 @@ async fn a_paused_lane_sends_nothing_whoever_is_started_and_goes_on_by_itself(po
         let second = start(&it.config);
         let epoch = leader(&it.pool).await;
         pause(&it.store).await;
-        nobody_works(&it.pool, &broker).await;
+        no_replica_works(&it.pool, &broker).await;
         let ids = enqueue(&it, &broker, PUSHES).await;
         let before = rows(&it.pool, &ids).await;
         // One is started again meanwhile: a pause is in no process's memory.
@@ -94,7 +94,7 @@ async fn a_pause_lets_what_is_being_sent_end_and_hands_back_the_rest(pool: PgPoo
         let dispatcher = start(&it.config);
         arrivals(&it, 3).await;
         pause(&it.store).await;
-        nobody_works(&it.pool, &broker).await;
+        no_replica_works(&it.pool, &broker).await;
         eventually("everything claimed to be settled", async || {
             (claimed(&it.pool).await == 0).then_some(())
         })
@@ -159,7 +159,7 @@ async fn a_wiped_broker_is_filled_again_and_everything_arrives_once(pool: PgPool
         assert_each_sent_once(&it, PUSHES);
         // The same with a replica reading, which finds its queue gone.
         it.wipe_queues().await;
-        eventually("the topology to be declared anew", async || {
+        eventually("the topology to be declared again", async || {
             broker.declare().await.ok()
         })
         .await;

@@ -8,7 +8,7 @@ use testkit::with_installation;
 use crate::rig::{all_sent, assert_each_sent_once, enqueue, slow, start};
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn the_pool_and_the_reader_itself_send_and_nobody_else(pool: PgPool) {
+async fn only_the_pool_and_the_reader_itself_send(pool: PgPool) {
     with_installation(pool, async |mut it| {
         it.config.swrve.delay = Duration::from_millis(4);
         it.config.swrve.average_processing = Duration::from_millis(8);

@@ -75,7 +75,7 @@ async fn the_message_of_a_pending_push_is_enough_to_send_it(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_message_that_cannot_be_read_goes_to_the_dead_letters_and_holds_up_nobody(pool: PgPool) {
+async fn a_message_that_cannot_be_read_goes_to_the_dead_letters_and_holds_up_nothing_else(pool: PgPool) {
     with_installation(pool, async |it| {
         let broker = it.broker();
         let dispatcher = start(&it.config);

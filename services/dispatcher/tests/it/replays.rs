@@ -12,7 +12,7 @@ use testkit::{Installation, with_installation};
 
 use crate::rig::{promote, start, view};
 
-/// Replays the open letter about a push, from several callers at once; returns how many of them did it.
+/// Replays the open dead letter about a push, from several callers at once; returns how many of them did it.
 async fn replay(it: &Installation, push: Uuid) -> usize {
     let letter: Uuid =
         sqlx::query_scalar("SELECT id FROM dead_letters WHERE push_id = $1 AND state = 'OPEN'")

@@ -77,7 +77,7 @@ pub(crate) struct DefinitionDocument {
     #[schema(value_type = Object, example = json!({"domain": {"name": "example.org"}}))]
     example: Value,
     /// How the data can differ from the example, with an example of each way: at most 50, with at most 262144 bytes of
-    /// data together. Whoever leaves them out takes away those that were there.
+    /// data together. A caller that leaves them out takes away those that were there.
     #[schema(required = false, max_items = 50)]
     variants: Vec<VariantDocument>,
     /// A JSON Schema that the data is checked against; it may not refer to anything outside itself.

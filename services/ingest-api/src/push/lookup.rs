@@ -37,7 +37,7 @@ pub(crate) struct PushDocument {
     /// The same in words.
     #[schema(example = "Will be tried again after 2026-11-21 12:01:30 UTC: attempt 2 of 5 failed with 503.")]
     explanation: String,
-    /// Why it stands there, when somebody has moved it by hand: REPLAYED or CANCELLED.
+    /// Why it stands there, when an operator has moved it by hand: REPLAYED or CANCELLED.
     #[schema(example = "REPLAYED")]
     reason: Option<&'static str>,
     /// The platform of the client's device.

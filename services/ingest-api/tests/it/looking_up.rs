@@ -88,7 +88,7 @@ async fn what_does_not_exist_is_not_found_whatever_its_form(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn every_role_of_the_house_may_look_and_nobody_else(pool: PgPool) {
+async fn every_role_of_the_house_may_look_and_no_other(pool: PgPool) {
     with_installation(pool, async |installation| {
         let service = Running::ready(&installation).await;
         let id = PushRow::in_state(PushState::Sent)

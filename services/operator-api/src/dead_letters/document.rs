@@ -11,12 +11,12 @@ use uuid::Uuid;
 #[serde(rename_all = "camelCase")]
 #[schema(as = DeadLetter)]
 pub(crate) struct DeadLetterDocument {
-    /// Identifies the letter.
+    /// Identifies the dead letter.
     id: Uuid,
     /// `push` or `reseller`.
     #[schema(example = "reseller")]
     lane: &'static str,
-    /// `OPEN` until somebody does something about it: then `REPLAYED` or `DISCARDED`.
+    /// `OPEN` until something is done about it: then `REPLAYED` or `DISCARDED`.
     #[schema(example = "OPEN")]
     state: &'static str,
     /// `FAILED` or `GIVEN_UP`: the push or the notification ended so. `REJECTED`: the broker gave its message up, and it

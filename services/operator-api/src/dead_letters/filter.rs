@@ -10,7 +10,7 @@ use crate::request;
 
 /// Longest text that is looked for, in bytes.
 const TEXT_MAX_BYTES: usize = 1_000;
-/// How much of a prototype a letter keeps, in characters.
+/// How much of a prototype a dead letter keeps, in characters.
 const PROTOTYPE_MAX: usize = 200;
 
 /// A filter as it was written. What is missing restricts nothing, but for the state, which is then `OPEN`.
@@ -140,8 +140,9 @@ fn prototype(given: Option<&str>) -> Result<Option<String>, Wrong> {
     let prototype = text("prototype", given)?;
     match &prototype {
         Some(long) if long.chars().count() > PROTOTYPE_MAX => {
-            let detail =
-                format!("must be at most {PROTOTYPE_MAX} characters, which is what a letter keeps of it");
+            let detail = format!(
+                "must be at most {PROTOTYPE_MAX} characters, which is what a dead letter keeps of it"
+            );
             Err(wrong("prototype", detail))
         }
         _ => Ok(prototype),

@@ -48,7 +48,7 @@ pub(crate) struct GroupDocument {
     /// Where the failures were.
     #[schema(example = "https://hooks.acme.example")]
     target: String,
-    /// How many letters.
+    /// How many dead letters.
     count: u64,
     /// When the first of them was written.
     first_seen: DateTime<Utc>,
@@ -62,7 +62,7 @@ pub(crate) struct GroupDocument {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = DeadLetterSample)]
 pub(crate) struct SampleDocument {
-    /// Identifies the letter.
+    /// Identifies the dead letter.
     id: Uuid,
     /// Its failure in words.
     #[schema(example = "the endpoint failed (503)")]
@@ -76,10 +76,10 @@ pub(crate) struct SampleDocument {
 pub(crate) struct GroupsDocument {
     /// The largest groups, the largest one first.
     items: Vec<GroupDocument>,
-    /// How many letters match, those of groups that are not shown included.
+    /// How many dead letters match, those of groups that are not shown included.
     total: u64,
     /// Whether counting was given up, which happens only with the filters `subscription`, `reseller`, `eventType` and
-    /// `prototype`, or when `since` or `until` cuts through an hour, for more than 100,000 letters: then all counts say
+    /// `prototype`, or when `since` or `until` cuts through an hour, for more than 100,000 dead letters: then all counts say
     /// how many there are at least.
     at_least: bool,
 }
@@ -91,7 +91,7 @@ impl From<DeadLetterGroup> for GroupDocument {
             kind: FailureClass::of(&group.fingerprint).as_str(),
             fingerprint: group.fingerprint,
             target: group.target,
-            count: group.letters,
+            count: group.dead_letters,
             first_seen: group.first_seen,
             last_seen: group.last_seen,
             sample: SampleDocument {

@@ -52,7 +52,7 @@ pub(crate) async fn list(
 /// Where a part of a list begins: after this entry.
 pub(crate) type After = Option<(DateTime<Utc>, Uuid)>;
 
-/// Which letters are asked for, in which order, how many, and from where on.
+/// Which dead letters are asked for, in which order, how many, and from where on.
 pub(crate) fn part(params: &ListParams) -> Result<(DeadLetterFilter, DeadLetterOrder, u32, After), Problem> {
     Ok((
         params.filter()?,

@@ -31,7 +31,7 @@ pub(crate) struct DetailsDocument {
     /// What happened to the push or the notification; missing when there is none, or it is not kept any more.
     #[serde(skip_serializing_if = "Option::is_none")]
     history: Option<HistoryDocument>,
-    /// What the broker handed back, of a letter that comes from it.
+    /// What the broker handed back, of a dead letter that comes from it.
     #[serde(skip_serializing_if = "Option::is_none")]
     broker: Option<BrokerDocument>,
     /// The trace that the request which brought it belongs to.
@@ -42,7 +42,7 @@ pub(crate) struct DetailsDocument {
     /// to be set: `SWRVE_PUSH_KEY` and `DEVICE`, or `SIGNATURE`.
     #[serde(skip_serializing_if = "Option::is_none")]
     curl: Option<String>,
-    /// Other letters about the same push or notification, the oldest one first.
+    /// Other dead letters about the same push or notification, the oldest one first.
     other_letters: Vec<Uuid>,
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct HistoryDocument {
     next_attempt_at: Option<DateTime<Utc>>,
     /// Its attempts, the first one first.
     attempts: Vec<AttemptDocument>,
-    /// What else happened to it, the first first: letters, and what people did.
+    /// What else happened to it, the first first: dead letters, and what people did.
     events: Vec<EventDocument>,
 }
 
@@ -186,7 +186,7 @@ fn of_push(story: &PushStory, acts: &[AuditView]) -> HistoryDocument {
         created_at: story.push.created_at,
         next_attempt_at: story.push.next_attempt_at,
         attempts: story.push.history.iter().map(AttemptDocument::from).collect(),
-        events: events(&story.letters, &[&story.acts, acts]),
+        events: events(&story.dead_letters, &[&story.acts, acts]),
     }
 }
 
@@ -197,11 +197,11 @@ fn of_notification(story: &NotificationStory, acts: &[AuditView]) -> HistoryDocu
         created_at: story.created_at,
         next_attempt_at: story.next_attempt_at,
         attempts: story.history.iter().map(AttemptDocument::from).collect(),
-        events: events(&story.letters, &[&story.acts, acts]),
+        events: events(&story.dead_letters, &[&story.acts, acts]),
     }
 }
 
-/// Letters and what people did, in the order of time. Resolving a letter is told by the letter itself.
+/// Dead letters and what people did, in the order of time. Each dead letter tells of its own resolution.
 fn events(letters: &[DeadLetterView], acts: &[&[AuditView]]) -> Vec<EventDocument> {
     let mut events = Vec::new();
     for letter in letters {
@@ -210,7 +210,7 @@ fn events(letters: &[DeadLetterView], acts: &[&[AuditView]]) -> Vec<EventDocumen
             text: format!("became a dead letter: {} ({})", letter.reason, letter.fingerprint),
         });
         if let Some(at) = letter.resolved_at {
-            let by = letter.resolved_by.as_deref().unwrap_or("somebody");
+            let by = letter.resolved_by.as_deref().unwrap_or("an operator");
             let verb = if letter.state == DeadLetterState::Replayed {
                 "replayed"
             } else {
@@ -280,14 +280,14 @@ fn details(history: DeadLetterHistory, app: &App) -> DetailsDocument {
         Some(DeadLetterSubject::Push {
             story, traceparent, ..
         }) => (
-            &*story.letters,
+            &*story.dead_letters,
             traceparent.as_deref(),
             Some(of_push(story, &history.acts)),
         ),
         Some(DeadLetterSubject::Notification {
             story, traceparent, ..
         }) => (
-            &*story.letters,
+            &*story.dead_letters,
             traceparent.as_deref(),
             Some(of_notification(story, &history.acts)),
         ),
@@ -295,12 +295,12 @@ fn details(history: DeadLetterHistory, app: &App) -> DetailsDocument {
     };
     let others = letters.iter().map(|letter| letter.id);
     DetailsDocument {
-        other_letters: others.filter(|id| *id != history.letter.id).collect(),
+        other_letters: others.filter(|id| *id != history.dead_letter.id).collect(),
         trace_id: traceparent.and_then(trace_id),
         curl: subject.and_then(|subject| curl_of(subject, app)),
         history: shown,
         broker: history.message.as_ref().map(BrokerDocument::of),
-        letter: history.letter.into(),
+        letter: history.dead_letter.into(),
     }
 }
 
@@ -308,8 +308,8 @@ fn details(history: DeadLetterHistory, app: &App) -> DetailsDocument {
 #[utoipa::path(
     get, path = "/dead-letters/{id}", tag = "dead letters", operation_id = "showDeadLetter",
     security(("apiKey" = [])),
-    params(("id" = Uuid, Path, description = "The letter's identifier.")),
-    responses((status = 200, description = "The letter.", body = DetailsDocument))
+    params(("id" = Uuid, Path, description = "The dead letter's identifier.")),
+    responses((status = 200, description = "The dead letter.", body = DetailsDocument))
 )]
 pub(crate) async fn show(
     State(app): State<Arc<App>>,

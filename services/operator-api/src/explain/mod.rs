@@ -1,7 +1,7 @@
 //! `GET /explain/{id}`: the story of one push, event, notification or dead letter, in sentences.
 
+mod dead_letter;
 mod event;
-mod letter;
 mod notification;
 mod push;
 mod story;
@@ -103,7 +103,7 @@ async fn tell(app: &App, id: &str, reseller: Option<&str>) -> Result<Option<Stor
     if let Some(story) = of_event(&app.store, id, &context).await? {
         return Ok(Some(story));
     }
-    let Some((letter, acts)) = app.store.letter_story(id).await? else {
+    let Some((letter, acts)) = app.store.dead_letter_story(id).await? else {
         return Ok(None);
     };
     let subject = match (letter.push, letter.notification) {
@@ -111,7 +111,7 @@ async fn tell(app: &App, id: &str, reseller: Option<&str>) -> Result<Option<Stor
         (None, Some(notification)) => of_notification(&app.store, notification, &context).await?,
         (None, None) => None,
     };
-    Ok(Some(letter::tell(&letter, &acts, subject, &context)))
+    Ok(Some(dead_letter::tell(&letter, &acts, subject, &context)))
 }
 
 async fn of_push(store: &Store, id: Uuid, context: &Context) -> Result<Option<Story>, store::Error> {

@@ -9,7 +9,7 @@ use domain::subscription::SubscriptionState;
 use store::story::NotificationStory;
 use store::webhook::DeliveryAttemptView;
 
-use super::story::{Context, Line, Next, Story, of_acts, of_letters, open, resolve, said_of, sentence};
+use super::story::{Context, Line, Next, Story, of_acts, of_dead_letters, open, resolve, said_of, sentence};
 use crate::words::{length, number, of, origin, relative};
 
 /// How a lost outcome is recorded.
@@ -56,10 +56,10 @@ impl Teller<'_> {
             at: attempt.started_at,
             text: said_of_attempt(attempt),
         }));
-        lines.extend(of_letters(&it.letters));
+        lines.extend(of_dead_letters(&it.dead_letters));
         lines.extend(of_acts(&it.acts));
         if let Some(at) = it.resent_at {
-            let text = "Somebody asked to send it again; its attempts count anew from here.".to_owned();
+            let text = "Sending it again was asked for; its attempts count from the beginning.".to_owned();
             lines.push(Line { at, text });
         }
         lines.extend(self.waiting());
@@ -299,7 +299,7 @@ impl Teller<'_> {
             ),
             (true, Some(at)) => (
                 format!(
-                    "The outcome of attempt {} is overdue since {}: whoever sent it has died, or does not reach the database.",
+                    "The outcome of attempt {} is overdue since {}: its sender has died, or does not reach the database.",
                     it.attempts,
                     self.context.when(at)
                 ),
@@ -404,9 +404,9 @@ impl Teller<'_> {
                 "Is sent again by itself within minutes after the endpoint has taken another one, three times at most.",
             );
         }
-        match open(&self.history.letters) {
+        match open(&self.history.dead_letters) {
             Some(_) => Next::some_time(
-                "Nothing, until somebody replays or discards its dead letter, or its reseller asks for it.",
+                "Nothing, until an operator replays or discards its dead letter, or its reseller asks for it.",
             ),
             None => Next::some_time("Nothing, unless its reseller asks for it again."),
         }
@@ -429,7 +429,7 @@ impl Teller<'_> {
         let it = self.history;
         let mut commands = Vec::new();
         if it.status.is_terminal() {
-            if let Some(letter) = open(&it.letters) {
+            if let Some(letter) = open(&it.dead_letters) {
                 commands.extend(resolve(letter.id));
             }
             return commands;

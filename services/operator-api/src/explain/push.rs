@@ -6,7 +6,7 @@ use domain::reason::PushReason;
 use store::push::{AttemptView, HoldView};
 use store::story::PushStory;
 
-use super::story::{Context, Line, Next, Story, of_acts, of_letters, open, resolve, said_of, sentence};
+use super::story::{Context, Line, Next, Story, of_acts, of_dead_letters, open, resolve, said_of, sentence};
 use crate::words::{length, of, relative, time};
 
 /// How a lost outcome is recorded.
@@ -49,7 +49,7 @@ impl Teller<'_> {
             at: attempt.started_at,
             text: said_of_attempt(attempt),
         }));
-        lines.extend(of_letters(&self.history.letters));
+        lines.extend(of_dead_letters(&self.history.dead_letters));
         lines.extend(of_acts(&self.history.acts));
         if push.status == PushStatus::Scheduled || push.status == PushStatus::Pending {
             lines.push(self.waiting());
@@ -157,7 +157,7 @@ impl Teller<'_> {
             ),
             (true, Some(at)) => (
                 format!(
-                    "The outcome of attempt {} is overdue since {}: whoever sent it has died, or does not reach the database.",
+                    "The outcome of attempt {} is overdue since {}: its sender has died, or does not reach the database.",
                     push.attempts,
                     self.context.when(at)
                 ),
@@ -238,8 +238,8 @@ impl Teller<'_> {
     }
 
     fn after_the_end(&self) -> Next {
-        match open(&self.history.letters) {
-            Some(_) => Next::some_time("Nothing, until somebody replays or discards its dead letter."),
+        match open(&self.history.dead_letters) {
+            Some(_) => Next::some_time("Nothing, until an operator replays or discards its dead letter."),
             None => Next::some_time("Nothing: it will not be sent."),
         }
     }
@@ -320,7 +320,7 @@ impl Teller<'_> {
         let push = &self.history.push;
         let mut commands = Vec::new();
         if push.status.is_terminal() {
-            if let Some(letter) = open(&self.history.letters) {
+            if let Some(letter) = open(&self.history.dead_letters) {
                 commands.extend(resolve(letter.id));
             }
             return commands;

@@ -118,7 +118,7 @@ pub(crate) fn said_of(pause: &PauseView) -> String {
 }
 
 /// What the dead letters of a thing tell of it.
-pub(crate) fn of_letters(letters: &[DeadLetterView]) -> Vec<Line> {
+pub(crate) fn of_dead_letters(letters: &[DeadLetterView]) -> Vec<Line> {
     let mut lines = Vec::new();
     for letter in letters {
         lines.push(Line {
@@ -177,7 +177,7 @@ pub(crate) fn sentence(text: &str) -> String {
     }
 }
 
-/// The open letter among those of a thing; the last one when there are several.
+/// The open dead letter among those of a thing; the last one when there are several.
 pub(crate) fn open(letters: &[DeadLetterView]) -> Option<&DeadLetterView> {
     letters
         .iter()

@@ -71,7 +71,7 @@ fn push(status: PushStatus, attempts: u32) -> PushStory {
             finished_at: None,
             history: (1..=attempts).map(failed_send).collect(),
         },
-        letters: Vec::new(),
+        dead_letters: Vec::new(),
         acts: Vec::new(),
     }
 }
@@ -89,7 +89,7 @@ fn failed_send(number: u32) -> AttemptView {
     }
 }
 
-fn letter(push: Option<Uuid>, notification: Option<Uuid>) -> DeadLetterView {
+fn dead_letter(push: Option<Uuid>, notification: Option<Uuid>) -> DeadLetterView {
     DeadLetterView {
         id: Uuid::from_u128(9),
         lane: DeadLetterLane::Push,
@@ -197,7 +197,7 @@ const PUSHES: &[PushCase] = &[
         PushStatus::InMemory,
         1,
         |it| (it.push.claimed, it.push.leased_until) = (true, Some(now() - TimeDelta::minutes(1))),
-        "The outcome of attempt 1 is overdue since 2026-11-21 11:59:00 UTC (1 min ago): whoever sent it has died, or does not reach the database.",
+        "The outcome of attempt 1 is overdue since 2026-11-21 11:59:00 UTC (1 min ago): its sender has died, or does not reach the database.",
         "A retry-worker rescues it: it is sent again if attempts are left.",
     ),
     (
@@ -226,10 +226,10 @@ const PUSHES: &[PushCase] = &[
         1,
         |it| {
             it.push.history[0].error_type = Some(ErrorType::MessagePrototypeKey);
-            it.letters = vec![letter(Some(Uuid::from_u128(1)), None)];
+            it.dead_letters = vec![dead_letter(Some(Uuid::from_u128(1)), None)];
         },
         "Will not be sent: attempt 1 failed: no Swrve push key is configured for its platform and prototype.",
-        "Nothing, until somebody replays or discards its dead letter.",
+        "Nothing, until an operator replays or discards its dead letter.",
     ),
     (
         PushStatus::GivenUp,
@@ -410,7 +410,7 @@ fn notification(status: NotificationStatus, attempts: u32) -> NotificationStory 
         finished_at: None,
         outage: false,
         history: (1..=attempts).map(failed_delivery).collect(),
-        letters: Vec::new(),
+        dead_letters: Vec::new(),
         acts: Vec::new(),
     }
 }
@@ -525,7 +525,7 @@ const DELIVERIES: &[DeliveryCase] = &[
         NotificationStatus::InMemory,
         1,
         |it| (it.claimed, it.leased_until) = (true, Some(now() - TimeDelta::minutes(1))),
-        "The outcome of attempt 1 is overdue since 2026-11-21 11:59:00 UTC (1 min ago): whoever sent it has died, or does not reach the database.",
+        "The outcome of attempt 1 is overdue since 2026-11-21 11:59:00 UTC (1 min ago): its sender has died, or does not reach the database.",
         "A retry-worker rescues it: it is sent again if retries are left.",
     ),
     (
@@ -559,9 +559,9 @@ const DELIVERIES: &[DeliveryCase] = &[
     (
         NotificationStatus::Failed,
         1,
-        |it| it.letters = vec![letter(None, Some(Uuid::from_u128(2)))],
+        |it| it.dead_letters = vec![dead_letter(None, Some(Uuid::from_u128(2)))],
         "Will not be sent again: attempt 1 failed: it answered 503.",
-        "Nothing, until somebody replays or discards its dead letter, or its reseller asks for it.",
+        "Nothing, until an operator replays or discards its dead letter, or its reseller asks for it.",
     ),
     (
         NotificationStatus::GivenUp,
@@ -752,14 +752,12 @@ fn an_event_that_became_nothing_names_whom_it_missed_and_why() {
 #[test]
 fn a_dead_letter_tells_of_what_it_is_about() {
     let mut history = push(PushStatus::Failed, 1);
-    history.letters = vec![letter(Some(Uuid::from_u128(1)), None)];
+    history.dead_letters = vec![dead_letter(Some(Uuid::from_u128(1)), None)];
     let subject = push::tell(&history, &context());
-    let open = letter(Some(Uuid::from_u128(1)), None);
-    let story = letter::tell(&open, &[], Some(subject), &context());
+    let open = dead_letter(Some(Uuid::from_u128(1)), None);
+    let story = dead_letter::tell(&open, &[], Some(subject), &context());
     assert!(
-        story
-            .headline
-            .starts_with("Waits for somebody to look after it since"),
+        story.headline.starts_with("Waits for an operator since"),
         "{story:?}"
     );
     assert!(
@@ -780,15 +778,15 @@ fn a_dead_letter_tells_of_what_it_is_about() {
     let mut discarded = open;
     (discarded.state, discarded.resolved_by) = (DeadLetterState::Discarded, Some("ann (1)".to_owned()));
     (discarded.resolved_at, discarded.note) = (Some(now()), Some("test data".to_owned()));
-    let story = letter::tell(&discarded, &[], None, &context());
+    let story = dead_letter::tell(&discarded, &[], None, &context());
     assert!(
         story.headline.ends_with("test data.") && story.headline.contains("discarded by ann (1)"),
         "{story:?}"
     );
 
-    let mut malformed = letter(None, None);
+    let mut malformed = dead_letter(None, None);
     malformed.reason = DeadLetterReason::Malformed;
-    let story = letter::tell(&malformed, &[], None, &context());
+    let story = dead_letter::tell(&malformed, &[], None, &context());
     assert!(
         !story.commands.iter().any(|command| command.contains(" replay ")),
         "{story:?}"

@@ -29,7 +29,7 @@ pub(crate) struct StatusDocument {
     counted_up_to: u64,
     /// Both lanes, push first; null while the database cannot be asked.
     lanes: Option<Vec<LaneDocument>>,
-    /// Who sends pushes; null when nobody does.
+    /// The dispatcher that leads and sends pushes; null while none does.
     leader: Option<LeaderDocument>,
     /// The services that report themselves.
     processes: Option<Vec<ProcessDocument>>,
@@ -55,7 +55,7 @@ struct LaneDocument {
     scheduled: u64,
     /// PENDING: waiting for room in the queue.
     pending: u64,
-    /// IN_MEMORY, and nobody has claimed it.
+    /// IN_MEMORY, and not claimed yet.
     queued: u64,
     /// Claimed.
     in_flight: u64,

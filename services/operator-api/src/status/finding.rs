@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 pub(crate) enum Severity {
     /// Something is not delivered, or soon will not be.
     Critical,
-    /// Something is out of order, and somebody should look.
+    /// Something is out of order, and an operator should look.
     Warning,
     /// Worth knowing; nothing is wrong.
     Notice,
@@ -25,7 +25,7 @@ pub(crate) struct Finding {
     pub(crate) id: &'static str,
     pub(crate) severity: Severity,
     /// What is so, in a sentence.
-    #[schema(example = "Nobody leads the push lane for 42 s.")]
+    #[schema(example = "The push lane has had no leader for 42 s.")]
     pub(crate) text: String,
     /// What it means.
     #[schema(example = "No push is sent. What comes is stored and waits.")]
@@ -34,7 +34,7 @@ pub(crate) struct Finding {
     #[schema(example = "postrider status")]
     pub(crate) command: Option<String>,
     /// The section of docs/runbook.md about it.
-    #[schema(value_type = String, example = "nobody-sends")]
+    #[schema(value_type = String, example = "nothing-is-sent")]
     pub(crate) runbook: &'static str,
 }
 

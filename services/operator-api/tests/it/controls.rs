@@ -94,7 +94,7 @@ async fn what_is_unknown_or_lacks_a_reason_is_refused_and_changes_nothing(pool: 
             "/lanes/pushes/resume".to_owned(),
             format!("/subscriptions/{unknown}/pause"),
             "/subscriptions/nonsense/pause".to_owned(),
-            "/resellers/nobody/pause".to_owned(),
+            "/resellers/unknown/pause".to_owned(),
             "/resellers/a%00b/pause".to_owned(),
             format!("/pushes/{unknown}/cancel"),
             format!("/notifications/{unknown}/cancel"),
@@ -183,7 +183,7 @@ async fn what_waits_can_be_cancelled_and_what_is_sent_or_ended_cannot(pool: PgPo
                 .fetch_all(&rig.it.pool)
                 .await
                 .unwrap();
-        assert_eq!(letters.len(), 2, "each has one that nobody has to look after");
+        assert_eq!(letters.len(), 2, "each has one that needs no operator");
         for letter in letters {
             let path = format!("/dead-letters/{letter}/replay");
             rig.refused("POST", &path, Some(&json!({})), (409, "cancelled"))
@@ -218,7 +218,7 @@ async fn a_rescue_says_what_it_found(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_wiped_broker_is_declared_anew_and_what_was_queued_waits_again(pool: PgPool) {
+async fn a_wiped_broker_is_declared_again_and_what_was_queued_waits_again(pool: PgPool) {
     with_rig(pool, async |rig| {
         let broker = rig.it.broker();
         let id = rig

@@ -14,8 +14,8 @@ use crate::rig::{Rig, fields, with_rig};
 
 const TRACE: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
-/// Two letters about pushes, one about a notification, one that is none of ours. Returns push and subscription.
-async fn make_letters(rig: &Rig) -> (Uuid, Uuid) {
+/// Two dead letters about pushes, one about a notification, one that is none of ours. Returns push and subscription.
+async fn make_dead_letters(rig: &Rig) -> (Uuid, Uuid) {
     let pool = &rig.it.pool;
     let push = PushRow::in_state(PushState::GivenUp)
         .attempts(3)
@@ -44,9 +44,9 @@ async fn only(rig: &Rig, query: &str) -> Value {
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn letters_are_listed_page_by_page_with_each_filter(pool: PgPool) {
+async fn dead_letters_are_listed_page_by_page_with_each_filter(pool: PgPool) {
     with_rig(pool, async |rig| {
-        let (push, subscription) = make_letters(rig).await;
+        let (push, subscription) = make_dead_letters(rig).await;
         let newest = rig.all("/dead-letters", 1).await;
         let mut oldest = rig.all("/dead-letters?order=oldest", 3).await;
         oldest.reverse();
@@ -66,7 +66,7 @@ async fn letters_are_listed_page_by_page_with_each_filter(pool: PgPool) {
         assert_eq!(only(rig, "fingerprint=broker/*").await["reason"], "MALFORMED");
         for none in [
             "state=DISCARDED",
-            "reseller=nobody",
+            "reseller=unknown",
             "prototype=nothing",
             "target=https://nowhere.example",
             "until=2020-01-01T00:00:00Z",
@@ -80,9 +80,9 @@ async fn letters_are_listed_page_by_page_with_each_filter(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn groups_count_letters_by_what_went_wrong(pool: PgPool) {
+async fn groups_count_dead_letters_by_what_went_wrong(pool: PgPool) {
     with_rig(pool, async |rig| {
-        make_letters(rig).await;
+        make_dead_letters(rig).await;
         let groups = rig.see("/dead-letters/groups").await;
         assert_eq!((&groups["total"], &groups["atLeast"]), (&json!(4), &json!(false)));
         let largest = &groups["items"][0];
@@ -108,9 +108,9 @@ async fn groups_count_letters_by_what_went_wrong(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn one_letter_is_shown_with_its_history_and_a_request_without_secrets(pool: PgPool) {
+async fn one_dead_letter_is_shown_with_its_history_and_a_request_without_secrets(pool: PgPool) {
     with_rig(pool, async |rig| {
-        let (push, _) = make_letters(rig).await;
+        let (push, _) = make_dead_letters(rig).await;
         let again = "INSERT INTO dead_letters (lane, reason, fingerprint, push_id, detail)
                      VALUES ('push', 'GIVEN_UP', 'swrve/unreachable', $1, 'no answer') RETURNING id";
         let other: Uuid = sqlx::query_scalar(again).bind(push).fetch_one(&rig.it.pool).await.unwrap();

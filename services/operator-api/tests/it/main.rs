@@ -6,10 +6,10 @@
 )]
 
 mod controls;
+mod dead_letter_jobs;
 mod dead_letters;
 mod documents;
 mod explain;
-mod letter_jobs;
 mod operations;
 mod outages;
 mod quota_requests;

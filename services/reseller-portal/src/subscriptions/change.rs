@@ -26,7 +26,7 @@ pub(crate) struct ChangePayload {
     #[serde(deserialize_with = "present")]
     #[schema(value_type = Option<String>, max_length = 2048, example = "https://reseller.example/hooks/domains")]
     url: Option<Option<String>>,
-    /// The whole filter anew. It is asked when an event comes in: what waits already is still sent.
+    /// The new filter, as a whole. It is asked when an event comes in: what waits already is still sent.
     #[serde(deserialize_with = "present")]
     #[schema(value_type = Option<Vec<String>>, min_items = 1, max_items = 200, example = json!(["domain.*"]))]
     event_types: Option<Option<Vec<String>>>,

@@ -94,7 +94,7 @@ async fn another_endpoint_has_to_be_verified_first(pool: PgPool) {
         assert_eq!(moved["verification"]["nextAttemptAt"], moved["updatedAt"]);
         assert!(
             version(&portal.pool, id).await > before,
-            "whoever delivers has to notice"
+            "the engines have to notice"
         );
     }
     let mails = emails(&portal.pool).await;

@@ -191,7 +191,7 @@ async fn what_belongs_to_another_is_answered_as_what_does_not_exist(pool: PgPool
 
 /// A secret or a replay below a subscription of one's own that belongs to a subscription of another reseller.
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_way_through_ones_own_subscription_leads_to_nobody_elses(pool: PgPool) {
+async fn a_way_through_ones_own_subscription_leads_to_nothing_of_another_reseller(pool: PgPool) {
     let portal = Portal::start(pool).await;
     let names = furnished(&portal).await;
     let stranger = portal.key_of("stranger").await;

@@ -156,7 +156,7 @@ async fn what_was_missed_becomes_due_and_everything_else_is_left_alone(pool: PgP
     assert_eq!(
         letters,
         [resolved.clone(), resolved],
-        "nobody is called for them any more"
+        "no operator is called for them any more"
     );
     let seen = portal.see(&format!("/subscriptions/{id}/replays/{replay}")).await;
     assert_eq!(

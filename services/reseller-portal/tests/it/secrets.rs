@@ -118,7 +118,7 @@ async fn only_so_many_secrets_are_valid_at_once(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn whoever_delivers_notices_every_change_of_the_secrets(pool: PgPool) {
+async fn engines_notice_every_change_of_the_secrets(pool: PgPool) {
     let portal = Portal::start(pool).await;
     let created = portal.created().await;
     let version = async || -> i64 {

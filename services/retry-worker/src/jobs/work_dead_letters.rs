@@ -1,6 +1,6 @@
 //! Takes bulk work on dead letters on: replays or discards them, at the rate of each job.
 //!
-//! Where a job stands is in its row, and moves in the transaction that resolves letters: a replica that comes after a crash goes on
+//! Where a job stands is in its row, and moves in the transaction that resolves dead letters: a replica that comes after a crash goes on
 //! where the last step ended. What is replayed waits like anything else; sending is left to those who send.
 
 use std::time::Duration;

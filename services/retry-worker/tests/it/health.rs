@@ -153,7 +153,7 @@ async fn an_endpoint_that_fails_for_six_days_is_degraded_and_deactivated_to_the_
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_success_heals_and_the_days_are_counted_anew(pool: PgPool) {
+async fn a_success_heals_and_the_days_are_counted_again(pool: PgPool) {
     with_installation(pool, async |mut it| {
         let post = Post::open().await;
         post.serve(&mut it.config);

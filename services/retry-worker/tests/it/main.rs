@@ -2,13 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test fails like the test itself")]
 
+mod dead_letter_jobs;
 mod dead_letters;
 mod ending;
 mod expiry;
 mod full_queue;
 mod health;
 mod lane;
-mod letter_jobs;
 mod mailing;
 mod mailing_again;
 mod notification_promotion;

@@ -28,7 +28,7 @@ async fn pause(store: &Store, lane: Lane) {
 
 /// Waits until a job has been executed since this was called: twice was a sign of life given.
 async fn executed(pool: &PgPool, job: &str) {
-    let before = eventually("somebody to do the job", async || signs_of_life(pool, job).await).await;
+    let before = eventually("a replica to do the job", async || signs_of_life(pool, job).await).await;
     eventually("the job to be executed", async || {
         let now = signs_of_life(pool, job).await?;
         (now >= before + 2).then_some(())

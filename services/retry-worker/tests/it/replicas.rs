@@ -42,7 +42,7 @@ async fn all_held(pool: &PgPool, had: &BTreeMap<String, (Uuid, i64)>) -> BTreeMa
 
 /// Waits for a time in which every holder shows signs of life and none changes. A holder that gets no processor time for
 /// as long as a lease holds may lose it.
-async fn nobody_else_takes_over(pool: &PgPool) {
+async fn no_other_takes_over(pool: &PgPool) {
     eventually("the jobs to stay where they are", async || {
         let (held, seen) = (holders(pool).await, fewest_renewals(pool).await);
         eventually("every holder to show signs of life", async || {
@@ -84,7 +84,7 @@ async fn each_job_has_one_worker_and_another_goes_on_when_that_one_vanishes(pool
         published.sort();
         published.dedup();
         assert_eq!(published.len(), 50);
-        nobody_else_takes_over(&it.pool).await;
+        no_other_takes_over(&it.pool).await;
         doomed.shutdown_background();
         let id = PushRow::in_state(PushState::Pending).make(&it.pool).await.id;
         assert_eq!(read(&mut reader, 1).await, [id]);
@@ -92,7 +92,7 @@ async fn each_job_has_one_worker_and_another_goes_on_when_that_one_vanishes(pool
         all_held(&it.pool, &held).await;
         queue_holds(&broker, Queue::PushReady, 0).await;
         second.stop().await;
-        assert!(holders(&it.pool).await.is_empty(), "whoever stops resigns");
+        assert!(holders(&it.pool).await.is_empty(), "a replica that stops resigns");
     })
     .await;
 }

@@ -270,7 +270,7 @@ async fn a_challenge_that_was_lost_with_its_worker_is_made_again(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn without_a_sealing_key_nobody_is_challenged(pool: PgPool) {
+async fn without_a_sealing_key_no_endpoint_is_challenged(pool: PgPool) {
     with_installation(pool, async |it| {
         let mut stage = Stage::set(it).await;
         let id = stage.subscribe("/hook").await;

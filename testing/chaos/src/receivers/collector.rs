@@ -54,7 +54,7 @@ pub(super) fn swrve(
 fn about_push(item: &simulators::swrve::Received) -> Option<String> {
     let user = &item.user;
     let Some(order) = PushOrder::of(user) else {
-        return Some(format!("Swrve got a push for {user}, whom nobody knows"));
+        return Some(format!("Swrve got a push for the unknown user {user}"));
     };
     let expected = (order.push_key(), order.message());
     let right = (item.push_key.as_str(), &item.message) == (expected.0, &expected.1);
@@ -105,7 +105,7 @@ pub(super) fn endpoints(
 fn about_notification(item: &simulators::receiver::Received) -> Option<String> {
     let id = &item.id;
     let Some(order) = EventOrder::of(id) else {
-        return Some(format!("{} got {id}, which nobody knows", item.path));
+        return Some(format!("{} got the unknown event {id}", item.path));
     };
     let expected = order.delivered();
     if item.method != "POST" || item.body != expected {

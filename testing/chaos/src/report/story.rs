@@ -33,7 +33,7 @@ fn tell_item(text: &mut String, item: &Item) {
     let _ = writeln!(
         text,
         "    stored as {}: {}, {} attempts ({} before it was asked for again), {} open dead letters",
-        item.id, item.said, item.attempts, item.before, item.open_letters
+        item.id, item.said, item.attempts, item.before, item.open_dead_letters
     );
     for attempt in &item.recorded {
         let ending = match attempt.ending {

@@ -63,7 +63,7 @@ pub struct Item {
     /// What is recorded of them, in their order.
     pub recorded: Vec<Attempt>,
     /// Dead letters about its failure that no operator has dealt with. One about a message that the broker gave up says nothing of it.
-    pub open_letters: i64,
+    pub open_dead_letters: i64,
     /// The day whose quota it has used.
     pub charged_on: Option<NaiveDate>,
 }

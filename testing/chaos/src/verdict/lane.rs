@@ -96,7 +96,7 @@ impl Lane<'_> {
     fn judge_item(&self, item: &Item, tally: &mut Tally, violations: &mut Vec<Violation>) {
         let mut object = |check, text: String| violations.push(Violation::new(check, &item.key, text));
         let Some(ends) = self.expected.get(&item.key) else {
-            return object("strangers", "stored, and nobody has handed it in".to_owned());
+            return object("strangers", "stored, and no caller has handed it in".to_owned());
         };
         count(item, *ends, tally);
         if let Some(text) = wrong_end(item, *ends, self.max_attempts) {
@@ -106,12 +106,12 @@ impl Lane<'_> {
             object("attempts", text);
         }
         let again = self.again.get(&item.id).copied().unwrap_or(0);
-        // Asking for it once more leaves the letter of before as it is.
+        // Asking for it once more leaves the dead letter of before as it is.
         let letters = i64::from(matches!(item.status, Status::Failed | Status::GivenUp));
-        if !(letters..=letters + i64::from(again)).contains(&item.open_letters) {
+        if !(letters..=letters + i64::from(again)).contains(&item.open_dead_letters) {
             object(
                 "dead letters",
-                format!("{} has {} open dead letters", item.said, item.open_letters),
+                format!("{} has {} open dead letters", item.said, item.open_dead_letters),
             );
         }
         let (duplicates, text) = self.unexplained(item);
@@ -188,7 +188,7 @@ impl Lane<'_> {
         (
             duplicates,
             invented.map(|status| {
-                format!("an attempt is recorded as answered {status}, and nobody has answered so")
+                format!("an attempt is recorded as answered {status}, and no receiver has answered so")
             }),
         )
     }
@@ -221,7 +221,9 @@ fn wrong_end(item: &Item, ends: Ends, max_attempts: i32) -> Option<String> {
         Status::OverQuota => item.recorded.is_empty(),
         Status::Sent if !ends.taken => return Some("was sent, and its receiver takes nothing".to_owned()),
         Status::Sent => item.last() == Some(Ending::Ok),
-        Status::Failed if !ends.refused => return Some("failed, and nobody would refuse it".to_owned()),
+        Status::Failed if !ends.refused => {
+            return Some("failed, and its receiver would not refuse it".to_owned());
+        }
         Status::Failed => matches!(item.last(), Some(Ending::NotSent | Ending::Answered(_))),
         Status::GivenUp => {
             let spent = item.attempts - item.before >= max_attempts;

@@ -129,7 +129,7 @@ mod tests {
                 number: 1,
                 ending: Ending::Ok,
             }],
-            open_letters: 0,
+            open_dead_letters: 0,
             charged_on,
         }
     }

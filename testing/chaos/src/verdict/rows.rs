@@ -61,7 +61,7 @@ struct ItemRow {
     attempts: i32,
     before: i32,
     charged_on: Option<NaiveDate>,
-    open_letters: i64,
+    open_dead_letters: i64,
 }
 
 #[derive(sqlx::FromRow)]
@@ -78,7 +78,7 @@ const PUSHES: &str = "
     SELECT p.id, p.push_key AS key, p.status, p.reason, p.attempts, p.replayed_after AS before,
            NULL::date AS charged_on,
            (SELECT count(*) FROM dead_letters d WHERE d.push_id = p.id AND d.state = 'OPEN'
-              AND d.reason IN ('FAILED', 'GIVEN_UP')) AS open_letters
+              AND d.reason IN ('FAILED', 'GIVEN_UP')) AS open_dead_letters
     FROM push_notifications p ORDER BY p.id";
 
 const PUSH_ATTEMPTS: &str = "
@@ -90,7 +90,7 @@ const NOTIFICATIONS: &str = "
     SELECT n.id, n.subscription_id::text || '/' || e.event_id AS key, n.status, n.reason, n.attempts,
            n.resent_after AS before, n.charged_on,
            (SELECT count(*) FROM dead_letters d WHERE d.notification_id = n.id AND d.state = 'OPEN'
-              AND d.reason IN ('FAILED', 'GIVEN_UP')) AS open_letters
+              AND d.reason IN ('FAILED', 'GIVEN_UP')) AS open_dead_letters
     FROM notifications n JOIN events e ON e.id = n.event ORDER BY n.id";
 
 const NOTIFICATION_ATTEMPTS: &str = "
@@ -226,7 +226,7 @@ async fn items(
             .map_or(row.status.clone(), |reason| format!("{} ({reason})", row.status)),
         attempts: row.attempts,
         before: row.before,
-        open_letters: row.open_letters,
+        open_dead_letters: row.open_dead_letters,
         charged_on: row.charged_on,
     };
     Ok(rows.into_iter().map(item).collect())

@@ -268,7 +268,7 @@ async fn takes_messages(ground: &Ground, number: usize) -> bool {
         let confirm = channel
             .basic_publish(
                 "".into(),
-                "nobody".into(),
+                "nowhere".into(),
                 BasicPublishOptions::default(),
                 b"?",
                 Default::default(),
@@ -331,15 +331,15 @@ pub(crate) async fn a_killed_database_recovers(ground: &Ground) {
 }
 
 pub(crate) async fn what_is_not_there_is_not_struck(ground: &Ground) {
-    let nobody = Service::Dispatcher.replica(9);
+    let absent = Service::Dispatcher.replica(9);
     for fault in [
-        Fault::Kill { replica: nobody },
+        Fault::Kill { replica: absent },
         Fault::Freeze {
-            replica: nobody,
+            replica: absent,
             lasts: LONG,
         },
         Fault::ClockStep {
-            replica: nobody,
+            replica: absent,
             by_millis: 1,
         },
         Fault::KillBrokerNode { node: 9, lasts: LONG },

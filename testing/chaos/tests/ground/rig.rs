@@ -12,8 +12,8 @@ use tokio::net::{TcpListener, TcpStream};
 /// Runs a test on a ground of its own. Its folder is kept when the test fails.
 pub(crate) async fn with_ground(broker_nodes: usize, test: impl AsyncFnOnce(&Ground)) {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("ground-{}", std::process::id()));
-    let nobody = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-    let address = nobody.local_addr().expect("an address");
+    let silent = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = silent.local_addr().expect("an address");
     let layout = Layout {
         postrider: postrider(),
         folder: folder.clone(),

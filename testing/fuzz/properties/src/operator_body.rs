@@ -1,8 +1,8 @@
-//! Bodies of the operator API: jobs and notes. A job says whose letters it is about, and a letter is chosen once.
+//! Bodies of the operator API: jobs and notes. A job says whose dead letters it is about, and each is chosen once.
 
 use std::collections::HashSet;
 
-use store::LetterSelection;
+use store::DeadLetterSelection;
 
 use crate::given::is_explained;
 use crate::list_query::is_askable;
@@ -13,11 +13,11 @@ pub fn check(body: &[u8]) {
         Ok(job) => {
             assert!((1..=10_000).contains(&job.per_second));
             match &job.selection {
-                LetterSelection::Letters(ids) => {
+                DeadLetterSelection::DeadLetters(ids) => {
                     assert!((1..=10_000).contains(&ids.len()));
                     assert_eq!(ids.iter().collect::<HashSet<_>>().len(), ids.len());
                 }
-                LetterSelection::Matching(filter) => {
+                DeadLetterSelection::Matching(filter) => {
                     is_askable(filter);
                     assert_eq!(filter.state, Some(store::DeadLetterState::Open));
                 }

@@ -42,7 +42,7 @@ fn sealed(input: &[u8]) {
     let (current, previous) = (SealingKey::from_bytes([1; 32]), SealingKey::from_bytes([2; 32]));
     let sealer = Sealer::new(&current, std::slice::from_ref(&previous));
     let (row, elsewhere) = (Uuid::from_u128(1), Uuid::from_u128(2));
-    assert!(sealer.open(row, input).is_err(), "nobody has sealed it");
+    assert!(sealer.open(row, input).is_err(), "it was never sealed");
     let sealed = Sealer::new(&previous, &[])
         .seal(row, input)
         .expect("small values can be sealed");

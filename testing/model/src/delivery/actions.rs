@@ -340,7 +340,7 @@ impl Delivery {
         if !found.has_ended() && found.state != PushState::Sending {
             all.push(Action::Cancel { row });
         }
-        if found.letters > 0 && failed && !found.silent && (self.lane.is_push() || !ended) {
+        if found.dead_letters > 0 && failed && !found.silent && (self.lane.is_push() || !ended) {
             all.push(Action::Replay { row });
         }
         if found.state == PushState::Queued {

@@ -68,7 +68,7 @@ pub enum Broken {
     /// A claim does not ask for the epoch of the leader.
     ClaimWithoutEpoch,
     /// The dead letter is not part of the statement that ends a row.
-    LetterApart,
+    DeadLetterApart,
     /// No process rescues.
     NoRescue,
     /// Giving back leaves the attempt's row behind.
@@ -76,7 +76,7 @@ pub enum Broken {
     /// The rescuer does not ask how often something was tried.
     RescueNeverGivesUp,
     /// What its reseller sends again keeps its open dead letter.
-    ResendKeepsLetter,
+    ResendKeepsDeadLetter,
     /// What was cancelled is sent again when its reseller asks for it.
     ResendForgetsCancellation,
     /// Queued rows can be claimed, pending ones cannot.

@@ -44,11 +44,14 @@ fn always() -> Vec<Property<Delivery>> {
         Property::always("each attempt has its row", |_, state: &State| {
             !state.wrongs.clash && state.rows.iter().all(has_its_attempts)
         }),
-        Property::always("each failure has its letter", |_, state: &State| {
-            state.rows.iter().all(|row| !row.has_failed() || row.letters > 0)
+        Property::always("each failure has its dead letter", |_, state: &State| {
+            state
+                .rows
+                .iter()
+                .all(|row| !row.has_failed() || row.dead_letters > 0)
         }),
-        Property::always("a failure has one open letter", |_, state: &State| {
-            state.rows.iter().all(|row| row.letters <= 1)
+        Property::always("a failure has one open dead letter", |_, state: &State| {
+            state.rows.iter().all(|row| row.dead_letters <= 1)
         }),
         Property::always("at most one leads", |model: &Delivery, state: &State| {
             let leaders = state.workers.iter().filter(|w| w.term == Term::Current);

@@ -46,7 +46,7 @@ pub struct Row {
     /// Ended with its subscription, which no operator has to mend: its dead letter is not open.
     pub silent: bool,
     /// Its open dead letters.
-    pub letters: u8,
+    pub dead_letters: u8,
     /// The numbers of its attempt rows, one bit each.
     pub attempt_rows: u16,
     /// Those of them that are `IN_PROCESS`.
@@ -199,7 +199,7 @@ impl Row {
             attempts: 0,
             before: 0,
             silent: false,
-            letters: 0,
+            dead_letters: 0,
             attempt_rows: 0,
             in_process: 0,
             accepted: Accepted::Never,

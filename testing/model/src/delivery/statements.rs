@@ -117,7 +117,7 @@ impl Delivery {
             .expect("invariant: every verdict is an event that something being sent accepts");
         self.end_attempt(state, row);
         self.change(state, row, event, next);
-        self.write_letter(state, row);
+        self.write_dead_letter(state, row);
     }
 
     /// `release.rs`.
@@ -156,7 +156,7 @@ impl Delivery {
         }
         self.change(state, row, Event::Rescue, next);
         if spent {
-            self.write_letter(state, row);
+            self.write_dead_letter(state, row);
         }
     }
 
@@ -167,10 +167,10 @@ impl Delivery {
         ended.token = None;
     }
 
-    fn write_letter(&self, state: &mut State, row: usize) {
+    fn write_dead_letter(&self, state: &mut State, row: usize) {
         let ended = &mut state.rows[row];
-        if ended.has_failed() && !self.is(Broken::LetterApart) {
-            ended.letters += 1;
+        if ended.has_failed() && !self.is(Broken::DeadLetterApart) {
+            ended.dead_letters += 1;
         }
     }
 
@@ -216,13 +216,13 @@ impl Delivery {
     /// `end_expired` in `reseller/inactive.rs`: what has waited for too long ends.
     pub(super) fn end_expired(&self, state: &mut State, row: usize) {
         self.change(state, row, Event::Abandon, PushState::GivenUp);
-        self.write_letter(state, row);
+        self.write_dead_letter(state, row);
     }
 
-    /// `resolution/apply.rs`: replayed by its letter, all letters about it are resolved.
+    /// `resolution/apply.rs`: replayed by a dead letter, all that are about it are resolved.
     pub(super) fn replay(&self, state: &mut State, row: usize) {
         self.again(state, row);
-        state.rows[row].letters = 0;
+        state.rows[row].dead_letters = 0;
     }
 
     /// `reseller/sending_again.rs`: sent again by its reseller, unless it was cancelled.
@@ -232,8 +232,8 @@ impl Delivery {
             return;
         }
         self.again(state, row);
-        if !self.is(Broken::ResendKeepsLetter) {
-            state.rows[row].letters = 0;
+        if !self.is(Broken::ResendKeepsDeadLetter) {
+            state.rows[row].dead_letters = 0;
         }
     }
 

@@ -46,9 +46,9 @@ fn claims_ask_for_the_epoch() {
 }
 
 #[test]
-fn the_letter_is_part_of_the_ending() {
-    let model = push().broken(delivery::Broken::LetterApart);
-    assert_eq!(violated(safety(&model)), "each failure has its letter");
+fn the_dead_letter_is_part_of_the_ending() {
+    let model = push().broken(delivery::Broken::DeadLetterApart);
+    assert_eq!(violated(safety(&model)), "each failure has its dead letter");
 }
 
 #[test]
@@ -88,13 +88,13 @@ fn pending_pushes_have_to_be_claimed_too() {
 }
 
 #[test]
-fn sending_again_resolves_the_letter() {
+fn sending_again_resolves_the_dead_letter() {
     let bounds = Bounds {
         mishaps: 0,
         ..one_row()
     };
-    let model = Delivery::new(Lane::reseller(2), bounds).broken(delivery::Broken::ResendKeepsLetter);
-    assert_eq!(violated(safety(&model)), "a failure has one open letter");
+    let model = Delivery::new(Lane::reseller(2), bounds).broken(delivery::Broken::ResendKeepsDeadLetter);
+    assert_eq!(violated(safety(&model)), "a failure has one open dead letter");
 }
 
 fn leading(broken: leadership::Broken) -> &'static str {
@@ -180,7 +180,7 @@ fn claims_and_pauses_both_need_the_lock() {
 }
 
 #[test]
-fn a_claim_with_an_old_snapshot_begins_anew() {
+fn a_claim_with_an_old_snapshot_begins_again() {
     let model = Pause {
         scope: Scope::Subscription,
         broken: Some(pause::Broken::IgnoresChanges),

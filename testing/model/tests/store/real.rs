@@ -96,7 +96,7 @@ impl Real {
         let seen = self.store.view_lease("push").await.unwrap();
         let lease = self.store.take_lease("push", seen, Uuid::now_v7()).await;
         self.leases
-            .push(lease.unwrap().expect("nobody else is after the lease"));
+            .push(lease.unwrap().expect("no other process is after the lease"));
     }
 
     async fn claim(&mut self, before: &State, after: &State, worker: usize) -> Option<&'static str> {
@@ -203,7 +203,7 @@ impl Real {
                 Some("cancelled")
             }
             Action::Replay { .. } => {
-                let letter = self.open_letters().await[0];
+                let letter = self.open_dead_letters().await[0];
                 let resolved = store.replay_dead_letter(letter, &act()).await.unwrap();
                 assert_eq!(resolved, Resolved::Done);
                 Some("replayed")
@@ -213,7 +213,7 @@ impl Real {
     }
 
     /// Those that tell of a failure, not of a message.
-    async fn open_letters(&self) -> Vec<Uuid> {
+    async fn open_dead_letters(&self) -> Vec<Uuid> {
         sqlx::query_scalar(
             "SELECT id FROM dead_letters WHERE push_id = $1 AND state = 'OPEN' AND reason IN ('FAILED', 'GIVEN_UP')",
         )
@@ -247,7 +247,7 @@ impl Real {
             lapsed,
             (push.attempts, push.replayed_after),
             (bits(|_| true), bits(|status| status == AttemptStatus::InProcess)),
-            self.open_letters().await.len(),
+            self.open_dead_letters().await.len(),
         );
         let wanted = (
             expected.state,
@@ -255,7 +255,7 @@ impl Real {
             expected.lapsed,
             (u32::from(expected.attempts), u32::from(expected.before)),
             (expected.attempt_rows, expected.in_process),
-            usize::from(expected.letters),
+            usize::from(expected.dead_letters),
         );
         (found != wanted).then(|| format!("found {found:?}, the model has {wanted:?}"))
     }

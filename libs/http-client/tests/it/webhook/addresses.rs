@@ -197,7 +197,7 @@ fn ports_of_other_services_are_no_endpoints() {
 }
 
 #[test]
-fn a_site_is_what_somebody_has_registered() {
+fn a_site_is_a_registered_domain() {
     for (url, site) in [
         ("https://a.b.hooks.example/", "hooks.example"),
         ("https://hooks.example./", "hooks.example"),

@@ -85,7 +85,7 @@ async fn a_name_that_changes_after_it_was_judged_leads_to_the_judged_address() {
 }
 
 #[tokio::test]
-async fn each_new_connection_is_judged_anew() {
+async fn each_new_connection_is_judged_again() {
     let closing = answer("200 OK\r\nConnection: close", "");
     let receiver = Receiver::start(Conduct::AnswerAndClose(closing)).await;
     let names = Script::new(&[&[HERE], &[HERE], &["127.0.0.2"]]);

@@ -62,7 +62,7 @@ fn keyed(key: &[u8], content: &str) -> Message {
 }
 
 #[test]
-fn what_whoever_signed_did_otherwise_is_found() {
+fn what_the_signer_did_otherwise_is_found() {
     let content = format!("{ID}.{SIGNED_AT}.{BODY}");
     let text = secret();
     let whole = keyed(text.as_bytes(), &content).causes();
@@ -139,7 +139,7 @@ fn line_ends_that_changed_are_found() {
 }
 
 #[test]
-fn json_that_was_written_again_is_found_whoever_wrote_the_data() {
+fn json_that_was_written_again_is_found_whichever_library_wrote_it() {
     let sent = r#"{"id":"order-4711-created","type":"domain.created","timestamp":"t","data":{"a": 1, "b": "\u00e9"}}"#;
     let sorted =
         r#"{"data":{"a":1,"b":"é"},"id":"order-4711-created","timestamp":"t","type":"domain.created"}"#;

@@ -90,7 +90,7 @@ async fn a_secret_can_be_for_one_path_alone() {
 }
 
 #[tokio::test]
-async fn secrets_can_be_replaced_and_are_shown_to_nobody() {
+async fn secrets_can_be_replaced_and_are_never_shown() {
     let secret = Secret::generate();
     let rig = Rig::start(Options::default()).await;
     let order = format!(

@@ -146,7 +146,7 @@ async fn a_body_over_the_limit_is_not_read() {
 }
 
 #[tokio::test]
-async fn whoever_follows_sees_each_request_at_its_end() {
+async fn a_follower_sees_each_request_at_its_end() {
     let rig = Rig::start(Options::default()).await;
     let mut followed = rig.running.follow();
     rig.status("1", "domain.created").await;

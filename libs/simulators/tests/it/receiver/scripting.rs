@@ -170,7 +170,7 @@ fn read_until(rig: &Rig, enough: impl Fn(usize, Duration) -> bool) -> usize {
 }
 
 #[tokio::test]
-async fn an_endless_body_goes_on_until_nobody_reads() {
+async fn an_endless_body_goes_on_until_the_reader_leaves() {
     let rig = scripted(vec![Rule {
         endless: true,
         ..Rule::default()

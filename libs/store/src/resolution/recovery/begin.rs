@@ -165,7 +165,7 @@ async fn lock(
     Ok(recovering)
 }
 
-/// How many open letters there are of what a failing endpoint gave up since a time; counts no further than to a limit.
+/// How many open dead letters there are of what a failing endpoint gave up since a time; counts no further than to a limit.
 pub(super) async fn count_given_up(
     connection: &mut PgConnection,
     subscription: Uuid,
@@ -188,7 +188,7 @@ pub(super) async fn count_given_up(
     Ok(count)
 }
 
-/// What was under way when the outage ended may still bring a letter to light, so there is another look until a minute after the
+/// What was under way when the outage ended may still bring a dead letter to light, so there is another look until a minute after the
 /// last failure. What is not wanted is forgotten at once.
 async fn forget_outage(connection: &mut PgConnection, recovering: &Recovering) -> Result<(), Error> {
     sqlx::query!(

@@ -11,9 +11,9 @@ pub use begin::RecoveryTerms;
 pub use settle::SettledRecovery;
 pub(super) use step::{Bearing, Recovery, bearing, end, note_probe, often_recovered};
 
-/// Who makes recoveries, and resolves the letters that they are about.
+/// Who makes recoveries, and resolves the dead letters that they are about.
 pub(super) const BY: &str = "postrider";
 /// Why.
 pub(super) const NOTE: &str = "its endpoint answers again after an outage";
-/// Most letters that are counted before or after a recovery.
+/// Most dead letters that are counted before or after a recovery.
 const COUNTED_MAX: i64 = 100_000;

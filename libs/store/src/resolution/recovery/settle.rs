@@ -123,7 +123,7 @@ impl Store {
         }))
     }
 
-    /// How many letters a recovery has left. Before the subscription is locked, for which completions wait.
+    /// How many dead letters a recovery has left. Before the subscription is locked, for which completions wait.
     async fn count_left(&self, job: Uuid) -> Result<i64, Error> {
         let mut connection = self.pool.acquire().await?;
         let outage = sqlx::query!(
@@ -180,7 +180,7 @@ async fn schedule_next(connection: &mut PgConnection, ended: &Ended, in_a_row: i
     sqlx::query!(
         r#"
         UPDATE subscriptions
-        -- Letters that were dated a little before the job are seen a little after it was made.
+        -- Dead letters that were dated a little before the job are seen a little after it was made.
         SET outage_since = CASE WHEN $2 THEN outage_since ELSE greatest(outage_since, $3::timestamptz - interval '10 seconds') END,
             recover_at = now() + $4::interval, recoveries_ended = $5
         WHERE id = $1

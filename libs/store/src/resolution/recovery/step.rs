@@ -1,4 +1,4 @@
-//! What a step of a recovery looks at besides letters: its subscription, and how often something was sent again already.
+//! What a step of a recovery looks at besides dead letters: its subscription, and how often something was sent again already.
 
 use std::collections::HashSet;
 

@@ -42,7 +42,7 @@ async fn rows_of_older_schemas_come_through_every_migration_since(pool: PgPool) 
         let renamed: i64 = sqlx::query_scalar(renamed).fetch_one(&pool).await.unwrap();
         assert_eq!(renamed, 0, "{:04} would make them twice", migration.version);
     }
-    letters_know_what_they_are_about(&pool).await;
+    dead_letters_know_what_they_are_about(&pool).await;
     tallies_equal_counts(&pool).await;
 
     let store = Store::from_pool(pool.clone());
@@ -110,7 +110,7 @@ async fn counts(pool: &PgPool) -> Vec<(String, i64)> {
          UNION ALL SELECT 'notification ' || status, count(*) FROM notifications GROUP BY 1
          UNION ALL SELECT 'delivery attempt ' || status, count(*) FROM delivery_attempts GROUP BY 1
          UNION ALL SELECT 'subscription ' || state, count(*) FROM subscriptions GROUP BY 1
-         UNION ALL SELECT 'letter ' || lane || ' ' || reason, count(*) FROM dead_letters GROUP BY 1
+         UNION ALL SELECT 'dead letter ' || lane || ' ' || reason, count(*) FROM dead_letters GROUP BY 1
          ORDER BY 1",
     )
     .fetch_all(pool)
@@ -119,9 +119,9 @@ async fn counts(pool: &PgPool) -> Vec<(String, i64)> {
 }
 
 /// What later columns say of earlier rows.
-async fn letters_know_what_they_are_about(pool: &PgPool) {
-    type Letter = (String, String, String, Option<String>, Option<String>, i64);
-    let letters: Vec<Letter> = sqlx::query_as(
+async fn dead_letters_know_what_they_are_about(pool: &PgPool) {
+    type DeadLetter = (String, String, String, Option<String>, Option<String>, i64);
+    let letters: Vec<DeadLetter> = sqlx::query_as(
         "SELECT lane, state, target, prototype, reseller_id, count(*) FROM dead_letters GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 3",
     )
     .fetch_all(pool)

@@ -25,7 +25,7 @@ fn a_released_migration_is_as_it_was() {
         assert_eq!(
             found,
             Some(checksum),
-            "migration {number:04} was changed after its release: whoever has applied it cannot migrate any more"
+            "migration {number:04} was changed after its release: a database that has it cannot be migrated any more"
         );
     }
 }

@@ -34,7 +34,7 @@ const EXCEPTIONS: &[(i64, &str, &str)] = &[
     (
         28,
         "create index if not exists dead_letters_given_up",
-        "what was given up waits while it is made, seconds for a million open letters; it can be made beforehand",
+        "what was given up waits while it is made, seconds for a million open dead letters; it can be made beforehand",
     ),
 ];
 
@@ -171,7 +171,7 @@ const RULES: [Rule; 9] = [
         },
     },
     Rule {
-        says: "a stored column writes a large table anew",
+        says: "a stored column rewrites a large table",
         holds_for: Tables::Busy,
         breaks: |statement| {
             let volatile = ["gen_random_uuid()", "clock_timestamp()", "random()", " stored"];

@@ -46,7 +46,7 @@ async fn variants(pool: &PgPool, name: &str) -> Vec<Value> {
 }
 
 #[sqlx::test(migrations = false)]
-async fn variants_come_to_types_whose_payloads_nobody_has_changed(pool: PgPool) {
+async fn variants_come_to_types_whose_payloads_are_unchanged(pool: PgPool) {
     migrate_to(NO_VARIANTS, &pool).await;
     for statement in [
         "UPDATE event_types SET description = 'Ours.' WHERE name = 'domain.created'",

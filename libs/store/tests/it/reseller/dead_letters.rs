@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::reseller::scene::row;
 use crate::scene::state_of;
 
-fn letter(id: Option<Uuid>) -> BrokerDeadLetter {
+fn dead_letter(id: Option<Uuid>) -> BrokerDeadLetter {
     BrokerDeadLetter {
         lane: DeadLetterLane::Reseller,
         id,
@@ -32,7 +32,7 @@ async fn a_notification_whose_message_was_given_up_waits_in_its_lane_again(pool:
         let made = made.leased_for(TimeDelta::hours(1)).make(&pool).await;
         assert!(
             store
-                .archive_dead_letter(&letter(Some(made.id.uuid())))
+                .archive_dead_letter(&dead_letter(Some(made.id.uuid())))
                 .await
                 .unwrap()
         );
@@ -62,7 +62,7 @@ async fn a_notification_that_is_elsewhere_stays_there(pool: PgPool) {
             let before = row(&pool, made.id).await;
             assert!(
                 !store
-                    .archive_dead_letter(&letter(Some(made.id.uuid())))
+                    .archive_dead_letter(&dead_letter(Some(made.id.uuid())))
                     .await
                     .unwrap()
             );
@@ -83,18 +83,18 @@ async fn the_lanes_leave_each_others_rows_alone(pool: PgPool) {
         .await;
     assert!(
         !store
-            .archive_dead_letter(&letter(Some(push.id.uuid())))
+            .archive_dead_letter(&dead_letter(Some(push.id.uuid())))
             .await
             .unwrap()
     );
     let other_lane = BrokerDeadLetter {
         lane: DeadLetterLane::Push,
-        ..letter(Some(made.id.uuid()))
+        ..dead_letter(Some(made.id.uuid()))
     };
     assert!(!store.archive_dead_letter(&other_lane).await.unwrap());
     assert_eq!(row(&pool, made.id).await.state(), NotificationState::Queued);
     assert_eq!(state_of(&store, push.id).await, domain::push::PushState::Queued);
-    assert!(!store.archive_dead_letter(&letter(None)).await.unwrap());
+    assert!(!store.archive_dead_letter(&dead_letter(None)).await.unwrap());
     let malformed: i64 = sqlx::query_scalar(
         "SELECT count(*) FROM dead_letters WHERE reason = 'MALFORMED' AND lane = 'reseller'",
     )

@@ -53,7 +53,7 @@ async fn the_same_completion_twice_in_a_batch_is_one(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_completion_does_not_wait_for_whoever_only_refers_to_the_subscription(pool: PgPool) {
+async fn a_completion_does_not_wait_for_what_only_refers_to_the_subscription(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().make(&pool).await;
     let made = NotificationRow::in_state(NotificationState::Sending, subscription)

@@ -69,7 +69,7 @@ async fn the_oldest_of_a_subscription_come_first(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn nobody_gets_a_second_one_before_everybody_has_had_a_first(pool: PgPool) {
+async fn no_subscription_gets_a_second_one_before_each_has_had_a_first(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     for _ in 0..50 {
         let subscription = SubscriptionRow::active().make(&pool).await;
@@ -122,7 +122,7 @@ async fn what_its_subscription_does_not_get_now_stays(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn what_was_put_aside_is_left_for_a_moment_to_whoever_did_it(pool: PgPool) {
+async fn what_was_put_aside_is_left_for_a_moment_to_the_process_that_did_it(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let (busy, refused) = (
         SubscriptionRow::active().make(&pool).await,
@@ -171,7 +171,7 @@ async fn a_sideline_that_lasts_for_hours_holds_nothing_up(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn what_somebody_else_has_just_locked_is_passed_over(pool: PgPool) {
+async fn what_another_transaction_has_just_locked_is_passed_over(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().make(&pool).await;
     let made = ids(&notifications(&pool, NotificationState::Pending, subscription, 3).await);

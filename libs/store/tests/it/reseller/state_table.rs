@@ -14,7 +14,7 @@ use testkit::subscription_factory::SubscriptionRow;
 use crate::reseller::scene::{
     POLICY, answered, clear, everything, promote_due_ids, row, set, terms, timed_out,
 };
-use crate::scene::{LONG, act, count, open_letters};
+use crate::scene::{LONG, act, count, open_dead_letters};
 
 /// How the subscription is when the event happens, where one event can have several causes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -244,16 +244,16 @@ async fn check(pool: &PgPool, event: Event, cause: Cause, state: NotificationSta
         "last attempt: {case}"
     );
     use NotificationState as S;
-    let new_letters = i64::from(matches!(next, S::Failed | S::GivenUp | S::Cancelled));
+    let new_dead_letters = i64::from(matches!(next, S::Failed | S::GivenUp | S::Cancelled));
     assert_eq!(
         count(pool, "dead_letters").await - letters,
-        new_letters,
+        new_dead_letters,
         "dead letters: {case}"
     );
     // What is given up because an operator wants it so, or because its subscription gets nothing any more, is nothing that
     // an operator has to mend.
     if matches!(event, Event::Abandon | Event::Cancel) {
-        assert_eq!(open_letters(pool).await, 0, "open dead letters: {case}");
+        assert_eq!(open_dead_letters(pool).await, 0, "open dead letters: {case}");
     }
 }
 

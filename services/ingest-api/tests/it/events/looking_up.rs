@@ -54,7 +54,7 @@ async fn of_an_endpoint_only_the_origin_is_shown(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn roles_of_the_house_may_look_and_nobody_else(pool: PgPool) {
+async fn only_roles_of_the_house_may_look(pool: PgPool) {
     with_installation(pool, async |installation| {
         let service = Running::ready(&installation).await;
         let id = service.accepted_event(&event()).await;

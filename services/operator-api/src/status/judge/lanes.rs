@@ -105,7 +105,7 @@ fn unconsumed(known: &Known<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for facts in &known.facts.broker.queues {
         let (service, lane, runbook) = match facts.queue {
-            Queue::PushReady => ("dispatcher", Some("push"), "nobody-sends"),
+            Queue::PushReady => ("dispatcher", Some("push"), "nothing-is-sent"),
             Queue::ResellerReady => ("dispatcher", Some("reseller"), "the-reseller-lane-is-off"),
             Queue::ResellerRetry => ("retry-worker", Some("reseller"), "the-reseller-lane-is-off"),
             Queue::PushDead | Queue::ResellerDead => ("retry-worker", None, "a-process-is-not-ready"),
@@ -130,7 +130,7 @@ fn unconsumed(known: &Known<'_>) -> Vec<Finding> {
         findings.push(Finding::new(
             ("queue-not-consumed", severity, runbook),
             format!(
-                "The queue {} holds {} and nobody takes them, although a {service} runs.",
+                "The queue {} holds {} and no process takes them, although a {service} runs.",
                 facts.queue,
                 of(depth.messages.into(), "message", "messages")
             ),
@@ -194,7 +194,7 @@ fn pushes_overdue(known: &Known<'_>) -> Option<Finding> {
     let meaning = if full_pace {
         "More came than Swrve may be sent, 250 in a second. They are sent in the order in which they came."
     } else {
-        "More comes than is sent, the queue is full, or nobody promotes. Nothing is lost."
+        "More comes than is sent, the queue is full, or no retry-worker promotes. Nothing is lost."
     };
     let finding = ("pushes-overdue", severity, "pushes-are-late");
     Some(Finding::new(finding, text, meaning))
@@ -219,8 +219,8 @@ fn notifications_overdue(known: &Known<'_>) -> Option<Finding> {
             "Notifications have waited for {} to be sent{whose}.",
             length(waited)
         ),
-        "More comes than the endpoint takes, the queue is full, or nobody promotes. Nothing is lost, and other subscriptions \
-         are served in turns.",
+        "More comes than the endpoint takes, the queue is full, or no retry-worker promotes. Nothing is lost, and other \
+         subscriptions are served in turns.",
     );
     Some(match waiting.worst {
         Some(worst) => finding.with(format!("postrider pause subscription {worst} --note '…'")),
@@ -248,13 +248,13 @@ fn lost(depths: &Depths, one: &str, many: &str) -> Option<Finding> {
     let lost_for = depths.lost_for.filter(|lost_for| *lost_for >= LOST)?;
     Some(
         Finding::new(
-            ("not-rescued", Severity::Warning, "nobody-rescues"),
+            ("not-rescued", Severity::Warning, "nothing-is-rescued"),
             format!(
-                "{} with leases that ran out, the first {} ago, and nobody has rescued them.",
+                "{} with leases that ran out, the first {} ago, and no retry-worker has rescued them.",
                 of(depths.lost, one, many),
                 length(lost_for)
             ),
-            "Their messages are lost, or whoever sent them has died. A retry-worker rescues them within seconds.",
+            "Their messages are lost, or their sender has died. A retry-worker rescues them within seconds.",
         )
         .with("postrider rescue"),
     )

@@ -140,15 +140,15 @@ fn no_leader(known: &Known<'_>) -> Option<Finding> {
         return None;
     }
     let patience = (known.facts.settings.leader_ttl * 5).max(Duration::from_secs(15));
-    let since = match &tables.leader {
+    let none = match &tables.leader {
         Some(leader) if leader.renewed < patience => return None,
-        Some(leader) => format!(" for {}", length(leader.renewed)),
-        None => String::new(),
+        Some(leader) => format!("had no leader for {}", length(leader.renewed)),
+        None => "no leader".to_owned(),
     };
     Some(
         Finding::new(
-            ("no-leader", Severity::Critical, "nobody-sends"),
-            format!("Nobody leads the push lane{since}, although a dispatcher runs."),
+            ("no-leader", Severity::Critical, "nothing-is-sent"),
+            format!("The push lane has {none}, although a dispatcher runs."),
             "No push is sent. What is accepted is stored and waits.",
         )
         .with("postrider status --json"),

@@ -11,7 +11,7 @@ use super::{Finding, Known, Severity};
 use crate::words::{length, number, of, origin};
 
 /// Open dead letters of the last ten minutes that are no longer a few.
-const MANY_LETTERS: u64 = 20;
+const MANY_DEAD_LETTERS: u64 = 20;
 /// Most pauses that are told one by one.
 const PAUSES_TOLD: usize = 10;
 /// Subscriptions in trouble at once, and their share of all, from which on the cause is likely ours.
@@ -26,8 +26,8 @@ pub(super) fn judge(known: &Known<'_>, findings: &mut Vec<Finding>) {
     findings.extend(months(known));
     findings.extend(egress(known));
     findings.extend(pauses(known));
-    findings.extend(letters("push", &known.tables.push.deaths));
-    findings.extend(letters("reseller", &known.tables.reseller.deaths));
+    findings.extend(dead_letters("push", &known.tables.push.deaths));
+    findings.extend(dead_letters("reseller", &known.tables.reseller.deaths));
     findings.extend(subscriptions(known));
     findings.extend(mails(known));
     findings.extend(jobs(known));
@@ -84,11 +84,11 @@ fn pauses(known: &Known<'_>) -> Vec<Finding> {
     findings
 }
 
-fn letters(lane: &str, deaths: &Deaths) -> Option<Finding> {
+fn dead_letters(lane: &str, deaths: &Deaths) -> Option<Finding> {
     if deaths.open == 0 {
         return None;
     }
-    let open = of(deaths.open, "dead letter", "dead letters");
+    let open = of(deaths.open, "open dead letter", "open dead letters");
     let mostly = deaths
         .fingerprint
         .as_deref()
@@ -98,7 +98,7 @@ fn letters(lane: &str, deaths: &Deaths) -> Option<Finding> {
                 number(deaths.recent)
             )
         });
-    let growing = deaths.recent >= MANY_LETTERS;
+    let growing = deaths.recent >= MANY_DEAD_LETTERS;
     let (id, severity) = if growing {
         ("dead-letters-grow", Severity::Warning)
     } else {
@@ -107,7 +107,7 @@ fn letters(lane: &str, deaths: &Deaths) -> Option<Finding> {
     Some(
         Finding::new(
             (id, severity, "dead-letters-grow"),
-            format!("The {lane} lane has {open} that nobody has resolved{mostly}."),
+            format!("The {lane} lane has {open}{mostly}."),
             "Each is something that will not be delivered unless it is replayed.",
         )
         .with(format!("postrider dead-letters groups --lane {lane}")),

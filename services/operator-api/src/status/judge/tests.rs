@@ -272,7 +272,7 @@ const CASES: &[Case] = &[
         "no-leader",
         Severity::Critical,
         |f| tables(f).leader = None,
-        "Nobody leads",
+        "has no leader",
     ),
     (
         "queue-not-consumed",
@@ -427,13 +427,13 @@ const CASES: &[Case] = &[
             (deaths.open, deaths.recent) = (500, 300);
             deaths.fingerprint = Some("swrve/400".to_owned());
         },
-        "500 dead letters that nobody has resolved, 300 of them in the last 10 minutes, mostly swrve/400",
+        "500 open dead letters, 300 of them in the last 10 minutes, mostly swrve/400",
     ),
     (
         "dead-letters-open",
         Severity::Notice,
         |f| tables(f).reseller.deaths.open = 1,
-        "reseller lane has 1 dead letter that",
+        "reseller lane has 1 open dead letter.",
     ),
     (
         "subscriptions-in-trouble",

@@ -53,7 +53,7 @@ fn a_push_must_be_what_was_handed_in() {
     altered.message.push('!');
     let mut elsewhere = push("plain-1");
     elsewhere.push_key.push('!');
-    for wrong in [altered, elsewhere, push("nobody")] {
+    for wrong in [altered, elsewhere, push("unknown")] {
         assert!(about_push(&wrong).is_some(), "{wrong:?}");
     }
 }

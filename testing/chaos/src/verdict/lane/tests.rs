@@ -34,7 +34,7 @@ fn item(status: Status, endings: &[Ending]) -> Item {
         attempts: i32::try_from(recorded.len()).unwrap(),
         before: 0,
         recorded,
-        open_letters: i64::from(matches!(status, Status::Failed | Status::GivenUp)),
+        open_dead_letters: i64::from(matches!(status, Status::Failed | Status::GivenUp)),
         charged_on: None,
     }
 }
@@ -148,12 +148,12 @@ fn a_duplicate_is_explained_by_an_outcome_that_was_lost_and_by_nothing_else() {
     );
     assert!(
         objections_with(&[twice], &[OK, OK], TAKEN, 1).is_empty(),
-        "as somebody had asked for"
+        "as an operator had asked for"
     );
 }
 
 #[test]
-fn an_answer_that_nobody_has_recorded_or_given_is_found() {
+fn an_answer_that_was_not_recorded_or_not_given_is_found() {
     let retried = item(Status::Sent, &[Ending::Answered(503), Ending::Ok]);
     assert_eq!(
         objections(std::slice::from_ref(&retried), &[OK]),
@@ -198,7 +198,7 @@ fn giving_up_before_all_attempts_are_used_is_found() {
 }
 
 #[test]
-fn failing_what_nobody_refuses_is_found() {
+fn failing_what_no_receiver_refuses_is_found() {
     let failed = item(Status::Failed, &[Ending::Answered(400)]);
     let refused = Ends {
         taken: false,
@@ -218,16 +218,16 @@ fn failing_what_nobody_refuses_is_found() {
 #[test]
 fn a_missing_and_a_superfluous_dead_letter_are_found() {
     let mut given_up = item(Status::GivenUp, &[Ending::Answered(503); 3]);
-    given_up.open_letters = 0;
+    given_up.open_dead_letters = 0;
     assert_eq!(
         objections(std::slice::from_ref(&given_up), &[DOWN; 3]),
         ["dead letters"]
     );
-    given_up.open_letters = 2;
+    given_up.open_dead_letters = 2;
     assert_eq!(objections(&[given_up], &[DOWN; 3]), ["dead letters"]);
-    let mut lettered = sent();
-    lettered.open_letters = 1;
-    assert_eq!(objections(&[lettered], &[OK]), ["dead letters"]);
+    let mut with_dead_letter = sent();
+    with_dead_letter.open_dead_letters = 1;
+    assert_eq!(objections(&[with_dead_letter], &[OK]), ["dead letters"]);
 }
 
 #[test]

@@ -22,7 +22,7 @@ fn holds(property: &Property, input: &[u8], origin: &str) {
 }
 
 /// The input in a form that can be kept as a file.
-#[expect(clippy::print_stderr, reason = "whoever reads of a failure needs the input")]
+#[expect(clippy::print_stderr, reason = "the reader of a failure needs the input")]
 fn eprintln_once(property: &Property, input: &[u8], origin: &str) {
     eprintln!(
         "{} does not hold for {origin}: {:?}",

@@ -6,7 +6,7 @@ use domain::notification::{NotificationState, NotificationStatus};
 use domain::push::PushState;
 use metrics_exporter_prometheus::PrometheusBuilder;
 use sqlx::PgPool;
-use store::{Act, DeadLetterFilter, JobCreated, LetterSelection, NewDeadLetterJob};
+use store::{Act, DeadLetterFilter, DeadLetterSelection, JobCreated, NewDeadLetterJob};
 use testkit::notification_factory::NotificationRow;
 use testkit::push_factory::PushRow;
 use testkit::{Installation, eventually, with_installation};
@@ -15,13 +15,13 @@ use uuid::Uuid;
 use crate::lane::{becomes, receiver_of_a_subscription};
 use crate::rig::{shows, start};
 
-/// How many letters a job is about.
-const LETTERS: i64 = 60;
+/// How many dead letters a job is about.
+const DEAD_LETTERS: i64 = 60;
 
 async fn create(it: &Installation, action: JobAction, per_second: u32) -> Uuid {
     let new = NewDeadLetterJob {
         action,
-        selection: LetterSelection::Matching(DeadLetterFilter::default()),
+        selection: DeadLetterSelection::Matching(DeadLetterFilter::default()),
         per_second,
     };
     let act = Act {
@@ -55,7 +55,7 @@ async fn a_job_goes_on_where_it_stood_and_resolves_everything_once(pool: PgPool)
     let _recording = metrics::set_default_local_recorder(&recorder);
     let metrics = recorder.handle();
     with_installation(pool, async |it| {
-        for _ in 0..LETTERS {
+        for _ in 0..DEAD_LETTERS {
             PushRow::in_state(PushState::Failed).make(&it.pool).await;
         }
         let job = create(&it, JobAction::Replay, 30).await;
@@ -70,10 +70,10 @@ async fn a_job_goes_on_where_it_stood_and_resolves_everything_once(pool: PgPool)
         .await;
         first.stop().await;
         let others = [start(&it.config), start(&it.config)];
-        assert_eq!(completed(&it, job).await, LETTERS);
+        assert_eq!(completed(&it, job).await, DEAD_LETTERS);
         shows(
             &metrics,
-            &format!("postrider_dead_letters_replayed_total {LETTERS}"),
+            &format!("postrider_dead_letters_replayed_total {DEAD_LETTERS}"),
         )
         .await;
         for worker in others {
@@ -87,7 +87,7 @@ async fn a_job_goes_on_where_it_stood_and_resolves_everything_once(pool: PgPool)
         .fetch_one(&it.pool)
         .await
         .unwrap();
-        assert_eq!(replayed, LETTERS);
+        assert_eq!(replayed, DEAD_LETTERS);
     })
     .await;
 }
@@ -98,7 +98,7 @@ async fn a_slow_job_does_not_hold_up_another_and_a_discard_sends_nothing(pool: P
     let _recording = metrics::set_default_local_recorder(&recorder);
     let metrics = recorder.handle();
     with_installation(pool, async |it| {
-        for _ in 0..LETTERS {
+        for _ in 0..DEAD_LETTERS {
             PushRow::in_state(PushState::GivenUp).make(&it.pool).await;
         }
         let slow = create(&it, JobAction::Discard, 1).await;
@@ -107,10 +107,10 @@ async fn a_slow_job_does_not_hold_up_another_and_a_discard_sends_nothing(pool: P
         let by_fast = completed(&it, fast).await;
         let by_slow = completed(&it, slow).await;
         worker.stop().await;
-        assert_eq!(by_fast + by_slow, LETTERS);
+        assert_eq!(by_fast + by_slow, DEAD_LETTERS);
         shows(
             &metrics,
-            &format!("postrider_dead_letters_discarded_total {LETTERS}"),
+            &format!("postrider_dead_letters_discarded_total {DEAD_LETTERS}"),
         )
         .await;
         let ended: i64 =
@@ -118,7 +118,7 @@ async fn a_slow_job_does_not_hold_up_another_and_a_discard_sends_nothing(pool: P
                 .fetch_one(&it.pool)
                 .await
                 .unwrap();
-        assert_eq!(ended, LETTERS);
+        assert_eq!(ended, DEAD_LETTERS);
     })
     .await;
 }
@@ -136,7 +136,7 @@ async fn replayed_notifications_arrive_once(pool: PgPool) {
                     .await,
             );
         }
-        // Two jobs about the same letters: whichever comes first does it.
+        // Two jobs about the same dead letters: whichever comes first does it.
         let jobs = [
             create(&it, JobAction::Replay, 1_000).await,
             create(&it, JobAction::Replay, 1_000).await,

@@ -1,8 +1,8 @@
-//! The tallies of dead letters: whatever is done to letters, by however many at once, the counts are those of the rows.
+//! The tallies of dead letters: whatever is done to them, by however many at once, the counts are those of the rows.
 
 use sqlx::PgPool;
 
-use crate::letters_scene::make_letters;
+use crate::dead_letter_scene::make_dead_letters;
 
 type Count = (String, String, String, String, String, i64);
 
@@ -61,7 +61,7 @@ async fn meddle(pool: PgPool, seed: i32) {
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn the_counts_are_those_of_the_rows_whatever_is_done_at_once(pool: PgPool) {
-    make_letters(&pool, 600).await;
+    make_dead_letters(&pool, 600).await;
     assert_eq!(by_tally(&pool).await, by_row(&pool).await);
     let several: Vec<_> = (0..6)
         .map(|seed| tokio::spawn(meddle(pool.clone(), seed)))
@@ -75,14 +75,14 @@ async fn the_counts_are_those_of_the_rows_whatever_is_done_at_once(pool: PgPool)
         .await
         .unwrap();
     assert_eq!(by_tally(&pool).await, []);
-    make_letters(&pool, 10).await;
+    make_dead_letters(&pool, 10).await;
     sqlx::query("TRUNCATE dead_letters").execute(&pool).await.unwrap();
     assert_eq!(by_tally(&pool).await, []);
 }
 
-/// A transaction that is slow to commit holds up no other that counts letters of the same kind.
+/// A transaction that is slow to commit holds up no other that counts dead letters of the same kind.
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_transaction_that_holds_a_tally_is_waited_for_by_nobody(pool: PgPool) {
+async fn a_transaction_that_holds_a_tally_keeps_no_other_waiting(pool: PgPool) {
     let insert = "INSERT INTO dead_letters (lane, reason, fingerprint, push_id, detail)
                   VALUES ('push', 'FAILED', 'swrve/400', gen_random_uuid(), 'x')";
     sqlx::query(insert).execute(&pool).await.unwrap();

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::rig::{Rig, fields, problem, with_rig};
 
-/// A push that failed, and the letter about it.
+/// A push that failed, and the dead letter about it.
 async fn failed(rig: &Rig) -> (Uuid, Uuid) {
     let push = PushRow::in_state(PushState::Failed).make(&rig.it.pool).await;
     let letter = sqlx::query_scalar("SELECT id FROM dead_letters WHERE push_id = $1")
@@ -26,7 +26,7 @@ async fn everything(rig: &Rig) -> Value {
     sqlx::query_scalar(
         "SELECT jsonb_build_object(
             'pushes', (SELECT jsonb_agg(to_jsonb(p) ORDER BY p.id) FROM push_notifications p),
-            'letters', (SELECT jsonb_agg(to_jsonb(d) ORDER BY d.id) FROM dead_letters d),
+            'deadLetters', (SELECT jsonb_agg(to_jsonb(d) ORDER BY d.id) FROM dead_letters d),
             'jobs', (SELECT jsonb_agg(to_jsonb(j) ORDER BY j.id) FROM dead_letter_jobs j),
             'log', (SELECT count(*) FROM audit_log))",
     )
@@ -36,7 +36,7 @@ async fn everything(rig: &Rig) -> Value {
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_letter_is_replayed_once_and_who_did_it_is_known(pool: PgPool) {
+async fn a_dead_letter_is_replayed_once_and_who_did_it_is_known(pool: PgPool) {
     with_rig(pool, async |rig| {
         let (push, letter) = failed(rig).await;
         let path = format!("/dead-letters/{letter}/replay");
@@ -100,7 +100,10 @@ async fn what_cannot_be_done_is_refused_with_the_reason_and_changes_nothing(pool
             .refused("POST", &replay, Some(&json!({})), (409, "conflict"))
             .await;
         assert!(
-            refused["detail"].as_str().unwrap().contains("discard the letter"),
+            refused["detail"]
+                .as_str()
+                .unwrap()
+                .contains("discard the dead letter"),
             "{refused}"
         );
         for path in [

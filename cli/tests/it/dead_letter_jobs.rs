@@ -53,7 +53,7 @@ async fn failed_pushes(it: &Installation, count: usize) -> Vec<Uuid> {
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn letters_are_counted_then_replayed_while_somebody_waits(pool: PgPool) {
+async fn dead_letters_are_counted_then_replayed_while_an_operator_waits(pool: PgPool) {
     with_installation(pool, async |it| {
         let desk = Desk::open(&it).await;
         failed_pushes(&it, 3).await;
@@ -119,7 +119,7 @@ async fn letters_are_counted_then_replayed_while_somebody_waits(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn single_letters_are_resolved_at_once_and_mistakes_are_told(pool: PgPool) {
+async fn single_dead_letters_are_resolved_at_once_and_mistakes_are_told(pool: PgPool) {
     with_installation(pool, async |it| {
         let desk = Desk::open(&it).await;
         let letters = failed_pushes(&it, 2).await;

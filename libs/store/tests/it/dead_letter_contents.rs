@@ -18,14 +18,14 @@ use uuid::Uuid;
 use crate::reseller::scene::{answered, completion as delivery};
 use crate::scene::completion;
 
-async fn only_letter(store: &Store, about: Uuid) -> DeadLetterView {
+async fn only_dead_letter(store: &Store, about: Uuid) -> DeadLetterView {
     let filter = DeadLetterFilter::default();
     let page = store.list_dead_letters(&filter, DeadLetterOrder::Newest, None, 100);
     let letters = page.await.unwrap().items;
     let mut about_it = letters
         .into_iter()
         .filter(|letter| letter.push == Some(about) || letter.notification == Some(about));
-    let letter = about_it.next().expect("a letter should be there");
+    let letter = about_it.next().expect("a dead letter should be there");
     assert_eq!(about_it.next(), None);
     letter
 }
@@ -41,7 +41,7 @@ fn given_up_by_the_broker(lane: DeadLetterLane, id: Uuid) -> BrokerDeadLetter {
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_letter_about_a_push_names_its_prototype_and_swrves_code(pool: PgPool) {
+async fn a_dead_letter_about_a_push_names_its_prototype_and_swrves_code(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let refused = |code| SendOutcome::Refused {
         status: 400,
@@ -63,7 +63,7 @@ async fn a_letter_about_a_push_names_its_prototype_and_swrves_code(pool: PgPool)
             .complete_pushes(&[completion(push, 1, outcome)])
             .await
             .unwrap();
-        let letter = only_letter(&store, push.id.uuid()).await;
+        let letter = only_dead_letter(&store, push.id.uuid()).await;
         assert_eq!(
             (letter.prototype.as_deref(), &*letter.target),
             (Some("Hello"), target)
@@ -78,7 +78,7 @@ async fn a_letter_about_a_push_names_its_prototype_and_swrves_code(pool: PgPool)
         .await
         .unwrap();
     for push in [lost, rejected] {
-        let letter = only_letter(&store, push.id.uuid()).await;
+        let letter = only_dead_letter(&store, push.id.uuid()).await;
         assert_eq!(
             (letter.prototype.as_deref(), &*letter.target),
             (Some("Hello"), "")
@@ -119,13 +119,13 @@ async fn a_prototype_however_long_does_not_keep_its_push_from_ending(pool: PgPoo
     assert_eq!(completed.len(), 1);
     assert_eq!(store.rescue_pushes(10, 3).await.unwrap().given_up, 1);
     for push in [push, lost] {
-        let letter = only_letter(&store, push.id.uuid()).await;
+        let letter = only_dead_letter(&store, push.id.uuid()).await;
         assert!(long.starts_with(&letter.prototype.unwrap()));
     }
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_letter_about_a_notification_names_its_reseller_and_the_endpoint_of_the_attempt(pool: PgPool) {
+async fn a_dead_letter_about_a_notification_names_its_reseller_and_the_endpoint_of_the_attempt(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().make(&pool).await;
     let failed = NotificationRow::in_state(NotificationState::Sending, subscription)
@@ -163,7 +163,7 @@ async fn a_letter_about_a_notification_names_its_reseller_and_the_endpoint_of_th
         (lost, "https://acme.example"),
         (rejected, ""),
     ] {
-        let letter = only_letter(&store, notification.id.uuid()).await;
+        let letter = only_dead_letter(&store, notification.id.uuid()).await;
         assert_eq!(letter.target, target);
         assert_eq!(
             (
@@ -177,16 +177,16 @@ async fn a_letter_about_a_notification_names_its_reseller_and_the_endpoint_of_th
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_letter_is_shown_with_the_whole_history_of_what_it_is_about(pool: PgPool) {
+async fn a_dead_letter_is_shown_with_the_whole_history_of_what_it_is_about(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     let push = PushRow::in_state(PushState::GivenUp)
         .attempts(3)
         .traceparent(trace);
     let push = push.make(&pool).await;
-    let letter = only_letter(&store, push.id.uuid()).await;
+    let letter = only_dead_letter(&store, push.id.uuid()).await;
     let shown = store.show_dead_letter(letter.id).await.unwrap().unwrap();
-    assert_eq!(shown.letter, letter);
+    assert_eq!(shown.dead_letter, letter);
     let Some(DeadLetterSubject::Push {
         story,
         message,
@@ -199,20 +199,20 @@ async fn a_letter_is_shown_with_the_whole_history_of_what_it_is_about(pool: PgPo
         (&*message, traceparent.as_deref()),
         ("Hello client!", Some(trace))
     );
-    assert_eq!((story.push.history.len(), story.letters.len()), (3, 1));
+    assert_eq!((story.push.history.len(), story.dead_letters.len()), (3, 1));
 
     let subscription = SubscriptionRow::active().make(&pool).await;
     let notification = NotificationRow::in_state(NotificationState::Failed, subscription)
         .make(&pool)
         .await;
-    let letter = only_letter(&store, notification.id.uuid()).await;
+    let letter = only_dead_letter(&store, notification.id.uuid()).await;
     let shown = store.show_dead_letter(letter.id).await.unwrap().unwrap();
     assert!(matches!(
         shown.subject,
         Some(DeadLetterSubject::Notification { body: Some(body), .. }) if body.contains("example.lv")
     ));
 
-    // The months of its subject may be gone: the letter stays.
+    // The months of its subject may be gone: the dead letter stays.
     sqlx::query("DELETE FROM notifications")
         .execute(&pool)
         .await

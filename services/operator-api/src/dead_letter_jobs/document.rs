@@ -7,7 +7,7 @@ use domain::dead_letter_job::{JobAction, JobStatus};
 use domain::subscription::RecoveryEnd;
 use serde::Serialize;
 use serde_json::Value;
-use store::{DeadLetterJob, LetterSelection};
+use store::{DeadLetterJob, DeadLetterSelection};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -18,31 +18,31 @@ use uuid::Uuid;
 pub(crate) struct JobDocument {
     /// Its identifier.
     id: Uuid,
-    /// What it does to each letter: `replay` or `discard`.
+    /// What it does to each dead letter: `replay` or `discard`.
     #[schema(example = "replay")]
     action: &'static str,
     /// RUNNING, PAUSED, COMPLETED or CANCELLED.
     #[schema(example = "RUNNING")]
     status: &'static str,
-    /// Which open letters it is about, if they were chosen by a filter.
+    /// Which open dead letters it is about, if they were chosen by a filter.
     #[schema(value_type = Option<Object>, example = json!({"lane": "push", "fingerprint": "swrve/503"}))]
     filter: Option<Value>,
-    /// Which letters it is about, if they were chosen one by one.
+    /// Which dead letters it is about, if they were chosen one by one.
     ids: Option<Vec<Uuid>>,
     /// Why it was made.
     note: Option<String>,
-    /// Most letters a second.
+    /// Most dead letters a second.
     per_second: u32,
-    /// How many letters there were when it was made; of a recovery counted up to 100,000. It may look at fewer, if others
+    /// How many dead letters there were when it was made; of a recovery counted up to 100,000. It may look at fewer, if others
     /// resolve some meanwhile.
     matching: u64,
     /// How many it has looked at.
     examined: u64,
-    /// How many it has resolved. A replay resolves every open letter about the same push or notification.
+    /// How many it has resolved. A replay resolves every open dead letter about the same push or notification.
     done: u64,
     /// How many it has left open, by reason: `UNFINISHED` (will be sent anyhow), `DELIVERED`, `CANCELLED`, `GONE` (not
     /// stored any more), `SUBSCRIPTION_INACTIVE`, `MALFORMED` (about nothing that is known), `OFTEN_RECOVERED`
-    /// (sent again by itself three times before); and `RESOLVED` for what somebody else has resolved at the same time.
+    /// (sent again by itself three times before); and `RESOLVED` for what another request has resolved at the same time.
     #[schema(value_type = BTreeMap<String, u64>, example = json!({"SUBSCRIPTION_INACTIVE": 3}))]
     skipped: BTreeMap<String, u64>,
     /// Who made it.
@@ -70,8 +70,8 @@ impl JobDocument {
         let seconds = i64::try_from(left.div_ceil(u64::from(job.per_second.max(1)))).unwrap_or(i64::MAX);
         let eta = TimeDelta::try_seconds(seconds).and_then(|left| now.checked_add_signed(left));
         let (filter, ids) = match job.selection {
-            LetterSelection::Letters(ids) => (None, (!ids.is_empty()).then_some(ids)),
-            LetterSelection::Matching(filter) => (Some(filter.to_json()), None),
+            DeadLetterSelection::DeadLetters(ids) => (None, (!ids.is_empty()).then_some(ids)),
+            DeadLetterSelection::Matching(filter) => (Some(filter.to_json()), None),
         };
         Self {
             id: job.id,

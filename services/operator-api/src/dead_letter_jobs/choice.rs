@@ -85,7 +85,7 @@ impl FilterPayload {
     }
 }
 
-/// A member that is there has a value: `null` from a program whose variable was not set would stand for every letter.
+/// A member that is there has a value: `null` from a program whose variable was not set would stand for every dead letter.
 fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(value: D) -> Result<Option<T>, D::Error> {
     T::deserialize(value).map(Some)
 }
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_that_stands_for_every_letter_is_named() {
+    fn a_word_that_stands_for_every_dead_letter_is_named() {
         for (filter, field) in [
             (json!({"fingerprint": "*"}), "filter.fingerprint"),
             (json!({"target": ""}), "filter.target"),

@@ -12,7 +12,7 @@ use http::StatusCode;
 use http::header::LOCATION;
 use http_api::{FieldProblem, Object, Payload, Problem, ProblemKind};
 use serde::{Deserialize, Serialize};
-use store::{JobCreated, LetterSelection, NewDeadLetterJob, Preview};
+use store::{DeadLetterSelection, JobCreated, NewDeadLetterJob, Preview};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -22,7 +22,7 @@ use crate::app::App;
 use crate::note;
 use crate::request::Operator;
 
-/// Most letters that can be chosen one by one.
+/// Most dead letters that can be chosen one by one.
 const IDS_MAX: usize = 10_000;
 /// How fast a job may be, and is when the request does not say.
 const PER_SECOND_MAX: u32 = 10_000;
@@ -33,19 +33,19 @@ const PER_SECOND_DEFAULT: u32 = 100;
 #[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "an object")]
 #[schema(as = NewDeadLetterJob)]
 pub(crate) struct NewJobPayload {
-    /// What to do to each letter: `replay` or `discard`.
+    /// What to do to each dead letter: `replay` or `discard`.
     #[schema(value_type = String, example = "replay")]
     action: Option<String>,
-    /// Which letters, one by one; either this or `filter`.
+    /// Which dead letters, one by one; either this or `filter`.
     #[schema(max_items = 10_000)]
     ids: Option<Vec<String>>,
-    /// Which letters: all that are open and match. An empty object stands for every open letter.
+    /// Which dead letters: all that are open and match. An empty object stands for every open one.
     #[schema(value_type = Option<FilterPayload>)]
     filter: Option<Object<FilterPayload>>,
     /// Why; at most 2,000 bytes. Needed to discard.
     #[schema(max_length = 2_000, example = "Swrve is back since 14:20, see incident 17.")]
     note: Option<String>,
-    /// Most letters a second.
+    /// Most dead letters a second.
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 10_000, default = 100)]
     per_second: Option<i64>,
     /// Count, and do nothing.
@@ -58,7 +58,7 @@ pub(crate) struct NewJobPayload {
 #[serde(rename_all = "camelCase")]
 #[schema(as = DeadLetterPreview)]
 pub(crate) struct PreviewDocument {
-    /// How many letters.
+    /// How many dead letters.
     matching: u64,
     /// By kind of failure, the most frequent first.
     by_fingerprint: Vec<KindDocument>,
@@ -68,7 +68,7 @@ pub(crate) struct PreviewDocument {
     newest: Option<DateTime<Utc>>,
 }
 
-/// A kind of failure, and how many of the letters are of it.
+/// A kind of failure, and how many of the dead letters are of it.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = DeadLetterKindCount)]
@@ -79,7 +79,7 @@ struct KindDocument {
     /// What the failures have in common.
     #[schema(example = "swrve/503")]
     fingerprint: String,
-    /// How many letters.
+    /// How many dead letters.
     count: u64,
 }
 
@@ -101,8 +101,8 @@ impl From<Preview> for PreviewDocument {
 
 /// Replays or discards dead letters in bulk.
 ///
-/// Only letters that are open and were there when the job was made. With `dryRun` nothing is changed: the answer says how
-/// many letters there are, by kind of failure.
+/// Only those that are open and were there when the job was made. With `dryRun` nothing is changed: the answer says how
+/// many there are, by kind of failure.
 #[utoipa::path(
     post, path = "/dead-letters/jobs", tag = "dead letters", operation_id = "createDeadLetterJob",
     security(("apiKey" = [])),
@@ -169,7 +169,7 @@ pub(crate) fn read(payload: NewJobPayload) -> Result<NewDeadLetterJob, Problem> 
     }
     let selection = match (payload.ids, payload.filter) {
         (Some(ids), None) => list(&ids).map_err(|detail| FieldProblem::new("ids", detail)),
-        (None, Some(Object(filter))) => filter.read().map(LetterSelection::Matching),
+        (None, Some(Object(filter))) => filter.read().map(DeadLetterSelection::Matching),
         _ => Err(FieldProblem::new("filter", "is needed, or else ids; not both")),
     };
     match (action, per_second, selection) {
@@ -185,7 +185,7 @@ pub(crate) fn read(payload: NewJobPayload) -> Result<NewDeadLetterJob, Problem> 
     }
 }
 
-fn list(ids: &[String]) -> Result<LetterSelection, String> {
+fn list(ids: &[String]) -> Result<DeadLetterSelection, String> {
     if ids.is_empty() || ids.len() > IDS_MAX {
         return Err(format!("must be between 1 and {IDS_MAX} identifiers"));
     }
@@ -199,5 +199,5 @@ fn list(ids: &[String]) -> Result<LetterSelection, String> {
             chosen.push(id);
         }
     }
-    Ok(LetterSelection::Letters(chosen))
+    Ok(DeadLetterSelection::DeadLetters(chosen))
 }

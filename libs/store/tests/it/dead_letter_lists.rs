@@ -9,7 +9,7 @@ use store::{
 };
 use uuid::Uuid;
 
-use crate::letters_scene::make_letters;
+use crate::dead_letter_scene::make_dead_letters;
 
 fn matches(filter: &DeadLetterFilter, letter: &DeadLetterView) -> bool {
     let same = |wanted: &Option<String>, found: Option<&str>| {
@@ -34,7 +34,7 @@ fn matches(filter: &DeadLetterFilter, letter: &DeadLetterView) -> bool {
         && filter.until.is_none_or(|until| letter.created_at < until)
 }
 
-async fn all_letters(pool: &PgPool, store: &Store) -> Vec<DeadLetterView> {
+async fn all_dead_letters(pool: &PgPool, store: &Store) -> Vec<DeadLetterView> {
     let ids: Vec<Uuid> = sqlx::query_scalar("SELECT id FROM dead_letters ORDER BY created_at, id")
         .fetch_all(pool)
         .await
@@ -125,7 +125,7 @@ fn filters(now: DateTime<Utc>) -> Vec<DeadLetterFilter> {
             ..open()
         },
         DeadLetterFilter {
-            prototype: text("nobody's"),
+            prototype: text("unknown"),
             ..open()
         },
         DeadLetterFilter {
@@ -178,10 +178,10 @@ async fn page_through(
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn the_pages_of_every_filter_hold_each_matching_letter_once_and_in_order(pool: PgPool) {
-    make_letters(&pool, 400).await;
+async fn the_pages_of_every_filter_hold_each_matching_dead_letter_once_and_in_order(pool: PgPool) {
+    make_dead_letters(&pool, 400).await;
     let store = Store::from_pool(pool.clone());
-    let all = all_letters(&pool, &store).await;
+    let all = all_dead_letters(&pool, &store).await;
     assert_eq!(all.len(), 400);
     for filter in filters(SystemClock.now()) {
         let mut expected: Vec<_> = all
@@ -199,10 +199,10 @@ async fn the_pages_of_every_filter_hold_each_matching_letter_once_and_in_order(p
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn the_groups_of_every_filter_are_those_of_its_letters(pool: PgPool) {
-    make_letters(&pool, 1_200).await;
+async fn the_groups_of_every_filter_are_those_of_its_dead_letters(pool: PgPool) {
+    make_dead_letters(&pool, 1_200).await;
     let store = Store::from_pool(pool.clone());
-    let all = all_letters(&pool, &store).await;
+    let all = all_dead_letters(&pool, &store).await;
     for filter in filters(SystemClock.now()) {
         let mut expected: Vec<(DeadLetterLane, String, String, Vec<&DeadLetterView>)> = Vec::new();
         for letter in all.iter().filter(|letter| matches(&filter, letter)) {
@@ -232,7 +232,7 @@ async fn the_groups_of_every_filter_are_those_of_its_letters(pool: PgPool) {
                 .find(|e| (e.0, &e.1, &e.2) == (group.lane, &group.fingerprint, &group.target))
                 .unwrap();
             let (first, last) = (letters.first().unwrap(), letters.last().unwrap());
-            assert_eq!(group.letters, letters.len() as u64, "{filter:?}");
+            assert_eq!(group.dead_letters, letters.len() as u64, "{filter:?}");
             assert_eq!(
                 (group.first_seen, group.last_seen),
                 (first.created_at, last.created_at)
@@ -243,7 +243,7 @@ async fn the_groups_of_every_filter_are_those_of_its_letters(pool: PgPool) {
                 "{filter:?}"
             );
         }
-        let counts: Vec<u64> = groups.groups.iter().map(|group| group.letters).collect();
+        let counts: Vec<u64> = groups.groups.iter().map(|group| group.dead_letters).collect();
         assert!(counts.is_sorted_by(|a, b| a >= b), "{counts:?}");
         let two = store.group_dead_letters(&filter, 2).await.unwrap();
         assert_eq!(
@@ -253,18 +253,18 @@ async fn the_groups_of_every_filter_are_those_of_its_letters(pool: PgPool) {
     }
 }
 
-/// Letters that come while an operator pages through are neither shown twice nor in the way.
+/// Dead letters that come while an operator pages through are neither shown twice nor in the way.
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_list_goes_on_where_it_was_although_letters_come_and_go(pool: PgPool) {
-    make_letters(&pool, 60).await;
+async fn a_list_goes_on_where_it_was_although_dead_letters_come_and_go(pool: PgPool) {
+    make_dead_letters(&pool, 60).await;
     let store = Store::from_pool(pool.clone());
     let filter = DeadLetterFilter::default();
     let page = store
         .list_dead_letters(&filter, DeadLetterOrder::Newest, None, 20)
         .await
         .unwrap();
-    let before = all_letters(&pool, &store).await;
-    make_letters(&pool, 5).await;
+    let before = all_dead_letters(&pool, &store).await;
+    make_dead_letters(&pool, 5).await;
     sqlx::query("DELETE FROM dead_letters WHERE id = $1")
         .bind(page.items[19].id)
         .execute(&pool)

@@ -2,9 +2,9 @@
 
 use sqlx::PgPool;
 
-/// Makes `count` letters: of both lanes, every reason, a few fingerprints, targets, subscriptions, resellers, event types
+/// Makes `count` dead letters: of both lanes, every reason, a few fingerprints, targets, subscriptions, resellers, event types
 /// and prototypes, one every 37 seconds up to now, pairs of them at the same time; every tenth is resolved.
-pub(crate) async fn make_letters(pool: &PgPool, count: i32) {
+pub(crate) async fn make_dead_letters(pool: &PgPool, count: i32) {
     sqlx::query(
         "INSERT INTO dead_letters (lane, reason, fingerprint, push_id, notification_id, subscription_id, reseller_id,
                                    event_type, prototype, attempts, error_type, detail, target, created_at, state,
@@ -15,7 +15,7 @@ pub(crate) async fn make_letters(pool: &PgPool, count: i32) {
                 CASE WHEN push THEN gen_random_uuid() END, CASE WHEN NOT push THEN gen_random_uuid() END,
                 CASE WHEN NOT push THEN ('00000000-0000-4000-8000-00000000000' || k % 5)::uuid END,
                 CASE WHEN NOT push THEN 'reseller-' || k % 2 END, CASE WHEN NOT push THEN 'domain.type' || k % 3 END,
-                CASE WHEN push AND k % 5 > 0 THEN 'prototype-' || k % 5 END, 3, 'HTTP', 'letter ' || n,
+                CASE WHEN push AND k % 5 > 0 THEN 'prototype-' || k % 5 END, 3, 'HTTP', 'dead letter ' || n,
                 CASE WHEN push THEN (k % 3)::text ELSE 'https://hooks-' || k % 4 || '.example' END,
                 now() - (n / 2) * interval '37 seconds', state, CASE WHEN state <> 'OPEN' THEN now() END,
                 CASE WHEN state <> 'OPEN' THEN 'a test' END, CASE WHEN state = 'DISCARDED' THEN 'because' END

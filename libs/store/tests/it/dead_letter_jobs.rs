@@ -1,4 +1,4 @@
-//! Bulk work on dead letters: every letter that was there is resolved exactly once, however often a step is repeated,
+//! Bulk work on dead letters: each that was there is resolved exactly once, however often a step is repeated,
 //! dropped in the middle, or made twice at once.
 
 use std::collections::BTreeMap;
@@ -12,17 +12,17 @@ use domain::push::{PushId, PushState};
 use domain::subscription::SubscriptionState;
 use sqlx::PgPool;
 use store::{
-    AuditFilter, DeadLetterFilter, DeadLetterJob, DeadLetterLane, DeadLetterReason, JobCommanded, JobCreated,
-    LetterSelection, NewDeadLetterJob, Store,
+    AuditFilter, DeadLetterFilter, DeadLetterJob, DeadLetterLane, DeadLetterReason, DeadLetterSelection,
+    JobCommanded, JobCreated, NewDeadLetterJob, Store,
 };
 use testkit::notification_factory::NotificationRow;
 use testkit::push_factory::PushRow;
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
 
-use crate::resolution::{ANNA, act, letter, letter_of};
+use crate::resolution::{ANNA, act, dead_letter, dead_letter_of};
 
-fn replay(selection: LetterSelection, per_second: u32) -> NewDeadLetterJob {
+fn replay(selection: DeadLetterSelection, per_second: u32) -> NewDeadLetterJob {
     NewDeadLetterJob {
         action: JobAction::Replay,
         selection,
@@ -30,8 +30,8 @@ fn replay(selection: LetterSelection, per_second: u32) -> NewDeadLetterJob {
     }
 }
 
-fn all() -> LetterSelection {
-    LetterSelection::Matching(DeadLetterFilter::default())
+fn all() -> DeadLetterSelection {
+    DeadLetterSelection::Matching(DeadLetterFilter::default())
 }
 
 async fn create(store: &Store, new: &NewDeadLetterJob) -> DeadLetterJob {
@@ -62,7 +62,7 @@ async fn finish(store: &Store, id: Uuid) -> DeadLetterJob {
     }
 }
 
-/// Failed pushes with a letter each, spread over hours.
+/// Failed pushes with a dead letter each, spread over hours.
 async fn failed_pushes(pool: &PgPool, count: i64) {
     let now = SystemClock.now();
     let ids: Vec<Uuid> = (0..count).map(|_| PushId::at(now).uuid()).collect();
@@ -95,10 +95,12 @@ async fn watch_replays(pool: &PgPool) {
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn thousands_of_letters_are_each_resolved_once_though_steps_are_dropped_in_the_middle(pool: PgPool) {
-    const LETTERS: i64 = 3_000;
+async fn thousands_of_dead_letters_are_each_resolved_once_though_steps_are_dropped_in_the_middle(
+    pool: PgPool,
+) {
+    const DEAD_LETTERS: i64 = 3_000;
     let store = Store::from_pool(pool.clone());
-    failed_pushes(&pool, LETTERS).await;
+    failed_pushes(&pool, DEAD_LETTERS).await;
     watch_replays(&pool).await;
     let job = create(&store, &replay(all(), 1_000)).await;
     assert_eq!(job.matching, 3_000);
@@ -128,7 +130,7 @@ async fn thousands_of_letters_are_each_resolved_once_though_steps_are_dropped_in
         .fetch_one(&pool)
         .await
         .unwrap();
-    assert_eq!((seen, distinct), (LETTERS, LETTERS));
+    assert_eq!((seen, distinct), (DEAD_LETTERS, DEAD_LETTERS));
     let resolved: i64 = sqlx::query_scalar(
         "SELECT count(*) FROM dead_letters WHERE state = 'REPLAYED' AND job_id = $1 AND resolved_by = $2",
     )
@@ -137,7 +139,7 @@ async fn thousands_of_letters_are_each_resolved_once_though_steps_are_dropped_in
     .fetch_one(&pool)
     .await
     .unwrap();
-    assert_eq!(resolved, LETTERS);
+    assert_eq!(resolved, DEAD_LETTERS);
     let log = store.list_audit(&AuditFilter::default(), 100).await.unwrap();
     let actions: Vec<&str> = log.iter().map(|entry| entry.action.as_str()).collect();
     assert_eq!(actions, ["dead-letter-job.complete", "dead-letter-job.create"]);
@@ -176,7 +178,7 @@ async fn a_job_never_goes_faster_than_its_rate(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn letters_that_come_after_the_start_are_left(pool: PgPool) {
+async fn dead_letters_that_come_after_the_start_are_left(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     failed_pushes(&pool, 5).await;
     let job = create(&store, &replay(all(), 1_000)).await;
@@ -184,7 +186,7 @@ async fn letters_that_come_after_the_start_are_left(pool: PgPool) {
     let job = finish(&store, job.id).await;
     assert_eq!((job.status, job.done), (JobStatus::Completed, 5));
     assert_eq!(
-        letter(&pool, letter_of(&pool, late.id.uuid()).await).await["state"],
+        dead_letter(&pool, dead_letter_of(&pool, late.id.uuid()).await).await["state"],
         "OPEN"
     );
 }
@@ -287,7 +289,7 @@ async fn what_cannot_be_replayed_is_counted_by_reason_and_stays_open(pool: PgPoo
         job.skipped,
         skipped.map(|(reason, count)| (reason.to_owned(), count)).into()
     );
-    // Two letters are about one push: it is replayed once, and both are resolved.
+    // Two dead letters are about one push: it is replayed once, and both are resolved.
     assert_eq!((job.matching, job.examined, job.done), (8, 8, 3));
     let open: i64 = sqlx::query_scalar("SELECT count(*) FROM dead_letters WHERE state = 'OPEN'")
         .fetch_one(&pool)
@@ -305,21 +307,21 @@ async fn a_job_is_about_what_its_filter_or_its_list_says_and_nothing_else(pool: 
         .await
         .unwrap();
     let filter = |fingerprint: &str, lane| {
-        LetterSelection::Matching(DeadLetterFilter {
+        DeadLetterSelection::Matching(DeadLetterFilter {
             lane: Some(lane),
             reason: Some(DeadLetterReason::Failed),
             fingerprint: Some(fingerprint.to_owned()),
             ..DeadLetterFilter::default()
         })
     };
-    let nobody = filter("swrve/400", DeadLetterLane::Reseller);
+    let unmatched = filter("swrve/400", DeadLetterLane::Reseller);
     let nothing = store
-        .create_dead_letter_job(&replay(nobody, 10), &act(None))
+        .create_dead_letter_job(&replay(unmatched, 10), &act(None))
         .await
         .unwrap();
     assert_eq!(nothing, JobCreated::NothingMatches);
     let stranger = Uuid::now_v7();
-    let unknown = LetterSelection::Letters(vec![chosen[0], stranger]);
+    let unknown = DeadLetterSelection::DeadLetters(vec![chosen[0], stranger]);
     let unknown = store
         .create_dead_letter_job(&replay(unknown, 10), &act(None))
         .await
@@ -334,7 +336,11 @@ async fn a_job_is_about_what_its_filter_or_its_list_says_and_nothing_else(pool: 
     assert_eq!((preview.matching, preview.kinds.len()), (70, 7));
     assert!(preview.oldest < preview.newest);
 
-    let by_list = create(&store, &replay(LetterSelection::Letters(chosen.clone()), 1_000)).await;
+    let by_list = create(
+        &store,
+        &replay(DeadLetterSelection::DeadLetters(chosen.clone()), 1_000),
+    )
+    .await;
     let by_filter = create(&store, &replay(filter("swrve/400", DeadLetterLane::Push), 1_000)).await;
     for id in [by_list.id, by_filter.id] {
         let job = finish(&store, id).await;

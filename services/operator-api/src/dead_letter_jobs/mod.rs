@@ -56,7 +56,7 @@ pub(crate) struct JobParams {
     get, path = "/dead-letters/jobs", tag = "dead letters", operation_id = "listDeadLetterJobs",
     security(("apiKey" = [])),
     params(JobParams),
-    responses((status = 200, description = "A part of the list, without the `ids` of jobs about single letters.",
+    responses((status = 200, description = "A part of the list, without the `ids` of jobs about single dead letters.",
         body = List<JobDocument>))
 )]
 pub(crate) async fn list(

@@ -27,7 +27,7 @@ pub(super) fn tell(
         Some(subject) => (subject.story, Some(subject.headline)),
         None => (Vec::new(), None),
     };
-    // What it is about tells of its letters too.
+    // What it is about tells of its dead letters too.
     let own = format!("dead letter {}", letter.id);
     lines.retain(|line| !line.text.contains(&own));
     lines.push(made);
@@ -49,7 +49,7 @@ pub(super) fn tell(
 }
 
 fn headline(letter: &DeadLetterView, about: &str, context: &Context) -> String {
-    let by = letter.resolved_by.as_deref().unwrap_or("somebody");
+    let by = letter.resolved_by.as_deref().unwrap_or("an operator");
     let at = letter
         .resolved_at
         .map_or(String::new(), |at| format!(", {}", context.when(at)));
@@ -62,7 +62,7 @@ fn headline(letter: &DeadLetterView, about: &str, context: &Context) -> String {
             ))
         }
         DeadLetterState::Open => format!(
-            "Waits for somebody to look after it since {}; it is about {about}.",
+            "Waits for an operator since {}; it is about {about}.",
             context.when(letter.created_at)
         ),
     }
@@ -71,9 +71,9 @@ fn headline(letter: &DeadLetterView, about: &str, context: &Context) -> String {
 fn next(letter: &DeadLetterView) -> Next {
     Next::some_time(match (letter.state, letter.reason) {
         (DeadLetterState::Open, DeadLetterReason::Malformed) => {
-            "Nothing, until somebody discards it: what cannot be read cannot be replayed."
+            "Nothing, until an operator discards it: what cannot be read cannot be replayed."
         }
-        (DeadLetterState::Open, _) => "Nothing, until somebody replays or discards it.",
+        (DeadLetterState::Open, _) => "Nothing, until an operator replays or discards it.",
         _ => "Nothing: it is resolved.",
     })
 }

@@ -24,9 +24,9 @@ mod resolution;
 mod restore;
 mod retention;
 pub mod status;
-pub mod story;
 mod tentative;
 mod text;
+pub mod timeline;
 pub mod webhook;
 
 use std::time::Duration;

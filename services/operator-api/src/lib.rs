@@ -25,7 +25,6 @@ mod restore;
 mod router;
 mod service;
 mod status;
-mod words;
 
 use std::sync::Arc;
 

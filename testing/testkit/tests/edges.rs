@@ -83,6 +83,7 @@ fn libraries_of_the_reseller_lane_know_what_they_need() {
     let edges = edges();
     for (library, known) in [
         ("event-schema", &["domain"][..]),
+        ("explain", &["config", "domain", "store"]),
         ("mail", &["domain"]),
         ("simulators", &["domain", "signing"]),
         (

@@ -5,7 +5,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::view::DeadLetterView;
-use crate::story::{NotificationStory, PushStory};
+use crate::timeline::{NotificationTimeline, PushTimeline};
 use crate::{AuditView, Error, Store};
 
 /// A dead letter with everything that is known of it.
@@ -27,7 +27,7 @@ pub enum DeadLetterSubject {
     /// A push.
     Push {
         /// With its attempts and its other dead letters.
-        story: Box<PushStory>,
+        story: Box<PushTimeline>,
         /// What is shown on the device.
         message: String,
         /// The W3C trace context of the request that brought it.
@@ -36,7 +36,7 @@ pub enum DeadLetterSubject {
     /// A notification.
     Notification {
         /// With its attempts and its other dead letters.
-        story: Box<NotificationStory>,
+        story: Box<NotificationTimeline>,
         /// The bytes that are sent, while the event is kept.
         body: Option<String>,
         /// The W3C trace context of the request that brought the event.
@@ -75,7 +75,7 @@ impl Store {
         .fetch_optional(&self.pool)
         .await?;
         let Some(row) = row else { return Ok(None) };
-        let story = self.push_story(id).await?;
+        let story = self.push_timeline(id).await?;
         Ok(story.map(|story| DeadLetterSubject::Push {
             story: Box::new(story),
             message: row.message,
@@ -84,7 +84,7 @@ impl Store {
     }
 
     async fn notification_subject(&self, id: Uuid) -> Result<Option<DeadLetterSubject>, Error> {
-        let Some(story) = self.notification_story(id).await? else {
+        let Some(story) = self.notification_timeline(id).await? else {
             return Ok(None);
         };
         let event = sqlx::query!("SELECT body, traceparent FROM events WHERE id = $1", story.event)

@@ -19,7 +19,6 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::app::App;
-use crate::event::explanation::explain;
 
 /// An event as it stands.
 #[derive(Serialize, ToSchema)]
@@ -89,7 +88,9 @@ pub(crate) struct NotificationDocument {
     #[schema(value_type = NotificationStatusName)]
     status: &'static str,
     /// The same in words.
-    #[schema(example = "Will be tried again after 2026-11-21 12:01:30 UTC: attempt 2 failed with 503.")]
+    #[schema(
+        example = "Will be tried again after 2026-11-21 12:01:30 UTC: attempt 2 failed: it answered 503."
+    )]
     explanation: String,
     /// Why it waits or has ended, as a stable text for programs.
     #[schema(example = "QUOTA")]
@@ -196,7 +197,7 @@ impl From<MissedSubscription> for MissedDocument {
 
 fn notified(notification: EventNotification, now: DateTime<Utc>) -> NotificationDocument {
     NotificationDocument {
-        explanation: explain(&notification, now),
+        explanation: explain::event_notification(&notification, now),
         id: notification.id.uuid(),
         subscription_id: notification.subscription_id,
         url: origin(&notification.url),

@@ -3,7 +3,6 @@
 pub(crate) mod batch;
 mod catalogue;
 pub(crate) mod checking;
-mod explanation;
 pub(crate) mod lane;
 pub(crate) mod lookup;
 pub(crate) mod meters;

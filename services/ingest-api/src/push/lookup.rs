@@ -16,11 +16,11 @@ use http::HeaderMap;
 use http_api::{Problem, ProblemKind};
 use serde::Serialize;
 use store::push::{AttemptView, PushView};
+use store::timeline::PushTimeline;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::app::App;
-use crate::push::explanation::explain;
 use crate::push::payload::PlatformName;
 
 /// A push as it stands.
@@ -35,7 +35,9 @@ pub(crate) struct PushDocument {
     #[schema(value_type = StatusName)]
     status: &'static str,
     /// The same in words.
-    #[schema(example = "Will be tried again after 2026-11-21 12:01:30 UTC: attempt 2 of 5 failed with 503.")]
+    #[schema(
+        example = "Is tried again at 2026-11-21 12:01:30 UTC (in 30 s): attempt 2 of 5 failed: Swrve answered 503."
+    )]
     explanation: String,
     /// Why it stands there, when an operator has moved it by hand: REPLAYED or CANCELLED.
     #[schema(example = "REPLAYED")]
@@ -169,12 +171,26 @@ async fn look_up(app: &App, id: Option<Path<Uuid>>, headers: &HeaderMap) -> Resu
     let reading = app.store.find_push(PushId::from(id));
     let found = http_api::by(deadline, ("the push", "read"), reading).await?;
     let push = found.ok_or_else(not_found)?;
-    Ok(document(push, app.max_attempts, app.clock.now()))
+    Ok(document(push, app))
 }
 
-fn document(push: PushView, max_attempts: u32, now: DateTime<Utc>) -> PushDocument {
+fn document(push: PushView, app: &App) -> PushDocument {
+    // What operators have paused, and what became of its dead letters, is theirs to see.
+    let timeline = PushTimeline {
+        push,
+        dead_letters: Vec::new(),
+        acts: Vec::new(),
+    };
+    let context = explain::Context {
+        now: app.clock.now(),
+        pauses: Vec::new(),
+        holds: Vec::new(),
+        rules: app.rules.clone(),
+    };
+    let explanation = explain::push(&timeline, &context).headline;
+    let push = timeline.push;
     PushDocument {
-        explanation: explain(&push, max_attempts, now),
+        explanation,
         id: push.id.uuid(),
         status: push.status.as_str(),
         reason: push.reason.map(PushReason::as_str),

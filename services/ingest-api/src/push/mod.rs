@@ -1,6 +1,5 @@
 //! What is served about pushes.
 
-mod explanation;
 pub(crate) mod lane;
 pub(crate) mod lookup;
 pub(crate) mod meters;

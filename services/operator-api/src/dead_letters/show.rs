@@ -11,7 +11,7 @@ use http_api::{Id, Problem, ProblemKind};
 use serde::Serialize;
 use serde_json::Value;
 use store::push::AttemptView;
-use store::story::{NotificationStory, PushStory};
+use store::timeline::{NotificationTimeline, PushTimeline};
 use store::webhook::DeliveryAttemptView;
 use store::{AuditView, DeadLetterHistory, DeadLetterState, DeadLetterSubject, DeadLetterView};
 use utoipa::ToSchema;
@@ -179,7 +179,7 @@ impl From<&DeliveryAttemptView> for AttemptDocument {
     }
 }
 
-fn of_push(story: &PushStory, acts: &[AuditView]) -> HistoryDocument {
+fn of_push(story: &PushTimeline, acts: &[AuditView]) -> HistoryDocument {
     HistoryDocument {
         status: story.push.status.as_str(),
         reason: story.push.reason.map(|reason| reason.to_string()),
@@ -190,7 +190,7 @@ fn of_push(story: &PushStory, acts: &[AuditView]) -> HistoryDocument {
     }
 }
 
-fn of_notification(story: &NotificationStory, acts: &[AuditView]) -> HistoryDocument {
+fn of_notification(story: &NotificationTimeline, acts: &[AuditView]) -> HistoryDocument {
     HistoryDocument {
         status: story.status.as_str(),
         reason: story.reason.as_ref().map(NotificationReason::to_string),

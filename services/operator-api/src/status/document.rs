@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::facts::{Database, Facts, Process, Rates, Tables};
 use super::finding::Finding;
 use super::judge::is_healthy;
-use crate::words::origin;
+use explain::words::origin;
 
 /// How the system is. What could not be found out is null.
 #[derive(Debug, Serialize, ToSchema)]

@@ -107,7 +107,7 @@ async fn what_waits_is_told_its_day_by_the_quota_of_the_moment(pool: PgPool) {
         (0..25).map(|n| if n < 10 { 0 } else { 1 }).collect::<Vec<i64>>()
     );
     let alone = store
-        .notification_story(in_line(&pool).await[10].uuid())
+        .notification_timeline(in_line(&pool).await[10].uuid())
         .await
         .unwrap()
         .unwrap();

@@ -8,7 +8,7 @@ use store::status::{Depths, Overdue};
 
 use super::processes::led_for;
 use super::{Finding, Known, SETTLING, Severity};
-use crate::words::{length, number, of, time};
+use explain::words::{length, number, of, time};
 
 /// How long something may wait for room in the queue, or for being put there. Jobs look every few seconds at most.
 const OVERDUE: Duration = Duration::from_secs(2 * 60);
@@ -189,7 +189,7 @@ fn pushes_overdue(known: &Known<'_>) -> Option<Finding> {
     let text = format!(
         "Pushes have waited for {} to be put into the queue; {} are PENDING.",
         length(waited),
-        crate::words::counted(waiting)
+        explain::words::counted(waiting)
     );
     let meaning = if full_pace {
         "More came than Swrve may be sent, 250 in a second. They are sent in the order in which they came."

@@ -6,7 +6,7 @@ use domain::clock::CLOCKS_APART_MAX;
 
 use super::{Finding, Known, SETTLING, Severity};
 use crate::status::facts::Process;
-use crate::words::{length, relative};
+use explain::words::{length, relative};
 
 /// The services without which nothing is delivered, and what happens without them.
 const NEEDED: [(&str, &str); 3] = [

@@ -8,7 +8,7 @@ use store::status::{Deaths, SubscriptionInTrouble};
 
 use super::processes::since;
 use super::{Finding, Known, Severity};
-use crate::words::{length, number, of, origin};
+use explain::words::{length, number, of, origin};
 
 /// Open dead letters of the last ten minutes that are no longer a few.
 const MANY_DEAD_LETTERS: u64 = 20;

@@ -1,9 +1,10 @@
-//! What is told of one thing, and what the tellers need to know besides its rows.
+//! What is told of one thing, and what describing needs to know besides its rows.
 
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
+use config::Config;
 use serde::Serialize;
 use store::push::HoldView;
 use store::{AuditView, DeadLetterState, DeadLetterView, PauseView};
@@ -15,44 +16,49 @@ use crate::words::{time, when};
 /// What became of one thing, in sentences. The shape is documented in docs/cli.md and stable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Story {
-    pub(crate) id: Uuid,
+#[schema(as = Story)]
+pub struct Explanation {
+    /// Its identifier.
+    pub id: Uuid,
     /// `push`, `event`, `notification` or `deadLetter`.
     #[schema(value_type = String, example = "push")]
-    pub(crate) kind: &'static str,
+    pub kind: &'static str,
     /// Where it stands: its status, as it is stored.
     #[schema(example = "RETRY")]
-    pub(crate) state: String,
+    pub state: String,
     /// The most important thing, in a sentence.
     #[schema(
         example = "Is tried again at 2026-11-21 12:01:30 UTC (in 30 s): attempt 2 of 5 failed with 503."
     )]
-    pub(crate) headline: String,
+    pub headline: String,
     /// What happened, in the order in which it did.
-    pub(crate) story: Vec<Line>,
+    pub story: Vec<Line>,
     /// What happens next.
-    pub(crate) next: Next,
+    pub next: Next,
     /// Commands that help, or show more.
-    pub(crate) commands: Vec<String>,
+    pub commands: Vec<String>,
 }
 
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, ToSchema)]
 #[schema(as = StoryLine)]
-pub(crate) struct Line {
-    pub(crate) at: DateTime<Utc>,
+pub struct Line {
+    /// When.
+    pub at: DateTime<Utc>,
+    /// What.
     #[schema(example = "Attempt 2 failed after 31 ms: Swrve answered 503.")]
-    pub(crate) text: String,
+    pub text: String,
 }
 
 /// What happens next.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = StoryNext)]
-pub(crate) struct Next {
+pub struct Next {
     /// When; null when that depends on something else than time.
-    pub(crate) at: Option<DateTime<Utc>>,
+    pub at: Option<DateTime<Utc>>,
+    /// What.
     #[schema(example = "The retry-worker puts it into the queue again.")]
-    pub(crate) text: String,
+    pub text: String,
 }
 
 impl Next {
@@ -72,14 +78,22 @@ impl Next {
     }
 }
 
-/// What the tellers need to know besides the rows.
+/// What describing needs to know besides the rows.
 #[derive(Debug, Clone)]
-pub(crate) struct Context {
-    pub(crate) now: DateTime<Utc>,
+pub struct Context {
+    /// The present time.
+    pub now: DateTime<Utc>,
     /// Everything that operators have paused.
-    pub(crate) pauses: Vec<PauseView>,
+    pub pauses: Vec<PauseView>,
     /// What is held because what it goes to is out of order.
-    pub(crate) holds: Vec<HoldView>,
+    pub holds: Vec<HoldView>,
+    /// What is configured.
+    pub rules: Rules,
+}
+
+/// What is configured and decides what comes next.
+#[derive(Debug, Clone)]
+pub struct Rules {
     pub(crate) push_attempts: u32,
     pub(crate) push_zone: Tz,
     /// For how long a push may still be sent after its window.
@@ -91,6 +105,22 @@ pub(crate) struct Context {
     pub(crate) after_outage: bool,
     pub(crate) requests_per_second: Option<u32>,
     pub(crate) quota_zone: Tz,
+}
+
+impl From<&Config> for Rules {
+    fn from(config: &Config) -> Self {
+        let (push, reseller) = (&config.push, &config.reseller);
+        Self {
+            push_attempts: push.retry.max_attempts,
+            push_zone: push.time_zone,
+            window_grace: push.cron.grace,
+            delivery_retries: reseller.retry.max_retries,
+            daily_quota: reseller.subscription.daily_quota,
+            after_outage: reseller.replay.after_outage,
+            requests_per_second: reseller.subscription.requests_per_second,
+            quota_zone: reseller.quota.time_zone,
+        }
+    }
 }
 
 impl Context {

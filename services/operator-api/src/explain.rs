@@ -1,18 +1,11 @@
 //! `GET /explain/{id}`: the story of one push, event, notification or dead letter, in sentences.
 
-mod dead_letter;
-mod event;
-mod notification;
-mod push;
-mod story;
-#[cfg(test)]
-mod tests;
-
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
 use axum::routing::get;
 use axum::{Json, Router};
+use explain::{Context, Explanation};
 use http_api::{Params, Problem, ProblemKind};
 use serde::Deserialize;
 use store::Store;
@@ -20,9 +13,6 @@ use uuid::Uuid;
 
 use crate::app::App;
 use crate::request::Viewer;
-
-use story::Context;
-pub(crate) use story::Story;
 
 pub(crate) fn routes() -> Router<Arc<App>> {
     Router::new().route("/explain/{id}", get(explain))
@@ -47,14 +37,14 @@ pub(crate) struct ExplainQuery {
         ("id" = Uuid, Path, description = "A push, an event, a notification or a dead letter; with `reseller` any text."),
         ExplainQuery,
     ),
-    responses((status = 200, description = "The story.", body = Story))
+    responses((status = 200, description = "The story.", body = Explanation))
 )]
 pub(crate) async fn explain(
     State(app): State<Arc<App>>,
     viewer: Viewer,
     Path(id): Path<String>,
     Params(query): Params<ExplainQuery>,
-) -> Result<Json<Story>, Problem> {
+) -> Result<Json<Explanation>, Problem> {
     let told = http_api::by(
         viewer.deadline,
         ("the story", "read"),
@@ -83,7 +73,7 @@ fn unknown(id: &str, reseller: Option<&str>) -> Problem {
 }
 
 /// The story of whatever has this identifier.
-async fn tell(app: &App, id: &str, reseller: Option<&str>) -> Result<Option<Story>, store::Error> {
+async fn tell(app: &App, id: &str, reseller: Option<&str>) -> Result<Option<Explanation>, store::Error> {
     let context = context(app).await?;
     if let Some(reseller) = reseller {
         let Some(event) = app.store.event_of_key(reseller, id).await? else {
@@ -103,7 +93,7 @@ async fn tell(app: &App, id: &str, reseller: Option<&str>) -> Result<Option<Stor
     if let Some(story) = of_event(&app.store, id, &context).await? {
         return Ok(Some(story));
     }
-    let Some((letter, acts)) = app.store.dead_letter_story(id).await? else {
+    let Some((letter, acts)) = app.store.dead_letter_timeline(id).await? else {
         return Ok(None);
     };
     let subject = match (letter.push, letter.notification) {
@@ -111,37 +101,33 @@ async fn tell(app: &App, id: &str, reseller: Option<&str>) -> Result<Option<Stor
         (None, Some(notification)) => of_notification(&app.store, notification, &context).await?,
         (None, None) => None,
     };
-    Ok(Some(dead_letter::tell(&letter, &acts, subject, &context)))
+    Ok(Some(explain::dead_letter(&letter, &acts, subject, &context)))
 }
 
-async fn of_push(store: &Store, id: Uuid, context: &Context) -> Result<Option<Story>, store::Error> {
-    let history = store.push_story(id).await?;
-    Ok(history.map(|history| push::tell(&history, context)))
+async fn of_push(store: &Store, id: Uuid, context: &Context) -> Result<Option<Explanation>, store::Error> {
+    let history = store.push_timeline(id).await?;
+    Ok(history.map(|history| explain::push(&history, context)))
 }
 
-async fn of_notification(store: &Store, id: Uuid, context: &Context) -> Result<Option<Story>, store::Error> {
-    let history = store.notification_story(id).await?;
-    Ok(history.map(|history| notification::tell(&history, context)))
+async fn of_notification(
+    store: &Store,
+    id: Uuid,
+    context: &Context,
+) -> Result<Option<Explanation>, store::Error> {
+    let history = store.notification_timeline(id).await?;
+    Ok(history.map(|history| explain::notification(&history, context)))
 }
 
-async fn of_event(store: &Store, id: Uuid, context: &Context) -> Result<Option<Story>, store::Error> {
+async fn of_event(store: &Store, id: Uuid, context: &Context) -> Result<Option<Explanation>, store::Error> {
     let event = store.find_event(id).await?;
-    Ok(event.map(|event| event::tell(&event, context)))
+    Ok(event.map(|event| explain::event(&event, context)))
 }
 
 async fn context(app: &App) -> Result<Context, store::Error> {
-    let (push, reseller) = (&app.config.push, &app.config.reseller);
     Ok(Context {
         now: app.now(),
         pauses: app.store.list_pauses().await?,
         holds: app.store.list_holds().await?,
-        push_attempts: push.retry.max_attempts,
-        push_zone: push.time_zone,
-        window_grace: push.cron.grace,
-        delivery_retries: reseller.retry.max_retries,
-        daily_quota: reseller.subscription.daily_quota,
-        after_outage: reseller.replay.after_outage,
-        requests_per_second: reseller.subscription.requests_per_second,
-        quota_zone: reseller.quota.time_zone,
+        rules: app.config.as_ref().into(),
     })
 }

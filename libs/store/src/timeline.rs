@@ -18,7 +18,7 @@ const TOLD_MAX: u32 = 100;
 
 /// A push with all that happened to it.
 #[derive(Debug, Clone)]
-pub struct PushStory {
+pub struct PushTimeline {
     /// The push and its attempts.
     pub push: PushView,
     /// Its dead letters, the first one first.
@@ -29,7 +29,7 @@ pub struct PushStory {
 
 /// A notification with all that happened to it.
 #[derive(Debug, Clone)]
-pub struct NotificationStory {
+pub struct NotificationTimeline {
     /// Its identifier.
     pub id: NotificationId,
     /// The event that it tells of.
@@ -108,20 +108,20 @@ pub struct Recipient {
 }
 
 impl Store {
-    /// The story of the push with this identifier.
-    pub async fn push_story(&self, id: Uuid) -> Result<Option<PushStory>, Error> {
+    /// All that happened to the push with this identifier.
+    pub async fn push_timeline(&self, id: Uuid) -> Result<Option<PushTimeline>, Error> {
         let Some(push) = self.find_push(PushId::from(id)).await? else {
             return Ok(None);
         };
-        Ok(Some(PushStory {
+        Ok(Some(PushTimeline {
             push,
             dead_letters: self.dead_letters_about(Some(id), None).await?,
             acts: self.acts_on(format!("push/{id}")).await?,
         }))
     }
 
-    /// The story of the notification with this identifier.
-    pub async fn notification_story(&self, id: Uuid) -> Result<Option<NotificationStory>, Error> {
+    /// All that happened to the notification with this identifier.
+    pub async fn notification_timeline(&self, id: Uuid) -> Result<Option<NotificationTimeline>, Error> {
         let row = sqlx::query!(
             r#"
             SELECT n.event, e.event_id AS "event_id?", n.event_type, n.reseller_id, n.status,
@@ -152,7 +152,7 @@ impl Store {
         let due = self
             .turn_of(row.subscription, id, status, row.next_attempt_at)
             .await?;
-        Ok(Some(NotificationStory {
+        Ok(Some(NotificationTimeline {
             id: id.into(),
             event: row.event,
             event_id: row.event_id,
@@ -193,7 +193,7 @@ impl Store {
     }
 
     /// The dead letter with this identifier, and what was done to it by hand.
-    pub async fn dead_letter_story(
+    pub async fn dead_letter_timeline(
         &self,
         id: Uuid,
     ) -> Result<Option<(DeadLetterView, Vec<AuditView>)>, Error> {

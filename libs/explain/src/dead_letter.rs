@@ -2,15 +2,15 @@
 
 use store::{AuditView, DeadLetterReason, DeadLetterState, DeadLetterView};
 
-use super::story::{Context, Line, Next, Story, of_acts, resolution, resolve, sentence};
+use crate::explanation::{Context, Explanation, Line, Next, of_acts, resolution, resolve, sentence};
 
 /// `subject` is the story of what it is about, if that is still known.
-pub(super) fn tell(
+pub fn describe(
     letter: &DeadLetterView,
     acts: &[AuditView],
-    subject: Option<Story>,
+    subject: Option<Explanation>,
     context: &Context,
-) -> Story {
+) -> Explanation {
     let about = match (letter.push, letter.notification) {
         (Some(push), _) => format!("the push {push}"),
         (None, Some(notification)) => format!("the notification {notification}"),
@@ -37,7 +37,7 @@ pub(super) fn tell(
     let standing = standing.map_or(String::new(), |standing| {
         format!(" Where that stands: {standing}")
     });
-    Story {
+    Explanation {
         id: letter.id,
         kind: "deadLetter",
         state: letter.state.to_string(),

@@ -1,25 +1,27 @@
-//! One sentence on where a notification stands, for people who do not know its states.
+//! One sentence on where a notification of an event stands, by the little that is read of it with the event.
 
 use chrono::{DateTime, Utc};
 use domain::notification::NotificationStatus;
 use domain::reason::NotificationReason;
-use store::webhook::{EventNotification, LastAttempt};
+use store::webhook::EventNotification;
+
+use crate::notification::cause;
+use crate::words::time;
 
 /// Where `notification` stands at `now`, in a sentence.
-pub(crate) fn explain(notification: &EventNotification, now: DateTime<Utc>) -> String {
+pub fn describe(notification: &EventNotification, now: DateTime<Utc>) -> String {
     match notification.status {
         NotificationStatus::Scheduled => scheduled(notification, now),
         NotificationStatus::Pending => pending(notification),
         NotificationStatus::InMemory => in_memory(notification, now),
         NotificationStatus::Retry => retry(notification, now),
-        NotificationStatus::Sent if notification.attempts > 1 => {
+        NotificationStatus::Sent => {
             format!("The endpoint accepted it at attempt {}.", notification.attempts)
         }
-        NotificationStatus::Sent => "The endpoint accepted it.".to_owned(),
         NotificationStatus::Failed => format!(
-            "Will not be sent again: attempt {} failed {}.",
+            "Will not be sent again: attempt {} failed: {}.",
             notification.attempts,
-            last_cause(notification)
+            last_failure(notification)
         ),
         NotificationStatus::GivenUp => given_up(notification),
     }
@@ -84,9 +86,9 @@ fn retry(notification: &EventNotification, now: DateTime<Utc>) -> String {
         _ => "",
     };
     format!(
-        "{when}{obstacle}: attempt {} failed {}.",
+        "{when}{obstacle}: attempt {} failed: {}.",
         notification.attempts,
-        last_cause(notification)
+        last_failure(notification)
     )
 }
 
@@ -99,44 +101,29 @@ fn given_up(notification: &EventNotification) -> String {
             "Given up: the subscription was deactivated; a replay sends it.".to_owned()
         }
         _ => format!(
-            "Given up: the last of {} attempts failed {}.",
+            "Given up: the last of {} attempts failed: {}.",
             notification.attempts,
-            last_cause(notification)
+            last_failure(notification)
         ),
     }
 }
 
-fn last_cause(notification: &EventNotification) -> String {
+fn last_failure(notification: &EventNotification) -> String {
     match &notification.last {
-        Some(last) => cause(last),
+        Some(last) => cause(
+            last.error_type.as_deref(),
+            last.response_status,
+            last.error.as_deref(),
+        ),
         None => "for a reason that was not recorded".to_owned(),
     }
-}
-
-fn cause(attempt: &LastAttempt) -> String {
-    match (attempt.error_type.as_deref(), attempt.response_status) {
-        (_, Some(status)) => format!("with {status}"),
-        (Some("TIMEOUT"), _) => "because the endpoint did not answer in time".to_owned(),
-        (Some("DNS"), _) => "because the endpoint's name could not be resolved".to_owned(),
-        (Some("TLS"), _) => "because no secure connection to the endpoint came about".to_owned(),
-        (Some("CONNECT"), _) => "because the endpoint could not be reached".to_owned(),
-        (Some("PROTOCOL"), _) => "because what came from the endpoint was no HTTP".to_owned(),
-        (Some("EGRESS"), _) => "because the endpoint's address is not a public one".to_owned(),
-        _ => match &attempt.error {
-            Some(error) => format!("on our side: {error}"),
-            None => "on our side".to_owned(),
-        },
-    }
-}
-
-fn time(at: DateTime<Utc>) -> impl std::fmt::Display {
-    at.format("%Y-%m-%d %H:%M:%S UTC")
 }
 
 #[cfg(test)]
 mod tests {
     use chrono::{TimeDelta, TimeZone as _};
     use domain::notification::NotificationId;
+    use store::webhook::LastAttempt;
     use uuid::Uuid;
 
     use super::*;
@@ -171,7 +158,7 @@ mod tests {
     fn said(status: NotificationStatus, attempts: u32, reason: &str) -> String {
         let mut notification = notification(status, attempts);
         notification.reason = (!reason.is_empty()).then(|| reason.parse().unwrap());
-        explain(&notification, now())
+        describe(&notification, now())
     }
 
     #[test]
@@ -191,24 +178,24 @@ mod tests {
     fn a_paused_subscription_explains_what_never_reached_the_queue() {
         let mut waiting = notification(NotificationStatus::Pending, 0);
         waiting.paused = true;
-        assert!(explain(&waiting, now()).contains("paused"));
+        assert!(describe(&waiting, now()).contains("paused"));
     }
 
     #[test]
     fn in_memory_tells_the_queue_from_the_sender_and_late_from_lost() {
         let mut queued = notification(NotificationStatus::InMemory, 0);
-        assert_eq!(explain(&queued, now()), "Is in the queue.");
+        assert_eq!(describe(&queued, now()), "Is in the queue.");
         queued.leased_until = Some(now() - TimeDelta::seconds(1));
-        assert!(explain(&queued, now()).contains("rescued"));
+        assert!(describe(&queued, now()).contains("rescued"));
         queued.claimed = true;
-        assert!(explain(&queued, now()).contains("overdue"));
+        assert!(describe(&queued, now()).contains("overdue"));
     }
 
     #[test]
     fn a_retry_and_an_end_name_their_cause() {
         assert_eq!(
             said(NotificationStatus::Retry, 2, ""),
-            "Will be tried again after 2026-11-21 12:01:30 UTC: attempt 2 failed with 503."
+            "Will be tried again after 2026-11-21 12:01:30 UTC: attempt 2 failed: it answered 503."
         );
         assert!(
             said(NotificationStatus::GivenUp, 4, "delivery/http/503/json").contains("the last of 4 attempts")
@@ -223,7 +210,10 @@ mod tests {
             error_type: Some("EGRESS".to_owned()),
             error: None,
         });
-        assert!(explain(&failed, now()).contains("not a public one"));
-        assert_eq!(said(NotificationStatus::Sent, 1, ""), "The endpoint accepted it.");
+        assert!(describe(&failed, now()).contains("not a public one"));
+        assert_eq!(
+            said(NotificationStatus::Sent, 1, ""),
+            "The endpoint accepted it at attempt 1."
+        );
     }
 }

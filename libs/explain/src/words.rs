@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-pub(crate) use domain::origin::origin;
+pub use domain::origin::origin;
 
 /// A time, to the second.
-pub(crate) fn time(at: DateTime<Utc>) -> String {
+pub fn time(at: DateTime<Utc>) -> String {
     at.format("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
 /// A length of time, in its two largest units: `2 days 3 h`.
-pub(crate) fn length(duration: Duration) -> String {
+pub fn length(duration: Duration) -> String {
     let seconds = duration.as_secs();
     let (days, hours, minutes) = (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60);
     let units = [
@@ -33,7 +33,7 @@ pub(crate) fn length(duration: Duration) -> String {
 }
 
 /// When something was or will be, as seen from `now`: `3 min ago`, `in 2 h`, `now`.
-pub(crate) fn relative(at: DateTime<Utc>, now: DateTime<Utc>) -> String {
+pub fn relative(at: DateTime<Utc>, now: DateTime<Utc>) -> String {
     let distance = at - now;
     match distance.abs().to_std() {
         Ok(length_of_it) if length_of_it >= Duration::from_secs(1) => {
@@ -48,12 +48,12 @@ pub(crate) fn relative(at: DateTime<Utc>, now: DateTime<Utc>) -> String {
 }
 
 /// A time, absolute and as seen from `now`.
-pub(crate) fn when(at: DateTime<Utc>, now: DateTime<Utc>) -> String {
+pub fn when(at: DateTime<Utc>, now: DateTime<Utc>) -> String {
     format!("{} ({})", time(at), relative(at, now))
 }
 
 /// A number with its thousands apart.
-pub(crate) fn number(count: u64) -> String {
+pub fn number(count: u64) -> String {
     let digits = count.to_string();
     let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
     for (place, digit) in digits.chars().enumerate() {
@@ -66,7 +66,7 @@ pub(crate) fn number(count: u64) -> String {
 }
 
 /// A number that was counted up to a bound: `more than 100,000`.
-pub(crate) fn counted(count: u64) -> String {
+pub fn counted(count: u64) -> String {
     if count > store::status::COUNTED_MAX {
         format!("more than {}", number(store::status::COUNTED_MAX))
     } else {
@@ -75,7 +75,7 @@ pub(crate) fn counted(count: u64) -> String {
 }
 
 /// A counted noun; `one` and `many` are its forms.
-pub(crate) fn of(count: u64, one: &str, many: &str) -> String {
+pub fn of(count: u64, one: &str, many: &str) -> String {
     format!("{} {}", counted(count), if count == 1 { one } else { many })
 }
 

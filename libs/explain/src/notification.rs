@@ -6,35 +6,38 @@ use domain::push::AttemptStatus;
 use domain::quota::day_of;
 use domain::reason::NotificationReason;
 use domain::subscription::SubscriptionState;
-use store::story::NotificationStory;
+use store::timeline::NotificationTimeline;
 use store::webhook::DeliveryAttemptView;
 
-use super::story::{Context, Line, Next, Story, of_acts, of_dead_letters, open, resolve, said_of, sentence};
+use crate::explanation::{
+    Context, Explanation, Line, Next, of_acts, of_dead_letters, open, resolve, said_of, sentence,
+};
 use crate::words::{length, number, of, origin, relative};
 
 /// How a lost outcome is recorded.
 const LEASE_LOST: &str = "the lease ran out";
 
-pub(super) fn tell(history: &NotificationStory, context: &Context) -> Story {
-    let teller = Teller { history, context };
-    let (headline, next) = teller.state();
-    Story {
+/// What became of a notification.
+pub fn describe(history: &NotificationTimeline, context: &Context) -> Explanation {
+    let describer = Describer { history, context };
+    let (headline, next) = describer.state();
+    Explanation {
         id: history.id.uuid(),
         kind: "notification",
         state: history.status.as_str().to_owned(),
         headline,
-        story: teller.lines(),
+        story: describer.lines(),
         next,
-        commands: teller.commands(),
+        commands: describer.commands(),
     }
 }
 
-struct Teller<'a> {
-    history: &'a NotificationStory,
+struct Describer<'a> {
+    history: &'a NotificationTimeline,
     context: &'a Context,
 }
 
-impl Teller<'_> {
+impl Describer<'_> {
     fn lines(&self) -> Vec<Line> {
         let it = self.history;
         let event = it
@@ -104,12 +107,7 @@ impl Teller<'_> {
         let it = self.history;
         match it.status {
             NotificationStatus::Sent => {
-                let at = it.finished_at.unwrap_or(it.updated_at);
-                let headline = format!(
-                    "The endpoint accepted it at attempt {}, {}.",
-                    it.attempts,
-                    self.context.when(at)
-                );
+                let headline = format!("The endpoint accepted it at attempt {}.", it.attempts);
                 (headline, Next::some_time("Nothing: it is done."))
             }
             NotificationStatus::Failed => {
@@ -240,7 +238,7 @@ impl Teller<'_> {
         let rate = it
             .subscription
             .requests_per_second
-            .or(self.context.requests_per_second);
+            .or(self.context.rules.requests_per_second);
         let rate = rate.map_or(String::new(), |rate| format!(", {}", number(rate.into())));
         let headline = format!(
             "Waits in line for its subscription's requests per second{rate}: its turn comes at {}.",
@@ -252,14 +250,14 @@ impl Teller<'_> {
     /// When the day that was charged last lies ahead, by a clock that was wrong, today has nothing left.
     fn over_quota(&self, due: DateTime<Utc>) -> String {
         let subscription = &self.history.subscription;
-        let today = day_of(self.context.now, self.context.quota_zone);
-        let quota = subscription.daily_quota.unwrap_or(self.context.daily_quota);
+        let today = day_of(self.context.now, self.context.rules.quota_zone);
+        let quota = subscription.daily_quota.unwrap_or(self.context.rules.daily_quota);
         let used = match (subscription.budget_day, subscription.budget_used) {
             (Some(day), Some(used)) if day == today => used.min(quota),
             (Some(day), _) if day < today => 0,
             _ => quota,
         };
-        let day = match day_of(due, self.context.quota_zone) {
+        let day = match day_of(due, self.context.rules.quota_zone) {
             day if day <= today => "later today".to_owned(),
             day if day == today + TimeDelta::days(1) => "tomorrow".to_owned(),
             day => day.to_string(),
@@ -331,7 +329,7 @@ impl Teller<'_> {
             );
         }
         let retry = it.attempts - it.resent_after.min(it.attempts);
-        let retries = self.context.delivery_retries.max(retry);
+        let retries = self.context.rules.delivery_retries.max(retry);
         let failure = self.last_failure();
         match it.next_attempt_at.filter(|at| *at > self.context.now) {
             Some(at) => (
@@ -399,7 +397,7 @@ impl Teller<'_> {
 
     fn after_the_end(&self) -> Next {
         let switch = self.history.subscription.resend_after_outage;
-        if self.history.outage && switch.unwrap_or(self.context.after_outage) {
+        if self.history.outage && switch.unwrap_or(self.context.rules.after_outage) {
             return Next::some_time(
                 "Is sent again by itself within minutes after the endpoint has taken another one, three times at most.",
             );
@@ -421,7 +419,7 @@ impl Teller<'_> {
             .find(|attempt| attempt.error_type.is_some());
         failed.map_or(
             "failed for a reason that was not recorded.".to_owned(),
-            |attempt| sentence(&format!("failed: {}", cause(attempt))),
+            |attempt| sentence(&format!("failed: {}", cause_of(attempt))),
         )
     }
 
@@ -477,7 +475,7 @@ fn said_of_attempt(attempt: &DeliveryAttemptView) -> String {
         ),
         AttemptStatus::Error => sentence(&format!(
             "Attempt {number} to {place} failed{took}: {}",
-            cause(attempt)
+            cause_of(attempt)
         )),
     }
 }
@@ -487,12 +485,10 @@ fn is_lost(attempt: &DeliveryAttemptView) -> bool {
     attempt.error_type.as_deref() == Some("OTHER") && error.starts_with(LEASE_LOST)
 }
 
-fn cause(attempt: &DeliveryAttemptView) -> String {
-    let detail = attempt
-        .error
-        .as_deref()
-        .map_or(String::new(), |error| format!(" ({error})"));
-    match (attempt.error_type.as_deref(), attempt.response_status) {
+/// Why an attempt failed, by what is stored of it.
+pub(crate) fn cause(error_type: Option<&str>, response_status: Option<i32>, error: Option<&str>) -> String {
+    let detail = error.map_or(String::new(), |error| format!(" ({error})"));
+    match (error_type, response_status) {
         (_, Some(status)) => format!("it answered {status}"),
         (Some("TIMEOUT"), _) => format!("it did not answer in time{detail}"),
         (Some("DNS"), _) => format!("its name could not be resolved{detail}"),
@@ -500,9 +496,17 @@ fn cause(attempt: &DeliveryAttemptView) -> String {
         (Some("CONNECT"), _) => format!("it could not be reached{detail}"),
         (Some("PROTOCOL"), _) => format!("what it answered was no HTTP{detail}"),
         (Some("EGRESS"), _) => format!("its address is not a public one{detail}"),
-        _ => match &attempt.error {
+        _ => match error {
             Some(error) => format!("on our side, {error}"),
             None => "on our side".to_owned(),
         },
     }
+}
+
+fn cause_of(attempt: &DeliveryAttemptView) -> String {
+    cause(
+        attempt.error_type.as_deref(),
+        attempt.response_status.map(i32::from),
+        attempt.error.as_deref(),
+    )
 }

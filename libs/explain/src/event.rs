@@ -3,8 +3,7 @@
 use domain::notification::NotificationStatus;
 use store::webhook::{EventNotification, EventView};
 
-use super::push::ended;
-use super::story::{Context, Line, Next, Story};
+use crate::explanation::{Context, Explanation, Line, Next};
 use crate::words::{number, origin};
 
 /// Most notifications that are told one by one.
@@ -12,7 +11,8 @@ const TOLD_MAX: usize = 50;
 /// Most commands about single notifications.
 const COMMANDS_MAX: usize = 5;
 
-pub(super) fn tell(event: &EventView, context: &Context) -> Story {
+/// What became of an event: of each of its notifications, in short.
+pub fn describe(event: &EventView, context: &Context) -> Explanation {
     let notifications = &event.notifications;
     let sent = notifications
         .iter()
@@ -34,7 +34,7 @@ pub(super) fn tell(event: &EventView, context: &Context) -> Story {
         (_, 0, _) => "ENDED",
         _ => "WAITING",
     };
-    Story {
+    Explanation {
         id: event.id,
         kind: "event",
         state: state.to_owned(),
@@ -44,7 +44,7 @@ pub(super) fn tell(event: &EventView, context: &Context) -> Story {
             }
             _ => headline(notifications.len(), sent, failed, waiting),
         },
-        story: lines(event),
+        story: lines(event, context),
         next: next(notifications, waiting, context),
         commands: commands(notifications),
     }
@@ -68,7 +68,7 @@ fn headline(all: usize, sent: usize, failed: usize, waiting: usize) -> String {
     }
 }
 
-fn lines(event: &EventView) -> Vec<Line> {
+fn lines(event: &EventView, context: &Context) -> Vec<Line> {
     let test = if event.test_of.is_some() {
         "A test event"
     } else {
@@ -95,43 +95,15 @@ fn lines(event: &EventView) -> Vec<Line> {
     lines.extend(event.notifications.iter().take(TOLD_MAX).map(|it| Line {
         at: it.updated_at,
         text: format!(
-            "The notification {} for {} ({}) {}",
+            "The notification {} for {} ({}): {}",
             it.id.uuid(),
             it.subscription_id,
             origin(&it.url),
-            standing(it)
+            crate::event_notification(it, context.now)
         ),
     }));
     lines.sort_by_key(|line| line.at);
     lines
-}
-
-fn standing(notification: &EventNotification) -> String {
-    let attempts = notification.attempts;
-    let reason = notification
-        .reason
-        .as_ref()
-        .map_or(String::new(), |reason| format!(" ({reason})"));
-    match notification.status {
-        NotificationStatus::Sent => {
-            format!(
-                "was delivered at attempt {attempts}{}.",
-                ended(notification.finished_at)
-            )
-        }
-        NotificationStatus::Failed | NotificationStatus::GivenUp => format!(
-            "ended as {} after {attempts} attempts{}{reason}.",
-            notification.status,
-            ended(notification.finished_at)
-        ),
-        NotificationStatus::InMemory if notification.claimed => format!("is being sent: attempt {attempts}."),
-        NotificationStatus::InMemory => "is in the queue.".to_owned(),
-        _ if notification.paused => "waits, because its subscription is paused.".to_owned(),
-        _ => format!(
-            "waits as {}{reason}, after {attempts} attempts.",
-            notification.status
-        ),
-    }
 }
 
 fn next(notifications: &[EventNotification], waiting: usize, context: &Context) -> Next {

@@ -9,12 +9,11 @@ use domain::push::{AttemptStatus, ErrorType, Platform, PushId, PushStatus};
 use domain::reason::{NotificationReason, PushReason, StateReason};
 use domain::subscription::{Miss, SubscriptionState};
 use store::push::{AttemptView, PushView};
-use store::story::{NotificationStory, PushStory, Recipient};
+use store::timeline::{NotificationTimeline, PushTimeline, Recipient};
 use store::webhook::{DeliveryAttemptView, EventNotification, EventView, MissedSubscription};
 use store::{AuditView, DeadLetterLane, DeadLetterReason, DeadLetterState, DeadLetterView, PauseView};
 use uuid::Uuid;
 
-use super::story::Context;
 use super::*;
 
 fn now() -> DateTime<Utc> {
@@ -26,14 +25,16 @@ fn context() -> Context {
         now: now(),
         pauses: Vec::new(),
         holds: Vec::new(),
-        push_attempts: 5,
-        push_zone: Tz::UTC,
-        window_grace: Duration::from_secs(60),
-        delivery_retries: 3,
-        daily_quota: 10_000,
-        after_outage: true,
-        requests_per_second: None,
-        quota_zone: Tz::UTC,
+        rules: Rules {
+            push_attempts: 5,
+            push_zone: Tz::UTC,
+            window_grace: Duration::from_secs(60),
+            delivery_retries: 3,
+            daily_quota: 10_000,
+            after_outage: true,
+            requests_per_second: None,
+            quota_zone: Tz::UTC,
+        },
     }
 }
 
@@ -52,8 +53,8 @@ fn paused(scope: &str, key: &str) -> Context {
     }
 }
 
-fn push(status: PushStatus, attempts: u32) -> PushStory {
-    PushStory {
+fn push(status: PushStatus, attempts: u32) -> PushTimeline {
+    PushTimeline {
         push: PushView {
             id: PushId::from(Uuid::from_u128(1)),
             status,
@@ -127,7 +128,7 @@ fn act(action: &str) -> AuditView {
 }
 
 /// A case of the push lane: what makes it, what the headline says, what is next.
-type PushCase = (PushStatus, u32, fn(&mut PushStory), &'static str, &'static str);
+type PushCase = (PushStatus, u32, fn(&mut PushTimeline), &'static str, &'static str);
 
 const PUSHES: &[PushCase] = &[
     (
@@ -218,7 +219,7 @@ const PUSHES: &[PushCase] = &[
         PushStatus::Sent,
         1,
         |it| it.push.finished_at = Some(now() - TimeDelta::minutes(1)),
-        "Swrve accepted it at attempt 1, 2026-11-21 11:59:00 UTC (1 min ago).",
+        "Swrve accepted it at attempt 1.",
         "Nothing: it is done.",
     ),
     (
@@ -252,7 +253,7 @@ fn every_state_of_a_push_has_its_story() {
     for (status, attempts, shape, headline, next) in PUSHES {
         let mut history = push(*status, *attempts);
         shape(&mut history);
-        let story = push::tell(&history, &context());
+        let story = super::push(&history, &context());
         assert_eq!(
             (story.headline.as_str(), story.next.text.as_str()),
             (*headline, *next)
@@ -276,7 +277,7 @@ fn a_paused_lane_explains_every_push_that_waits_and_says_how_to_go_on() {
         PushStatus::InMemory,
         PushStatus::Retry,
     ] {
-        let story = push::tell(&push(status, 0), &paused("lane", "push"));
+        let story = super::push(&push(status, 0), &paused("lane", "push"));
         assert_eq!(
             story.headline,
             "Is held back: the lane push is paused by ann (1) since 2026-11-21 11:30:00 UTC: incident 17."
@@ -300,7 +301,7 @@ fn an_outage_of_swrve_explains_every_push_that_waits_for_it() {
         ..context()
     };
     for status in [PushStatus::Pending, PushStatus::InMemory, PushStatus::Retry] {
-        let story = push::tell(&push(status, 0), &held(hold.clone()));
+        let story = super::push(&push(status, 0), &held(hold.clone()));
         assert_eq!(
             story.headline,
             "Is held back: Swrve is out of order since 2026-11-21 11:30:00 UTC (30 min ago). 1,799 probes have failed; its last \
@@ -311,7 +312,7 @@ fn an_outage_of_swrve_explains_every_push_that_waits_for_it() {
             answered_at: Some(now()),
             ..hold.clone()
         };
-        let story = push::tell(&push(status, 0), &held(over));
+        let story = super::push(&push(status, 0), &held(over));
         assert!(!story.headline.starts_with("Is held back"), "{story:?}");
     }
 }
@@ -332,13 +333,13 @@ fn an_outage_explains_every_notification_that_waits_for_it() {
     };
     for status in [NotificationStatus::Pending, NotificationStatus::Retry] {
         let mut it = notification(status, 0);
-        let story = notification::tell(&it, &held);
+        let story = super::notification(&it, &held);
         assert!(
             !story.headline.contains("endpoints fail"),
             "its own answers: {story:?}"
         );
         it.subscription.withheld_for = Some(OutageClass::Dns);
-        let story = notification::tell(&it, &held);
+        let story = super::notification(&it, &held);
         assert_eq!(
             story.headline,
             "Is held back: most endpoints fail in the class DNS since 2026-11-21 11:30:00 UTC (30 min ago), its own among them. \
@@ -358,7 +359,7 @@ fn attempts_are_told_with_outcome_and_time() {
     history.push.history[1].swrve_error_message = Some("connection refused".to_owned());
     history.push.history[2].status = AttemptStatus::Ok;
     history.push.history[2].error_type = None;
-    let told: Vec<String> = push::tell(&history, &context())
+    let told: Vec<String> = super::push(&history, &context())
         .story
         .into_iter()
         .map(|line| line.text)
@@ -374,8 +375,8 @@ fn attempts_are_told_with_outcome_and_time() {
     assert_eq!(told[3], "Attempt 3: Swrve accepted it after 31 ms.");
 }
 
-fn notification(status: NotificationStatus, attempts: u32) -> NotificationStory {
-    NotificationStory {
+fn notification(status: NotificationStatus, attempts: u32) -> NotificationTimeline {
+    NotificationTimeline {
         id: NotificationId::from(Uuid::from_u128(2)),
         event: Uuid::from_u128(3),
         event_id: Some("order-17".to_owned()),
@@ -433,7 +434,7 @@ fn failed_delivery(number: u32) -> DeliveryAttemptView {
 type DeliveryCase = (
     NotificationStatus,
     u32,
-    fn(&mut NotificationStory),
+    fn(&mut NotificationTimeline),
     &'static str,
     &'static str,
 );
@@ -553,7 +554,7 @@ const DELIVERIES: &[DeliveryCase] = &[
         NotificationStatus::Sent,
         1,
         |it| it.finished_at = Some(now() - TimeDelta::minutes(1)),
-        "The endpoint accepted it at attempt 1, 2026-11-21 11:59:00 UTC (1 min ago).",
+        "The endpoint accepted it at attempt 1.",
         "Nothing: it is done.",
     ),
     (
@@ -627,7 +628,7 @@ fn every_state_of_a_notification_has_its_story() {
     for (status, attempts, shape, headline, next) in DELIVERIES {
         let mut history = notification(*status, *attempts);
         shape(&mut history);
-        let story = notification::tell(&history, &context());
+        let story = super::notification(&history, &context());
         assert_eq!(
             (story.headline.as_str(), story.next.text.as_str()),
             (*headline, *next)
@@ -658,12 +659,12 @@ fn whatever_is_paused_explains_a_notification_that_waits() {
             NotificationStatus::Retry,
         ];
         for status in waiting {
-            let story = notification::tell(&notification(status, 0), &paused(scope, key));
+            let story = super::notification(&notification(status, 0), &paused(scope, key));
             let said = format!("Is held back: the {scope} {key} is paused by ann (1)");
             assert!(story.headline.starts_with(&said), "{}", story.headline);
             assert_eq!(story.commands[0], format!("postrider resume {scope} {key}"));
         }
-        let other = notification::tell(
+        let other = super::notification(
             &notification(NotificationStatus::Pending, 0),
             &paused(scope, "another"),
         );
@@ -705,16 +706,16 @@ fn an_event_counts_its_notifications() {
         last: None,
     };
     let mut event = unmatched();
-    assert_eq!(event::tell(&event, &context()).state, "UNMATCHED");
+    assert_eq!(super::event(&event, &context()).state, "UNMATCHED");
     event.notifications = vec![one(NotificationStatus::Sent, 1)];
-    let story = event::tell(&event, &context());
+    let story = super::event(&event, &context());
     assert_eq!(
         (story.state.as_str(), story.headline.as_str()),
         ("DELIVERED", "Its one notification was delivered.")
     );
     event.notifications.push(one(NotificationStatus::Failed, 2));
     event.notifications.push(one(NotificationStatus::Pending, 7));
-    let story = event::tell(&event, &context());
+    let story = super::event(&event, &context());
     assert_eq!(
         story.headline,
         "Of its 3 notifications 1 are delivered, 1 still to be delivered, and 1 will not be."
@@ -733,7 +734,7 @@ fn an_event_that_became_nothing_names_whom_it_missed_and_why() {
             paused: false,
         },
     }]);
-    let story = event::tell(&event, &context());
+    let story = super::event(&event, &context());
     assert_eq!(story.state, "UNMATCHED");
     let expected = format!(
         "The subscription {} got nothing of it: its filter did not let the type through, and it was deactivated.",
@@ -741,7 +742,7 @@ fn an_event_that_became_nothing_names_whom_it_missed_and_why() {
     );
     assert_eq!(story.story[1].text, expected);
     event.missed = Some(Vec::new());
-    let story = event::tell(&event, &context());
+    let story = super::event(&event, &context());
     assert!(
         story.headline.contains("its reseller had no subscription"),
         "{}",
@@ -753,9 +754,9 @@ fn an_event_that_became_nothing_names_whom_it_missed_and_why() {
 fn a_dead_letter_tells_of_what_it_is_about() {
     let mut history = push(PushStatus::Failed, 1);
     history.dead_letters = vec![dead_letter(Some(Uuid::from_u128(1)), None)];
-    let subject = push::tell(&history, &context());
+    let subject = super::push(&history, &context());
     let open = dead_letter(Some(Uuid::from_u128(1)), None);
-    let story = dead_letter::tell(&open, &[], Some(subject), &context());
+    let story = super::dead_letter(&open, &[], Some(subject), &context());
     assert!(
         story.headline.starts_with("Waits for an operator since"),
         "{story:?}"
@@ -778,7 +779,7 @@ fn a_dead_letter_tells_of_what_it_is_about() {
     let mut discarded = open;
     (discarded.state, discarded.resolved_by) = (DeadLetterState::Discarded, Some("ann (1)".to_owned()));
     (discarded.resolved_at, discarded.note) = (Some(now()), Some("test data".to_owned()));
-    let story = dead_letter::tell(&discarded, &[], None, &context());
+    let story = super::dead_letter(&discarded, &[], None, &context());
     assert!(
         story.headline.ends_with("test data.") && story.headline.contains("discarded by ann (1)"),
         "{story:?}"
@@ -786,7 +787,7 @@ fn a_dead_letter_tells_of_what_it_is_about() {
 
     let mut malformed = dead_letter(None, None);
     malformed.reason = DeadLetterReason::Malformed;
-    let story = dead_letter::tell(&malformed, &[], None, &context());
+    let story = super::dead_letter(&malformed, &[], None, &context());
     assert!(
         !story.commands.iter().any(|command| command.contains(" replay ")),
         "{story:?}"

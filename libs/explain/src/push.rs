@@ -4,34 +4,37 @@ use chrono::{DateTime, Utc};
 use domain::push::{AttemptStatus, ErrorType, PushStatus, SendingWindow};
 use domain::reason::PushReason;
 use store::push::{AttemptView, HoldView};
-use store::story::PushStory;
+use store::timeline::PushTimeline;
 
-use super::story::{Context, Line, Next, Story, of_acts, of_dead_letters, open, resolve, said_of, sentence};
-use crate::words::{length, of, relative, time};
+use crate::explanation::{
+    Context, Explanation, Line, Next, of_acts, of_dead_letters, open, resolve, said_of, sentence,
+};
+use crate::words::{length, of, relative};
 
 /// How a lost outcome is recorded.
 const LEASE_LOST: &str = "the lease ran out";
 
-pub(super) fn tell(history: &PushStory, context: &Context) -> Story {
-    let teller = Teller { history, context };
-    let (headline, next) = teller.state();
-    Story {
+/// What became of a push.
+pub fn describe(history: &PushTimeline, context: &Context) -> Explanation {
+    let describer = Describer { history, context };
+    let (headline, next) = describer.state();
+    Explanation {
         id: history.push.id.uuid(),
         kind: "push",
         state: history.push.status.as_str().to_owned(),
         headline,
-        story: teller.lines(),
+        story: describer.lines(),
         next,
-        commands: teller.commands(),
+        commands: describer.commands(),
     }
 }
 
-struct Teller<'a> {
-    history: &'a PushStory,
+struct Describer<'a> {
+    history: &'a PushTimeline,
     context: &'a Context,
 }
 
-impl Teller<'_> {
+impl Describer<'_> {
     fn lines(&self) -> Vec<Line> {
         let push = &self.history.push;
         let prototype = push.message_prototype_key.as_deref();
@@ -39,7 +42,10 @@ impl Teller<'_> {
             format!("with the prototype {key}")
         });
         let window = push.cron_expression.as_deref().map_or(String::new(), |cron| {
-            format!(", to be sent at times of `{cron}` ({})", self.context.push_zone)
+            format!(
+                ", to be sent at times of `{cron}` ({})",
+                self.context.rules.push_zone
+            )
         });
         let mut lines = vec![Line {
             at: push.created_at,
@@ -80,12 +86,7 @@ impl Teller<'_> {
             PushStatus::InMemory => self.in_memory(),
             PushStatus::Retry => self.retry(),
             PushStatus::Sent => {
-                let at = push.finished_at.unwrap_or(push.updated_at);
-                let headline = format!(
-                    "Swrve accepted it at attempt {}, {}.",
-                    push.attempts,
-                    self.context.when(at)
-                );
+                let headline = format!("Swrve accepted it at attempt {}.", push.attempts);
                 (headline, Next::some_time("Nothing: it is done."))
             }
             PushStatus::Failed => {
@@ -188,7 +189,7 @@ impl Teller<'_> {
         }
         let push = &self.history.push;
         let tried = push.attempts - push.replayed_after.min(push.attempts);
-        let allowed = self.context.push_attempts.max(tried);
+        let allowed = self.context.rules.push_attempts.max(tried);
         let failure = self.last_failure();
         match push.next_attempt_at.filter(|at| *at > self.context.now) {
             Some(at) => (
@@ -277,7 +278,7 @@ impl Teller<'_> {
     /// The same, if it may be sent now; else also when it may.
     fn within_window(&self, next: Next) -> Next {
         let Some(window) = self.window() else { return next };
-        if window.is_open(self.context.now, self.context.window_grace) {
+        if window.is_open(self.context.now, self.context.rules.window_grace) {
             return next;
         }
         match window.opens_at_or_after(self.context.now) {
@@ -295,7 +296,7 @@ impl Teller<'_> {
 
     fn window(&self) -> Option<SendingWindow> {
         let cron = self.history.push.cron_expression.as_deref()?;
-        SendingWindow::parse(cron, self.context.push_zone).ok()
+        SendingWindow::parse(cron, self.context.rules.push_zone).ok()
     }
 
     fn last_failure(&self) -> String {
@@ -373,9 +374,4 @@ fn cause(attempt: &AttemptView) -> String {
             None => "on our side".to_owned(),
         },
     }
-}
-
-/// When a thing ended, for those that tell of several.
-pub(super) fn ended(at: Option<DateTime<Utc>>) -> String {
-    at.map_or(String::new(), |at| format!(" at {}", time(at)))
 }

@@ -1,0 +1,19 @@
+//! What became of a push, an event, a notification or a dead letter, in sentences: what happened, why it is where it is, what comes
+//! next, and what helps. Pure: who asks reads the rows, and everything that people see says it in the same words.
+
+mod dead_letter;
+mod event;
+mod event_notification;
+mod explanation;
+mod notification;
+mod push;
+#[cfg(test)]
+mod tests;
+pub mod words;
+
+pub use dead_letter::describe as dead_letter;
+pub use event::describe as event;
+pub use event_notification::describe as event_notification;
+pub use explanation::{Context, Explanation, Line, Next, Rules};
+pub use notification::describe as notification;
+pub use push::describe as push;

@@ -22,6 +22,7 @@ use crate::{listed, named};
 )]
 #[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum Status {
     /// Waits for a time: its sending window, or its turn in line for quota or for the requests per second.
     Scheduled,

@@ -4,12 +4,14 @@ use http_api::openapi::{Readiness, add_api_key, add_problems, declare_public};
 use http_api::{FieldProblem, ProblemBody};
 use utoipa::{Modify, OpenApi};
 
-use crate::event::{self, types};
-use crate::{problems, push};
+use crate::problems;
+use crate::router::routes;
 
 /// The document, as served at `/openapi.json`.
 pub fn document() -> utoipa::openapi::OpenApi {
-    let mut document = Document::openapi();
+    let mut document = routes().into_openapi();
+    ApiKeys.modify(&mut document);
+    Problems.modify(&mut document);
     declare_public(&mut document);
     document
 }
@@ -32,36 +34,11 @@ pub fn document() -> utoipa::openapi::OpenApi {
         (name = "service", description = "The service itself; no API key is needed."),
     ),
     paths(
-        push::submit::submit,
-        push::lookup::find,
-        event::submit::submit,
-        event::batch::submit_batch,
-        event::lookup::find,
-        types::list,
-        types::find,
-        types::put,
-        types::retire,
-        http_api::openapi::healthz,
-        readyz,
-        http_api::openapi::openapi,
-        http_api::openapi::docs,
+        http_api::openapi::healthz, readyz, http_api::openapi::openapi, http_api::openapi::docs,
     ),
-    components(schemas(
-        push::payload::Payload,
-        push::lookup::PushDocument,
-        event::payload::EventPayload,
-        event::batch::BatchPayload,
-        event::batch::BatchAnswer,
-        event::lookup::EventDocument,
-        types::EventTypeList,
-        types::DefinitionDocument,
-        ProblemBody,
-        FieldProblem,
-        Readiness,
-    )),
-    modifiers(&ApiKeys, &Problems),
+    components(schemas(ProblemBody, FieldProblem, Readiness)),
 )]
-struct Document;
+pub(crate) struct Service;
 
 /// Tells whether the process can do its work.
 ///

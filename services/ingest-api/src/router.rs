@@ -3,12 +3,15 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::routing::{get, post};
 use http::StatusCode;
 use http_api::{Documents, Observer};
 use lifecycle::Readiness;
+use utoipa::OpenApi as _;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use crate::app::App;
+use crate::openapi::Service;
 use crate::{event, push};
 
 /// The metrics of both lanes.
@@ -17,23 +20,28 @@ pub(crate) struct Meters {
     pub(crate) event: Arc<event::meters::Meters>,
 }
 
-/// The routes of the service.
+/// The router of the service.
 pub(crate) fn router(app: Arc<App>, documents: Documents, readiness: Readiness, meters: Meters) -> Router {
     let observer = Observer::new(app.traced).counting(move |route, status, elapsed| {
         status == StatusCode::ACCEPTED
             && (meters.push.answered(route, elapsed) || meters.event.answered(route, elapsed))
     });
-    let types = get(event::types::find)
-        .put(event::types::put)
-        .delete(event::types::retire);
-    let routes = Router::new()
-        .route("/push", post(push::submit::submit))
-        .route("/push/{id}", get(push::lookup::find))
-        .route("/events", post(event::submit::submit))
-        .route("/events/batch", post(event::batch::submit_batch))
-        .route("/events/{id}", get(event::lookup::find))
-        .route("/event-types", get(event::types::list))
-        .route("/event-types/{name}", types)
-        .with_state(app);
-    http_api::complete(routes, documents, readiness, observer)
+    let (routes, _) = routes().split_for_parts();
+    http_api::complete(routes.with_state(app), documents, readiness, observer)
+}
+
+/// The routes, and what they say about themselves.
+pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::with_openapi(Service::openapi())
+        .routes(routes!(push::submit::submit))
+        .routes(routes!(push::lookup::find))
+        .routes(routes!(event::submit::submit))
+        .routes(routes!(event::batch::submit_batch))
+        .routes(routes!(event::lookup::find))
+        .routes(routes!(event::types::list))
+        .routes(routes!(
+            event::types::find,
+            event::types::put,
+            event::types::retire
+        ))
 }

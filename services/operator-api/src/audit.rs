@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
+use axum::Json;
 use axum::extract::State;
-use axum::routing::get;
-use axum::{Json, Router};
 use chrono::{DateTime, Utc};
 use http_api::paging::{self, List};
 use http_api::{Params, Problem};
@@ -12,14 +11,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use store::{AuditFilter, AuditView};
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use crate::app::App;
 use crate::request::{self, Viewer};
 
 /// The routes.
-pub(crate) fn routes() -> Router<Arc<App>> {
-    Router::new().route("/audit", get(list))
+pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new().routes(routes!(list))
 }
 
 /// An entry of the audit log.

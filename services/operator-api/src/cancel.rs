@@ -3,15 +3,16 @@
 use std::fmt;
 use std::sync::Arc;
 
+use axum::Json;
 use axum::extract::State;
-use axum::routing::post;
-use axum::{Json, Router};
 use domain::lifecycle::Status;
 use domain::reason::PushReason;
 use http_api::{Id, Payload, Problem, ProblemKind};
 use serde::Serialize;
 use store::Cancellation;
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use crate::app::App;
@@ -19,10 +20,10 @@ use crate::note::NotePayload;
 use crate::request::Operator;
 
 /// The routes.
-pub(crate) fn routes() -> Router<Arc<App>> {
-    Router::new()
-        .route("/pushes/{id}/cancel", post(push))
-        .route("/notifications/{id}/cancel", post(notification))
+pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new()
+        .routes(routes!(push))
+        .routes(routes!(notification))
 }
 
 /// What was cancelled.

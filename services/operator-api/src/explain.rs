@@ -2,20 +2,21 @@
 
 use std::sync::Arc;
 
+use axum::Json;
 use axum::extract::{Path, State};
-use axum::routing::get;
-use axum::{Json, Router};
 use explain::{Context, Explanation};
 use http_api::{Params, Problem, ProblemKind};
 use serde::Deserialize;
 use store::Store;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use crate::app::App;
 use crate::request::Viewer;
 
-pub(crate) fn routes() -> Router<Arc<App>> {
-    Router::new().route("/explain/{id}", get(explain))
+pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new().routes(routes!(explain))
 }
 
 #[derive(Debug, Deserialize, utoipa::IntoParams)]

@@ -7,10 +7,13 @@ use utoipa::openapi::path::{Operation, Parameter, ParameterIn, PathItem};
 use utoipa::{Modify, OpenApi};
 
 use crate::resolve::CANCELLED;
+use crate::router::routes;
 
 /// The document, as served at `/openapi.json`.
 pub fn document() -> utoipa::openapi::OpenApi {
-    let mut document = Document::openapi();
+    let mut document = routes().into_openapi();
+    ApiKeys.modify(&mut document);
+    Problems.modify(&mut document);
     declare_public(&mut document);
     document
 }
@@ -38,23 +41,11 @@ pub fn document() -> utoipa::openapi::OpenApi {
         (name = "service", description = "The service itself; no API key is needed."),
     ),
     paths(
-        crate::dead_letters::list, crate::dead_letters::groups, crate::dead_letters::show,
-        crate::pauses::list, crate::pauses::pause_lane, crate::pauses::resume_lane, crate::pauses::pause_subscription,
-        crate::pauses::resume_subscription, crate::pauses::pause_reseller, crate::pauses::resume_reseller,
-        crate::cancel::push, crate::cancel::notification,
-        crate::restore::rescue, crate::restore::rebuild,
-        crate::status::status, crate::explain::explain,
-        crate::resolve::replay, crate::resolve::discard,
-        crate::dead_letter_jobs::list, crate::dead_letter_jobs::create, crate::dead_letter_jobs::find,
-        crate::dead_letter_jobs::pause, crate::dead_letter_jobs::resume, crate::dead_letter_jobs::cancel,
-        crate::audit::list,
-        crate::quota_requests::list, crate::quota_requests::approve, crate::quota_requests::deny,
         http_api::openapi::healthz, readyz, http_api::openapi::openapi, http_api::openapi::docs,
     ),
     components(schemas(ProblemBody, FieldProblem, Readiness)),
-    modifiers(&ApiKeys, &Problems),
 )]
-struct Document;
+pub(crate) struct Service;
 
 /// Tells whether the process can do its work.
 #[utoipa::path(

@@ -2,29 +2,30 @@
 
 use std::sync::Arc;
 
+use axum::Json;
 use axum::extract::{Path, State};
-use axum::routing::{get, post};
-use axum::{Json, Router};
 use chrono::{DateTime, Utc};
 use http_api::{Id, Payload, Problem, ProblemKind, paging::List};
 use serde::Serialize;
 use store::{Lane, Pausable, PauseChange, PauseView};
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use crate::app::App;
 use crate::note::NotePayload;
 use crate::request::{Operator, Viewer};
 
 /// The routes.
-pub(crate) fn routes() -> Router<Arc<App>> {
-    Router::new()
-        .route("/pauses", get(list))
-        .route("/lanes/{lane}/pause", post(pause_lane))
-        .route("/lanes/{lane}/resume", post(resume_lane))
-        .route("/subscriptions/{id}/pause", post(pause_subscription))
-        .route("/subscriptions/{id}/resume", post(resume_subscription))
-        .route("/resellers/{reseller}/pause", post(pause_reseller))
-        .route("/resellers/{reseller}/resume", post(resume_reseller))
+pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new()
+        .routes(routes!(list))
+        .routes(routes!(pause_lane))
+        .routes(routes!(resume_lane))
+        .routes(routes!(pause_subscription))
+        .routes(routes!(resume_subscription))
+        .routes(routes!(pause_reseller))
+        .routes(routes!(resume_reseller))
 }
 
 /// A pause that is in force.

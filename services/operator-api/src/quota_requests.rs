@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
+use axum::Json;
 use axum::extract::State;
-use axum::routing::{get, post};
-use axum::{Json, Router};
 use chrono::{DateTime, Utc};
 use domain::subscription::QuotaRequestStatus;
 use http_api::paging::{self, List};
@@ -12,6 +11,8 @@ use http_api::{FieldProblem, Id, Params, Payload, Problem, ProblemKind};
 use serde::{Deserialize, Serialize};
 use store::webhook::{Decided, Decision, QuotaRequestView};
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use crate::app::App;
@@ -22,11 +23,11 @@ use crate::request::{Administrator, Viewer};
 const QUOTA_MAX: u32 = 1_000_000_000;
 
 /// The routes.
-pub(crate) fn routes() -> Router<Arc<App>> {
-    Router::new()
-        .route("/quota-requests", get(list))
-        .route("/quota-requests/{id}/approve", post(approve))
-        .route("/quota-requests/{id}/deny", post(deny))
+pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new()
+        .routes(routes!(list))
+        .routes(routes!(approve))
+        .routes(routes!(deny))
 }
 
 /// A quota request.

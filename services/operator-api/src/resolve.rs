@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use axum::Json;
 use axum::extract::State;
-use axum::routing::post;
-use axum::{Json, Router};
 use http::StatusCode;
 use http_api::{Id, Payload, Problem, ProblemKind};
 use store::{DeadLetterState, Resolved, Skipped};
 use telemetry::Metric;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use crate::app::App;
@@ -17,10 +18,10 @@ use crate::note::NotePayload;
 use crate::request::Operator;
 
 /// The routes.
-pub(crate) fn routes() -> Router<Arc<App>> {
-    Router::new()
-        .route("/dead-letters/{id}/replay", post(replay))
-        .route("/dead-letters/{id}/discard", post(discard))
+pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new()
+        .routes(routes!(replay))
+        .routes(routes!(discard))
 }
 
 /// Sends again what a dead letter is about.

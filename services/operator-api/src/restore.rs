@@ -3,15 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Json;
 use axum::extract::State;
-use axum::routing::post;
-use axum::{Json, Router};
 use http_api::{Payload, Problem};
 use lifecycle::error_chain;
 use serde::Serialize;
 use telemetry::Metric;
 use tokio::time::{Instant, timeout};
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use crate::app::App;
 use crate::note::NotePayload;
@@ -23,10 +24,10 @@ const LIMIT: Duration = Duration::from_secs(25);
 const RETRY_AFTER: u32 = 5;
 
 /// The routes.
-pub(crate) fn routes() -> Router<Arc<App>> {
-    Router::new()
-        .route("/rescue", post(rescue))
-        .route("/broker/rebuild", post(rebuild))
+pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new()
+        .routes(routes!(rescue))
+        .routes(routes!(rebuild))
 }
 
 /// What was rescued.

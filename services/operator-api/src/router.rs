@@ -5,16 +5,25 @@ use std::sync::Arc;
 use axum::Router;
 use http_api::{Documents, Observer};
 use lifecycle::Readiness;
+use utoipa::OpenApi as _;
+use utoipa_axum::router::OpenApiRouter;
 
 use crate::app::App;
+use crate::openapi::Service;
 use crate::{
     audit, cancel, dead_letter_jobs, dead_letters, explain, pauses, quota_requests, resolve, restore, status,
 };
 
-/// The routes of the service. Each resource has its own in its own module.
+/// The router of the service.
 pub(crate) fn router(app: Arc<App>, documents: Documents, readiness: Readiness) -> Router {
     let observer = Observer::new(app.config.telemetry.otlp_endpoint.is_some());
-    let routes = Router::new()
+    let (routes, _) = routes().split_for_parts();
+    http_api::complete(routes.with_state(app), documents, readiness, observer)
+}
+
+/// The routes, and what they say about themselves. Each resource has its own in its own module.
+pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::with_openapi(Service::openapi())
         .merge(audit::routes())
         .merge(cancel::routes())
         .merge(dead_letters::routes())
@@ -25,6 +34,4 @@ pub(crate) fn router(app: Arc<App>, documents: Documents, readiness: Readiness) 
         .merge(restore::routes())
         .merge(status::routes())
         .merge(explain::routes())
-        .with_state(app);
-    http_api::complete(routes, documents, readiness, observer)
 }

@@ -11,11 +11,13 @@ use crate::problems::{
     REPLAY_COMPLETED, REPLAY_RUNNING, SUBSCRIPTION_STATE, TOO_MANY_REQUESTS, TOO_MANY_SECRETS,
     TOO_MANY_SUBSCRIPTIONS,
 };
-use crate::{event_types, metrics, notifications, quotas, replays, secrets, sending_ips, subscriptions};
+use crate::router::routes;
 
 /// The document, as served at `/openapi.json`.
 pub fn document() -> utoipa::openapi::OpenApi {
-    let mut document = Document::openapi();
+    let mut document = routes().into_openapi();
+    ApiKeys.modify(&mut document);
+    Problems.modify(&mut document);
     declare_public(&mut document);
     document
 }
@@ -43,21 +45,11 @@ pub fn document() -> utoipa::openapi::OpenApi {
         (name = "service", description = "The service itself; no API key is needed."),
     ),
     paths(
-        subscriptions::create, subscriptions::list, subscriptions::find, subscriptions::change, subscriptions::delete,
-        subscriptions::activate, subscriptions::deactivate, subscriptions::pause, subscriptions::resume,
-        subscriptions::verify, subscriptions::send_test, subscriptions::confirm_email, subscriptions::resend_code,
-        secrets::rotate, secrets::list, secrets::view, secrets::revoke,
-        event_types::list, event_types::find,
-        quotas::show, quotas::request, quotas::list,
-        notifications::list, notifications::scheduled, notifications::find, notifications::resend,
-        replays::create, replays::list, replays::find, replays::cancel,
-        metrics::show,
-        sending_ips::list, http_api::openapi::healthz, readyz, http_api::openapi::openapi, docs, openapi_page,
+        http_api::openapi::healthz, readyz, http_api::openapi::openapi, docs, openapi_page,
     ),
     components(schemas(ProblemBody, FieldProblem, Readiness)),
-    modifiers(&ApiKeys, &Problems),
 )]
-struct Document;
+pub(crate) struct Service;
 
 /// Tells whether the process can do its work.
 #[utoipa::path(

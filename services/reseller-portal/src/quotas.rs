@@ -74,8 +74,7 @@ pub(crate) struct QuotaRequestDocument {
     /// Why.
     reason: String,
     /// Where it stands.
-    #[schema(value_type = QuotaRequestStatusName)]
-    status: &'static str,
+    status: QuotaRequestStatus,
     /// The daily quota that was given.
     granted: Option<u32>,
     /// What the administrator says about it.
@@ -86,19 +85,6 @@ pub(crate) struct QuotaRequestDocument {
     decided_at: Option<DateTime<Utc>>,
 }
 
-/// Where a quota request stands.
-#[derive(ToSchema)]
-#[schema(as = QuotaRequestStatus, rename_all = "SCREAMING_SNAKE_CASE")]
-#[expect(dead_code, reason = "describes a text for the OpenAPI document")]
-pub(crate) enum QuotaRequestStatusName {
-    /// It is not decided yet.
-    Requested,
-    /// The quota was raised.
-    Approved,
-    /// It was not.
-    Denied,
-}
-
 impl From<QuotaRequestView> for QuotaRequestDocument {
     fn from(view: QuotaRequestView) -> Self {
         Self {
@@ -106,7 +92,7 @@ impl From<QuotaRequestView> for QuotaRequestDocument {
             subscription_id: view.subscription,
             daily_quota: view.requested,
             reason: view.reason,
-            status: view.status.as_str(),
+            status: view.status,
             granted: view.granted,
             note: view.note,
             created_at: view.created_at,
@@ -207,7 +193,7 @@ pub(crate) async fn request(
         subscription_id: subscription,
         daily_quota: requested,
         reason: new.reason,
-        status: QuotaRequestStatus::Requested.as_str(),
+        status: QuotaRequestStatus::Requested,
         granted: None,
         note: None,
         created_at: now,

@@ -41,8 +41,7 @@ pub(crate) struct ReplayDocument {
     /// For which subscription.
     subscription_id: Uuid,
     /// Where it stands.
-    #[schema(value_type = ReplayStatusName)]
-    status: &'static str,
+    status: ReplayStatus,
     /// Of events that were accepted at this time or later.
     since: DateTime<Utc>,
     /// Of events that were accepted before this time.
@@ -65,19 +64,6 @@ pub(crate) struct ReplayDocument {
     finished_at: Option<DateTime<Utc>>,
 }
 
-/// Where a replay stands.
-#[derive(ToSchema)]
-#[schema(as = ReplayStatus, rename_all = "SCREAMING_SNAKE_CASE")]
-#[expect(dead_code, reason = "describes a text for the OpenAPI document")]
-pub(crate) enum ReplayStatusName {
-    /// Goes on, or waits while its subscription is paused or not active.
-    Running,
-    /// Has been through all of its events.
-    Completed,
-    /// Was stopped before.
-    Cancelled,
-}
-
 /// Which part of the list.
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -96,7 +82,7 @@ impl From<ReplayView> for ReplayDocument {
             progress: progress(&view),
             id: view.id,
             subscription_id: view.subscription,
-            status: view.status.as_str(),
+            status: view.status,
             since: view.since,
             until: view.until,
             per_second: view.per_second,

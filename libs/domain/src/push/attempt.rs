@@ -10,6 +10,7 @@ use crate::named;
 )]
 #[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum AttemptStatus {
     /// Claimed; the answer is not recorded yet.
     InProcess,
@@ -27,6 +28,7 @@ named!(AttemptStatus, "attempt status");
 )]
 #[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum ErrorType {
     /// Swrve answered with an error, or could not be reached.
     Swrve,

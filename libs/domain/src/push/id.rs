@@ -65,6 +65,7 @@ impl fmt::Display for PushId {
 )]
 #[strum(serialize_all = "UPPERCASE")]
 #[serde(rename_all = "UPPERCASE")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum Platform {
     /// Apple's.
     Ios,

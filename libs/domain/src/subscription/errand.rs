@@ -3,8 +3,12 @@
 use crate::named;
 
 /// Where a quota request stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
+#[derive(
+    serde::Serialize, Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray,
+)]
 #[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum QuotaRequestStatus {
     /// No operator has decided it yet.
     Requested,
@@ -17,8 +21,12 @@ pub enum QuotaRequestStatus {
 named!(QuotaRequestStatus, "status of a quota request");
 
 /// Where a replay stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
+#[derive(
+    serde::Serialize, Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray,
+)]
 #[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum ReplayStatus {
     /// Goes on, or waits for its subscription to be active.
     Running,

@@ -10,6 +10,7 @@ use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
 use domain::key::Role;
+use domain::notification::NotificationStatus;
 use domain::origin::origin;
 use http::HeaderMap;
 use http_api::{Problem, ProblemKind};
@@ -85,8 +86,7 @@ pub(crate) struct NotificationDocument {
     #[schema(example = "https://example.org")]
     url: String,
     /// Where it stands.
-    #[schema(value_type = NotificationStatusName)]
-    status: &'static str,
+    status: NotificationStatus,
     /// The same in words.
     #[schema(
         example = "Will be tried again after 2026-11-21 12:01:30 UTC: attempt 2 failed: it answered 503."
@@ -106,27 +106,6 @@ pub(crate) struct NotificationDocument {
     /// What the endpoint answered at the last attempt that has ended.
     #[schema(example = 503)]
     response_status: Option<i32>,
-}
-
-/// Where a notification stands.
-#[derive(ToSchema)]
-#[schema(as = NotificationStatus, rename_all = "SCREAMING_SNAKE_CASE")]
-#[expect(dead_code, reason = "describes a text for the OpenAPI document")]
-pub(crate) enum NotificationStatusName {
-    /// Waits in line for quota or for the requests per second.
-    Scheduled,
-    /// Waits for room in the queue or for its subscription; was never tried.
-    Pending,
-    /// In the queue or being sent.
-    InMemory,
-    /// Was tried; waits for its next attempt.
-    Retry,
-    /// Accepted by the endpoint.
-    Sent,
-    /// Failed in a way that will not pass.
-    Failed,
-    /// Failed as often as it may, cancelled, or its subscription is not active any more.
-    GivenUp,
 }
 
 /// Tells where the notifications of an event stand.
@@ -201,7 +180,7 @@ fn notified(notification: EventNotification, now: DateTime<Utc>) -> Notification
         id: notification.id.uuid(),
         subscription_id: notification.subscription_id,
         url: origin(&notification.url),
-        status: notification.status.as_str(),
+        status: notification.status,
         reason: notification.reason.map(|reason| reason.to_string()),
         attempts: notification.attempts,
         next_attempt_at: notification.next_attempt_at,

@@ -10,7 +10,7 @@ use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
 use domain::key::Role;
-use domain::push::PushId;
+use domain::push::{AttemptStatus, ErrorType, Platform, PushId, PushStatus};
 use domain::reason::PushReason;
 use http::HeaderMap;
 use http_api::{Problem, ProblemKind};
@@ -21,7 +21,6 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::app::App;
-use crate::push::payload::PlatformName;
 
 /// A push as it stands.
 #[derive(Serialize, ToSchema)]
@@ -32,8 +31,7 @@ pub(crate) struct PushDocument {
     #[schema(example = "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d")]
     id: Uuid,
     /// Where it stands.
-    #[schema(value_type = StatusName)]
-    status: &'static str,
+    status: PushStatus,
     /// The same in words.
     #[schema(
         example = "Is tried again at 2026-11-21 12:01:30 UTC (in 30 s): attempt 2 of 5 failed: Swrve answered 503."
@@ -43,8 +41,7 @@ pub(crate) struct PushDocument {
     #[schema(example = "REPLAYED")]
     reason: Option<&'static str>,
     /// The platform of the client's device.
-    #[schema(value_type = PlatformName)]
-    platform: &'static str,
+    platform: Platform,
     /// Names the message prototype.
     message_prototype_key: Option<String>,
     /// When it may be sent.
@@ -72,15 +69,13 @@ pub(crate) struct AttemptDocument {
     #[schema(minimum = 1)]
     number: u32,
     /// How far it came.
-    #[schema(value_type = AttemptStatusName)]
-    status: &'static str,
+    status: AttemptStatus,
     /// When it began.
     started_at: DateTime<Utc>,
     /// How long Swrve took to answer, in milliseconds.
     millis: Option<i64>,
     /// Whose fault a failure was.
-    #[schema(value_type = Option<ErrorTypeName>)]
-    error_type: Option<&'static str>,
+    error_type: Option<ErrorType>,
     /// Swrve's own code, else the HTTP status.
     #[schema(example = 503)]
     swrve_error_code: Option<i64>,
@@ -89,53 +84,6 @@ pub(crate) struct AttemptDocument {
     swrve_error_message: Option<String>,
     /// What went wrong on our side.
     other_error: Option<String>,
-}
-
-/// Where a push stands.
-#[derive(ToSchema)]
-#[schema(as = Status, rename_all = "SCREAMING_SNAKE_CASE")]
-#[expect(dead_code, reason = "describes a text for the OpenAPI document")]
-pub(crate) enum StatusName {
-    /// Waits for its sending window.
-    Scheduled,
-    /// Waits for room in the queue.
-    Pending,
-    /// In the queue or being sent.
-    InMemory,
-    /// Failed in a way that may pass; waits for its next attempt.
-    Retry,
-    /// Accepted by Swrve.
-    Sent,
-    /// Failed in a way that will not pass.
-    Failed,
-    /// Failed as often as it may, or cancelled.
-    GivenUp,
-}
-
-/// How far an attempt came.
-#[derive(ToSchema)]
-#[schema(as = AttemptStatus, rename_all = "SCREAMING_SNAKE_CASE")]
-#[expect(dead_code, reason = "describes a text for the OpenAPI document")]
-pub(crate) enum AttemptStatusName {
-    /// The answer is not known yet.
-    InProcess,
-    /// Swrve accepted the push.
-    Ok,
-    /// It did not, or could not be asked.
-    Error,
-}
-
-/// Whose fault a failed attempt was.
-#[derive(ToSchema)]
-#[schema(as = ErrorType, rename_all = "SCREAMING_SNAKE_CASE")]
-#[expect(dead_code, reason = "describes a text for the OpenAPI document")]
-pub(crate) enum ErrorTypeName {
-    /// Swrve answered with an error, or could not be reached.
-    Swrve,
-    /// No Swrve push key is configured for the platform and message prototype.
-    MessagePrototypeKey,
-    /// Ours.
-    Other,
 }
 
 /// Tells what has become of a push.
@@ -192,9 +140,9 @@ fn document(push: PushView, app: &App) -> PushDocument {
     PushDocument {
         explanation,
         id: push.id.uuid(),
-        status: push.status.as_str(),
+        status: push.status,
         reason: push.reason.map(PushReason::as_str),
-        platform: push.platform.as_str(),
+        platform: push.platform,
         message_prototype_key: push.message_prototype_key,
         cron_expression: push.cron_expression,
         created_at: push.created_at,
@@ -209,10 +157,10 @@ fn document(push: PushView, app: &App) -> PushDocument {
 fn attempt(attempt: AttemptView) -> AttemptDocument {
     AttemptDocument {
         number: attempt.number,
-        status: attempt.status.as_str(),
+        status: attempt.status,
         started_at: attempt.started_at,
         millis: attempt.millis,
-        error_type: attempt.error_type.map(|kind| kind.as_str()),
+        error_type: attempt.error_type,
         swrve_error_code: attempt.swrve_error_code,
         swrve_error_message: attempt.swrve_error_message,
         other_error: attempt.other_error,

@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 
+use domain::push::Platform;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
@@ -15,7 +16,7 @@ use utoipa::ToSchema;
 pub(crate) struct Payload<'a> {
     /// The platform of the client's device.
     #[serde(borrow, default)]
-    #[schema(value_type = PlatformName, required = true)]
+    #[schema(value_type = Platform, required = true)]
     pub(crate) platform: Option<Cow<'a, str>>,
     /// Names the message prototype, whose Swrve push key is used. May be absent or unknown: such a push is accepted and
     /// fails when it is to be sent.
@@ -35,15 +36,4 @@ pub(crate) struct Payload<'a> {
     #[serde(default)]
     #[schema(example = "* * 9-17 ? * MON-FRI")]
     pub(crate) cron_expression: Option<String>,
-}
-
-/// A platform, for the OpenAPI document; whether a name is one is decided by `domain`.
-#[derive(ToSchema)]
-#[schema(as = Platform, rename_all = "UPPERCASE")]
-#[expect(dead_code, reason = "describes a text for the OpenAPI document")]
-pub(crate) enum PlatformName {
-    /// Apple's.
-    Ios,
-    /// Google's.
-    Android,
 }

@@ -8,14 +8,15 @@ mod document;
 
 use std::sync::Arc;
 
+use axum::Json;
 use axum::extract::State;
-use axum::routing::{get, post};
-use axum::{Json, Router};
 use domain::dead_letter_job::{JobCommand, JobStatus};
 use http_api::paging::{self, List};
 use http_api::{Id, Params, Payload, Problem, ProblemKind};
 use serde::Deserialize;
 use store::JobCommanded;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use crate::app::App;
@@ -28,13 +29,13 @@ pub(crate) use create::{NewJobPayload, read};
 use document::JobDocument;
 
 /// The routes.
-pub(crate) fn routes() -> Router<Arc<App>> {
-    Router::new()
-        .route("/dead-letters/jobs", get(list).post(create))
-        .route("/dead-letters/jobs/{id}", get(find))
-        .route("/dead-letters/jobs/{id}/pause", post(pause))
-        .route("/dead-letters/jobs/{id}/resume", post(resume))
-        .route("/dead-letters/jobs/{id}/cancel", post(cancel))
+pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new()
+        .routes(routes!(list, create))
+        .routes(routes!(find))
+        .routes(routes!(pause))
+        .routes(routes!(resume))
+        .routes(routes!(cancel))
 }
 
 /// Which jobs.

@@ -11,9 +11,6 @@ mod show;
 
 use std::sync::Arc;
 
-use axum::Router;
-use axum::routing::get;
-
 pub(crate) use document::DeadLetterDocument;
 pub(crate) use filter::FilterWords;
 pub(crate) use groups::{__path_groups, groups};
@@ -21,13 +18,15 @@ pub(crate) use list::{__path_list, list};
 #[cfg(feature = "fuzzing")]
 pub(crate) use list::{ListParams, part};
 pub(crate) use show::{__path_show, show};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use crate::app::App;
 
 /// The routes.
-pub(crate) fn routes() -> Router<Arc<App>> {
-    Router::new()
-        .route("/dead-letters", get(list))
-        .route("/dead-letters/groups", get(groups))
-        .route("/dead-letters/{id}", get(show))
+pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new()
+        .routes(routes!(list))
+        .routes(routes!(groups))
+        .routes(routes!(show))
 }

@@ -7,17 +7,18 @@ mod judge;
 
 use std::sync::Arc;
 
+use axum::Json;
 use axum::extract::State;
-use axum::routing::get;
-use axum::{Json, Router};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use crate::app::App;
 use crate::request::Viewer;
 
 pub(crate) use document::StatusDocument;
 
-pub(crate) fn routes() -> Router<Arc<App>> {
-    Router::new().route("/status", get(status))
+pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new().routes(routes!(status))
 }
 
 /// Tells how the system is.

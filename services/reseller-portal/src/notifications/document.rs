@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
-use domain::notification::FailureKind;
+use domain::notification::{FailureKind, NotificationStatus};
+use domain::push::AttemptStatus;
 use http_client::NO_PUBLIC_ADDRESS;
 use serde::Serialize;
 use store::webhook::{DeliveryAttemptView, NotificationRow, NotificationView};
@@ -26,8 +27,7 @@ pub(crate) struct RowDocument {
     #[schema(example = "domain.created")]
     event_type: String,
     /// Where it stands.
-    #[schema(value_type = NotificationStatusName)]
-    status: &'static str,
+    status: NotificationStatus,
     /// Why it waits or has ended: QUOTA or RATE (a limit of the subscription), PAUSED, UNVERIFIED (the endpoint has not answered
     /// its challenge yet), RESENT, REPLAYED, BUSY or BACKLOG (others of the subscription come first), POSTPONED (we could not try), SUBSCRIPTION_DEACTIVATED,
     /// SUBSCRIPTION_DELETED, EXPIRED (it waited for too long), CANCELLED (by the operator of the platform), or the kind of the
@@ -74,8 +74,7 @@ pub(crate) struct AttemptDocument {
     #[schema(minimum = 1)]
     number: u32,
     /// How far it came.
-    #[schema(value_type = AttemptStatusName)]
-    status: &'static str,
+    status: AttemptStatus,
     /// When it began.
     started_at: DateTime<Utc>,
     /// How long it took, in milliseconds.
@@ -116,40 +115,6 @@ struct ResponseDocument {
     body: Option<String>,
 }
 
-/// Where a notification stands.
-#[derive(ToSchema)]
-#[schema(as = NotificationStatus, rename_all = "SCREAMING_SNAKE_CASE")]
-#[expect(dead_code, reason = "describes a text for the OpenAPI document")]
-pub(crate) enum NotificationStatusName {
-    /// Waits in line for quota or for the requests per second.
-    Scheduled,
-    /// Waits for its first attempt.
-    Pending,
-    /// In the queue or being sent.
-    InMemory,
-    /// Waits for another attempt.
-    Retry,
-    /// The endpoint took it.
-    Sent,
-    /// Failed in a way that will not pass.
-    Failed,
-    /// Failed as often as it may, waited for too long, was cancelled, or its subscription is not active any more.
-    GivenUp,
-}
-
-/// How far an attempt came.
-#[derive(ToSchema)]
-#[schema(as = AttemptStatus, rename_all = "SCREAMING_SNAKE_CASE")]
-#[expect(dead_code, reason = "describes a text for the OpenAPI document")]
-pub(crate) enum AttemptStatusName {
-    /// The answer is not known yet.
-    InProcess,
-    /// The endpoint took the notification.
-    Ok,
-    /// It did not, or could not be asked.
-    Error,
-}
-
 /// What kind of failure an attempt was.
 #[derive(ToSchema)]
 #[schema(as = ErrorType, rename_all = "SCREAMING_SNAKE_CASE")]
@@ -179,7 +144,7 @@ impl From<NotificationRow> for RowDocument {
             id: row.id.uuid(),
             event_id: row.event_id,
             event_type: row.event_type,
-            status: row.status.as_str(),
+            status: row.status,
             end: end::said_of(row.status, row.reason.as_ref(), row.attempts),
             reason: row.reason.map(|reason| told_reason(reason.to_string())),
             attempts: row.attempts,
@@ -218,7 +183,7 @@ impl AttemptDocument {
         let (error_type, error) = told_failure(&attempt.url, attempt.error_type, attempt.error);
         Self {
             number: attempt.number,
-            status: attempt.status.as_str(),
+            status: attempt.status,
             started_at: attempt.started_at,
             millis: attempt.millis,
             request: RequestDocument {

@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use config::Config;
+use domain::subscription::SubscriptionState;
 use serde::Serialize;
 use store::webhook::SubscriptionView;
 use utoipa::ToSchema;
@@ -29,8 +30,7 @@ pub(crate) struct SubscriptionDocument {
     /// The reseller's own words.
     description: String,
     /// Where it stands.
-    #[schema(value_type = SubscriptionStateName)]
-    state: &'static str,
+    state: SubscriptionState,
     /// Why it stands there: CREATED, VERIFIED, BY_RESELLER, VERIFICATION_REQUESTED, ENDPOINT_CHANGED, FAILING, RECOVERED,
     /// REDIRECTED (it answered 3xx) or GONE (it answered 410).
     #[schema(example = "VERIFIED")]
@@ -75,21 +75,6 @@ struct VerificationDocument {
     error: Option<String>,
 }
 
-/// Where a subscription stands.
-#[derive(ToSchema)]
-#[schema(as = SubscriptionState, rename_all = "SCREAMING_SNAKE_CASE")]
-#[expect(dead_code, reason = "describes a text for the OpenAPI document")]
-pub(crate) enum SubscriptionStateName {
-    /// Gets nothing but challenges, until its endpoint has answered one.
-    PendingVerification,
-    /// Gets everything that its filter lets through.
-    Active,
-    /// The same, although its endpoint has failed for days.
-    Degraded,
-    /// Gets nothing; its events are stored and can be replayed.
-    Deactivated,
-}
-
 impl SubscriptionDocument {
     pub(crate) fn of(view: SubscriptionView, config: &Config) -> Self {
         let defaults = &config.reseller.subscription;
@@ -101,7 +86,7 @@ impl SubscriptionDocument {
             email: view.email,
             email_confirmed_at: view.email_confirmed_at,
             description: view.description,
-            state: view.state.as_str(),
+            state: view.state,
             state_reason: view.state_reason.as_str(),
             state_changed_at: view.state_changed_at,
             paused_at: view.paused_at,

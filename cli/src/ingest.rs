@@ -1,22 +1,23 @@
 //! The ingest API as its callers see it.
 
-use std::time::Duration;
+use std::ops::Deref;
 
 use anyhow::{Context as _, bail};
 use chrono::{DateTime, Utc};
 use clap::Args;
 use domain::push::{ErrorType, PushStatus};
-use reqwest::{Client, StatusCode, header};
-use serde::de::DeserializeOwned;
+use reqwest::{Method, StatusCode, header};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use crate::problem::{Problem, Refusal};
-use crate::web;
+use crate::api::{Api, Service};
+use crate::problem::Problem;
 
-/// Longer than the service takes for its own "not now".
-const LIMIT: Duration = Duration::from_secs(30);
+static SERVICE: Service = Service {
+    name: "ingest API",
+    advice: |_| None,
+};
 
 /// Where the ingest API is, and the key for it.
 #[derive(Debug, Clone, Args)]
@@ -135,10 +136,14 @@ pub(crate) struct Attempt {
 }
 
 /// A caller of the ingest API.
-pub(crate) struct Ingest {
-    client: Client,
-    url: String,
-    key: String,
+pub(crate) struct Ingest(Api);
+
+impl Deref for Ingest {
+    type Target = Api;
+
+    fn deref(&self) -> &Api {
+        &self.0
+    }
 }
 
 impl Ingest {
@@ -149,11 +154,7 @@ impl Ingest {
                 "no API key is given; make one with `postrider keys create` and set it as INGEST_KEY or with --key"
             );
         };
-        Ok(Self {
-            client: web::client(LIMIT)?,
-            url: args.url.trim_end_matches('/').to_owned(),
-            key,
-        })
+        Ok(Self(Api::new(&SERVICE, &args.url, &key)?))
     }
 
     /// Hands in a push.
@@ -180,12 +181,11 @@ impl Ingest {
         body: &impl Serialize,
         idempotency_key: Option<&str>,
     ) -> anyhow::Result<Answer> {
-        let url = format!("{}{path}", self.url);
-        let mut request = self.client.post(&url).bearer_auth(&self.key).json(body);
+        let mut request = self.request(Method::POST, path).json(body);
         if let Some(key) = idempotency_key {
             request = request.header("Idempotency-Key", key);
         }
-        let response = web::send(request, &url).await?;
+        let response = self.answer(request, path).await?;
         let status = response.status();
         if status == StatusCode::ACCEPTED {
             let headers = response.headers();
@@ -196,7 +196,7 @@ impl Ingest {
                 .and_then(|location| location.rsplit('/').next())
                 .and_then(|id| id.parse().ok())
                 .with_context(|| {
-                    format!("{url} answered 202 without a Location that names what was stored")
+                    format!("POST {path} was answered 202 without a Location that names what was stored")
                 })?;
             let replayed = headers.contains_key("idempotent-replayed");
             return Ok(Answer::Accepted { id, replayed });
@@ -207,31 +207,13 @@ impl Ingest {
         })
     }
 
-    /// What is at a path, as JSON.
-    pub(crate) async fn document(&self, path: &str) -> anyhow::Result<serde_json::Value> {
-        let url = format!("{}{path}", self.url);
-        let request = self.client.get(&url).bearer_auth(&self.key);
-        let response = web::send(request, &url).await?;
-        if response.status().is_success() {
-            let document = response.json().await;
-            return document.with_context(|| format!("{url} answered with something that is not JSON"));
-        }
-        Err(Refusal::of(url, response).await.into())
-    }
-
     /// What has become of a push.
     pub(crate) async fn find(&self, id: Uuid) -> anyhow::Result<Push> {
-        self.read(&format!("/push/{id}"), "a push").await
+        self.get(&format!("/push/{id}"), &()).await
     }
 
     /// Where an event's notifications stand.
     pub(crate) async fn find_event(&self, id: Uuid) -> anyhow::Result<Event> {
-        self.read(&format!("/events/{id}"), "an event").await
-    }
-
-    async fn read<T: DeserializeOwned>(&self, path: &str, what: &str) -> anyhow::Result<T> {
-        let document = self.document(path).await?;
-        serde_json::from_value(document)
-            .with_context(|| format!("{}{path} answered with something that is not {what}", self.url))
+        self.get(&format!("/events/{id}"), &()).await
     }
 }

@@ -4,6 +4,7 @@
 //! libraries and the services' HTTP API.
 
 mod age;
+mod api;
 mod args;
 mod catalogue;
 mod commands;

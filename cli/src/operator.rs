@@ -1,20 +1,15 @@
 //! The operator API as its callers see it.
-//!
-//! It deliberately knows no document of the API: each command reads what it shows.
 
-use std::time::Duration;
-
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use clap::Args;
-use reqwest::{Client, RequestBuilder, StatusCode};
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use reqwest::StatusCode;
 
-use crate::problem::Refusal;
-use crate::web;
+use crate::api::{Api, Service};
 
-/// Longer than the service takes for its own "not now".
-const LIMIT: Duration = Duration::from_secs(30);
+static SERVICE: Service = Service {
+    name: "operator API",
+    advice,
+};
 
 /// Where the operator API is, and the key for it.
 #[derive(Debug, Clone, Args)]
@@ -27,80 +22,24 @@ pub(crate) struct OperatorArgs {
     key: Option<String>,
 }
 
-/// A part of a list.
-#[derive(Debug, Clone, Deserialize)]
-pub(crate) struct Page<T> {
-    pub(crate) items: Vec<T>,
-    /// The `cursor` with which the list goes on.
-    pub(crate) next: Option<String>,
-}
-
-/// A caller of the operator API.
-pub(crate) struct Operator {
-    client: Client,
-    url: String,
-    key: String,
-}
-
-impl Operator {
-    /// A caller with the given address and key.
-    pub(crate) fn new(args: &OperatorArgs) -> anyhow::Result<Self> {
-        let Some(key) = args.key.clone().filter(|key| !key.is_empty()) else {
+impl OperatorArgs {
+    /// A caller with this address and key.
+    pub(crate) fn connect(&self) -> anyhow::Result<Api> {
+        let Some(key) = self.key.as_deref().filter(|key| !key.is_empty()) else {
             bail!(
                 "no API key is given; make one with `postrider keys create --name me --role operator` and set it as \
                  OPERATOR_KEY or with --key"
             );
         };
-        Self::connect(&args.url, &key)
-    }
-
-    /// A caller with this address and key.
-    pub(crate) fn connect(url: &str, key: &str) -> anyhow::Result<Self> {
-        Ok(Self {
-            client: web::client(LIMIT)?,
-            url: url.trim_end_matches('/').to_owned(),
-            key: key.to_owned(),
-        })
-    }
-
-    /// What is at `path`. `query` is whatever becomes a query string: pairs, or a struct whose empty options are left out.
-    /// With `T` = [`serde_json::Value`] it is the document just as the API gives it.
-    pub(crate) async fn read<T: DeserializeOwned>(
-        &self,
-        path: &str,
-        query: &(impl Serialize + ?Sized),
-    ) -> anyhow::Result<T> {
-        let request = self.client.get(format!("{}{path}", self.url)).query(query);
-        self.document(request, path).await
-    }
-
-    /// What `POST path` answers.
-    pub(crate) async fn act<T: DeserializeOwned>(
-        &self,
-        path: &str,
-        body: &impl Serialize,
-    ) -> anyhow::Result<T> {
-        let request = self.client.post(format!("{}{path}", self.url)).json(body);
-        self.document(request, path).await
-    }
-
-    async fn document<T: DeserializeOwned>(&self, request: RequestBuilder, path: &str) -> anyhow::Result<T> {
-        let url = format!("{}{path}", self.url);
-        let response = web::send(request.bearer_auth(&self.key), &url).await?;
-        if !response.status().is_success() {
-            let refusal = Refusal::of(url, response).await;
-            return Err(match advice(refusal.status) {
-                Some(advice) => anyhow::Error::new(refusal).context(advice),
-                None => anyhow::Error::new(refusal),
-            });
-        }
-        let text = response.text().await.map_err(reqwest::Error::without_url)?;
-        serde_json::from_str(&text)
-            .with_context(|| format!("{url} answered with something that no operator API says"))
+        connect(&self.url, key)
     }
 }
 
-/// What mends a refusal that is about the key and not about what was asked for.
+/// A caller with this address and key.
+pub(crate) fn connect(url: &str, key: &str) -> anyhow::Result<Api> {
+    Api::new(&SERVICE, url, key)
+}
+
 fn advice(status: StatusCode) -> Option<&'static str> {
     match status {
         StatusCode::UNAUTHORIZED => Some("the API key is not accepted; check OPERATOR_KEY or --key"),

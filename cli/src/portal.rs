@@ -1,22 +1,23 @@
 //! The reseller portal as its callers see it.
 
-use std::time::Duration;
+use std::ops::Deref;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
-use reqwest::{Client, Method, RequestBuilder, StatusCode};
-use serde::de::DeserializeOwned;
+use reqwest::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use crate::api::{Api, Page, Service};
 use crate::catalogue::{self, Catalogue};
-use crate::problem::Refusal;
 use crate::web;
 
-/// Longer than the service takes for its own "not now".
-const LIMIT: Duration = Duration::from_secs(30);
+static SERVICE: Service = Service {
+    name: "reseller portal",
+    advice,
+};
 
 /// Where the reseller portal is, and the key for it.
 #[derive(Debug, Clone, Args)]
@@ -96,35 +97,26 @@ pub(crate) struct EventType {
     pub(crate) example: Box<RawValue>,
 }
 
-/// A part of a list.
-#[derive(Deserialize)]
-pub(crate) struct List<T> {
-    pub(crate) items: Vec<T>,
-    /// The `cursor` with which the list goes on.
-    #[serde(default)]
-    pub(crate) next: Option<String>,
-}
-
 #[derive(Deserialize)]
 struct Identified {
     id: Uuid,
 }
 
 /// A caller of the portal.
-pub(crate) struct Portal {
-    client: Client,
-    url: String,
-    key: String,
+pub(crate) struct Portal(Api);
+
+impl Deref for Portal {
+    type Target = Api;
+
+    fn deref(&self) -> &Api {
+        &self.0
+    }
 }
 
 impl Portal {
     /// A caller with this key.
     pub(crate) fn new(url: &str, key: &str) -> anyhow::Result<Self> {
-        Ok(Self {
-            client: web::client(LIMIT)?,
-            url: url.trim_end_matches('/').to_owned(),
-            key: key.to_owned(),
-        })
+        Ok(Self(Api::new(&SERVICE, url, key)?))
     }
 
     /// A caller with the address and the key of the command line.
@@ -145,7 +137,7 @@ impl Portal {
 
     /// The catalogue with everything that is said of it, without types that are retired.
     pub(crate) async fn catalogue(&self) -> anyhow::Result<Catalogue> {
-        let mut types: List<Value> = self.read("/event-types").await?;
+        let mut types: Page<Value> = self.get("/event-types", &()).await?;
         types.items.retain(|event_type| event_type["retiredAt"].is_null());
         let read = |event_type| serde_json::from_value::<catalogue::EventType>(event_type);
         let types = types.items.into_iter().map(read).collect::<Result<_, _>>();
@@ -153,54 +145,26 @@ impl Portal {
         Ok(Catalogue { types })
     }
 
-    /// What is at `path`. `query` is whatever becomes a query string: pairs, or a struct whose empty options are left out.
-    /// With `T` = [`Value`] it is the document just as the portal gives it.
-    pub(crate) async fn get<T: DeserializeOwned>(
-        &self,
-        path: &str,
-        query: &(impl Serialize + ?Sized),
-    ) -> anyhow::Result<T> {
-        let request = self.request(Method::GET, path).query(query);
-        self.document(request, path).await
-    }
-
-    /// What a request with a body is answered.
-    pub(crate) async fn act<T: DeserializeOwned>(
-        &self,
-        method: Method,
-        path: &str,
-        body: &impl Serialize,
-    ) -> anyhow::Result<T> {
-        self.document(self.request(method, path).json(body), path).await
-    }
-
-    /// Deletes what is at `path`.
-    pub(crate) async fn delete(&self, path: &str) -> anyhow::Result<()> {
-        self.succeed(self.request(Method::DELETE, path), path)
-            .await
-            .map(drop)
-    }
-
     /// The catalogue.
     pub(crate) async fn event_types(&self) -> anyhow::Result<Vec<EventType>> {
-        let types: List<EventType> = self.read("/event-types").await?;
+        let types: Page<EventType> = self.get("/event-types", &()).await?;
         Ok(types.items)
     }
 
     /// The reseller's subscriptions, as far as one answer holds them.
     pub(crate) async fn subscriptions(&self) -> anyhow::Result<Vec<Subscription>> {
-        let subscriptions: List<Subscription> = self.read("/subscriptions").await?;
+        let subscriptions: Page<Subscription> = self.get("/subscriptions", &()).await?;
         Ok(subscriptions.items)
     }
 
     /// A subscription as it is now.
     pub(crate) async fn subscription(&self, id: Uuid) -> anyhow::Result<Subscription> {
-        self.read(&format!("/subscriptions/{id}")).await
+        self.get(&format!("/subscriptions/{id}"), &()).await
     }
 
     /// Makes a subscription.
     pub(crate) async fn subscribe(&self, subscription: &SubscriptionRequest) -> anyhow::Result<Created> {
-        self.write("/subscriptions", subscription).await
+        self.post("/subscriptions", subscription).await
     }
 
     /// Ends a subscription.
@@ -210,7 +174,7 @@ impl Portal {
 
     /// Gives a subscription another secret.
     pub(crate) async fn rotate_secret(&self, id: Uuid) -> anyhow::Result<NewSecret> {
-        self.write(&format!("/subscriptions/{id}/secrets"), &json!({}))
+        self.post(&format!("/subscriptions/{id}/secrets"), &json!({}))
             .await
     }
 
@@ -218,49 +182,8 @@ impl Portal {
     pub(crate) async fn request_quota(&self, id: Uuid, daily: u32, reason: &str) -> anyhow::Result<Uuid> {
         let path = format!("/subscriptions/{id}/quota-requests");
         let body = json!({ "dailyQuota": daily, "reason": reason });
-        let request: Identified = self.write(&path, &body).await?;
+        let request: Identified = self.post(&path, &body).await?;
         Ok(request.id)
-    }
-
-    async fn read<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<T> {
-        self.document(self.request(Method::GET, path), path).await
-    }
-
-    async fn write<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> anyhow::Result<T> {
-        self.document(self.request(Method::POST, path).json(body), path)
-            .await
-    }
-
-    fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        let request = self.client.request(method, format!("{}{path}", self.url));
-        request.bearer_auth(&self.key)
-    }
-
-    async fn document<T: DeserializeOwned>(&self, request: RequestBuilder, path: &str) -> anyhow::Result<T> {
-        let answer = self.succeed(request, path).await?.text().await;
-        let text = answer.map_err(reqwest::Error::without_url)?;
-        let strange = format!(
-            "{}{path} answered with something that no reseller portal says; check PORTAL_URL or --portal-url",
-            self.url
-        );
-        // Each document is an object; any other value would be shown as an empty one.
-        if !text.trim_start().starts_with('{') {
-            bail!(strange);
-        }
-        serde_json::from_str(&text).context(strange)
-    }
-
-    async fn succeed(&self, request: RequestBuilder, path: &str) -> anyhow::Result<reqwest::Response> {
-        let url = format!("{}{path}", self.url);
-        let response = web::send(request, &url).await?;
-        if response.status().is_success() {
-            return Ok(response);
-        }
-        let refusal = Refusal::of(url, response).await;
-        Err(match advice(refusal.status) {
-            Some(advice) => anyhow::Error::new(refusal).context(advice),
-            None => anyhow::Error::new(refusal),
-        })
     }
 }
 

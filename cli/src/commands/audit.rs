@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::age::Age;
-use crate::operator::{Operator, OperatorArgs};
+use crate::operator::OperatorArgs;
 use crate::output::{self, Column};
 
 #[derive(Debug, Args)]
@@ -79,7 +79,7 @@ pub(crate) async fn run(args: &AuditArgs) -> anyhow::Result<()> {
         .into_iter()
         .filter_map(|(name, value)| Some((name, value?)))
         .collect();
-    let document: Value = Operator::new(&args.operator)?.read("/audit", &query).await?;
+    let document: Value = args.operator.connect()?.get("/audit", &query).await?;
     if args.json {
         return output::json(&document);
     }

@@ -4,7 +4,7 @@
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use crate::operator::{Operator, OperatorArgs};
+use crate::operator::OperatorArgs;
 use crate::output;
 
 #[derive(Debug, Subcommand)]
@@ -40,8 +40,10 @@ pub(crate) async fn run(command: BrokerCommand) -> anyhow::Result<()> {
 }
 
 async fn rebuild(args: &RebuildArgs) -> anyhow::Result<()> {
-    let document: Value = Operator::new(&args.operator)?
-        .act("/broker/rebuild", &json!({"note": args.note}))
+    let document: Value = args
+        .operator
+        .connect()?
+        .post("/broker/rebuild", &json!({"note": args.note}))
         .await?;
     if args.json {
         return output::json(&document);

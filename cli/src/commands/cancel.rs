@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::operator::{Operator, OperatorArgs};
+use crate::operator::OperatorArgs;
 use crate::output;
 
 #[derive(Debug, Subcommand)]
@@ -36,8 +36,10 @@ pub(crate) async fn run(command: CancelCommand) -> anyhow::Result<()> {
         CancelCommand::Notification(args) => ("notification", "notifications", args),
     };
     let path = format!("/{collection}/{}/cancel", args.id);
-    let document: Value = Operator::new(&args.operator)?
-        .act(&path, &json!({"note": args.note}))
+    let document: Value = args
+        .operator
+        .connect()?
+        .post(&path, &json!({"note": args.note}))
         .await?;
     if args.json {
         return output::json(&document);

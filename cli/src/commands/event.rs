@@ -93,7 +93,7 @@ async fn send(args: SendArgs) -> anyhow::Result<()> {
 
 async fn show(ingest: &Ingest, id: Uuid, json: bool) -> anyhow::Result<()> {
     if json {
-        return output::json(&ingest.document(&format!("/events/{id}")).await?);
+        return output::json(&ingest.get::<Value>(&format!("/events/{id}"), &()).await?);
     }
     let event = ingest.find_event(id).await?;
     let mut table = Table::record("event", &event.id.to_string());

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use clap::Args;
 use serde_json::Value;
 
-use crate::operator::{Operator, OperatorArgs};
+use crate::operator::OperatorArgs;
 use crate::output::{COMMAND, STRONG, hanging, harmless, json, result, styled};
 use crate::web;
 
@@ -31,13 +31,13 @@ pub(crate) struct ExplainArgs {
 }
 
 pub(crate) async fn run(args: ExplainArgs) -> anyhow::Result<()> {
-    let api = Operator::new(&args.operator)?;
+    let api = args.operator.connect()?;
     let query: Vec<(&str, &str)> = args
         .reseller
         .iter()
         .map(|reseller| ("reseller", reseller.as_str()))
         .collect();
-    let story: Value = api.read(&web::path(&["explain", &args.id]), &query).await?;
+    let story: Value = api.get(&web::path(&["explain", &args.id]), &query).await?;
     if args.json {
         return json(&story);
     }

@@ -10,7 +10,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::operator::{Operator, OperatorArgs};
+use crate::api::Api;
+use crate::operator::OperatorArgs;
 use crate::output::{self, Column, Table};
 use crate::progress::Progress;
 
@@ -105,14 +106,14 @@ pub(crate) async fn run(command: JobsCommand) -> anyhow::Result<()> {
     match command {
         JobsCommand::List(args) => list(&args).await,
         JobsCommand::Show(args) => {
-            let api = Operator::new(&args.operator)?;
-            let document: Value = api.read(&path(args.id), &()).await?;
+            let api = args.operator.connect()?;
+            let document: Value = api.get(&path(args.id), &()).await?;
             show(document, args.json)
         }
         JobsCommand::Pause(args) => tell(&args, "pause").await,
         JobsCommand::Resume(args) => tell(&args, "resume").await,
         JobsCommand::Cancel(args) => tell(&args, "cancel").await,
-        JobsCommand::Watch(args) => wait(&Operator::new(&args.operator)?, args.id, args.json).await,
+        JobsCommand::Watch(args) => wait(&args.operator.connect()?, args.id, args.json).await,
     }
 }
 
@@ -121,7 +122,7 @@ fn path(id: Uuid) -> String {
 }
 
 async fn list(args: &ListArgs) -> anyhow::Result<()> {
-    let api = Operator::new(&args.operator)?;
+    let api = args.operator.connect()?;
     let mut query = vec![("limit", args.limit.to_string())];
     query.extend(
         args.status
@@ -129,7 +130,7 @@ async fn list(args: &ListArgs) -> anyhow::Result<()> {
             .map(|status| ("status", status.to_uppercase())),
     );
     query.extend(args.cursor.clone().map(|cursor| ("cursor", cursor)));
-    let document: Value = api.read("/dead-letters/jobs", &query).await?;
+    let document: Value = api.get("/dead-letters/jobs", &query).await?;
     if args.json {
         return output::json(&document);
     }
@@ -170,9 +171,9 @@ async fn list(args: &ListArgs) -> anyhow::Result<()> {
 }
 
 async fn tell(args: &CommandArgs, command: &str) -> anyhow::Result<()> {
-    let api = Operator::new(&args.job.operator)?;
+    let api = args.job.operator.connect()?;
     let path = format!("{}/{command}", path(args.job.id));
-    let document: Value = api.act(&path, &json!({ "note": args.note })).await?;
+    let document: Value = api.post(&path, &json!({ "note": args.note })).await?;
     show(document, args.job.json)
 }
 
@@ -227,10 +228,10 @@ fn time(at: DateTime<Utc>) -> String {
 /// # Errors
 ///
 /// When it was cancelled, among others: what the caller waited for will not happen.
-pub(crate) async fn wait(api: &Operator, id: Uuid, as_json: bool) -> anyhow::Result<()> {
+pub(crate) async fn wait(api: &Api, id: Uuid, as_json: bool) -> anyhow::Result<()> {
     let progress = Progress::of("dead letters");
     let document = loop {
-        let document: Value = api.read(&path(id), &()).await?;
+        let document: Value = api.get(&path(id), &()).await?;
         let job: Job = serde_json::from_value(document.clone())?;
         progress.show(job.examined, job.matching, &word(&job));
         if matches!(job.status.as_str(), "COMPLETED" | "CANCELLED") {

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::operator::{Operator, OperatorArgs};
+use crate::operator::OperatorArgs;
 use crate::output::{self, Column};
 use crate::web::path;
 
@@ -160,8 +160,11 @@ pub(crate) async fn resume(command: ResumeCommand) -> anyhow::Result<()> {
 
 /// Lists what is paused.
 pub(crate) async fn list(args: &PausesArgs) -> anyhow::Result<()> {
-    let document: Value = Operator::new(&args.common.operator)?
-        .read("/pauses", &[] as &[(&str, &str)])
+    let document: Value = args
+        .common
+        .operator
+        .connect()?
+        .get("/pauses", &[] as &[(&str, &str)])
         .await?;
     if args.common.json {
         return output::json(&document);
@@ -194,7 +197,7 @@ pub(crate) async fn list(args: &PausesArgs) -> anyhow::Result<()> {
 }
 
 async fn act(path: &str, body: &Value, common: &Common, pausing: bool) -> anyhow::Result<()> {
-    let document: Value = Operator::new(&common.operator)?.act(path, body).await?;
+    let document: Value = common.operator.connect()?.post(path, body).await?;
     if common.json {
         return output::json(&document);
     }

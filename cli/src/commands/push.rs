@@ -105,7 +105,7 @@ async fn post(ingest: &Ingest, args: PostArgs) -> anyhow::Result<()> {
 
 async fn show(ingest: &Ingest, id: Uuid, json: bool) -> anyhow::Result<()> {
     if json {
-        return output::json(&ingest.document(&format!("/push/{id}")).await?);
+        return output::json(&ingest.get::<Value>(&format!("/push/{id}"), &()).await?);
     }
     let push = ingest.find(id).await?;
     let mut table = Table::record("push", &push.id.to_string());

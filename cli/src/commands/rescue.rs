@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::operator::{Operator, OperatorArgs};
+use crate::operator::OperatorArgs;
 use crate::output;
 
 #[derive(Debug, Args)]
@@ -22,8 +22,10 @@ pub(crate) struct RescueArgs {
 
 /// Rescues what there is to rescue.
 pub(crate) async fn run(args: &RescueArgs) -> anyhow::Result<()> {
-    let document: Value = Operator::new(&args.operator)?
-        .act("/rescue", &json!({"note": args.note}))
+    let document: Value = args
+        .operator
+        .connect()?
+        .post("/rescue", &json!({"note": args.note}))
         .await?;
     if args.json {
         return output::json(&document);

@@ -10,7 +10,8 @@ use clap::Args;
 use reqwest::StatusCode;
 use serde_json::Value;
 
-use crate::operator::{Operator, OperatorArgs};
+use crate::api::Api;
+use crate::operator::OperatorArgs;
 use crate::output::{
     BAD, COMMAND, Column, GOOD, Table, error, exact, hanging, harmless, json, of_severity, result, styled,
     table,
@@ -51,7 +52,7 @@ pub(crate) struct StatusArgs {
 }
 
 pub(crate) async fn run(args: StatusArgs) -> anyhow::Result<ExitCode> {
-    let api = Operator::new(&args.operator)?;
+    let api = args.operator.connect()?;
     let Some(seconds) = args.watch else {
         let status = ask(&api).await?;
         show(&status, args.json)?;
@@ -90,7 +91,7 @@ pub(crate) async fn run(args: StatusArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// The status. An API that is there and cannot even look up a key has said what is wrong.
-async fn ask(api: &Operator) -> anyhow::Result<Value> {
+async fn ask(api: &Api) -> anyhow::Result<Value> {
     match api.read::<Value>("/status", &[("", ""); 0]).await {
         Ok(status) => Ok(status),
         Err(error) => match error.downcast_ref::<Refusal>() {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::filter::{Filter, FilterArgs};
-use crate::operator::{Operator, OperatorArgs};
+use crate::operator::OperatorArgs;
 use crate::output::{self, Column, Table};
 
 /// Longest detail in a table, in characters.
@@ -71,8 +71,10 @@ pub(crate) async fn run(args: &GroupsArgs) -> anyhow::Result<()> {
         state: &args.state,
         limit: args.limit,
     };
-    let document: Value = Operator::new(&args.operator)?
-        .read("/dead-letters/groups", &query)
+    let document: Value = args
+        .operator
+        .connect()?
+        .get("/dead-letters/groups", &query)
         .await?;
     if args.json {
         return output::json(&document);

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::filter::{Filter, FilterArgs};
-use crate::operator::{Operator, OperatorArgs, Page};
+use crate::api::Page;
+use crate::operator::OperatorArgs;
 use crate::output::{self, Column, Table};
 
 /// Longest detail in a table, in characters.
@@ -68,9 +69,7 @@ pub(crate) async fn run(args: &ListArgs) -> anyhow::Result<()> {
         limit: args.limit,
         cursor: args.cursor.as_deref(),
     };
-    let document: Value = Operator::new(&args.operator)?
-        .read("/dead-letters", &query)
-        .await?;
+    let document: Value = args.operator.connect()?.get("/dead-letters", &query).await?;
     if args.json {
         return output::json(&document);
     }

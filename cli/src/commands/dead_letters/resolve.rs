@@ -11,9 +11,10 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::filter::{Filter, FilterArgs};
+use crate::api::Api;
 use crate::args::Cli;
 use crate::commands::jobs::{self, Job};
-use crate::operator::{Operator, OperatorArgs};
+use crate::operator::OperatorArgs;
 use crate::output::{self, Table};
 
 #[derive(Debug, Args)]
@@ -129,7 +130,7 @@ async fn resolve(action: Action, args: &WhatArgs, note: Option<&str>) -> anyhow:
         ),
         _ => {}
     }
-    let api = Operator::new(&args.operator)?;
+    let api = args.operator.connect()?;
     if let ([id], false) = (&args.ids[..], args.dry_run) {
         return one(&api, action, *id, (note, args.json)).await;
     }
@@ -142,7 +143,7 @@ async fn resolve(action: Action, args: &WhatArgs, note: Option<&str>) -> anyhow:
         dry_run: true,
     };
     if args.dry_run || !by_list {
-        let preview: Value = api.act("/dead-letters/jobs", &new).await?;
+        let preview: Value = api.post("/dead-letters/jobs", &new).await?;
         if args.dry_run {
             return show(&preview, args.json);
         }
@@ -152,7 +153,7 @@ async fn resolve(action: Action, args: &WhatArgs, note: Option<&str>) -> anyhow:
         new.filter = new.filter.map(|filter| filter.only_up_to(newest));
     }
     new.dry_run = false;
-    let document: Value = api.act("/dead-letters/jobs", &new).await?;
+    let document: Value = api.post("/dead-letters/jobs", &new).await?;
     let job: Job = serde_json::from_value(document.clone())?;
     if args.wait {
         return jobs::wait(&api, job.id, args.json).await;
@@ -178,13 +179,13 @@ fn usage(detail: &str) {
 }
 
 async fn one(
-    api: &Operator,
+    api: &Api,
     action: Action,
     id: Uuid,
     (note, as_json): (Option<&str>, bool),
 ) -> anyhow::Result<()> {
     let path = format!("/dead-letters/{id}/{}", action.verb());
-    let letter: Value = api.act(&path, &json!({ "note": note })).await?;
+    let letter: Value = api.post(&path, &json!({ "note": note })).await?;
     if as_json {
         return output::json(&letter);
     }

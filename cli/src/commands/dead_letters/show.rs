@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::operator::{Operator, OperatorArgs};
+use crate::operator::OperatorArgs;
 use crate::output::{self, Column, Table};
 
 #[derive(Debug, Args)]
@@ -48,7 +48,7 @@ const FIELDS: [(&str, &str); 18] = [
 /// Shows one dead letter.
 pub(crate) async fn run(args: &ShowArgs) -> anyhow::Result<()> {
     let path = format!("/dead-letters/{}", args.id);
-    let document: Value = Operator::new(&args.operator)?.read(&path, &()).await?;
+    let document: Value = args.operator.connect()?.get(&path, &()).await?;
     if args.json {
         return output::json(&document);
     }

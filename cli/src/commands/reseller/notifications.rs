@@ -224,7 +224,7 @@ fn standing(document: &Value) -> String {
 pub(crate) async fn resend(args: ResendArgs) -> anyhow::Result<()> {
     let (one, portal) = (&args.one, Portal::connect(&args.one.common.portal)?);
     let path = format!("/notifications/{}/resend", one.id);
-    let document: Value = portal.act(Method::POST, &path, &json!({})).await?;
+    let document: Value = portal.post(&path, &json!({})).await?;
     if one.common.json {
         output::json(&document)?;
     } else {

@@ -90,7 +90,7 @@ async fn request(args: &RequestArgs) -> anyhow::Result<()> {
     let path = format!("/subscriptions/{}/quota-requests", args.subscription);
     let body = json!({"dailyQuota": args.daily_quota, "reason": args.reason});
     let portal = Portal::connect(&args.common.portal)?;
-    let request: Value = portal.act(Method::POST, &path, &body).await?;
+    let request: Value = portal.post(&path, &body).await?;
     if args.common.json {
         return output::json(&request);
     }

@@ -74,7 +74,7 @@ pub(crate) async fn run(args: ReplayArgs) -> anyhow::Result<()> {
         body["until"] = written(until).into();
     }
     let path = format!("/subscriptions/{}/replays", args.subscription);
-    let mut replay: Value = portal.act(Method::POST, &path, &body).await?;
+    let mut replay: Value = portal.post(&path, &body).await?;
     let path = format!("{path}/{}", cell(&replay, "/id"));
     let progress = args.wait.then(|| Progress::waiting("replaying"));
     while let Some(progress) = &progress

@@ -105,7 +105,7 @@ async fn rotate(of: &Of, from_file: Option<&str>) -> anyhow::Result<()> {
         Some(file) => json!({ "secret": file::read(file)?.trim() }),
         None => json!({}),
     };
-    let made: Value = portal(of)?.act(Method::POST, &path(of), &request).await?;
+    let made: Value = portal(of)?.post(&path(of), &request).await?;
     print(of, &made)?;
     output::note("the secrets before it sign along for a while, until when `postrider secrets list` shows");
     Ok(())

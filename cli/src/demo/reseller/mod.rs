@@ -16,8 +16,8 @@ use clap::Args;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use tokio::time::Instant;
 
+use crate::api::Api;
 use crate::ingest::{Answer, Ingest};
-use crate::operator::Operator;
 use crate::output;
 use crate::portal::Portal;
 use crate::webhooks::Webhooks;
@@ -78,7 +78,7 @@ pub(super) async fn run(
     let deadline = Instant::now() + timeout;
     let maker = Maker {
         portal: &portal,
-        admin: &Operator::connect(&args.operator_url, admin_key)?,
+        admin: &operator::connect(&args.operator_url, admin_key)?,
         webhooks: &webhooks,
         run,
         deadline,

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::operator::Operator;
+use crate::operator;
 use crate::output;
 use crate::portal::{Portal, Subscription, SubscriptionRequest};
 use crate::webhooks::{SecretAt, Webhooks};
@@ -34,7 +34,7 @@ const POLL: Duration = Duration::from_millis(100);
 pub(super) struct Maker<'a> {
     pub(super) portal: &'a Portal,
     /// An administrator.
-    pub(super) admin: &'a Operator,
+    pub(super) admin: &'a Api,
     pub(super) webhooks: &'a Webhooks,
     pub(super) run: &'a str,
     pub(super) deadline: Instant,

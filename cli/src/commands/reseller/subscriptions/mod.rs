@@ -109,7 +109,7 @@ async fn create(args: CreateArgs) -> anyhow::Result<()> {
     body["url"] = args.url.into();
     body["eventTypes"] = args.event_types.into();
     body["email"] = args.email.into();
-    let created: Value = portal.act(Method::POST, "/subscriptions", &body).await?;
+    let created: Value = portal.post("/subscriptions", &body).await?;
     if args.common.json {
         output::json(&created)?;
     } else {
@@ -144,13 +144,13 @@ async fn update(args: UpdateArgs) -> anyhow::Result<()> {
         );
     }
     let portal = portal(&args.common)?;
-    let document = portal.act(Method::PATCH, &path(args.id), &body).await?;
+    let document = portal.send(Method::PATCH, &path(args.id), &body).await?;
     show(&args.common, &document)
 }
 
 async fn act(one: &One, action: &str) -> anyhow::Result<()> {
     let path = format!("{}/{action}", path(one.id));
-    let document: Value = portal(&one.common)?.act(Method::POST, &path, &json!({})).await?;
+    let document: Value = portal(&one.common)?.post(&path, &json!({})).await?;
     if one.common.json {
         return output::json(&document);
     }
@@ -210,7 +210,7 @@ async fn test(args: &Waited) -> anyhow::Result<()> {
     let common = &args.one.common;
     let portal = portal(common)?;
     let path = format!("{}/test", path(args.one.id));
-    let sent: Value = portal.act(Method::POST, &path, &json!({})).await?;
+    let sent: Value = portal.post(&path, &json!({})).await?;
     let id: Uuid = cell(&sent, "/notificationId").parse()?;
     if common.json {
         output::json(&sent)?;

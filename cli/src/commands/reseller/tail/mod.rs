@@ -21,8 +21,9 @@ use uuid::Uuid;
 
 use super::{Common, identifier};
 use crate::age::Age;
+use crate::api::Page;
 use crate::output;
-use crate::portal::{List, Portal};
+use crate::portal::Portal;
 use crate::problem::Refusal;
 
 use follow::{Follower, Found, News, accepted_at};
@@ -153,7 +154,7 @@ impl Tail {
     /// When the newest event was accepted, by the clock of the process that accepted it: ours may differ.
     async fn newest(&self, id: Uuid) -> anyhow::Result<Option<DateTime<Utc>>> {
         let path = format!("/subscriptions/{id}/notifications");
-        let first: List<Value> = self.portal.get(&path, &[("limit", "1")]).await?;
+        let first: Page<Value> = self.portal.get(&path, &[("limit", "1")]).await?;
         Ok(first.items.first().and_then(accepted_at))
     }
 
@@ -220,7 +221,7 @@ impl Tail {
             .map(|at| at.to_rfc3339_opts(SecondsFormat::Millis, true));
         let mut rows = self.whole(&path, since.as_deref()).await?;
         let waiting = [("status", UNFINISHED), ("limit", PAGE)];
-        let waiting: List<Value> = self.portal.get(&path, &waiting).await?;
+        let waiting: Page<Value> = self.portal.get(&path, &waiting).await?;
         rows.extend(waiting.items);
         let looked_at: HashSet<Uuid> = rows
             .iter()
@@ -254,7 +255,7 @@ impl Tail {
                 .into_iter()
                 .filter_map(|(name, value)| Some((name, value?)))
                 .collect();
-            let page: List<Value> = self.portal.get(path, &query).await?;
+            let page: Page<Value> = self.portal.get(path, &query).await?;
             rows.extend(page.items);
             match page.next {
                 Some(next) => cursor = Some(next),

@@ -1,0 +1,127 @@
+//! A caller of one of the HTTP APIs.
+//!
+//! It deliberately knows no document of an API: each command reads what it shows.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::problem::Refusal;
+use crate::web;
+
+/// Longer than a service takes for its own "not now".
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// Which API it is, in what people are told.
+#[derive(Debug)]
+pub(crate) struct Service {
+    /// As in "something that no … says".
+    pub(crate) name: &'static str,
+    /// What mends a refusal that is not about what was asked for.
+    pub(crate) advice: fn(StatusCode) -> Option<&'static str>,
+}
+
+/// A part of a list.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Page<T> {
+    pub(crate) items: Vec<T>,
+    /// The `cursor` with which the list goes on.
+    #[serde(default)]
+    pub(crate) next: Option<String>,
+}
+
+/// A caller with an address and a key.
+pub(crate) struct Api {
+    client: Client,
+    url: String,
+    key: String,
+    service: &'static Service,
+}
+
+impl Api {
+    /// A caller of the service at `url`.
+    pub(crate) fn new(service: &'static Service, url: &str, key: &str) -> anyhow::Result<Self> {
+        Ok(Self {
+            client: web::client(LIMIT)?,
+            url: url.trim_end_matches('/').to_owned(),
+            key: key.to_owned(),
+            service,
+        })
+    }
+
+    /// What is at `path`. `query` is whatever becomes a query string: pairs, or a struct whose empty options are left out.
+    /// With `T` = [`serde_json::Value`] it is the document just as the API gives it.
+    pub(crate) async fn get<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        query: &(impl Serialize + ?Sized),
+    ) -> anyhow::Result<T> {
+        let request = self.request(Method::GET, path).query(query);
+        self.document(request, path).await
+    }
+
+    /// What `POST path` answers.
+    pub(crate) async fn post<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+    ) -> anyhow::Result<T> {
+        self.send(Method::POST, path, body).await
+    }
+
+    /// What a request with a body is answered.
+    pub(crate) async fn send<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: &impl Serialize,
+    ) -> anyhow::Result<T> {
+        self.document(self.request(method, path).json(body), path).await
+    }
+
+    /// Deletes what is at `path`.
+    pub(crate) async fn delete(&self, path: &str) -> anyhow::Result<()> {
+        let answer = self.answer(self.request(Method::DELETE, path), path).await?;
+        self.success(answer, path).await.map(drop)
+    }
+
+    /// A request with the key, to be sent with [`Api::answer`].
+    pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        let request = self.client.request(method, format!("{}{path}", self.url));
+        request.bearer_auth(&self.key)
+    }
+
+    /// The answer, whatever it is.
+    pub(crate) async fn answer(&self, request: RequestBuilder, path: &str) -> anyhow::Result<Response> {
+        web::send(request, &format!("{}{path}", self.url)).await
+    }
+
+    async fn document<T: DeserializeOwned>(&self, request: RequestBuilder, path: &str) -> anyhow::Result<T> {
+        let answer = self.answer(request, path).await?;
+        let text = self.success(answer, path).await?.text().await;
+        let text = text.map_err(reqwest::Error::without_url)?;
+        let strange = format!(
+            "{}{path} answered with something that no {} says; check its address",
+            self.url, self.service.name
+        );
+        // Each document is an object; any other value would be shown as an empty one.
+        if !text.trim_start().starts_with('{') {
+            bail!(strange);
+        }
+        serde_json::from_str(&text).context(strange)
+    }
+
+    async fn success(&self, answer: Response, path: &str) -> anyhow::Result<Response> {
+        if answer.status().is_success() {
+            return Ok(answer);
+        }
+        let refusal = Refusal::of(format!("{}{path}", self.url), answer).await;
+        Err(match (self.service.advice)(refusal.status) {
+            Some(advice) => anyhow::Error::new(refusal).context(advice),
+            None => anyhow::Error::new(refusal),
+        })
+    }
+}

@@ -20,6 +20,8 @@ const LIMIT: Duration = Duration::from_secs(30);
 pub(crate) struct Service {
     /// As in "something that no … says".
     pub(crate) name: &'static str,
+    /// Where its address comes from.
+    pub(crate) address: &'static str,
     /// What mends a refusal that is not about what was asked for.
     pub(crate) advice: fn(StatusCode) -> Option<&'static str>,
 }
@@ -90,13 +92,18 @@ impl Api {
 
     /// A request with the key, to be sent with [`Api::answer`].
     pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        let request = self.client.request(method, format!("{}{path}", self.url));
+        let request = self.client.request(method, self.url(path));
         request.bearer_auth(&self.key)
+    }
+
+    /// The address of what is at `path`.
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.url)
     }
 
     /// The answer, whatever it is.
     pub(crate) async fn answer(&self, request: RequestBuilder, path: &str) -> anyhow::Result<Response> {
-        web::send(request, &format!("{}{path}", self.url)).await
+        web::send(request, &self.url(path)).await
     }
 
     async fn document<T: DeserializeOwned>(&self, request: RequestBuilder, path: &str) -> anyhow::Result<T> {
@@ -104,8 +111,8 @@ impl Api {
         let text = self.success(answer, path).await?.text().await;
         let text = text.map_err(reqwest::Error::without_url)?;
         let strange = format!(
-            "{}{path} answered with something that no {} says; check its address",
-            self.url, self.service.name
+            "{}{path} answered with something that no {} says; check {}",
+            self.url, self.service.name, self.service.address
         );
         // Each document is an object; any other value would be shown as an empty one.
         if !text.trim_start().starts_with('{') {
@@ -118,7 +125,7 @@ impl Api {
         if answer.status().is_success() {
             return Ok(answer);
         }
-        let refusal = Refusal::of(format!("{}{path}", self.url), answer).await;
+        let refusal = Refusal::of(self.url(path), answer).await;
         Err(match (self.service.advice)(refusal.status) {
             Some(advice) => anyhow::Error::new(refusal).context(advice),
             None => anyhow::Error::new(refusal),

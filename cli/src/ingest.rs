@@ -16,6 +16,7 @@ use crate::problem::Problem;
 
 static SERVICE: Service = Service {
     name: "ingest API",
+    address: "INGEST_URL or --url",
     advice: |_| None,
 };
 
@@ -196,7 +197,10 @@ impl Ingest {
                 .and_then(|location| location.rsplit('/').next())
                 .and_then(|id| id.parse().ok())
                 .with_context(|| {
-                    format!("POST {path} was answered 202 without a Location that names what was stored")
+                    format!(
+                        "{} answered 202 without a Location that names what was stored",
+                        self.url(path)
+                    )
                 })?;
             let replayed = headers.contains_key("idempotent-replayed");
             return Ok(Answer::Accepted { id, replayed });

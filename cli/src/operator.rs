@@ -8,6 +8,7 @@ use crate::api::{Api, Service};
 
 static SERVICE: Service = Service {
     name: "operator API",
+    address: "OPERATOR_URL or --url",
     advice,
 };
 

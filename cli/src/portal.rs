@@ -16,6 +16,7 @@ use crate::web;
 
 static SERVICE: Service = Service {
     name: "reseller portal",
+    address: "PORTAL_URL or --portal-url",
     advice,
 };
 

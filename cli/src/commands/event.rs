@@ -2,6 +2,7 @@
 
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
+use serde_json::Value;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 

@@ -4,6 +4,7 @@ use anyhow::{Context as _, bail};
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{Args, Subcommand};
 use domain::push::Platform;
+use serde_json::Value;
 use uuid::Uuid;
 
 use crate::ingest::{Answer, Attempt, Ingest, IngestArgs, Push, PushRequest};

@@ -92,7 +92,7 @@ pub(crate) async fn run(args: StatusArgs) -> anyhow::Result<ExitCode> {
 
 /// The status. An API that is there and cannot even look up a key has said what is wrong.
 async fn ask(api: &Api) -> anyhow::Result<Value> {
-    match api.read::<Value>("/status", &[("", ""); 0]).await {
+    match api.get::<Value>("/status", &[("", ""); 0]).await {
         Ok(status) => Ok(status),
         Err(error) => match error.downcast_ref::<Refusal>() {
             Some(refusal) if refusal.status == StatusCode::SERVICE_UNAVAILABLE => Ok(away(&refusal.problem.detail)),

@@ -58,7 +58,7 @@ def check_page(openapi: dict, vectors: dict, site: Path) -> None:
     schemas = openapi["components"]["schemas"]
     expected = {
         "errors.md": (results - {"ok"}) | secrets | set(schemas["ErrorType"]["enum"]),
-        "delivery.md": set(schemas["NotificationStatus"]["enum"])
+        "delivery.md": set(schemas["Status"]["enum"])
         | set(schemas["SubscriptionState"]["enum"]),
     }
     for page, words in expected.items():

@@ -9,10 +9,11 @@ use tokio_util::sync::CancellationToken;
 /// Pause before something that the database did not answer is asked again.
 const RETRY_PAUSE: Duration = Duration::from_millis(250);
 
-/// Claims `count` things by `together`, or by `singly` when the database refuses them for good, so that one that it refuses holds up no
+/// Claims `count` of `what` by `together`, or by `singly` when the database refuses them for good, so that one that it refuses holds up no
 /// other. `None` when stopped, or when `together` says that nothing is to be claimed.
 pub(crate) async fn claim<C, F, S>(
     stop: &CancellationToken,
+    what: &'static str,
     count: usize,
     together: impl Fn() -> F,
     singly: impl Fn() -> S,
@@ -28,10 +29,15 @@ where
         };
         Metric::StoreErrors.increment_with(&[("operation", "reading_queue")], 1);
         if !error.is_transient() {
-            tracing::error!(error = error_chain(&error), count, "the database refuses a claim");
+            tracing::error!(
+                error = error_chain(&error),
+                what,
+                count,
+                "the database refuses a claim"
+            );
             return Some(singly().await);
         }
-        tracing::warn!(error = error_chain(&error), count, "could not claim");
+        tracing::warn!(error = error_chain(&error), what, count, "could not claim");
         paused(stop).await?;
     }
 }

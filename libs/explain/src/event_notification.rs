@@ -11,6 +11,9 @@ use crate::words::time;
 /// Where `notification` stands at `now`, in a sentence.
 pub fn describe(notification: &EventNotification, now: DateTime<Utc>) -> String {
     match notification.status {
+        NotificationStatus::Scheduled | NotificationStatus::Pending if notification.paused => {
+            "Waits because the subscription is paused.".to_owned()
+        }
         NotificationStatus::Scheduled => scheduled(notification, now),
         NotificationStatus::Pending => pending(notification),
         NotificationStatus::InMemory => in_memory(notification, now),
@@ -49,7 +52,6 @@ fn scheduled(notification: &EventNotification, now: DateTime<Utc>) -> String {
 fn pending(notification: &EventNotification) -> String {
     match &notification.reason {
         Some(NotificationReason::Paused) => "Waits because the subscription is paused.".to_owned(),
-        _ if notification.paused => "Waits because the subscription is paused.".to_owned(),
         Some(NotificationReason::Unverified) => {
             "Waits because the subscription's endpoint is not verified.".to_owned()
         }
@@ -80,6 +82,7 @@ fn retry(notification: &EventNotification, now: DateTime<Utc>) -> String {
         _ => "Is due to be tried again".to_owned(),
     };
     let obstacle = match &notification.reason {
+        _ if notification.paused => ", unless the subscription is still paused then",
         Some(NotificationReason::Paused) => ", unless the subscription is still paused then",
         Some(NotificationReason::Unverified) => ", unless its endpoint is still not verified then",
         Some(NotificationReason::Quota) => ", since the subscription's daily quota is used up",
@@ -110,12 +113,13 @@ fn given_up(notification: &EventNotification) -> String {
 
 fn last_failure(notification: &EventNotification) -> String {
     match &notification.last {
-        Some(last) => cause(
-            last.error_type.as_deref(),
-            last.response_status,
-            last.error.as_deref(),
-        ),
-        None => "for a reason that was not recorded".to_owned(),
+        Some(last) => {
+            // What it says besides its kind may name addresses; of our own faults it is all there is.
+            let ours = last.error_type.as_deref().is_none_or(|kind| kind == "OTHER");
+            let error = last.error.as_deref().filter(|_| ours);
+            cause(last.error_type.as_deref(), last.response_status, error)
+        }
+        None => "the reason was not recorded".to_owned(),
     }
 }
 
@@ -179,6 +183,10 @@ mod tests {
         let mut waiting = notification(NotificationStatus::Pending, 0);
         waiting.paused = true;
         assert!(describe(&waiting, now()).contains("paused"));
+        waiting.status = NotificationStatus::Scheduled;
+        assert!(describe(&waiting, now()).contains("paused"));
+        waiting.status = NotificationStatus::Retry;
+        assert!(describe(&waiting, now()).contains("unless the subscription is still paused then"));
     }
 
     #[test]
@@ -195,7 +203,7 @@ mod tests {
     fn a_retry_and_an_end_name_their_cause() {
         assert_eq!(
             said(NotificationStatus::Retry, 2, ""),
-            "Will be tried again after 2026-11-21 12:01:30 UTC: attempt 2 failed: it answered 503."
+            "Will be tried again after 2026-11-21 12:01:30 UTC: attempt 2 failed: the endpoint answered 503."
         );
         assert!(
             said(NotificationStatus::GivenUp, 4, "delivery/http/503/json").contains("the last of 4 attempts")

@@ -489,13 +489,13 @@ fn is_lost(attempt: &DeliveryAttemptView) -> bool {
 pub(crate) fn cause(error_type: Option<&str>, response_status: Option<i32>, error: Option<&str>) -> String {
     let detail = error.map_or(String::new(), |error| format!(" ({error})"));
     match (error_type, response_status) {
-        (_, Some(status)) => format!("it answered {status}"),
-        (Some("TIMEOUT"), _) => format!("it did not answer in time{detail}"),
-        (Some("DNS"), _) => format!("its name could not be resolved{detail}"),
-        (Some("TLS"), _) => format!("no secure connection came about{detail}"),
-        (Some("CONNECT"), _) => format!("it could not be reached{detail}"),
-        (Some("PROTOCOL"), _) => format!("what it answered was no HTTP{detail}"),
-        (Some("EGRESS"), _) => format!("its address is not a public one{detail}"),
+        (_, Some(status)) => format!("the endpoint answered {status}"),
+        (Some("TIMEOUT"), _) => format!("the endpoint did not answer in time{detail}"),
+        (Some("DNS"), _) => format!("the endpoint's name could not be resolved{detail}"),
+        (Some("TLS"), _) => format!("no secure connection to the endpoint came about{detail}"),
+        (Some("CONNECT"), _) => format!("the endpoint could not be reached{detail}"),
+        (Some("PROTOCOL"), _) => format!("what came from the endpoint was no HTTP{detail}"),
+        (Some("EGRESS"), _) => format!("the endpoint's address is not a public one{detail}"),
         _ => match error {
             Some(error) => format!("on our side, {error}"),
             None => "on our side".to_owned(),

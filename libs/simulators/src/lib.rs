@@ -2,5 +2,8 @@
 //! reseller's endpoint and a mail server. Each fails on demand and reports exactly what arrived.
 
 pub mod receiver;
+mod server;
 pub mod smtp;
 pub mod swrve;
+
+pub use server::ServerError;

@@ -1,7 +1,6 @@
 //! `postrider quota`: how much a subscription may get, and asking for more.
 
 use clap::{Args, Subcommand};
-use reqwest::Method;
 use serde_json::{Value, json};
 use uuid::Uuid;
 

@@ -6,7 +6,6 @@ use anyhow::bail;
 use chrono::{DateTime, SecondsFormat, Utc};
 use clap::Args;
 use domain::clock::{Clock as _, SystemClock};
-use reqwest::Method;
 use serde_json::{Value, json};
 use uuid::Uuid;
 

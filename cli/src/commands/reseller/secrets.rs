@@ -1,7 +1,6 @@
 //! `postrider secrets`: what the notifications of a subscription are signed with.
 
 use clap::{Args, Subcommand};
-use reqwest::Method;
 use serde_json::{Value, json};
 use uuid::Uuid;
 

@@ -16,8 +16,8 @@ use clap::Args;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use tokio::time::Instant;
 
-use crate::api::Api;
 use crate::ingest::{Answer, Ingest};
+use crate::operator;
 use crate::output;
 use crate::portal::Portal;
 use crate::webhooks::Webhooks;

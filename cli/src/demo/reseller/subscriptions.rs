@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::operator;
+use crate::api::Api;
 use crate::output;
 use crate::portal::{Portal, Subscription, SubscriptionRequest};
 use crate::webhooks::{SecretAt, Webhooks};
@@ -68,7 +68,7 @@ impl Maker<'_> {
         let (gone, gone_secret) = self.subscribe("gone", GONE_TYPE).await?;
         let request = self.portal.request_quota(quota, QUOTA, "the demo").await?;
         let approve = format!("/quota-requests/{request}/approve");
-        self.admin.act::<Value>(&approve, &json!({})).await?;
+        self.admin.post::<Value>(&approve, &json!({})).await?;
         // The receiver goes on with the old secret: while they overlap each request carries the signatures of both.
         self.portal.rotate_secret(crowd).await?;
         let made = Subscriptions {

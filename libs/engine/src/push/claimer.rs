@@ -109,7 +109,7 @@ impl Claimer<'_> {
     ) -> Option<(Vec<ClaimedPush>, Instant)> {
         let together = || async move {
             tokio::select! {
-                // A claim under way is given a moment, so that what it takes is not left to its lease.
+                // A claim under way, with what is asked about it, is given a moment, so that what it takes is not left to its lease.
                 () = async { stop.cancelled().await; tokio::time::sleep(STOP_LIMIT).await } => Ok(None),
                 claimed = self.claim_together(ids) => claimed,
             }
@@ -118,7 +118,7 @@ impl Claimer<'_> {
             let asked = Instant::now();
             (self.claim_singly(ids).await, asked + self.send_within)
         };
-        claim::claim(stop, ids.len(), together, singly).await
+        claim::claim(stop, "pushes", ids.len(), together, singly).await
     }
 
     async fn claim_together(

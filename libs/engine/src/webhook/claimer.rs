@@ -58,7 +58,9 @@ impl Claimer {
             let until = Instant::now() + terms.lease;
             (self.claim_singly(ids, &terms).await, until)
         };
-        let Some((claims, until)) = claim::claim(&self.stop, ids.len(), together, singly).await else {
+        let Some((claims, until)) =
+            claim::claim(&self.stop, "notifications", ids.len(), together, singly).await
+        else {
             // When the lane is paused, the messages go back to a queue that no engine may read now, this one first of all.
             self.stop.cancel();
             return None;

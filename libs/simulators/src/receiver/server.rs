@@ -1,18 +1,16 @@
 //! Starts and stops the receiver. It runs on threads of its own, so that the stamps of arrivals do not wait for whatever else the
 //! process does.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use std::{fmt, io, thread};
 
 use chrono::{DateTime, Utc};
 use domain::clock::Clock;
 use tokio::net::TcpListener;
-use tokio::runtime::{Builder, Runtime};
-use tokio::sync::{broadcast, oneshot};
+use tokio::sync::broadcast;
 use tokio_rustls::TlsAcceptor;
-use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::receiver::connection;
 use crate::receiver::keyring::{Keyring, SecretFor};
@@ -21,11 +19,8 @@ use crate::receiver::received::{Received, ReceivedPage};
 use crate::receiver::recorder::{End, Recorder};
 use crate::receiver::report::Report;
 use crate::receiver::script::{Rule, RuleInForce, Script, ScriptError, check};
+use crate::server::{Server, ServerError};
 
-/// How long a failed accept is waited out: what it fails for, such as too few descriptors, does not pass at once.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// How long the threads may take to stop; nothing that they run blocks.
-const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 /// Requests that a follower may be behind before it misses some.
 const FOLLOWERS_LAG: usize = 4_096;
 /// Requests that a report of the library has with it.
@@ -34,12 +29,9 @@ const LAST_IN_REPORT: usize = 20;
 /// Why a receiver could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum ReceiverError {
-    /// The listener cannot be moved to the receiver's threads.
-    #[error("the listener cannot be used")]
-    Listener(#[source] io::Error),
-    /// No threads for it.
-    #[error("the receiver's threads could not be started")]
-    Threads(#[source] io::Error),
+    /// The listener or its threads.
+    #[error(transparent)]
+    Server(#[from] ServerError),
     /// The script of the options is invalid.
     #[error("the script is invalid")]
     Script(#[source] ScriptError),
@@ -52,11 +44,9 @@ pub struct Receiver;
 /// A receiver at work. Dropping it stops it as well, without waiting.
 #[derive(Debug)]
 pub struct Running {
-    addr: SocketAddr,
+    server: Server,
     scheme: &'static str,
     shared: Arc<Shared>,
-    stop: DropGuard,
-    stopped: oneshot::Receiver<()>,
 }
 
 /// What all connections share.
@@ -72,43 +62,23 @@ pub(crate) struct Shared {
 
 impl Receiver {
     /// Serves `listener` until the returned handle is shut down or dropped.
-    ///
-    /// # Errors
-    /// See [`ReceiverError`].
     pub fn start(listener: TcpListener, options: Options) -> Result<Running, ReceiverError> {
         check(&options.script).map_err(ReceiverError::Script)?;
-        let addr = listener.local_addr().map_err(ReceiverError::Listener)?;
-        let listener = listener.into_std().map_err(ReceiverError::Listener)?;
-        let runtime = Builder::new_multi_thread()
-            .worker_threads(options.worker_threads.max(1))
-            .thread_name("receiver")
-            .enable_all()
-            .build()
-            .map_err(ReceiverError::Threads)?;
-        let listener = {
-            let _context = runtime.enter();
-            TcpListener::from_std(listener).map_err(ReceiverError::Listener)?
-        };
         let tls = options.tls.clone().map(TlsAcceptor::from);
         let scheme = if tls.is_some() { "https" } else { "http" };
+        let threads = options.worker_threads;
         let shared = Arc::new(Shared::new(options));
-        let (token, (stopping, stopped)) = (CancellationToken::new(), oneshot::channel());
-        thread::Builder::new()
-            .name("receiver".to_owned())
-            .spawn({
-                let (shared, token) = (shared.clone(), token.clone());
-                move || {
-                    serve_until_cancelled(runtime, listener, tls, shared, &token);
-                    let _ = stopping.send(());
-                }
-            })
-            .map_err(ReceiverError::Threads)?;
+        let server = Server::start("receiver", threads, listener, {
+            let shared = shared.clone();
+            move |stream| {
+                shared.recorder().connect();
+                connection::serve(stream, tls.clone(), shared.clone())
+            }
+        })?;
         Ok(Running {
-            addr,
+            server,
             scheme,
             shared,
-            stop: token.drop_guard(),
-            stopped,
         })
     }
 }
@@ -116,12 +86,12 @@ impl Receiver {
 impl Running {
     /// Where it listens.
     pub fn addr(&self) -> SocketAddr {
-        self.addr
+        self.server.addr()
     }
 
     /// The address of one of its endpoints; `path` begins with a slash.
     pub fn url(&self, path: &str) -> String {
-        format!("{}://{}{path}", self.scheme, self.addr)
+        format!("{}://{}{path}", self.scheme, self.addr())
     }
 
     /// What has arrived, and how, with the latest 20 requests.
@@ -166,9 +136,7 @@ impl Running {
 
     /// Stops: the listener and all connections are closed when it returns, unanswered requests included.
     pub async fn shutdown(self) {
-        drop(self.stop);
-        // An error means that its thread is gone, which is all that is waited for.
-        let _ = self.stopped.await;
+        self.server.shutdown().await;
     }
 }
 
@@ -234,34 +202,5 @@ impl Shared {
 impl fmt::Debug for Shared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Shared").finish_non_exhaustive()
-    }
-}
-
-fn serve_until_cancelled(
-    runtime: Runtime,
-    listener: TcpListener,
-    tls: Option<TlsAcceptor>,
-    shared: Arc<Shared>,
-    token: &CancellationToken,
-) {
-    runtime.block_on(token.run_until_cancelled(accept(listener, tls, shared)));
-    // Closes the connections by dropping their tasks: what hangs on purpose would never end by itself.
-    runtime.shutdown_timeout(STOP_TIMEOUT);
-}
-
-async fn accept(listener: TcpListener, tls: Option<TlsAcceptor>, shared: Arc<Shared>) {
-    loop {
-        match listener.accept().await {
-            Ok((stream, _)) => {
-                // Without it an answer may wait for the acknowledgement of the one before; harmless if it fails.
-                let _ = stream.set_nodelay(true);
-                shared.recorder().connect();
-                tokio::spawn(connection::serve(stream, tls.clone(), shared.clone()));
-            }
-            Err(error) => {
-                tracing::warn!(%error, "a connection could not be accepted");
-                tokio::time::sleep(ACCEPT_PAUSE).await;
-            }
-        }
     }
 }

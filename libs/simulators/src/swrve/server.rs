@@ -4,16 +4,12 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use std::{io, thread};
 
-use axum::Router;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tokio::net::TcpListener;
-use tokio::runtime::{Builder, Runtime};
-use tokio::sync::oneshot;
-use tokio_util::sync::{CancellationToken, DropGuard};
 
+use crate::server::{Server, ServerError};
 use crate::swrve::options::Options;
 use crate::swrve::received::ReceivedPage;
 use crate::swrve::recorder::{PushFields, Recorder, Ticket};
@@ -22,20 +18,12 @@ use crate::swrve::response_time::ResponseTime;
 use crate::swrve::script::{Rule, Script, ScriptError, check};
 use crate::swrve::{connection, http_api};
 
-/// How long a failed accept is waited out: what it fails for, such as too few descriptors, does not pass at once.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// How long the threads may take to stop; nothing that they run blocks.
-const STOP_TIMEOUT: Duration = Duration::from_secs(5);
-
 /// Why a simulator could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum SimError {
-    /// The listener cannot be moved to the simulator's threads.
-    #[error("the listener cannot be used")]
-    Listener(#[source] io::Error),
-    /// No threads for it.
-    #[error("the simulator's threads could not be started")]
-    Threads(#[source] io::Error),
+    /// The listener or its threads.
+    #[error(transparent)]
+    Server(#[from] ServerError),
     /// The script of the options is invalid.
     #[error("the script is invalid")]
     Script(#[source] ScriptError),
@@ -48,10 +36,8 @@ pub struct SwrveSim;
 /// A simulator at work. Dropping it stops it as well, without waiting.
 #[derive(Debug)]
 pub struct Running {
-    addr: SocketAddr,
+    server: Server,
     simulator: Arc<Simulator>,
-    stop: DropGuard,
-    stopped: oneshot::Receiver<()>,
 }
 
 /// What all connections share.
@@ -66,48 +52,23 @@ pub(crate) struct Simulator {
 
 impl SwrveSim {
     /// Serves `listener` until the returned handle is shut down or dropped.
-    ///
-    /// # Errors
-    /// See [`SimError`].
     pub fn start(listener: TcpListener, options: Options) -> Result<Running, SimError> {
         check(&options.script).map_err(SimError::Script)?;
-        let addr = listener.local_addr().map_err(SimError::Listener)?;
-        let listener = listener.into_std().map_err(SimError::Listener)?;
-        let runtime = Builder::new_multi_thread()
-            .worker_threads(options.worker_threads.max(1))
-            .thread_name("swrve-sim")
-            .enable_all()
-            .build()
-            .map_err(SimError::Threads)?;
-        let listener = {
-            let _context = runtime.enter();
-            TcpListener::from_std(listener).map_err(SimError::Listener)?
-        };
+        let threads = options.worker_threads;
         let simulator = Arc::new(Simulator::new(options));
-        let (token, (stopping, stopped)) = (CancellationToken::new(), oneshot::channel());
-        thread::Builder::new()
-            .name("swrve-sim".to_owned())
-            .spawn({
-                let (simulator, token) = (simulator.clone(), token.clone());
-                move || {
-                    serve_until_cancelled(runtime, listener, simulator, &token);
-                    let _ = stopping.send(());
-                }
-            })
-            .map_err(SimError::Threads)?;
-        Ok(Running {
-            addr,
-            simulator,
-            stop: token.drop_guard(),
-            stopped,
-        })
+        let router = http_api::router(simulator.clone());
+        let server = Server::start("swrve-sim", threads, listener, {
+            let simulator = simulator.clone();
+            move |stream| connection::serve(stream, router.clone(), simulator.clone())
+        })?;
+        Ok(Running { server, simulator })
     }
 }
 
 impl Running {
     /// Where it listens.
     pub fn addr(&self) -> SocketAddr {
-        self.addr
+        self.server.addr()
     }
 
     /// What has arrived, and how.
@@ -137,9 +98,7 @@ impl Running {
 
     /// Stops: the listener and all connections are closed when it returns, unanswered requests included.
     pub async fn shutdown(self) {
-        drop(self.stop);
-        // An error means that its thread is gone, which is all that is waited for.
-        let _ = self.stopped.await;
+        self.server.shutdown().await;
     }
 }
 
@@ -187,33 +146,5 @@ impl Simulator {
             .unwrap_or_else(PoisonError::into_inner)
             .random::<f64>();
         self.response_time.at_quantile(quantile)
-    }
-}
-
-fn serve_until_cancelled(
-    runtime: Runtime,
-    listener: TcpListener,
-    simulator: Arc<Simulator>,
-    token: &CancellationToken,
-) {
-    let router = http_api::router(simulator.clone());
-    runtime.block_on(token.run_until_cancelled(accept(listener, router, simulator)));
-    // Closes the connections by dropping their tasks: what hangs on purpose would never end by itself.
-    runtime.shutdown_timeout(STOP_TIMEOUT);
-}
-
-async fn accept(listener: TcpListener, router: Router, simulator: Arc<Simulator>) {
-    loop {
-        match listener.accept().await {
-            Ok((stream, _)) => {
-                // Without it an answer may wait for the acknowledgement of the one before; harmless if it fails.
-                let _ = stream.set_nodelay(true);
-                tokio::spawn(connection::serve(stream, router.clone(), simulator.clone()));
-            }
-            Err(error) => {
-                tracing::warn!(%error, "a connection could not be accepted");
-                tokio::time::sleep(ACCEPT_PAUSE).await;
-            }
-        }
     }
 }

@@ -89,7 +89,7 @@ pub(crate) struct NotificationDocument {
     status: NotificationStatus,
     /// The same in words.
     #[schema(
-        example = "Will be tried again after 2026-11-21 12:01:30 UTC: attempt 2 failed: it answered 503."
+        example = "Will be tried again after 2026-11-21 12:01:30 UTC: attempt 2 failed: the endpoint answered 503."
     )]
     explanation: String,
     /// Why it waits or has ended, as a stable text for programs.

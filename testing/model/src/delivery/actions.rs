@@ -27,7 +27,7 @@ pub enum Published {
 pub enum Action {
     /// `leased_until` passes, by whatever clock the database has.
     Lapse { row: usize },
-    /// `services/retry-worker/src/jobs/rescue_lost.rs` and `rescue_lost_notifications.rs`: one row of a pass.
+    /// `services/retry-worker/src/jobs/rescue.rs`: one row of a pass.
     Rescue { row: usize },
     /// `services/retry-worker/src/jobs/promotion.rs` and `send_notifications.rs`: the statement.
     Promote { row: usize },

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{listed, named};
 
-/// Where something stands, as it is stored and shown: exactly the states of the original push service.
+// Exactly the states of the original push service. The names are stored.
+/// Where a push or a notification stands.
 #[derive(
     Debug,
     Clone,

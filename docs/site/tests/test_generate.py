@@ -164,7 +164,7 @@ class Figures(unittest.TestCase):
                 "up to a quarter shorter or longer",
             ),
             (
-                "libs/engine/src/challenge.rs",
+                "libs/engine/src/webhook/challenge.rs",
                 "const LONGEST: Duration = Duration::from_secs(10);",
                 "subscriptions.md",
                 "You have ten seconds",

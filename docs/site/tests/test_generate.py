@@ -200,7 +200,7 @@ class Figures(unittest.TestCase):
                 "ends ten seconds after",
             ),
             (
-                "libs/store/src/webhook/emails.rs",
+                "libs/store/queries/webhook/claim_emails.sql",
                 "interval '1 hour'",
                 "delivery.md",
                 "at most one an hour",

@@ -44,7 +44,7 @@ impl Delivery {
         }
     }
 
-    /// `claim.rs` and `reseller/claim.rs`: the claim, if it took anything.
+    /// `push/claim.rs` and `webhook/claim.rs`: the claim, if it took anything.
     pub(super) fn claim(
         &self,
         state: &mut State,
@@ -85,7 +85,7 @@ impl Delivery {
         Some(claim)
     }
 
-    /// The part of `reseller/claim.rs` that decides whether something may be sent now; if not, it is put where it waits.
+    /// The part of `webhook/claim.rs` that decides whether something may be sent now; if not, it is put where it waits.
     fn judged(&self, state: &mut State, row: usize, judgement: Judgement) -> bool {
         let tried = state.rows[row].attempts > 0;
         let (event, next) = match (state.subscription, judgement) {
@@ -100,7 +100,7 @@ impl Delivery {
         false
     }
 
-    /// `complete.rs` and `reseller/complete.rs`; the sender has decided the next state by what its claim told it
+    /// `push/complete.rs` and `webhook/complete.rs`; the sender has decided the next state by what its claim told it
     /// (`libs/engine/src/push/ending.rs`, `libs/engine/src/webhook/attempt.rs`).
     pub(super) fn complete(&self, state: &mut State, row: usize, claim: Claim, outcome: Outcome) {
         let completed = &state.rows[row];
@@ -207,13 +207,13 @@ impl Delivery {
         self.change(state, row, Event::Cancel, PushState::Cancelled);
     }
 
-    /// `end_inactive` in `reseller/inactive.rs`: what waits for a subscription that gets nothing ends.
+    /// `end_inactive` in `webhook/inactive.rs`: what waits for a subscription that gets nothing ends.
     pub(super) fn end_inactive(&self, state: &mut State, row: usize) {
         self.change(state, row, Event::Abandon, PushState::GivenUp);
         state.rows[row].silent = true;
     }
 
-    /// `end_expired` in `reseller/inactive.rs`: what has waited for too long ends.
+    /// `end_expired` in `webhook/inactive.rs`: what has waited for too long ends.
     pub(super) fn end_expired(&self, state: &mut State, row: usize) {
         self.change(state, row, Event::Abandon, PushState::GivenUp);
         self.write_letter(state, row);
@@ -225,7 +225,7 @@ impl Delivery {
         state.rows[row].letters = 0;
     }
 
-    /// `reseller/sending_again.rs`: sent again by its reseller, unless it was cancelled.
+    /// `webhook/sending_again.rs`: sent again by its reseller, unless it was cancelled.
     pub(super) fn resend(&self, state: &mut State, row: usize) {
         let cancelled = state.rows[row].state == PushState::Cancelled;
         if cancelled && !self.is(Broken::ResendForgetsCancellation) {

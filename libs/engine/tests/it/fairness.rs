@@ -51,6 +51,11 @@ async fn one_that_hangs_and_one_that_floods_leave_room_for_the_others(pool: PgPo
         rig.script(vec![hang.at("/hang"), slow.at("/flood")]);
         let engine = rig.start(Lane::First).await;
         send(&rig, "hang.now", 200).await;
+        // The first claim on a new connection takes longer than all of the calm ones later, now and then.
+        testkit::eventually("the first ones to hang", async || {
+            (!rig.arrived_at("/hang").is_empty()).then_some(())
+        })
+        .await;
         send(&rig, "flood.now", 1_000).await;
         send(&rig, "calm.now", 20).await;
         testkit::eventually("the calm one to have got everything", async || {
@@ -58,10 +63,7 @@ async fn one_that_hangs_and_one_that_floods_leave_room_for_the_others(pool: PgPo
         })
         .await;
         let (hanging, flooded) = (rig.arrived_at("/hang").len(), rig.arrived_at("/flood").len());
-        assert!(
-            (1..=8).contains(&hanging),
-            "{hanging} hang, each in a slot of its own"
-        );
+        assert!(hanging <= 8, "{hanging} hang, each in a slot of its own");
         assert!(
             flooded < 500,
             "{flooded} of the flood came before the last of twenty"

@@ -1,4 +1,4 @@
-"""The smallest endpoint. WEBHOOK_SECRETS="whsec_…" python3 minimal.py"""
+"""The smallest endpoint. WEBHOOK_SECRETS holds its secrets, with blanks between them; PORT is 8000 if nothing is said."""
 
 import os
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer

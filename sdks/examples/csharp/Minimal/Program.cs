@@ -25,4 +25,4 @@ app.MapPost("/", async (HttpRequest request) =>
     return Results.Ok();
 });
 
-app.Run("http://127.0.0.1:8000");
+app.Run($"http://127.0.0.1:{Environment.GetEnvironmentVariable("PORT") ?? "8000"}");

@@ -1,4 +1,4 @@
-// The least that an endpoint needs: WEBHOOK_SECRETS holds its secrets, with blanks between them.
+// The least that an endpoint needs: WEBHOOK_SECRETS holds its secrets, with blanks between them; PORT is 8000 if nothing is said.
 package main
 
 import (
@@ -35,5 +35,10 @@ func main() {
 			fmt.Println(notification.ID, notification.Type, string(notification.Data))
 		}
 	})
-	log.Fatal(http.ListenAndServe("127.0.0.1:8000", nil))
+	port := os.Getenv("PORT")
+	if port == "" {
+		port = "8000"
+	}
+	fmt.Println("listening on http://127.0.0.1:" + port)
+	log.Fatal(http.ListenAndServe("127.0.0.1:"+port, nil))
 }

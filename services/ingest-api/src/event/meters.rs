@@ -9,9 +9,7 @@ use telemetry::Metric;
 pub(crate) struct Meters {
     receiving: Histogram,
     accepted: Counter,
-    batch_rows: Histogram,
     notifications: Counter,
-    store_errors: Counter,
     answered: Counter,
 }
 
@@ -21,9 +19,7 @@ impl Meters {
         Self {
             receiving: Metric::EventReceiving.histogram(&[]),
             accepted: Metric::EventsAccepted.counter(&[]),
-            batch_rows: Metric::EventBatchRows.histogram(&[]),
             notifications: Metric::NotificationsCreated.counter(&[]),
-            store_errors: Metric::StoreErrors.counter(&[("operation", "receiving")]),
             answered: Metric::HttpRequests.counter(&[("route", "/events"), ("status", "202")]),
         }
     }
@@ -45,19 +41,5 @@ impl Meters {
     pub(crate) fn stored(&self, notifications: usize) {
         self.accepted.increment(1);
         self.notifications.increment(notifications as u64);
-    }
-
-    /// A batch of this many events is written.
-    pub(crate) fn batch(&self, rows: usize) {
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "a batch has a few thousand rows at most"
-        )]
-        self.batch_rows.record(rows as f64);
-    }
-
-    /// The database failed while an event was received.
-    pub(crate) fn store_failed(&self) {
-        self.store_errors.increment(1);
     }
 }

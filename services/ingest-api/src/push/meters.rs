@@ -12,8 +12,6 @@ pub(crate) struct Meters {
     scheduled: Counter,
     immediate: Counter,
     went_pending: Counter,
-    batch_rows: Histogram,
-    store_errors: Counter,
     accepted: Counter,
 }
 
@@ -25,8 +23,6 @@ impl Meters {
             scheduled: Metric::PushReceived.counter(&[("kind", "scheduled")]),
             immediate: Metric::PushReceived.counter(&[("kind", "immediate")]),
             went_pending: Metric::PushWentPending.counter(&[]),
-            batch_rows: Metric::IngestBatchRows.histogram(&[]),
-            store_errors: Metric::StoreErrors.counter(&[("operation", "receiving")]),
             accepted: Metric::HttpRequests.counter(&[("route", "/push"), ("status", "202")]),
         }
     }
@@ -56,19 +52,5 @@ impl Meters {
     /// Pushes stored as `IN_MEMORY` did not get into the queue.
     pub(crate) fn went_pending(&self, pushes: u64) {
         self.went_pending.increment(pushes);
-    }
-
-    /// A batch of this many rows was written.
-    pub(crate) fn batch(&self, rows: usize) {
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "a batch has a few thousand rows at most"
-        )]
-        self.batch_rows.record(rows as f64);
-    }
-
-    /// The database failed while a push was received.
-    pub(crate) fn store_failed(&self) {
-        self.store_errors.increment(1);
     }
 }

@@ -15,6 +15,7 @@ mod event;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod lane;
+mod meters;
 mod openapi;
 mod problems;
 mod push;

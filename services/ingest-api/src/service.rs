@@ -20,9 +20,9 @@ use crate::lane::Lane;
 use crate::lane::gate::Gate;
 use crate::lane::watch::{GateWatch, WatchedGate};
 use crate::lane::writer::Writer;
+use crate::meters::Meters;
 use crate::push::lane::PushLane;
-use crate::router::Meters;
-use crate::{Error, event, push, router};
+use crate::{Error, router};
 
 /// The name in `pg_stat_activity` and the broker's list of connections.
 const NAME: &str = "ingest-api";
@@ -49,10 +49,7 @@ pub async fn run_with_clock(
     // A child, so that everything also ends when the service fails and the process goes on.
     let shutdown = lifecycle.shutdown.child();
     let tasks = TaskGroup::under(&shutdown);
-    let meters = Meters {
-        push: Arc::new(push::meters::Meters::new()),
-        event: Arc::new(event::meters::Meters::new()),
-    };
+    let meters = Arc::new(Meters::new());
     let (push_lane, event_lane) = lanes(&config, &store, &clock, &meters);
     let push_writer = Writer::new(push_lane, brokers.pushes.publisher(), &tasks);
     let event_writer = Writer::new(event_lane, brokers.events.publisher(), &tasks);
@@ -110,18 +107,23 @@ fn open(config: &Config) -> Result<(Store, Brokers), Error> {
     Ok((store, Brokers { pushes, events }))
 }
 
-fn lanes(config: &Config, store: &Store, clock: &Arc<dyn Clock>, meters: &Meters) -> (PushLane, EventLane) {
+fn lanes(
+    config: &Config,
+    store: &Store,
+    clock: &Arc<dyn Clock>,
+    meters: &Arc<Meters>,
+) -> (PushLane, EventLane) {
     let push = PushLane {
         store: store.clone(),
         queue_lease: domain::push::queue_lease(config.push.queue.capacity, config.swrve.delay),
         clock: Arc::clone(clock),
-        meters: Arc::clone(&meters.push),
+        meters: Arc::clone(meters),
     };
     let event = EventLane {
         store: store.clone(),
         queue_lease: domain::notification::queue_lease(config.reseller.queue.capacity),
         clock: Arc::clone(clock),
-        meters: Arc::clone(&meters.event),
+        meters: Arc::clone(meters),
     };
     (push, event)
 }

@@ -15,11 +15,11 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::event::meters::Meters;
 use crate::event::promise;
 use crate::lane::intake::{self, NotStored};
 use crate::lane::writer::Writer;
 use crate::lane::{Committed, Lane};
+use crate::meters::Meters;
 
 /// The lane of `POST /events`.
 pub(crate) struct EventLane {
@@ -110,7 +110,7 @@ impl EventLane {
                 InsertedEvent::KeyReused(place) => Stored::KeyReused(promise::reused(&event.keys, place)),
                 InsertedEvent::New(notifications) => {
                     if stored {
-                        self.meters.stored(notifications.len());
+                        self.meters.event(notifications.len());
                         let queued = |fanned: &&FannedOut| fanned.status == NotificationStatus::InMemory;
                         messages.extend(notifications.iter().filter(queued).map(|fanned| {
                             let (id, group) = (fanned.id.uuid(), fanned.subscription_id);

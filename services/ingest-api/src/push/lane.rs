@@ -13,7 +13,7 @@ use telemetry::traces::Statement;
 use uuid::Uuid;
 
 use crate::lane::{Committed, Lane};
-use crate::push::meters::Meters;
+use crate::meters::Meters;
 
 /// The lane of `POST /push`.
 pub(crate) struct PushLane {
@@ -60,7 +60,7 @@ impl Lane for PushLane {
         let mut messages = Vec::with_capacity(pushes.len());
         for (push, answer) in pushes.iter_mut().zip(&answers) {
             if *answer == Inserted::New {
-                self.meters.stored(push.status);
+                self.meters.push(push.status);
                 if push.status == PushStatus::InMemory {
                     messages.push(Envelope::push(push.id.uuid(), now, push.traceparent.take()));
                 }

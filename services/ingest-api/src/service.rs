@@ -53,7 +53,7 @@ pub async fn run_with_clock(
     let (push_lane, event_lane) = lanes(&config, &store, &clock, &meters);
     let push_writer = Writer::new(push_lane, brokers.pushes.publisher(), &tasks);
     let event_writer = Writer::new(event_lane, brokers.events.publisher(), &tasks);
-    let gates = (&push_writer.gate, &event_writer.gate);
+    let gates = [&push_writer.gate, &event_writer.gate];
     let watching = Shutdown::new();
     let watches = watch(
         &config,
@@ -149,7 +149,7 @@ fn watch(
     config: &Config,
     readiness: &Readiness,
     (store, brokers): (&Store, &Brokers),
-    ((push_gate, event_gate), clock): ((&Arc<Gate>, &Arc<Gate>), &Arc<dyn Clock>),
+    ([push_gate, event_gate], clock): ([&Arc<Gate>; 2], &Arc<dyn Clock>),
     stop: &Shutdown,
 ) -> JoinSet<()> {
     let push_gate = WatchedGate {

@@ -56,9 +56,7 @@ impl Town {
             operator: operator_url,
             operator_key: key_of_the_house(&it.store, &[Role::Operator]).await,
             _ingest_api: Service::start(grace, |lifecycle| {
-                ingest_api::Service::new(config.clone(), ingest, lifecycle)
-                    .with_clock(shared())
-                    .run()
+                ingest_api::run_with_clock(config.clone(), ingest, lifecycle, shared())
             }),
             _dispatcher: Service::start(grace, |lifecycle| {
                 dispatcher::run_with_clock(config.clone(), lifecycle, shared())
@@ -67,14 +65,10 @@ impl Town {
                 retry_worker::run_with_clock(config.clone(), lifecycle, shared())
             }),
             _operator_api: Service::start(grace, |lifecycle| {
-                operator_api::Service::new(config.clone(), operator, lifecycle)
-                    .with_clock(shared())
-                    .run()
+                operator_api::run_with_clock(config.clone(), operator, lifecycle, shared())
             }),
             _portal: Service::start(grace, |lifecycle| {
-                reseller_portal::Service::new(config.clone(), portal, lifecycle)
-                    .with_clock(shared())
-                    .run()
+                reseller_portal::run_with_clock(config.clone(), portal, lifecycle, shared())
             }),
             clock,
         }

@@ -22,17 +22,14 @@ pub struct Documents {
 
 impl Documents {
     /// Renders `document`.
-    ///
-    /// # Errors
-    ///
-    /// When the document cannot be written as JSON.
-    pub fn of(document: &OpenApi) -> Result<Self, serde_json::Error> {
-        let document = serde_json::to_value(document)?;
-        Ok(Self {
-            json: serde_json::to_vec(&document)?.into(),
+    pub fn new(document: &OpenApi) -> Self {
+        let document = serde_json::to_value(document)
+            .expect("invariant: an OpenAPI document is made of texts, numbers and maps by text");
+        Self {
+            json: document.to_string().into(),
             page: docs_page::render(&document).into(),
             guide: None,
-        })
+        }
     }
 
     /// Gives `/docs`, and everything below it, to `guide`: routes that say more than the page does.

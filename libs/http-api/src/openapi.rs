@@ -3,13 +3,13 @@
 use http::StatusCode;
 use utoipa::openapi::example::ExampleBuilder;
 use utoipa::openapi::header::HeaderBuilder;
-use utoipa::openapi::path::Operation;
+use utoipa::openapi::path::{Operation, ParameterIn};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
-use utoipa::openapi::{ContentBuilder, OpenApi, Ref, Response, ResponseBuilder};
+use utoipa::openapi::{ContentBuilder, OpenApi, Ref, RefOr, Response, ResponseBuilder};
 use utoipa::openapi::{Object, Type};
 
 use crate::kind::ProblemKind;
-use crate::problem::{PROBLEM_JSON, Problem};
+use crate::problem::{FieldProblem, PROBLEM_JSON, Problem};
 
 // What `#[openapi(paths(…))]` needs besides the handlers themselves is generated next to them.
 pub use crate::documents::{__path_docs, __path_openapi};
@@ -32,8 +32,37 @@ pub struct Readiness {
     conditions: std::collections::BTreeMap<String, Option<String>>,
 }
 
-/// Adds the security scheme `apiKey`. `description` says where keys come from and which role allows what.
-pub fn add_api_key(document: &mut OpenApi, description: &str) {
+/// Completes what the handlers say about themselves. `keys` says where API keys come from and which role allows what;
+/// `problems` are typical occurrences of what an operation that needs a key can answer, by its method and path. Of every operation
+/// that names no security it says that it needs none: what is missing could have been forgotten. The document has to have
+/// [`ProblemBody`](crate::ProblemBody) and [`FieldProblem`](crate::FieldProblem) among its schemas.
+pub fn complete(
+    mut document: OpenApi,
+    keys: &str,
+    problems: impl Fn(&str, &str, &Operation) -> Vec<Problem>,
+) -> OpenApi {
+    add_api_key(&mut document, keys);
+    for (path, item) in &mut document.paths.paths {
+        let operations = [
+            ("GET", &mut item.get),
+            ("PUT", &mut item.put),
+            ("POST", &mut item.post),
+            ("PATCH", &mut item.patch),
+            ("DELETE", &mut item.delete),
+        ];
+        for (method, operation) in operations {
+            let Some(operation) = operation else { continue };
+            if operation.security.is_some() {
+                let problems = problems(method, path, operation);
+                add_problems(operation, &problems);
+            }
+            operation.security.get_or_insert_default();
+        }
+    }
+    document
+}
+
+fn add_api_key(document: &mut OpenApi, description: &str) {
     let scheme = HttpBuilder::new()
         .scheme(HttpAuthScheme::Bearer)
         .bearer_format("pr_ and 64 hexadecimal digits")
@@ -43,20 +72,40 @@ pub fn add_api_key(document: &mut OpenApi, description: &str) {
     components.add_security_scheme("apiKey", SecurityScheme::Http(scheme));
 }
 
-/// Says of every operation that names no security that it needs none: what is missing could have been forgotten.
-pub fn declare_public(document: &mut OpenApi) {
-    for item in document.paths.paths.values_mut() {
-        let operations = [
-            &mut item.get,
-            &mut item.put,
-            &mut item.post,
-            &mut item.patch,
-            &mut item.delete,
-        ];
-        for operation in operations.into_iter().flatten() {
-            operation.security.get_or_insert_default();
-        }
+/// What an operation can answer by what it takes. The texts are typical: what cannot be read now, what bounds a body, and which
+/// field of a body is wrong.
+pub fn usual_problems(
+    operation: &Operation,
+    unavailable: &'static str,
+    too_large: &'static str,
+    wrong: FieldProblem,
+) -> Vec<Problem> {
+    let mut problems = vec![
+        typical(ProblemKind::UNAUTHORIZED),
+        typical(ProblemKind::FORBIDDEN),
+        typical(ProblemKind::INTERNAL),
+        Problem::unavailable(unavailable, 5),
+    ];
+    let takes = |place: &ParameterIn| {
+        let mut parameters = operation.parameters.iter().flatten();
+        parameters.any(|parameter| matches!(parameter, RefOr::T(it) if it.parameter_in == *place))
+    };
+    if takes(&ParameterIn::Path) {
+        problems.push(typical(ProblemKind::NOT_FOUND));
     }
+    if operation.request_body.is_some() {
+        problems.extend([
+            typical(ProblemKind::MALFORMED_BODY),
+            typical(ProblemKind::REQUEST_TIMEOUT),
+            typical(ProblemKind::BODY_TOO_LARGE.meant(too_large)),
+            typical(ProblemKind::UNSUPPORTED_MEDIA_TYPE),
+            Problem::fields(vec![wrong]),
+        ]);
+    }
+    if takes(&ParameterIn::Query) {
+        problems.push(typical(ProblemKind::INVALID_QUERY));
+    }
+    problems
 }
 
 /// A problem whose kind says everything.
@@ -64,10 +113,8 @@ pub fn typical(kind: ProblemKind) -> Problem {
     Problem::new(kind, kind.meaning())
 }
 
-/// Adds to an operation one response per status, with an example of each problem that has it. `problems` are typical
-/// occurrences; the document has to have [`ProblemBody`](crate::ProblemBody) and
-/// [`FieldProblem`](crate::FieldProblem) among its schemas.
-pub fn add_problems(operation: &mut Operation, problems: &[Problem]) {
+/// Adds to an operation one response per status, with an example of each problem that has it.
+fn add_problems(operation: &mut Operation, problems: &[Problem]) {
     for (position, problem) in problems.iter().enumerate() {
         let status = problem.kind().status();
         let has_it = |other: &&Problem| other.kind().status() == status;

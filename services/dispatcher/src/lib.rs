@@ -11,8 +11,8 @@ use lifecycle::{Drained, Lifecycle, TaskGroup};
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The database settings are unusable.
-    #[error("failed to prepare the database connection")]
-    Store(#[source] store::Error),
+    #[error(transparent)]
+    Store(#[from] runtime::connections::OpenError),
     /// The push lane cannot be set up as configured.
     #[error("failed to prepare the push lane")]
     PushLane(#[source] engine::push::Error),
@@ -42,10 +42,8 @@ pub async fn run_with_clock(
     lifecycle: Lifecycle,
     clock: Arc<dyn Clock>,
 ) -> Result<(), Error> {
-    let (store, broker) =
-        runtime::connections::open(&config, "postrider-dispatcher").map_err(Error::Store)?;
-    let push_store =
-        runtime::connections::open_push_store(&config, "postrider-dispatcher").map_err(Error::Store)?;
+    let (store, broker) = runtime::connections::open(&config, "postrider-dispatcher")?;
+    let push_store = runtime::connections::open_push_store(&config, "postrider-dispatcher")?;
     let engine_tools =
         engine::webhook::Tools::open(&config, &store, &broker, &clock).map_err(Error::ResellerLane)?;
     let lane = engine::push::Lane::new(config.clone(), push_store.clone(), broker.clone(), clock)
@@ -56,7 +54,7 @@ pub async fn run_with_clock(
         "connections",
         runtime::connections::watch(
             store.clone(),
-            broker.clone(),
+            Some(broker.clone()),
             lifecycle.readiness,
             shutdown.clone(),
         ),
@@ -81,7 +79,7 @@ pub async fn run_with_clock(
     }
     tokio::join!(
         runtime::connections::close([broker], store),
-        runtime::connections::close_store(push_store)
+        runtime::connections::close([], push_store)
     );
     ended
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use chrono_tz::Tz;
 use config::Config;
 use domain::clock::Clock;
+use domain::key::Role;
 use domain::push::Limits;
 use http::HeaderMap;
 use http_api::{Caller, Keys, Problem};
@@ -16,9 +17,10 @@ use tokio::time::Instant;
 use crate::event::Catalogue;
 use crate::event::lane::EventLane;
 use crate::lane::intake::Intake;
+use crate::lane::writer::Writer;
 use crate::push::lane::PushLane;
 
-/// Batches of events that may be in memory for every writer: one is written while the next one is read.
+/// Batches of events that may be in memory, and so be written, for every writer of the group commit.
 const BATCHES_PER_WRITER: usize = 2;
 /// The mean length of the events in a batch that is as large as it may be. A bound for a batch of the largest events that
 /// are accepted would let a few callers fill the memory.
@@ -30,8 +32,10 @@ pub(crate) struct App {
     pub(crate) catalogue: Catalogue,
     pub(crate) pushes: Intake<PushLane>,
     pub(crate) events: Intake<EventLane>,
+    /// By which batches of events are stored.
+    pub(crate) event_writer: Arc<Writer<EventLane>>,
     /// How many batches of events may be in memory at once.
-    pub(crate) batches: Semaphore,
+    pub(crate) batches: Arc<Semaphore>,
     pub(crate) store: Store,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) limits: Limits,
@@ -50,6 +54,7 @@ pub(crate) struct App {
 pub(crate) struct Parts {
     pub(crate) pushes: Intake<PushLane>,
     pub(crate) events: Intake<EventLane>,
+    pub(crate) event_writer: Arc<Writer<EventLane>>,
     pub(crate) store: Store,
     pub(crate) clock: Arc<dyn Clock>,
 }
@@ -62,7 +67,8 @@ impl App {
             catalogue: Catalogue::new(parts.store.clone()),
             pushes: parts.pushes,
             events: parts.events,
-            batches: Semaphore::new(config.ingest.writers * BATCHES_PER_WRITER),
+            event_writer: parts.event_writer,
+            batches: Arc::new(Semaphore::new(config.ingest.writers * BATCHES_PER_WRITER)),
             store: parts.store,
             clock: parts.clock,
             limits: Limits {
@@ -92,5 +98,12 @@ impl App {
         deadline: Instant,
     ) -> Result<Arc<Caller>, Problem> {
         self.keys.caller(headers, deadline).await
+    }
+
+    /// By when to answer, if the caller that the headers show may read.
+    pub(crate) async fn reader(&self, headers: &HeaderMap) -> Result<Instant, Problem> {
+        let deadline = self.deadline();
+        self.caller(headers, deadline).await?.require(Role::may_read)?;
+        Ok(deadline)
     }
 }

@@ -9,8 +9,9 @@ use store::webhook::NewEvent;
 use tokio::time::Instant;
 
 use crate::event::batch::{BatchPayload, counted};
-use crate::event::checking::{Circumstances, against_the_rules, event, field};
+use crate::event::checking::{against_the_rules, event, field};
 use crate::event::payload::EventPayload;
+use crate::request::RequestContext;
 
 /// The push that the body of `POST /push` hands in.
 pub fn push(body: &[u8], limits: &Limits, at: (DateTime<Utc>, Tz)) -> Result<PushRequest, Problem> {
@@ -50,11 +51,11 @@ fn checked(
     if !wrong.is_empty() {
         return Err(wrong);
     }
-    let circumstances = Circumstances {
+    let context = RequestContext {
         now,
         deadline: Instant::now(),
         traceparent: None,
-        promise: None,
+        key: None,
     };
-    Ok(event(&request, &data, place, &circumstances))
+    Ok(event(&request, &data, place, &context))
 }

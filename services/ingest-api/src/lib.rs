@@ -15,29 +15,14 @@ mod event;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod lane;
+mod meters;
 mod openapi;
 mod problems;
 mod push;
+mod request;
 mod router;
 mod service;
 
-use std::sync::Arc;
-
-use config::Config;
-use lifecycle::Lifecycle;
-use tokio::net::TcpListener;
-
 pub use error::Error;
 pub use openapi::document as openapi;
-pub use service::Service;
-
-/// Serves `listener` until the shutdown of `lifecycle`; then finishes what is under way, within the grace period.
-///
-/// The database and the broker may be away at the start and go away later.
-///
-/// # Errors
-///
-/// [`Error`] when the service cannot start, or a part that it cannot do without has ended.
-pub async fn run(config: Arc<Config>, listener: TcpListener, lifecycle: Lifecycle) -> Result<(), Error> {
-    Service::new(config, listener, lifecycle).run().await
-}
+pub use service::{run, run_with_clock};

@@ -1,19 +1,22 @@
 //! The OpenAPI document: what the handlers say about themselves, and the problems that each of them can answer with.
 
-use http_api::openapi::{Readiness, add_api_key, add_problems, declare_public};
+use http_api::openapi::{Readiness, complete};
 use http_api::{FieldProblem, ProblemBody};
-use utoipa::{Modify, OpenApi};
+use utoipa::OpenApi;
 
 use crate::problems;
 use crate::router::routes;
 
+/// Where keys come from, and what they allow.
+const KEYS: &str = "An API key, made with `postrider keys create`. Handing in pushes and events needs the role \
+            ingest or admin; looking at them any role but reseller; changing the catalogue of event types the role admin. \
+            A revoked key is refused within 5 seconds.";
+
 /// The document, as served at `/openapi.json`.
 pub fn document() -> utoipa::openapi::OpenApi {
-    let mut document = routes().into_openapi();
-    ApiKeys.modify(&mut document);
-    Problems.modify(&mut document);
-    declare_public(&mut document);
-    document
+    complete(routes().into_openapi(), KEYS, |method, path, _| {
+        problems::of(method, path)
+    })
 }
 
 #[derive(OpenApi)]
@@ -55,34 +58,3 @@ pub(crate) struct Service;
 )]
 #[expect(dead_code, reason = "describes a handler of another crate")]
 fn readyz() {}
-
-struct ApiKeys;
-
-impl Modify for ApiKeys {
-    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
-        let description = "An API key, made with `postrider keys create`. Handing in pushes and events needs the role \
-            ingest or admin; looking at them any role but reseller; changing the catalogue of event types the role admin. \
-            A revoked key is refused within 5 seconds.";
-        add_api_key(document, description);
-    }
-}
-
-struct Problems;
-
-impl Modify for Problems {
-    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
-        for (path, item) in &mut document.paths.paths {
-            let operations = [
-                ("GET", &mut item.get),
-                ("PUT", &mut item.put),
-                ("POST", &mut item.post),
-                ("DELETE", &mut item.delete),
-            ];
-            for (method, operation) in operations {
-                if let Some(operation) = operation {
-                    add_problems(operation, &problems::of(method, path));
-                }
-            }
-        }
-    }
-}

@@ -11,20 +11,19 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::app::App;
+use crate::meters::Meters;
 use crate::openapi::Service;
 use crate::{event, push};
 
-/// The metrics of both lanes.
-pub(crate) struct Meters {
-    pub(crate) push: Arc<push::meters::Meters>,
-    pub(crate) event: Arc<event::meters::Meters>,
-}
-
 /// The router of the service.
-pub(crate) fn router(app: Arc<App>, documents: Documents, readiness: Readiness, meters: Meters) -> Router {
+pub(crate) fn router(
+    app: Arc<App>,
+    documents: Documents,
+    readiness: Readiness,
+    meters: Arc<Meters>,
+) -> Router {
     let observer = Observer::new(app.traced).counting(move |route, status, elapsed| {
-        status == StatusCode::ACCEPTED
-            && (meters.push.answered(route, elapsed) || meters.event.answered(route, elapsed))
+        status == StatusCode::ACCEPTED && meters.answered(route, elapsed)
     });
     let (routes, _) = routes().split_for_parts();
     http_api::complete(routes.with_state(app), documents, readiness, observer)

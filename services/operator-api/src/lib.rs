@@ -11,7 +11,6 @@ mod audit;
 mod cancel;
 mod dead_letter_jobs;
 mod dead_letters;
-mod error;
 mod explain;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
@@ -26,19 +25,6 @@ mod router;
 mod service;
 mod status;
 
-use std::sync::Arc;
-
-use config::Config;
-use lifecycle::Lifecycle;
-use tokio::net::TcpListener;
-
-pub use error::Error;
 pub use openapi::document as openapi;
-pub use service::Service;
-
-/// Serves `listener` until the shutdown of `lifecycle`; then finishes what is under way, within the grace period.
-///
-/// The database and the broker may be away at the start and go away later.
-pub async fn run(config: Arc<Config>, listener: TcpListener, lifecycle: Lifecycle) -> Result<(), Error> {
-    Service::new(config, listener, lifecycle).run().await
-}
+pub use runtime::connections::OpenError as Error;
+pub use service::{run, run_with_clock};

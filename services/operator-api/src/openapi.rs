@@ -1,21 +1,22 @@
 //! The OpenAPI document: what the handlers say about themselves, and the problems that each of them can answer with.
 
-use http_api::openapi::{Readiness, add_api_key, add_problems, declare_public, typical};
+use http_api::openapi::{Readiness, complete, typical, usual_problems};
 use http_api::{FieldProblem, Problem, ProblemBody, ProblemKind};
-use utoipa::openapi::RefOr;
-use utoipa::openapi::path::{Operation, Parameter, ParameterIn, PathItem};
-use utoipa::{Modify, OpenApi};
+use utoipa::OpenApi;
+use utoipa::openapi::path::Operation;
 
 use crate::resolve::CANCELLED;
 use crate::router::routes;
 
+/// Where keys come from, and what they allow.
+const KEYS: &str = "An API key of the role viewer (may look), operator or admin (may look and act), made with \
+            `postrider keys create --role operator`. A revoked key is refused within 5 seconds.";
+
 /// The document, as served at `/openapi.json`.
 pub fn document() -> utoipa::openapi::OpenApi {
-    let mut document = routes().into_openapi();
-    ApiKeys.modify(&mut document);
-    Problems.modify(&mut document);
-    declare_public(&mut document);
-    document
+    complete(routes().into_openapi(), KEYS, |_, _, operation| {
+        problems_of(operation)
+    })
 }
 
 #[derive(OpenApi)]
@@ -60,86 +61,24 @@ pub(crate) struct Service;
 #[expect(dead_code, reason = "describes a handler of another crate")]
 fn readyz() {}
 
-struct ApiKeys;
-
-impl Modify for ApiKeys {
-    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
-        let description = "An API key of the role viewer (may look), operator or admin (may look and act), made with \
-            `postrider keys create --role operator`. A revoked key is refused within 5 seconds.";
-        add_api_key(document, description);
-    }
-}
-
-struct Problems;
-
-impl Modify for Problems {
-    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
-        for item in document.paths.paths.values_mut() {
-            for operation in operations(item) {
-                if operation.security.is_some() {
-                    add_problems(operation, &problems_of(operation));
-                }
-            }
-        }
-    }
-}
-
-fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
-    [&mut item.get, &mut item.post, &mut item.patch, &mut item.delete]
-        .into_iter()
-        .filter_map(Option::as_mut)
-}
-
 /// What an operation can answer.
 fn problems_of(operation: &Operation) -> Vec<Problem> {
-    let mut problems = vec![
-        typical(ProblemKind::UNAUTHORIZED),
-        typical(ProblemKind::FORBIDDEN),
-        typical(ProblemKind::TOO_MANY_REQUESTS),
-        typical(ProblemKind::INTERNAL),
-        Problem::unavailable("the dead letters cannot be read now", 5),
-    ];
-    if parameters(operation).any(names_something) {
-        problems.push(typical(ProblemKind::NOT_FOUND));
-    }
-    if operation.request_body.is_some() {
-        problems.extend(of_bodies());
-    }
-    if parameters(operation).any(|parameter| parameter.parameter_in == ParameterIn::Query) {
-        problems.push(typical(ProblemKind::INVALID_QUERY));
-    }
+    let mut problems = usual_problems(
+        operation,
+        "the dead letters cannot be read now",
+        "The body is longer than operator.maxBodyBytes.",
+        FieldProblem::new(
+            "note",
+            "is needed here: say why, for later readers of the records",
+        ),
+    );
+    problems.push(typical(ProblemKind::TOO_MANY_REQUESTS));
     let name = operation.operation_id.as_deref().unwrap_or_default();
     problems.extend(conflict_of(name));
     if name == "replayDeadLetter" {
         problems.push(typical(CANCELLED));
     }
     problems
-}
-
-fn parameters(operation: &Operation) -> impl Iterator<Item = &Parameter> {
-    let parameters = operation.parameters.iter().flatten();
-    parameters.filter_map(|parameter| match parameter {
-        RefOr::T(parameter) => Some(parameter),
-        RefOr::Ref(_) => None,
-    })
-}
-
-/// Whether it says which thing is meant, which then may not exist.
-fn names_something(parameter: &Parameter) -> bool {
-    parameter.parameter_in == ParameterIn::Path
-}
-
-fn of_bodies() -> Vec<Problem> {
-    vec![
-        typical(ProblemKind::MALFORMED_BODY),
-        typical(ProblemKind::REQUEST_TIMEOUT),
-        typical(ProblemKind::BODY_TOO_LARGE.meant("The body is longer than operator.maxBodyBytes.")),
-        typical(ProblemKind::UNSUPPORTED_MEDIA_TYPE),
-        Problem::fields(vec![FieldProblem::new(
-            "note",
-            "is needed here: say why, for later readers of the records",
-        )]),
-    ]
 }
 
 /// Why the present state may not allow an operation, by its `operation_id`: a typical `detail` of a conflict.

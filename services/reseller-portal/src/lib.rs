@@ -7,7 +7,6 @@
 //! has no broker, and its answers never hold a secret, save the one that made it.
 
 mod app;
-mod error;
 mod event_types;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
@@ -26,19 +25,6 @@ mod service;
 mod site;
 mod subscriptions;
 
-use std::sync::Arc;
-
-use config::Config;
-use lifecycle::Lifecycle;
-use tokio::net::TcpListener;
-
-pub use error::Error;
 pub use openapi::document as openapi;
-pub use service::Service;
-
-/// Serves `listener` until the shutdown of `lifecycle`; then finishes what is under way, within the grace period.
-///
-/// The database may be away at the start and go away later.
-pub async fn run(config: Arc<Config>, listener: TcpListener, lifecycle: Lifecycle) -> Result<(), Error> {
-    Service::new(config, listener, lifecycle).run().await
-}
+pub use runtime::connections::OpenError as Error;
+pub use service::{run, run_with_clock};

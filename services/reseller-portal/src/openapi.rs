@@ -1,10 +1,9 @@
 //! The OpenAPI document: what the handlers say about themselves, and the problems that each of them can answer with.
 
-use http_api::openapi::{Readiness, add_api_key, add_problems, declare_public, typical};
+use http_api::openapi::{Readiness, complete, typical, usual_problems};
 use http_api::{FieldProblem, Problem, ProblemBody, ProblemKind};
-use utoipa::openapi::RefOr;
-use utoipa::openapi::path::{Operation, ParameterIn, PathItem};
-use utoipa::{Modify, OpenApi};
+use utoipa::OpenApi;
+use utoipa::openapi::path::Operation;
 
 use crate::problems::{
     CODE_VOID, LAST_SECRET, NOTIFICATION_CANCELLED, NOTIFICATION_UNFINISHED, QUOTA_REQUEST_OPEN,
@@ -13,13 +12,16 @@ use crate::problems::{
 };
 use crate::router::routes;
 
+/// Where keys come from, and what they allow.
+const KEYS: &str = "An API key, made with `postrider keys create --role reseller --reseller ID`; keys of the house \
+            are refused. A revoked key is refused within 5 \
+            seconds.";
+
 /// The document, as served at `/openapi.json`.
 pub fn document() -> utoipa::openapi::OpenApi {
-    let mut document = routes().into_openapi();
-    ApiKeys.modify(&mut document);
-    Problems.modify(&mut document);
-    declare_public(&mut document);
-    document
+    complete(routes().into_openapi(), KEYS, |_, _, operation| {
+        problems_of(operation)
+    })
 }
 
 #[derive(OpenApi)]
@@ -86,74 +88,20 @@ fn openapi_page() {}
 #[expect(dead_code, reason = "describes handlers of which only one is there")]
 fn docs() {}
 
-struct ApiKeys;
-
-impl Modify for ApiKeys {
-    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
-        let description = "An API key, made with `postrider keys create --role reseller --reseller ID`; keys of the house \
-            are refused. A revoked key is refused within 5 \
-            seconds.";
-        add_api_key(document, description);
-    }
-}
-
-struct Problems;
-
-impl Modify for Problems {
-    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
-        for (path, item) in &mut document.paths.paths {
-            let named = path.contains('{');
-            for operation in operations(item) {
-                if operation.security.is_some() {
-                    add_problems(operation, &problems_of(operation, named));
-                }
-            }
-        }
-    }
-}
-
-fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
-    [&mut item.get, &mut item.post, &mut item.patch, &mut item.delete]
-        .into_iter()
-        .filter_map(Option::as_mut)
-}
-
-/// What an operation that needs a key can answer. `named`: its path names something that may not exist.
-fn problems_of(operation: &Operation, named: bool) -> Vec<Problem> {
-    let mut problems = vec![
-        typical(ProblemKind::UNAUTHORIZED),
-        typical(ProblemKind::FORBIDDEN),
-        typical(ProblemKind::INTERNAL),
-        Problem::unavailable("the subscription cannot be read now", 5),
-    ];
-    if named {
-        problems.push(typical(ProblemKind::NOT_FOUND));
-    }
-    if operation.request_body.is_some() {
-        problems.extend(of_bodies());
-    }
-    let mut parameters = operation.parameters.iter().flatten();
-    if parameters.any(|parameter| matches!(parameter, RefOr::T(it) if it.parameter_in == ParameterIn::Query))
-    {
-        problems.push(typical(ProblemKind::INVALID_QUERY));
-    }
+/// What an operation that needs a key can answer.
+fn problems_of(operation: &Operation) -> Vec<Problem> {
+    let unknown =
+        "is \"domain.creatd\", but the catalogue has no such event type; GET /event-types lists what it has";
+    let mut problems = usual_problems(
+        operation,
+        "the subscription cannot be read now",
+        "The body is longer than portal.maxBodyBytes.",
+        FieldProblem::new("eventTypes[1]", unknown),
+    );
     let name = operation.operation_id.as_deref().unwrap_or_default();
     problems.extend(conflicts_of(name).iter().map(|kind| typical(*kind)));
     problems.push(typical(TOO_MANY_REQUESTS));
     problems
-}
-
-fn of_bodies() -> Vec<Problem> {
-    vec![
-        typical(ProblemKind::MALFORMED_BODY),
-        typical(ProblemKind::REQUEST_TIMEOUT),
-        typical(ProblemKind::BODY_TOO_LARGE.meant("The body is longer than portal.maxBodyBytes.")),
-        typical(ProblemKind::UNSUPPORTED_MEDIA_TYPE),
-        Problem::fields(vec![FieldProblem::new(
-            "eventTypes[1]",
-            "is \"domain.creatd\", but the catalogue has no such event type; GET /event-types lists what it has",
-        )]),
-    ]
 }
 
 fn conflicts_of(operation: &str) -> &'static [ProblemKind] {

@@ -5,75 +5,52 @@ use std::sync::Arc;
 use config::Config;
 use domain::clock::{Clock, SystemClock};
 use http_api::{ConnectionLimits, Documents};
-use lifecycle::{Lifecycle, Shutdown, TaskGroup};
+use lifecycle::{Lifecycle, Shutdown};
+use runtime::connections::OpenError;
 use tokio::net::TcpListener;
 
 use crate::app::App;
-use crate::{Error, router};
+use crate::router;
 
 /// The name in `pg_stat_activity`.
 const NAME: &str = "reseller-portal";
 
-/// The service before it runs.
-pub struct Service {
+/// Serves `listener` until the shutdown of `lifecycle`; then finishes what is under way, within the grace period.
+///
+/// The database may be away at the start and go away later.
+pub async fn run(config: Arc<Config>, listener: TcpListener, lifecycle: Lifecycle) -> Result<(), OpenError> {
+    run_with_clock(config, listener, lifecycle, Arc::new(SystemClock)).await
+}
+
+/// [`run`] with another clock, by which everything gets its time.
+pub async fn run_with_clock(
     config: Arc<Config>,
     listener: TcpListener,
     lifecycle: Lifecycle,
     clock: Arc<dyn Clock>,
-}
-
-impl Service {
-    /// A service on the system's clock.
-    pub fn new(config: Arc<Config>, listener: TcpListener, lifecycle: Lifecycle) -> Self {
-        Self {
-            config,
-            listener,
-            lifecycle,
-            clock: Arc::new(SystemClock),
-        }
+) -> Result<(), OpenError> {
+    let store = runtime::connections::open_store(&config, NAME)?;
+    let documents = Documents::new(&crate::openapi());
+    let grace = config.shutdown.grace_period;
+    let limits = ConnectionLimits {
+        in_all: config.portal.max_connections,
+        per_peer: Some(config.portal.max_connections_per_peer),
+        trusted_proxies: config.portal.trusted_proxies.clone(),
+    };
+    let app = Arc::new(App::new(config, store.clone(), clock));
+    let router = router::router(app, documents, lifecycle.readiness.clone());
+    let watching = Shutdown::new();
+    let watch = tokio::spawn(runtime::connections::watch(
+        store.clone(),
+        None,
+        lifecycle.readiness,
+        watching.clone(),
+    ));
+    http_api::serve(listener, router, limits, &lifecycle.shutdown, grace).await;
+    watching.trigger();
+    if watch.await.is_err() {
+        tracing::error!("the watch over the database panicked");
     }
-
-    /// Replaces the clock by which everything gets its time.
-    pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
-        self.clock = clock;
-        self
-    }
-
-    /// See [`crate::run`].
-    pub async fn run(self) -> Result<(), Error> {
-        let Self {
-            config,
-            listener,
-            lifecycle,
-            clock,
-        } = self;
-        let store = runtime::connections::open_store(&config, NAME).map_err(Error::Database)?;
-        let documents = Documents::of(&crate::openapi()).map_err(Error::OpenApi)?;
-        let grace = config.shutdown.grace_period;
-        let limits = ConnectionLimits {
-            in_all: config.portal.max_connections,
-            per_peer: Some(config.portal.max_connections_per_peer),
-            trusted_proxies: config.portal.trusted_proxies.clone(),
-        };
-        let app = Arc::new(App::new(config, store.clone(), clock));
-        let router = router::router(app, documents, lifecycle.readiness.clone());
-        let watching = Shutdown::new();
-        let watch = runtime::connections::watch_database(
-            store.clone(),
-            lifecycle.readiness.clone(),
-            watching.clone(),
-        );
-        let watch = tokio::spawn(watch);
-        let connections = TaskGroup::under(&lifecycle.shutdown);
-        let stop = lifecycle.shutdown.token().child_token();
-        http_api::serve(listener, router, &connections, stop, limits).await;
-        let drained = connections.drain(grace).await;
-        tracing::debug!(?drained, "no more requests");
-        watching.trigger();
-        if watch.await.is_err() {
-            tracing::error!("the watch over the database panicked");
-        }
-        runtime::connections::close_store(store).await;
-        Ok(())
-    }
+    runtime::connections::close([], store).await;
+    Ok(())
 }

@@ -37,8 +37,8 @@ const NAME: &str = "postrider-retry-worker";
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The database settings are unusable.
-    #[error("failed to prepare the database connection")]
-    Store(#[source] store::Error),
+    #[error(transparent)]
+    Store(#[from] runtime::connections::OpenError),
     /// The reseller lane cannot be set up as configured.
     #[error("failed to prepare the reseller lane")]
     Engine(#[source] engine::webhook::OpenError),
@@ -65,7 +65,7 @@ pub async fn run_with_clock(
     lifecycle: Lifecycle,
     clock: Arc<dyn Clock>,
 ) -> Result<(), Error> {
-    let (store, broker) = runtime::connections::open(&config, NAME).map_err(Error::Store)?;
+    let (store, broker) = runtime::connections::open(&config, NAME)?;
     let engine_tools =
         engine::webhook::Tools::open(&config, &store, &broker, &clock).map_err(Error::Engine)?;
     let verifier = VerifyEndpoints::new(engine_tools.clone()).map_err(Error::Engine)?;
@@ -76,7 +76,7 @@ pub async fn run_with_clock(
         "connections",
         runtime::connections::watch(
             store.clone(),
-            broker.clone(),
+            Some(broker.clone()),
             lifecycle.readiness,
             shutdown.clone(),
         ),

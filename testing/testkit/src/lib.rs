@@ -4,6 +4,7 @@ mod descriptors;
 mod installation;
 mod keys;
 pub mod notification_factory;
+pub mod openapi;
 mod patience;
 pub mod push_factory;
 mod servers;

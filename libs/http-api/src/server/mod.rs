@@ -16,7 +16,7 @@ use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use ipnet::IpNet;
-use lifecycle::TaskGroup;
+use lifecycle::{Shutdown, TaskGroup};
 use telemetry::Metric;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::Instant;
@@ -66,11 +66,25 @@ impl ConnectionLimits {
     }
 }
 
+/// Serves `router` until `shutdown`; then the requests that are under way get `grace` to finish.
+pub async fn serve(
+    listener: TcpListener,
+    router: Router,
+    limits: ConnectionLimits,
+    shutdown: &Shutdown,
+    grace: Duration,
+) {
+    let connections = TaskGroup::under(shutdown);
+    accept(listener, router, &connections, shutdown.token(), limits).await;
+    let drained = connections.drain(grace).await;
+    tracing::debug!(?drained, "no more requests");
+}
+
 /// Accepts connections until `stop`; then those that are open finish the request they are at. The tasks of the
 /// connections belong to `connections`, whose drain waits for them.
 ///
 /// A connection past one of the limits is closed at once: waiting would hold what the limit is to save.
-pub async fn serve(
+async fn accept(
     listener: TcpListener,
     router: Router,
     connections: &TaskGroup,

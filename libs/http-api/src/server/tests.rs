@@ -30,7 +30,7 @@ impl Server {
         };
         let router = Router::new().route("/", get(async || "well"));
         let (group, stopped) = (connections.clone(), stop.clone());
-        let serving = tokio::spawn(async move { serve(listener, router, &group, stopped, limits).await });
+        let serving = tokio::spawn(async move { accept(listener, router, &group, stopped, limits).await });
         Self {
             address,
             connections,

@@ -26,12 +26,13 @@ const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 /// How long closing the connections may take. Everything that matters is settled by then.
 const CLOSING_LIMIT: Duration = Duration::from_secs(3);
 
+/// The database settings are unusable.
+#[derive(Debug, thiserror::Error)]
+#[error("failed to prepare the database connection")]
+pub struct OpenError(#[from] store::Error);
+
 /// Prepares what a service named `name` is connected to. Servers that are away are connected to when they are there.
-///
-/// # Errors
-///
-/// [`store::Error::Url`] when the database URL cannot be read.
-pub fn open(config: &Config, name: &str) -> Result<(Store, Broker), store::Error> {
+pub fn open(config: &Config, name: &str) -> Result<(Store, Broker), OpenError> {
     Ok((open_store(config, name)?, open_broker(config, name)))
 }
 
@@ -50,24 +51,25 @@ pub fn open_broker(config: &Config, name: &str) -> Broker {
 }
 
 /// The same for a service that needs no broker.
-pub fn open_store(config: &Config, name: &str) -> Result<Store, store::Error> {
+pub fn open_store(config: &Config, name: &str) -> Result<Store, OpenError> {
     open_store_with(config, name, config.database.max_connections)
 }
 
 /// The same with connections of the push lane's own, which nothing else in the process can take.
-pub fn open_push_store(config: &Config, name: &str) -> Result<Store, store::Error> {
+pub fn open_push_store(config: &Config, name: &str) -> Result<Store, OpenError> {
     open_store_with(config, name, config.database.push_connections)
 }
 
-fn open_store_with(config: &Config, name: &str, max_connections: u32) -> Result<Store, store::Error> {
-    Store::open(&store::Settings {
+fn open_store_with(config: &Config, name: &str, max_connections: u32) -> Result<Store, OpenError> {
+    let store = Store::open(&store::Settings {
         url: config.database.url.expose().to_owned(),
         max_connections,
         lease_connections: config.database.lease_connections,
         acquire_timeout: config.database.acquire_timeout,
         application_name: name.to_owned(),
         line_terms: line_terms(config),
-    })
+    })?;
+    Ok(store)
 }
 
 /// By which the lines of subscriptions move that have no limits of their own.
@@ -81,31 +83,22 @@ pub fn line_terms(config: &Config) -> LineTerms {
     }
 }
 
-/// Watches database, schema and broker until shutdown.
-pub async fn watch(store: Store, broker: Broker, readiness: Readiness, shutdown: Shutdown) {
+/// Watches database and schema until shutdown, and the broker of a service that needs one.
+pub async fn watch(store: Store, broker: Option<Broker>, readiness: Readiness, shutdown: Shutdown) {
     // Registered before the first probe, so that an empty list is not taken for readiness.
     let (database, schema) = (readiness.condition("database"), readiness.condition("migrations"));
-    let condition = readiness.condition("broker");
-    let watching = async {
-        tokio::select! {
-            () = shutdown.cancelled() => {}
-            () = watch_store(&store, &database, &schema) => {}
-            () = watch_broker(&broker, &condition) => {}
+    let broker = broker.map(|broker| (broker, readiness.condition("broker")));
+    let watching_broker = async {
+        match &broker {
+            Some((broker, condition)) => watch_broker(broker, condition).await,
+            None => std::future::pending().await,
         }
     };
-    tokio::join!(
-        watching,
-        heartbeat::run(store.clone(), readiness.clone(), shutdown.clone())
-    );
-}
-
-/// Watches database and schema until shutdown, for a service that needs no broker.
-pub async fn watch_database(store: Store, readiness: Readiness, shutdown: Shutdown) {
-    let (database, schema) = (readiness.condition("database"), readiness.condition("migrations"));
     let watching = async {
         tokio::select! {
             () = shutdown.cancelled() => {}
             () = watch_store(&store, &database, &schema) => {}
+            () = watching_broker => {}
         }
     };
     tokio::join!(
@@ -125,13 +118,6 @@ pub async fn close(brokers: impl IntoIterator<Item = Broker>, store: Store) {
     };
     if tokio::time::timeout(CLOSING_LIMIT, closed).await.is_err() {
         tracing::debug!("the connections to broker and database were left to the operating system");
-    }
-}
-
-/// As [`close`], for a service that needs no broker.
-pub async fn close_store(store: Store) {
-    if tokio::time::timeout(CLOSING_LIMIT, store.close()).await.is_err() {
-        tracing::debug!("the connections to the database were left to the operating system");
     }
 }
 

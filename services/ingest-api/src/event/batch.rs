@@ -5,22 +5,22 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
-use domain::key::Role;
-use http::{HeaderValue, StatusCode};
-use http_api::{FieldProblem, Object, Problem, ProblemKind, REPLAYED};
+use http::StatusCode;
+use http_api::{FieldProblem, Object, Problem, ProblemKind};
 use serde::{Deserialize, Serialize};
-use store::webhook::{EventKey, NewEvent};
+use store::webhook::NewEvent;
 use tokio::time::timeout_at;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::app::App;
-use crate::event::checking::{Circumstances, Unacceptable, check};
+use crate::event::checking::{Unacceptable, check};
 use crate::event::lane::Stored;
 use crate::event::payload::EventPayload;
-use crate::event::promise::{self, EVENT_ID_REUSED, Promise};
+use crate::event::promise::{self, EVENT_ID_REUSED};
 use crate::event::submit::{location, not_stored, recall};
 use crate::lane::intake::NotStored;
+use crate::request::{Admitted, RequestContext, key_reused, mark_replayed};
 
 /// Most wrong fields that are listed.
 const TOLD: usize = 100;
@@ -90,46 +90,26 @@ pub(crate) struct StoredEvent {
         )),
     )
 )]
-pub(crate) async fn submit_batch(State(app): State<Arc<App>>, request: Request) -> Response {
-    match accept(&app, request).await {
-        Ok(stored) => accepted(stored),
-        Err(problem) => problem.into_response(),
-    }
-}
-
-async fn accept(app: &App, request: Request) -> Result<Vec<StoredEvent>, Problem> {
-    let deadline = app.deadline();
-    let (head, body) = request.into_parts();
-    let caller = app.caller(&head.headers, deadline).await?;
-    caller.require(Role::may_ingest)?;
-    http_api::require_json(&head.headers)?;
-    let key = http_api::idempotency_key(&head.headers)?;
+pub(crate) async fn submit_batch(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
+    let admitted = Admitted::check(&app, request).await?;
     // Bodies of this size are let in only as many at a time as memory is meant to hold.
-    let permit = timeout_at(deadline, app.batches.acquire()).await;
-    let _permit = permit
-        .ok()
-        .and_then(Result::ok)
-        .ok_or_else(|| not_stored(NotStored::Busy))?;
-    let body = http_api::read_body(&head.headers, body, app.max_batch_bytes, deadline).await?;
-    let promise = key.map(|key| Promise::of(caller.key, key, &body));
+    let place = timeout_at(admitted.deadline, Arc::clone(&app.batches).acquire_owned()).await;
+    let Ok(Ok(place)) = place else {
+        return Err(not_stored(NotStored::Busy));
+    };
+    let (body, context) = admitted.read(app.max_batch_bytes).await?;
     let payload: BatchPayload<'_> = http_api::read_json(&body)?;
     let payloads = counted(payload.events, app.batch_max)?;
-    let circumstances = Circumstances {
-        now: app.clock.now(),
-        deadline,
-        traceparent: http_api::traceparent(&head.headers, app.traced),
-        promise: promise.as_ref(),
-    };
-    let events = match check_all(app, &payloads, &circumstances).await {
+    let events = match check_all(&app, &payloads, &context).await {
         Ok(events) => events,
         Err(problem) if problem.kind() == ProblemKind::VALIDATION => {
-            return recall_all(app, &payloads, &circumstances).await.ok_or(problem);
+            let first = recall_all(&app, &payloads, &context).await;
+            return first.map(accepted).ok_or(problem);
         }
         Err(problem) => return Err(problem),
     };
-    let keys: Vec<Vec<EventKey>> = events.iter().map(|event| event.keys.clone()).collect();
-    let answers = app.events.store(events, deadline).await.map_err(not_stored)?;
-    stored(&answers, &keys)
+    let storing = app.event_writer.store_together(events, place, context.deadline);
+    stored(storing.await.map_err(not_stored)?).map(accepted)
 }
 
 pub(crate) fn counted(
@@ -150,7 +130,7 @@ pub(crate) fn counted(
 async fn check_all(
     app: &App,
     payloads: &[EventPayload<'_>],
-    circumstances: &Circumstances<'_>,
+    context: &RequestContext,
 ) -> Result<Vec<NewEvent>, Problem> {
     let mut events = Vec::with_capacity(payloads.len());
     let mut wrong = Vec::new();
@@ -158,7 +138,7 @@ async fn check_all(
         if place % TURN == TURN - 1 {
             tokio::task::yield_now().await;
         }
-        match check(app, payload, place, circumstances).await {
+        match check(app, payload, place, context).await {
             Ok(event) => events.push(event),
             Err(Unacceptable::Problem(problem)) => return Err(problem),
             Err(Unacceptable::Fields(fields)) => wrong.extend(fields.into_iter().map(|problem| {
@@ -182,49 +162,43 @@ async fn check_all(
 async fn recall_all(
     app: &App,
     payloads: &[EventPayload<'_>],
-    circumstances: &Circumstances<'_>,
+    context: &RequestContext,
 ) -> Option<Vec<StoredEvent>> {
     let mut events = Vec::with_capacity(payloads.len());
     for (place, payload) in payloads.iter().enumerate() {
-        let keys = promise::remembered(payload, circumstances.promise, place);
+        let keys = promise::remembered(payload, context.key.as_ref(), place);
         // A request that was never accepted is found out at its first event.
-        let first = recall(app, &keys, circumstances.deadline).await?;
+        let first = recall(app, &keys, context.deadline).await?;
         events.push(repeated(first));
     }
     Some(events)
 }
 
-fn stored(answers: &[Stored], keys: &[Vec<EventKey>]) -> Result<Vec<StoredEvent>, Problem> {
+fn stored(answers: Vec<Stored>) -> Result<Vec<StoredEvent>, Problem> {
+    let mut events = Vec::with_capacity(answers.len());
     let mut reused = Vec::new();
-    for (place, (answer, keys)) in answers.iter().zip(keys).enumerate() {
-        if let Stored::KeyReused(key) = answer {
-            let kind = promise::reused(keys, *key);
-            if kind == ProblemKind::IDEMPOTENCY_KEY_REUSED {
-                return Err(Problem::new(
-                    kind,
-                    "the Idempotency-Key was used before with another body",
-                ));
+    for (place, answer) in answers.into_iter().enumerate() {
+        match answer {
+            Stored::New(id) => events.push(StoredEvent {
+                replayed: false,
+                ..repeated(id)
+            }),
+            Stored::Repeated(first) => events.push(repeated(first)),
+            Stored::KeyReused(kind) if kind == ProblemKind::IDEMPOTENCY_KEY_REUSED => {
+                return Err(key_reused());
             }
-            let detail = "was used before for an event with another type, time or data";
-            reused.push(FieldProblem::new(format!("events[{place}].eventId"), detail));
+            Stored::KeyReused(_) => {
+                let detail = "was used before for an event with another type, time or data";
+                reused.push(FieldProblem::new(format!("events[{place}].eventId"), detail));
+            }
         }
     }
-    if !reused.is_empty() {
-        let detail = format!("{} of the event ids belong to other events", reused.len());
-        reused.truncate(TOLD);
-        return Err(Problem::new(EVENT_ID_REUSED, detail).with_errors(reused));
+    if reused.is_empty() {
+        return Ok(events);
     }
-    Ok(answers
-        .iter()
-        .filter_map(|answer| match answer {
-            Stored::New(id) => Some(StoredEvent {
-                replayed: false,
-                ..repeated(*id)
-            }),
-            Stored::Repeated(first) => Some(repeated(*first)),
-            Stored::KeyReused(_) => None,
-        })
-        .collect())
+    let detail = format!("{} of the event ids belong to other events", reused.len());
+    reused.truncate(TOLD);
+    Err(Problem::new(EVENT_ID_REUSED, detail).with_errors(reused))
 }
 
 fn repeated(id: Uuid) -> StoredEvent {
@@ -238,10 +212,6 @@ fn repeated(id: Uuid) -> StoredEvent {
 fn accepted(events: Vec<StoredEvent>) -> Response {
     let replayed = events.iter().all(|event| event.replayed);
     let mut response = (StatusCode::ACCEPTED, Json(BatchAnswer { events })).into_response();
-    if replayed {
-        response
-            .headers_mut()
-            .insert(REPLAYED, HeaderValue::from_static("true"));
-    }
+    mark_replayed(&mut response, replayed);
     response
 }

@@ -7,6 +7,7 @@ use event_schema::PayloadRules;
 use http_api::{Outage, Problem, ProblemKind, Remembered};
 use moka::future::Cache;
 use runtime::error_chain;
+use serde_json::Value;
 use store::Store;
 use store::webhook::EventType;
 use tokio::time::{Instant, timeout_at};
@@ -83,24 +84,23 @@ impl Catalogue {
 
     async fn known(&self, found: EventType) -> Result<KnownType, Problem> {
         let retired = found.retired_at.is_some();
-        let Some(schema) = found.schema else {
-            return Ok(KnownType { retired, rules: None });
+        let rules = match &found.schema {
+            Some(schema) => Some(self.rules(&found, schema).await?),
+            None => None,
         };
-        let version = (found.name, found.updated_at);
+        Ok(KnownType { retired, rules })
+    }
+
+    async fn rules(&self, found: &EventType, schema: &Value) -> Result<Arc<PayloadRules>, Problem> {
+        let version = (found.name.clone(), found.updated_at);
         if let Some(compiled) = self.compiled.get(&version).await {
-            return Ok(KnownType {
-                retired,
-                rules: Some(compiled),
-            });
+            return Ok(compiled);
         }
-        match PayloadRules::compile_stored(&schema, found.unknown_fields) {
+        match PayloadRules::compile_stored(schema, found.unknown_fields) {
             Ok(compiled) => {
                 let compiled = Arc::new(compiled);
                 self.compiled.insert(version, Arc::clone(&compiled)).await;
-                Ok(KnownType {
-                    retired,
-                    rules: Some(compiled),
-                })
+                Ok(compiled)
             }
             Err(error) => {
                 // Only an edit by hand in the database can bring this about: our code compiles a schema before it puts the type in.

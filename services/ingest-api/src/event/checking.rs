@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-use chrono::{DateTime, Utc};
 use domain::event::{self, EventError, EventRequest};
 use domain::push::PushId;
 use event_schema::{Judged, PayloadRules, Violation};
@@ -13,7 +12,8 @@ use tokio::time::Instant;
 
 use crate::app::App;
 use crate::event::payload::EventPayload;
-use crate::event::promise::{self, Promise};
+use crate::event::promise;
+use crate::request::RequestContext;
 
 /// Why a payload is not an event.
 pub(crate) enum Unacceptable {
@@ -23,35 +23,27 @@ pub(crate) enum Unacceptable {
     Problem(Problem),
 }
 
-/// What all events of a request have in common.
-pub(crate) struct Circumstances<'a> {
-    pub(crate) now: DateTime<Utc>,
-    pub(crate) deadline: Instant,
-    pub(crate) traceparent: Option<String>,
-    pub(crate) promise: Option<&'a Promise>,
-}
-
 /// Makes an event of the payload at a place of the request.
 pub(crate) async fn check(
     app: &App,
     payload: &EventPayload<'_>,
     place: usize,
-    circumstances: &Circumstances<'_>,
+    context: &RequestContext,
 ) -> Result<NewEvent, Unacceptable> {
     let draft = payload.draft();
-    let checked = EventRequest::check(draft, app.max_data_bytes, circumstances.now);
+    let checked = EventRequest::check(draft, app.max_data_bytes, context.now);
     let mut wrong: Vec<FieldProblem> = checked.as_ref().err().into_iter().flatten().map(field).collect();
     let sound = |name| !wrong.iter().any(|problem| problem.field == name);
     let event_type = draft.event_type.filter(|_| sound("type"));
     let data = draft.data.filter(|_| sound("data"));
-    let (data, mut further) = against_the_catalogue(app, event_type, data, circumstances.deadline)
+    let (data, mut further) = against_the_catalogue(app, event_type, data, context.deadline)
         .await
         .map_err(Unacceptable::Problem)?;
     wrong.append(&mut further);
     match checked {
         Ok(request) if wrong.is_empty() => {
             let data = data.as_deref().unwrap_or(request.data);
-            Ok(event(&request, data, place, circumstances))
+            Ok(event(&request, data, place, context))
         }
         _ => Err(Unacceptable::Fields(wrong)),
     }
@@ -126,9 +118,9 @@ pub(crate) fn event(
     request: &EventRequest<'_>,
     data: &str,
     place: usize,
-    circumstances: &Circumstances<'_>,
+    context: &RequestContext,
 ) -> NewEvent {
-    let now = circumstances.now;
+    let now = context.now;
     let id = PushId::at(now).uuid();
     let event_id = request.event_id.map_or_else(|| id.to_string(), str::to_owned);
     let occurred_at = request.occurred_at.unwrap_or(now);
@@ -140,7 +132,7 @@ pub(crate) fn event(
         event_type: request.event_type.to_owned(),
         occurred_at,
         created_at: now,
-        traceparent: circumstances.traceparent.clone(),
-        keys: promise::keys(request, circumstances.promise, place),
+        traceparent: context.traceparent.clone(),
+        keys: promise::keys(request, context.key.as_ref(), place),
     }
 }

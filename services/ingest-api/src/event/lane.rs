@@ -4,19 +4,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use broker::{Envelope, Queue};
-use chrono::{DateTime, Utc};
 use domain::clock::Clock;
 use domain::notification::{NotificationId, NotificationStatus};
+use http_api::ProblemKind;
 use store::Store;
 use store::webhook::{FannedOut, InsertedEvent, NewEvent, Sidelined};
+use telemetry::Metric;
 use telemetry::traces::Statement;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::event::meters::Meters;
-use crate::lane::{Handoff, Lane};
+use crate::event::promise;
+use crate::lane::intake::{self, NotStored};
+use crate::lane::writer::Writer;
+use crate::lane::{Committed, Lane};
+use crate::meters::Meters;
 
 /// The lane of `POST /events`.
-#[derive(Clone)]
 pub(crate) struct EventLane {
     pub(crate) store: Store,
     /// How long a queued notification is left in peace.
@@ -32,95 +37,33 @@ pub(crate) enum Stored {
     New(Uuid),
     /// The same request was stored before, as this event.
     Repeated(Uuid),
-    /// The key at this place of its keys belongs to another request.
-    KeyReused(usize),
+    /// One of its keys belongs to another request: this problem says which.
+    KeyReused(ProblemKind),
 }
 
 impl Lane for EventLane {
-    /// The events of one request: never none.
-    type Item = Vec<NewEvent>;
-    type Inserted = Vec<InsertedEvent>;
-    type Answer = Vec<Stored>;
+    type Row = NewEvent;
+    type Answer = Stored;
 
     const QUEUE: Queue = Queue::ResellerReady;
     const WHAT: &'static str = "events";
-    const FAILED_STORING: &'static str = "store events";
-    const FAILED_MARKING: &'static str = "mark notifications that did not get into the queue";
     const COMMIT: Statement = Statement {
         summary: "store events",
         operation: "INSERT",
         table: "events",
     };
+    const BATCH_ROWS: Metric = Metric::EventBatchRows;
+    const FAILED_MARKING: &'static str = "mark notifications that did not get into the queue";
     /// Room for the largest request at ten subscriptions, and a little more.
-    const HANDOFFS: usize = 16_384;
+    const UNPUBLISHED: usize = 16_384;
 
-    fn rows(events: &Vec<NewEvent>) -> usize {
-        events.len()
+    fn traceparent(event: &NewEvent) -> Option<&str> {
+        event.traceparent.as_deref()
     }
 
-    fn traceparent(events: &Vec<NewEvent>) -> Option<&str> {
-        events.first()?.traceparent.as_deref()
-    }
-
-    /// Several events of one request are stored together or not at all, whatever happens to their neighbours.
-    fn is_alone(events: &Vec<NewEvent>) -> bool {
-        events.len() > 1
-    }
-
-    async fn insert(
-        &self,
-        items: &mut [Vec<NewEvent>],
-        queued: bool,
-    ) -> Result<Vec<Vec<InsertedEvent>>, store::Error> {
-        if let [events] = items
-            && Self::is_alone(events)
-        {
-            let inserted = self
-                .store
-                .insert_events_together(events, queued, self.queue_lease)
-                .await?;
-            return Ok(vec![inserted]);
-        }
-        // Lent to the statement, since they are to be told apart again afterwards.
-        let events: Vec<NewEvent> = items.iter_mut().flat_map(std::mem::take).collect();
-        let inserted = self.store.insert_events(&events, queued, self.queue_lease).await;
-        for (item, event) in items.iter_mut().zip(events) {
-            item.push(event);
-        }
-        Ok(inserted?.into_iter().map(|inserted| vec![inserted]).collect())
-    }
-
-    fn settle(
-        &self,
-        events: Vec<NewEvent>,
-        inserted: Vec<InsertedEvent>,
-        handoffs: &mut Vec<Handoff>,
-    ) -> Vec<Stored> {
-        // Events of one request that are refused for one of them were not stored, whatever their notifications would be.
-        let stored = !inserted
-            .iter()
-            .any(|inserted| matches!(inserted, InsertedEvent::KeyReused(_)));
-        let mut answers = Vec::with_capacity(events.len());
-        for (event, inserted) in events.into_iter().zip(inserted) {
-            answers.push(match inserted {
-                InsertedEvent::Repeated(first) => Stored::Repeated(first),
-                InsertedEvent::KeyReused(place) => Stored::KeyReused(place),
-                InsertedEvent::New(notifications) => {
-                    if stored {
-                        self.meters.stored(notifications.len());
-                        hand_off(&notifications, event.traceparent.as_deref(), handoffs);
-                    }
-                    Stored::New(event.id)
-                }
-            });
-        }
-        answers
-    }
-
-    fn envelope(handoff: Handoff, at: DateTime<Utc>) -> Envelope {
-        // Every handoff of this lane has a group; the fallback only makes it a group of its own.
-        let group = handoff.group.unwrap_or(handoff.id);
-        Envelope::notification(handoff.id, group, at, handoff.traceparent)
+    async fn insert(&self, events: &mut [NewEvent], queued: bool) -> Result<Committed<Stored>, store::Error> {
+        let inserted = self.store.insert_events(events, queued, self.queue_lease).await?;
+        Ok(self.committed(events, inserted, true))
     }
 
     async fn take_back(&self, ids: &[Uuid]) -> Result<(), store::Error> {
@@ -130,24 +73,86 @@ impl Lane for EventLane {
             .await?;
         Ok(())
     }
+}
 
-    fn writes(&self, rows: usize) {
-        self.meters.batch(rows);
+impl EventLane {
+    /// Stores the events of one request: all of them or, when one cannot be, none.
+    async fn insert_together(
+        &self,
+        events: &[NewEvent],
+        queued: bool,
+    ) -> Result<Committed<Stored>, store::Error> {
+        let inserting = self
+            .store
+            .insert_events_together(events, queued, self.queue_lease);
+        let inserted = inserting.await?;
+        let stored = !inserted
+            .iter()
+            .any(|inserted| matches!(inserted, InsertedEvent::KeyReused(_)));
+        Ok(self.committed(events, inserted, stored))
     }
 
-    fn failed(&self) {
-        self.meters.store_failed();
+    /// The answers, and the messages of the notifications that were stored as handed to the broker. Events of one request that
+    /// were refused for one of them were not `stored`, whatever their notifications would be.
+    fn committed(
+        &self,
+        events: &[NewEvent],
+        inserted: Vec<InsertedEvent>,
+        stored: bool,
+    ) -> Committed<Stored> {
+        let now = self.clock.now();
+        let mut messages = Vec::new();
+        let answers = events
+            .iter()
+            .zip(inserted)
+            .map(|(event, inserted)| match inserted {
+                InsertedEvent::Repeated(first) => Stored::Repeated(first),
+                InsertedEvent::KeyReused(place) => Stored::KeyReused(promise::reused(&event.keys, place)),
+                InsertedEvent::New(notifications) => {
+                    if stored {
+                        self.meters.event(notifications.len());
+                        let queued = |fanned: &&FannedOut| fanned.status == NotificationStatus::InMemory;
+                        messages.extend(notifications.iter().filter(queued).map(|fanned| {
+                            let (id, group) = (fanned.id.uuid(), fanned.subscription_id);
+                            Envelope::notification(id, group, now, event.traceparent.clone())
+                        }));
+                    }
+                    Stored::New(event.id)
+                }
+            });
+        Committed {
+            answers: answers.collect(),
+            messages,
+        }
     }
 }
 
-/// Adds the messages of those that were stored as handed to the broker.
-fn hand_off(notifications: &[FannedOut], traceparent: Option<&str>, handoffs: &mut Vec<Handoff>) {
-    let queued = notifications
-        .iter()
-        .filter(|fanned| fanned.status == NotificationStatus::InMemory);
-    handoffs.extend(queued.map(|fanned| Handoff {
-        id: fanned.id.uuid(),
-        group: Some(fanned.subscription_id),
-        traceparent: traceparent.map(str::to_owned),
-    }));
+impl Writer<EventLane> {
+    /// Stores the events of one request in a transaction of their own, beside the group commit, and returns when it is
+    /// committed. It goes on without its caller, and keeps `place` meanwhile.
+    pub(crate) async fn store_together(
+        self: &Arc<Self>,
+        events: Vec<NewEvent>,
+        place: OwnedSemaphorePermit,
+        deadline: Instant,
+    ) -> Result<Vec<Stored>, NotStored> {
+        let wait = intake::wait::<EventLane>(events.first().and_then(EventLane::traceparent));
+        let (answer, answered) = oneshot::channel();
+        let writer = Arc::clone(self);
+        self.tasks.spawn("batch", async move {
+            let _place = place;
+            let inserting = writer.lane.insert_together(&events, writer.gate.is_open());
+            let committed = writer.transaction(inserting, events.len(), vec![wait]).await;
+            match committed {
+                Ok(Committed { answers, messages }) => {
+                    let _ = answer.send(Ok(answers));
+                    writer.outbox.publish(messages).await;
+                }
+                Err(error) => {
+                    let _ = answer.send(Err(writer.not_stored(&error)));
+                }
+            }
+        });
+        intake::by(deadline, answered).await
+    }
 }

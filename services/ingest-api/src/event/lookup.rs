@@ -7,9 +7,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
-use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
-use domain::key::Role;
 use domain::notification::NotificationStatus;
 use domain::origin::origin;
 use http::HeaderMap;
@@ -125,21 +123,12 @@ pub(crate) async fn find(
     State(app): State<Arc<App>>,
     id: Result<Path<Uuid>, PathRejection>,
     headers: HeaderMap,
-) -> Response {
-    match look_up(&app, id.ok(), &headers).await {
-        Ok(event) => Json(event).into_response(),
-        Err(problem) => problem.into_response(),
-    }
-}
-
-async fn look_up(app: &App, id: Option<Path<Uuid>>, headers: &HeaderMap) -> Result<EventDocument, Problem> {
-    let deadline = app.deadline();
-    let caller = app.caller(headers, deadline).await?;
-    caller.require(Role::may_read)?;
+) -> Result<Json<EventDocument>, Problem> {
+    let deadline = app.reader(&headers).await?;
     let not_found = || Problem::new(ProblemKind::NOT_FOUND, "no event has this identifier");
-    let Path(id) = id.ok_or_else(not_found)?;
+    let Path(id) = id.map_err(|_| not_found())?;
     let found = http_api::by(deadline, ("the event", "read"), app.store.find_event(id)).await?;
-    Ok(document(found.ok_or_else(not_found)?, app.clock.now()))
+    Ok(Json(document(found.ok_or_else(not_found)?, app.clock.now())))
 }
 
 fn document(event: EventView, now: DateTime<Utc>) -> EventDocument {

@@ -5,7 +5,6 @@ mod catalogue;
 pub(crate) mod checking;
 pub(crate) mod lane;
 pub(crate) mod lookup;
-pub(crate) mod meters;
 pub(crate) mod payload;
 pub(crate) mod promise;
 pub(crate) mod submit;

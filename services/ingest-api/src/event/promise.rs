@@ -4,9 +4,8 @@ use chrono::{DateTime, Utc};
 use domain::event::EventRequest;
 use http::StatusCode;
 use http_api::ProblemKind;
-use sha2::{Digest as _, Sha256};
+use store::push::IdempotencyKey;
 use store::webhook::EventKey;
-use uuid::Uuid;
 
 use crate::event::payload::EventPayload;
 
@@ -18,44 +17,24 @@ pub(crate) const EVENT_ID_REUSED: ProblemKind = ProblemKind::new(
     "The eventId was used before for an event of the same reseller with another type, time or data.",
 );
 
-/// A request's `Idempotency-Key`.
-#[derive(Debug, Clone)]
-pub(crate) struct Promise {
-    owner: Uuid,
-    key: String,
-    /// SHA-256 over the body.
-    request: [u8; 32],
-}
-
-impl Promise {
-    /// The promise of the API key `owner` that whatever comes with `key` has this body.
-    pub(crate) fn of(owner: Uuid, key: &str, body: &[u8]) -> Self {
-        Self {
-            owner,
-            key: key.to_owned(),
-            request: Sha256::digest(body).into(),
-        }
-    }
-
-    /// The key of the event at a place of the request.
-    pub(crate) fn key(&self, place: usize) -> EventKey {
-        EventKey {
-            scope: format!("key/{}/{place}", self.owner),
-            key: self.key.clone(),
-            request: self.request,
-        }
+/// What the request's `Idempotency-Key` is for the event at a place of the request.
+fn of_request(key: &IdempotencyKey, place: usize) -> EventKey {
+    EventKey {
+        scope: format!("key/{}/{place}", key.owner),
+        key: key.key.clone(),
+        request: key.request,
     }
 }
 
 /// Every key of an event: its own first, so that a place in the list tells which of the two it is.
-pub(crate) fn keys(request: &EventRequest<'_>, promise: Option<&Promise>, place: usize) -> Vec<EventKey> {
+pub(crate) fn keys(request: &EventRequest<'_>, key: Option<&IdempotencyKey>, place: usize) -> Vec<EventKey> {
     let own = request.event_id.map(|id| EventKey {
         scope: format!("reseller/{}", request.reseller_id),
         key: id.to_owned(),
         request: request.fingerprint(),
     });
     own.into_iter()
-        .chain(promise.map(|promise| promise.key(place)))
+        .chain(key.map(|key| of_request(key, place)))
         .collect()
 }
 
@@ -70,7 +49,7 @@ pub(crate) fn reused(keys: &[EventKey], place: usize) -> ProblemKind {
 /// The keys by which an earlier request with this payload would be known, although it cannot be accepted now.
 pub(crate) fn remembered(
     payload: &EventPayload<'_>,
-    promise: Option<&Promise>,
+    key: Option<&IdempotencyKey>,
     place: usize,
 ) -> Vec<EventKey> {
     let draft = payload.draft();
@@ -95,6 +74,6 @@ pub(crate) fn remembered(
         _ => Vec::new(),
     };
     own.into_iter()
-        .chain(promise.map(|promise| promise.key(place)))
+        .chain(key.map(|key| of_request(key, place)))
         .collect()
 }

@@ -3,20 +3,19 @@
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::response::{IntoResponse, Response};
-use domain::key::Role;
-use http::{HeaderValue, StatusCode, header};
-use http_api::{FieldProblem, Problem, ProblemKind, REPLAYED};
+use axum::response::Response;
+use http_api::{FieldProblem, Problem, ProblemKind};
 use store::webhook::EventKey;
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
 use crate::app::App;
-use crate::event::checking::{Circumstances, Unacceptable, check};
+use crate::event::checking::{Unacceptable, check};
 use crate::event::lane::Stored;
 use crate::event::payload::EventPayload;
-use crate::event::promise::{self, Promise};
+use crate::event::promise;
 use crate::lane::intake::NotStored;
+use crate::request::{self, Admitted, key_reused};
 
 /// Hands in an event.
 ///
@@ -55,45 +54,29 @@ use crate::lane::intake::NotStored;
         )),
     )
 )]
-pub(crate) async fn submit(State(app): State<Arc<App>>, request: Request) -> Response {
-    match accept(&app, request).await {
-        Ok(accepted) => accepted,
-        Err(problem) => problem.into_response(),
-    }
-}
-
-async fn accept(app: &App, request: Request) -> Result<Response, Problem> {
-    let deadline = app.deadline();
-    let (head, body) = request.into_parts();
-    let caller = app.caller(&head.headers, deadline).await?;
-    caller.require(Role::may_ingest)?;
-    http_api::require_json(&head.headers)?;
-    let key = http_api::idempotency_key(&head.headers)?;
-    let body = http_api::read_body(&head.headers, body, app.max_body_bytes, deadline).await?;
-    let promise = key.map(|key| Promise::of(caller.key, key, &body));
+pub(crate) async fn submit(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
+    let admitted = Admitted::check(&app, request).await?;
+    let (body, context) = admitted.read(app.max_body_bytes).await?;
     let payload: EventPayload<'_> = http_api::read_json(&body)?;
-    let circumstances = Circumstances {
-        now: app.clock.now(),
-        deadline,
-        traceparent: http_api::traceparent(&head.headers, app.traced),
-        promise: promise.as_ref(),
-    };
-    let event = match check(app, &payload, 0, &circumstances).await {
+    let event = match check(&app, &payload, 0, &context).await {
         Ok(event) => event,
         Err(Unacceptable::Problem(problem)) => return Err(problem),
         Err(Unacceptable::Fields(wrong)) => {
-            let keys = promise::remembered(&payload, promise.as_ref(), 0);
-            let first = recall(app, &keys, deadline).await;
-            return first.map(replayed).ok_or_else(|| Problem::fields(wrong));
+            let keys = promise::remembered(&payload, context.key.as_ref(), 0);
+            let first = recall(&app, &keys, context.deadline).await;
+            let first = first.ok_or_else(|| Problem::fields(wrong))?;
+            return Ok(request::accepted(location(first), true));
         }
     };
-    let keys = event.keys.clone();
-    let answers = app.events.store(vec![event], deadline).await;
-    match answers.map_err(not_stored)?.first() {
-        Some(Stored::New(id)) => Ok(accepted(*id)),
-        Some(Stored::Repeated(first)) => Ok(replayed(*first)),
-        Some(Stored::KeyReused(place)) => Err(reused(promise::reused(&keys, *place))),
-        None => Err(not_stored(NotStored::Refused)),
+    match app
+        .events
+        .store(event, context.deadline)
+        .await
+        .map_err(not_stored)?
+    {
+        Stored::New(id) => Ok(request::accepted(location(id), false)),
+        Stored::Repeated(first) => Ok(request::accepted(location(first), true)),
+        Stored::KeyReused(kind) => Err(reused(kind)),
     }
 }
 
@@ -109,30 +92,14 @@ pub(crate) async fn recall(app: &App, keys: &[EventKey], deadline: Instant) -> O
         .ok()?
 }
 
-fn accepted(id: Uuid) -> Response {
-    let location = HeaderValue::try_from(location(id))
-        .expect("invariant: a UUID is made of characters that a header may hold");
-    let mut response = StatusCode::ACCEPTED.into_response();
-    response.headers_mut().insert(header::LOCATION, location);
-    response
-}
-
 /// Where an event can be looked up.
 pub(crate) fn location(id: Uuid) -> String {
     format!("/events/{id}")
 }
 
-fn replayed(first: Uuid) -> Response {
-    let mut response = accepted(first);
-    response
-        .headers_mut()
-        .insert(REPLAYED, HeaderValue::from_static("true"));
-    response
-}
-
 fn reused(kind: ProblemKind) -> Problem {
     if kind == ProblemKind::IDEMPOTENCY_KEY_REUSED {
-        return Problem::new(kind, "the Idempotency-Key was used before with another body");
+        return key_reused();
     }
     let detail = "was used before for an event with another type, time or data";
     Problem::new(kind, format!("the eventId {detail}"))
@@ -141,11 +108,5 @@ fn reused(kind: ProblemKind) -> Problem {
 
 /// Why nothing is stored, for the caller.
 pub(crate) fn not_stored(reason: NotStored) -> Problem {
-    match reason {
-        NotStored::Busy => Problem::unavailable("more events arrive than can be stored", 1),
-        NotStored::Stopping => Problem::unavailable("the service is about to stop", 1),
-        NotStored::Unavailable => Problem::unavailable("the event cannot be stored now", 5),
-        NotStored::Late => Problem::unavailable("the event was not stored in time", 5),
-        NotStored::Refused => Problem::new(ProblemKind::INTERNAL, "the event could not be stored"),
-    }
+    request::not_stored(("event", "events"), reason)
 }

@@ -1,4 +1,4 @@
-//! The way from a request to the group commit: a bounded channel, with an answer for each item.
+//! The way from a request to the group commit: a bounded channel, with an answer for each row.
 //!
 //! It deliberately holds nothing back to make batches larger: what has queued up while the writers were busy is a batch.
 
@@ -8,7 +8,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::lane::Lane;
 
-/// Why an item is not stored, or not known to be.
+/// Why a row is not stored, or not known to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NotStored {
     /// More arrives than can be written.
@@ -19,54 +19,65 @@ pub(crate) enum NotStored {
     Unavailable,
     /// The writing took longer than the request may.
     Late,
-    /// The database refuses this item.
+    /// The database refuses this row.
     Refused,
 }
 
-/// An item on its way to a writer. Its caller has gone when `answer` is closed.
+/// Whom to answer, when what was handed in is committed or known not to be.
+pub(crate) type Waiting<A> = oneshot::Sender<Result<A, NotStored>>;
+
+/// A row on its way to the writer. Its caller has gone when `answer` is closed.
 pub(crate) struct Entry<L: Lane> {
-    pub(crate) item: L::Item,
-    pub(crate) answer: oneshot::Sender<Result<L::Answer, NotStored>>,
-    /// The request's wait, until its item is committed.
+    pub(crate) row: L::Row,
+    pub(crate) answer: Waiting<L::Answer>,
+    /// The request's wait, until its row is committed.
     pub(crate) wait: Span,
 }
 
-/// The entrance. Clones are the same one.
-#[derive(Clone)]
+/// The entrance.
 pub(crate) struct Intake<L: Lane> {
     entries: mpsc::Sender<Entry<L>>,
 }
 
 impl<L: Lane> Intake<L> {
-    /// An entrance before which at most `capacity` items wait, and its other end.
+    /// An entrance before which at most `capacity` rows wait, and its other end.
     pub(crate) fn new(capacity: usize) -> (Self, mpsc::Receiver<Entry<L>>) {
         let (entries, receiver) = mpsc::channel(capacity);
         (Self { entries }, receiver)
     }
 
-    /// Hands `item` to the writers and returns when it is committed.
+    /// Hands `row` to the writer and returns when it is committed.
     ///
-    /// After [`NotStored::Late`] an item that no writer has taken up yet is never written; one that is being written may
+    /// After [`NotStored::Late`] a row that the writer has not taken up yet is never written; one that is being written may
     /// be stored all the same, which only an idempotency key can tell the caller.
-    pub(crate) async fn store(&self, item: L::Item, deadline: Instant) -> Result<L::Answer, NotStored> {
+    pub(crate) async fn store(&self, row: L::Row, deadline: Instant) -> Result<L::Answer, NotStored> {
         let (answer, answered) = oneshot::channel();
-        let wait = Span::begin(
-            Kind::Internal,
-            ("wait to", L::COMMIT.summary),
-            L::traceparent(&item),
-        );
+        let wait = wait::<L>(L::traceparent(&row));
         self.entries
-            .try_send(Entry { item, answer, wait })
+            .try_send(Entry { row, answer, wait })
             .map_err(|error| match error {
                 mpsc::error::TrySendError::Full(_) => NotStored::Busy,
                 mpsc::error::TrySendError::Closed(_) => NotStored::Stopping,
             })?;
-        match timeout_at(deadline, answered).await {
-            Ok(Ok(answer)) => answer,
-            // The writer has gone with the entry; whether it was written before is not known.
-            Ok(Err(_)) => Err(NotStored::Stopping),
-            Err(_) => Err(NotStored::Late),
-        }
+        by(deadline, answered).await
+    }
+}
+
+/// The span of a request's wait for its commit.
+pub(crate) fn wait<L: Lane>(traceparent: Option<&str>) -> Span {
+    Span::begin(Kind::Internal, ("wait to", L::COMMIT.summary), traceparent)
+}
+
+/// The answer, when it comes before `deadline`.
+pub(crate) async fn by<A>(
+    deadline: Instant,
+    answered: oneshot::Receiver<Result<A, NotStored>>,
+) -> Result<A, NotStored> {
+    match timeout_at(deadline, answered).await {
+        Ok(Ok(answer)) => answer,
+        // The writer has gone with what it had; whether that was written before is not known.
+        Ok(Err(_)) => Err(NotStored::Stopping),
+        Err(_) => Err(NotStored::Late),
     }
 }
 

@@ -6,100 +6,87 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use broker::{Published, Publisher};
-use domain::clock::Clock;
+use broker::{Envelope, Published, Publisher};
 use http_api::Outage;
+use lifecycle::TaskGroup;
 use telemetry::traces::Publishing;
-use tokio::sync::mpsc;
+use tokio::sync::Semaphore;
 use uuid::Uuid;
 
-use crate::lane::drain::Batches;
+use crate::lane::Lane;
 use crate::lane::gate::{Gate, Reason};
-use crate::lane::{Handoff, Lane};
-
-/// Most messages in one call to the publisher.
-const BATCH: usize = 512;
 
 /// How long the database may take to mark what did not get into the queue.
 const MARK_LIMIT: Duration = Duration::from_secs(10);
 
-/// The entrance, for the writers. Clones are the same one.
-#[derive(Clone)]
+/// Publishes what the writer has stored, beside it: a confirm takes as long as the broker's disk.
 pub(crate) struct Outbox<L: Lane> {
-    handoffs: mpsc::Sender<Handoff>,
-    returns: Returns<L>,
-}
-
-/// Marks what did not get into the queue.
-#[derive(Clone)]
-pub(crate) struct Returns<L: Lane> {
-    pub(crate) lane: L,
-    pub(crate) gate: Arc<Gate>,
-    pub(crate) outage: Arc<Outage>,
+    lane: Arc<L>,
+    gate: Arc<Gate>,
+    publisher: Publisher,
+    /// For as many messages as may be on their way.
+    room: Arc<Semaphore>,
+    tasks: TaskGroup,
+    outage: Outage,
 }
 
 impl<L: Lane> Outbox<L> {
-    /// An entrance, and the other end for [`Dispatch`].
-    pub(crate) fn new(returns: Returns<L>) -> (Self, mpsc::Receiver<Handoff>) {
-        let (handoffs, receiver) = mpsc::channel(L::HANDOFFS);
-        (Self { handoffs, returns }, receiver)
+    pub(crate) fn new(lane: Arc<L>, gate: Arc<Gate>, publisher: Publisher, tasks: TaskGroup) -> Arc<Self> {
+        Arc::new(Self {
+            lane,
+            gate,
+            publisher,
+            room: Arc::new(Semaphore::new(L::UNPUBLISHED)),
+            tasks,
+            outage: Outage::of(L::FAILED_MARKING),
+        })
     }
 
-    /// Takes handoffs over. Those for which there is no room are `PENDING` when this returns.
-    pub(crate) async fn take(&self, handoffs: Vec<Handoff>) {
-        let left: Vec<Uuid> = handoffs
-            .into_iter()
-            .filter_map(|handoff| self.handoffs.try_send(handoff).err())
-            .map(|error| error.into_inner().id)
-            .collect();
+    /// Takes messages over. Those for which there is no room are `PENDING` when this returns.
+    pub(crate) async fn publish(self: &Arc<Self>, mut messages: Vec<Envelope>) {
+        let room = messages.len().min(self.room.available_permits());
+        let permits = u32::try_from(room).unwrap_or(u32::MAX);
+        let left = match Arc::clone(&self.room).try_acquire_many_owned(permits) {
+            Ok(places) => {
+                let left = messages.split_off(room);
+                if !messages.is_empty() {
+                    let outbox = Arc::clone(self);
+                    self.tasks.spawn("publish", async move {
+                        outbox.hand_over(messages).await;
+                        drop(places);
+                    });
+                }
+                left
+            }
+            // What there was has been taken in this very moment.
+            Err(_) => messages,
+        };
         if !left.is_empty() {
-            self.returns.take_back(&left, Reason::PublisherBehind).await;
+            let ids: Vec<Uuid> = left.iter().map(|message| message.id).collect();
+            self.take_back(&ids, Reason::PublisherBehind).await;
         }
     }
-}
 
-impl<L: Lane> Returns<L> {
+    async fn hand_over(&self, mut messages: Vec<Envelope>) {
+        let mut spans = Publishing::to(L::QUEUE.name());
+        for message in &mut messages {
+            message.traceparent = spans.begin(message.id, message.traceparent.take());
+        }
+        let ids: Vec<Uuid> = messages.iter().map(|message| message.id).collect();
+        let outcomes = self.publisher.publish(L::QUEUE, messages).await;
+        spans.end(|place| outcomes.get(place).and_then(|outcome| outcome.failure()));
+        let (left, reason) = not_enqueued(&ids, &outcomes);
+        if let Some(reason) = reason {
+            self.take_back(&left, reason).await;
+        }
+    }
+
     async fn take_back(&self, ids: &[Uuid], reason: Reason) {
         // Closed first, so that what is stored meanwhile does not take the same detour.
         self.gate.close(reason);
         match store::within(MARK_LIMIT, self.lane.take_back(ids)).await {
             Ok(()) => self.outage.worked(),
             Err(error) => self.outage.failed(&error),
-        }
-    }
-}
-
-/// One of the tasks that publish.
-#[derive(Clone)]
-pub(crate) struct Dispatch<L: Lane> {
-    pub(crate) handoffs: Batches<Handoff>,
-    pub(crate) publisher: Publisher,
-    pub(crate) returns: Returns<L>,
-    pub(crate) clock: Arc<dyn Clock>,
-}
-
-impl<L: Lane> Dispatch<L> {
-    /// Runs until the channel is closed and everything in it is published.
-    pub(crate) async fn run(self) {
-        let mut batch = Vec::with_capacity(BATCH);
-        while let Some(turn) = self.handoffs.take(&mut batch, BATCH).await {
-            drop(turn);
-            let ids: Vec<Uuid> = batch.iter().map(|handoff| handoff.id).collect();
-            let now = self.clock.now();
-            let mut spans = Publishing::to(L::QUEUE.name());
-            let envelopes = batch
-                .drain(..)
-                .map(|mut handoff| {
-                    handoff.traceparent = spans.begin(handoff.id, handoff.traceparent);
-                    L::envelope(handoff, now)
-                })
-                .collect();
-            let outcomes = self.publisher.publish(L::QUEUE, envelopes).await;
-            spans.end(|place| outcomes.get(place).and_then(|outcome| outcome.failure()));
-            let (left, reason) = not_enqueued(&ids, &outcomes);
-            if let Some(reason) = reason {
-                self.returns.take_back(&left, reason).await;
-            }
         }
     }
 }

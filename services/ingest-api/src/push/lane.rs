@@ -4,72 +4,69 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use broker::{Envelope, Queue};
-use chrono::{DateTime, Utc};
+use domain::clock::Clock;
 use domain::push::{PushId, PushStatus};
 use store::Store;
 use store::push::{Inserted, NewPush};
+use telemetry::Metric;
 use telemetry::traces::Statement;
 use uuid::Uuid;
 
-use crate::lane::{Handoff, Lane};
-use crate::push::meters::Meters;
+use crate::lane::{Committed, Lane};
+use crate::meters::Meters;
 
 /// The lane of `POST /push`.
-#[derive(Clone)]
 pub(crate) struct PushLane {
     pub(crate) store: Store,
+    /// How long a queued push is left in peace.
     pub(crate) queue_lease: Duration,
+    pub(crate) clock: Arc<dyn Clock>,
     pub(crate) meters: Arc<Meters>,
 }
 
 impl Lane for PushLane {
-    type Item = NewPush;
-    type Inserted = Inserted;
+    type Row = NewPush;
     type Answer = Inserted;
 
     const QUEUE: Queue = Queue::PushReady;
     const WHAT: &'static str = "pushes";
-    const FAILED_STORING: &'static str = "store pushes";
-    const FAILED_MARKING: &'static str = "mark pushes that did not get into the queue";
     const COMMIT: Statement = Statement {
         summary: "store pushes",
         operation: "INSERT",
         table: "push_notifications",
     };
-    const HANDOFFS: usize = 8192;
+    const BATCH_ROWS: Metric = Metric::IngestBatchRows;
+    const FAILED_MARKING: &'static str = "mark pushes that did not get into the queue";
+    const UNPUBLISHED: usize = 8192;
 
     fn traceparent(push: &NewPush) -> Option<&str> {
         push.traceparent.as_deref()
     }
 
-    async fn insert(&self, pushes: &mut [NewPush], queued: bool) -> Result<Vec<Inserted>, store::Error> {
-        if !queued {
-            for push in pushes
-                .iter_mut()
-                .filter(|push| push.status == PushStatus::InMemory)
-            {
-                push.status = PushStatus::Pending;
+    async fn insert(
+        &self,
+        pushes: &mut [NewPush],
+        queued: bool,
+    ) -> Result<Committed<Inserted>, store::Error> {
+        for push in &mut *pushes {
+            push.status = match push.request.cron_expression {
+                Some(_) => PushStatus::Scheduled,
+                None if queued => PushStatus::InMemory,
+                None => PushStatus::Pending,
+            };
+        }
+        let answers = self.store.insert_pushes(pushes, self.queue_lease).await?;
+        let now = self.clock.now();
+        let mut messages = Vec::with_capacity(pushes.len());
+        for (push, answer) in pushes.iter_mut().zip(&answers) {
+            if *answer == Inserted::New {
+                self.meters.push(push.status);
+                if push.status == PushStatus::InMemory {
+                    messages.push(Envelope::push(push.id.uuid(), now, push.traceparent.take()));
+                }
             }
         }
-        self.store.insert_pushes(pushes, self.queue_lease).await
-    }
-
-    fn settle(&self, push: NewPush, inserted: Inserted, handoffs: &mut Vec<Handoff>) -> Inserted {
-        if inserted == Inserted::New {
-            self.meters.stored(push.status);
-            if push.status == PushStatus::InMemory {
-                handoffs.push(Handoff {
-                    id: push.id.uuid(),
-                    group: None,
-                    traceparent: push.traceparent,
-                });
-            }
-        }
-        inserted
-    }
-
-    fn envelope(handoff: Handoff, at: DateTime<Utc>) -> Envelope {
-        Envelope::push(handoff.id, at, handoff.traceparent)
+        Ok(Committed { answers, messages })
     }
 
     async fn take_back(&self, ids: &[Uuid]) -> Result<(), store::Error> {
@@ -77,13 +74,5 @@ impl Lane for PushLane {
         let marked = self.store.mark_not_enqueued(&ids).await?;
         self.meters.went_pending(marked);
         Ok(())
-    }
-
-    fn writes(&self, rows: usize) {
-        self.meters.batch(rows);
-    }
-
-    fn failed(&self) {
-        self.meters.store_failed();
     }
 }

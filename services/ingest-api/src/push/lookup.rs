@@ -7,9 +7,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
-use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
-use domain::key::Role;
 use domain::push::{AttemptStatus, ErrorType, Platform, PushId, PushStatus};
 use domain::reason::PushReason;
 use http::HeaderMap;
@@ -103,23 +101,13 @@ pub(crate) async fn find(
     State(app): State<Arc<App>>,
     id: Result<Path<Uuid>, PathRejection>,
     headers: HeaderMap,
-) -> Response {
-    match look_up(&app, id.ok(), &headers).await {
-        Ok(push) => Json(push).into_response(),
-        Err(problem) => problem.into_response(),
-    }
-}
-
-async fn look_up(app: &App, id: Option<Path<Uuid>>, headers: &HeaderMap) -> Result<PushDocument, Problem> {
-    let deadline = app.deadline();
-    let caller = app.caller(headers, deadline).await?;
-    caller.require(Role::may_read)?;
+) -> Result<Json<PushDocument>, Problem> {
+    let deadline = app.reader(&headers).await?;
     let not_found = || Problem::new(ProblemKind::NOT_FOUND, "no push has this identifier");
-    let Path(id) = id.ok_or_else(not_found)?;
+    let Path(id) = id.map_err(|_| not_found())?;
     let reading = app.store.find_push(PushId::from(id));
     let found = http_api::by(deadline, ("the push", "read"), reading).await?;
-    let push = found.ok_or_else(not_found)?;
-    Ok(document(push, app))
+    Ok(Json(document(found.ok_or_else(not_found)?, &app)))
 }
 
 fn document(push: PushView, app: &App) -> PushDocument {

@@ -2,6 +2,5 @@
 
 pub(crate) mod lane;
 pub(crate) mod lookup;
-pub(crate) mod meters;
 pub(crate) mod payload;
 pub(crate) mod submit;

@@ -3,21 +3,17 @@
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
-use domain::key::Role;
 use domain::push::{FieldError, Limits, PushId, PushRequest, PushStatus};
-use http::{HeaderMap, HeaderValue, StatusCode, header};
-use http_api::{FieldProblem, Problem, ProblemKind, REPLAYED};
-use sha2::{Digest as _, Sha256};
-use store::push::{IdempotencyKey, Inserted, NewPush};
-use tokio::time::{Instant, timeout_at};
-use uuid::Uuid;
+use http_api::{FieldProblem, Problem};
+use store::push::{Inserted, NewPush};
+use tokio::time::timeout_at;
 
 use crate::app::App;
-use crate::lane::intake::NotStored;
 use crate::push::payload::Payload;
+use crate::request::{self, Admitted, RequestContext, key_reused, not_stored};
 
 /// Hands in a push.
 ///
@@ -54,74 +50,39 @@ use crate::push::payload::Payload;
         )),
     )
 )]
-pub(crate) async fn submit(State(app): State<Arc<App>>, request: Request) -> Response {
-    match accept(&app, request).await {
-        Ok(accepted) => accepted,
-        Err(problem) => problem.into_response(),
-    }
-}
-
-async fn accept(app: &App, request: Request) -> Result<Response, Problem> {
-    let deadline = app.deadline();
-    let (head, body) = request.into_parts();
-    let caller = app.caller(&head.headers, deadline).await?;
-    caller.require(Role::may_ingest)?;
-    http_api::require_json(&head.headers)?;
-    let key = http_api::idempotency_key(&head.headers)?;
-    let body = http_api::read_body(&head.headers, body, app.max_body_bytes, deadline).await?;
-    let idempotency = key.map(|key| remember(key, caller.key, &body));
-    let push = match build(app, &head.headers, &body, idempotency.clone()) {
-        Ok(push) => push,
+pub(crate) async fn submit(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
+    let admitted = Admitted::check(&app, request).await?;
+    let (body, context) = admitted.read(app.max_body_bytes).await?;
+    let request = match read(&body, &app.limits, (context.now, app.time_zone)) {
+        Ok(request) => request,
         Err(problem) => {
-            return recall(app, idempotency, deadline)
-                .await
-                .map(replayed)
-                .ok_or(problem);
+            let first = recall(&app, &context).await;
+            return first.map(|first| accepted(first, true)).ok_or(problem);
         }
     };
-    let id = push.id;
-    match app.pushes.store(push, deadline).await {
-        Ok(Inserted::New) => Ok(accepted(id)),
-        Ok(Inserted::Repeated(first)) => Ok(replayed(first)),
-        Ok(Inserted::KeyReused) => Err(Problem::new(
-            ProblemKind::IDEMPOTENCY_KEY_REUSED,
-            "the Idempotency-Key was used before with another body",
-        )),
-        Err(reason) => Err(not_stored(reason)),
+    let id = PushId::at(context.now);
+    let push = NewPush {
+        id,
+        request,
+        // The writer decides, which knows whether its message can be published.
+        status: PushStatus::Pending,
+        created_at: context.now,
+        traceparent: context.traceparent,
+        idempotency: context.key,
+    };
+    match app.pushes.store(push, context.deadline).await {
+        Ok(Inserted::New) => Ok(accepted(id, false)),
+        Ok(Inserted::Repeated(first)) => Ok(accepted(first, true)),
+        Ok(Inserted::KeyReused) => Err(key_reused()),
+        Err(reason) => Err(not_stored(("push", "pushes"), reason)),
     }
 }
 
 /// The push that the same request made when it was still acceptable: its window may have passed since, or a limit may
 /// have been lowered, and the first answer stands all the same.
-async fn recall(app: &App, key: Option<IdempotencyKey>, deadline: Instant) -> Option<PushId> {
-    let key = key?;
-    timeout_at(deadline, app.store.recall_push(&key))
-        .await
-        .ok()?
-        .ok()?
-}
-
-fn build(
-    app: &App,
-    headers: &HeaderMap,
-    body: &[u8],
-    idempotency: Option<IdempotencyKey>,
-) -> Result<NewPush, Problem> {
-    let now = app.clock.now();
-    let request = read(body, &app.limits, (now, app.time_zone))?;
-    let status = match request.cron_expression {
-        Some(_) => PushStatus::Scheduled,
-        // The writer makes it PENDING when the gate is closed at that moment.
-        None => PushStatus::InMemory,
-    };
-    Ok(NewPush {
-        id: PushId::at(now),
-        request,
-        status,
-        created_at: now,
-        traceparent: http_api::traceparent(headers, app.traced),
-        idempotency,
-    })
+async fn recall(app: &App, context: &RequestContext) -> Option<PushId> {
+    let recalling = app.store.recall_push(context.key.as_ref()?);
+    timeout_at(context.deadline, recalling).await.ok()?.ok()?
 }
 
 /// The push that a body hands in.
@@ -139,28 +100,8 @@ pub(crate) fn read(body: &[u8], limits: &Limits, at: (DateTime<Utc>, Tz)) -> Res
     .map_err(|errors| not_acceptable(&errors))
 }
 
-fn remember(key: &str, owner: Uuid, body: &[u8]) -> IdempotencyKey {
-    IdempotencyKey {
-        owner,
-        key: key.to_owned(),
-        request: Sha256::digest(body).into(),
-    }
-}
-
-fn accepted(id: PushId) -> Response {
-    let location = HeaderValue::try_from(format!("/push/{id}"))
-        .expect("invariant: a UUID is made of characters that a header may hold");
-    let mut response = StatusCode::ACCEPTED.into_response();
-    response.headers_mut().insert(header::LOCATION, location);
-    response
-}
-
-fn replayed(first: PushId) -> Response {
-    let mut response = accepted(first);
-    response
-        .headers_mut()
-        .insert(REPLAYED, HeaderValue::from_static("true"));
-    response
+fn accepted(id: PushId, replayed: bool) -> Response {
+    request::accepted(format!("/push/{id}"), replayed)
 }
 
 fn not_acceptable(errors: &[FieldError]) -> Problem {
@@ -168,14 +109,4 @@ fn not_acceptable(errors: &[FieldError]) -> Problem {
         .iter()
         .map(|error| FieldProblem::new(error.field(), error.to_string()));
     Problem::fields(errors.collect())
-}
-
-fn not_stored(reason: NotStored) -> Problem {
-    match reason {
-        NotStored::Busy => Problem::unavailable("more pushes arrive than can be stored", 1),
-        NotStored::Stopping => Problem::unavailable("the service is about to stop", 1),
-        NotStored::Unavailable => Problem::unavailable("the push cannot be stored now", 5),
-        NotStored::Late => Problem::unavailable("the push was not stored in time", 5),
-        NotStored::Refused => Problem::new(ProblemKind::INTERNAL, "the push could not be stored"),
-    }
 }

@@ -1,7 +1,5 @@
 //! What the service says about itself.
 
-use std::path::Path;
-
 use config::Config;
 use serde_json::{Value, json};
 
@@ -15,17 +13,8 @@ async fn service() -> Running {
 
 #[test]
 fn the_committed_openapi_document_is_the_generated_one() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/openapi/ingest-api.json");
-    let generated = serde_json::to_string_pretty(&ingest_api::openapi()).unwrap() + "\n";
-    if std::env::var_os("UPDATE_OPENAPI").is_some() {
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, &generated).unwrap();
-    }
-    let committed = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        committed == generated,
-        "docs/openapi/ingest-api.json is out of date: run the tests with UPDATE_OPENAPI=1"
-    );
+    let generated = serde_json::to_string_pretty(&ingest_api::openapi()).unwrap();
+    testkit::openapi::assert_committed("ingest-api", &generated);
 }
 
 #[test]
@@ -84,26 +73,7 @@ fn the_openapi_document_is_complete() {
     for field in ["Location", "Idempotent-Replayed"] {
         assert!(submit["responses"]["202"]["headers"][field].is_object());
     }
-    assert!(
-        unresolved(&document, &document).is_empty(),
-        "{:?}",
-        unresolved(&document, &document)
-    );
-}
-
-/// References within the document that lead nowhere.
-fn unresolved<'a>(document: &Value, part: &'a Value) -> Vec<&'a str> {
-    match part {
-        Value::Object(members) => {
-            let own = members.get("$ref").and_then(Value::as_str);
-            let own = own.filter(|reference| document.pointer(reference.trim_start_matches('#')).is_none());
-            own.into_iter()
-                .chain(members.values().flat_map(|member| unresolved(document, member)))
-                .collect()
-        }
-        Value::Array(items) => items.iter().flat_map(|item| unresolved(document, item)).collect(),
-        _ => Vec::new(),
-    }
+    testkit::openapi::assert_references_resolve(&document);
 }
 
 #[tokio::test]

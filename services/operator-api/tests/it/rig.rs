@@ -126,9 +126,7 @@ async fn serve(it: &Installation, clock: &ManualClock) -> (SocketAddr, Service<o
     let address = listener.local_addr().unwrap();
     let (config, clock) = (it.shared_config(), Arc::new(clock.clone()));
     let service = Service::start(config.shutdown.grace_period, |lifecycle| {
-        operator_api::Service::new(config, listener, lifecycle)
-            .with_clock(clock)
-            .run()
+        operator_api::run_with_clock(config, listener, lifecycle, clock)
     });
     eventually("the service to answer", async || {
         let answer = reqwest::get(format!("http://{address}/healthz")).await.ok()?;

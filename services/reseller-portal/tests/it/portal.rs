@@ -151,9 +151,7 @@ async fn serve(config: &Config, clock: &ManualClock) -> (SocketAddr, Service<res
         clock.clone(),
     );
     let service = Service::start(grace, |lifecycle: Lifecycle| {
-        reseller_portal::Service::new(config, listener, lifecycle)
-            .with_clock(Arc::new(clock))
-            .run()
+        reseller_portal::run_with_clock(config, listener, lifecycle, Arc::new(clock))
     });
     eventually("the service to answer", async || {
         let answer = reqwest::get(format!("http://{address}/healthz")).await.ok()?;

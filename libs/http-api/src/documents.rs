@@ -22,10 +22,6 @@ pub struct Documents {
 
 impl Documents {
     /// Renders `document`.
-    ///
-    /// # Errors
-    ///
-    /// When the document cannot be written as JSON.
     pub fn of(document: &OpenApi) -> Result<Self, serde_json::Error> {
         let document = serde_json::to_value(document)?;
         Ok(Self {

@@ -41,10 +41,6 @@ pub struct Envelope {
 
 impl Letter {
     /// What the recipient will read.
-    ///
-    /// # Errors
-    ///
-    /// [`Unreadable::Data`] when what it tells cannot be read.
     pub fn render(&self) -> Result<Rendered, Unreadable> {
         let told = context! {
             subscription => self.subscription_id.to_string(),

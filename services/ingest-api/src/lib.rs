@@ -34,10 +34,6 @@ pub use service::Service;
 /// Serves `listener` until the shutdown of `lifecycle`; then finishes what is under way, within the grace period.
 ///
 /// The database and the broker may be away at the start and go away later.
-///
-/// # Errors
-///
-/// [`Error`] when the service cannot start, or a part that it cannot do without has ended.
 pub async fn run(config: Arc<Config>, listener: TcpListener, lifecycle: Lifecycle) -> Result<(), Error> {
     Service::new(config, listener, lifecycle).run().await
 }

@@ -27,10 +27,6 @@ const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 const CLOSING_LIMIT: Duration = Duration::from_secs(3);
 
 /// Prepares what a service named `name` is connected to. Servers that are away are connected to when they are there.
-///
-/// # Errors
-///
-/// [`store::Error::Url`] when the database URL cannot be read.
 pub fn open(config: &Config, name: &str) -> Result<(Store, Broker), store::Error> {
     Ok((open_store(config, name)?, open_broker(config, name)))
 }

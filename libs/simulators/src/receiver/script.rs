@@ -71,9 +71,6 @@ pub struct Rule {
 }
 
 /// Reads a script: a JSON list of rules, as the file of `--script` has it.
-///
-/// # Errors
-/// See [`ScriptError`].
 pub fn parse_script(json: &[u8]) -> Result<Vec<Rule>, ScriptError> {
     script::parse(json)
 }

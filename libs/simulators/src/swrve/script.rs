@@ -62,9 +62,6 @@ pub struct Rule {
 }
 
 /// Reads a script: a JSON list of rules, as `PUT /script` and script files have it.
-///
-/// # Errors
-/// See [`ScriptError`].
 pub fn parse_script(json: &[u8]) -> Result<Vec<Rule>, ScriptError> {
     script::parse(json)
 }

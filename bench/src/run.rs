@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
+use domain::clock::{Clock as _, SystemClock};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args::Args;
@@ -57,7 +58,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode> {
     .await?;
     let mut report = Report {
         version: VERSION,
-        started: results::now(),
+        started: results::rfc3339(SystemClock.now()),
         build: results::build_of(&rig.program),
         options: options(&sizes),
         ..Report::default()

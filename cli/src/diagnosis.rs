@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
-use signing::{Cause, Diagnosis};
+
+use crate::diagnose::{Cause, Diagnosis};
 
 /// `verified`, or the word for what is wrong: that of the libraries for every language.
 pub(crate) fn verdict(diagnosis: &Diagnosis) -> &'static str {

@@ -9,6 +9,7 @@ mod args;
 mod catalogue;
 mod commands;
 mod demo;
+mod diagnose;
 mod diagnosis;
 mod file;
 mod help;

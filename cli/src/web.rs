@@ -29,10 +29,6 @@ pub(crate) fn endpoint_client(limit: Duration) -> anyhow::Result<Client> {
 }
 
 /// The address of a service as it was given, without what it ends with too much.
-///
-/// # Errors
-///
-/// When it is none; `name` says where it came from.
 pub(crate) fn address<'a>(name: &str, text: &'a str) -> anyhow::Result<&'a str> {
     let is_http = |url: Url| matches!(url.scheme(), "http" | "https");
     if !text.parse().is_ok_and(is_http) {

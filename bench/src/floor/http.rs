@@ -9,12 +9,8 @@ use crate::rig::Rig;
 /// Requests a second that the load generator and a bare server reach together.
 pub(crate) async fn echoes(rig: &Rig, connections: usize) -> Result<f64> {
     let (process, target) = rig.echo().await?;
-    let load = Load::Closed {
-        connections,
-        warm_up: WARM_UP,
-        measured: MEASURED,
-    };
-    let tally = load::put(load, &target).await?;
+    load::put(Load::at_once(connections, WARM_UP), &target).await?;
+    let tally = load::put(Load::at_once(connections, MEASURED), &target).await?;
     process.stop().await;
     ensure!(
         tally.errors() == 0,

@@ -12,7 +12,6 @@ const BUFFER: usize = 8 * 1024;
 /// A connection, on which one request is under way at a time.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    address: SocketAddr,
     stream: TcpStream,
     buffer: Vec<u8>,
 }
@@ -30,15 +29,9 @@ impl Connection {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
         Ok(Self {
-            address,
             stream,
             buffer: Vec::with_capacity(BUFFER),
         })
-    }
-
-    /// Where it goes.
-    pub(crate) fn address(&self) -> SocketAddr {
-        self.address
     }
 
     /// Sends a request and returns the status of its answer. After an error the connection is of no more use.

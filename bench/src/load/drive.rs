@@ -13,7 +13,7 @@ use super::backlog::Backlog;
 use super::connection::Connection;
 use super::request::Request;
 use super::schedule::Schedule;
-use super::tally::{Tally, Window};
+use super::tally::Tally;
 use super::ticker::Ticker;
 use super::{Load, Target};
 
@@ -30,17 +30,11 @@ pub(crate) async fn drive(load: Load, target: &Target) -> Result<Tally> {
     let driven = match load {
         Load::Closed {
             connections,
-            warm_up,
             measured,
         } => {
-            let from = Instant::now() + warm_up;
-            let window = Window {
-                from,
-                to: from + measured,
-            };
-            local
-                .run_until(closed(target, &tally, vec![Limit::Window(window); connections]))
-                .await
+            let limit = Limit::Until(Instant::now() + measured);
+            let driven = local.run_until(closed(target, &tally, vec![limit; connections]));
+            driven.await.map(|_| measured)
         }
         Load::Exactly { connections, pushes } => {
             let limit = Limit::accepted(pushes);
@@ -55,17 +49,11 @@ pub(crate) async fn drive(load: Load, target: &Target) -> Result<Tally> {
         Load::Open {
             connections,
             rate,
-            warm_up,
             measured,
             patience,
         } => {
-            let plan = Plan {
-                rate,
-                warm_up,
-                measured,
-                patience,
-            };
-            local.run_until(open(connections, target, &tally, plan)).await
+            let driven = open(target, &tally, connections, rate, measured, patience);
+            local.run_until(driven).await.map(|()| measured)
         }
     };
     tally.borrow_mut().span = driven?;
@@ -77,7 +65,7 @@ pub(crate) async fn drive(load: Load, target: &Target) -> Result<Tally> {
 /// When a closed loop ends.
 #[derive(Clone)]
 enum Limit {
-    Window(Window),
+    Until(Instant),
     /// How many are still to be accepted.
     Accepted(Rc<Cell<u64>>),
 }
@@ -90,7 +78,7 @@ impl Limit {
     /// When the last request may be sent, if that is known.
     fn deadline(&self) -> Option<Instant> {
         match self {
-            Self::Window(window) => Some(window.to),
+            Self::Until(end) => Some(*end),
             Self::Accepted(_) => None,
         }
     }
@@ -98,7 +86,7 @@ impl Limit {
     /// Whether one more request may be sent.
     fn admits(&self) -> bool {
         match self {
-            Self::Window(window) => Instant::now() < window.to,
+            Self::Until(end) => Instant::now() < *end,
             Self::Accepted(left) => {
                 let before = left.get();
                 left.set(before.saturating_sub(1));
@@ -109,8 +97,8 @@ impl Limit {
 
     fn settle(&self, tally: &mut Tally, from: Instant, outcome: &io::Result<u16>) {
         match self {
-            Self::Window(window) if window.holds(Instant::now()) => tally.measured(from, outcome),
-            Self::Window(_) => tally.unmeasured(outcome),
+            Self::Until(end) if Instant::now() < *end => tally.measured(from, outcome),
+            Self::Until(_) => tally.unmeasured(outcome),
             Self::Accepted(left) => {
                 tally.measured(from, outcome);
                 if !matches!(outcome, Ok(202)) {
@@ -121,18 +109,12 @@ impl Limit {
     }
 }
 
-/// A connection for each limit; connections may have one in common.
+/// A connection for each limit; connections may have one in common. Returns how long it took.
 async fn closed(target: &Target, tally: &Rc<RefCell<Tally>>, limits: Vec<Limit>) -> Result<Duration> {
     let start = Instant::now();
     let mut tasks = Vec::with_capacity(limits.len());
-    for (connection, limit) in open_all(limits.len(), target).await?.into_iter().zip(&limits) {
-        let mut caller = Caller {
-            address: connection.address(),
-            connection: Some(connection),
-            target: target.clone(),
-            request: Request::new(target),
-        };
-        let (limit, tally) = (limit.clone(), Rc::clone(tally));
+    for (mut caller, limit) in callers(limits.len(), target).await?.into_iter().zip(limits) {
+        let tally = Rc::clone(tally);
         tasks.push(tokio::task::spawn_local(async move {
             while limit.admits() && caller.enter(limit.deadline()).await {
                 let from = Instant::now();
@@ -144,47 +126,32 @@ async fn closed(target: &Target, tally: &Rc<RefCell<Tally>>, limits: Vec<Limit>)
     for task in tasks {
         task.await?;
     }
-    Ok(match limits.first() {
-        Some(Limit::Window(window)) => window.to - window.from,
-        _ => start.elapsed(),
-    })
-}
-
-/// An open loop without its connections.
-#[derive(Clone, Copy)]
-struct Plan {
-    rate: u32,
-    warm_up: Duration,
-    measured: Duration,
-    patience: Duration,
+    Ok(start.elapsed())
 }
 
 async fn open(
-    connections: usize,
     target: &Target,
     tally: &Rc<RefCell<Tally>>,
-    plan: Plan,
-) -> Result<Duration> {
+    connections: usize,
+    rate: u32,
+    measured: Duration,
+    patience: Duration,
+) -> Result<()> {
     let backlog = Rc::new(Backlog::default());
-    let callers = open_all(connections, target).await?;
+    let callers = callers(connections, target).await?;
     let start = Instant::now();
-    let window = Window {
-        from: start + plan.warm_up,
-        to: start + plan.warm_up + plan.measured,
-    };
     let mut tasks = Vec::with_capacity(connections);
-    for connection in callers {
-        let caller = Caller {
-            address: connection.address(),
-            connection: Some(connection),
-            target: target.clone(),
-            request: Request::new(target),
-        };
+    for caller in callers {
         let (backlog, tally) = (Rc::clone(&backlog), Rc::clone(tally));
-        tasks.push(tokio::task::spawn_local(work_off(caller, backlog, tally, window)));
+        tasks.push(tokio::task::spawn_local(work_off(
+            caller,
+            backlog,
+            tally,
+            start + measured,
+        )));
     }
-    let mut schedule = Schedule::new(start, plan.rate, plan.warm_up + plan.measured);
-    let ticker = Ticker::new(SHORTEST_TICK.max(Duration::from_secs(1) / plan.rate))?;
+    let mut schedule = Schedule::new(start, rate, measured);
+    let ticker = Ticker::new(SHORTEST_TICK.max(Duration::from_secs(1) / rate))?;
     while !schedule.is_over() {
         ticker.tick().await?;
         let now = Instant::now();
@@ -197,40 +164,39 @@ async fn open(
         for task in tasks {
             task.await?;
         }
-        Ok(plan.measured)
+        Ok(())
     });
-    if let Ok(finished) = tokio::time::timeout(plan.patience, &mut finished).await {
+    if let Ok(finished) = tokio::time::timeout(patience, &mut finished).await {
         return finished;
     }
     for due in backlog.clear() {
-        tally.borrow_mut().given_up(window, due);
+        tally.borrow_mut().given_up(due);
     }
     tokio::time::timeout(STRAGGLERS, finished)
         .await
         .context("requests stayed without an answer")?
 }
 
-async fn work_off(mut caller: Caller, backlog: Rc<Backlog>, tally: Rc<RefCell<Tally>>, window: Window) {
+async fn work_off(mut caller: Caller, backlog: Rc<Backlog>, tally: Rc<RefCell<Tally>>, end: Instant) {
     while let Some(due) = backlog.take().await {
         let outcome = caller.call(due).await;
-        tally.borrow_mut().settled(window, due, &outcome);
+        tally.borrow_mut().settled(end, due, &outcome);
     }
 }
 
-async fn open_all(connections: usize, target: &Target) -> Result<Vec<Connection>> {
-    let mut opened = Vec::with_capacity(connections);
-    for number in 0..connections {
-        let connection = Connection::open(address_of(target, number))
-            .await
-            .context("failed to connect")?;
-        opened.push(connection);
+/// So many connections, spread over the replicas.
+async fn callers(connections: usize, target: &Target) -> Result<Vec<Caller>> {
+    let mut callers = Vec::with_capacity(connections);
+    for address in target.addresses.iter().cycle().take(connections) {
+        let connection = Connection::open(*address).await.context("failed to connect")?;
+        callers.push(Caller {
+            address: *address,
+            connection: Some(connection),
+            target: target.clone(),
+            request: Request::new(target),
+        });
     }
-    Ok(opened)
-}
-
-/// The replica that the connection with this number goes to.
-fn address_of(target: &Target, number: usize) -> SocketAddr {
-    target.addresses[number % target.addresses.len()]
+    Ok(callers)
 }
 
 /// One connection with its request; reconnects after a failure.

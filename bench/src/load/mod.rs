@@ -56,12 +56,8 @@ pub(crate) enum What {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Load {
     /// Every connection sends its next push when the last is answered.
-    Closed {
-        connections: usize,
-        warm_up: Duration,
-        measured: Duration,
-    },
-    /// As [`Load::Closed`], until `pushes` are accepted; all of it is measured.
+    Closed { connections: usize, measured: Duration },
+    /// As [`Load::Closed`], until `pushes` are accepted.
     Exactly { connections: usize, pushes: u64 },
     /// As [`Load::Exactly`], with `pushes` of each connection.
     Each { connections: usize, pushes: u64 },
@@ -71,29 +67,26 @@ pub(crate) enum Load {
     Open {
         connections: usize,
         rate: u32,
-        warm_up: Duration,
         measured: Duration,
         patience: Duration,
     },
 }
 
 impl Load {
-    /// An open loop without a warm-up, in which nothing is given up.
+    /// An open loop in which nothing is given up.
     pub(crate) fn evenly(connections: usize, rate: u32, measured: Duration) -> Self {
         Self::Open {
             connections,
             rate,
-            warm_up: Duration::ZERO,
             measured,
             patience: PATIENCE,
         }
     }
 
-    /// A closed loop, all of which is measured.
+    /// A closed loop.
     pub(crate) fn at_once(connections: usize, measured: Duration) -> Self {
         Self::Closed {
             connections,
-            warm_up: Duration::ZERO,
             measured,
         }
     }

@@ -2,19 +2,29 @@
 
 use anyhow::Result;
 
-use super::{Overrides, Rig, SEALING_KEY, Service, Swrve, overrides};
+use super::{Overrides, Rig, SEALING_KEY, Service, Subscriber, overrides};
 use crate::load::{Gate, Target, What};
 
 /// How a [`Lane`] is to run.
 #[derive(Clone, Default)]
-pub(crate) struct Setup<'a> {
+pub(crate) struct Setup {
     /// Of ingest-api; one when zero.
     pub(crate) ingest: usize,
     /// Of dispatcher and retry-worker; one when zero.
     pub(crate) replicas: usize,
-    /// Where pushes are sent; without it there are none.
-    pub(crate) swrve: Option<&'a Swrve>,
+    /// Whether pushes are sent, to a simulator of their own.
+    pub(crate) sending: bool,
     pub(crate) overrides: Overrides,
+}
+
+impl Setup {
+    /// One of each service, and pushes are sent.
+    pub(crate) fn sending() -> Self {
+        Self {
+            sending: true,
+            ..Self::default()
+        }
+    }
 }
 
 /// The running services.
@@ -26,8 +36,20 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
+    /// Starts everything with empty tables but for these subscribers.
+    pub(crate) async fn fresh(rig: &Rig, subscribers: &[Subscriber], setup: Setup) -> Result<Self> {
+        rig.restart().await?;
+        rig.subscribe(subscribers).await?;
+        Self::start(rig, setup).await
+    }
+
     /// Starts everything. Endpoints may be on this machine.
-    pub(crate) async fn start(rig: &Rig, setup: Setup<'_>) -> Result<Self> {
+    pub(crate) async fn start(rig: &Rig, setup: Setup) -> Result<Self> {
+        let swrve = if setup.sending {
+            Some(rig.swrve().await?)
+        } else {
+            None
+        };
         let mut settings = settings();
         settings.extend(setup.overrides);
         let (mut ingest, mut addresses) = (Vec::new(), Vec::new());
@@ -40,7 +62,7 @@ impl Lane {
         }
         let (mut dispatchers, mut retry_workers) = (Vec::new(), Vec::new());
         for _ in 0..setup.replicas.max(1) {
-            dispatchers.push(match setup.swrve {
+            dispatchers.push(match &swrve {
                 Some(swrve) => rig.dispatcher(swrve, &settings).await?,
                 None => rig.reseller_dispatcher(&settings).await?,
             });

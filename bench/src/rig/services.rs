@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use hyper::StatusCode;
+use simulators::swrve::Report;
 use tokio::process::Command;
 
 use super::{Process, Rig};
@@ -42,6 +43,12 @@ impl Service {
 /// The running simulator.
 pub(crate) struct Swrve {
     pub(crate) address: SocketAddr,
+}
+
+impl Swrve {
+    pub(crate) async fn report(&self) -> Result<Report> {
+        http::get_json(self.address, "/report").await
+    }
 }
 
 impl Rig {

@@ -10,9 +10,9 @@ use super::{Bench, stored};
 use crate::exposition::Exposition;
 use crate::load::{self, Load, Tally};
 use crate::report::{Number, Row, Section, Target, Unit};
-use crate::rig::{Overrides, Rig, Service, Swrve};
+use crate::rig::{Overrides, Rig, Service};
 use crate::sizes::Sizes;
-use crate::{http, tell};
+use crate::tell;
 
 /// As many as in the specified test.
 const CALLERS: usize = 20;
@@ -53,8 +53,8 @@ pub(super) async fn measure(bench: &Bench<'_>) -> Result<Section> {
     let seen = Seen {
         tally,
         fullest: *finished.as_ref().unwrap_or(&f64::NAN),
-        sent: stored::pushes_that_are(&rig.pool, "SENT").await?,
-        report: report(&swrve).await?,
+        sent: stored::count(&rig.pool, "push_notifications WHERE status = 'SENT'").await?,
+        report: swrve.report().await?,
         metrics: dispatcher.metrics().await?,
     };
     let mut section = Section::new("callers");
@@ -91,16 +91,14 @@ async fn finished(rig: &Rig, dispatcher: &Service, wanted: u64, start: Instant) 
             .await?
             .value("postrider_push_sends_in_flight", None);
         fullest = fullest.max(in_flight.unwrap_or_default());
-        if stored::pushes(&rig.pool).await? >= wanted && stored::pushes_are_finished(&rig.pool).await? {
+        if stored::count(&rig.pool, "push_notifications").await? >= wanted
+            && stored::pushes_are_finished(&rig.pool).await?
+        {
             return Ok(fullest);
         }
         ensure!(start.elapsed() < limit, "it took too long");
         tokio::time::sleep(POLL).await;
     }
-}
-
-async fn report(swrve: &Swrve) -> Result<Report> {
-    http::get_json(swrve.address, "/report").await
 }
 
 fn add_receiving(section: &mut Section, seen: &Seen) {

@@ -121,15 +121,11 @@ async fn pushes(bench: &Bench<'_>, receiver: &Receiver, section: &mut Section) -
 }
 
 async fn start(bench: &Bench<'_>, receiver: &Receiver, sending: bool) -> Result<Lane> {
-    let rig = bench.rig;
-    rig.restart().await?;
-    rig.subscribe(&answering(receiver, SUBSCRIPTIONS)).await?;
-    let swrve = if sending { Some(rig.swrve().await?) } else { None };
     let setup = Setup {
-        swrve: swrve.as_ref(),
+        sending,
         ..Setup::default()
     };
-    Lane::start(rig, setup).await
+    Lane::fresh(bench.rig, &answering(receiver, SUBSCRIPTIONS), setup).await
 }
 
 async fn events_at_rate(bench: &Bench<'_>, lane: &Lane, receiver: &Receiver) -> Result<Used> {

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
+use domain::clock::{Clock as _, SystemClock};
 use hyper::StatusCode;
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
@@ -141,10 +142,7 @@ fn questions(deep: &str) -> Vec<(&'static str, String)> {
 
 /// Puts a time of some hours in, which cuts hours on both sides.
 fn aged(path: &str) -> String {
-    let now = std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs());
-    let at = |ago: u64| rfc3339(now - ago);
+    let at = |ago: u64| rfc3339(SystemClock.now() - Duration::from_secs(ago));
     path.replace("{since}", &at(SPAN / 2))
         .replace("{until}", &at(2_000))
 }

@@ -48,14 +48,7 @@ pub(super) async fn measure(bench: &Bench<'_>) -> Result<Section> {
     let rig = bench.rig;
     let mut section = Section::new("memory");
     let receiver = Receiver::start()?;
-    rig.restart().await?;
-    rig.subscribe(&growth::subscribers(&receiver)).await?;
-    let swrve = rig.swrve().await?;
-    let setup = Setup {
-        swrve: Some(&swrve),
-        ..Setup::default()
-    };
-    let mut lane = Lane::start(rig, setup).await?;
+    let mut lane = Lane::fresh(rig, &growth::subscribers(&receiver), Setup::sending()).await?;
     let mut watched = Watched {
         services: vec![
             ("ingest-api", lane.ingest.remove(0)),

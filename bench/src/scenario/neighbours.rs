@@ -113,14 +113,12 @@ async fn situation(
     noise: Noise,
     section: &mut Section,
 ) -> Result<Vec<Round>> {
-    bench.rig.restart().await?;
     let mut subscribers = answering(receiver, HEALTHY);
     subscribers.extend((HEALTHY..HEALTHY + noise.subscriptions).map(|number| Subscriber {
         url: (noise.url)(receiver, number),
         ..Subscriber::default()
     }));
-    bench.rig.subscribe(&subscribers).await?;
-    let lane = Lane::start(bench.rig, Setup::default()).await?;
+    let lane = Lane::fresh(bench.rig, &subscribers, Setup::default()).await?;
     let healthy = lane.events(0, HEALTHY, None, None);
     let noisy = (noise.rate > 0).then(|| lane.events(HEALTHY, noise.subscriptions, noise.batch, None));
     tell(format_args!("neighbours, beside {}: piling up", noise.name));

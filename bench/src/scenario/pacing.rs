@@ -49,7 +49,7 @@ pub(super) async fn measure(bench: &Bench<'_>) -> Result<Section> {
     let give_up = Instant::now() + limit;
     tell(format_args!("pacing: {sends} sends, about {} s", sends / 245));
     let feed = feed(receiver, sends);
-    until(give_up, async || Ok(report(&swrve).await?.received >= sends / 2)).await?;
+    until(give_up, async || Ok(swrve.report().await?.received >= sends / 2)).await?;
     tell("pacing: killing the sender");
     let takeover = takeover::kill_sender(rig, dispatchers, &swrve).await?;
     let accepted = feed.await.context("the load generator failed")??;
@@ -58,8 +58,8 @@ pub(super) async fn measure(bench: &Bench<'_>) -> Result<Section> {
     rig.expect_alive(&takeover.successor.process).await?;
     let seen = Seen {
         accepted,
-        sent: stored::pushes_that_are(&rig.pool, "SENT").await?,
-        report: report(&swrve).await?,
+        sent: stored::count(&rig.pool, "push_notifications WHERE status = 'SENT'").await?,
+        report: swrve.report().await?,
         successor: takeover.successor.metrics().await?,
         arrivals: list(&swrve).await?,
     };
@@ -95,10 +95,6 @@ fn feed(receiver: Receiver, pushes: u64) -> JoinHandle<Result<u64>> {
         accepted += load::put(evenly, &receiver).await?.accepted;
         Ok(accepted)
     })
-}
-
-async fn report(swrve: &Swrve) -> Result<Report> {
-    http::get_json(swrve.address, "/report").await
 }
 
 /// All arrivals, in order.

@@ -2,9 +2,11 @@
 //! full, and how soon and in which order a raised one is used up while 100,000 wait for their day.
 
 use std::collections::HashMap;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
+use chrono::Timelike as _;
+use domain::clock::{Clock as _, SystemClock};
 
 use super::Bench;
 use super::stored::{self, Since};
@@ -40,7 +42,7 @@ pub(super) fn expected(_: &Sizes) -> Duration {
 
 pub(super) async fn measure(bench: &Bench<'_>) -> Result<Section> {
     let mut section = Section::new("quota");
-    let zone = zone_at_noon()?;
+    let zone = zone_at_noon();
     let receiver = Receiver::start()?;
     kept(bench, &receiver, &zone, &mut section).await?;
     raised(bench, &receiver, &zone, &mut section).await?;
@@ -52,9 +54,6 @@ pub(super) async fn measure(bench: &Bench<'_>) -> Result<Section> {
 }
 
 async fn start<'a>(bench: &Bench<'a>, subscribers: &[Subscriber], zone: &str) -> Result<Lane> {
-    let rig = bench.rig;
-    rig.restart().await?;
-    rig.subscribe(subscribers).await?;
     let setup = Setup {
         replicas: REPLICAS,
         overrides: overrides([
@@ -63,7 +62,7 @@ async fn start<'a>(bench: &Bench<'a>, subscribers: &[Subscriber], zone: &str) ->
         ]),
         ..Setup::default()
     };
-    Lane::start(rig, setup).await
+    Lane::fresh(bench.rig, subscribers, setup).await
 }
 
 /// One subscription, 100,000 notifications beyond its quota, which is then raised by 10,000.
@@ -86,7 +85,7 @@ async fn raised(bench: &Bench<'_>, receiver: &Receiver, zone: &str, section: &mu
     };
     load::put(load, &lane.events(0, 1, Some(BATCH), None)).await?;
     stored::settled(&rig.pool, since).await?;
-    let waiting = stored::notifications_that_are(&rig.pool, "SCHEDULED").await?;
+    let waiting = stored::count(&rig.pool, "notifications WHERE status = 'SCHEDULED'").await?;
     ensure!(
         usize::try_from(waiting)? >= WAITING,
         "only {waiting} notifications wait for their day"
@@ -195,7 +194,7 @@ async fn kept(bench: &Bench<'_>, receiver: &Receiver, zone: &str, section: &mut 
     }
     let over: usize = delivered.values().map(|count| count.saturating_sub(QUOTA)).sum();
     let total: usize = delivered.values().sum();
-    let scheduled = stored::notifications_that_are(&rig.pool, "SCHEDULED").await?;
+    let scheduled = stored::count(&rig.pool, "notifications WHERE status = 'SCHEDULED'").await?;
     let row = |measure: &str, value: usize, target| {
         Row::new(
             format!("quota of {QUOTA} for {SUBSCRIPTIONS} subscriptions: {measure}"),
@@ -215,7 +214,7 @@ async fn kept(bench: &Bench<'_>, receiver: &Receiver, zone: &str, section: &mut 
         usize::try_from(scheduled)?,
         Target::AtLeast((SUBSCRIPTIONS * (EVENTS - QUOTA)) as f64),
     ));
-    let stored = stored::events(&rig.pool).await?;
+    let stored = stored::count(&rig.pool, "events").await?;
     if stored < tally.accepted {
         section.broken(format!(
             "quota: {} events were accepted, {stored} are stored",
@@ -229,13 +228,12 @@ async fn kept(bench: &Bench<'_>, receiver: &Receiver, zone: &str, section: &mut 
 }
 
 /// A time zone whose day does not end during the run.
-fn zone_at_noon() -> Result<String> {
-    let hour = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs() / 3600 % 24;
-    Ok(noon_zone(hour))
+fn zone_at_noon() -> String {
+    noon_zone(SystemClock.now().hour())
 }
 
 /// The zone in which it is noon at this hour of UTC. The names count from the other side: `Etc/GMT-3` is ahead of UTC.
-fn noon_zone(hour: u64) -> String {
+fn noon_zone(hour: u32) -> String {
     match hour {
         12 => "Etc/UTC".to_owned(),
         ..12 => format!("Etc/GMT-{}", 12 - hour),

@@ -37,16 +37,12 @@ pub(super) async fn measure(bench: &Bench<'_>) -> Result<Section> {
     let mut accepting = Grid::new("pushes as fast as they are accepted", "replicas");
     let mut delivering = Grid::new("events in batches as fast as they are delivered", "replicas");
     for replicas in REPLICAS {
-        rig.restart().await?;
-        rig.subscribe(&answering(&receiver, SUBSCRIPTIONS)).await?;
-        let swrve = rig.swrve().await?;
         let setup = Setup {
             ingest: replicas,
             replicas,
-            swrve: Some(&swrve),
-            ..Setup::default()
+            ..Setup::sending()
         };
-        let lane = Lane::start(rig, setup).await?;
+        let lane = Lane::fresh(rig, &answering(&receiver, SUBSCRIPTIONS), setup).await?;
         let pushes = lane.pushes();
         let load = |length| Load::at_once(bench.sizes.connections, length);
         let what = format!("replicas, {replicas}, delivering");

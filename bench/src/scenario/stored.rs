@@ -3,27 +3,17 @@
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Result, bail};
-use sqlx::PgPool;
+use sqlx::{AssertSqlSafe, PgPool};
 use uuid::{NoContext, Timestamp, Uuid};
 
 const POLL: Duration = Duration::from_millis(100);
 /// How long what is under way at the end of a load may take to be finished.
 pub(super) const STRAGGLERS: Duration = Duration::from_secs(90);
 
-/// All pushes.
-pub(super) async fn pushes(pool: &PgPool) -> Result<u64> {
-    let count: i64 = sqlx::query_scalar("SELECT count(*) FROM push_notifications")
-        .fetch_one(pool)
-        .await?;
-    Ok(u64::try_from(count)?)
-}
-
-/// How many pushes have a status.
-pub(super) async fn pushes_that_are(pool: &PgPool, status: &str) -> Result<u64> {
-    let count: i64 = sqlx::query_scalar("SELECT count(*) FROM push_notifications WHERE status = $1")
-        .bind(status)
-        .fetch_one(pool)
-        .await?;
+/// How many rows there are `of` a table, with a condition or without.
+pub(super) async fn count(pool: &PgPool, of: &'static str) -> Result<u64> {
+    let statement = AssertSqlSafe(format!("SELECT count(*) FROM {of}"));
+    let count: i64 = sqlx::query_scalar(statement).fetch_one(pool).await?;
     Ok(u64::try_from(count)?)
 }
 
@@ -39,28 +29,11 @@ pub(super) async fn pushes_are_finished(pool: &PgPool) -> Result<bool> {
     Ok(!unfinished)
 }
 
-/// How many notifications have a status.
-pub(super) async fn notifications_that_are(pool: &PgPool, status: &str) -> Result<u64> {
-    let count: i64 = sqlx::query_scalar("SELECT count(*) FROM notifications WHERE status = $1")
-        .bind(status)
-        .fetch_one(pool)
-        .await?;
-    Ok(u64::try_from(count)?)
-}
-
 /// The subscription of a run that has one.
 pub(super) async fn only_subscription(pool: &PgPool) -> Result<Uuid> {
     Ok(sqlx::query_scalar("SELECT id FROM subscriptions")
         .fetch_one(pool)
         .await?)
-}
-
-/// All events.
-pub(super) async fn events(pool: &PgPool) -> Result<u64> {
-    let count: i64 = sqlx::query_scalar("SELECT count(*) FROM events")
-        .fetch_one(pool)
-        .await?;
-    Ok(u64::try_from(count)?)
 }
 
 /// A moment from which on events are looked at: ids tell when they were made, and what waits from before is passed over.

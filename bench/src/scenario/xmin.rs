@@ -55,14 +55,7 @@ pub(super) async fn measure(bench: &Bench<'_>) -> Result<Section> {
         .beside(&[Floor::EventRows, Floor::Rows, Floor::CommitTime])
         .await?;
     let receiver = Receiver::start()?;
-    rig.restart().await?;
-    rig.subscribe(&answering(&receiver, SUBSCRIPTIONS)).await?;
-    let swrve = rig.swrve().await?;
-    let setup = Setup {
-        swrve: Some(&swrve),
-        ..Setup::default()
-    };
-    let lane = Lane::start(rig, setup).await?;
+    let lane = Lane::fresh(rig, &answering(&receiver, SUBSCRIPTIONS), Setup::sending()).await?;
     let mut stages = vec![stage(bench, &lane, &receiver, "before", &mut section).await?];
 
     let mut other = PgConnection::connect(&rig.database_url).await?;

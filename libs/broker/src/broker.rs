@@ -127,10 +127,6 @@ impl Broker {
 
     /// Declares exchanges, queues and bindings once more, as every new connection does: for when an operator has deleted some
     /// of them and no process has noticed yet.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::NotConnected`], or what went wrong with a request.
     pub async fn declare(&self) -> Result<(), Error> {
         let link = self.inner.links.borrow().clone().ok_or(Error::NotConnected)?;
         let settings = &self.inner.settings;

@@ -34,9 +34,8 @@
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
+use telemetry::traceparent;
 use uuid::Uuid;
-
-use crate::traceparent::is_traceparent;
 
 mod error;
 mod kind;
@@ -114,7 +113,7 @@ impl Envelope {
             version: VERSION,
             enqueued_at,
             group,
-            traceparent: traceparent.filter(|value| is_traceparent(value)),
+            traceparent: traceparent.filter(|value| traceparent::is_valid(value)),
         }
     }
 
@@ -152,7 +151,7 @@ impl Envelope {
         if body.id.is_nil() {
             return Err(EnvelopeError::NilId);
         }
-        let traceparent = body.traceparent.filter(|value| is_traceparent(value));
+        let traceparent = body.traceparent.filter(|value| traceparent::is_valid(value));
         Ok(Self {
             id: body.id,
             kind,
@@ -164,7 +163,9 @@ impl Envelope {
     }
 
     pub(crate) fn valid_traceparent(&self) -> Option<&str> {
-        self.traceparent.as_deref().filter(|value| is_traceparent(value))
+        self.traceparent
+            .as_deref()
+            .filter(|value| traceparent::is_valid(value))
     }
 }
 

@@ -57,9 +57,6 @@ pub struct Config {
 impl Config {
     /// The defaults with these two servers, with ports that the operating system chooses, and with a reseller lane that is on and
     /// may talk to this machine. For tests, which may change any field afterwards.
-    ///
-    /// # Errors
-    /// When one of the URLs is none.
     pub fn for_tests(database_url: &str, amqp_url: &str) -> Result<Self, Errors> {
         crate::load(
             &Sources::default()

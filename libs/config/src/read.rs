@@ -29,17 +29,11 @@ const CONNECTIONS: RangeInclusive<u64> = 1..=1_000_000;
 const HOUR: u64 = 3_600_000;
 
 /// Reads the configuration: the defaults, the file over them, the environment over that.
-///
-/// # Errors
-/// When anything is wrong, with everything that is wrong.
 pub fn load(sources: &Sources) -> Result<Config, Errors> {
     load_with(sources, rules::check)
 }
 
 /// Reads the configuration and asks, besides, for what an installation needs before others rely on it.
-///
-/// # Errors
-/// When anything is wrong or missing, with all of it.
 pub fn load_for_production(sources: &Sources) -> Result<Config, Errors> {
     load_with(sources, |config, reader| {
         rules::check(config, reader);
@@ -48,9 +42,6 @@ pub fn load_for_production(sources: &Sources) -> Result<Config, Errors> {
 }
 
 /// `swrve.averageProcessingMillis`, when the file or the environment sets it. What else a service needs may be missing.
-///
-/// # Errors
-/// When it is no such duration, or the file cannot be read.
 pub fn given_average_processing(sources: &Sources) -> Result<Option<Duration>, Errors> {
     let mut reader = Reader::new(Layers::of(sources));
     let given = reader.layers().entry(AVERAGE_PROCESSING).origin != Origin::Default;

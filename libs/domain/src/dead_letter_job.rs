@@ -56,10 +56,6 @@ impl JobStatus {
 
     /// Decides what a command makes of a job. One that finds what it wants changes nothing, so that a call can be
     /// repeated.
-    ///
-    /// # Errors
-    ///
-    /// [`JobEnded`] when the job has ended another way.
     pub fn command(self, command: JobCommand) -> Result<Self, JobEnded> {
         match (self, command) {
             (Self::Running | Self::Paused, JobCommand::Pause) => Ok(Self::Paused),

@@ -124,10 +124,6 @@ impl EventError {
 impl<'a> EventRequest<'a> {
     /// Checks everything that can be checked without a catalogue; the error lists every field that is wrong.
     /// `max_data_bytes` bounds the data, `now` is what "in the future" is measured by.
-    ///
-    /// # Errors
-    ///
-    /// One [`EventError`] for each field that cannot be accepted.
     pub fn check(
         draft: EventDraft<'a>,
         max_data_bytes: usize,

@@ -235,10 +235,6 @@ pub struct Refused {
 }
 
 /// Decides what `event` makes of something in `state` that has had these attempts, in a lane with these rules.
-///
-/// # Errors
-///
-/// [`Refused`] when the event may not happen in that state.
 pub fn transition(
     state: State,
     event: Event,

@@ -35,10 +35,6 @@ impl SealingKey {
     }
 
     /// Reads a key as the configuration has it: the base64 of 32 bytes, such as `openssl rand -base64 32` makes.
-    ///
-    /// # Errors
-    ///
-    /// See [`KeyError`].
     pub fn parse(text: &str) -> Result<Self, KeyError> {
         let bytes = Zeroizing::new(STANDARD.decode(text.trim()).map_err(|_| KeyError::Base64)?);
         let bytes = bytes

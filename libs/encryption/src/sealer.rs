@@ -64,10 +64,6 @@ impl Sealer {
 
     /// Seals `plain` for `context`, the row that it belongs to: elsewhere it cannot be opened. The same value sealed twice looks
     /// different.
-    ///
-    /// # Errors
-    ///
-    /// [`SealError::Seal`].
     pub fn seal(&self, context: Uuid, plain: &[u8]) -> Result<Vec<u8>, SealError> {
         let mut nonce = [0; NONCE_LEN];
         self.random.fill(&mut nonce).map_err(|_| SealError::Seal)?;
@@ -91,10 +87,6 @@ impl Sealer {
     }
 
     /// Opens what was sealed for `context`.
-    ///
-    /// # Errors
-    ///
-    /// See [`SealError`].
     pub fn open(&self, context: Uuid, sealed: &[u8]) -> Result<Zeroizing<Vec<u8>>, SealError> {
         let (head, rest) = sealed.split_first_chunk::<HEAD>().ok_or(SealError::Malformed)?;
         let (nonce, encrypted) = rest

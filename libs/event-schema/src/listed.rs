@@ -53,10 +53,6 @@ impl ListedFields {
 
     /// Tells the listed fields of a payload from the others. Names that are given twice are looked at each time: readers
     /// differ in which of them they take.
-    ///
-    /// # Errors
-    ///
-    /// When `payload` is not JSON.
     pub(crate) fn cut(&self, payload: &str) -> Result<Cut, serde_json::Error> {
         let _: &RawValue = serde_json::from_str(payload)?;
         self.read(&mut Reader::of(payload))

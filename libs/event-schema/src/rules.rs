@@ -50,10 +50,6 @@ impl PayloadRules {
     }
 
     /// Compiles the rules of a type that was stored before.
-    ///
-    /// # Errors
-    ///
-    /// As for [`PayloadSchema::compile_stored`].
     pub fn compile_stored(schema: &Value, unknown: UnknownFields) -> Result<Self, SchemaError> {
         Ok(Self::of(PayloadSchema::compile_stored(schema)?, schema, unknown))
     }
@@ -67,10 +63,6 @@ impl PayloadRules {
     }
 
     /// Compares a payload with the rules.
-    ///
-    /// # Errors
-    ///
-    /// When it is not JSON that can be read.
     pub fn judge<'a>(&self, payload: &'a str) -> Result<Judged<'a>, serde_json::Error> {
         let mut value: Value = serde_json::from_str(payload)?;
         let mut data = Cow::Borrowed(payload);

@@ -47,10 +47,6 @@ const STEPS_MAX: usize = 4_096;
 
 impl PayloadSchema {
     /// Compiles a schema of the draft that its `$schema` names, 2020-12 when it names none. `format` is checked.
-    ///
-    /// # Errors
-    ///
-    /// [`SchemaError`] when the schema is none, refers to something outside itself, or would take too much memory.
     pub fn compile(schema: &Value) -> Result<Self, SchemaError> {
         let reach = Reach::of(schema);
         if reach.patterns() > PATTERNS_MAX {

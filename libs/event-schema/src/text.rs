@@ -57,10 +57,6 @@ impl<'t> Reader<'t> {
     }
 
     /// Passes the name of a member.
-    ///
-    /// # Errors
-    ///
-    /// When it is none.
     pub(crate) fn name(&mut self) -> Result<String, serde_json::Error> {
         let name = serde_json::from_str(self.value());
         self.take(b':');

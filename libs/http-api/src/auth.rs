@@ -39,10 +39,6 @@ pub struct Caller {
 
 impl Caller {
     /// Whether one of the caller's roles allows what `allows` asks for.
-    ///
-    /// # Errors
-    ///
-    /// A [`ProblemKind::FORBIDDEN`] otherwise.
     pub fn require(&self, allows: fn(Role) -> bool) -> Result<(), Problem> {
         if self.roles.iter().copied().any(allows) {
             return Ok(());

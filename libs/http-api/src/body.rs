@@ -16,10 +16,6 @@ use crate::problem::Problem;
 const DISCARDED: usize = 4 * 1024 * 1024;
 
 /// Whether the body is declared as JSON: `application/json`, `text/json` or `application/…+json`, with any parameters.
-///
-/// # Errors
-///
-/// A [`ProblemKind::UNSUPPORTED_MEDIA_TYPE`] otherwise.
 pub fn require_json(headers: &HeaderMap) -> Result<(), Problem> {
     let Some(declared) = headers.get(CONTENT_TYPE) else {
         return Err(unsupported("the Content-Type header is missing"));

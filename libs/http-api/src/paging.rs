@@ -39,10 +39,6 @@ impl<T> List<T> {
 }
 
 /// How many entries to show.
-///
-/// # Errors
-///
-/// An `INVALID_QUERY` for none or too many.
 pub fn limit(asked: Option<u32>) -> Result<u32, Problem> {
     let limit = asked.unwrap_or(DEFAULT_LIMIT);
     if (1..=LIMIT_MAX).contains(&limit) {
@@ -64,10 +60,6 @@ pub fn write_id(id: Uuid) -> String {
 }
 
 /// Reads a cursor of a list by identifier.
-///
-/// # Errors
-///
-/// An `INVALID_QUERY` when it is none.
 pub fn read_id(cursor: Option<&str>) -> Result<Option<Uuid>, Problem> {
     cursor
         .map(|text| text.parse().map_err(|_| not_ours()))
@@ -80,10 +72,6 @@ pub fn write_at((at, id): (DateTime<Utc>, Uuid)) -> String {
 }
 
 /// Reads a cursor of a list by time and, within one time, by identifier.
-///
-/// # Errors
-///
-/// An `INVALID_QUERY` when it is none.
 pub fn read_at(cursor: Option<&str>) -> Result<Option<(DateTime<Utc>, Uuid)>, Problem> {
     let read = |text: &str| {
         let (micros, id) = text.split_once('-')?;

@@ -24,10 +24,6 @@ pub async fn webhook_answer(answer: Response<Vec<u8>>, kept: usize) -> DeliveryO
 }
 
 /// Where pushes are sent to when `swrve.url` is `base`.
-///
-/// # Errors
-///
-/// [`SwrveError`].
 pub fn swrve_endpoint(base: &str) -> Result<Url, SwrveError> {
     swrve::endpoint::push_endpoint(base)
 }

@@ -25,9 +25,6 @@ impl Shutdown {
 
     /// A shutdown that SIGTERM and SIGINT request. The first of them cancels, a second one hurries.
     ///
-    /// # Errors
-    /// When the signal handlers cannot be registered with the operating system.
-    ///
     /// # Panics
     /// Outside a Tokio runtime.
     pub fn on_signals() -> io::Result<Self> {

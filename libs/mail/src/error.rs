@@ -27,6 +27,9 @@ pub enum Unreadable {
     /// What it tells has another form than its kind wants.
     #[error("the data of the mail cannot be read")]
     Data(#[source] serde_json::Error),
+    /// Its template cannot be filled in with that.
+    #[error("the template of the mail cannot be filled in")]
+    Template(#[source] minijinja::Error),
     /// Its recipient is no address.
     #[error("the recipient is no e-mail address")]
     Recipient(#[source] lettre::address::AddressError),

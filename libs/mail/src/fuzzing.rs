@@ -11,10 +11,6 @@ pub fn is_policy(code: u16, text: &str) -> bool {
 
 /// The bytes that a mail server is given.
 ///
-/// # Errors
-///
-/// [`Unreadable`] when the mail cannot be made.
-///
 /// # Panics
 ///
 /// When `from` is no mailbox.

@@ -11,11 +11,10 @@ mod news;
 mod page;
 mod server;
 mod session;
-mod words;
+mod templates;
 
 pub use error::{SendError, SettingsError, Unreadable};
 pub use message::{Envelope, Letter};
-pub use news::News;
 pub use page::Rendered;
 pub use server::{MailServer, Settings};
 pub use session::Session;

@@ -5,11 +5,12 @@ use domain::email::EmailKind;
 use lettre::message::header::{ContentType, Header, HeaderName, HeaderValue};
 use lettre::message::{Mailbox, MultiPart, SinglePart};
 use lettre::{Address, Message};
+use minijinja::context;
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::words::{Circumstances, page};
-use crate::{News, Rendered, Unreadable};
+use crate::page::Page;
+use crate::{Rendered, Unreadable, news, templates};
 
 /// A stored mail.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,17 +41,15 @@ pub struct Envelope {
 
 impl Letter {
     /// What the recipient will read.
-    ///
-    /// # Errors
-    ///
-    /// [`Unreadable::Data`] when what it tells cannot be read.
     pub fn render(&self) -> Result<Rendered, Unreadable> {
-        let news = News::read(self.kind, &self.data, self.occurrences)?;
-        let circumstances = Circumstances {
-            subscription_id: self.subscription_id,
-            at: self.created_at,
+        let told = context! {
+            subscription => self.subscription_id.to_string(),
+            at => self.created_at.to_rfc3339(),
+            count => self.occurrences,
+            ..news::read(self.kind, &self.data)?
         };
-        Ok(page(&news, circumstances).render())
+        let text = templates::text(self.kind, told).map_err(Unreadable::Template)?;
+        Page::read(&text).render().map_err(Unreadable::Template)
     }
 
     /// The `Message-ID`. The same mail has the same one however often it is sent, so that a repetition is recognised; a

@@ -1,239 +1,140 @@
-//! What a mail tells, as it is stored.
+//! What a mail tells, as it is stored: the data of each kind, which its template shows.
 
 use chrono::{DateTime, Utc};
 use domain::email::EmailKind;
-use serde::Deserialize;
-use serde_json::Value;
+use minijinja::value::{Serde, Value};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use crate::Unreadable;
 
-/// The occasion of a mail with everything that belongs to it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum News {
-    /// A subscription is in another state.
-    StateChanged(StateChange),
-    /// Notifications were given up after all their retries.
-    RetriesExhausted(Exhaustion),
-    /// An endpoint did not answer its challenges.
-    VerificationFailed(FailedVerification),
-    /// An endpoint refused notifications.
-    DeliveryRefused(Refusal),
-    /// A request for another quota was decided.
-    QuotaDecided(QuotaDecision),
-    /// A recipient has to say that an address is theirs.
-    AddressConfirmation(ConfirmationRequest),
-    /// Where or how a subscription is delivered to, or whom it tells, was changed.
-    SecurityChanged(SecurityChange),
-    /// What an outage had given up was sent again by itself.
-    DeliveriesRecovered(Recovery),
-}
-
 /// Which subscription a mail is about.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Subject {
-    /// Where its notifications go.
-    pub url: String,
+#[derive(Deserialize, Serialize)]
+#[serde(rename_all(deserialize = "camelCase"))]
+struct Subject {
+    url: String,
     /// What its reseller calls it; may be empty.
     #[serde(default)]
-    pub description: String,
-    /// Whose it is.
-    pub reseller_id: String,
+    description: String,
+    reseller_id: String,
 }
 
-/// The data of `STATE_CHANGED`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct StateChange {
-    /// The subscription.
+#[derive(Deserialize, Serialize)]
+#[serde(rename_all(deserialize = "camelCase"))]
+struct StateChange {
     #[serde(flatten)]
-    pub subject: Subject,
-    /// The state now.
-    pub state: String,
-    /// The state before.
-    pub previous: String,
-    /// Why.
-    pub reason: String,
+    subject: Subject,
+    state: String,
+    previous: String,
+    reason: String,
     /// Since when its endpoint has failed, if it does.
-    pub failing_since: Option<DateTime<Utc>>,
+    failing_since: Option<DateTime<Utc>>,
     /// When it is deactivated if it goes on failing.
-    pub deactivated_at: Option<DateTime<Utc>>,
-    /// How many changes there were since the mail before.
-    #[serde(skip)]
-    pub count: u64,
+    deactivated_at: Option<DateTime<Utc>>,
 }
 
-/// The data of `RETRIES_EXHAUSTED`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Exhaustion {
-    /// The subscription.
+#[derive(Deserialize, Serialize)]
+#[serde(rename_all(deserialize = "camelCase"))]
+struct Exhaustion {
     #[serde(flatten)]
-    pub subject: Subject,
+    subject: Subject,
     /// The type of one of the events.
-    pub event_type: Option<String>,
+    event_type: Option<String>,
     /// How its last attempt ended.
-    pub error: Option<String>,
+    error: Option<String>,
     /// When the first of them was given up.
-    pub since: Option<DateTime<Utc>>,
-    /// How many were given up.
-    #[serde(skip)]
-    pub count: u64,
+    since: Option<DateTime<Utc>>,
 }
 
-/// The data of `VERIFICATION_FAILED`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct FailedVerification {
-    /// The subscription.
+#[derive(Deserialize, Serialize)]
+struct FailedVerification {
     #[serde(flatten)]
-    pub subject: Subject,
+    subject: Subject,
     /// How the last challenge ended.
-    pub error: String,
+    error: String,
     /// How many challenges there were.
-    pub attempts: Option<u32>,
+    attempts: Option<u32>,
 }
 
-/// The data of `DELIVERY_REFUSED`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Refusal {
-    /// The subscription.
+#[derive(Deserialize, Serialize)]
+#[serde(rename_all(deserialize = "camelCase"))]
+struct Refusal {
     #[serde(flatten)]
-    pub subject: Subject,
+    subject: Subject,
     /// The type of one of the events.
-    pub event_type: Option<String>,
+    event_type: Option<String>,
     /// What the endpoint answered to it.
-    pub status: Option<u16>,
+    status: Option<u16>,
     /// When the first of them was refused.
-    pub since: Option<DateTime<Utc>>,
-    /// How many were refused.
-    #[serde(skip)]
-    pub count: u64,
+    since: Option<DateTime<Utc>>,
 }
 
-/// The data of `ADDRESS_CONFIRMATION`. Nothing in it is of the reseller's choice: the mail goes to whatever address it named.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ConfirmationRequest {
-    /// Who named the address.
-    pub reseller_id: String,
+/// Nothing in it is of the reseller's choice: the mail goes to whatever address it named.
+#[derive(Deserialize, Serialize)]
+#[serde(rename_all(deserialize = "camelCase"))]
+struct ConfirmationRequest {
+    reseller_id: String,
     /// What has to come back.
-    pub code: String,
+    code: String,
 }
 
-/// The data of `SECURITY_CHANGED`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct SecurityChange {
-    /// The subscription, as it was before.
+#[derive(Deserialize, Serialize)]
+struct SecurityChange {
+    /// The subscription as it was before.
     #[serde(flatten)]
-    pub subject: Subject,
+    subject: Subject,
     /// The latest changes, the oldest of them first.
-    pub changes: Vec<OneChange>,
-    /// How many there were.
-    #[serde(skip)]
-    pub count: u64,
+    changes: Vec<OneChange>,
 }
 
-/// The data of `DELIVERIES_RECOVERED`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Recovery {
-    /// The subscription.
+#[derive(Deserialize, Serialize)]
+struct OneChange {
+    /// ENDPOINT, ADDRESS, SECRET_MADE, SECRET_REVOKED or DELETED.
+    what: String,
+    /// What it was before, where that is no secret.
+    from: Option<String>,
+    to: Option<String>,
+    at: DateTime<Utc>,
+}
+
+#[derive(Deserialize, Serialize)]
+struct Recovery {
     #[serde(flatten)]
-    pub subject: Subject,
+    subject: Subject,
     /// How many are left that could be sent again; counted up to 100,000.
     #[serde(default)]
-    pub remaining: u64,
+    remaining: u64,
     /// Why it ended before it was through: FAILING, INACTIVE or SWITCHED_OFF; missing too when a person has stopped it.
-    pub because: Option<String>,
-    /// How many were sent again.
-    #[serde(skip)]
-    pub count: u64,
+    because: Option<String>,
 }
 
-/// The data of `QUOTA_DECIDED`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct QuotaDecision {
-    /// The subscription.
+#[derive(Deserialize, Serialize)]
+struct QuotaDecision {
     #[serde(flatten)]
-    pub subject: Subject,
+    subject: Subject,
     /// What was asked for, a day.
-    pub requested: u32,
+    requested: u32,
     /// What was granted, a day; `None` when the request was denied.
-    pub granted: Option<u32>,
+    granted: Option<u32>,
     /// What the operator who decided wants to say about it.
-    pub note: Option<String>,
+    note: Option<String>,
 }
 
-/// One of the changes that [`SecurityChange`] tells of.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct OneChange {
-    /// ENDPOINT, ADDRESS, SECRET_MADE, SECRET_REVOKED or DELETED.
-    pub what: String,
-    /// What it was before, where that is no secret.
-    pub from: Option<String>,
-    /// What it is now.
-    pub to: Option<String>,
-    /// When.
-    pub at: DateTime<Utc>,
-}
-
-impl News {
-    /// Reads what a mail of a kind tells; `occurrences` is how many occasions it stands for.
-    ///
-    /// # Errors
-    ///
-    /// [`Unreadable::Data`] when something is missing or means nothing.
-    pub fn read(kind: EmailKind, data: &Value, occurrences: u64) -> Result<Self, Unreadable> {
-        Ok(match kind {
-            EmailKind::StateChanged => {
-                let change = StateChange::deserialize(data).map_err(Unreadable::Data)?;
-                Self::StateChanged(StateChange {
-                    count: occurrences,
-                    ..change
-                })
-            }
-            EmailKind::RetriesExhausted => {
-                let exhaustion = Exhaustion::deserialize(data).map_err(Unreadable::Data)?;
-                Self::RetriesExhausted(Exhaustion {
-                    count: occurrences,
-                    ..exhaustion
-                })
-            }
-            EmailKind::VerificationFailed => {
-                Self::VerificationFailed(FailedVerification::deserialize(data).map_err(Unreadable::Data)?)
-            }
-            EmailKind::DeliveryRefused => {
-                let refusal = Refusal::deserialize(data).map_err(Unreadable::Data)?;
-                Self::DeliveryRefused(Refusal {
-                    count: occurrences,
-                    ..refusal
-                })
-            }
-            EmailKind::QuotaDecided => {
-                Self::QuotaDecided(QuotaDecision::deserialize(data).map_err(Unreadable::Data)?)
-            }
-            EmailKind::AddressConfirmation => {
-                Self::AddressConfirmation(ConfirmationRequest::deserialize(data).map_err(Unreadable::Data)?)
-            }
-            EmailKind::SecurityChanged => {
-                let change = SecurityChange::deserialize(data).map_err(Unreadable::Data)?;
-                Self::SecurityChanged(SecurityChange {
-                    count: occurrences,
-                    ..change
-                })
-            }
-            EmailKind::DeliveriesRecovered => {
-                let recovery = Recovery::deserialize(data).map_err(Unreadable::Data)?;
-                Self::DeliveriesRecovered(Recovery {
-                    count: occurrences,
-                    ..recovery
-                })
-            }
-        })
+/// The data of a kind, checked, for its template.
+pub(crate) fn read(kind: EmailKind, data: &serde_json::Value) -> Result<Value, Unreadable> {
+    match kind {
+        EmailKind::StateChanged => checked::<StateChange>(data),
+        EmailKind::RetriesExhausted => checked::<Exhaustion>(data),
+        EmailKind::VerificationFailed => checked::<FailedVerification>(data),
+        EmailKind::DeliveryRefused => checked::<Refusal>(data),
+        EmailKind::QuotaDecided => checked::<QuotaDecision>(data),
+        EmailKind::AddressConfirmation => checked::<ConfirmationRequest>(data),
+        EmailKind::SecurityChanged => checked::<SecurityChange>(data),
+        EmailKind::DeliveriesRecovered => checked::<Recovery>(data),
     }
+}
+
+fn checked<T: DeserializeOwned + Serialize>(data: &serde_json::Value) -> Result<Value, Unreadable> {
+    let told = T::deserialize(data).map_err(Unreadable::Data)?;
+    Ok(Value::from(Serde(told)))
 }

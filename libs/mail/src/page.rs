@@ -3,6 +3,10 @@
 use std::fmt::Write as _;
 
 use domain::foreign_text::{harmless, harmless_char};
+use minijinja::value::{Serde, Value};
+use serde::Serialize;
+
+use crate::templates;
 
 /// What every subject begins with, so that no mail of ours passes for one of another sender.
 const SENDER: &str = "[Postrider]";
@@ -20,121 +24,92 @@ pub struct Rendered {
     pub html: String,
 }
 
-/// What a mail consists of. All texts are plain; escaping is the business of the forms.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What a mail consists of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Page {
-    pub(crate) subject: String,
+    subject: String,
     /// What happened, in one sentence.
-    pub(crate) headline: String,
-    pub(crate) blocks: Vec<Block>,
+    headline: String,
+    blocks: Vec<Block>,
     /// Names and values about the subscription.
-    pub(crate) facts: Vec<(&'static str, String)>,
+    facts: Vec<(String, String)>,
+    signature: &'static str,
 }
 
-/// A part of a mail.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Block {
-    Paragraph(String),
-    /// A title, and what can be done.
-    Steps(&'static str, Vec<String>),
+/// A paragraph, or the title of a list and what stands in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+struct Block {
+    text: String,
+    steps: Vec<String>,
 }
 
 const SIGNATURE: &str = "This mail was sent automatically to the address registered with the subscription; answers are \
                          not read. Change the address, or the subscription, through the API of your notifications.";
 
 impl Page {
-    pub(crate) fn render(&self) -> Rendered {
-        Rendered {
-            subject: self.subject_line(),
-            text: self.text(),
-            html: self.html(),
+    /// Reads what a template made: subject, headline, what follows, and the facts, with empty lines between them. Nothing that it
+    /// inserts has a line break.
+    pub(crate) fn read(text: &str) -> Self {
+        let (told, facts) = text
+            .trim_end_matches('\n')
+            .rsplit_once("\n\n")
+            .unwrap_or((text, ""));
+        let mut parts = told.split("\n\n").filter(|part| !part.trim().is_empty());
+        let mut next = || parts.next().map(one_line).unwrap_or_default();
+        let (subject, headline) = (next(), next());
+        Self {
+            subject: format!("{SENDER} {}", subject.trim_start_matches("Subject: ")),
+            headline,
+            blocks: parts.map(Block::read).collect(),
+            facts: facts
+                .lines()
+                .filter_map(|fact| fact.split_once(": "))
+                .map(|(name, value)| (name.to_owned(), one_line(value)))
+                .collect(),
+            signature: SIGNATURE,
         }
     }
 
-    fn subject_line(&self) -> String {
-        format!("{SENDER} {}", one_line(&self.subject))
+    pub(crate) fn render(self) -> Result<Rendered, minijinja::Error> {
+        let text = self.text();
+        let subject = self.subject.clone();
+        let html = templates::html(Value::from(Serde(self)))?;
+        Ok(Rendered { subject, text, html })
     }
 
     fn text(&self) -> String {
         let mut text = wrapped(&self.headline, "", "");
         for block in &self.blocks {
             text.push('\n');
-            match block {
-                Block::Paragraph(paragraph) => text.push_str(&wrapped(paragraph, "", "")),
-                Block::Steps(title, steps) => {
-                    let _ = writeln!(text, "{title}");
-                    for step in steps {
-                        text.push_str(&wrapped(step, "  * ", "    "));
-                    }
-                }
+            text.push_str(&wrapped(&block.text, "", ""));
+            for step in &block.steps {
+                text.push_str(&wrapped(step, "  * ", "    "));
             }
         }
         text.push('\n');
         let width = self.facts.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
         for (name, value) in &self.facts {
             let label = format!("{name}:");
-            let _ = writeln!(text, "{label:<column$}{}", one_line(value), column = width + 2);
+            let _ = writeln!(text, "{label:<column$}{value}", column = width + 2);
         }
         text.push_str("\n-- \n");
-        text.push_str(&wrapped(SIGNATURE, "", ""));
+        text.push_str(&wrapped(self.signature, "", ""));
         text
     }
+}
 
-    fn html(&self) -> String {
-        let mut html = String::from(
-            "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">",
-        );
-        let _ = write!(html, "<title>{}</title></head>", escaped(&self.subject_line()));
-        html.push_str(
-            "<body style=\"margin:0;padding:24px;font:15px/1.5 system-ui,sans-serif;color:#1c2430;background:#fff\">\n\
-             <div style=\"max-width:600px;margin:0 auto\">\n",
-        );
-        let _ = writeln!(
-            html,
-            "<h1 style=\"font-size:20px;line-height:1.3;margin:0 0 16px\">{}</h1>",
-            escaped(&self.headline)
-        );
-        for block in &self.blocks {
-            match block {
-                Block::Paragraph(paragraph) => {
-                    let _ = writeln!(html, "<p>{}</p>", escaped(paragraph));
-                }
-                Block::Steps(title, steps) => {
-                    let _ = writeln!(
-                        html,
-                        "<p style=\"margin-bottom:4px\"><strong>{}</strong></p>\n<ul>",
-                        escaped(title)
-                    );
-                    for step in steps {
-                        let _ = writeln!(html, "<li>{}</li>", escaped(step));
-                    }
-                    html.push_str("</ul>\n");
-                }
-            }
+impl Block {
+    fn read(text: &str) -> Self {
+        let mut parts = text.split("\n* ").map(one_line);
+        Self {
+            text: parts.next().unwrap_or_default(),
+            steps: parts.collect(),
         }
-        html.push_str("<table style=\"border-collapse:collapse;margin:20px 0;font-size:14px\">\n");
-        for (name, value) in &self.facts {
-            let _ = writeln!(
-                html,
-                "<tr><th style=\"text-align:left;vertical-align:top;padding:3px 16px 3px 0;color:#5a6675;\
-                 font-weight:normal\">{}</th><td style=\"padding:3px 0;word-break:break-word\">{}</td></tr>",
-                escaped(name),
-                escaped(&one_line(value))
-            );
-        }
-        let _ = write!(
-            html,
-            "</table>\n<p style=\"font-size:12px;color:#5a6675;border-top:1px solid #dde3ea;padding-top:12px\">{}</p>\n\
-             </div></body></html>\n",
-            escaped(SIGNATURE)
-        );
-        html
     }
 }
 
 /// Text of strangers on one line: a line break in a description must not look like a part of ours.
-fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     words(text).collect::<Vec<_>>().join(" ")
 }
 
@@ -168,7 +143,7 @@ fn wrapped(text: &str, first: &str, rest: &str) -> String {
 }
 
 /// Text that means nothing to a browser, inside and outside of attributes.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

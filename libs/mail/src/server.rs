@@ -56,10 +56,6 @@ impl fmt::Debug for MailServer {
 
 impl MailServer {
     /// Reads the settings; connects to nothing.
-    ///
-    /// # Errors
-    ///
-    /// [`SettingsError`] when they cannot be used.
     pub fn new(settings: &Settings) -> Result<Self, SettingsError> {
         let url = Url::parse(&settings.url).map_err(SettingsError::Url)?;
         let host = match url.host().ok_or(SettingsError::Form)? {
@@ -79,10 +75,6 @@ impl MailServer {
     }
 
     /// Composes a mail.
-    ///
-    /// # Errors
-    ///
-    /// [`Unreadable`] when there is no sense in it; then there will never be any.
     pub fn compose(&self, letter: &Letter) -> Result<Envelope, Unreadable> {
         letter.seal(&self.from)
     }

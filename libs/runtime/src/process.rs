@@ -29,10 +29,6 @@ pub struct Process {
 
 impl Process {
     /// Binds the admin listener and those of the services. A port of 0 takes a free one.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::AddressInUse`] or [`Error::Listen`] for the first address that cannot be had.
     pub async fn bind(config: Arc<Config>, services: Vec<Service>) -> Result<Self, Error> {
         let (admin, admin_address) = listen(config.admin.listen, "admin.listen").await?;
         tracing::info!(address = %admin_address, "serving /healthz, /readyz and /metrics");
@@ -63,10 +59,6 @@ impl Process {
 
     /// Runs until `shutdown` or until one of the services fails, which stops the others too. The admin endpoints stay until the end,
     /// and say "stopping" meanwhile.
-    ///
-    /// # Errors
-    ///
-    /// The first failure of a service, or [`Error::Overdue`] when they did not stop in time.
     pub async fn run(self, shutdown: Shutdown) -> Result<(), Error> {
         let readiness = Readiness::default();
         let process = readiness.condition("process");

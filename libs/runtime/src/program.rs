@@ -46,10 +46,6 @@ pub fn main(service: Service) -> ExitCode {
 }
 
 /// Runs services in this process until a signal stops them. The name stands in traces.
-///
-/// # Errors
-///
-/// See [`Error`].
 pub fn run(name: &str, sources: &Sources, services: Vec<Service>) -> Result<(), Error> {
     let config = config::load(sources)?;
     lifecycle::crypto::install_default_provider();

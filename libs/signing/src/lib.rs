@@ -7,7 +7,6 @@
 //! the receiver's part.
 
 mod content;
-mod diagnose;
 mod headers;
 mod idempotency;
 mod notification;
@@ -16,10 +15,6 @@ mod secret;
 mod sign;
 mod verify;
 
-pub use diagnose::{
-    BodyAccident, Cause, ContentAccident, Diagnosis, Evidence, KeyAccident, SecretAccident,
-    SignatureAccident, Signed, diagnose,
-};
 pub use headers::{HEADER_ID, HEADER_SIGNATURE, HEADER_TIMESTAMP, SignedHeaders};
 pub use idempotency::idempotency_key;
 pub use notification::{BodyError, Notification};

@@ -65,10 +65,6 @@ impl Secret {
     }
 
     /// Reads a secret as [`Self::reveal`] writes it; blanks around it are not part of it.
-    ///
-    /// # Errors
-    ///
-    /// See [`SecretError`].
     pub fn parse(text: &str) -> Result<Self, SecretError> {
         let encoded = text
             .trim()
@@ -79,10 +75,6 @@ impl Secret {
     }
 
     /// Takes the bytes themselves, as they come from a store.
-    ///
-    /// # Errors
-    ///
-    /// [`SecretError::TooShort`] and [`SecretError::TooLong`].
     pub fn from_bytes(bytes: Zeroizing<Vec<u8>>) -> Result<Self, SecretError> {
         match bytes.len() {
             length if length < MIN_SECRET_BYTES => Err(SecretError::TooShort(length)),

@@ -72,10 +72,6 @@ impl Store {
     }
 
     /// Stores a new key that no operator made by hand.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails or refuses the name, the roles, or a reseller that does not go with them.
     pub async fn insert_api_key(&self, key: &ApiKey, digest: &KeyDigest) -> Result<(), Error> {
         let mut connection = self.pool.acquire().await?;
         insert(&mut connection, key, digest).await

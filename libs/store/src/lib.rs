@@ -104,10 +104,6 @@ const SESSION: [(&str, &str); 8] = [
 
 impl Settings {
     /// How a connection to the database is opened.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Url`] when the URL cannot be read.
     pub fn connect_options(&self) -> Result<PgConnectOptions, Error> {
         let options: PgConnectOptions = self.url.parse().map_err(Error::Url)?;
         Ok(options.application_name(&self.application_name).options(SESSION))
@@ -125,10 +121,6 @@ pub struct Store {
 
 impl Store {
     /// Prepares a pool. Connects when first used, so that a service can start before its database.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Url`] when the URL cannot be read.
     pub fn open(settings: &Settings) -> Result<Self, Error> {
         Ok(Self {
             pool: open_pool(settings, settings.max_connections)?,
@@ -169,10 +161,6 @@ impl Store {
     }
 
     /// Whether the schema holds every migration that this program knows.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Unavailable`] when the database cannot be asked.
     pub async fn is_migrated(&self) -> Result<bool, Error> {
         let applied = self.applied_migrations().await?;
         Ok(known_migrations().all(|version| applied.contains(&version)))
@@ -191,10 +179,6 @@ impl Store {
     }
 
     /// Asks the database for a sign of life.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Unavailable`] when there is none.
     pub async fn ping(&self) -> Result<(), Error> {
         sqlx::query("SELECT 1").execute(&self.pool).await?;
         Ok(())

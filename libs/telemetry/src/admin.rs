@@ -23,9 +23,6 @@ const PROMETHEUS_TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 const DRAIN: Duration = Duration::from_secs(2);
 
 /// Serves [`router`] until the shutdown.
-///
-/// # Errors
-/// When the listener fails for good.
 pub async fn serve(listener: TcpListener, readiness: Readiness, shutdown: Shutdown) -> io::Result<()> {
     let stop = shutdown.clone();
     let server = axum::serve(listener, router(readiness))

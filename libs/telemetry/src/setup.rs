@@ -55,9 +55,6 @@ pub struct Settings {
 /// A process has one set of them. When it has been set up before, as in tests, the earlier one stays, and the guard returned here
 /// flushes nothing.
 ///
-/// # Errors
-/// When the log filter or the endpoint is not valid, or something else in the process has taken the metrics over.
-///
 /// # Panics
 /// Outside a Tokio runtime.
 pub fn init(settings: &Settings) -> Result<Guard, Error> {

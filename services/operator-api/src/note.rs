@@ -19,19 +19,11 @@ pub(crate) struct NotePayload {
 
 impl NotePayload {
     /// The note of an act that does not need one; a blank one is none.
-    ///
-    /// # Errors
-    ///
-    /// A `VALIDATION` for a note that cannot be kept.
     pub(crate) fn optional(&self) -> Result<Option<&str>, Problem> {
         optional(self.note.as_deref())
     }
 
     /// The note of an act that needs one.
-    ///
-    /// # Errors
-    ///
-    /// A `VALIDATION` when it is missing or cannot be kept.
     pub(crate) fn required(&self) -> Result<&str, Problem> {
         required(self.note.as_deref())
     }

@@ -51,10 +51,6 @@ impl FaultProxy {
     }
 
     /// A proxy that takes connections at an address, and leads nowhere yet.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot listen there.
     pub async fn listening_on(address: SocketAddr) -> io::Result<Self> {
         let listener = TcpListener::bind(address).await?;
         let address = listener.local_addr()?;

@@ -41,10 +41,6 @@ enum Subject {
 
 impl Entry {
     /// Checks it: its properties, and for a delivery that everything ends.
-    ///
-    /// # Errors
-    ///
-    /// The [`Failure`], when there is one.
     pub fn check(&self) -> Result<Counts, Failure> {
         match &self.subject {
             Subject::Delivery(model) => {

@@ -117,10 +117,6 @@ where
 }
 
 /// Asks of a model's whole graph whether it always gets where it is to get.
-///
-/// # Errors
-///
-/// [`Failure::NoWayOn`] or [`Failure::Circles`].
 pub fn liveness<M>(model: &M) -> Result<usize, Failure>
 where
     M: Progress,

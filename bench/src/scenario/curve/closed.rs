@@ -64,24 +64,18 @@ pub(super) async fn measure(bench: &Bench<'_>, floors: &[Number], section: &mut 
 
 async fn run(bench: &Bench<'_>, variant: &Variant, section: &mut Section) -> Result<Vec<Seen>> {
     let rig = bench.rig;
-    rig.restart().await?;
     let (ingest, target) = if variant.sending {
-        let swrve = rig.swrve().await?;
-        let setup = Setup {
-            swrve: Some(&swrve),
-            overrides: variant.overrides.clone(),
-            ..Setup::default()
-        };
-        let mut lane = Lane::start(rig, setup).await?;
+        let mut lane = Lane::fresh(rig, &[], Setup::sending()).await?;
         (lane.ingest.remove(0), lane.pushes())
     } else {
+        rig.restart().await?;
         rig.ingest(&variant.overrides).await?
     };
     let load = |length| Load::at_once(bench.sizes.connections, length);
     let what = format!("curve, {}", variant.name);
     let rounds = rounds(bench, &what, async || loaded(bench, &target, load).await).await?;
     let accepted: u64 = rounds.iter().map(Seen::accepted_in_all).sum();
-    let stored = stored::pushes(&rig.pool).await?;
+    let stored = stored::count(&rig.pool, "push_notifications").await?;
     if stored < accepted {
         section.broken(format!(
             "{}: {accepted} were accepted, {stored} are stored",

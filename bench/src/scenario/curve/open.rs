@@ -62,18 +62,10 @@ pub(super) async fn measure(bench: &Bench<'_>, floors: Vec<Number>, section: &mu
 }
 
 async fn run(bench: &Bench<'_>, rate: u32) -> Result<Vec<Seen>> {
-    let rig = bench.rig;
-    rig.restart().await?;
-    let swrve = rig.swrve().await?;
-    let setup = Setup {
-        swrve: Some(&swrve),
-        ..Setup::default()
-    };
-    let target = Lane::start(rig, setup).await?.pushes();
+    let target = Lane::fresh(bench.rig, &[], Setup::sending()).await?.pushes();
     let load = |length| Load::Open {
         connections: CONNECTIONS,
         rate,
-        warm_up: Duration::ZERO,
         measured: length,
         patience: PATIENCE,
     };

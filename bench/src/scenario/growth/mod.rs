@@ -111,12 +111,7 @@ async fn level(
     let size: f64 = sqlx::query_scalar("SELECT pg_database_size(current_database())::float8 / 1e6")
         .fetch_one(&rig.pool)
         .await?;
-    let swrve = rig.swrve().await?;
-    let setup = Setup {
-        swrve: Some(&swrve),
-        ..Setup::default()
-    };
-    let lane = Lane::start(rig, setup).await?;
+    let lane = Lane::start(rig, Setup::sending()).await?;
     let pushes = lane.pushes();
     let load = |length| Load::at_once(bench.sizes.connections, length);
     let what = format!("growth, {waiting} waiting, accepting");

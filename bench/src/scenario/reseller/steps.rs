@@ -45,9 +45,7 @@ pub(super) async fn measure(
     let mut grid = Grid::new("at even distances, from POST /events to arrival", "offered");
     let mut steps: Vec<Step> = Vec::new();
     for rate in &bench.sizes.event_rates {
-        bench.rig.restart().await?;
-        bench.rig.subscribe(&answering(receiver, SUBSCRIPTIONS)).await?;
-        let lane = Lane::start(bench.rig, Setup::default()).await?;
+        let lane = Lane::fresh(bench.rig, &answering(receiver, SUBSCRIPTIONS), Setup::default()).await?;
         let what = format!("reseller, {rate} a second");
         let rounds = rounds(bench, &what, async || {
             round(bench, &lane, receiver, *rate, section).await
@@ -96,7 +94,6 @@ async fn round(
     let load = |length| Load::Open {
         connections: CONNECTIONS,
         rate,
-        warm_up: Duration::ZERO,
         measured: length,
         patience: PATIENCE,
     };

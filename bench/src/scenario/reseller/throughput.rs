@@ -20,9 +20,7 @@ pub(super) async fn measure(
 ) -> Result<()> {
     let mut grid = Grid::new("as fast as they are delivered", "events by");
     for feed in [SINGLE, BATCHES] {
-        bench.rig.restart().await?;
-        bench.rig.subscribe(&answering(receiver, SUBSCRIPTIONS)).await?;
-        let lane = Lane::start(bench.rig, Setup::default()).await?;
+        let lane = Lane::fresh(bench.rig, &answering(receiver, SUBSCRIPTIONS), Setup::default()).await?;
         let what = format!("reseller, {}", feed.name);
         let rounds = rounds(bench, &what, async || {
             deliver(bench, &lane, receiver, &feed, section).await

@@ -8,8 +8,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::{Value, json};
-use signing::Diagnosis;
 
+use crate::diagnose::Diagnosis;
 use crate::{diagnosis, output, pretty};
 
 /// Headers that say nothing about the notification. Programs get them all the same.

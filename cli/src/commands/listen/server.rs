@@ -14,13 +14,12 @@ use axum::response::{IntoResponse as _, Response};
 use domain::clock::{Clock as _, SystemClock};
 use lifecycle::Shutdown;
 use serde_json::{Value, json};
-use signing::{
-    BodyError, Diagnosis, Evidence, Notification, ReceiveError, Secret, SignedHeaders, diagnose, receive,
-};
+use signing::{BodyError, Notification, ReceiveError, Secret, SignedHeaders, receive};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use zeroize::Zeroizing;
 
+use crate::diagnose::{Diagnosis, Evidence, diagnose};
 use crate::output;
 
 use super::arrival::{Arrival, Reaction};

@@ -10,8 +10,9 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use clap::Args;
 use domain::clock::{Clock as _, SystemClock};
 use serde_json::json;
-use signing::{Diagnosis, Evidence, HEADER_ID, HEADER_SIGNATURE, HEADER_TIMESTAMP, SignedHeaders, diagnose};
+use signing::{HEADER_ID, HEADER_SIGNATURE, HEADER_TIMESTAMP, SignedHeaders};
 
+use crate::diagnose::{Diagnosis, Evidence, diagnose};
 use crate::signing_secrets::SecretArgs;
 use crate::{diagnosis, file, output};
 

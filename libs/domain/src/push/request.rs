@@ -86,10 +86,6 @@ impl FieldError {
 
 impl PushRequest {
     /// Checks everything that can be checked before the push is stored; the error lists every field that is wrong.
-    ///
-    /// # Errors
-    ///
-    /// One [`FieldError`] for each field that cannot be accepted.
     pub fn check(
         platform: Option<&str>,
         message_prototype_key: Option<String>,

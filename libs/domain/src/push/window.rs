@@ -26,10 +26,6 @@ pub struct NoSuchWindow {
 
 impl SendingWindow {
     /// Reads a Quartz expression of 6 or 7 fields; its times are those of `zone`.
-    ///
-    /// # Errors
-    ///
-    /// [`CronError`] with the field, the column and the reason.
     pub fn parse(expression: &str, zone: Tz) -> Result<Self, CronError> {
         Ok(Self {
             crons: quartz::parse(expression)?,
@@ -41,10 +37,6 @@ impl SendingWindow {
     ///
     /// When clocks go forward, a fixed time that is skipped happens at the end of the gap; when they go back, a fixed
     /// time happens once and a recurring one in both passes.
-    ///
-    /// # Errors
-    ///
-    /// [`NoSuchWindow`] when no matching time lies ahead.
     pub fn opens_at_or_after(&self, now: DateTime<Utc>) -> Result<DateTime<Utc>, NoSuchWindow> {
         let second = now.trunc_subsecs(0);
         let local = second.with_timezone(&self.zone);

@@ -69,10 +69,6 @@ pub enum CommandRefused {
 impl SubscriptionState {
     /// Decides what a command of the reseller makes of this state. `verified` tells whether the present endpoint has
     /// answered a challenge that still speaks for it, see [`is_still_verified`].
-    ///
-    /// # Errors
-    ///
-    /// [`CommandRefused`] when the command makes no sense in this state.
     pub fn command(self, command: Command, verified: bool) -> Result<Self, CommandRefused> {
         match (self, command) {
             (Self::Deactivated, Command::Activate) if verified => Ok(Self::Active),

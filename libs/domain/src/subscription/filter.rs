@@ -18,10 +18,6 @@ pub struct FilterError;
 
 impl EventFilter {
     /// Reads an entry.
-    ///
-    /// # Errors
-    ///
-    /// [`FilterError`] when it is none of the three forms.
     pub fn parse(text: &str) -> Result<Self, FilterError> {
         let prefix = text.strip_suffix(".*").is_some_and(is_dotted);
         if text == ALL || prefix && text.len() <= MAX_LENGTH || is_event_type(text) {

@@ -95,10 +95,6 @@ pub struct SubscriptionChange {
 
 impl SubscriptionRequest {
     /// Checks everything that can be checked without asking anybody; the error lists every field that is wrong.
-    ///
-    /// # Errors
-    ///
-    /// One [`FieldError`] for each field, or entry of the filter, that cannot be accepted.
     pub fn check(draft: SubscriptionDraft, bounds: Bounds<'_>) -> Result<Self, Vec<FieldError>> {
         let mut found = Findings::default();
         let url = found.take(check_url(draft.url));

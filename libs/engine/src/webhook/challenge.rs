@@ -60,10 +60,6 @@ pub struct Challenger {
 
 impl Challenger {
     /// One that works with these tools.
-    ///
-    /// # Errors
-    ///
-    /// [`OpenError`] when the client cannot be set up.
     pub fn new(tools: Tools) -> Result<Self, OpenError> {
         let delivery = &tools.config.reseller.delivery;
         let (store, sealer) = (tools.store.clone(), tools.sealer.clone());

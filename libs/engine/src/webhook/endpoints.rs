@@ -46,10 +46,6 @@ impl Target {
     }
 
     /// The secrets that sign at a time, the newest first.
-    ///
-    /// # Errors
-    ///
-    /// When there is none, in words.
     pub(crate) fn secrets(&self, at: DateTime<Utc>) -> Result<Vec<&Secret>, String> {
         let valid: Vec<&Secret> = self
             .secrets

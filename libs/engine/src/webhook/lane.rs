@@ -73,10 +73,6 @@ pub struct Tools {
 
 impl Tools {
     /// What the configuration describes; `None` when it has no key for signing secrets, which leaves the lane off.
-    ///
-    /// # Errors
-    ///
-    /// [`OpenError`] when it cannot be used.
     pub fn open(
         config: &Arc<Config>,
         store: &Store,

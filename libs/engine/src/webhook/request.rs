@@ -25,10 +25,6 @@ pub(crate) struct Content<'a> {
 }
 
 /// The signed request.
-///
-/// # Errors
-///
-/// The outcome of an attempt that cannot be made.
 pub(crate) fn signed(
     content: Content<'_>,
     target: &Target,

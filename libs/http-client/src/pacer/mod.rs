@@ -63,9 +63,6 @@ pub struct Pacer {
 impl Pacer {
     /// A pacer whose first turn comes at once and each later one at least `delay` after the start before it.
     ///
-    /// # Errors
-    /// See [`PacerError`].
-    ///
     /// # Panics
     /// If the current runtime was built without its I/O driver.
     pub fn new(delay: Duration) -> Result<Self, PacerError> {

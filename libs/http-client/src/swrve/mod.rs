@@ -70,9 +70,6 @@ pub struct PreparedPush {
 
 impl SwrveClient {
     /// A client for `settings`. Makes ring the process's TLS crypto provider if none is chosen yet.
-    ///
-    /// # Errors
-    /// See [`SwrveError`].
     pub fn new(settings: &SwrveSettings) -> Result<Self, SwrveError> {
         let endpoint = endpoint::push_endpoint(&settings.url)?;
         if settings.timeout.is_zero() {

@@ -92,9 +92,6 @@ pub struct WebhookClientBuilder {
 impl WebhookClient {
     /// A client that asks the system's name servers and trusts the system's certificate authorities. Makes ring the
     /// process's TLS crypto provider if none is chosen yet.
-    ///
-    /// # Errors
-    /// See [`WebhookError`].
     pub fn new(settings: &WebhookSettings) -> Result<Self, WebhookError> {
         Self::builder(settings).build()
     }
@@ -179,9 +176,6 @@ impl WebhookClientBuilder {
     }
 
     /// Makes the client.
-    ///
-    /// # Errors
-    /// See [`WebhookError`].
     pub fn build(self) -> Result<WebhookClient, WebhookError> {
         // An error means that another part of the process was first, with the workspace's only provider.
         let _ = rustls::crypto::ring::default_provider().install_default();

@@ -80,9 +80,6 @@ pub enum EndpointError {
 }
 
 /// Parses `url` and checks everything about it that can be known without resolving its name.
-///
-/// # Errors
-/// What is wrong with it.
 pub fn check_endpoint(url: &str, policy: &EgressPolicy) -> Result<Endpoint, EndpointError> {
     let endpoint = Endpoint::parse(url)?;
     endpoint.check(policy)?;
@@ -91,9 +88,6 @@ pub fn check_endpoint(url: &str, policy: &EgressPolicy) -> Result<Endpoint, Endp
 
 impl Endpoint {
     /// Takes `url` apart, without regard to a policy.
-    ///
-    /// # Errors
-    /// What is wrong with its syntax.
     pub fn parse(url: &str) -> Result<Self, EndpointError> {
         if url.len() > MAX_LENGTH {
             return Err(EndpointError::TooLong);
@@ -134,9 +128,6 @@ impl Endpoint {
     }
 
     /// Checks against `policy` what can be known without resolving the name.
-    ///
-    /// # Errors
-    /// Why it could never be delivered to.
     pub fn check(&self, policy: &EgressPolicy) -> Result<(), EndpointError> {
         if self.0.transport == Transport::Plain && !policy.allow_http {
             return Err(EndpointError::PlainHttp);

@@ -63,9 +63,6 @@ pub enum Refusal {
 
 impl EgressPolicy {
     /// Whether `address` may be dialled with TLS.
-    ///
-    /// # Errors
-    /// Why not.
     pub fn judge(&self, address: IpAddr) -> Result<(), Refusal> {
         self.judge_for(Transport::Tls, address)
     }

@@ -66,9 +66,6 @@ pub struct SystemResolver(Arc<TokioResolver>);
 impl SystemResolver {
     /// A resolver with the system's configuration. Without any name server configured it asks the own machine, as the
     /// C library does.
-    ///
-    /// # Errors
-    /// It could not be set up.
     pub fn new() -> Result<Self, NetError> {
         let (config, system) = read_system_conf().unwrap_or_else(|_| {
             let own_machine = NameServerConfig::udp_and_tcp(Ipv4Addr::LOCALHOST.into());

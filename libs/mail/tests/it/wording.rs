@@ -170,6 +170,40 @@ fn settings_that_a_thief_would_change() {
 }
 
 #[test]
+fn each_change_of_settings_is_told_in_a_sentence_and_a_line() {
+    for (what, sentence, line) in [
+        ("ENDPOINT", "The endpoint of your", "endpoint: a -> b ("),
+        ("ADDRESS", "The mail address of your", "mail address: a -> b ("),
+        (
+            "SECRET_MADE",
+            "A new signing secret was",
+            "new signing secret: a -> b (",
+        ),
+        (
+            "SECRET_REVOKED",
+            "A signing secret of",
+            "signing secret revoked: a -> b (",
+        ),
+        (
+            "DELETED",
+            "Your subscription was deleted.",
+            "subscription deleted: a -> b (",
+        ),
+        ("LATER", "Your subscription was changed.", "LATER: a -> b ("),
+    ] {
+        let change = json!({ "what": what, "from": "a", "to": "b", "at": "2026-11-21T08:45:10Z" });
+        let mail = told(&letter(
+            EmailKind::SecurityChanged,
+            &json!({ "changes": [change] }),
+        ));
+        assert!(
+            mail.contains(&format!("\n\n{sentence}")) && mail.contains(line),
+            "{mail}"
+        );
+    }
+}
+
+#[test]
 fn notifications_that_were_sent_again_after_an_outage() {
     let mut mails = String::new();
     for (occurrences, remaining, because) in [

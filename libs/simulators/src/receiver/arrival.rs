@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hyper::HeaderMap;
 use hyper::http::request::Parts;
 
-use crate::receiver::received::Outcome;
+use crate::received::Outcome;
 use crate::receiver::recorder::{End, Head};
 use crate::receiver::server::Shared;
 

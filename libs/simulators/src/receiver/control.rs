@@ -10,8 +10,9 @@ use serde_json::json;
 
 use crate::receiver::answer::{self, Answer};
 use crate::receiver::keyring::SecretFor;
-use crate::receiver::script::{Rule, check};
+use crate::receiver::script::Rule;
 use crate::receiver::server::Shared;
+use crate::script::check;
 
 /// Every path of these.
 pub(crate) const PREFIX: &str = "/_";
@@ -70,7 +71,7 @@ async fn obey(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
     // All or nothing: the only part that can still be refused comes first.
     if let Some(rules) = order.rules {
         if let Err(error) = check(&rules) {
-            return answer::refusal(StatusCode::BAD_REQUEST, &with_cause(&error));
+            return answer::refusal(StatusCode::BAD_REQUEST, &error.with_cause());
         }
         shared.take_rules(rules);
     }
@@ -78,13 +79,6 @@ async fn obey(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
         shared.take_secrets(secrets);
     }
     answer::empty(StatusCode::NO_CONTENT)
-}
-
-fn with_cause(error: &dyn std::error::Error) -> String {
-    match error.source() {
-        Some(cause) => format!("{error}: {cause}"),
-        None => error.to_string(),
-    }
 }
 
 fn number(request: &Request<Incoming>, name: &str) -> Option<usize> {

@@ -138,7 +138,7 @@ impl<'a> Visit<'a> {
             path: self.path,
             arrivals: self.arrivals,
         };
-        if let Some(rule) = self.shared.script().apply(subject) {
+        if let Some(rule) = self.shared.script().apply(|rule| rule.matching.matches(subject)) {
             return Reaction::Rule(Box::new(rule));
         }
         let challenge = self.notification.is_challenge().then(|| challenge(self.body));

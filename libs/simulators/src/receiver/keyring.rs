@@ -48,17 +48,11 @@ pub struct KeyringError(#[source] pub SecretError);
 
 impl SecretFor {
     /// A secret for every path.
-    ///
-    /// # Errors
-    /// When the text is no secret.
     pub fn everywhere(secret: &str) -> Result<Self, KeyringError> {
         Self::new(None, secret)
     }
 
     /// A secret for one path, which begins with a slash.
-    ///
-    /// # Errors
-    /// When the text is no secret.
     pub fn path(path: &str, secret: &str) -> Result<Self, KeyringError> {
         Self::new(Some(path.to_owned()), secret)
     }

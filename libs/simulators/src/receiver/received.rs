@@ -5,21 +5,8 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
+use crate::received::{Outcome, Page, Remembered};
 use crate::receiver::keyring::Verdict;
-
-/// How a request ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Outcome {
-    /// It has not been answered yet.
-    Pending,
-    /// It was answered. An answer's body may still be on its way.
-    Answered,
-    /// A rule closed its connection.
-    Dropped,
-    /// The client went away before the answer.
-    Abandoned,
-}
 
 /// One request that is no question to the receiver itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -57,20 +44,14 @@ pub struct Received {
 }
 
 /// A part of the list of received requests.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ReceivedPage {
-    /// In the order of their arrival.
-    pub items: Vec<Received>,
-    /// The number of the oldest request that can still be listed; what came before it is forgotten.
-    pub oldest: u64,
-    /// What to give as `after` to go on from here.
-    pub next_after: u64,
-}
+pub type ReceivedPage = Page<Received>;
 
-impl Received {
-    /// Roughly what it costs to remember it.
-    pub(crate) fn bytes(&self) -> usize {
+impl Remembered for Received {
+    fn number(&self) -> u64 {
+        self.number
+    }
+
+    fn bytes(&self) -> usize {
         let headers: usize = self
             .headers
             .iter()

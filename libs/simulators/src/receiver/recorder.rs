@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use chrono::{DateTime, Utc};
 use hdrhistogram::Histogram;
 
+use crate::received::{Outcome, Ring};
 use crate::receiver::ids::Ids;
 use crate::receiver::keyring::Verdict;
 use crate::receiver::options::Options;
-use crate::receiver::received::{Outcome, Received, ReceivedPage};
+use crate::receiver::received::{Received, ReceivedPage};
 use crate::receiver::report::{Delay, Report};
-use crate::receiver::ring::Ring;
 
 /// Types that are counted by name.
 const MAX_TYPES: usize = 1_000;
@@ -49,7 +49,7 @@ pub(crate) struct End {
 pub(crate) struct Recorder {
     started: Instant,
     limits: Limits,
-    ring: Ring,
+    ring: Ring<Received>,
     counts: Counts,
 }
 

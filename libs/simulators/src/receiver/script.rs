@@ -8,19 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::receiver::notification::CHALLENGE;
-
-/// What a text must be to match.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum Pattern {
-    /// Exactly this.
-    Exact(String),
-    /// Anything that begins like this.
-    Prefix {
-        /// The beginning.
-        prefix: String,
-    },
-}
+use crate::script::{self, Pattern, RuleError, ScriptError, Scripted};
 
 /// Which notifications a rule is about: those that all the given patterns match; every one when there are none.
 ///
@@ -82,57 +70,9 @@ pub struct Rule {
     pub times: Option<u64>,
 }
 
-/// What is wrong with one rule.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum RuleError {
-    /// The status cannot be answered.
-    #[error("status {0} is not between 200 and 599")]
-    Status(u16),
-    /// Two fields exclude each other.
-    #[error("{0} and {1} exclude each other")]
-    Conflict(&'static str, &'static str),
-    /// A pace without a body that could have it.
-    #[error("byteMillis needs bodyBytes or endless")]
-    PaceOfNothing,
-    /// A header cannot be sent.
-    #[error("header {0:?} has a name or value that cannot be sent")]
-    Header(String),
-}
-
-/// Why a script was not taken.
-#[derive(Debug, thiserror::Error)]
-pub enum ScriptError {
-    /// It is not a JSON list of rules.
-    #[error("not a JSON list of rules")]
-    Json(#[source] serde_json::Error),
-    /// One of the rules makes no sense.
-    #[error("rule {number} is invalid")]
-    Rule {
-        /// The rule's place in the list, from 1.
-        number: usize,
-        /// What is wrong with it.
-        #[source]
-        source: RuleError,
-    },
-}
-
 /// Reads a script: a JSON list of rules, as the file of `--script` has it.
-///
-/// # Errors
-/// See [`ScriptError`].
 pub fn parse_script(json: &[u8]) -> Result<Vec<Rule>, ScriptError> {
-    let rules: Vec<Rule> = serde_json::from_slice(json).map_err(ScriptError::Json)?;
-    check(&rules)?;
-    Ok(rules)
-}
-
-/// Names the first rule that makes no sense.
-pub(crate) fn check(rules: &[Rule]) -> Result<(), ScriptError> {
-    for (rule, number) in rules.iter().zip(1..) {
-        rule.check()
-            .map_err(|source| ScriptError::Rule { number, source })?;
-    }
-    Ok(())
+    script::parse(json)
 }
 
 /// What rules are matched with.
@@ -145,66 +85,15 @@ pub(crate) struct Subject<'a> {
     pub(crate) arrivals: u32,
 }
 
-/// The rules in force and how often each has applied.
-#[derive(Debug, Default)]
-pub(crate) struct Script(Vec<RuleInForce>);
-
-/// A rule and how often it has applied.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct RuleInForce {
-    /// The rule.
-    #[serde(flatten)]
-    pub rule: Rule,
-    /// How often it has applied.
-    pub used: u64,
-}
-
-impl Script {
-    /// Takes rules that have been checked.
-    pub(crate) fn new(rules: Vec<Rule>) -> Self {
-        Self(
-            rules
-                .into_iter()
-                .map(|rule| RuleInForce { rule, used: 0 })
-                .collect(),
-        )
-    }
-
-    /// The rule for this notification, which is thereby used once.
-    pub(crate) fn apply(&mut self, subject: Subject<'_>) -> Option<Rule> {
-        let found = self.0.iter_mut().find(|known| {
-            known.rule.times.is_none_or(|times| known.used < times) && known.rule.matching.matches(subject)
-        })?;
-        found.used += 1;
-        Some(found.rule.clone())
-    }
-
-    pub(crate) fn in_force(&self) -> Vec<RuleInForce> {
-        self.0.clone()
-    }
-}
-
-impl Pattern {
-    fn matches(&self, text: &str) -> bool {
-        match self {
-            Self::Exact(exact) => text == exact,
-            Self::Prefix { prefix } => text.starts_with(prefix),
-        }
-    }
-}
-
 impl Match {
-    fn matches(&self, subject: Subject<'_>) -> bool {
-        let patterns = [
-            (&self.event_type, subject.event_type),
-            (&self.id, subject.id),
-            (&self.path, subject.path),
-        ];
+    pub(crate) fn matches(&self, subject: Subject<'_>) -> bool {
         (self.event_type.is_some() || subject.event_type != CHALLENGE)
             && self.first_arrivals.is_none_or(|first| subject.arrivals <= first)
-            && patterns
-                .into_iter()
-                .all(|(pattern, text)| pattern.as_ref().is_none_or(|pattern| pattern.matches(text)))
+            && Pattern::all([
+                (&self.event_type, subject.event_type),
+                (&self.id, subject.id),
+                (&self.path, subject.path),
+            ])
     }
 }
 
@@ -234,11 +123,15 @@ impl Rule {
         self.matching.first_arrivals = Some(arrivals);
         self
     }
+}
+
+impl Scripted for Rule {
+    fn times(&self) -> Option<u64> {
+        self.times
+    }
 
     fn check(&self) -> Result<(), RuleError> {
-        if let Some(status) = self.status.filter(|status| !(200..600).contains(status)) {
-            return Err(RuleError::Status(status));
-        }
+        script::sendable(self.status, &self.headers)?;
         let bodies = [
             ("body", self.body.is_some()),
             ("bodyBytes", self.body_bytes.is_some()),
@@ -258,12 +151,7 @@ impl Rule {
         if self.byte_millis.is_some() && self.body_bytes.is_none() && !self.endless {
             return Err(RuleError::PaceOfNothing);
         }
-        self.headers.iter().try_for_each(|(name, value)| {
-            let name_fits = name.parse::<hyper::header::HeaderName>().is_ok();
-            let value_fits = value.parse::<hyper::header::HeaderValue>().is_ok();
-            let fits = name_fits && value_fits;
-            fits.then_some(()).ok_or_else(|| RuleError::Header(name.clone()))
-        })
+        Ok(())
     }
 }
 

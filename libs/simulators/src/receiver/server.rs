@@ -18,7 +18,8 @@ use crate::receiver::options::Options;
 use crate::receiver::received::{Received, ReceivedPage};
 use crate::receiver::recorder::{End, Recorder};
 use crate::receiver::report::Report;
-use crate::receiver::script::{Rule, RuleInForce, Script, ScriptError, check};
+use crate::receiver::script::Rule;
+use crate::script::{RuleInForce, Script, ScriptError, check};
 use crate::server::{Server, ServerError};
 
 /// Requests that a follower may be behind before it misses some.
@@ -52,7 +53,7 @@ pub struct Running {
 /// What all connections share.
 pub(crate) struct Shared {
     recorder: Mutex<Recorder>,
-    script: Mutex<Script>,
+    script: Mutex<Script<Rule>>,
     keyring: Mutex<Arc<Keyring>>,
     followers: broadcast::Sender<Arc<Received>>,
     clock: Arc<dyn Clock>,
@@ -110,7 +111,7 @@ impl Running {
     }
 
     /// The rules in force.
-    pub fn rules(&self) -> Vec<RuleInForce> {
+    pub fn rules(&self) -> Vec<RuleInForce<Rule>> {
         self.shared.script().in_force()
     }
 
@@ -161,7 +162,7 @@ impl Shared {
         self.recorder.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn script(&self) -> MutexGuard<'_, Script> {
+    pub(crate) fn script(&self) -> MutexGuard<'_, Script<Rule>> {
         self.script.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -29,9 +29,6 @@ pub enum TlsError {
 }
 
 /// A server with this chain of certificates and this key, both PEM files.
-///
-/// # Errors
-/// See [`TlsError`].
 pub fn load(certificate: &Path, key: &Path) -> Result<Arc<ServerConfig>, TlsError> {
     let in_file = |path: &Path| {
         let path = path.to_owned();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::swrve::received::Outcome;
+use crate::received::Outcome;
 use crate::swrve::recorder::Ticket;
 use crate::swrve::server::Simulator;
 

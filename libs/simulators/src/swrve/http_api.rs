@@ -11,11 +11,12 @@ use axum::{Extension, Form, Json, Router};
 use hyper::body::Bytes;
 use serde::{Deserialize, Serialize};
 
+use crate::script::RuleInForce;
 use crate::swrve::connection::NoAnswer;
 use crate::swrve::received::ReceivedPage;
 use crate::swrve::recorder::{PushFields, Ticket};
 use crate::swrve::report::Report;
-use crate::swrve::script::{Rule, RuleInForce, ScriptError, parse_script};
+use crate::swrve::script::{Rule, parse_script};
 use crate::swrve::server::Simulator;
 
 const DEFAULT_PAGE: usize = 1_000;
@@ -173,7 +174,7 @@ async fn received(State(simulator): Shared, Query(query): Query<PageQuery>) -> J
     Json(simulator.recorder().page(query.after, limit))
 }
 
-async fn script(State(simulator): Shared) -> Json<Vec<RuleInForce>> {
+async fn script(State(simulator): Shared) -> Json<Vec<RuleInForce<Rule>>> {
     Json(simulator.script().in_force())
 }
 
@@ -183,18 +184,11 @@ async fn replace_script(State(simulator): Shared, body: Bytes) -> Response {
             simulator.take_rules(rules);
             StatusCode::NO_CONTENT.into_response()
         }
-        Err(error) => answer(StatusCode::BAD_REQUEST, &with_cause(&error)),
+        Err(error) => answer(StatusCode::BAD_REQUEST, &error.with_cause()),
     }
 }
 
 async fn clear_script(State(simulator): Shared) -> StatusCode {
     simulator.take_rules(Vec::new());
     StatusCode::NO_CONTENT
-}
-
-fn with_cause(error: &ScriptError) -> String {
-    match std::error::Error::source(error) {
-        Some(cause) => format!("{error}: {cause}"),
-        None => error.to_string(),
-    }
 }

@@ -17,9 +17,11 @@ mod response_time;
 mod script;
 mod server;
 
+pub use crate::received::Outcome;
+pub use crate::script::{Pattern, RuleError, ScriptError};
 pub use options::Options;
-pub use received::{Outcome, Received, ReceivedPage};
+pub use received::{Received, ReceivedPage};
 pub use report::Report;
 pub use response_time::{ResponseTime, ResponseTimeSyntax};
-pub use script::{Match, Pattern, Rule, RuleError, ScriptError, parse_script};
+pub use script::{Match, Rule, parse_script};
 pub use server::{Running, SimError, SwrveSim};

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use crate::received::{Outcome, Ring};
 use crate::swrve::distinct::Distinct;
 use crate::swrve::options::Options;
 use crate::swrve::pace::Pace;
-use crate::swrve::received::{Outcome, ReceivedPage, Ring, cut};
+use crate::swrve::received::{Received, ReceivedPage, cut};
 use crate::swrve::report::Report;
 
 /// The fields of a push that can be read.
@@ -35,7 +36,7 @@ pub(crate) struct Recorder {
     /// Arrivals with smaller numbers belong to the time before the last reset.
     first_number: u64,
     pace: Pace,
-    ring: Ring,
+    ring: Ring<Received>,
     users: Distinct,
     pushes: Distinct,
     accepted_pushes: Distinct,
@@ -71,7 +72,7 @@ impl Recorder {
             received_capacity,
             first_number,
             pace: Pace::new(short_gap),
-            ring: Ring::new(received_capacity, first_number),
+            ring: Ring::new(received_capacity, usize::MAX, first_number),
             users: Distinct::new(distinct_capacity),
             pushes: Distinct::new(distinct_capacity),
             accepted_pushes: Distinct::new(distinct_capacity),
@@ -101,7 +102,17 @@ impl Recorder {
         self.in_flight += 1;
         self.max_concurrent = self.max_concurrent.max(self.in_flight);
         let in_last_second = self.pace.arrive(now);
-        let number = self.ring.arrive(micros(now.duration_since(self.started)));
+        let number = self.ring.next_number();
+        self.ring.push(Received {
+            number,
+            arrival_micros: micros(now.duration_since(self.started)),
+            push_key: String::new(),
+            user: String::new(),
+            message: String::new(),
+            test: false,
+            outcome: Outcome::Pending,
+            status: None,
+        });
         Ticket {
             number,
             in_last_second,
@@ -115,12 +126,12 @@ impl Recorder {
         }
         self.users.see(fields.user);
         self.pushes.see((fields.user, fields.message));
-        if let Some(item) = self.ring.item(number) {
+        self.ring.change(number, |item| {
             item.push_key = cut(fields.push_key);
             item.user = cut(fields.user);
             item.message = cut(fields.message);
             item.test = fields.test;
-        }
+        });
     }
 
     /// Notes that a push was accepted, before its answer is given.
@@ -144,10 +155,10 @@ impl Recorder {
         if let Some(status) = status {
             *self.by_status.entry(status).or_default() += 1;
         }
-        if let Some(item) = self.ring.item(number) {
+        self.ring.change(number, |item| {
             item.outcome = outcome;
             item.status = status;
-        }
+        });
     }
 
     pub(crate) fn page(&self, after: u64, limit: usize) -> ReceivedPage {

@@ -8,18 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// What a text must be to match.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum Pattern {
-    /// Exactly this.
-    Exact(String),
-    /// Anything that begins like this.
-    Prefix {
-        /// The beginning.
-        prefix: String,
-    },
-}
+use crate::script::{self, Pattern, RuleError, ScriptError, Scripted};
 
 /// Which pushes a rule is about: those that all the given patterns match; every push when there are none.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,114 +61,18 @@ pub struct Rule {
     pub times: Option<u64>,
 }
 
-/// What is wrong with one rule.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum RuleError {
-    /// The status cannot be answered.
-    #[error("status {0} is not between 200 and 599")]
-    Status(u16),
-    /// Two fields exclude each other.
-    #[error("{0} and {1} exclude each other")]
-    Conflict(&'static str, &'static str),
-    /// A header cannot be sent.
-    #[error("header {0:?} has a name or value that cannot be sent")]
-    Header(String),
-}
-
-/// Why a script was not taken.
-#[derive(Debug, thiserror::Error)]
-pub enum ScriptError {
-    /// It is not a JSON list of rules.
-    #[error("not a JSON list of rules")]
-    Json(#[source] serde_json::Error),
-    /// One of the rules makes no sense.
-    #[error("rule {number} is invalid")]
-    Rule {
-        /// The rule's place in the list, from 1.
-        number: usize,
-        /// What is wrong with it.
-        #[source]
-        source: RuleError,
-    },
-}
-
 /// Reads a script: a JSON list of rules, as `PUT /script` and script files have it.
-///
-/// # Errors
-/// See [`ScriptError`].
 pub fn parse_script(json: &[u8]) -> Result<Vec<Rule>, ScriptError> {
-    let rules: Vec<Rule> = serde_json::from_slice(json).map_err(ScriptError::Json)?;
-    check(&rules)?;
-    Ok(rules)
-}
-
-/// Names the first rule that makes no sense.
-pub(crate) fn check(rules: &[Rule]) -> Result<(), ScriptError> {
-    for (index, rule) in rules.iter().enumerate() {
-        rule.check().map_err(|source| ScriptError::Rule {
-            number: index + 1,
-            source,
-        })?;
-    }
-    Ok(())
-}
-
-/// The rules in force and how often each has applied.
-#[derive(Debug, Default)]
-pub(crate) struct Script(Vec<(Rule, u64)>);
-
-/// A rule as `GET /script` shows it.
-#[derive(Debug, Serialize)]
-pub(crate) struct RuleInForce {
-    #[serde(flatten)]
-    rule: Rule,
-    used: u64,
-}
-
-impl Script {
-    /// Takes rules that have been checked.
-    pub(crate) fn new(rules: Vec<Rule>) -> Self {
-        Self(rules.into_iter().map(|rule| (rule, 0)).collect())
-    }
-
-    /// The rule for this push, which is thereby used once.
-    pub(crate) fn apply(&mut self, user: &str, message: &str, push_key: &str) -> Option<Rule> {
-        let (rule, used) = self.0.iter_mut().find(|(rule, used)| {
-            rule.times.is_none_or(|times| *used < times) && rule.matching.matches(user, message, push_key)
-        })?;
-        *used += 1;
-        Some(rule.clone())
-    }
-
-    pub(crate) fn in_force(&self) -> Vec<RuleInForce> {
-        self.0
-            .iter()
-            .map(|(rule, used)| RuleInForce {
-                rule: rule.clone(),
-                used: *used,
-            })
-            .collect()
-    }
-}
-
-impl Pattern {
-    fn matches(&self, text: &str) -> bool {
-        match self {
-            Self::Exact(exact) => text == exact,
-            Self::Prefix { prefix } => text.starts_with(prefix),
-        }
-    }
+    script::parse(json)
 }
 
 impl Match {
-    fn matches(&self, user: &str, message: &str, push_key: &str) -> bool {
-        [
+    pub(crate) fn matches(&self, user: &str, message: &str, push_key: &str) -> bool {
+        Pattern::all([
             (&self.user, user),
             (&self.message, message),
             (&self.push_key, push_key),
-        ]
-        .into_iter()
-        .all(|(pattern, text)| pattern.as_ref().is_none_or(|pattern| pattern.matches(text)))
+        ])
     }
 }
 
@@ -188,11 +81,15 @@ impl Rule {
     pub(crate) fn delay(&self) -> Option<Duration> {
         self.delay_millis.map(Duration::from_millis)
     }
+}
+
+impl Scripted for Rule {
+    fn times(&self) -> Option<u64> {
+        self.times
+    }
 
     fn check(&self) -> Result<(), RuleError> {
-        if let Some(status) = self.status.filter(|status| !(200..600).contains(status)) {
-            return Err(RuleError::Status(status));
-        }
+        script::sendable(self.status, &self.headers)?;
         let answers = self.status.is_some() || self.code.is_some() || self.message.is_some();
         for (name, set) in [("drop", self.drop), ("hang", self.hang)] {
             if set && (answers || self.body.is_some() || !self.headers.is_empty()) {
@@ -205,13 +102,6 @@ impl Rule {
         if self.body.is_some() && (self.code.is_some() || self.message.is_some()) {
             return Err(RuleError::Conflict("body", "code or message"));
         }
-        for (name, value) in &self.headers {
-            let sendable = name.parse::<hyper::header::HeaderName>().is_ok()
-                && value.parse::<hyper::header::HeaderValue>().is_ok();
-            if !sendable {
-                return Err(RuleError::Header(name.clone()));
-            }
-        }
         Ok(())
     }
 }
@@ -219,6 +109,11 @@ impl Rule {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::script::Script;
+
+    fn apply(script: &mut Script<Rule>, user: &str, message: &str, push_key: &str) -> Option<Rule> {
+        script.apply(|rule| rule.matching.matches(user, message, push_key))
+    }
 
     #[test]
     fn the_first_matching_rule_that_is_not_used_up_decides() {
@@ -230,7 +125,8 @@ mod tests {
             )
             .unwrap(),
         );
-        let mut status = |user, message| script.apply(user, message, "k").map(|rule| rule.status.unwrap());
+        let mut status =
+            |user, message| apply(&mut script, user, message, "k").map(|rule| rule.status.unwrap());
         assert_eq!(status("u1", "hi"), Some(503));
         assert_eq!(status("u1", "hi"), Some(503));
         assert_eq!(status("u1", "hi"), Some(400));
@@ -243,8 +139,8 @@ mod tests {
     fn the_push_key_can_be_matched() {
         let mut script =
             Script::new(parse_script(br#"[{"match": {"pushKey": {"prefix": "dead"}}}]"#).unwrap());
-        assert!(script.apply("u", "m", "dead-beef").is_some());
-        assert!(script.apply("u", "m", "beef").is_none());
+        assert!(apply(&mut script, "u", "m", "dead-beef").is_some());
+        assert!(apply(&mut script, "u", "m", "beef").is_none());
     }
 
     #[test]

@@ -9,13 +9,14 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tokio::net::TcpListener;
 
+use crate::script::{Script, ScriptError, check};
 use crate::server::{Server, ServerError};
 use crate::swrve::options::Options;
 use crate::swrve::received::ReceivedPage;
 use crate::swrve::recorder::{PushFields, Recorder, Ticket};
 use crate::swrve::report::Report;
 use crate::swrve::response_time::ResponseTime;
-use crate::swrve::script::{Rule, Script, ScriptError, check};
+use crate::swrve::script::Rule;
 use crate::swrve::{connection, http_api};
 
 /// Why a simulator could not start.
@@ -46,7 +47,7 @@ pub(crate) struct Simulator {
     response_time: ResponseTime,
     requests_per_second: Option<u32>,
     recorder: Mutex<Recorder>,
-    script: Mutex<Script>,
+    script: Mutex<Script<Rule>>,
     random: Mutex<StdRng>,
 }
 
@@ -121,7 +122,7 @@ impl Simulator {
         self.recorder.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn script(&self) -> MutexGuard<'_, Script> {
+    pub(crate) fn script(&self) -> MutexGuard<'_, Script<Rule>> {
         self.script.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -131,7 +132,11 @@ impl Simulator {
     }
 
     pub(crate) fn rule_for(&self, fields: PushFields<'_>) -> Option<Rule> {
-        self.script().apply(fields.user, fields.message, fields.push_key)
+        let matches = |rule: &Rule| {
+            rule.matching
+                .matches(fields.user, fields.message, fields.push_key)
+        };
+        self.script().apply(matches)
     }
 
     pub(crate) fn is_over_limit(&self, ticket: Ticket) -> bool {

@@ -119,10 +119,6 @@ impl Store {
 
     /// Adds an event type to the catalogue, or replaces what the catalogue says of it; one that was retired is in use
     /// again. Returns whether it was new.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the database fails or refuses the name, the attributes, the example or the variants.
     pub async fn put_event_type(&self, event_type: &NewEventType, act: Act<'_>) -> Result<bool, Error> {
         let mut transaction = self.pool.begin().await?;
         let description = text::storable(&event_type.description);

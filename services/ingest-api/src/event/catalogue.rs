@@ -46,10 +46,6 @@ impl Catalogue {
     }
 
     /// The type of this name, by `deadline`.
-    ///
-    /// # Errors
-    ///
-    /// The problem to answer with when it cannot be looked up.
     pub(crate) async fn find(&self, name: &str, deadline: Instant) -> Result<Option<KnownType>, Problem> {
         let looking_up = self.remembered.find(name, self.look_up(name));
         timeout_at(deadline, looking_up)

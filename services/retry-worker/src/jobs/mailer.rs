@@ -58,9 +58,6 @@ enum Fate {
 }
 
 impl Mailer {
-    /// # Errors
-    ///
-    /// [`SettingsError`] when there is a mail server and its settings cannot be used.
     pub(crate) fn new(config: &Config) -> Result<Self, SettingsError> {
         let mail = &config.mail;
         let server = mail.smtp_url.as_ref().map(|url| {

@@ -35,9 +35,6 @@ pub(crate) struct VerifyEndpoints {
 }
 
 impl VerifyEndpoints {
-    /// # Errors
-    ///
-    /// [`OpenError`] when the client cannot be set up.
     pub(crate) fn new(tools: Option<Tools>) -> Result<Self, OpenError> {
         Ok(Self {
             challenger: tools.map(Challenger::new).transpose()?,

@@ -142,10 +142,6 @@ impl Ground {
     }
 
     /// The messages of each queue.
-    ///
-    /// # Errors
-    ///
-    /// When a node of the broker does not answer.
     pub async fn queue_depths(&self) -> Result<Vec<(String, u64)>, Error> {
         self.broker.depths().await
     }
@@ -161,10 +157,6 @@ impl Ground {
     }
 
     /// Stops everything in good order; a service that does not end cleanly is an error.
-    ///
-    /// # Errors
-    ///
-    /// See above.
     pub async fn stop(self) -> Result<(), Error> {
         self.healing
             .lock()

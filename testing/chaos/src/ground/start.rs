@@ -20,10 +20,6 @@ const POSTGRES_HOST: u8 = 2;
 
 impl Ground {
     /// Starts everything and waits until it is ready.
-    ///
-    /// # Errors
-    ///
-    /// When a program is missing, or something does not become ready.
     pub async fn start(layout: Layout) -> Result<Self, Error> {
         let logs = layout.folder.join("logs");
         std::fs::create_dir_all(&logs).map_err(Error::file(&logs))?;

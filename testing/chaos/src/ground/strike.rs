@@ -31,10 +31,6 @@ impl From<bool> for Struck {
 
 impl Ground {
     /// Brings a fault about; returns when it is in force. Those that last cure themselves in the background.
-    ///
-    /// # Errors
-    ///
-    /// When a tool fails for another reason than what is down.
     pub async fn inject(&self, fault: &Fault) -> Result<Struck, Error> {
         let struck = match *fault {
             Fault::Kill { replica } => self.replica(replica).is_some_and(Keeper::kill),
@@ -65,10 +61,6 @@ impl Ground {
     }
 
     /// Cures every fault at once and waits until everything runs and is ready.
-    ///
-    /// # Errors
-    ///
-    /// When something does not become ready.
     pub async fn heal_all(&self) -> Result<(), Error> {
         self.healing().cancel();
         self.cures.close();

@@ -51,9 +51,6 @@ struct Told {
 }
 
 /// Adds those of one log. A last line that its process could not finish is no line.
-///
-/// # Errors
-/// See [`StartsError`].
 pub fn read_starts(path: &Path, starts: &mut Vec<Start>) -> Result<(), StartsError> {
     let failed = |source| StartsError::Log {
         path: path.to_owned(),

@@ -36,10 +36,6 @@ pub struct Receivers {
 
 impl Receivers {
     /// Starts both, on ports of their own.
-    ///
-    /// # Errors
-    ///
-    /// When there are none.
     pub async fn start() -> anyhow::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")
             .await

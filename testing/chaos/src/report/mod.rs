@@ -132,10 +132,6 @@ fn write_violations(text: &mut String, violations: &[Violation]) {
 }
 
 /// Writes all violations and the report into the folder of the round.
-///
-/// # Errors
-///
-/// When the folder cannot be written to.
 pub fn keep(round: &Round, folder: &Path) -> std::io::Result<()> {
     let all = round
         .verdict

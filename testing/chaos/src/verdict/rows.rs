@@ -99,17 +99,11 @@ const NOTIFICATION_ATTEMPTS: &str = "
     FROM delivery_attempts ORDER BY notification_id, number";
 
 /// All pushes.
-///
-/// # Errors
-/// See [`ReadError`].
 pub async fn pushes(pool: &PgPool) -> Result<Vec<Item>, ReadError> {
     items(pool, "the pushes", PUSHES, PUSH_ATTEMPTS, str::to_owned).await
 }
 
 /// All notifications; `paths` names the endpoint of each subscription.
-///
-/// # Errors
-/// See [`ReadError`].
 pub async fn notifications(pool: &PgPool, paths: &HashMap<Uuid, String>) -> Result<Vec<Item>, ReadError> {
     let key = |key: &str| {
         let (subscription, event) = key.split_once('/').unwrap_or((key, ""));
@@ -127,9 +121,6 @@ pub async fn notifications(pool: &PgPool, paths: &HashMap<Uuid, String>) -> Resu
 }
 
 /// All events; `expected` makes the body that the event of an identifier must have.
-///
-/// # Errors
-/// See [`ReadError`].
 pub async fn event_rows(
     pool: &PgPool,
     expected: impl Fn(&str) -> Option<String>,
@@ -145,9 +136,6 @@ pub async fn event_rows(
 }
 
 /// What is left, save for queues and processes, of which the database knows nothing.
-///
-/// # Errors
-/// See [`ReadError`].
 pub async fn remains(pool: &PgPool) -> Result<Remains, ReadError> {
     let mut remains = Remains::default();
     for (what, query) in NOTHING_LEFT {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::script::Script;
 
 fn arrival(event_type: &'static str, id: &'static str, arrivals: u32) -> Subject<'static> {
     Subject {
@@ -9,7 +10,7 @@ fn arrival(event_type: &'static str, id: &'static str, arrivals: u32) -> Subject
     }
 }
 
-fn script(json: &str) -> Script {
+fn script(json: &str) -> Script<Rule> {
     Script::new(parse_script(json.as_bytes()).unwrap())
 }
 
@@ -23,7 +24,7 @@ fn the_first_matching_rule_that_is_not_used_up_decides() {
     );
     let mut status = |event_type| {
         script
-            .apply(arrival(event_type, "1", 1))
+            .apply(|rule| rule.matching.matches(arrival(event_type, "1", 1)))
             .and_then(|rule| rule.status)
     };
     assert_eq!(status("domain.created"), Some(503));
@@ -36,7 +37,11 @@ fn the_first_matching_rule_that_is_not_used_up_decides() {
 #[test]
 fn the_first_arrivals_of_each_identifier_can_fail() {
     let mut script = script(r#"[{"match": {"firstArrivals": 2}, "status": 503}]"#);
-    let mut fails = |id, arrivals| script.apply(arrival("x", id, arrivals)).is_some();
+    let mut fails = |id, arrivals| {
+        script
+            .apply(|rule| rule.matching.matches(arrival("x", id, arrivals)))
+            .is_some()
+    };
     assert!(fails("1", 1) && fails("2", 1) && fails("1", 2));
     assert!(!fails("1", 3));
 }
@@ -44,10 +49,18 @@ fn the_first_arrivals_of_each_identifier_can_fail() {
 #[test]
 fn challenges_are_spared_unless_they_are_meant() {
     let mut all = script(r#"[{"hang": true}, {"match": {"path": "/hook"}, "drop": true}]"#);
-    assert_eq!(all.apply(arrival(CHALLENGE, "1", 1)), None);
+    assert_eq!(
+        all.apply(|rule| rule.matching.matches(arrival(CHALLENGE, "1", 1))),
+        None
+    );
     for wanted in [r#""postrider.verification""#, r#"{"prefix": ""}"#] {
         let mut meant = script(&format!(r#"[{{"match": {{"type": {wanted}}}, "status": 404}}]"#));
-        assert!(meant.apply(arrival(CHALLENGE, "1", 1)).is_some(), "{wanted}");
+        assert!(
+            meant
+                .apply(|rule| rule.matching.matches(arrival(CHALLENGE, "1", 1)))
+                .is_some(),
+            "{wanted}"
+        );
     }
 }
 

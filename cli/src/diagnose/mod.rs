@@ -1,7 +1,7 @@
 //! Why a signature is not accepted: what went wrong on the way, found by trying the accidents that happen often.
 //!
 //! For people who are making their endpoint work. It deliberately decides nothing: what is accepted is what
-//! [`verify`](crate::verify()) accepts, and its verdict is repeated here unchanged. It takes thousands of times as long as
+//! [`verify`](signing::verify()) accepts, and its verdict is repeated here unchanged. It takes thousands of times as long as
 //! `verify`, and its comparisons tell by their time how much of a guess was right, so that no endpoint should run it for
 //! strangers.
 
@@ -13,75 +13,52 @@ mod search;
 
 use std::time::Duration;
 
-use crate::headers::{HEADER_ID, HEADER_SIGNATURE, HEADER_TIMESTAMP, SignedHeaders};
-use crate::secret::Secret;
-use crate::verify::{VerifyError, verify};
+use signing::{HEADER_ID, HEADER_SIGNATURE, HEADER_TIMESTAMP, Secret, SignedHeaders, VerifyError, verify};
 
-pub use accident::{BodyAccident, ContentAccident, KeyAccident, SecretAccident, SignatureAccident};
-pub use cause::Cause;
+pub(crate) use cause::Cause;
 
 use search::Search;
 
 /// What a receiver has in hand.
 #[derive(Debug, Clone, Copy)]
-pub struct Evidence<'a> {
+pub(crate) struct Evidence<'a> {
     /// The secrets as they were given: what is wrong with one of them may be the reason.
-    pub secrets: &'a [&'a str],
+    pub(crate) secrets: &'a [&'a str],
     /// The three headers that matter.
-    pub headers: SignedHeaders<'a>,
+    pub(crate) headers: SignedHeaders<'a>,
     /// The header `idempotency-key`. It is not signed, but tells an altered body from a wrong secret.
-    pub idempotency_key: Option<&'a str>,
+    pub(crate) idempotency_key: Option<&'a str>,
     /// The header `content-length`, in bytes.
-    pub content_length: Option<u64>,
+    pub(crate) content_length: Option<u64>,
     /// The body as the receiver has it.
-    pub body: &'a [u8],
+    pub(crate) body: &'a [u8],
     /// The present time in seconds since 1970.
-    pub now: i64,
+    pub(crate) now: i64,
     /// How far the timestamp may be away.
-    pub tolerance: Duration,
+    pub(crate) tolerance: Duration,
 }
 
 /// Which secret a message was signed with, and when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Signed {
+pub(crate) struct Signed {
     /// Its place among those given, from 0.
-    pub secret: usize,
+    pub(crate) secret: usize,
     /// Seconds from the timestamp to the present; below zero when the timestamp is ahead.
-    pub age: i64,
+    pub(crate) age: i64,
 }
 
 /// What is to be thought of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Diagnosis {
-    /// What [`verify`](crate::verify()) says with those of the secrets that are well-formed.
-    pub verdict: Result<Signed, VerifyError>,
+pub(crate) struct Diagnosis {
+    /// What [`verify`](signing::verify()) says with those of the secrets that are well-formed.
+    pub(crate) verdict: Result<Signed, VerifyError>,
     /// Why, the likeliest first. Also of an accepted message there may be something to say, such as that one of the secrets
     /// is malformed; of one that is not accepted there is always something.
-    pub causes: Vec<Cause>,
+    pub(crate) causes: Vec<Cause>,
 }
 
 /// Judges a message and finds out why it is not accepted. Nothing of a secret, a signature or a body is repeated.
-///
-/// ```
-/// use signing::{Cause, DEFAULT_TOLERANCE, Evidence, Secret, SignedHeaders, diagnose, sign};
-///
-/// let secret = Secret::generate();
-/// let signature = sign(&secret, "msg_1", 1_753_000_000, br#"{"id":"msg_1"}"#);
-/// let headers = SignedHeaders { id: Some("msg_1"), timestamp: Some("1753000000"), signature: Some(&signature) };
-/// let diagnosis = diagnose(&Evidence {
-///     secrets: &[&secret.reveal()],
-///     headers,
-///     idempotency_key: None,
-///     content_length: None,
-///     // Parsed and written again.
-///     body: br#"{ "id": "msg_1" }"#,
-///     now: 1_753_000_002,
-///     tolerance: DEFAULT_TOLERANCE,
-/// });
-/// assert!(diagnosis.verdict.is_err());
-/// assert!(matches!(diagnosis.causes[0], Cause::Body(_)));
-/// ```
-pub fn diagnose(evidence: &Evidence<'_>) -> Diagnosis {
+pub(crate) fn diagnose(evidence: &Evidence<'_>) -> Diagnosis {
     let secrets: Vec<(usize, Secret)> = evidence
         .secrets
         .iter()

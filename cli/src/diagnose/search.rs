@@ -5,14 +5,13 @@ use base64::engine::GeneralPurpose;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
+use signing::{SECRET_PREFIX, Secret, idempotency_key};
 use zeroize::Zeroizing;
 
 use super::Evidence;
 use super::accident::{BodyAccident, ContentAccident, KeyAccident, SecretAccident, SignatureAccident};
 use super::body;
 use super::cause::Cause;
-use crate::idempotency::idempotency_key;
-use crate::secret::{SECRET_PREFIX, Secret};
 
 type Code = [u8; 32];
 type Key = Zeroizing<Vec<u8>>;

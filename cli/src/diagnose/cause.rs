@@ -2,9 +2,9 @@
 
 use std::fmt;
 
+use signing::{HEADER_ID, HEADER_SIGNATURE, HEADER_TIMESTAMP, SecretError};
+
 use super::accident::{BodyAccident, ContentAccident, KeyAccident, SecretAccident, SignatureAccident};
-use crate::headers::{HEADER_ID, HEADER_SIGNATURE, HEADER_TIMESTAMP};
-use crate::secret::SecretError;
 
 /// From when on a timestamp can only be one in milliseconds: seconds will not have so many digits for 3,000 years.
 const SURELY_MILLIS: i64 = 100_000_000_000;
@@ -16,7 +16,7 @@ const ALTERED: &str = "the body was altered: its SHA-256 is not what the header 
 
 /// Why a message is not accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Cause {
+pub(crate) enum Cause {
     /// A header is missing or empty.
     MissingHeader(&'static str),
     /// The identifier holds a full stop.
@@ -89,7 +89,7 @@ pub enum Cause {
 
 impl Cause {
     /// A stable word for it.
-    pub fn code(&self) -> &'static str {
+    pub(crate) fn code(&self) -> &'static str {
         match self {
             Self::MissingHeader(_) => "missing_header",
             Self::AmbiguousId => "ambiguous_id",
@@ -119,7 +119,7 @@ impl Cause {
     }
 
     /// What mends it, as one sentence without a full stop.
-    pub fn mend(&self) -> String {
+    pub(crate) fn mend(&self) -> String {
         match self {
             Self::MissingHeader(name) => format!(
                 "look whether your server or a proxy drops {name} or calls it otherwise (HTTP_WEBHOOK_… in CGI and WSGI); \

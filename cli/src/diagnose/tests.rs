@@ -5,9 +5,10 @@ mod accidents;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use proptest::prelude::*;
+use signing::{idempotency_key, sign, signature_header};
 
+use super::accident::{BodyAccident, ContentAccident, KeyAccident, SecretAccident, SignatureAccident};
 use super::*;
-use crate::{idempotency_key, sign, signature_header};
 
 const NOW: i64 = 1_795_254_700;
 const SIGNED_AT: &str = "1795254696";
@@ -106,7 +107,7 @@ fn a_right_message_has_no_cause_and_tells_its_secret() {
     };
     let diagnosis = both.at(NOW);
     assert_eq!(diagnosis.verdict, Ok(Signed { secret: 2, age: 4 }));
-    let error = crate::SecretError::Base64;
+    let error = signing::SecretError::Base64;
     assert_eq!(diagnosis.causes, [Cause::MalformedSecret { place: 0, error }]);
 }
 
@@ -211,7 +212,7 @@ fn malformed_secrets_are_named_before_guesses() {
         ],
         ..Message::right()
     };
-    let error = crate::SecretError::TooShort(5);
+    let error = signing::SecretError::TooShort(5);
     assert_eq!(
         message.causes(),
         [

@@ -10,5 +10,5 @@ mod message;
 pub mod push;
 mod record;
 #[cfg(test)]
-mod third_lane;
+mod tests;
 pub mod webhook;

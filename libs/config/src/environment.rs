@@ -10,9 +10,6 @@ use crate::{Fault, Origin, Problem};
 
 const VARIABLE_PREFIX: &str = "POSTRIDER__";
 
-/// Variables that other programs use too; they fill a key that nothing else sets.
-pub(crate) const FALLBACKS: [(&str, &str); 2] = [("database.url", "DATABASE_URL"), ("amqp.url", "AMQP_URL")];
-
 impl Layers {
     pub(crate) fn lay_variables(&mut self, variables: &BTreeMap<String, String>) {
         let known: BTreeMap<String, String> = self
@@ -67,23 +64,18 @@ impl Layers {
         );
     }
 
-    pub(crate) fn lay_fallbacks(&mut self, variables: &BTreeMap<String, String>) {
-        for (key, name) in FALLBACKS {
-            if !self.entry(key).value.content.is_null() {
-                continue;
-            }
-            if let Some(text) = variables.get(name).filter(|text| !text.is_empty()) {
-                let origin = Origin::Variable(name.to_owned());
-                let given = Some(text.clone());
-                self.entries.insert(
-                    key.to_owned(),
-                    Entry {
-                        value: plain_text(text),
-                        origin,
-                        given,
-                    },
-                );
-            }
+    /// Fills a key that nothing else sets from a variable that other programs use too.
+    pub(crate) fn lay_fallback(&mut self, key: &str, name: &str) {
+        if !self.entry(key).value.content.is_null() {
+            return;
+        }
+        if let Some(text) = self.variables.get(name).filter(|text| !text.is_empty()) {
+            let entry = Entry {
+                value: plain_text(text),
+                origin: Origin::Variable(name.to_owned()),
+                given: Some(text.clone()),
+            };
+            self.entries.insert(key.to_owned(), entry);
         }
     }
 }

@@ -12,9 +12,12 @@ pub struct Errors {
 }
 
 impl Errors {
-    pub(crate) fn new(problems: Vec<Problem>) -> Self {
-        debug_assert!(!problems.is_empty(), "without a problem there is no error");
-        Self { problems }
+    pub(crate) fn unless_none(problems: Vec<Problem>) -> Result<(), Self> {
+        if problems.is_empty() {
+            Ok(())
+        } else {
+            Err(Self { problems })
+        }
     }
 
     /// The problems, at least one.

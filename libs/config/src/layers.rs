@@ -32,16 +32,17 @@ impl Entry {
 }
 
 /// One value per known key.
-#[derive(Debug)]
 pub(crate) struct Layers {
     /// In the order of `config/default.yaml`.
     keys: Vec<String>,
     pub(crate) entries: BTreeMap<String, Entry>,
     pub(crate) problems: Vec<Problem>,
+    /// All of the environment: some keys are filled from variables of other programs.
+    pub(crate) variables: BTreeMap<String, String>,
 }
 
 impl Layers {
-    pub(crate) fn of(sources: &Sources) -> Self {
+    pub(crate) fn new(sources: &Sources) -> Self {
         let mut layers = Self::defaults();
         match &sources.file {
             None => {}
@@ -59,7 +60,7 @@ impl Layers {
             },
         }
         layers.lay_variables(&sources.variables);
-        layers.lay_fallbacks(&sources.variables);
+        layers.variables.clone_from(&sources.variables);
         layers
     }
 
@@ -70,6 +71,7 @@ impl Layers {
             keys: Vec::new(),
             entries: BTreeMap::new(),
             problems: Vec::new(),
+            variables: BTreeMap::new(),
         };
         layers.lay_defaults("", root);
         layers
@@ -236,7 +238,8 @@ impl Layers {
     }
 }
 
-fn join(path: &str, name: &str) -> String {
+/// The path of a name within a section.
+pub(crate) fn join(path: &str, name: &str) -> String {
     if path.is_empty() {
         name.to_owned()
     } else {

@@ -2,9 +2,13 @@
 //!
 //! [`load`] finds all errors in one go, so that an operator mends them in one go. It deliberately reads the process environment
 //! in one place only ([`Sources::of_process`]), and neither prints nor exits.
+//!
+//! A key is declared in `model`, where it gets its name, type, unit and range, and explained with its default in
+//! `config/default.yaml`. What is read, shown and listed as the reference of all keys follows from these two.
 
 mod environment;
 mod error;
+mod form;
 mod layers;
 mod model;
 mod push_keys;
@@ -13,6 +17,7 @@ mod reader;
 mod render;
 mod rules;
 mod secret;
+mod section;
 mod sources;
 mod unit;
 mod urls;

@@ -1,57 +1,54 @@
 //! The configuration as the services see it: checked, typed, with durations as `Duration`.
 //!
-//! The meaning and the range of every field are explained once, in `config/default.yaml`; here stands only what a reader of the
-//! code needs. It deliberately cannot be built from unchecked parts: [`crate::load`] is the only way.
+//! Each key is declared here once, with its name, type, unit and range; what it means to an operator is explained in
+//! `config/default.yaml`. It deliberately cannot be built from unchecked parts: [`crate::load`] is the only way.
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use chrono_tz::Tz;
 
+use crate::form::{
+    ADDRESS, AMQP_URLS, HTTP_URL, LOG_FILTER, LOG_FORMAT, POSTGRES_URL, QUEUE_PREFIX, TIME_ZONE,
+};
+use crate::section::sections;
+use crate::unit::Unit::{Days, Hours, Millis, Seconds};
 use crate::{Errors, PushKeys, Secret, Sources};
 
 mod reseller;
 
-pub(crate) use reseller::sealing_key;
 pub use reseller::{
     Egress, Health, Mail, Portal, Quota, Replay, Reseller, ResellerDelivery, ResellerEvent, ResellerRetry,
     Secrets, SubscriptionDefaults, Verification,
 };
 
+const MINUTES_10: u64 = 600_000;
+const HOUR: u64 = 3_600_000;
+const WEEK_IN_SECONDS: u64 = 604_800;
+const YEAR_IN_HOURS: u64 = 8760;
+
 /// Seals the signing secrets of tests. It is public, so it protects nothing.
 const TEST_SEALING_KEY: &str = "cG9zdHJpZGVyLXRlc3QtcG9zdHJpZGVyLXRlc3QtMDA=";
 
-/// The whole configuration. `Debug` shows no secret.
-#[derive(Clone, Debug)]
-pub struct Config {
-    /// `database`
-    pub database: Database,
-    /// `amqp`
-    pub amqp: Amqp,
-    /// `ingest`
-    pub ingest: Ingest,
-    /// `portal`
-    pub portal: Portal,
-    /// `operator`
-    pub operator: Operator,
-    /// `admin`
-    pub admin: Admin,
-    /// `swrve`
-    pub swrve: Swrve,
-    /// `push`
-    pub push: Push,
-    /// `reseller`
-    pub reseller: Reseller,
-    /// `mail`
-    pub mail: Mail,
-    /// `retention`
-    pub retention: Retention,
-    /// `telemetry`
-    pub telemetry: Telemetry,
-    /// `shutdown`
-    pub shutdown: ShutdownConfig,
-    /// Kept as loaded, because only then is it known where each value came from.
-    pub(crate) redacted_yaml: String,
+sections! {
+    /// The whole configuration. `Debug` shows no secret.
+    pub struct Config {
+        pub database: Database = section("database"),
+        pub amqp: Amqp = section("amqp"),
+        pub ingest: Ingest = section("ingest"),
+        pub portal: Portal = section("portal"),
+        pub operator: Operator = section("operator"),
+        pub admin: Admin = section("admin"),
+        pub swrve: Swrve = section("swrve"),
+        pub push: Push = section("push"),
+        pub reseller: Reseller = section("reseller"),
+        pub mail: Mail = section("mail"),
+        pub retention: Retention = section("retention"),
+        pub telemetry: Telemetry = section("telemetry"),
+        pub shutdown: ShutdownConfig = section("shutdown"),
+        /// Kept as loaded, because only then is it known where each value came from.
+        pub(crate) redacted_yaml: String = redacted_yaml(""),
+    }
 }
 
 impl Config {
@@ -93,224 +90,216 @@ impl Config {
     }
 }
 
-/// The PostgreSQL server.
-#[derive(Clone, Debug)]
-pub struct Database {
-    /// A `postgres://` URL.
-    pub url: Secret,
-    /// Most connections this process holds for everything that has none of its own.
-    pub max_connections: u32,
-    /// Most connections that a dispatcher holds for the push lane.
-    pub push_connections: u32,
-    /// Most connections that this process holds for leases.
-    pub lease_connections: u32,
-    /// Longest wait for a free connection.
-    pub acquire_timeout: Duration,
-}
+sections! {
+    /// The PostgreSQL server.
+    pub struct Database {
+        /// A `postgres://` URL.
+        pub url: Secret = required("url", &POSTGRES_URL, "DATABASE_URL"),
+        /// Most connections this process holds for everything that has none of its own.
+        pub max_connections: u32 = integer("maxConnections", 2..=1000),
+        /// Most connections that a dispatcher holds for the push lane.
+        pub push_connections: u32 = integer("pushConnections", 2..=1000),
+        /// Most connections that this process holds for leases.
+        pub lease_connections: u32 = integer("leaseConnections", 1..=100),
+        /// Longest wait for a free connection.
+        pub acquire_timeout: Duration = duration("acquireTimeoutMillis", Millis, 10..=MINUTES_10),
+    }
 
-/// The RabbitMQ server.
-#[derive(Clone, Debug)]
-pub struct Amqp {
-    /// An `amqp://` or `amqps://` URL, or several of them separated by commas, one for each node of a cluster.
-    pub url: Secret,
-    /// Put before the name of every queue and exchange; empty in production.
-    pub queue_prefix: String,
-    /// Longest wait for a publisher confirm.
-    pub confirm_timeout: Duration,
-    /// Most messages published but not confirmed yet.
-    pub max_unconfirmed: u32,
-}
+    /// The RabbitMQ server.
+    pub struct Amqp {
+        /// An `amqp://` or `amqps://` URL, or several of them separated by commas, one for each node of a cluster.
+        pub url: Secret = required("url", &AMQP_URLS, "AMQP_URL"),
+        /// Put before the name of every queue and exchange; empty in production.
+        pub queue_prefix: String = text("queuePrefix", &QUEUE_PREFIX),
+        /// Longest wait for a publisher confirm.
+        pub confirm_timeout: Duration = duration("confirmTimeoutMillis", Millis, 10..=MINUTES_10),
+        /// Most messages published but not confirmed yet.
+        pub max_unconfirmed: u32 = integer("maxUnconfirmed", 1..=100_000),
+    }
 
-/// The service that receives pushes.
-#[derive(Clone, Debug)]
-pub struct Ingest {
-    /// Where it listens.
-    pub listen: SocketAddr,
-    /// Largest request body in bytes.
-    pub max_body_bytes: usize,
-    /// Longest time for one request.
-    pub request_timeout: Duration,
-    /// Most connections at once.
-    pub max_connections: usize,
-    /// How many group commits may run at once.
-    pub writers: usize,
-    /// Most rows in one group commit.
-    pub batch_rows: usize,
-}
+    /// The service that receives pushes.
+    pub struct Ingest {
+        /// Where it listens.
+        pub listen: SocketAddr = text("listen", &ADDRESS),
+        /// Largest request body in bytes.
+        pub max_body_bytes: usize = integer("maxBodyBytes", 1024..=16_777_216),
+        /// Longest time for one request.
+        pub request_timeout: Duration = duration("requestTimeoutMillis", Millis, 10..=MINUTES_10),
+        /// Most connections at once.
+        pub max_connections: usize = integer("maxConnections", 1..=1_000_000),
+        /// How many group commits may run at once.
+        pub writers: usize = integer("writers", 1..=256),
+        /// Most rows in one group commit.
+        pub batch_rows: usize = integer("batchRows", 1..=5000),
+    }
 
-/// The service that the operators of the installation talk to.
-#[derive(Clone, Debug)]
-pub struct Operator {
-    /// Where it listens.
-    pub listen: SocketAddr,
-    /// Largest request body in bytes.
-    pub max_body_bytes: usize,
-    /// Most connections at once.
-    pub max_connections: usize,
-    /// Longest time for one request.
-    pub request_timeout: Duration,
-}
+    /// The service that the operators of the installation talk to.
+    pub struct Operator {
+        /// Where it listens.
+        pub listen: SocketAddr = text("listen", &ADDRESS),
+        /// Largest request body in bytes.
+        pub max_body_bytes: usize = integer("maxBodyBytes", 1024..=16_777_216),
+        /// Most connections at once.
+        pub max_connections: usize = integer("maxConnections", 1..=1_000_000),
+        /// Longest time for one request.
+        pub request_timeout: Duration = duration("requestTimeoutMillis", Millis, 10..=MINUTES_10),
+    }
 
-/// The listener for `/healthz`, `/readyz` and `/metrics` that each process has.
-#[derive(Clone, Debug)]
-pub struct Admin {
-    /// Where it listens.
-    pub listen: SocketAddr,
-}
+    /// The listener for `/healthz`, `/readyz` and `/metrics` that each process has.
+    pub struct Admin {
+        /// Where it listens.
+        pub listen: SocketAddr = text("listen", &ADDRESS),
+    }
 
-/// The Swrve push API.
-#[derive(Clone, Debug)]
-pub struct Swrve {
-    /// Base URL without a trailing slash.
-    pub url: String,
-    /// Least time between two send starts.
-    pub delay: Duration,
-    /// Expected average response time; with `delay` it gives [`Config::pool_size`].
-    pub average_processing: Duration,
-    /// Longest wait for one answer.
-    pub timeout: Duration,
-    /// Whether a push is tried again after a timeout or a broken connection; otherwise it has failed.
-    pub retry_on_timeout: bool,
-    /// Whether pushes are sent as test pushes.
-    pub test: bool,
-    /// Push keys by message prototype and platform.
-    pub message_prototype_push_keys: PushKeys,
-}
+    /// The Swrve push API.
+    pub struct Swrve {
+        /// Base URL without a trailing slash.
+        pub url: String = text("url", &HTTP_URL),
+        /// Least time between two send starts.
+        pub delay: Duration = duration("delayMillis", Millis, 4..=60_000)
+            because "Swrve answers more than 300 requests per second with 429, Rate Limit Exceeded",
+        /// Expected average response time; with `delay` it gives [`Config::pool_size`].
+        pub average_processing: Duration = duration("averageProcessingMillis", Millis, 4..=MINUTES_10),
+        /// Longest wait for one answer.
+        pub timeout: Duration = duration("timeoutMillis", Millis, 100..=MINUTES_10),
+        /// Whether a push is tried again after a timeout or a broken connection; otherwise it has failed.
+        pub retry_on_timeout: bool = boolean("retryOnTimeout"),
+        /// Whether pushes are sent as test pushes.
+        pub test: bool = boolean("test"),
+        /// Push keys by message prototype and platform.
+        pub message_prototype_push_keys: PushKeys = push_keys("messagePrototypePushKeys"),
+    }
 
-/// The push lane.
-#[derive(Clone, Debug)]
-pub struct Push {
-    /// In which cron expressions are read.
-    pub time_zone: Tz,
-    /// Largest message in bytes of UTF-8.
-    pub message_max_bytes: usize,
-    /// Largest device id (`pushKey` of a request) in bytes of UTF-8.
-    pub push_key_max_bytes: usize,
-    /// The queue of pushes to send.
-    pub queue: Queue,
-    /// Repeated attempts.
-    pub retry: Retry,
-    /// Sending windows.
-    pub cron: Cron,
+    /// The push lane.
+    pub struct Push {
+        /// In which cron expressions are read.
+        pub time_zone: Tz = text("timeZone", &TIME_ZONE),
+        /// Largest message in bytes of UTF-8.
+        pub message_max_bytes: usize = integer("messageMaxBytes", 1..=1_048_576),
+        /// Largest device id (`pushKey` of a request) in bytes of UTF-8.
+        pub push_key_max_bytes: usize = integer("pushKeyMaxBytes", 1..=65_536),
+        /// The queue of pushes to send.
+        pub queue: Queue = section("queue"),
+        /// Repeated attempts.
+        pub retry: Retry = section("retry"),
+        /// Sending windows.
+        pub cron: Cron = section("cron"),
+        /// The lease of the one sender.
+        pub leader: Leader = section("leader"),
+        /// The two periodic jobs.
+        pub job: Jobs = section("job"),
+        /// The search for lost pushes.
+        pub rescue: Rescue = section("rescue"),
+        /// Monthly partitions.
+        pub partitions: Partitions = section("partitions"),
+        /// Idempotency keys.
+        pub idempotency: Idempotency = section("idempotency"),
+    }
+
+    /// A queue of work at the broker.
+    pub struct Queue {
+        /// Most messages in it.
+        pub capacity: u32 = integer("capacity", 2..=10_000_000),
+    }
+
+    /// Repeated attempts to send a push.
+    pub struct Retry {
+        /// Least time between two attempts.
+        pub delay: Duration = duration("delayInSeconds", Seconds, 0..=WEEK_IN_SECONDS),
+        /// Most attempts, the first one included.
+        pub max_attempts: u32 = integer("maxAttempts", 1..=1000),
+    }
+
+    /// Sending windows given by cron expressions.
+    pub struct Cron {
+        /// How long after its window a push that waited in the queue may still be sent.
+        pub grace: Duration = duration("graceMillis", Millis, 0..=HOUR),
+    }
+
     /// The lease of the one sender.
-    pub leader: Leader,
-    /// The two periodic jobs.
-    pub job: Jobs,
-    /// The search for lost pushes.
-    pub rescue: Rescue,
-    /// Monthly partitions.
-    pub partitions: Partitions,
-    /// Idempotency keys.
-    pub idempotency: Idempotency,
-}
+    pub struct Leader {
+        /// How long it is valid without renewal.
+        pub ttl: Duration = duration("ttlMillis", Millis, 100..=4000)
+            because "a standby must take over within 5 s",
+        /// How often it is renewed and watched.
+        pub poll: Duration = duration("pollMillis", Millis, 10..=4000),
+    }
 
-/// A queue of work at the broker.
-#[derive(Clone, Debug)]
-pub struct Queue {
-    /// Most messages in it.
-    pub capacity: u32,
-}
+    /// The two periodic jobs that fill the queue.
+    pub struct Jobs {
+        /// Puts scheduled pushes and due retries into the queue.
+        pub send_scheduled: Job = section("sendScheduled"),
+        /// Puts pushes that found the queue full into it.
+        pub send_pending: Job = section("sendPending"),
+    }
 
-/// Repeated attempts to send a push.
-#[derive(Clone, Debug)]
-pub struct Retry {
-    /// Least time between two attempts.
-    pub delay: Duration,
-    /// Most attempts, the first one included.
-    pub max_attempts: u32,
-}
+    /// A periodic job.
+    pub struct Job {
+        /// From the start of the process to the first execution.
+        pub start_delay: Duration = duration("startDelay", Millis, 0..=HOUR),
+        /// From one execution to the next.
+        pub repeat_interval: Duration = duration("repeatInterval", Millis, 10..=HOUR),
+        /// Most pushes handled in one execution.
+        pub portion_size: u32 = integer("portionSize", 1..=1_000_000),
+    }
 
-/// Sending windows given by cron expressions.
-#[derive(Clone, Debug)]
-pub struct Cron {
-    /// How long after its window a push that waited in the queue may still be sent.
-    pub grace: Duration,
-}
+    /// The search for pushes whose lease ran out.
+    pub struct Rescue {
+        /// From one search to the next.
+        pub repeat_interval: Duration = duration("repeatInterval", Millis, 10..=HOUR),
+    }
 
-/// The lease of the one sender.
-#[derive(Clone, Debug)]
-pub struct Leader {
-    /// How long it is valid without renewal.
-    pub ttl: Duration,
-    /// How often it is renewed and watched.
-    pub poll: Duration,
-}
+    /// How long is kept what no month is dropped with, from its end on.
+    pub struct Retention {
+        /// Dead letters that were resolved, and jobs on dead letters.
+        pub dead_letters: Duration = duration("deadLettersInDays", Days, 1..=36_500),
+        /// Dead letters that are still open, from their beginning on.
+        pub open_dead_letters: Duration = duration("openDeadLettersInDays", Days, 1..=36_500),
+        /// Mails.
+        pub mails: Duration = duration("mailsInDays", Days, 1..=36_500),
+        /// The hours of the statistics of deliveries.
+        pub statistics: Duration = duration("statisticsInDays", Days, 1..=36_500),
+        /// Replays.
+        pub replays: Duration = duration("replaysInDays", Days, 1..=36_500),
+        /// Signing secrets that were revoked or expired, and those of deleted subscriptions.
+        pub secrets: Duration = duration("secretsInDays", Days, 1..=36_500),
+        /// Deleted subscriptions.
+        pub subscriptions: Duration = duration("subscriptionsInDays", Days, 1..=36_500),
+        /// The audit log, and quota requests that were decided.
+        pub audit: Duration = duration("auditInDays", Days, 1..=36_500),
+    }
 
-/// The two periodic jobs that fill the queue.
-#[derive(Clone, Debug)]
-pub struct Jobs {
-    /// Puts scheduled pushes and due retries into the queue.
-    pub send_scheduled: Job,
-    /// Puts pushes that found the queue full into it.
-    pub send_pending: Job,
-}
+    /// Monthly partitions of the big tables, of both lanes.
+    pub struct Partitions {
+        /// How many months are created ahead.
+        pub months_ahead: u32 = integer("monthsAhead", 1..=24),
+        /// How many past months are kept.
+        pub retention_months: u32 = integer("retentionMonths", 1..=1200),
+    }
 
-/// A periodic job.
-#[derive(Clone, Debug)]
-pub struct Job {
-    /// From the start of the process to the first execution.
-    pub start_delay: Duration,
-    /// From one execution to the next.
-    pub repeat_interval: Duration,
-    /// Most pushes handled in one execution.
-    pub portion_size: u32,
-}
+    /// Idempotency keys of requests.
+    pub struct Idempotency {
+        /// How long an answer is remembered.
+        pub retention: Duration = duration("retentionHours", Hours, 1..=YEAR_IN_HOURS),
+    }
 
-/// The search for pushes whose lease ran out.
-#[derive(Clone, Debug)]
-pub struct Rescue {
-    /// From one search to the next.
-    pub repeat_interval: Duration,
-}
+    /// Logs and traces.
+    pub struct Telemetry {
+        /// How log lines look.
+        pub log_format: LogFormat = text("logFormat", &LOG_FORMAT),
+        /// Which log lines are written, as `tracing` directives.
+        pub log_filter: String = text("logFilter", &LOG_FILTER),
+        /// Base URL of an OTLP/HTTP collector; `None` switches traces off.
+        pub otlp_endpoint: Option<String> = optional("otlpEndpoint", &HTTP_URL),
+        /// Share of new traces that is recorded, 0 to 1.
+        pub sample_ratio: f64 = ratio("sampleRatio"),
+    }
 
-/// How long is kept what no month is dropped with, from its end on.
-#[derive(Clone, Debug)]
-pub struct Retention {
-    /// Dead letters that were resolved, and jobs on dead letters.
-    pub dead_letters: Duration,
-    /// Dead letters that are still open, from their beginning on.
-    pub open_dead_letters: Duration,
-    /// Mails.
-    pub mails: Duration,
-    /// The hours of the statistics of deliveries.
-    pub statistics: Duration,
-    /// Replays.
-    pub replays: Duration,
-    /// Signing secrets that were revoked or expired, and those of deleted subscriptions.
-    pub secrets: Duration,
-    /// Deleted subscriptions.
-    pub subscriptions: Duration,
-    /// The audit log, and quota requests that were decided.
-    pub audit: Duration,
-}
-
-/// Monthly partitions of the big tables, of both lanes.
-#[derive(Clone, Debug)]
-pub struct Partitions {
-    /// How many months are created ahead.
-    pub months_ahead: u32,
-    /// How many past months are kept.
-    pub retention_months: u32,
-}
-
-/// Idempotency keys of requests.
-#[derive(Clone, Debug)]
-pub struct Idempotency {
-    /// How long an answer is remembered.
-    pub retention: Duration,
-}
-
-/// Logs and traces.
-#[derive(Clone, Debug)]
-pub struct Telemetry {
-    /// How log lines look.
-    pub log_format: LogFormat,
-    /// Which log lines are written, as `tracing` directives.
-    pub log_filter: String,
-    /// Base URL of an OTLP/HTTP collector; `None` switches traces off.
-    pub otlp_endpoint: Option<String>,
-    /// Share of new traces that is recorded, 0 to 1.
-    pub sample_ratio: f64,
+    /// How a process stops.
+    pub struct ShutdownConfig {
+        /// How long work in flight may take to finish.
+        pub grace_period: Duration = duration("gracePeriodMillis", Millis, 0..=MINUTES_10),
+    }
 }
 
 /// How log lines look.
@@ -320,11 +309,4 @@ pub enum LogFormat {
     Human,
     /// One JSON object per line.
     Json,
-}
-
-/// How a process stops.
-#[derive(Clone, Debug)]
-pub struct ShutdownConfig {
-    /// How long work in flight may take to finish.
-    pub grace_period: Duration,
 }

@@ -1,7 +1,7 @@
 //! Typed reading of the layered values. A value that is wrong is noted and replaced by a placeholder, so that reading goes on and
 //! finds all the others; the caller must throw the result away when there is any problem.
 //!
-//! It deliberately knows no key by name: ranges and units come from `read`, rules between keys from `rules`.
+//! It deliberately knows no key by name: those come from `model`, rules between keys from `rules`.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -9,19 +9,27 @@ use std::time::Duration;
 
 use serde_json::{Number, Value};
 
-use crate::environment::{FALLBACKS, variable_of};
 use crate::layers::{Entry, Layers};
+use crate::section::Section;
 use crate::unit::Unit;
 use crate::yaml::Content;
-use crate::{Fault, Origin, Problem, Secret};
+use crate::{Fault, Origin, Problem, render};
 
-mod lists;
+mod push_keys;
+mod texts;
 
 pub(crate) struct Reader {
     layers: Layers,
     problems: Vec<Problem>,
-    /// What each key that was read accepts, in the words of the documentation.
-    accepted: BTreeMap<&'static str, String>,
+    /// What each key that was read accepts.
+    accepted: BTreeMap<String, Accepted>,
+}
+
+pub(crate) struct Accepted {
+    /// In the words of the documentation.
+    pub(crate) words: String,
+    /// Whether the value may be shown at most as a URL without its password.
+    pub(crate) is_secret: bool,
 }
 
 impl Reader {
@@ -38,32 +46,42 @@ impl Reader {
         &self.layers
     }
 
-    pub(crate) fn accepted(&self) -> &BTreeMap<&'static str, String> {
-        &self.accepted
+    pub(crate) fn accepted(&self, key: &str) -> Option<&Accepted> {
+        self.accepted.get(key)
     }
 
     pub(crate) fn into_problems(self) -> Vec<Problem> {
         self.problems
     }
 
+    pub(crate) fn section<T: Section>(&mut self, path: &str) -> T {
+        T::read(self, path)
+    }
+
+    /// What has been read so far, as YAML without secrets.
+    pub(crate) fn redacted_yaml(&mut self, _everything: &str) -> String {
+        render::redacted(self)
+    }
+
     /// A whole number. `T` must hold the whole range.
-    pub(crate) fn integer<T: TryFrom<u64> + Default>(
-        &mut self,
-        key: &'static str,
-        range: RangeInclusive<u64>,
-    ) -> T {
+    pub(crate) fn integer<T: TryFrom<u64> + Default>(&mut self, key: &str, range: RangeInclusive<u64>) -> T {
         let words = limits(&range);
         let count = self.whole_number(key, range, words);
         T::try_from(count).unwrap_or_default()
     }
 
-    pub(crate) fn duration(&mut self, key: &'static str, unit: Unit, range: RangeInclusive<u64>) -> Duration {
+    /// A whole number of which 0 sets no limit.
+    pub(crate) fn limit(&mut self, key: &str, range: RangeInclusive<u64>) -> Option<u32> {
+        Some(self.integer(key, range)).filter(|limit| *limit > 0)
+    }
+
+    pub(crate) fn duration(&mut self, key: &str, unit: Unit, range: RangeInclusive<u64>) -> Duration {
         let words = format!("{}, {}", unit.name(), limits(&range));
         unit.duration(self.whole_number(key, range, words))
     }
 
-    fn whole_number(&mut self, key: &'static str, range: RangeInclusive<u64>, words: String) -> u64 {
-        let Some(number) = number_of(self.entry(key, &words)) else {
+    fn whole_number(&mut self, key: &str, range: RangeInclusive<u64>, words: String) -> u64 {
+        let Some(number) = number_of(self.declare(key, &words, false)) else {
             return self.unexpected(key, format!("a whole number ({words})"), *range.start());
         };
         match number.as_u64() {
@@ -74,9 +92,9 @@ impl Reader {
         }
     }
 
-    pub(crate) fn ratio(&mut self, key: &'static str) -> f64 {
+    pub(crate) fn ratio(&mut self, key: &str) -> f64 {
         const RANGE: &str = "0 to 1";
-        let Some(number) = number_of(self.entry(key, RANGE)) else {
+        let Some(number) = number_of(self.declare(key, RANGE, false)) else {
             return self.unexpected(key, format!("a number ({RANGE})"), 0.0);
         };
         match number.as_f64() {
@@ -85,96 +103,12 @@ impl Reader {
         }
     }
 
-    pub(crate) fn boolean(&mut self, key: &'static str) -> bool {
+    pub(crate) fn boolean(&mut self, key: &str) -> bool {
         const VALUES: &str = "true or false";
-        let Content::Scalar(Value::Bool(value)) = self.entry(key, VALUES).value.content else {
+        let Content::Scalar(Value::Bool(value)) = self.declare(key, VALUES, false).value.content else {
             return self.unexpected(key, VALUES, false);
         };
         value
-    }
-
-    /// A text in a form that `parse` recognises; `form` describes it.
-    pub(crate) fn parsed<T>(
-        &mut self,
-        key: &'static str,
-        form: &str,
-        placeholder: T,
-        parse: impl FnOnce(&str) -> Option<T>,
-    ) -> T {
-        let parsed = self.text(key, form).and_then(|text| parse(&text));
-        match parsed {
-            Some(value) => value,
-            None => self.unexpected(key, form, placeholder),
-        }
-    }
-
-    /// Like [`Reader::parsed`], or null.
-    pub(crate) fn optional<T>(
-        &mut self,
-        key: &'static str,
-        form: &str,
-        parse: impl FnOnce(&str) -> Option<T>,
-    ) -> Option<T> {
-        let form = format!("{form}, or null");
-        if self.entry(key, &form).value.content.is_null() {
-            return None;
-        }
-        self.parsed(key, &form, None, |text| parse(text).map(Some))
-    }
-
-    /// A secret text that has no default.
-    pub(crate) fn required_secret(
-        &mut self,
-        key: &'static str,
-        form: &str,
-        valid: impl FnOnce(&str) -> bool,
-    ) -> Secret {
-        if self.entry(key, form).value.content.is_null() {
-            let fallback = FALLBACKS
-                .iter()
-                .find(|(filled, _)| *filled == key)
-                .map(|(_, name)| format!(" or {name}"));
-            self.problems.push(Problem {
-                subject: key.to_owned(),
-                origin: None,
-                fault: Fault::Missing,
-                mend: format!(
-                    "set it in the configuration file or in the environment as {}{}",
-                    variable_of(key),
-                    fallback.unwrap_or_default()
-                ),
-            });
-            return Secret::new("");
-        }
-        let secret = self.text(key, form).filter(|text| valid(text)).map(Secret::new);
-        match secret {
-            Some(secret) => secret,
-            None => self.unexpected_secret(key, form),
-        }
-    }
-
-    /// A secret text, or null.
-    pub(crate) fn optional_secret(
-        &mut self,
-        key: &'static str,
-        form: &str,
-        valid: impl FnOnce(&str) -> bool,
-    ) -> Option<Secret> {
-        let form = format!("{form}, or null");
-        if self.entry(key, &form).value.content.is_null() {
-            return None;
-        }
-        let secret = self.text(key, &form).filter(|text| valid(text)).map(Secret::new);
-        secret.or_else(|| Some(self.unexpected_secret(key, &form)))
-    }
-
-    /// The raw value, for a key whose value is a mapping with free names.
-    pub(crate) fn raw(&mut self, key: &'static str, form: &str) -> Entry {
-        self.entry(key, form).clone()
-    }
-
-    pub(crate) fn problem(&mut self, problem: Problem) {
-        self.problems.push(problem);
     }
 
     /// Adds the reason for a limit to the problems of a key, if it has any.
@@ -182,6 +116,18 @@ impl Reader {
         for problem in self.problems.iter_mut().filter(|problem| problem.subject == key) {
             problem.mend = format!("{} ({reason})", problem.mend);
         }
+    }
+
+    /// The number that a key has; 0 when it is wrong by itself, and no rule over it is told then.
+    pub(crate) fn number(&self, key: &str) -> u64 {
+        number_of(self.layers.entry(key))
+            .and_then(|number| number.as_u64())
+            .unwrap_or_default()
+    }
+
+    /// Whether a key has any value, be it right or wrong.
+    pub(crate) fn is_set(&self, key: &str) -> bool {
+        !self.layers.entry(key).value.content.is_null()
     }
 
     /// Notes that a rule over several keys is broken, unless one of them is wrong by itself already.
@@ -208,21 +154,13 @@ impl Reader {
         });
     }
 
-    /// The value as a text. For a variable that is the text it was given as, which from here on counts as the value.
-    fn text(&mut self, key: &'static str, accepted: &str) -> Option<String> {
-        self.accepted.insert(key, accepted.to_owned());
-        let entry = self.layers.entries.get_mut(key)?;
-        if let Some(given) = entry.given.take() {
-            entry.value.content = Content::Scalar(given.into());
-        }
-        match &entry.value.content {
-            Content::Scalar(Value::String(text)) => Some(text.clone()),
-            _ => None,
-        }
-    }
-
-    fn entry(&mut self, key: &'static str, accepted: &str) -> &Entry {
-        self.accepted.insert(key, accepted.to_owned());
+    /// Notes what a key accepts, and whether its value may be shown.
+    fn declare(&mut self, key: &str, words: &str, is_secret: bool) -> &Entry {
+        let accepted = Accepted {
+            words: words.to_owned(),
+            is_secret,
+        };
+        self.accepted.insert(key.to_owned(), accepted);
         self.layers.entry(key)
     }
 
@@ -232,19 +170,8 @@ impl Reader {
         placeholder
     }
 
-    fn unexpected_secret(&mut self, key: &str, expected: &str) -> Secret {
-        let found = kind(&self.layers.entry(key).value.content);
-        self.push_unexpected(
-            key,
-            expected.to_owned(),
-            format!("{found} (not shown, it is a secret)"),
-        );
-        Secret::new("")
-    }
-
     fn push_unexpected(&mut self, key: &str, expected: String, found: String) {
-        let fault = Fault::Unexpected { expected, found };
-        let problem = self.about(key, fault);
+        let problem = self.about(key, Fault::Unexpected { expected, found });
         self.problems.push(problem);
     }
 

@@ -7,24 +7,15 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value};
 
 use crate::Origin;
-use crate::layers::{Entry, Layers};
+use crate::layers::Layers;
 use crate::reader::Reader;
+use crate::section::Section as _;
 use crate::yaml::{Content, Node};
-use crate::{Secret, read, urls};
-
-/// Keys whose value is a URL that may hold a password, or several.
-const SECRET_URLS: [&str; 5] = [
-    "database.url",
-    "amqp.url",
-    "mail.smtpUrl",
-    "swrve.url",
-    "telemetry.otlpEndpoint",
-];
-/// Keys of whose value nothing may be shown.
-const SECRETS: [&str; 2] = ["reseller.secrets.key", "reseller.secrets.previousKeys"];
+use crate::{Config, Secret, urls};
 
 /// The effective values as YAML. JSON scalars and mappings are YAML too, which settles all quoting.
-pub(crate) fn redacted(layers: &Layers) -> String {
+pub(crate) fn redacted(reader: &Reader) -> String {
+    let layers = reader.layers();
     let mut yaml = String::new();
     let mut open: Vec<&str> = Vec::new();
     for key in layers.keys() {
@@ -43,7 +34,10 @@ pub(crate) fn redacted(layers: &Layers) -> String {
             yaml,
             "{}{name}: {}{}",
             indent(sections.len()),
-            shown(key, entry),
+            shown(
+                &entry.value,
+                reader.accepted(key).is_none_or(|accepted| accepted.is_secret)
+            ),
             note(&entry.origin)
         );
         open = sections;
@@ -55,11 +49,11 @@ pub(crate) fn redacted(layers: &Layers) -> String {
 pub fn reference() -> String {
     let mut reader = Reader::new(Layers::defaults());
     // Only what each key accepts is of interest; the required keys are missing, of course.
-    let _ = read::config(&mut reader);
+    let _ = Config::read(&mut reader, "");
     let mut table = String::from("| key | default | accepts |\n|---|---|---|\n");
     for key in reader.layers().keys() {
         let default = json(&reader.layers().entry(key).value);
-        let accepted = reader.accepted().get(key.as_str()).map_or("", String::as_str);
+        let accepted = reader.accepted(key).map_or("", |accepted| &accepted.words);
         let _ = writeln!(table, "| `{key}` | `{default}` | {accepted} |");
     }
     table
@@ -76,13 +70,11 @@ fn note(origin: &Origin) -> String {
     }
 }
 
-fn shown(key: &str, entry: &Entry) -> Value {
-    match json(&entry.value) {
-        Value::Null => Value::Null,
-        value if SECRETS.contains(&key) => hidden(value),
-        Value::String(url) if SECRET_URLS.contains(&key) => urls::masked(&url).into(),
-        // Only mappings with free names have more levels, and what those hold are push keys.
-        Value::Object(entries) => hidden(Value::Object(entries)),
+fn shown(value: &Node, is_secret: bool) -> Value {
+    match json(value) {
+        // Of a secret that is no URL nothing is left.
+        Value::String(text) if is_secret || text.contains("://") => urls::masked(&text).into(),
+        value @ (Value::Object(_) | Value::Array(_)) if is_secret => hidden(value),
         value => value,
     }
 }

@@ -1,29 +1,46 @@
 //! Claiming, however long the database is away: meanwhile there is nothing else to do.
 
-use std::time::Duration;
+use std::fmt::Display;
+use std::time::{Duration, Instant};
 
 use lifecycle::error_chain;
 use telemetry::Metric;
 use tokio_util::sync::CancellationToken;
 
 /// Pause before something that the database did not answer is asked again.
-const RETRY_PAUSE: Duration = Duration::from_millis(250);
+pub(crate) const RETRY_PAUSE: Duration = Duration::from_millis(250);
 
-/// Claims `count` of `what` by `together`, or by `singly` when the database refuses them for good, so that one that it refuses holds up no
-/// other. `None` when stopped, or when `together` says that nothing is to be claimed.
-pub(crate) async fn claim<C, F, S>(
+/// How a lane claims.
+pub(crate) trait Claiming {
+    /// What is claimed, for the log.
+    const WHAT: &'static str;
+    /// How long the database may take for an answer before it counts as away.
+    const LIMIT: Duration;
+    type Id: Copy + Display;
+    /// What a claim took, or what it did with the rest.
+    type Claimed;
+
+    /// Claims what of these still waits, in one statement.
+    async fn claim_together(&self, ids: &[Self::Id]) -> Result<Self::Claimed, store::Error>;
+    fn took_nothing(claimed: &Self::Claimed) -> bool;
+    /// Whether any of these still waits.
+    async fn any_waits(&self, ids: &[Self::Id]) -> Result<bool, store::Error>;
+    /// Whether this replica may claim at all.
+    async fn may_claim(&self) -> Result<bool, store::Error>;
+    /// Several claims as one.
+    fn sum(claims: Vec<Self::Claimed>) -> Self::Claimed;
+}
+
+/// Claims these, for as long as it takes, and says when that was asked for; what the database refuses for good is passed over. `None` when
+/// stopped, or when nothing is to be claimed now.
+pub(crate) async fn claim<L: Claiming>(
+    lane: &L,
+    ids: &[L::Id],
     stop: &CancellationToken,
-    what: &'static str,
-    count: usize,
-    together: impl Fn() -> F,
-    singly: impl Fn() -> S,
-) -> Option<C>
-where
-    F: Future<Output = Result<Option<C>, store::Error>>,
-    S: Future<Output = C>,
-{
+) -> Option<(L::Claimed, Instant)> {
+    let (what, count) = (L::WHAT, ids.len());
     loop {
-        let error = match together().await {
+        let error = match unless_refused(lane, ids).await {
             Ok(claimed) => return claimed,
             Err(error) => error,
         };
@@ -35,11 +52,43 @@ where
                 count,
                 "the database refuses a claim"
             );
-            return Some(singly().await);
+            let asked = Instant::now();
+            return Some((singly(lane, ids).await, asked));
         }
         tracing::warn!(error = error_chain(&error), what, count, "could not claim");
         paused(stop).await?;
     }
+}
+
+/// `None` when nothing is to be claimed. That is asked only when a claim took nothing although something still waits; whether there is a
+/// pause by now does not tell by itself, since it may have ended meanwhile: then what was refused is there for the asking.
+async fn unless_refused<L: Claiming>(
+    lane: &L,
+    ids: &[L::Id],
+) -> Result<Option<(L::Claimed, Instant)>, store::Error> {
+    loop {
+        // From before the claim was asked for, so that what is counted from it never ends too late.
+        let asked = Instant::now();
+        let claimed = store::within(L::LIMIT, lane.claim_together(ids)).await?;
+        if !L::took_nothing(&claimed) || !store::within(L::LIMIT, lane.any_waits(ids)).await? {
+            return Ok(Some((claimed, asked)));
+        }
+        if !store::within(L::LIMIT, lane.may_claim()).await? {
+            return Ok(None);
+        }
+    }
+}
+
+/// Claims each by itself, so that one that the database refuses for good holds up no other. What came by a message is found again by its
+/// lease, which bounds how often that is found out.
+async fn singly<L: Claiming>(lane: &L, ids: &[L::Id]) -> L::Claimed {
+    let claim_one = |id| async move { lane.claim_together(&[id]).await };
+    let claims = store::singly(L::LIMIT, ids, claim_one, |id, error| {
+        let what = L::WHAT;
+        tracing::error!(what, %id, error = error_chain(&error), "passed over one that could not be claimed");
+        Metric::StoreErrors.increment_with(&[("operation", "reading_queue")], 1);
+    });
+    L::sum(claims.await)
 }
 
 /// Waits a moment; `None` when stopped.

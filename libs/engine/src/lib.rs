@@ -6,6 +6,9 @@
 
 mod claim;
 mod linger;
+mod message;
 pub mod push;
 mod record;
+#[cfg(test)]
+mod tests;
 pub mod webhook;

@@ -3,19 +3,72 @@
 use std::collections::HashSet;
 use std::hash::Hash;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use lifecycle::error_chain;
 use telemetry::Metric;
+use telemetry::traces::{Context, Span, Statement};
+
+use crate::claim::RETRY_PAUSE;
+use crate::message::Message;
 
 /// How long the database may take for a batch before it counts as away.
 pub(crate) const RECORD_LIMIT: Duration = Duration::from_secs(10);
-/// Pause before a statement that failed is tried again.
-const RETRY_PAUSE: Duration = Duration::from_millis(250);
+
+/// A statement about many rows, for those of them whose traces are recorded.
+pub(crate) struct Batch {
+    statement: Statement,
+    members: Vec<Context>,
+    rows: usize,
+    started: SystemTime,
+}
+
+impl Batch {
+    pub(crate) fn begin<'a>(statement: Statement, spans: impl ExactSizeIterator<Item = &'a Span>) -> Self {
+        Self {
+            statement,
+            rows: spans.len(),
+            members: spans.filter_map(Span::context).collect(),
+            started: SystemTime::now(),
+        }
+    }
+
+    /// The statement is through.
+    pub(crate) fn end(self) {
+        drop(self.statement.executed(self.members, self.started, self.rows));
+    }
+}
+
+/// Writes outcomes, tells `note` of each whether it was accepted, and returns their messages, which may be settled now.
+pub(crate) async fn record_all<T, R, I, F>(
+    statement: Option<Statement>,
+    endings: Vec<(T, Message<R>)>,
+    id: impl Fn(&T) -> I,
+    write: impl Fn(Arc<[T]>) -> F,
+    mut note: impl FnMut(&T, &mut Message<R>, bool),
+) -> Vec<Message<R>>
+where
+    T: Clone,
+    I: Eq + Hash,
+    F: Future<Output = Result<HashSet<I>, store::Error>>,
+{
+    let (outcomes, mut messages): (Vec<T>, Vec<Message<R>>) = endings.into_iter().unzip();
+    let spans = messages.iter().map(|message| &message.span);
+    let batch = statement.map(|statement| Batch::begin(statement, spans));
+    let outcomes = Arc::from(outcomes);
+    let accepted = record(&outcomes, write).await;
+    if let Some(batch) = batch {
+        batch.end();
+    }
+    for (outcome, message) in outcomes.iter().zip(&mut messages) {
+        note(outcome, message, accepted.contains(&id(outcome)));
+    }
+    messages
+}
 
 /// Writes a batch; returns what `write` says was accepted. What the database refuses is written one by one, so that a row that
 /// cannot be stored does not take others with it; that row is found by its lease.
-pub(crate) async fn record<T, I, F>(batch: &Arc<[T]>, write: impl Fn(Arc<[T]>) -> F) -> HashSet<I>
+async fn record<T, I, F>(batch: &Arc<[T]>, write: impl Fn(Arc<[T]>) -> F) -> HashSet<I>
 where
     T: Clone,
     I: Eq + Hash,
@@ -47,7 +100,7 @@ fn not_recorded(error: &store::Error) {
 }
 
 /// Tries to write so many outcomes for as long as the database is away.
-pub(crate) async fn until_answered<T, F>(count: usize, write: impl Fn() -> F) -> Result<T, store::Error>
+async fn until_answered<T, F>(count: usize, write: impl Fn() -> F) -> Result<T, store::Error>
 where
     F: Future<Output = Result<T, store::Error>>,
 {

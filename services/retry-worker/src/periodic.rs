@@ -29,6 +29,16 @@ pub(crate) struct Timing {
     pub(crate) repeat_interval: Duration,
 }
 
+impl Timing {
+    /// From the start of the service on.
+    pub(crate) fn every(repeat_interval: Duration) -> Self {
+        Self {
+            start_delay: Duration::ZERO,
+            repeat_interval,
+        }
+    }
+}
+
 /// Why an execution failed. The next one tries again.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum JobError {
@@ -47,8 +57,12 @@ pub(crate) enum JobError {
 pub(crate) trait Job: Send + Sync + 'static {
     /// Names its lease and its log lines.
     const NAME: &'static str;
+    /// From the start of an execution to the start of the next, where nothing else is configured.
+    const INTERVAL: Duration = Duration::from_secs(1);
 
-    fn timing(&self, context: &Context) -> Timing;
+    fn timing(&self, _: &Context) -> Timing {
+        Timing::every(Self::INTERVAL)
+    }
 
     /// What this replica has measured is no longer kept up to date: another one does the job, or none. A gauge that stood
     /// still would go on telling of a state that has long passed, so a job that sets gauges makes them unknown here.

@@ -6,160 +6,196 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use chrono_tz::Tz;
 use ipnet::IpNet;
 
-use super::Queue;
+use super::{MINUTES_10, Queue, WEEK_IN_SECONDS, YEAR_IN_HOURS};
 use crate::Secret;
+use crate::form::{
+    ADDRESS, FOLDER, MAILBOX, NETWORKS, PORTS, SEALING_KEY, SEALING_KEYS, SMTP_URL, TIME_ZONE, sealing_key,
+};
+use crate::section::sections;
+use crate::unit::Unit::{Days, Hours, Millis, Minutes, Seconds};
 
-/// The service that resellers talk to.
-#[derive(Clone, Debug)]
-pub struct Portal {
-    /// Where it listens.
-    pub listen: SocketAddr,
-    /// Largest request body in bytes.
-    pub max_body_bytes: usize,
-    /// Longest time for one request.
-    pub request_timeout: Duration,
-    /// Most connections at once.
-    pub max_connections: usize,
-    /// Most of them from one address.
-    pub max_connections_per_peer: usize,
-    /// Whose `X-Forwarded-For` is believed.
-    pub trusted_proxies: Vec<IpNet>,
-    /// The folder with the documentation for resellers; `None` when there is none to serve.
-    pub docs_directory: Option<PathBuf>,
-}
+sections! {
+    /// The service that resellers talk to.
+    pub struct Portal {
+        /// Where it listens.
+        pub listen: SocketAddr = text("listen", &ADDRESS),
+        /// Largest request body in bytes.
+        pub max_body_bytes: usize = integer("maxBodyBytes", 1024..=16_777_216),
+        /// Longest time for one request.
+        pub request_timeout: Duration = duration("requestTimeoutMillis", Millis, 10..=MINUTES_10),
+        /// Most connections at once.
+        pub max_connections: usize = integer("maxConnections", 1..=1_000_000),
+        /// Most of them from one address.
+        pub max_connections_per_peer: usize = integer("maxConnectionsPerPeer", 1..=1_000_000),
+        /// Whose `X-Forwarded-For` is believed.
+        pub trusted_proxies: Vec<IpNet> = list("trustedProxies", &NETWORKS),
+        /// The folder with the documentation for resellers; `None` when there is none to serve.
+        pub docs_directory: Option<PathBuf> = optional("docsDirectory", &FOLDER),
+    }
 
-/// The reseller lane.
-#[derive(Clone, Debug)]
-pub struct Reseller {
-    /// The queues of notifications to deliver.
-    pub queue: Queue,
+    /// The reseller lane.
+    pub struct Reseller {
+        /// The queues of notifications to deliver.
+        pub queue: Queue = section("queue"),
+        /// Events as they come in.
+        pub event: ResellerEvent = section("event"),
+        /// Requests to endpoints.
+        pub delivery: ResellerDelivery = section("delivery"),
+        /// Repeated attempts.
+        pub retry: ResellerRetry = section("retry"),
+        /// What holds for a subscription that says nothing else.
+        pub subscription: SubscriptionDefaults = section("subscription"),
+        /// Daily quotas.
+        pub quota: Quota = section("quota"),
+        /// When a subscription counts as degraded and when it is given up.
+        pub health: Health = section("health"),
+        /// Challenges to new endpoints.
+        pub verification: Verification = section("verification"),
+        /// Where requests may go.
+        pub egress: Egress = section("egress"),
+        /// Signing secrets.
+        pub secrets: Secrets = section("secrets"),
+        /// Sending missed events again.
+        pub replay: Replay = section("replay"),
+        /// From which addresses requests come, as it is told to resellers.
+        pub sending_ips: Vec<IpNet> = list("sendingIps", &NETWORKS),
+    }
+
     /// Events as they come in.
-    pub event: ResellerEvent,
+    pub struct ResellerEvent {
+        /// Largest `data` of an event in bytes of UTF-8.
+        pub max_data_bytes: usize = integer("maxDataBytes", 1..=1_048_576),
+        /// Most events in one request.
+        pub batch_max: usize = integer("batchMax", 1..=10_000),
+        /// How long an event id or an idempotency key is remembered.
+        pub key_retention: Duration = duration("keyRetentionInDays", Days, 1..=3650),
+    }
+
     /// Requests to endpoints.
-    pub delivery: ResellerDelivery,
-    /// Repeated attempts.
-    pub retry: ResellerRetry,
+    pub struct ResellerDelivery {
+        /// For a whole request, where a subscription sets no time of its own.
+        pub timeout: Duration = duration("timeoutMillis", Millis, 100..=MINUTES_10),
+        /// The longest that a subscription may set.
+        pub max_timeout: Duration = duration("maxTimeoutMillis", Millis, 100..=MINUTES_10),
+        /// Most first attempts in flight in one process.
+        pub max_in_flight: usize = integer("maxInFlight", 1..=65_535),
+        /// Most of them for one subscription.
+        pub max_in_flight_per_subscription: usize = integer("maxInFlightPerSubscription", 1..=65_535),
+        /// How much of an answer is read and kept, in bytes.
+        pub response_body_bytes: usize = integer("responseBodyBytes", 0..=1_048_576),
+        /// How long a notification waits before it is given up, whatever it waits for.
+        pub max_age: Duration = duration("maxAgeInDays", Days, 1..=365),
+    }
+
+    /// Repeated attempts to deliver a notification.
+    pub struct ResellerRetry {
+        /// Most attempts after the first one.
+        pub max_retries: u32 = integer("maxRetries", 0..=100),
+        /// From the first attempt to the second, before jitter; each further one is four times as long.
+        pub initial_delay: Duration = duration("initialDelayInSeconds", Seconds, 0..=WEEK_IN_SECONDS),
+        /// The longest delay that this leads to.
+        pub max_delay: Duration = duration("maxDelayInSeconds", Seconds, 0..=WEEK_IN_SECONDS),
+        /// The longest delay that a receiver may ask for.
+        pub max_retry_after: Duration = duration("maxRetryAfterInSeconds", Seconds, 0..=WEEK_IN_SECONDS),
+        /// Whether 408, 425 and 429 are as final as every other 4xx.
+        pub strict_client_errors: bool = boolean("strictClientErrors"),
+        /// Most repeated attempts in flight in one process.
+        pub max_in_flight: usize = integer("maxInFlight", 1..=65_535),
+    }
+
     /// What holds for a subscription that says nothing else.
-    pub subscription: SubscriptionDefaults,
+    pub struct SubscriptionDefaults {
+        /// Most subscriptions of one reseller.
+        pub maximum: u32 = integer("maximum", 1..=10_000),
+        /// Notifications a day.
+        pub daily_quota: u32 = integer("dailyQuota", 1..=2_147_483_647),
+        /// Requests a second; `None` is as many as there are.
+        pub requests_per_second: Option<u32> = limit("requestsPerSecond", 0..=100_000),
+    }
+
     /// Daily quotas.
-    pub quota: Quota,
+    pub struct Quota {
+        /// In which a day begins and ends.
+        pub time_zone: Tz = text("timeZone", &TIME_ZONE),
+        /// Over which part of a day the notifications that waited for it are spread; a day can be an hour shorter than others.
+        pub release_window: Duration = duration("releaseWindowInMinutes", Minutes, 0..=1380),
+    }
+
     /// When a subscription counts as degraded and when it is given up.
-    pub health: Health,
+    pub struct Health {
+        /// Continuous failure after which it is degraded.
+        pub degraded_after: Duration = duration("degradedAfterInHours", Hours, 1..=YEAR_IN_HOURS),
+        /// Continuous failure after which it is deactivated.
+        pub deactivated_after: Duration = duration("deactivatedAfterInHours", Hours, 1..=YEAR_IN_HOURS),
+        /// How far apart the first and the last failure must be to prove anything.
+        pub evidence_after: Duration = duration("evidenceAfterInHours", Hours, 0..=YEAR_IN_HOURS),
+    }
+
     /// Challenges to new endpoints.
-    pub verification: Verification,
+    pub struct Verification {
+        /// From one challenge to the next.
+        pub retry_delay: Duration = duration("retryDelayInSeconds", Seconds, 1..=86_400),
+        /// Most challenges.
+        pub max_attempts: u32 = integer("maxAttempts", 1..=1000),
+    }
+
     /// Where requests may go.
-    pub egress: Egress,
+    pub struct Egress {
+        /// Networks that are open although they are not public.
+        pub allow_networks: Vec<IpNet> = list("allowNetworks", &NETWORKS),
+        /// Whether `http://` is accepted for addresses in them.
+        pub allow_http: bool = boolean("allowHttp"),
+        /// Networks that are closed although they are public.
+        pub deny_networks: Vec<IpNet> = list("denyNetworks", &NETWORKS),
+        /// Ports that are dialled.
+        pub allow_ports: Vec<RangeInclusive<u16>> = list("allowPorts", &PORTS),
+        /// Whether `allow_networks` may open as much as no installation needs.
+        pub allow_wide_networks: bool = boolean("allowWideNetworks"),
+    }
+
     /// Signing secrets.
-    pub secrets: Secrets,
+    pub struct Secrets {
+        /// Seals them at rest; base64 of 32 bytes. Without it the reseller lane is off.
+        pub key: Option<Secret> = optional("key", &SEALING_KEY)
+            because "`openssl rand -base64 32` makes one",
+        /// Keys that sealed them before.
+        pub previous_keys: Vec<Secret> = list("previousKeys", &SEALING_KEYS),
+        /// How long a secret signs after it was replaced.
+        pub overlap: Duration = duration("overlapInHours", Hours, 0..=YEAR_IN_HOURS),
+        /// Whether resellers may look at a secret again.
+        pub allow_viewing: bool = boolean("allowViewing"),
+        /// Whether resellers may bring a secret of their own.
+        pub allow_choosing: bool = boolean("allowChoosing"),
+    }
+
     /// Sending missed events again.
-    pub replay: Replay,
-    /// From which addresses requests come, as it is told to resellers.
-    pub sending_ips: Vec<IpNet>,
-}
+    pub struct Replay {
+        /// Most events of one replay in a second.
+        pub per_second: u32 = integer("perSecond", 1..=100_000),
+        /// How far back one may go.
+        pub max_age: Duration = duration("maxAgeInDays", Days, 1..=3650),
+        /// Whether what an outage gave up is sent again by itself, for subscriptions that do not say.
+        pub after_outage: bool = boolean("afterOutage"),
+    }
 
-/// Events as they come in.
-#[derive(Clone, Debug)]
-pub struct ResellerEvent {
-    /// Largest `data` of an event in bytes of UTF-8.
-    pub max_data_bytes: usize,
-    /// Most events in one request.
-    pub batch_max: usize,
-    /// How long an event id or an idempotency key is remembered.
-    pub key_retention: Duration,
-}
-
-/// Requests to endpoints.
-#[derive(Clone, Debug)]
-pub struct ResellerDelivery {
-    /// For a whole request, where a subscription sets no time of its own.
-    pub timeout: Duration,
-    /// The longest that a subscription may set.
-    pub max_timeout: Duration,
-    /// Most first attempts in flight in one process.
-    pub max_in_flight: usize,
-    /// Most of them for one subscription.
-    pub max_in_flight_per_subscription: usize,
-    /// How much of an answer is read and kept, in bytes.
-    pub response_body_bytes: usize,
-    /// How long a notification waits before it is given up, whatever it waits for.
-    pub max_age: Duration,
-}
-
-/// Repeated attempts to deliver a notification.
-#[derive(Clone, Debug)]
-pub struct ResellerRetry {
-    /// Most attempts after the first one.
-    pub max_retries: u32,
-    /// From the first attempt to the second, before jitter; each further one is four times as long.
-    pub initial_delay: Duration,
-    /// The longest delay that this leads to.
-    pub max_delay: Duration,
-    /// The longest delay that a receiver may ask for.
-    pub max_retry_after: Duration,
-    /// Whether 408, 425 and 429 are as final as every other 4xx.
-    pub strict_client_errors: bool,
-    /// Most repeated attempts in flight in one process.
-    pub max_in_flight: usize,
-}
-
-/// What holds for a subscription that says nothing else.
-#[derive(Clone, Debug)]
-pub struct SubscriptionDefaults {
-    /// Most subscriptions of one reseller.
-    pub maximum: u32,
-    /// Notifications a day.
-    pub daily_quota: u32,
-    /// Requests a second; `None` is as many as there are.
-    pub requests_per_second: Option<u32>,
-}
-
-/// Daily quotas.
-#[derive(Clone, Debug)]
-pub struct Quota {
-    /// In which a day begins and ends.
-    pub time_zone: Tz,
-    /// Over which part of a day the notifications that waited for it are spread.
-    pub release_window: Duration,
-}
-
-/// When a subscription counts as degraded and when it is given up.
-#[derive(Clone, Debug)]
-pub struct Health {
-    /// Continuous failure after which it is degraded.
-    pub degraded_after: Duration,
-    /// Continuous failure after which it is deactivated.
-    pub deactivated_after: Duration,
-    /// How far apart the first and the last failure must be to prove anything.
-    pub evidence_after: Duration,
-}
-
-/// Challenges to new endpoints.
-#[derive(Clone, Debug)]
-pub struct Verification {
-    /// From one challenge to the next.
-    pub retry_delay: Duration,
-    /// Most challenges.
-    pub max_attempts: u32,
-}
-
-/// Where requests may go.
-#[derive(Clone, Debug)]
-pub struct Egress {
-    /// Networks that are open although they are not public.
-    pub allow_networks: Vec<IpNet>,
-    /// Whether `http://` is accepted for addresses in them.
-    pub allow_http: bool,
-    /// Networks that are closed although they are public.
-    pub deny_networks: Vec<IpNet>,
-    /// Ports that are dialled.
-    pub allow_ports: Vec<RangeInclusive<u16>>,
-    /// Whether `allow_networks` may open as much as no installation needs.
-    pub allow_wide_networks: bool,
+    /// Mails to resellers.
+    pub struct Mail {
+        /// An `smtp://` or `smtps://` URL. Without it mails wait.
+        pub smtp_url: Option<Secret> = optional("smtpUrl", &SMTP_URL),
+        /// Whom they are from.
+        pub from: String = text("from", &MAILBOX),
+        /// Longest time to connect to the mail server, and to send one mail.
+        pub timeout: Duration = duration("timeoutMillis", Millis, 100..=20_000),
+        /// From the first attempt to the second; later ones lie further apart.
+        pub retry_delay: Duration = duration("retryDelayInSeconds", Seconds, 1..=86_400),
+        /// How long a mail is tried.
+        pub max_age: Duration = duration("maxAgeInDays", Days, 1..=365),
+        /// Whether an address has to send a code back before it gets anything else.
+        pub confirm_addresses: bool = boolean("confirmAddresses"),
+    }
 }
 
 impl Egress {
@@ -182,21 +218,6 @@ impl Egress {
     }
 }
 
-/// Signing secrets.
-#[derive(Clone, Debug)]
-pub struct Secrets {
-    /// Seals them at rest; base64 of 32 bytes. Without it the reseller lane is off.
-    pub key: Option<Secret>,
-    /// Keys that sealed them before.
-    pub previous_keys: Vec<Secret>,
-    /// How long a secret signs after it was replaced.
-    pub overlap: Duration,
-    /// Whether resellers may look at a secret again.
-    pub allow_viewing: bool,
-    /// Whether resellers may bring a secret of their own.
-    pub allow_choosing: bool,
-}
-
 impl Secrets {
     /// The key itself.
     pub fn key_bytes(&self) -> Option<[u8; 32]> {
@@ -208,37 +229,4 @@ impl Secrets {
         let decoded = self.previous_keys.iter().map(|key| sealing_key(key.expose()));
         decoded.flatten().collect()
     }
-}
-
-/// Reads a sealing key; `None` unless the text is base64 of exactly 32 bytes.
-pub(crate) fn sealing_key(text: &str) -> Option<[u8; 32]> {
-    STANDARD.decode(text).ok()?.try_into().ok()
-}
-
-/// Sending missed events again.
-#[derive(Clone, Debug)]
-pub struct Replay {
-    /// Most events of one replay in a second.
-    pub per_second: u32,
-    /// How far back one may go.
-    pub max_age: Duration,
-    /// Whether what an outage gave up is sent again by itself, for subscriptions that do not say.
-    pub after_outage: bool,
-}
-
-/// Mails to resellers.
-#[derive(Clone, Debug)]
-pub struct Mail {
-    /// An `smtp://` or `smtps://` URL. Without it mails wait.
-    pub smtp_url: Option<Secret>,
-    /// Whom they are from.
-    pub from: String,
-    /// Longest time to connect to the mail server, and to send one mail.
-    pub timeout: Duration,
-    /// From the first attempt to the second; later ones lie further apart.
-    pub retry_delay: Duration,
-    /// How long a mail is tried.
-    pub max_age: Duration,
-    /// Whether an address has to send a code back before it gets anything else.
-    pub confirm_addresses: bool,
 }

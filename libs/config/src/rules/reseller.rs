@@ -1,7 +1,6 @@
 //! The rules between the keys of the reseller lane.
 
 use std::net::{IpAddr, Ipv4Addr};
-use std::time::Duration;
 
 use ipnet::IpNet;
 
@@ -9,15 +8,23 @@ use crate::Config;
 use crate::reader::Reader;
 
 /// Room for what an event says besides its data.
-const EVENT_FRAME: usize = 4096;
+const EVENT_FRAME: u64 = 4096;
 const DAYS_OF_SHORTEST_MONTH: u64 = 28;
 
 pub(super) fn check(config: &Config, reader: &mut Reader) {
-    body(config, reader);
-    delivery(config, reader);
-    age(config, reader);
-    retry(config, reader);
-    health(config, reader);
+    body(reader);
+    ordered(
+        reader,
+        "reseller.delivery.timeoutMillis",
+        "reseller.delivery.maxTimeoutMillis",
+    );
+    age(reader);
+    ordered(
+        reader,
+        "reseller.retry.initialDelayInSeconds",
+        "reseller.retry.maxDelayInSeconds",
+    );
+    health(reader);
     secrets(config, reader);
     egress(config, reader);
 }
@@ -25,10 +32,9 @@ pub(super) fn check(config: &Config, reader: &mut Reader) {
 /// Resellers open their firewalls for the addresses that are published.
 pub(super) fn check_for_production(config: &Config, reader: &mut Reader) {
     const ADDRESSES: &str = "reseller.sendingIps";
-    let reseller = &config.reseller;
     reader.rule(
         &[ADDRESSES],
-        reseller.secrets.key.is_none() || !reseller.sending_ips.is_empty(),
+        !reader.is_set("reseller.secrets.key") || !config.reseller.sending_ips.is_empty(),
         &format!(
             "{ADDRESSES} is empty although notifications are sent (reseller.secrets.key is set): resellers are told at \
              /.well-known/postrider-ips.json from which addresses they come, and open their firewalls for these"
@@ -37,39 +43,28 @@ pub(super) fn check_for_production(config: &Config, reader: &mut Reader) {
     );
 }
 
-fn body(config: &Config, reader: &mut Reader) {
-    let (body, data) = (config.ingest.max_body_bytes, config.reseller.event.max_data_bytes);
+fn body(reader: &mut Reader) {
+    const BODY: &str = "ingest.maxBodyBytes";
+    const DATA: &str = "reseller.event.maxDataBytes";
+    let (body, data) = (reader.number(BODY), reader.number(DATA));
     let least = data.saturating_add(EVENT_FRAME);
     reader.rule(
-        &["ingest.maxBodyBytes", "reseller.event.maxDataBytes"],
+        &[BODY, DATA],
         body >= least,
         &format!(
-            "ingest.maxBodyBytes ({body}) must be at least reseller.event.maxDataBytes + {EVENT_FRAME} \
-             ({data} + {EVENT_FRAME} = {least}), or no event of the allowed size could be received"
+            "{BODY} ({body}) must be at least {DATA} + {EVENT_FRAME} ({data} + {EVENT_FRAME} = {least}), \
+             or no event of the allowed size could be received"
         ),
-        format!("raise ingest.maxBodyBytes to {least} or more, or lower reseller.event.maxDataBytes"),
-    );
-}
-
-fn delivery(config: &Config, reader: &mut Reader) {
-    let delivery = &config.reseller.delivery;
-    ordered(
-        reader,
-        ("reseller.delivery.timeoutMillis", delivery.timeout.as_millis()),
-        (
-            "reseller.delivery.maxTimeoutMillis",
-            delivery.max_timeout.as_millis(),
-        ),
+        format!("raise {BODY} to {least} or more, or lower {DATA}"),
     );
 }
 
 /// A month goes only when nothing in it waits any more.
-fn age(config: &Config, reader: &mut Reader) {
+fn age(reader: &mut Reader) {
     const AGE: &str = "reseller.delivery.maxAgeInDays";
     const MONTHS: &str = "push.partitions.retentionMonths";
-    let days = config.reseller.delivery.max_age.as_secs() / 86_400;
-    let months = config.push.partitions.retention_months;
-    let kept = u64::from(months) * DAYS_OF_SHORTEST_MONTH;
+    let (days, months) = (reader.number(AGE), reader.number(MONTHS));
+    let kept = months.saturating_mul(DAYS_OF_SHORTEST_MONTH);
     reader.rule(
         &[AGE, MONTHS],
         days < kept,
@@ -81,27 +76,10 @@ fn age(config: &Config, reader: &mut Reader) {
     );
 }
 
-fn retry(config: &Config, reader: &mut Reader) {
-    let retry = &config.reseller.retry;
-    ordered(
-        reader,
-        (
-            "reseller.retry.initialDelayInSeconds",
-            u128::from(retry.initial_delay.as_secs()),
-        ),
-        (
-            "reseller.retry.maxDelayInSeconds",
-            u128::from(retry.max_delay.as_secs()),
-        ),
-    );
-}
-
-fn health(config: &Config, reader: &mut Reader) {
+fn health(reader: &mut Reader) {
     const DEGRADED: &str = "reseller.health.degradedAfterInHours";
     const DEACTIVATED: &str = "reseller.health.deactivatedAfterInHours";
-    let health = &config.reseller.health;
-    let hours = |duration: Duration| u128::from(duration.as_secs() / 3600);
-    let (degraded, deactivated) = (hours(health.degraded_after), hours(health.deactivated_after));
+    let (degraded, deactivated) = (reader.number(DEGRADED), reader.number(DEACTIVATED));
     reader.rule(
         &[DEGRADED, DEACTIVATED],
         degraded < deactivated,
@@ -111,23 +89,15 @@ fn health(config: &Config, reader: &mut Reader) {
         format!("raise {DEACTIVATED}, or lower {DEGRADED}"),
     );
     // Evidence that takes longer than the limit it is for would silently be the limit.
-    ordered(
-        reader,
-        (
-            "reseller.health.evidenceAfterInHours",
-            hours(health.evidence_after),
-        ),
-        (DEGRADED, degraded),
-    );
+    ordered(reader, "reseller.health.evidenceAfterInHours", DEGRADED);
 }
 
 fn secrets(config: &Config, reader: &mut Reader) {
     const KEY: &str = "reseller.secrets.key";
     const PREVIOUS: &str = "reseller.secrets.previousKeys";
-    let secrets = &config.reseller.secrets;
     reader.rule(
         &[PREVIOUS, KEY],
-        secrets.key.is_some() || secrets.previous_keys.is_empty(),
+        reader.is_set(KEY) || config.reseller.secrets.previous_keys.is_empty(),
         &format!("{PREVIOUS} needs {KEY}: new secrets are sealed with that one"),
         format!("set {KEY}, or remove {PREVIOUS}"),
     );
@@ -155,8 +125,9 @@ fn egress(config: &Config, reader: &mut Reader) {
     );
 }
 
-/// The rule that one key's value is at most another's.
-fn ordered(reader: &mut Reader, (low_key, low): (&str, u128), (high_key, high): (&str, u128)) {
+/// The rule that one key's value is at most another's, both in one unit.
+fn ordered(reader: &mut Reader, low_key: &str, high_key: &str) {
+    let (low, high) = (reader.number(low_key), reader.number(high_key));
     reader.rule(
         &[low_key, high_key],
         low <= high,

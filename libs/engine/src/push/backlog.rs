@@ -16,7 +16,9 @@ use tokio_util::task::TaskTracker;
 use super::claimer::Claimer;
 use super::spans;
 use super::vigil::{Answer, Vigil};
-use super::work::{Message, Work};
+use super::work::Work;
+use crate::claim::RETRY_PAUSE;
+use crate::message::Message;
 
 /// From one probe to the next, at least.
 const PROBE_INTERVAL: Duration = Duration::from_secs(1);
@@ -25,8 +27,6 @@ const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 const PROBED: u32 = 64;
 /// Pushes looked for at once when what waited is sent: about a second of sending, after which the oldest may be others.
 const SIGHT: u32 = 256;
-/// Pause before the database is asked again.
-const RETRY_PAUSE: Duration = Duration::from_millis(250);
 /// How long the database may take for an answer before it counts as away.
 const LIMIT: Duration = Duration::from_secs(10);
 
@@ -234,11 +234,8 @@ async fn settled(under_way: &TaskTracker) {
 
 /// A push that was claimed without a message.
 fn unqueued(push: ClaimedPush, send_before: std::time::Instant, under_way: &TaskTracker) -> Work {
-    let message = Message {
-        receipt: None,
-        span: spans::unqueued(&push),
-        settled: Some(under_way.token()),
-    };
+    let mut message = Message::none(spans::unqueued(&push));
+    message.settled = Some(under_way.token());
     Work {
         push,
         message,

@@ -1,6 +1,5 @@
 //! The last stage: outcomes are recorded in batches, then their messages are settled.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,10 +11,11 @@ use store::push::{Completion, Release};
 use telemetry::Metric;
 use tokio::sync::mpsc;
 
-use crate::record::{RECORD_LIMIT, record};
+use crate::message::Message;
+use crate::record::{RECORD_LIMIT, record_all};
 
-use super::spans::{self, Batch};
-use super::work::{Ending, Message, MessageFate, dead_letter_reason};
+use super::spans;
+use super::work::{Ending, dead_letter_reason};
 
 /// Outcomes recorded in one statement.
 const BATCH: usize = 256;
@@ -43,76 +43,64 @@ impl Completer {
             }
             let ended = completed.len() + released.len() + put_off.len();
             self.complete(completed).await;
-            self.release(released, self.queue_lease, MessageFate::of).await;
+            self.release(released, self.queue_lease, false).await;
             // Without its message: the rescuer makes it wait again when the time is over.
-            self.release(put_off, POSTPONEMENT, |_| MessageFate::Ack).await;
+            self.release(put_off, POSTPONEMENT, true).await;
             Metric::PushClaimsInFlight.gauge(&[]).decrement(ended as f64);
         }
     }
 
     async fn complete(&self, completed: Vec<(Completion, Message)>) {
-        let (completions, messages): (Vec<Completion>, Vec<Message>) = completed.into_iter().unzip();
-        let span = Batch::to_complete(messages.iter());
         let write = |batch: Arc<[Completion]>| async move { self.store.complete_pushes(&batch).await };
-        let completions = Arc::from(completions);
-        let accepted = record(&completions, write).await;
-        span.end();
-        for (completion, mut message) in completions.iter().zip(messages) {
-            spans::completed(&mut message, completion);
-            if accepted.contains(&completion.id) {
+        let note = |completion: &Completion, message: &mut Message, accepted: bool| {
+            spans::completed(message, completion);
+            if accepted {
                 count(completion);
             } else {
                 lease_lost(completion.id);
             }
-            MessageFate::Ack.settle(message).await;
+        };
+        let id = |completion: &Completion| completion.id;
+        for message in record_all(Some(spans::COMPLETE), completed, id, write, note).await {
+            message.ack().await;
         }
     }
 
-    async fn release(
-        &self,
-        released: Vec<(Release, Message)>,
-        queue_lease: Duration,
-        fate: impl Fn(&Release) -> MessageFate,
-    ) {
-        let (releases, messages): (Vec<Release>, Vec<Message>) = released.into_iter().unzip();
-        let span = Batch::to_release(messages.iter());
+    /// Their messages go back to the queue, save those of pushes that are deferred, or all of them when it is `for_later`.
+    async fn release(&self, released: Vec<(Release, Message)>, queue_lease: Duration, for_later: bool) {
         let write =
             |batch: Arc<[Release]>| async move { self.store.release_pushes(&batch, queue_lease).await };
-        let releases = Arc::from(releases);
-        let accepted = record(&releases, write).await;
-        span.end();
-        self.take_out_of_queue(&releases, &messages, &accepted).await;
-        for (release, mut message) in releases.iter().zip(messages) {
-            spans::released(&mut message, release);
-            if !accepted.contains(&release.id) {
+        let (mut deferred, mut unqueued) = (Vec::new(), Vec::new());
+        let note = |release: &Release, message: &mut Message, accepted: bool| {
+            spans::released(message, release);
+            deferred.push(release.deferred_to.is_some());
+            if !accepted {
                 lease_lost(release.id);
             } else if release.deferred_to.is_some() {
                 Metric::PushDeferred.increment(1);
+            } else if message.receipt.is_none() {
+                unqueued.push(release.id);
             }
-            fate(release).settle(message).await;
+        };
+        let id = |release: &Release| release.id;
+        let messages = record_all(Some(spans::RELEASE), released, id, write, note).await;
+        self.take_out_of_queue(&unqueued).await;
+        for (message, deferred) in messages.into_iter().zip(deferred) {
+            if deferred || for_later {
+                message.ack().await;
+            } else {
+                message.requeue().await;
+            }
         }
     }
 
     /// What was claimed without a message has none in the queue: it waits in the database. If that is not noted, it is
     /// found by its lease.
-    async fn take_out_of_queue(
-        &self,
-        releases: &[Release],
-        messages: &[Message],
-        accepted: &HashSet<PushId>,
-    ) {
-        let unqueued: Vec<PushId> = releases
-            .iter()
-            .zip(messages)
-            .filter(|(release, message)| {
-                message.receipt.is_none() && release.deferred_to.is_none() && accepted.contains(&release.id)
-            })
-            .map(|(release, _)| release.id)
-            .collect();
+    async fn take_out_of_queue(&self, unqueued: &[PushId]) {
         if unqueued.is_empty() {
             return;
         }
-        let marked = store::within(RECORD_LIMIT, self.store.mark_not_enqueued(&unqueued)).await;
+        let marked = store::within(RECORD_LIMIT, self.store.mark_not_enqueued(unqueued)).await;
         if let Err(error) = marked {
             tracing::warn!(
                 error = error_chain(&error),

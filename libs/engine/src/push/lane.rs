@@ -296,7 +296,7 @@ impl Lane {
             delay: self.config.swrve.delay,
             pool_size: self.config.pool_size(),
             validity: term.validity(),
-            starts: Starts::of(term.lease().epoch),
+            starts: Starts::new(term.lease().epoch),
             vigil: vigil.clone(),
             fault_told: Mutex::default(),
         })

@@ -3,27 +3,26 @@
 //! A message has one from its arrival until it is settled, under which everything else is: the claim, the request to
 //! Swrve, the recording of its outcome. None of them holds a text that a caller or Swrve chose.
 
-use std::time::SystemTime;
-
 use broker::{Delivery, Queue};
 use domain::push::{ErrorType, SendOutcome};
 use http_client::PreparedPush;
 use store::push::{ClaimedPush, Completion, Release};
-use telemetry::traces::{self, Context, Kind, Span, Statement};
+use telemetry::traces::{self, Kind, Span, Statement};
 
-use super::work::{Message, Work};
+use super::work::Work;
+use crate::message::Message;
 
-const CLAIM: Statement = Statement {
+pub(crate) const CLAIM: Statement = Statement {
     summary: "claim pushes",
     operation: "UPDATE",
     table: "push_notifications",
 };
-const COMPLETE: Statement = Statement {
+pub(crate) const COMPLETE: Statement = Statement {
     summary: "complete pushes",
     operation: "UPDATE",
     table: "push_notifications",
 };
-const RELEASE: Statement = Statement {
+pub(crate) const RELEASE: Statement = Statement {
     summary: "release pushes",
     operation: "UPDATE",
     table: "push_notifications",
@@ -43,42 +42,6 @@ pub(crate) fn unqueued(push: &ClaimedPush) -> Span {
         push.id.uuid(),
         push.traceparent.as_deref(),
     )
-}
-
-/// The messages whose traces are recorded, and when a statement about all of them began.
-pub(crate) struct Batch {
-    statement: Statement,
-    members: Vec<Context>,
-    rows: usize,
-    started: SystemTime,
-}
-
-impl Batch {
-    fn begin<'a>(statement: Statement, messages: impl ExactSizeIterator<Item = &'a Message>) -> Self {
-        Self {
-            statement,
-            rows: messages.len(),
-            members: messages.filter_map(|message| message.span.context()).collect(),
-            started: SystemTime::now(),
-        }
-    }
-
-    pub(crate) fn to_claim<'a>(messages: impl ExactSizeIterator<Item = &'a Message>) -> Self {
-        Self::begin(CLAIM, messages)
-    }
-
-    pub(crate) fn to_complete<'a>(messages: impl ExactSizeIterator<Item = &'a Message>) -> Self {
-        Self::begin(COMPLETE, messages)
-    }
-
-    pub(crate) fn to_release<'a>(messages: impl ExactSizeIterator<Item = &'a Message>) -> Self {
-        Self::begin(RELEASE, messages)
-    }
-
-    /// The statement is through.
-    pub(crate) fn end(self) {
-        drop(self.statement.executed(self.members, self.started, self.rows));
-    }
 }
 
 /// The span of a request to Swrve, whose `traceparent` names it.

@@ -22,7 +22,7 @@ pub(crate) struct Starts {
 
 impl Starts {
     /// For the sends of one term.
-    pub(crate) fn of(epoch: i64) -> Self {
+    pub(crate) fn new(epoch: i64) -> Self {
         let reading = || {
             let before = Instant::now();
             (clock_nanos(), before, before.elapsed())
@@ -69,9 +69,9 @@ mod tests {
 
     #[test]
     fn two_terms_of_one_host_call_the_same_moment_by_the_same_name() {
-        let one = Starts::of(1);
+        let one = Starts::new(1);
         std::thread::yield_now();
-        let other = Starts::of(2);
+        let other = Starts::new(2);
         let moment = Instant::now();
         let apart = one.nanos(moment).abs_diff(other.nanos(moment));
         assert!(apart < 1_000_000, "they are {apart} ns apart");

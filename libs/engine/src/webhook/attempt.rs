@@ -21,6 +21,7 @@ use super::request::{Content, signed};
 use super::spans;
 
 /// An attempt that is over.
+#[derive(Clone)]
 pub(crate) struct Attempted {
     pub(crate) completion: DeliveryCompletion,
     pub(crate) subscription: uuid::Uuid,
@@ -29,7 +30,7 @@ pub(crate) struct Attempted {
 }
 
 /// No attempt: the notification is to be handed back.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct NotMade {
     pub(crate) release: NotificationRelease,
     /// Why, in a word.

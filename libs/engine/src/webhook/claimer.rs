@@ -11,7 +11,7 @@ use telemetry::Metric;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::claim;
+use crate::claim::{Claiming, claim, paused};
 
 use super::endpoints::{Endpoints, Target};
 use super::{Lane, Tools};
@@ -30,6 +30,8 @@ pub(crate) struct Claimed {
     pub(crate) targets: HashMap<Uuid, Arc<Target>>,
     /// When the claim runs out; `None` when nothing of it may be sent.
     pub(crate) until: Option<Instant>,
+    /// Whether more may wait for the same subscription in the database.
+    pub(crate) more: bool,
 }
 
 pub(crate) struct Claimer {
@@ -46,21 +48,7 @@ impl Claimer {
         if ids.is_empty() {
             return Some(Claimed::default());
         }
-        let together = || async move {
-            let terms = self.terms();
-            // From before the claim was asked for, so that it is never too late.
-            let until = Instant::now() + terms.lease;
-            let claims = store::within(CLAIM_LIMIT, self.claim_unless_paused(ids, &terms)).await?;
-            Ok(claims.map(|claims| (claims, until)))
-        };
-        let singly = || async move {
-            let terms = self.terms();
-            let until = Instant::now() + terms.lease;
-            (self.claim_singly(ids, &terms).await, until)
-        };
-        let Some((claims, until)) =
-            claim::claim(&self.stop, "notifications", ids.len(), together, singly).await
-        else {
+        let Some((claims, asked)) = claim(self, ids, &self.stop).await else {
             // When the lane is paused, the messages go back to a queue that no engine may read now, this one first of all.
             self.stop.cancel();
             return None;
@@ -68,76 +56,32 @@ impl Claimer {
         count(&claims);
         let targets = self.targets(&claims).await;
         Some(Claimed {
-            until: targets.is_some().then_some(until),
+            until: targets.is_some().then(|| asked + self.lease()),
             targets: targets.unwrap_or_default(),
             claims,
+            more: false,
         })
     }
 
-    /// Claims each notification by itself, so that one that the database refuses for good holds up no other. What came by a message is
-    /// brought back by its lease, which bounds how often that is found out; what waits in the database is found with each fetch.
-    async fn claim_singly(&self, ids: &[NotificationId], terms: &ClaimTerms) -> Claims {
-        let claim_one = |id| async move { self.tools.store.claim_notifications(&[id], terms).await };
-        let claims = store::singly(CLAIM_LIMIT, ids, claim_one, |id, error| {
-            tracing::error!(
-                notification = %id,
-                error = error_chain(&error),
-                "passed over a notification that could not be claimed"
-            );
-            Metric::StoreErrors.increment_with(&[("operation", "reading_queue")], 1);
-        });
-        claims.await.into_iter().sum()
-    }
-
-    /// `None` when the lane is paused. That is asked only when a claim took nothing although some of the notifications still
-    /// wait; whether there is a pause by now does not tell by itself, since it may have ended meanwhile.
-    async fn claim_unless_paused(
-        &self,
-        ids: &[NotificationId],
-        terms: &ClaimTerms,
-    ) -> Result<Option<Claims>, store::Error> {
-        let store = &self.tools.store;
-        loop {
-            let claims = store.claim_notifications(ids, terms).await?;
-            if claims != Claims::default() || !store.any_notification_waits(ids, terms.at).await? {
-                return Ok(Some(claims));
-            }
-            if store.lane_is_paused(store::Lane::Reseller).await? {
-                return Ok(None);
-            }
-        }
-    }
-
-    /// What waits in the database for a subscription, claimed. The flag tells whether there may be more.
-    pub(crate) async fn fetch(&self, subscription: Uuid, limit: usize) -> (Claimed, bool) {
+    /// What waits in the database for a subscription, so many of them, claimed. `None` when that could not be found out, or when it is to
+    /// stop.
+    pub(crate) async fn fetch(&self, subscription: Uuid, limit: usize) -> Option<Claimed> {
         let limit = u32::try_from(limit).unwrap_or(u32::MAX);
         match store::within(CLAIM_LIMIT, self.waiting(subscription, limit)).await {
             Ok(ids) => {
-                let claimed = self.claim(&ids).await.unwrap_or_default();
+                let mut claimed = self.claim(&ids).await?;
                 // When the requests per second are used up, or nothing came of it, the rest is left to the promoter.
                 let claims = &claimed.claims;
-                let more = ids.len() == limit as usize
+                claimed.more = ids.len() == limit as usize
                     && claims.claimed.len() as u64 + claims.over_quota > 0
                     && claims.held + claims.over_rate == 0;
-                (claimed, more)
+                Some(claimed)
             }
             Err(error) => {
                 tracing::debug!(
                     error = error_chain(&error),
                     "cannot look for waiting notifications"
                 );
-                (Claimed::default(), false)
-            }
-        }
-    }
-
-    /// The oldest that waits in the database for a subscription, claimed. `None` when that could not be found out, or when it is to
-    /// stop.
-    pub(crate) async fn oldest(&self, subscription: Uuid) -> Option<Claimed> {
-        match store::within(CLAIM_LIMIT, self.waiting(subscription, 1)).await {
-            Ok(ids) => self.claim(&ids).await,
-            Err(error) => {
-                tracing::debug!(error = error_chain(&error), "cannot look for what to probe with");
                 None
             }
         }
@@ -151,16 +95,8 @@ impl Claimer {
         }
     }
 
-    fn terms(&self) -> ClaimTerms {
-        let reseller = &self.tools.config.reseller;
-        ClaimTerms {
-            at: self.tools.clock.now(),
-            lease: reseller.delivery.max_timeout + HORIZON + CLAIM_SLACK,
-            daily_quota: reseller.subscription.daily_quota,
-            requests_per_second: reseller.subscription.requests_per_second,
-            zone: reseller.quota.time_zone,
-            horizon: HORIZON,
-        }
+    fn lease(&self) -> Duration {
+        self.tools.config.reseller.delivery.max_timeout + HORIZON + CLAIM_SLACK
     }
 
     /// The targets of what was claimed, for as long as it takes: it is claimed, and no other engine will send it before its
@@ -177,8 +113,46 @@ impl Claimer {
                     return None;
                 }
             }
-            claim::paused(&self.stop).await?;
+            paused(&self.stop).await?;
         }
+    }
+}
+
+impl Claiming for Claimer {
+    const WHAT: &'static str = "notifications";
+    const LIMIT: Duration = CLAIM_LIMIT;
+    type Id = NotificationId;
+    type Claimed = Claims;
+
+    async fn claim_together(&self, ids: &[NotificationId]) -> Result<Claims, store::Error> {
+        let reseller = &self.tools.config.reseller;
+        let terms = ClaimTerms {
+            at: self.tools.clock.now(),
+            lease: self.lease(),
+            daily_quota: reseller.subscription.daily_quota,
+            requests_per_second: reseller.subscription.requests_per_second,
+            zone: reseller.quota.time_zone,
+            horizon: HORIZON,
+        };
+        self.tools.store.claim_notifications(ids, &terms).await
+    }
+
+    fn took_nothing(claims: &Claims) -> bool {
+        *claims == Claims::default()
+    }
+
+    async fn any_waits(&self, ids: &[NotificationId]) -> Result<bool, store::Error> {
+        let Tools { store, clock, .. } = &self.tools;
+        store.any_notification_waits(ids, clock.now()).await
+    }
+
+    async fn may_claim(&self) -> Result<bool, store::Error> {
+        let paused = self.tools.store.lane_is_paused(store::Lane::Reseller).await?;
+        Ok(!paused)
+    }
+
+    fn sum(claims: Vec<Claims>) -> Claims {
+        claims.into_iter().sum()
     }
 }
 

@@ -6,20 +6,18 @@ use std::time::{Duration, Instant};
 use domain::notification::{NotificationId, NotificationStatus};
 use lifecycle::error_chain;
 use metrics::Histogram;
-use store::webhook::{DeliveryCompletion, NotificationRelease};
 use telemetry::Metric;
-use telemetry::traces::Span;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::record::{record, until_answered};
+use crate::linger::Linger;
+use crate::message::Message;
+use crate::record::record_all;
 
 use super::attempt::{Attempted, NotMade};
-use super::message::Message;
-use super::spans::{self, Batch};
+use super::spans;
 use super::statistics::{self, Statistics};
 use super::{Lane, Tools};
-use crate::linger::Linger;
 
 /// Outcomes recorded in one statement.
 const BATCH: usize = 256;
@@ -28,40 +26,10 @@ const BATCH_WINDOW: Duration = Duration::from_millis(20);
 /// Outcomes a second from which on they are recorded in batches.
 const BATCHING_RATE: u32 = 100;
 
-/// What came of a claim.
+/// What came of a claim. The message has none to settle when it waited in the database.
 pub(crate) struct Ending {
     pub(crate) made: Result<Attempted, NotMade>,
-    pub(crate) work: Work,
-}
-
-/// What an attempt is made for; its span ends with it.
-pub(crate) enum Work {
-    /// A message.
-    Message(Message),
-    /// What waited in the database.
-    Backlog(Span),
-}
-
-impl Work {
-    pub(crate) fn span(&self) -> &Span {
-        match self {
-            Self::Message(Message { span, .. }) | Self::Backlog(span) => span,
-        }
-    }
-
-    pub(crate) fn span_mut(&mut self) -> &mut Span {
-        match self {
-            Self::Message(Message { span, .. }) | Self::Backlog(span) => span,
-        }
-    }
-
-    /// The message that is to be settled.
-    pub(crate) fn into_message(self) -> Option<Message> {
-        match self {
-            Self::Message(message) => Some(message),
-            Self::Backlog(_) => None,
-        }
-    }
+    pub(crate) message: Message,
 }
 
 pub(crate) struct Completer {
@@ -85,10 +53,10 @@ impl Completer {
             }
             linger.begin(Instant::now(), batch.len());
             let (mut attempted, mut not_made) = (Vec::new(), Vec::new());
-            for Ending { made, work } in batch.drain(..) {
+            for Ending { made, message } in batch.drain(..) {
                 match made {
-                    Ok(one) => attempted.push((one, work)),
-                    Err(one) => not_made.push((one, work)),
+                    Ok(one) => attempted.push((one, message)),
+                    Err(one) => not_made.push((one, message)),
                 }
             }
             self.complete(attempted).await;
@@ -100,63 +68,41 @@ impl Completer {
         }
     }
 
-    async fn complete(&self, endings: Vec<(Attempted, Work)>) {
-        if endings.is_empty() {
-            return;
-        }
+    async fn complete(&self, attempted: Vec<(Attempted, Message)>) {
         let response = Metric::DeliveryResponse.histogram(&[("lane", self.lane.label())]);
-        let (attempted, work): (Vec<_>, Vec<_>) = endings.into_iter().unzip();
-        let completions: Arc<[DeliveryCompletion]> = attempted.iter().map(|a| a.completion.clone()).collect();
-        let span = Batch::to_complete(work.iter().map(Work::span));
         let Tools { store, clock, .. } = &self.tools;
-        let write = |batch: Arc<[DeliveryCompletion]>| async move {
-            store.complete_deliveries(&batch, clock.now()).await
+        let write = |batch: Arc<[Attempted]>| async move {
+            let completions: Vec<_> = batch.iter().map(|one| one.completion.clone()).collect();
+            store.complete_deliveries(&completions, clock.now()).await
         };
-        let accepted = record(&completions, write).await;
-        span.end();
-        for attempted in &attempted {
-            if accepted.contains(&attempted.completion.id) {
+        let note = |attempted: &Attempted, message: &mut Message, accepted: bool| {
+            spans::completed(&mut message.span, &attempted.completion);
+            if accepted {
                 count(attempted, &response);
                 self.statistics.count(attempted);
             } else {
                 lease_lost(attempted.completion.id);
             }
-        }
-        let settled = work
-            .into_iter()
-            .zip(completions.iter())
-            .filter_map(|(mut work, completion)| {
-                spans::completed(work.span_mut(), completion);
-                work.into_message()
-            });
-        Message::ack_all(settled).await;
+        };
+        let id = |attempted: &Attempted| attempted.completion.id;
+        Message::ack_all(record_all(Some(spans::COMPLETE), attempted, id, write, note).await).await;
     }
 
     /// Hands back what was not attempted, as if it had never been claimed.
-    async fn release(&self, endings: Vec<(NotMade, Work)>) {
-        if endings.is_empty() {
-            return;
-        }
-        let (not_made, work): (Vec<NotMade>, Vec<Work>) = endings.into_iter().unzip();
+    async fn release(&self, not_made: Vec<(NotMade, Message)>) {
         self.note_faults(&not_made);
-        let releases: Vec<NotificationRelease> = not_made.iter().map(|one| one.release).collect();
         let Tools { store, clock, .. } = &self.tools;
-        let release = || store.release_notifications(&releases, clock.now());
-        if let Err(error) = until_answered(releases.len(), release).await {
-            tracing::error!(
-                error = error_chain(&error),
-                "notifications could not be handed back"
-            );
-        }
-        let settled = work.into_iter().zip(&not_made).filter_map(|(mut work, one)| {
-            spans::not_attempted(work.span_mut(), one.why);
-            work.into_message()
-        });
-        Message::ack_all(settled).await;
+        let write = |batch: Arc<[NotMade]>| async move {
+            let releases: Vec<_> = batch.iter().map(|one| one.release).collect();
+            store.release_notifications(&releases, clock.now()).await
+        };
+        let note = |one: &NotMade, message: &mut Message, _| spans::not_attempted(&mut message.span, one.why);
+        let id = |one: &NotMade| one.release.id;
+        Message::ack_all(record_all(None, not_made, id, write, note).await).await;
     }
 
-    fn note_faults(&self, not_made: &[NotMade]) {
-        let mut faults = not_made.iter().filter_map(|one| one.fault.as_deref());
+    fn note_faults(&self, not_made: &[(NotMade, Message)]) {
+        let mut faults = not_made.iter().filter_map(|(one, _)| one.fault.as_deref());
         let Some(error) = faults.next() else { return };
         let count = 1 + faults.count();
         Metric::OwnFaults.increment_with(&[("lane", self.lane.label())], count as u64);

@@ -28,7 +28,6 @@ mod endpoints;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod lane;
-mod message;
 mod outages;
 mod probes;
 mod request;

@@ -9,7 +9,7 @@ use store::webhook::Sidelined;
 use super::claimer::Claimed;
 use super::run_loop::RunLoop;
 use super::scheduler::Fetch;
-use super::under_way::Probing;
+use super::under_way::{Done, UnderWay};
 
 impl RunLoop {
     /// Does as it was found out meanwhile.
@@ -36,15 +36,9 @@ impl RunLoop {
         };
         self.settling += 1;
         let claimer = self.claimer.clone();
-        let probing = Probing {
-            fetch: Some(self.scheduler.probe(subscription)),
-            claimed: None,
-            done: self.done.clone(),
-        };
-        tokio::spawn(async move {
-            let claimed = claimer.oldest(subscription).await;
-            probing.ended(claimed);
-        });
+        let over = Done::Probed(self.scheduler.probe(subscription), None);
+        let probing = UnderWay::new(over, self.done.clone());
+        tokio::spawn(async move { probing.ended(claimer.fetch(subscription, 1).await) });
     }
 
     pub(crate) fn begin_probe(&mut self, fetch: Fetch, claimed: Option<Claimed>) {

@@ -19,16 +19,18 @@ use uuid::Uuid;
 
 use super::attempt;
 use super::claimer::{Claimed, Claimer};
-use super::completer::{Completer, Ending, Work};
+use super::completer::{Completer, Ending};
 use super::endpoints::Endpoints;
-use super::message::Message;
 use super::outages::{Outages, PROBE_INTERVAL};
 use super::scheduler::{Capacity, FairScheduler, Turn};
-use super::spans::{self, Batch};
+use super::spans;
 use super::statistics::Statistics;
-use super::under_way::{Claiming, Done, Fetching, Slot};
+use super::under_way::{Done, UnderWay};
 use super::{Lane, Tools};
+use crate::claim::paused;
 use crate::linger::Linger;
+use crate::message::Message;
+use crate::record::Batch;
 
 /// Messages taken from the queue at once, and notifications claimed in one statement.
 const BATCH: usize = 256;
@@ -46,8 +48,6 @@ const BACKLOGS: usize = 16;
 const OUTBOX: usize = 1_024;
 /// How long the database may take to put notifications aside before it counts as away.
 const SIDELINE_LIMIT: Duration = Duration::from_secs(10);
-/// Pause before that is tried again.
-const RETRY_PAUSE: Duration = Duration::from_millis(250);
 
 /// One engine.
 pub struct Engine {
@@ -241,12 +241,9 @@ impl RunLoop {
         for delivery in deliveries {
             match delivery.envelope.group {
                 Some(subscription) => {
-                    let message = Message {
-                        span: spans::message(self.lane, &delivery),
-                        receipt: delivery.receipt,
-                    };
-                    self.scheduler
-                        .arrive(subscription, delivery.envelope.id.into(), message);
+                    let (id, span) = (delivery.envelope.id.into(), spans::message(self.lane, &delivery));
+                    let message = Message::new(delivery.receipt, span);
+                    self.scheduler.arrive(subscription, id, message);
                 }
                 // Not a message of this lane: the archiver shows it to the operators.
                 None => {
@@ -287,18 +284,14 @@ impl RunLoop {
             self.linger.begin(now, turns.len());
             self.claiming += 1;
             let claimer = self.claimer.clone();
-            let span = Batch::to_claim(turns.iter().map(|turn| &turn.message.span));
-            let claiming = Claiming {
-                turns,
-                claimed: None,
-                done: self.done.clone(),
-            };
+            let batch = Batch::begin(spans::CLAIM, turns.iter().map(|turn| &turn.message.span));
+            let mut ids: Vec<NotificationId> = turns.iter().map(|turn| turn.id).collect();
+            ids.sort_unstable();
+            ids.dedup();
+            let claiming = UnderWay::new(Done::Claimed(turns, None), self.done.clone());
             tokio::spawn(async move {
-                let mut ids: Vec<NotificationId> = claiming.turns.iter().map(|turn| turn.id).collect();
-                ids.sort_unstable();
-                ids.dedup();
                 let claimed = claimer.claim(&ids).await;
-                span.end();
+                batch.end();
                 claiming.ended(claimed);
             });
         }
@@ -307,17 +300,14 @@ impl RunLoop {
                 self.fetching += 1;
                 let claimer = self.claimer.clone();
                 let (subscription, slots) = (fetch.subscription, fetch.slots);
-                let fetching = Fetching {
-                    fetch: Some(fetch),
-                    claimed: Claimed::default(),
-                    more: false,
-                    done: self.done.clone(),
-                };
+                let fetching = UnderWay::new(Done::Fetched(fetch, None), self.done.clone());
                 tokio::spawn(async move {
                     let started = SystemTime::now();
-                    let (claimed, more) = claimer.fetch(subscription, slots).await;
-                    spans::fetched(&claimed.claims.claimed, started);
-                    fetching.ended(claimed, more);
+                    let claimed = claimer.fetch(subscription, slots).await;
+                    if let Some(claimed) = &claimed {
+                        spans::fetched(&claimed.claims.claimed, started);
+                    }
+                    fetching.ended(claimed);
                 });
             }
         }
@@ -332,9 +322,11 @@ impl RunLoop {
                 self.claiming -= 1;
                 self.begin_turns(turns, claimed);
             }
-            Done::Fetched(fetch, claimed, more) => {
+            Done::Fetched(fetch, claimed) => {
                 self.fetching -= 1;
-                self.scheduler.fetched(fetch, claimed.claims.claimed.len(), more);
+                let claimed = claimed.unwrap_or_default();
+                self.scheduler
+                    .fetched(fetch, claimed.claims.claimed.len(), claimed.more);
                 self.begin(claimed, &mut HashMap::new());
             }
             Done::Probed(fetch, claimed) => self.begin_probe(fetch, claimed),
@@ -390,14 +382,11 @@ impl RunLoop {
     pub(crate) fn begin(&self, claimed: Claimed, messages: &mut HashMap<NotificationId, Message>) {
         let until = claimed.until.unwrap_or_else(Instant::now);
         for notification in claimed.claims.claimed {
-            let work = messages
+            let message = messages
                 .remove(&notification.id)
-                .map_or_else(|| Work::Backlog(spans::backlog(&notification)), Work::Message);
+                .unwrap_or_else(|| Message::none(spans::backlog(&notification)));
             let target = claimed.targets.get(&notification.subscription_id).cloned();
-            let slot = Slot {
-                subscription: notification.subscription_id,
-                done: self.done.clone(),
-            };
+            let slot = UnderWay::new(Done::Attempted(notification.subscription_id), self.done.clone());
             if let Ok(lag) = (self.tools.clock.now() - notification.accepted_at).to_std()
                 && notification.attempts.total == 1
             {
@@ -413,11 +402,11 @@ impl RunLoop {
                     notification,
                     target,
                     until,
-                    work.span(),
+                    &message.span,
                 );
                 let made = attempt.await;
                 // The completer outlives the attempts; without it the lease finds the notification.
-                let _ = outbox.send(Ending { made, work }).await;
+                let _ = outbox.send(Ending { made, message }).await;
                 drop(slot);
             });
         }
@@ -454,14 +443,11 @@ async fn sideline(claimer: &Claimer, over: Vec<(NotificationId, Message)>, why: 
             }
             Err(error) => tracing::warn!(error = error_chain(&error), "cannot put notifications aside"),
         }
-        tokio::select! {
-            () = claimer.stop.cancelled() => {
-                for message in messages {
-                    message.requeue().await;
-                }
-                return;
+        if paused(&claimer.stop).await.is_none() {
+            for message in messages {
+                message.requeue().await;
             }
-            () = tokio::time::sleep(RETRY_PAUSE) => {}
+            return;
         }
     }
 }

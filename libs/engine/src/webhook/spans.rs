@@ -14,12 +14,12 @@ use telemetry::traces::{self, Context, Kind, Span, Statement};
 
 use super::Lane;
 
-const CLAIM: Statement = Statement {
+pub(crate) const CLAIM: Statement = Statement {
     summary: "claim notifications",
     operation: "UPDATE",
     table: "notifications",
 };
-const COMPLETE: Statement = Statement {
+pub(crate) const COMPLETE: Statement = Statement {
     summary: "complete notifications",
     operation: "UPDATE",
     table: "notifications",
@@ -42,38 +42,6 @@ pub(crate) fn backlog(claimed: &ClaimedNotification) -> Span {
         span.set("postrider.notification.id", claimed.id.to_string());
     }
     span
-}
-
-/// A statement about many notifications, for those of them whose traces are recorded.
-pub(crate) struct Batch {
-    statement: Statement,
-    members: Vec<Context>,
-    rows: usize,
-    started: SystemTime,
-}
-
-impl Batch {
-    pub(crate) fn to_claim<'a>(spans: impl ExactSizeIterator<Item = &'a Span>) -> Self {
-        Self::begin(CLAIM, spans)
-    }
-
-    pub(crate) fn to_complete<'a>(spans: impl ExactSizeIterator<Item = &'a Span>) -> Self {
-        Self::begin(COMPLETE, spans)
-    }
-
-    fn begin<'a>(statement: Statement, spans: impl ExactSizeIterator<Item = &'a Span>) -> Self {
-        Self {
-            statement,
-            rows: spans.len(),
-            members: spans.filter_map(Span::context).collect(),
-            started: SystemTime::now(),
-        }
-    }
-
-    /// The statement is through.
-    pub(crate) fn end(self) {
-        drop(self.statement.executed(self.members, self.started, self.rows));
-    }
 }
 
 /// What waited in the database was claimed, as it turns out afterwards.

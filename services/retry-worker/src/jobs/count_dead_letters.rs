@@ -6,19 +6,13 @@ use store::DeadLetterLane;
 use telemetry::Metric;
 
 use crate::context::Context;
-use crate::periodic::{Job, JobError, Timing, UNKNOWN};
+use crate::periodic::{Job, JobError, UNKNOWN};
 
 pub(crate) struct CountDeadLetters;
 
 impl Job for CountDeadLetters {
     const NAME: &'static str = "count-dead-letters";
-
-    fn timing(&self, _: &Context) -> Timing {
-        Timing {
-            start_delay: Duration::ZERO,
-            repeat_interval: Duration::from_secs(15),
-        }
-    }
+    const INTERVAL: Duration = Duration::from_secs(15);
 
     fn end_of_term(&self) {
         for lane in [DeadLetterLane::Push, DeadLetterLane::Reseller] {

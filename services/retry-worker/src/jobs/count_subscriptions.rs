@@ -7,19 +7,13 @@ use domain::subscription::SubscriptionState;
 use telemetry::Metric;
 
 use crate::context::Context;
-use crate::periodic::{Job, JobError, Timing, UNKNOWN};
+use crate::periodic::{Job, JobError, UNKNOWN};
 
 pub(crate) struct CountSubscriptions;
 
 impl Job for CountSubscriptions {
     const NAME: &'static str = "count-subscriptions";
-
-    fn timing(&self, _: &Context) -> Timing {
-        Timing {
-            start_delay: Duration::ZERO,
-            repeat_interval: Duration::from_secs(30),
-        }
-    }
+    const INTERVAL: Duration = Duration::from_secs(30);
 
     fn end_of_term(&self) {
         for state in SubscriptionState::ALL {

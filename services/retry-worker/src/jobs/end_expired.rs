@@ -8,7 +8,7 @@ use telemetry::Metric;
 use uuid::Uuid;
 
 use crate::context::Context;
-use crate::periodic::{Job, JobError, Timing};
+use crate::periodic::{Job, JobError};
 
 /// Notifications ended in one statement, in each of the ways to wait.
 const BATCH: u32 = 500;
@@ -17,13 +17,7 @@ pub(crate) struct EndExpired;
 
 impl Job for EndExpired {
     const NAME: &'static str = "expired";
-
-    fn timing(&self, _: &Context) -> Timing {
-        Timing {
-            start_delay: Duration::ZERO,
-            repeat_interval: Duration::from_secs(60),
-        }
-    }
+    const INTERVAL: Duration = Duration::from_secs(60);
 
     async fn execute(&self, context: &Context) -> Result<(), JobError> {
         let cutoff = context.cutoff(context.config.reseller.delivery.max_age).await?;

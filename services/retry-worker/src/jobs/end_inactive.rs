@@ -9,7 +9,7 @@ use telemetry::Metric;
 use uuid::Uuid;
 
 use crate::context::Context;
-use crate::periodic::{Job, JobError, Timing};
+use crate::periodic::{Job, JobError};
 
 /// Notifications ended in one statement.
 const BATCH: u32 = 500;
@@ -18,13 +18,7 @@ pub(crate) struct EndInactive;
 
 impl Job for EndInactive {
     const NAME: &'static str = "inactive";
-
-    fn timing(&self, _: &Context) -> Timing {
-        Timing {
-            start_delay: Duration::ZERO,
-            repeat_interval: Duration::from_secs(2),
-        }
-    }
+    const INTERVAL: Duration = Duration::from_secs(2);
 
     async fn execute(&self, context: &Context) -> Result<(), JobError> {
         let mut after = Uuid::nil();

@@ -9,7 +9,7 @@ use lifecycle::error_chain;
 use store::Kept;
 
 use crate::context::Context;
-use crate::periodic::{Job, JobError, Timing};
+use crate::periodic::{Job, JobError};
 
 /// Rows forgotten in one statement.
 const BATCH: u32 = 1_000;
@@ -21,13 +21,7 @@ pub(crate) struct ForgetKeys;
 
 impl Job for ForgetKeys {
     const NAME: &'static str = "idempotency-keys";
-
-    fn timing(&self, _: &Context) -> Timing {
-        Timing {
-            start_delay: Duration::ZERO,
-            repeat_interval: Duration::from_secs(60),
-        }
-    }
+    const INTERVAL: Duration = Duration::from_secs(60);
 
     async fn execute(&self, context: &Context) -> Result<(), JobError> {
         let config = &context.config;
@@ -44,13 +38,7 @@ pub(crate) struct Forget;
 
 impl Job for Forget {
     const NAME: &'static str = "retention";
-
-    fn timing(&self, _: &Context) -> Timing {
-        Timing {
-            start_delay: Duration::ZERO,
-            repeat_interval: Duration::from_secs(600),
-        }
-    }
+    const INTERVAL: Duration = Duration::from_secs(600);
 
     async fn execute(&self, context: &Context) -> Result<(), JobError> {
         let forgotten = forget(context, &ages(&context.config)).await;

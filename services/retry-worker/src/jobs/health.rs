@@ -5,19 +5,13 @@ use std::time::Duration;
 use domain::subscription::HealthPolicy;
 
 use crate::context::Context;
-use crate::periodic::{Job, JobError, Timing};
+use crate::periodic::{Job, JobError};
 
 pub(crate) struct JudgeHealth;
 
 impl Job for JudgeHealth {
     const NAME: &'static str = "health";
-
-    fn timing(&self, _: &Context) -> Timing {
-        Timing {
-            start_delay: Duration::ZERO,
-            repeat_interval: Duration::from_secs(1),
-        }
-    }
+    const INTERVAL: Duration = Duration::from_secs(1);
 
     async fn execute(&self, context: &Context) -> Result<(), JobError> {
         let health = &context.config.reseller.health;

@@ -7,7 +7,7 @@ use store::OldMonth;
 use telemetry::Metric;
 
 use crate::context::Context;
-use crate::periodic::{Job, JobError, Timing, UNKNOWN};
+use crate::periodic::{Job, JobError, UNKNOWN};
 
 /// How long an execution tries to drop months that are read or written at that moment.
 const DROPPING_LIMIT: Duration = Duration::from_secs(30);
@@ -18,13 +18,7 @@ pub(crate) struct KeepPartitions;
 
 impl Job for KeepPartitions {
     const NAME: &'static str = "partitions";
-
-    fn timing(&self, _: &Context) -> Timing {
-        Timing {
-            start_delay: Duration::ZERO,
-            repeat_interval: Duration::from_secs(3_600),
-        }
-    }
+    const INTERVAL: Duration = Duration::from_secs(3_600);
 
     fn end_of_term(&self) {
         Metric::PartitionsAheadMonths.set(UNKNOWN);

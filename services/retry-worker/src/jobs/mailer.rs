@@ -15,7 +15,7 @@ use store::webhook::{Addresses, ClaimedEmail, Postponement, PutBack};
 use telemetry::Metric;
 
 use crate::context::Context;
-use crate::periodic::{Job, JobError, Timing};
+use crate::periodic::{Job, JobError};
 
 /// Mails claimed in one statement.
 const BATCH: u32 = 16;
@@ -178,13 +178,7 @@ impl Mailer {
 
 impl Job for Mailer {
     const NAME: &'static str = "mailer";
-
-    fn timing(&self, _: &Context) -> Timing {
-        Timing {
-            start_delay: Duration::ZERO,
-            repeat_interval: Duration::from_secs(1),
-        }
-    }
+    const INTERVAL: Duration = Duration::from_secs(1);
 
     async fn execute(&self, context: &Context) -> Result<(), JobError> {
         let until = Instant::now() + BEGINNING_LIMIT;

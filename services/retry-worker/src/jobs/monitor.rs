@@ -10,7 +10,7 @@ use store::{Backlog, PauseCounts};
 use telemetry::Metric;
 
 use crate::context::Context;
-use crate::periodic::{Job, JobError, Timing, UNKNOWN};
+use crate::periodic::{Job, JobError, UNKNOWN};
 
 /// What waits, in the order of [`set_ages`].
 const STATUSES: [&str; 3] = ["pending", "due", "lost"];
@@ -28,13 +28,7 @@ pub(crate) struct Monitor;
 
 impl Job for Monitor {
     const NAME: &'static str = "monitor";
-
-    fn timing(&self, _: &Context) -> Timing {
-        Timing {
-            start_delay: Duration::ZERO,
-            repeat_interval: Duration::from_secs(2),
-        }
-    }
+    const INTERVAL: Duration = Duration::from_secs(2);
 
     fn end_of_term(&self) {
         for status in STATUSES {

@@ -6,19 +6,13 @@ use std::time::Duration;
 use store::RecoveryTerms;
 
 use crate::context::Context;
-use crate::periodic::{Job, JobError, Timing};
+use crate::periodic::{Job, JobError};
 
 pub(crate) struct Recover;
 
 impl Job for Recover {
     const NAME: &'static str = "recoveries";
-
-    fn timing(&self, _: &Context) -> Timing {
-        Timing {
-            start_delay: Duration::ZERO,
-            repeat_interval: Duration::from_secs(1),
-        }
-    }
+    const INTERVAL: Duration = Duration::from_secs(1);
 
     async fn execute(&self, context: &Context) -> Result<(), JobError> {
         let now = context.clock.now();

@@ -11,7 +11,7 @@ use telemetry::Metric;
 use uuid::Uuid;
 
 use crate::context::Context;
-use crate::periodic::{Job, JobError, Timing};
+use crate::periodic::{Job, JobError};
 
 /// Steps of one replay in an execution. One that finds much to pass over must not keep the others waiting.
 const STEPS: u32 = 20;
@@ -20,13 +20,7 @@ pub(crate) struct Replay;
 
 impl Job for Replay {
     const NAME: &'static str = "replay";
-
-    fn timing(&self, _: &Context) -> Timing {
-        Timing {
-            start_delay: Duration::ZERO,
-            repeat_interval: Duration::from_millis(500),
-        }
-    }
+    const INTERVAL: Duration = Duration::from_millis(500);
 
     async fn execute(&self, context: &Context) -> Result<(), JobError> {
         let replays = context.store.running_replays().await?;

@@ -1,7 +1,5 @@
 //! Finds what has lost its lease in either lane, so that no operator has to restart anything.
 
-use std::time::Duration;
-
 use store::Rescued;
 use telemetry::Metric;
 
@@ -18,7 +16,7 @@ impl Job for RescuePushes {
     const NAME: &'static str = "rescue";
 
     fn timing(&self, context: &Context) -> Timing {
-        timing(context)
+        Timing::every(context.config.push.rescue.repeat_interval)
     }
 
     async fn execute(&self, context: &Context) -> Result<(), JobError> {
@@ -35,7 +33,7 @@ impl Job for RescueNotifications {
     const NAME: &'static str = "rescue-notifications";
 
     fn timing(&self, context: &Context) -> Timing {
-        timing(context)
+        Timing::every(context.config.push.rescue.repeat_interval)
     }
 
     async fn execute(&self, context: &Context) -> Result<(), JobError> {
@@ -46,13 +44,6 @@ impl Job for RescueNotifications {
         };
         let (rescued, given_up) = (Metric::NotificationsRescued, Metric::NotificationsGivenUp);
         until_none_is_left("notifications", rescue, rescued, given_up).await
-    }
-}
-
-fn timing(context: &Context) -> Timing {
-    Timing {
-        start_delay: Duration::ZERO,
-        repeat_interval: context.config.push.rescue.repeat_interval,
     }
 }
 

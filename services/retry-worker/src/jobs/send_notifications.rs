@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::time::{Duration, SystemTime};
 
 use broker::{Envelope, Published, Queue};
+use chrono::{DateTime, Utc};
 use domain::notification::{NotificationId, queue_lease};
 use lifecycle::error_chain;
 use store::Lane;
@@ -15,7 +16,7 @@ use uuid::Uuid;
 
 use super::promotion::promoted_in_traces;
 use crate::context::Context;
-use crate::periodic::{Job, JobError, Timing};
+use crate::periodic::{Job, JobError};
 
 /// Notifications of one subscription that are put into a queue at once. The engine that gets them comes back for the rest.
 const SHARE: u32 = 32;
@@ -37,23 +38,15 @@ pub(crate) struct SendWaitingNotifications;
 
 impl Job for SendWaitingNotifications {
     const NAME: &'static str = "send-waiting-notifications";
-
-    fn timing(&self, _: &Context) -> Timing {
-        every(Duration::from_secs(1))
-    }
+    const INTERVAL: Duration = Duration::from_secs(1);
 
     async fn execute(&self, context: &Context) -> Result<(), JobError> {
-        let limit = room(context, Queue::ResellerReady).await?;
-        if limit == 0 {
-            return Ok(());
-        }
-        let (now, started) = (context.clock.now(), SystemTime::now());
-        let promoted = context
-            .store
-            .promote_first_attempts(now, SHARE, limit.min(BATCH), lease(context))
-            .await;
-        publish(context, Queue::ResellerReady, promoted, started).await?;
-        Ok(())
+        let promote = |now, limit| {
+            context
+                .store
+                .promote_first_attempts(now, SHARE, limit, lease(context))
+        };
+        send_shares(context, Queue::ResellerReady, promote).await
     }
 }
 
@@ -62,23 +55,11 @@ pub(crate) struct SendRetries;
 
 impl Job for SendRetries {
     const NAME: &'static str = "send-retries";
-
-    fn timing(&self, _: &Context) -> Timing {
-        every(Duration::from_millis(500))
-    }
+    const INTERVAL: Duration = Duration::from_millis(500);
 
     async fn execute(&self, context: &Context) -> Result<(), JobError> {
-        let limit = room(context, Queue::ResellerRetry).await?;
-        if limit == 0 {
-            return Ok(());
-        }
-        let (now, started) = (context.clock.now(), SystemTime::now());
-        let promoted = context
-            .store
-            .promote_retries(now, SHARE, limit.min(BATCH), lease(context))
-            .await;
-        publish(context, Queue::ResellerRetry, promoted, started).await?;
-        Ok(())
+        let promote = |now, limit| context.store.promote_retries(now, SHARE, limit, lease(context));
+        send_shares(context, Queue::ResellerRetry, promote).await
     }
 }
 
@@ -87,11 +68,8 @@ pub(crate) struct SendScheduledNotifications;
 
 impl Job for SendScheduledNotifications {
     const NAME: &'static str = "send-scheduled-notifications";
-
-    fn timing(&self, _: &Context) -> Timing {
-        // Below the time by which the requests per second are released ahead.
-        every(Duration::from_millis(500))
-    }
+    // Below the time by which the requests per second are released ahead.
+    const INTERVAL: Duration = Duration::from_millis(500);
 
     async fn execute(&self, context: &Context) -> Result<(), JobError> {
         let terms = runtime::connections::line_terms(&context.config);
@@ -122,10 +100,7 @@ pub(crate) struct FindLines;
 
 impl Job for FindLines {
     const NAME: &'static str = "find-lines";
-
-    fn timing(&self, _: &Context) -> Timing {
-        every(Duration::from_secs(20))
-    }
+    const INTERVAL: Duration = Duration::from_secs(20);
 
     async fn execute(&self, context: &Context) -> Result<(), JobError> {
         let terms = runtime::connections::line_terms(&context.config);
@@ -140,16 +115,27 @@ impl Job for FindLines {
     }
 }
 
+/// Promotes as much of each subscription.
+async fn send_shares<F>(
+    context: &Context,
+    queue: Queue,
+    promote: impl FnOnce(DateTime<Utc>, u32) -> F,
+) -> Result<(), JobError>
+where
+    F: Future<Output = Result<Vec<PromotedNotification>, store::Error>>,
+{
+    let limit = room(context, queue).await?;
+    if limit == 0 {
+        return Ok(());
+    }
+    let started = SystemTime::now();
+    let promoted = promote(context.clock.now(), limit.min(BATCH)).await;
+    publish(context, queue, promoted, started).await
+}
+
 /// How long what is promoted is left in peace.
 fn lease(context: &Context) -> Duration {
     queue_lease(context.config.reseller.queue.capacity)
-}
-
-fn every(repeat_interval: Duration) -> Timing {
-    Timing {
-        start_delay: Duration::ZERO,
-        repeat_interval,
-    }
 }
 
 /// How many notifications may be promoted at once: none while the broker takes no messages or the lane is paused, which
@@ -181,17 +167,17 @@ async fn traces_of(context: &Context, promoted: &[PromotedNotification]) -> Hash
     }
 }
 
-/// Publishes what was promoted; what the broker does not confirm waits again. Returns how many it took.
+/// Publishes what was promoted; what the broker does not confirm waits again.
 async fn publish(
     context: &Context,
     queue: Queue,
     promoted: Result<Vec<PromotedNotification>, store::Error>,
     started: SystemTime,
-) -> Result<usize, JobError> {
+) -> Result<(), JobError> {
     let promoted =
         promoted.inspect_err(|_| Metric::StoreErrors.increment_with(&[("operation", "promoting")], 1))?;
     if promoted.is_empty() {
-        return Ok(0);
+        return Ok(());
     }
     let promoting = started..SystemTime::now();
     let mut traces = traces_of(context, &promoted).await;
@@ -223,5 +209,5 @@ async fn publish(
             .sideline_notifications(&refused, Sidelined::NotEnqueued, context.clock.now())
             .await?;
     }
-    Ok(taken)
+    Ok(())
 }

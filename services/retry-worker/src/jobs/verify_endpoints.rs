@@ -11,7 +11,7 @@ use futures::stream::FuturesUnordered;
 use store::webhook::{AfterFailure, Budgets, Charged, DueVerification, Endpoint};
 
 use crate::context::Context;
-use crate::periodic::{Job, JobError, Timing};
+use crate::periodic::{Job, JobError};
 
 /// Endpoints challenged at once.
 const AT_ONCE: u32 = 32;
@@ -44,13 +44,7 @@ impl VerifyEndpoints {
 
 impl Job for VerifyEndpoints {
     const NAME: &'static str = "verification";
-
-    fn timing(&self, _: &Context) -> Timing {
-        Timing {
-            start_delay: Duration::ZERO,
-            repeat_interval: Duration::from_secs(1),
-        }
-    }
+    const INTERVAL: Duration = Duration::from_secs(1);
 
     async fn execute(&self, context: &Context) -> Result<(), JobError> {
         let Some(challenger) = &self.challenger else {

@@ -10,7 +10,7 @@ use telemetry::Metric;
 use uuid::Uuid;
 
 use crate::context::Context;
-use crate::periodic::{Job, JobError, Timing};
+use crate::periodic::{Job, JobError};
 
 /// Steps of one job in an execution. One that finds much to leave alone must not keep the others waiting.
 const STEPS: u32 = 20;
@@ -19,13 +19,7 @@ pub(crate) struct WorkDeadLetters;
 
 impl Job for WorkDeadLetters {
     const NAME: &'static str = "dead-letter-jobs";
-
-    fn timing(&self, _: &Context) -> Timing {
-        Timing {
-            start_delay: Duration::ZERO,
-            repeat_interval: Duration::from_millis(500),
-        }
-    }
+    const INTERVAL: Duration = Duration::from_millis(500);
 
     async fn execute(&self, context: &Context) -> Result<(), JobError> {
         let mut outcome = Ok(());

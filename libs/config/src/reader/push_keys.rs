@@ -2,47 +2,43 @@
 
 use domain::push::Platform;
 
-use crate::reader::{Reader, kind};
+use super::{Reader, kind};
 use crate::yaml::{Content, Node};
 use crate::{Fault, Origin, Problem, PushKeys, Secret};
 
-const PUSH_KEYS: &str = "swrve.messagePrototypePushKeys";
-const PUSH_KEYS_FORM: &str = "a mapping from prototype to IOS and ANDROID keys";
+const FORM: &str = "a mapping from prototype to IOS and ANDROID keys";
 
-pub(super) fn push_keys(reader: &mut Reader) -> PushKeys {
-    let entry = reader.raw(PUSH_KEYS, PUSH_KEYS_FORM);
-    let mut keys = PushKeys::default();
-    let mut faults = Vec::new();
-    match entry.value.content {
-        content if content.is_null() => {}
-        Content::Map(prototypes) => {
-            for (prototype, platforms) in prototypes {
-                prototype_keys(&mut keys, &prototype, platforms, &mut faults);
+impl Reader {
+    pub(crate) fn push_keys(&mut self, key: &str) -> PushKeys {
+        let entry = self.declare(key, FORM, true).clone();
+        let mut keys = PushKeys::default();
+        let mut faults = Vec::new();
+        match entry.value.content {
+            content if content.is_null() => {}
+            Content::Map(prototypes) => {
+                for (prototype, platforms) in prototypes {
+                    prototype_keys(&mut keys, &prototype, platforms, &mut faults);
+                }
             }
+            other => faults.push((String::new(), entry.value.line, unexpected(FORM, &other))),
         }
-        other => faults.push((
-            String::new(),
-            entry.value.line,
-            unexpected(PUSH_KEYS_FORM, &other),
-        )),
+        for (path, line, fault) in faults {
+            let origin = match &entry.origin {
+                Origin::File { path, .. } => Origin::File {
+                    path: path.clone(),
+                    line,
+                },
+                other => other.clone(),
+            };
+            self.problems.push(Problem {
+                subject: format!("{key}{path}"),
+                origin: Some(origin),
+                fault,
+                mend: "write every prototype as 'Hello': { IOS: <push key>, ANDROID: <push key> }".to_owned(),
+            });
+        }
+        keys
     }
-    for (path, line, fault) in faults {
-        let origin = match &entry.origin {
-            Origin::File { path, .. } => Origin::File {
-                path: path.clone(),
-                line,
-            },
-            other => other.clone(),
-        };
-        let mend = "write every prototype as 'Hello': { IOS: <push key>, ANDROID: <push key> }".to_owned();
-        reader.problem(Problem {
-            subject: format!("{PUSH_KEYS}{path}"),
-            origin: Some(origin),
-            fault,
-            mend,
-        });
-    }
-    keys
 }
 
 fn prototype_keys(keys: &mut PushKeys, prototype: &str, node: Node, faults: &mut Vec<(String, u64, Fault)>) {

@@ -1,0 +1,156 @@
+//! What a text has to look like, in the words of the documentation and in code.
+
+use std::net::{IpAddr, SocketAddr};
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use chrono_tz::Tz;
+use ipnet::IpNet;
+use tracing_subscriber::EnvFilter;
+
+use crate::{LogFormat, Secret, urls};
+
+pub(crate) struct Form<T> {
+    pub(crate) words: &'static str,
+    pub(crate) parse: fn(&str) -> Option<T>,
+    /// Whether no message may quote a text of this form.
+    pub(crate) is_secret: bool,
+}
+
+impl<T> Form<T> {
+    const fn plain(words: &'static str, parse: fn(&str) -> Option<T>) -> Self {
+        Self {
+            words,
+            parse,
+            is_secret: false,
+        }
+    }
+}
+
+impl Form<Secret> {
+    const fn secret(words: &'static str, parse: fn(&str) -> Option<Secret>) -> Self {
+        Self {
+            words,
+            parse,
+            is_secret: true,
+        }
+    }
+}
+
+fn secret_if(valid: bool, text: &str) -> Option<Secret> {
+    valid.then(|| Secret::new(text))
+}
+
+pub(crate) const ADDRESS: Form<SocketAddr> =
+    Form::plain("an address and port such as 127.0.0.1:8080", |text| {
+        text.parse().ok()
+    });
+pub(crate) const TIME_ZONE: Form<Tz> =
+    Form::plain("a time zone of the IANA database such as Europe/Riga", |name| {
+        name.parse().ok()
+    });
+pub(crate) const HTTP_URL: Form<String> = Form::plain("an http:// or https:// URL", http_url);
+pub(crate) const FOLDER: Form<PathBuf> = Form::plain("an absolute path of a folder", absolute_folder);
+pub(crate) const MAILBOX: Form<String> = Form::plain("an e-mail address, with a name or without", mailbox);
+pub(crate) const NETWORKS: Form<IpNet> = Form::plain(
+    "networks such as 192.0.2.0/24, as a list or with commas between them",
+    network,
+);
+pub(crate) const PORTS: Form<RangeInclusive<u16>> = Form::plain(
+    "ports or ranges of them such as 1024-65535, as a list of texts or with commas between them",
+    ports,
+);
+pub(crate) const QUEUE_PREFIX: Form<String> = Form::plain(
+    "up to 64 letters, digits, dots, hyphens and underscores",
+    |prefix| {
+        let letters = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
+        (prefix.len() <= 64 && prefix.bytes().all(letters)).then(|| prefix.to_owned())
+    },
+);
+pub(crate) const LOG_FORMAT: Form<LogFormat> = Form::plain("human or json", |name| match name {
+    "human" => Some(LogFormat::Human),
+    "json" => Some(LogFormat::Json),
+    _ => None,
+});
+pub(crate) const LOG_FILTER: Form<String> =
+    Form::plain("directives such as info or info,dispatcher=debug", |directives| {
+        let valid = EnvFilter::builder().parse(directives).is_ok();
+        valid.then(|| directives.to_owned())
+    });
+pub(crate) const POSTGRES_URL: Form<Secret> = Form::secret("a postgres:// URL", |url| {
+    secret_if(
+        url.starts_with("postgres://") || url.starts_with("postgresql://"),
+        url,
+    )
+});
+pub(crate) const AMQP_URLS: Form<Secret> = Form::secret(
+    "an amqp:// or amqps:// URL, or several of them separated by commas, one for each node of a cluster",
+    |urls| secret_if(urls::are_amqp(urls), urls),
+);
+pub(crate) const SMTP_URL: Form<Secret> = Form::secret("an smtp:// or smtps:// URL", |url| {
+    secret_if(is_smtp_url(url), url)
+});
+pub(crate) const SEALING_KEY: Form<Secret> = Form::secret("base64 of 32 bytes", sealing_key_text);
+pub(crate) const SEALING_KEYS: Form<Secret> = Form::secret(
+    "base64 of 32 bytes each, as a list or with commas between them",
+    sealing_key_text,
+);
+
+/// Reads a sealing key; `None` unless the text is base64 of exactly 32 bytes.
+pub(crate) fn sealing_key(text: &str) -> Option<[u8; 32]> {
+    STANDARD.decode(text).ok()?.try_into().ok()
+}
+
+fn sealing_key_text(text: &str) -> Option<Secret> {
+    secret_if(sealing_key(text).is_some(), text)
+}
+
+/// A base URL, without the slash at its end.
+fn http_url(text: &str) -> Option<String> {
+    let rest = text
+        .strip_prefix("http://")
+        .or_else(|| text.strip_prefix("https://"))?;
+    let host = rest.split('/').next().unwrap_or_default();
+    let plain = !rest.contains(['?', '#']) && !rest.contains(char::is_whitespace);
+    (plain && !host.is_empty()).then(|| text.trim_end_matches('/').to_owned())
+}
+
+/// A network, or a single address as the network of only that one.
+fn network(text: &str) -> Option<IpNet> {
+    let single = || text.parse::<IpAddr>().ok().map(IpNet::from);
+    text.parse().ok().or_else(single)
+}
+
+/// A range of ports, or a single one.
+fn ports(text: &str) -> Option<RangeInclusive<u16>> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let (first, last) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+    (0 < first && first <= last).then_some(first..=last)
+}
+
+/// Absolute, since services start in whatever folder; whether it is there is seen when it is read.
+fn absolute_folder(text: &str) -> Option<PathBuf> {
+    let path = PathBuf::from(text);
+    path.is_absolute().then_some(path)
+}
+
+fn is_smtp_url(text: &str) -> bool {
+    let rest = text
+        .strip_prefix("smtp://")
+        .or_else(|| text.strip_prefix("smtps://"));
+    let Some(rest) = rest else { return false };
+    let host = rest.rsplit('@').next().unwrap_or_default();
+    !host.is_empty() && !host.starts_with([':', '/']) && !rest.contains(char::is_whitespace)
+}
+
+/// Only what no mailbox can be is refused here; the crate that sends the mail reads it thoroughly.
+fn mailbox(text: &str) -> Option<String> {
+    let address = text.trim().rsplit_once('<').map_or(text.trim(), |(_, address)| {
+        address.strip_suffix('>').unwrap_or_default()
+    });
+    let (user, host) = address.split_once('@')?;
+    let plain = !text.contains(char::is_control) && !address.contains(char::is_whitespace);
+    (plain && !user.is_empty() && !host.is_empty()).then(|| text.trim().to_owned())
+}

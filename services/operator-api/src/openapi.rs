@@ -2,18 +2,26 @@
 
 use http_api::openapi::{Readiness, add_api_key, add_problems, declare_public, typical};
 use http_api::{FieldProblem, Problem, ProblemBody, ProblemKind};
+use utoipa::OpenApi;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::path::{Operation, Parameter, ParameterIn, PathItem};
-use utoipa::{Modify, OpenApi};
 
 use crate::resolve::CANCELLED;
 use crate::router::routes;
 
+/// What is said of API keys.
+const API_KEYS: &str = "An API key of the role viewer (may look), operator or admin (may look and act), made with \
+    `postrider keys create --role operator`. A revoked key is refused within 5 seconds.";
+
 /// The document, as served at `/openapi.json`.
 pub fn document() -> utoipa::openapi::OpenApi {
     let mut document = routes().into_openapi();
-    ApiKeys.modify(&mut document);
-    Problems.modify(&mut document);
+    add_api_key(&mut document, API_KEYS);
+    for operation in document.paths.paths.values_mut().flat_map(operations) {
+        if operation.security.is_some() {
+            add_problems(operation, &problems_of(operation));
+        }
+    }
     declare_public(&mut document);
     document
 }
@@ -59,30 +67,6 @@ pub(crate) struct Service;
 )]
 #[expect(dead_code, reason = "describes a handler of another crate")]
 fn readyz() {}
-
-struct ApiKeys;
-
-impl Modify for ApiKeys {
-    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
-        let description = "An API key of the role viewer (may look), operator or admin (may look and act), made with \
-            `postrider keys create --role operator`. A revoked key is refused within 5 seconds.";
-        add_api_key(document, description);
-    }
-}
-
-struct Problems;
-
-impl Modify for Problems {
-    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
-        for item in document.paths.paths.values_mut() {
-            for operation in operations(item) {
-                if operation.security.is_some() {
-                    add_problems(operation, &problems_of(operation));
-                }
-            }
-        }
-    }
-}
 
 fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
     [&mut item.get, &mut item.post, &mut item.patch, &mut item.delete]

@@ -2,9 +2,9 @@
 
 use http_api::openapi::{Readiness, add_api_key, add_problems, declare_public, typical};
 use http_api::{FieldProblem, Problem, ProblemBody, ProblemKind};
+use utoipa::OpenApi;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::path::{Operation, ParameterIn, PathItem};
-use utoipa::{Modify, OpenApi};
 
 use crate::problems::{
     CODE_VOID, LAST_SECRET, NOTIFICATION_CANCELLED, NOTIFICATION_UNFINISHED, QUOTA_REQUEST_OPEN,
@@ -13,11 +13,20 @@ use crate::problems::{
 };
 use crate::router::routes;
 
+/// What is said of API keys.
+const API_KEYS: &str = "An API key, made with `postrider keys create --role reseller --reseller ID`; keys of the house are refused. A \
+    revoked key is refused within 5 seconds.";
+
 /// The document, as served at `/openapi.json`.
 pub fn document() -> utoipa::openapi::OpenApi {
     let mut document = routes().into_openapi();
-    ApiKeys.modify(&mut document);
-    Problems.modify(&mut document);
+    add_api_key(&mut document, API_KEYS);
+    for (path, item) in &mut document.paths.paths {
+        let named = path.contains('{');
+        for operation in operations(item).filter(|operation| operation.security.is_some()) {
+            add_problems(operation, &problems_of(operation, named));
+        }
+    }
     declare_public(&mut document);
     document
 }
@@ -85,32 +94,6 @@ fn openapi_page() {}
 )]
 #[expect(dead_code, reason = "describes handlers of which only one is there")]
 fn docs() {}
-
-struct ApiKeys;
-
-impl Modify for ApiKeys {
-    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
-        let description = "An API key, made with `postrider keys create --role reseller --reseller ID`; keys of the house \
-            are refused. A revoked key is refused within 5 \
-            seconds.";
-        add_api_key(document, description);
-    }
-}
-
-struct Problems;
-
-impl Modify for Problems {
-    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
-        for (path, item) in &mut document.paths.paths {
-            let named = path.contains('{');
-            for operation in operations(item) {
-                if operation.security.is_some() {
-                    add_problems(operation, &problems_of(operation, named));
-                }
-            }
-        }
-    }
-}
 
 fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
     [&mut item.get, &mut item.post, &mut item.patch, &mut item.delete]

@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use crate::api::{Api, Service};
+use crate::output;
 use crate::problem::Problem;
 
 static SERVICE: Service = Service {
@@ -134,6 +135,52 @@ pub(crate) struct Attempt {
     pub(crate) swrve_error_code: Option<i64>,
     pub(crate) swrve_error_message: Option<String>,
     pub(crate) other_error: Option<String>,
+}
+
+impl Answer {
+    /// Whether something new is stored.
+    pub(crate) fn is_new(&self) -> bool {
+        matches!(self, Self::Accepted { replayed: false, .. })
+    }
+
+    /// Whether it names these fields as what is wrong, and no others.
+    pub(crate) fn names(&self, fields: &[&str]) -> bool {
+        match self {
+            Self::Refused { status: 422, problem } => {
+                problem.errors.iter().map(|error| &error.field).eq(fields.iter())
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Whether these are the answers to one thing that was handed in again and again: the first is new, the others repeat it.
+pub(crate) fn are_one(answers: &[Answer]) -> bool {
+    let mut seen = answers.iter().map(|answer| match answer {
+        Answer::Accepted { id, replayed } => Some((*id, *replayed)),
+        Answer::Refused { .. } => None,
+    });
+    match seen.next().flatten() {
+        Some((first, false)) => seen.all(|answer| answer == Some((first, true))),
+        _ => false,
+    }
+}
+
+/// Tells what was answered to one push or event; `again` is said of one that was stored before.
+pub(crate) fn tell(answer: &Answer, what: &str, again: &str) -> anyhow::Result<()> {
+    match answer {
+        Answer::Accepted { id, replayed } => {
+            output::result(id)?;
+            if *replayed {
+                output::note(again);
+            }
+            Ok(())
+        }
+        Answer::Refused { status, problem } => bail!(
+            "the {what} was refused with {status} ({}): {problem}",
+            problem.title
+        ),
+    }
 }
 
 /// A caller of the ingest API.

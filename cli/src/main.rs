@@ -21,6 +21,7 @@ mod portal;
 mod pretty;
 mod problem;
 mod progress;
+mod shown;
 mod signing_secrets;
 mod simulator;
 mod web;

@@ -3,8 +3,10 @@
 use anyhow::bail;
 use clap::Args;
 use reqwest::StatusCode;
+use serde_json::Value;
 
 use crate::api::{Api, Service};
+use crate::output;
 
 static SERVICE: Service = Service {
     name: "operator API",
@@ -21,6 +23,32 @@ pub(crate) struct OperatorArgs {
     /// An API key of the role operator, or viewer for commands that only look; from `postrider keys create`.
     #[arg(long, env = "OPERATOR_KEY", hide_env_values = true)]
     key: Option<String>,
+}
+
+/// What commands take that ask the operator API for one thing.
+#[derive(Debug, Args)]
+pub(crate) struct Common {
+    /// As JSON, just as the API answers.
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) operator: OperatorArgs,
+}
+
+impl Common {
+    /// Acts, and shows what came of it: the answer as it came, or what is `told` of it.
+    pub(crate) async fn act(
+        &self,
+        path: &str,
+        body: &Value,
+        told: impl FnOnce(&Value) -> String,
+    ) -> anyhow::Result<()> {
+        let document: Value = self.operator.connect()?.post(path, body).await?;
+        if self.json {
+            return output::json(&document);
+        }
+        Ok(output::result(told(&document))?)
+    }
 }
 
 impl OperatorArgs {

@@ -3,12 +3,12 @@
 use chrono::{DateTime, SecondsFormat, Utc};
 use clap::Args;
 use domain::clock::{Clock as _, SystemClock};
-use serde::Deserialize;
 use serde_json::Value;
 
 use crate::age::Age;
-use crate::operator::OperatorArgs;
-use crate::output::{self, Column};
+use crate::operator::Common;
+use crate::output::Column;
+use crate::shown::{self, ShownColumn};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -43,21 +43,17 @@ pub(crate) struct AuditArgs {
     /// Where the previous part ended.
     #[arg(long)]
     cursor: Option<String>,
-    /// As JSON, just as the API answers.
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    operator: OperatorArgs,
+    common: Common,
 }
 
-#[derive(Debug, Deserialize)]
-struct Entry {
-    at: DateTime<Utc>,
-    actor: String,
-    action: String,
-    subject: String,
-    note: Option<String>,
-}
+const COLUMNS: [ShownColumn; 5] = [
+    (Column::time("at"), "/at"),
+    (Column::whole("actor").spare(1), "/actor"),
+    (Column::whole("action"), "/action"),
+    (Column::whole("subject"), "/subject"),
+    (Column::prose("note").spare(2), "/note"),
+];
 
 /// Lists the log, the newest entry first.
 pub(crate) async fn run(args: &AuditArgs) -> anyhow::Result<()> {
@@ -66,7 +62,7 @@ pub(crate) async fn run(args: &AuditArgs) -> anyhow::Result<()> {
         at.or_else(|| age.map(|age| age.before(now)))
             .map(|at| at.to_rfc3339_opts(SecondsFormat::AutoSi, true))
     };
-    let options = [
+    let query = [
         ("actor", args.actor.clone()),
         ("action", args.action.clone()),
         ("subject", args.subject.clone()),
@@ -75,38 +71,6 @@ pub(crate) async fn run(args: &AuditArgs) -> anyhow::Result<()> {
         ("cursor", args.cursor.clone()),
         ("limit", Some(args.limit.to_string())),
     ];
-    let query: Vec<(&str, String)> = options
-        .into_iter()
-        .filter_map(|(name, value)| Some((name, value?)))
-        .collect();
-    let document: Value = args.operator.connect()?.get("/audit", &query).await?;
-    if args.json {
-        return output::json(&document);
-    }
-    let entries: Vec<Entry> = serde_json::from_value(document["items"].clone())?;
-    if entries.is_empty() {
-        output::note("no entry matches");
-        return Ok(());
-    }
-    let mut table = output::table([
-        Column::whole("at"),
-        Column::whole("actor").spare(1),
-        Column::whole("action"),
-        Column::whole("subject"),
-        Column::prose("note").spare(2),
-    ]);
-    for entry in entries {
-        table.add_row([
-            entry.at.to_rfc3339_opts(SecondsFormat::Secs, true),
-            output::harmless(&entry.actor),
-            entry.action,
-            output::harmless(&entry.subject),
-            output::harmless(entry.note.as_deref().unwrap_or_default()),
-        ]);
-    }
-    output::result(table)?;
-    if let Some(cursor) = document["next"].as_str() {
-        output::note(format_args!("there are more: add --cursor {cursor}"));
-    }
-    Ok(())
+    let document: Value = args.common.operator.connect()?.get("/audit", &query).await?;
+    shown::print(&document, args.common.json, COLUMNS, "no entry matches")
 }

@@ -2,9 +2,9 @@
 //! themselves.
 
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::operator::OperatorArgs;
+use crate::operator::Common;
 use crate::output;
 
 #[derive(Debug, Subcommand)]
@@ -23,11 +23,8 @@ pub(crate) struct RebuildArgs {
     /// Why; kept in the audit log.
     #[arg(long)]
     note: Option<String>,
-    /// As JSON, just as the API answers.
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    operator: OperatorArgs,
+    common: Common,
 }
 
 /// Does what the command says.
@@ -40,19 +37,13 @@ pub(crate) async fn run(command: BrokerCommand) -> anyhow::Result<()> {
 }
 
 async fn rebuild(args: &RebuildArgs) -> anyhow::Result<()> {
-    let document: Value = args
-        .operator
-        .connect()?
-        .post("/broker/rebuild", &json!({"note": args.note}))
-        .await?;
-    if args.json {
-        return output::json(&document);
-    }
-    let count = |name: &str| document[name].as_u64().unwrap_or(0);
-    output::result(format_args!(
-        "the queues are declared; {} pushes and {} notifications go to them again",
-        count("pushes"),
-        count("notifications")
-    ))?;
-    Ok(())
+    let body = json!({"note": args.note});
+    args.common
+        .act("/broker/rebuild", &body, |document| {
+            format!(
+                "the queues are declared; {} pushes and {} notifications go to them again",
+                document["pushes"], document["notifications"]
+            )
+        })
+        .await
 }

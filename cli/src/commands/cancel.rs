@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::operator::OperatorArgs;
+use crate::operator::Common;
 use crate::output;
 
 #[derive(Debug, Subcommand)]
@@ -22,11 +22,8 @@ pub(crate) struct CancelArgs {
     /// Why; kept in the audit log.
     #[arg(long)]
     note: String,
-    /// As JSON, just as the API answers.
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    operator: OperatorArgs,
+    common: Common,
 }
 
 /// Does what the command says.
@@ -36,19 +33,13 @@ pub(crate) async fn run(command: CancelCommand) -> anyhow::Result<()> {
         CancelCommand::Notification(args) => ("notification", "notifications", args),
     };
     let path = format!("/{collection}/{}/cancel", args.id);
-    let document: Value = args
-        .operator
-        .connect()?
-        .post(&path, &json!({"note": args.note}))
-        .await?;
-    if args.json {
-        return output::json(&document);
-    }
-    let previous = document["previous"].as_str().unwrap_or_default();
-    output::result(format_args!(
-        "{kind} {} was {} and is cancelled",
-        args.id,
-        output::harmless(previous)
-    ))?;
-    Ok(())
+    let told = |document: &Value| {
+        let previous = document["previous"].as_str().unwrap_or_default();
+        format!(
+            "{kind} {} was {} and is cancelled",
+            args.id,
+            output::harmless(previous)
+        )
+    };
+    args.common.act(&path, &json!({"note": args.note}), told).await
 }

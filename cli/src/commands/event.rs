@@ -1,13 +1,13 @@
 //! `postrider event`: handing in one event, and looking at one.
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use crate::file;
-use crate::ingest::{Answer, Event, EventRequest, Ingest, IngestArgs, Missed};
+use crate::ingest::{self, Event, EventRequest, Ingest, IngestArgs, Missed};
 use crate::output::{self, Column, Table};
 
 #[derive(Debug, Subcommand)]
@@ -75,21 +75,12 @@ async fn send(args: SendArgs) -> anyhow::Result<()> {
         occurred_at: args.occurred_at,
         event_id: args.event_id,
     };
-    match ingest.post_event(&event, args.idempotency_key.as_deref()).await? {
-        Answer::Accepted { id, replayed } => {
-            output::result(id)?;
-            if replayed {
-                output::note("it was handed in before; nothing new was stored");
-            }
-            Ok(())
-        }
-        Answer::Refused { status, problem } => {
-            bail!(
-                "the event was refused with {status} ({}): {problem}",
-                problem.title
-            )
-        }
-    }
+    let answer = ingest.post_event(&event, args.idempotency_key.as_deref()).await?;
+    ingest::tell(
+        &answer,
+        "event",
+        "it was handed in before; nothing new was stored",
+    )
 }
 
 async fn show(ingest: &Ingest, id: Uuid, json: bool) -> anyhow::Result<()> {

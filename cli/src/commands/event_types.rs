@@ -6,7 +6,7 @@ use config::Sources;
 use domain::clock::{Clock as _, SystemClock};
 use event_schema::Definition;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use store::webhook::{EventType, NewEventType};
 
 use super::database::{Database, by_hand};
@@ -70,8 +70,7 @@ async fn list(database: &Database, as_json: bool) -> anyhow::Result<()> {
         .await
         .with_context(|| database.failure("read the event types from"))?;
     if as_json {
-        let types: Vec<_> = types.iter().map(document).collect();
-        return output::json(&types);
+        return output::json(&json!(types));
     }
     let mut table = output::table([
         Column::whole("event type"),
@@ -95,7 +94,7 @@ async fn list(database: &Database, as_json: bool) -> anyhow::Result<()> {
 }
 
 async fn show(database: &Database, name: &str) -> anyhow::Result<()> {
-    output::json(&document(&find(database, name).await?))
+    output::json(&json!(find(database, name).await?))
 }
 
 async fn find(database: &Database, name: &str) -> anyhow::Result<EventType> {
@@ -155,19 +154,4 @@ async fn retire(database: &Database, name: &str) -> anyhow::Result<()> {
         "{name} is retired; running services refuse new events of it within seconds"
     ));
     Ok(())
-}
-
-fn document(event_type: &EventType) -> Value {
-    json!({
-        "name": event_type.name,
-        "description": event_type.description,
-        "attributes": event_type.attributes,
-        "example": event_type.example,
-        "variants": event_type.variants,
-        "schema": event_type.schema,
-        "unknownFields": event_type.unknown_fields,
-        "createdAt": event_type.created_at,
-        "updatedAt": event_type.updated_at,
-        "retiredAt": event_type.retired_at,
-    })
 }

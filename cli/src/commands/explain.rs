@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::operator::OperatorArgs;
 use crate::output::{COMMAND, STRONG, hanging, harmless, json, result, styled};
+use crate::shown::items;
 use crate::web;
 
 const EXAMPLES: &str = "\
@@ -32,11 +33,7 @@ pub(crate) struct ExplainArgs {
 
 pub(crate) async fn run(args: ExplainArgs) -> anyhow::Result<()> {
     let api = args.operator.connect()?;
-    let query: Vec<(&str, &str)> = args
-        .reseller
-        .iter()
-        .map(|reseller| ("reseller", reseller.as_str()))
-        .collect();
+    let query = [("reseller", &args.reseller)];
     let story: Value = api.get(&web::path(&["explain", &args.id]), &query).await?;
     if args.json {
         return json(&story);
@@ -58,7 +55,7 @@ fn told(story: &Value) -> String {
         styled(&headline, STRONG),
         hanging("", &text_of(&story["headline"]), 0)
     );
-    let lines = story["story"].as_array().map_or(&[][..], Vec::as_slice);
+    let lines = items(&story["story"]);
     if !lines.is_empty() {
         text.push('\n');
     }
@@ -71,7 +68,7 @@ fn told(story: &Value) -> String {
         let _ = write!(next, " ({})", second(&harmless(at)));
     }
     let _ = write!(text, "\n{}", hanging("Next: ", &next, 6));
-    let commands = story["commands"].as_array().map_or(&[][..], Vec::as_slice);
+    let commands = items(&story["commands"]);
     if !commands.is_empty() {
         text.push('\n');
     }

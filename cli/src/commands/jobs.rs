@@ -11,9 +11,10 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::api::Api;
-use crate::operator::OperatorArgs;
+use crate::operator::Common;
 use crate::output::{self, Column, Table};
 use crate::progress::Progress;
+use crate::shown::{self, ShownColumn};
 
 /// How often a job is looked at while a command waits for it.
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
@@ -52,22 +53,16 @@ pub(crate) struct ListArgs {
     /// Where the previous part ended.
     #[arg(long)]
     cursor: Option<String>,
-    /// As JSON, just as the API answers.
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    operator: OperatorArgs,
+    common: Common,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct JobArgs {
     /// The job.
     id: Uuid,
-    /// As JSON, just as the API answers.
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    operator: OperatorArgs,
+    common: Common,
 }
 
 #[derive(Debug, Args)]
@@ -78,6 +73,18 @@ pub(crate) struct CommandArgs {
     #[command(flatten)]
     job: JobArgs,
 }
+
+const COLUMNS: [ShownColumn; 9] = [
+    (Column::whole("id"), "/id"),
+    (Column::whole("action"), "/action"),
+    (Column::whole("status"), "/status"),
+    (Column::whole("done"), "/done"),
+    (Column::whole("skipped").spare(1), "/skipped"),
+    (Column::whole("of"), "/matching"),
+    (Column::whole("by").spare(2), "/createdBy"),
+    (Column::time("made").spare(3), "/createdAt"),
+    (Column::prose("note").spare(4), "/note"),
+];
 
 /// A job, as far as it is shown.
 #[derive(Debug, Deserialize)]
@@ -106,14 +113,16 @@ pub(crate) async fn run(command: JobsCommand) -> anyhow::Result<()> {
     match command {
         JobsCommand::List(args) => list(&args).await,
         JobsCommand::Show(args) => {
-            let api = args.operator.connect()?;
+            let api = args.common.operator.connect()?;
             let document: Value = api.get(&path(args.id), &()).await?;
-            show(document, args.json)
+            show(document, args.common.json)
         }
         JobsCommand::Pause(args) => tell(&args, "pause").await,
         JobsCommand::Resume(args) => tell(&args, "resume").await,
         JobsCommand::Cancel(args) => tell(&args, "cancel").await,
-        JobsCommand::Watch(args) => wait(&args.operator.connect()?, args.id, args.json).await,
+        JobsCommand::Watch(JobArgs { id, common }) => {
+            wait(&common.operator.connect()?, id, common.json).await
+        }
     }
 }
 
@@ -122,59 +131,30 @@ fn path(id: Uuid) -> String {
 }
 
 async fn list(args: &ListArgs) -> anyhow::Result<()> {
-    let api = args.operator.connect()?;
-    let mut query = vec![("limit", args.limit.to_string())];
-    query.extend(
-        args.status
-            .as_ref()
-            .map(|status| ("status", status.to_uppercase())),
-    );
-    query.extend(args.cursor.clone().map(|cursor| ("cursor", cursor)));
-    let document: Value = api.get("/dead-letters/jobs", &query).await?;
-    if args.json {
-        return output::json(&document);
+    let api = args.common.operator.connect()?;
+    let query = [
+        ("limit", Some(args.limit.to_string())),
+        ("status", args.status.as_ref().map(|status| status.to_uppercase())),
+        ("cursor", args.cursor.clone()),
+    ];
+    let mut document: Value = api.get("/dead-letters/jobs", &query).await?;
+    if !args.common.json {
+        for job in document["items"].as_array_mut().into_iter().flatten() {
+            let skipped = job["skipped"].as_object().into_iter().flatten();
+            job["skipped"] = skipped
+                .filter_map(|(_, count)| count.as_u64())
+                .sum::<u64>()
+                .into();
+        }
     }
-    let jobs: Vec<Job> = serde_json::from_value(document["items"].clone())?;
-    if jobs.is_empty() {
-        output::note("no job matches");
-        return Ok(());
-    }
-    let mut table = output::table([
-        Column::whole("id"),
-        Column::whole("action"),
-        Column::whole("status"),
-        Column::whole("done"),
-        Column::whole("skipped").spare(1),
-        Column::whole("of"),
-        Column::whole("by").spare(2),
-        Column::whole("made").spare(3),
-        Column::prose("note").spare(4),
-    ]);
-    for job in jobs {
-        table.add_row([
-            job.id.to_string(),
-            job.action,
-            job.status,
-            job.done.to_string(),
-            job.skipped.values().sum::<u64>().to_string(),
-            job.matching.to_string(),
-            output::harmless(&job.created_by),
-            time(job.created_at),
-            output::harmless(job.note.as_deref().unwrap_or_default()),
-        ]);
-    }
-    output::result(table)?;
-    if let Some(cursor) = document["next"].as_str() {
-        output::note(format_args!("there are more: add --cursor {cursor}"));
-    }
-    Ok(())
+    shown::print(&document, args.common.json, COLUMNS, "no job matches")
 }
 
 async fn tell(args: &CommandArgs, command: &str) -> anyhow::Result<()> {
-    let api = args.job.operator.connect()?;
+    let api = args.job.common.operator.connect()?;
     let path = format!("{}/{command}", path(args.job.id));
     let document: Value = api.post(&path, &json!({ "note": args.note })).await?;
-    show(document, args.job.json)
+    show(document, args.job.common.json)
 }
 
 fn show(document: Value, as_json: bool) -> anyhow::Result<()> {

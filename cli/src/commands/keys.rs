@@ -143,8 +143,7 @@ async fn list(database: &Database, as_json: bool) -> anyhow::Result<()> {
         .await
         .with_context(|| database.failure("read the keys from"))?;
     if as_json {
-        let keys: Vec<_> = keys.iter().map(document).collect();
-        return output::json(&keys);
+        return output::json(&json!(keys));
     }
     let mut table = output::table([
         Column::whole("id"),
@@ -185,11 +184,4 @@ async fn revoke(database: &Database, id: Uuid) -> anyhow::Result<()> {
 fn role_names(key: &ApiKey) -> String {
     let names: Vec<_> = key.roles.iter().map(|role| role.as_str()).collect();
     names.join(" ")
-}
-
-fn document(key: &ApiKey) -> serde_json::Value {
-    json!({
-        "id": key.id, "name": key.name, "roles": key.roles, "resellerId": key.reseller_id, "createdAt": key.created_at,
-        "revokedAt": key.revoked_at,
-    })
 }

@@ -1,12 +1,12 @@
 //! `postrider pause`, `resume` and `pauses`: stopping a lane, a subscription or all of a reseller for a while.
 
 use clap::{Args, Subcommand, ValueEnum};
-use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::operator::OperatorArgs;
-use crate::output::{self, Column};
+use crate::operator::Common;
+use crate::output::Column;
+use crate::shown::{self, ShownColumn, cell};
 use crate::web::path;
 
 /// What can be paused.
@@ -98,15 +98,6 @@ pub(crate) struct Word {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Common {
-    /// As JSON, just as the API answers.
-    #[arg(long)]
-    json: bool,
-    #[command(flatten)]
-    operator: OperatorArgs,
-}
-
-#[derive(Debug, Args)]
 #[command(after_help = "Examples:
   postrider pauses
   postrider pauses --json")]
@@ -115,26 +106,14 @@ pub(crate) struct PausesArgs {
     common: Common,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Pause {
-    scope: String,
-    key: String,
-    reseller_id: Option<String>,
-    note: String,
-    paused_by: String,
-    paused_at: String,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Change {
-    scope: String,
-    key: String,
-    changed: bool,
-    pause: Option<Pause>,
-    still_paused: Vec<String>,
-}
+const COLUMNS: [ShownColumn; 6] = [
+    (Column::whole("what"), "/scope"),
+    (Column::whole("which"), "/key"),
+    (Column::whole("reseller").spare(1), "/resellerId"),
+    (Column::whole("since").spare(3), "/pausedAt"),
+    (Column::whole("by").spare(2), "/pausedBy"),
+    (Column::prose("note").spare(4), "/note"),
+];
 
 /// Pauses something.
 pub(crate) async fn pause(command: PauseCommand) -> anyhow::Result<()> {
@@ -144,7 +123,8 @@ pub(crate) async fn pause(command: PauseCommand) -> anyhow::Result<()> {
         PauseCommand::Reseller { reseller, reason } => (path(&["resellers", &reseller]), reason),
     };
     let body = json!({"note": reason.note});
-    act(&format!("{path}/pause"), &body, &reason.common, true).await
+    let told = |change: &Value| sentence(change, true);
+    reason.common.act(&format!("{path}/pause"), &body, told).await
 }
 
 /// Lets something go on.
@@ -155,75 +135,36 @@ pub(crate) async fn resume(command: ResumeCommand) -> anyhow::Result<()> {
         ResumeCommand::Reseller { reseller, word } => (path(&["resellers", &reseller]), word),
     };
     let body = word.note.map_or_else(|| json!({}), |note| json!({"note": note}));
-    act(&format!("{path}/resume"), &body, &word.common, false).await
+    let told = |change: &Value| sentence(change, false);
+    word.common.act(&format!("{path}/resume"), &body, told).await
 }
 
 /// Lists what is paused.
 pub(crate) async fn list(args: &PausesArgs) -> anyhow::Result<()> {
-    let document: Value = args
-        .common
-        .operator
-        .connect()?
-        .get("/pauses", &[] as &[(&str, &str)])
-        .await?;
-    if args.common.json {
-        return output::json(&document);
-    }
-    let pauses: Vec<Pause> = serde_json::from_value(document["items"].clone())?;
-    if pauses.is_empty() {
-        output::note("nothing is paused");
-        return Ok(());
-    }
-    let mut table = output::table([
-        Column::whole("what"),
-        Column::whole("which"),
-        Column::whole("reseller").spare(1),
-        Column::whole("since").spare(3),
-        Column::whole("by").spare(2),
-        Column::prose("note").spare(4),
-    ]);
-    for pause in pauses {
-        table.add_row([
-            pause.scope,
-            output::harmless(&pause.key),
-            output::harmless(&pause.reseller_id.unwrap_or_default()),
-            pause.paused_at,
-            output::harmless(&pause.paused_by),
-            output::harmless(&pause.note),
-        ]);
-    }
-    output::result(table)?;
-    Ok(())
-}
-
-async fn act(path: &str, body: &Value, common: &Common, pausing: bool) -> anyhow::Result<()> {
-    let document: Value = common.operator.connect()?.post(path, body).await?;
-    if common.json {
-        return output::json(&document);
-    }
-    output::result(sentence(&serde_json::from_value(document)?, pausing))?;
-    Ok(())
+    let document: Value = args.common.operator.connect()?.get("/pauses", &()).await?;
+    shown::print(&document, args.common.json, COLUMNS, "nothing is paused")
 }
 
 /// What has come of it.
-fn sentence(change: &Change, pausing: bool) -> String {
-    let what = format!("{} {}", change.scope, output::harmless(&change.key));
-    let mut said = match (pausing, change.changed, &change.pause) {
-        (true, true, _) => format!("{what} is paused"),
-        (true, false, Some(pause)) => format!(
+fn sentence(change: &Value, pausing: bool) -> String {
+    let what = format!("{} {}", cell(change, "/scope"), cell(change, "/key"));
+    let obstacles = shown::items(&change["stillPaused"]);
+    let mut said = match (pausing, change["changed"] == true) {
+        (true, true) => format!("{what} is paused"),
+        (true, false) if change["pause"].is_object() => format!(
             "{what} was paused before, by {} at {}: {}",
-            output::harmless(&pause.paused_by),
-            pause.paused_at,
-            output::harmless(&pause.note)
+            cell(change, "/pause/pausedBy"),
+            cell(change, "/pause/pausedAt"),
+            cell(change, "/pause/note")
         ),
-        (true, false, None) => format!("{what} was paused before"),
-        (false, true, _) if change.still_paused.is_empty() => format!("{what} goes on"),
-        (false, true, _) => format!("the pause of {what} is over"),
-        (false, false, _) => format!("{what} was not paused"),
+        (true, false) => format!("{what} was paused before"),
+        (false, true) if obstacles.is_empty() => format!("{what} goes on"),
+        (false, true) => format!("the pause of {what} is over"),
+        (false, false) => format!("{what} was not paused"),
     };
-    for obstacle in change.still_paused.iter().filter(|_| !pausing) {
+    for obstacle in obstacles.iter().filter(|_| !pausing) {
         said.push_str("; it still waits, since ");
-        said.push_str(&output::harmless(obstacle));
+        said.push_str(&cell(obstacle, ""));
     }
     said
 }
@@ -232,26 +173,18 @@ fn sentence(change: &Change, pausing: bool) -> String {
 mod tests {
     use super::*;
 
-    fn change(changed: bool, still_paused: &[&str]) -> Change {
-        Change {
-            scope: "subscription".to_owned(),
-            key: "7".to_owned(),
-            changed,
-            pause: None,
-            still_paused: still_paused.iter().map(ToString::to_string).collect(),
-        }
+    fn said(changed: bool, still_paused: &[&str], pausing: bool) -> String {
+        let change = json!({"scope": "subscription", "key": "7", "changed": changed, "pause": null, "stillPaused": still_paused});
+        sentence(&change, pausing)
     }
 
     #[test]
     fn what_keeps_it_waiting_is_said_when_a_pause_ends() {
-        assert_eq!(sentence(&change(true, &[]), true), "subscription 7 is paused");
-        assert_eq!(sentence(&change(true, &[]), false), "subscription 7 goes on");
+        assert_eq!(said(true, &[], true), "subscription 7 is paused");
+        assert_eq!(said(true, &[], false), "subscription 7 goes on");
+        assert_eq!(said(false, &[], false), "subscription 7 was not paused");
         assert_eq!(
-            sentence(&change(false, &[]), false),
-            "subscription 7 was not paused"
-        );
-        assert_eq!(
-            sentence(&change(true, &["all of reseller acme is paused"]), false),
+            said(true, &["all of reseller acme is paused"], false),
             "the pause of subscription 7 is over; it still waits, since all of reseller acme is paused"
         );
     }

@@ -1,13 +1,13 @@
 //! `postrider push`: handing in one push, and looking at one.
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{Args, Subcommand};
 use domain::push::Platform;
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::ingest::{Answer, Attempt, Ingest, IngestArgs, Push, PushRequest};
+use crate::ingest::{self, Attempt, Ingest, IngestArgs, Push, PushRequest};
 use crate::output::{self, Column, Table};
 
 #[derive(Debug, Args)]
@@ -87,21 +87,12 @@ async fn post(ingest: &Ingest, args: PostArgs) -> anyhow::Result<()> {
         message: args.message.context(missing)?,
         cron_expression: args.cron,
     };
-    match ingest.post(&request, args.idempotency_key.as_deref()).await? {
-        Answer::Accepted { id, replayed } => {
-            output::result(id)?;
-            if replayed {
-                output::note("it was handed in before with this idempotency key; nothing new was stored");
-            }
-            Ok(())
-        }
-        Answer::Refused { status, problem } => {
-            bail!(
-                "the push was refused with {status} ({}): {problem}",
-                problem.title
-            )
-        }
-    }
+    let answer = ingest.post(&request, args.idempotency_key.as_deref()).await?;
+    ingest::tell(
+        &answer,
+        "push",
+        "it was handed in before with this idempotency key; nothing new was stored",
+    )
 }
 
 async fn show(ingest: &Ingest, id: Uuid, json: bool) -> anyhow::Result<()> {

@@ -6,11 +6,12 @@ use config::Sources;
 use domain::clock::{Clock as _, SystemClock};
 use domain::subscription::QuotaRequestStatus;
 use serde_json::json;
-use store::webhook::{Decided, Decision, Limits, QuotaRequestView};
+use store::webhook::{Decided, Decision, Limits};
 use uuid::Uuid;
 
 use super::database::{Database, by_hand};
 use crate::output::{self, Column};
+use crate::shown::{self, ShownColumn};
 
 /// Most quota requests that are listed.
 const LISTED_MAX: u32 = 1_000;
@@ -71,6 +72,16 @@ struct LimitArgs {
     requests_per_second: Option<u32>,
 }
 
+const COLUMNS: [ShownColumn; 7] = [
+    (Column::whole("id"), "/id"),
+    (Column::whole("reseller"), "/resellerId"),
+    (Column::whole("subscription").spare(3), "/subscriptionId"),
+    (Column::whole("quota"), "/dailyQuota"),
+    (Column::whole("status"), "/status"),
+    (Column::whole("granted").spare(1), "/granted"),
+    (Column::prose("reason").spare(2), "/reason"),
+];
+
 /// Does what the command says.
 pub(crate) async fn run(sources: &Sources, command: QuotasCommand) -> anyhow::Result<()> {
     let database = Database::open_migrated(sources).await?;
@@ -100,34 +111,11 @@ async fn list(database: &Database, status: Option<QuotaRequestStatus>, as_json: 
         .list_quota_requests(None, status, None, LISTED_MAX)
         .await
         .with_context(|| database.failure("read the quota requests from"))?;
+    let requests = json!(requests);
     if as_json {
-        let requests: Vec<_> = requests.iter().map(document).collect();
         return output::json(&requests);
     }
-    let mut table = output::table([
-        Column::whole("id"),
-        Column::whole("reseller"),
-        Column::whole("subscription").spare(3),
-        Column::whole("quota"),
-        Column::whole("status"),
-        Column::whole("granted").spare(1),
-        Column::prose("reason").spare(2),
-    ]);
-    for request in &requests {
-        table.add_row([
-            request.id.to_string(),
-            request.reseller.clone(),
-            request.subscription.to_string(),
-            request.requested.to_string(),
-            request.status.to_string(),
-            request
-                .granted
-                .map(|granted| granted.to_string())
-                .unwrap_or_default(),
-            output::harmless(&request.reason),
-        ]);
-    }
-    output::result(table)?;
+    output::result(shown::list(&requests, COLUMNS))?;
     Ok(())
 }
 
@@ -168,13 +156,4 @@ async fn set(database: &Database, args: &SetArgs) -> anyhow::Result<()> {
     }
     output::result(format_args!("set the limits of {}", args.subscription))?;
     Ok(())
-}
-
-fn document(request: &QuotaRequestView) -> serde_json::Value {
-    json!({
-        "id": request.id, "resellerId": request.reseller, "subscriptionId": request.subscription,
-        "dailyQuota": request.requested, "reason": request.reason, "status": request.status.as_str(),
-        "granted": request.granted, "note": request.note, "decidedBy": request.decided_by,
-        "createdAt": request.created_at, "decidedAt": request.decided_at,
-    })
 }

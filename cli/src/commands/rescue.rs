@@ -3,8 +3,7 @@
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::operator::OperatorArgs;
-use crate::output;
+use crate::operator::Common;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
@@ -13,30 +12,23 @@ pub(crate) struct RescueArgs {
     /// Why; kept in the audit log.
     #[arg(long)]
     note: Option<String>,
-    /// As JSON, just as the API answers.
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    operator: OperatorArgs,
+    common: Common,
 }
 
 /// Rescues what there is to rescue.
 pub(crate) async fn run(args: &RescueArgs) -> anyhow::Result<()> {
-    let document: Value = args
-        .operator
-        .connect()?
-        .post("/rescue", &json!({"note": args.note}))
-        .await?;
-    if args.json {
-        return output::json(&document);
-    }
-    let count = |path: &str| document.pointer(path).and_then(Value::as_u64).unwrap_or(0);
-    output::result(format_args!(
-        "pushes: {} wait again, {} given up; notifications: {} wait again, {} given up",
-        count("/pushes/pending"),
-        count("/pushes/givenUp"),
-        count("/notifications/pending") + count("/notifications/retry"),
-        count("/notifications/givenUp"),
-    ))?;
-    Ok(())
+    let told = |document: &Value| {
+        let count = |path: &str| document.pointer(path).and_then(Value::as_u64).unwrap_or(0);
+        format!(
+            "pushes: {} wait again, {} given up; notifications: {} wait again, {} given up",
+            count("/pushes/pending"),
+            count("/pushes/givenUp"),
+            count("/notifications/pending") + count("/notifications/retry"),
+            count("/notifications/givenUp"),
+        )
+    };
+    args.common
+        .act("/rescue", &json!({"note": args.note}), told)
+        .await
 }

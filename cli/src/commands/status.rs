@@ -17,6 +17,7 @@ use crate::output::{
     table,
 };
 use crate::problem::Refusal;
+use crate::shown::items;
 
 /// Something is critical, or a warning.
 const UNHEALTHY: u8 = 3;
@@ -150,7 +151,7 @@ fn picture(status: &Value) -> String {
         .as_str()
         .map_or(String::new(), |at| format!(", {}", harmless(at)));
     let _ = writeln!(text, "{verdict}{at}");
-    for finding in list(&status["findings"]) {
+    for finding in items(&status["findings"]) {
         let _ = writeln!(text, "\n{}", told(finding));
     }
     for table in [lanes(status), broker(status), processes(status)] {
@@ -204,7 +205,7 @@ fn lanes(status: &Value) -> Table {
         Column::whole("failed").spare(4),
         Column::whole("dead letters"),
     ]);
-    for lane in list(&status["lanes"]) {
+    for lane in items(&status["lanes"]) {
         let name = words(&lane["lane"]);
         let name = if lane["paused"] == true {
             format!("{name} (paused)")
@@ -234,7 +235,7 @@ fn lanes(status: &Value) -> Table {
 
 fn broker(status: &Value) -> Table {
     let mut shown = table(["queue", "messages", "consumers", "capacity"]);
-    for queue in list(&status["broker"]["queues"]) {
+    for queue in items(&status["broker"]["queues"]) {
         let cells = ["name", "messages", "consumers", "capacity"];
         shown.add_row(cells.map(|cell| words(&queue[cell])));
     }
@@ -251,7 +252,7 @@ fn processes(status: &Value) -> Table {
         Column::whole("seen").spare(2),
         Column::prose("state"),
     ]);
-    for process in list(&status["processes"]) {
+    for process in items(&status["processes"]) {
         let failing = process["failing"].as_object();
         let failing: Vec<String> = failing
             .into_iter()
@@ -332,7 +333,7 @@ fn rest(status: &Value) -> String {
             words(&status["partitions"]["monthsAhead"])
         );
     }
-    for job in list(&status["jobs"]) {
+    for job in items(&status["jobs"]) {
         let _ = writeln!(
             text,
             "job {}: {} {}, {} of {}",
@@ -344,10 +345,6 @@ fn rest(status: &Value) -> String {
         );
     }
     text.trim_end().to_owned()
-}
-
-fn list(value: &Value) -> &[Value] {
-    value.as_array().map_or(&[], Vec::as_slice)
 }
 
 /// A value as text; nothing is a dash.

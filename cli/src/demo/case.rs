@@ -5,7 +5,7 @@ use std::fmt;
 use domain::push::{ErrorType, PushStatus};
 use simulators::swrve::Rule;
 
-use crate::ingest::{Answer, Push, PushRequest};
+use crate::ingest::{self, Answer, Push, PushRequest};
 
 /// A kind of push before it is sent.
 #[derive(Debug)]
@@ -100,33 +100,11 @@ impl Expected {
     }
 
     fn is_met_by_answers(self, answers: &[Answer]) -> bool {
-        let accepted = |answer: &Answer| matches!(answer, Answer::Accepted { replayed: false, .. });
         match self {
-            Self::Status { .. } => answers.iter().all(accepted),
-            Self::OnePush { .. } => one_push(answers),
-            Self::Refused { fields } => answers.iter().all(|answer| names(answer, fields)),
+            Self::Status { .. } => answers.iter().all(Answer::is_new),
+            Self::OnePush { .. } => ingest::are_one(answers),
+            Self::Refused { fields } => answers.iter().all(|answer| answer.names(fields)),
         }
-    }
-}
-
-/// The first answer is new, the others repeat it.
-fn one_push(answers: &[Answer]) -> bool {
-    let mut seen = answers.iter().map(|answer| match answer {
-        Answer::Accepted { id, replayed } => Some((*id, *replayed)),
-        Answer::Refused { .. } => None,
-    });
-    match seen.next().flatten() {
-        Some((first, false)) => seen.all(|answer| answer == Some((first, true))),
-        _ => false,
-    }
-}
-
-fn names(answer: &Answer, fields: &[&str]) -> bool {
-    match answer {
-        Answer::Refused { status: 422, problem } => {
-            problem.errors.iter().map(|error| &error.field).eq(fields.iter())
-        }
-        _ => false,
     }
 }
 

@@ -8,20 +8,13 @@ use crate::output::{self, Column, Table};
 
 /// One row per case.
 pub(crate) fn of(cases: &[Ended]) -> Table {
-    let mut table = output::table([
-        Column::prose("push"),
-        Column::whole("posted").spare(1),
-        Column::prose("answer").spare(2),
-        Column::prose("status"),
-        Column::whole("attempts").spare(3),
-        Column::prose("what the API says of it"),
-    ]);
+    let mut table = empty("push");
     for ended in cases {
         let Posted { case, answers } = &ended.posted;
         table.add_row([
             case.kind.to_owned(),
             answers.len().to_string(),
-            counted(answers.iter().map(answer)),
+            answered(answers),
             counted(ended.pushes.iter().map(|push| push.status.to_string())),
             attempts(ended),
             remark(ended),
@@ -30,12 +23,25 @@ pub(crate) fn of(cases: &[Ended]) -> Table {
     table
 }
 
-pub(crate) fn answer(answer: &Answer) -> String {
-    match answer {
+/// A table of what was handed in, without rows.
+pub(crate) fn empty(what: &'static str) -> Table {
+    output::table([
+        Column::prose(what),
+        Column::whole("posted").spare(1),
+        Column::prose("answer").spare(2),
+        Column::prose("status"),
+        Column::whole("attempts").spare(3),
+        Column::prose("what the API says of it"),
+    ])
+}
+
+/// What was answered, and how often.
+pub(crate) fn answered(answers: &[Answer]) -> String {
+    counted(answers.iter().map(|answer| match answer {
         Answer::Accepted { replayed: false, .. } => "202".to_owned(),
         Answer::Accepted { replayed: true, .. } => "202 replayed".to_owned(),
         Answer::Refused { status, .. } => status.to_string(),
-    }
+    }))
 }
 
 /// The different texts, with the number of each that does not speak for all or stand alone.
@@ -74,11 +80,14 @@ fn remark(ended: &Ended) -> String {
     if let Some(push) = ended.pushes.first() {
         return push.explanation.clone();
     }
-    let refused = ended.posted.answers.iter().find_map(|answer| match answer {
+    why_not(&ended.posted.answers, &ended.unseen)
+}
+
+/// Why there is nothing to be said of what was handed in.
+pub(crate) fn why_not(answers: &[Answer], unseen: &[String]) -> String {
+    let refused = answers.iter().find_map(|answer| match answer {
         Answer::Refused { problem, .. } => Some(problem.to_string()),
         Answer::Accepted { .. } => None,
     });
-    refused
-        .or_else(|| ended.unseen.first().cloned())
-        .unwrap_or_default()
+    refused.or_else(|| unseen.first().cloned()).unwrap_or_default()
 }

@@ -23,6 +23,8 @@ const INDENT: usize = 2;
 pub(crate) struct Column {
     head: Cow<'static, str>,
     is_prose: bool,
+    /// Its cells are times, of which parts of seconds do not matter.
+    pub(crate) is_time: bool,
     spare: u8,
 }
 
@@ -32,17 +34,23 @@ impl Column {
         Self {
             head: Cow::Borrowed(head),
             is_prose: false,
+            is_time: false,
             spare: 0,
         }
     }
 
+    /// One of times, to the second.
+    pub(crate) const fn time(head: &'static str) -> Self {
+        let mut column = Self::whole(head);
+        column.is_time = true;
+        column
+    }
+
     /// One whose cells may be broken at blanks.
     pub(crate) const fn prose(head: &'static str) -> Self {
-        Self {
-            head: Cow::Borrowed(head),
-            is_prose: true,
-            spare: 0,
-        }
+        let mut column = Self::whole(head);
+        column.is_prose = true;
+        column
     }
 
     /// May be left out, those with a greater number first.

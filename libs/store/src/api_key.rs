@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use domain::key::{KeyDigest, Role};
+use serde::Serialize;
 use serde_json::json;
 use sqlx::PgConnection;
 use uuid::Uuid;
@@ -10,7 +11,8 @@ use crate::audit::{self, Act};
 use crate::{Error, Store, stored};
 
 /// An API key as it is stored; the key itself is not.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ApiKey {
     /// Its identifier.
     pub id: Uuid,

@@ -6,8 +6,10 @@
 use std::sync::Mutex;
 
 use chrono::{DateTime, Utc};
+use serde::Serialize;
 use serde_json::Value;
 use sqlx::PgConnection;
+use utoipa::ToSchema;
 use uuid::{ContextV7, Timestamp, Uuid};
 
 use crate::text::{storable, storable_json};
@@ -56,22 +58,27 @@ pub struct AuditEntry<'a> {
     pub details: Value,
 }
 
-/// An entry of the log.
-#[derive(Debug, Clone, PartialEq)]
+/// An entry of the audit log.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[schema(as = AuditEntry)]
 pub struct AuditView {
-    /// Its identifier; the log is read in its order.
+    /// Its identifier.
     pub id: Uuid,
     /// When.
     pub at: DateTime<Utc>,
-    /// Who.
+    /// Who: the name and identifier of the API key.
+    #[schema(example = "maria (019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d)")]
     pub actor: String,
     /// What was done.
+    #[schema(example = "dead-letter.replay")]
     pub action: String,
     /// To what.
+    #[schema(example = "dead-letter/5f0c9f0e-3a55-4d0a-9d43-0c6c2f7cf2b1")]
     pub subject: String,
-    /// Why.
+    /// Why, if the caller said so.
     pub note: Option<String>,
-    /// What else belongs to it.
+    /// What else belongs to it; the fields depend on the action.
+    #[schema(value_type = Object)]
     pub details: Value,
 }
 

@@ -9,8 +9,10 @@ use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use domain::named;
+use serde::Serialize;
 use serde_json::json;
 use sqlx::{PgConnection, Postgres, Transaction};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::audit::{self, Act};
@@ -69,17 +71,24 @@ impl Pausable {
 }
 
 /// A pause that is in force.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Pause)]
 pub struct PauseView {
-    /// The kind of thing that is paused: `lane`, `subscription` or `reseller`.
+    /// What kind of thing is paused: `lane`, `subscription` or `reseller`.
+    #[schema(example = "lane")]
     pub scope: String,
-    /// Which one.
+    /// Which one: the lane's name, the subscription's identifier, the reseller's.
+    #[schema(example = "push")]
     pub key: String,
     /// Whose subscription it is.
+    #[serde(rename = "resellerId")]
     pub reseller: Option<String>,
     /// Why.
+    #[schema(example = "Swrve asked us to wait, see incident 17.")]
     pub note: String,
-    /// Who paused it.
+    /// The name and identifier of the API key.
+    #[schema(example = "maria (019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d)")]
     pub paused_by: String,
     /// Since when.
     pub paused_at: DateTime<Utc>,

@@ -5,7 +5,9 @@
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, TimeDelta, Utc};
+use serde::Serialize;
 use serde_json::json;
+use utoipa::ToSchema;
 
 use crate::audit::{self, Act};
 use crate::{Error, Rescued, Store};
@@ -26,12 +28,13 @@ pub struct RescuedNow {
     pub notifications: Rescued,
 }
 
-/// What was taken out of the queues.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// What waits for the queues again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, ToSchema)]
+#[schema(as = Rebuilt)]
 pub struct Requeued {
-    /// Pushes that wait for the queue again.
+    /// Pushes.
     pub pushes: u64,
-    /// Notifications that do.
+    /// Notifications.
     pub notifications: u64,
 }
 

@@ -7,13 +7,10 @@ use axum::extract::State;
 use chrono::{DateTime, Utc};
 use http_api::paging::{self, List};
 use http_api::{Params, Problem};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde::Deserialize;
 use store::{AuditFilter, AuditView};
-use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
-use uuid::Uuid;
 
 use crate::app::App;
 use crate::request::{self, Viewer};
@@ -21,45 +18,6 @@ use crate::request::{self, Viewer};
 /// The routes.
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new().routes(routes!(list))
-}
-
-/// An entry of the audit log.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = AuditEntry)]
-pub(crate) struct EntryDocument {
-    /// Its identifier.
-    id: Uuid,
-    /// When.
-    at: DateTime<Utc>,
-    /// Who: the name and identifier of the API key.
-    #[schema(example = "maria (019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d)")]
-    actor: String,
-    /// What was done.
-    #[schema(example = "dead-letter.replay")]
-    action: String,
-    /// To what.
-    #[schema(example = "dead-letter/5f0c9f0e-3a55-4d0a-9d43-0c6c2f7cf2b1")]
-    subject: String,
-    /// Why, if the caller said so.
-    note: Option<String>,
-    /// What else belongs to it; the fields depend on the action.
-    #[schema(value_type = Object)]
-    details: Value,
-}
-
-impl From<AuditView> for EntryDocument {
-    fn from(view: AuditView) -> Self {
-        Self {
-            id: view.id,
-            at: view.at,
-            actor: view.actor,
-            action: view.action,
-            subject: view.subject,
-            note: view.note,
-            details: view.details,
-        }
-    }
 }
 
 /// Which entries.
@@ -88,23 +46,18 @@ pub(crate) struct AuditParams {
 #[utoipa::path(
     get, path = "/audit", tag = "audit", operation_id = "listAudit", security(("apiKey" = [])),
     params(AuditParams),
-    responses((status = 200, description = "A part of the list.", body = List<EntryDocument>))
+    responses((status = 200, description = "A part of the list.", body = List<AuditView>))
 )]
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
     viewer: Viewer,
     Params(params): Params<AuditParams>,
-) -> Result<Json<List<EntryDocument>>, Problem> {
+) -> Result<Json<List<AuditView>>, Problem> {
     let limit = paging::limit(params.limit)?;
     let filter = filter(params)?;
     let listing = app.store.list_audit(&filter, limit + 1);
     let entries = http_api::by(viewer.deadline, ("the audit log", "read"), listing).await?;
-    Ok(Json(List::by_id(
-        entries,
-        limit,
-        |entry| entry.id,
-        EntryDocument::from,
-    )))
+    Ok(Json(List::by_id(entries, limit, |entry| entry.id, |entry| entry)))
 }
 
 /// Which entries are asked for.

@@ -4,7 +4,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::State;
 use domain::lifecycle::Status;
 use domain::reason::PushReason;
 use http_api::{Id, Payload, Problem, ProblemKind};
@@ -16,7 +15,7 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use crate::app::App;
-use crate::note::NotePayload;
+use crate::note::{Note, NotePayload};
 use crate::request::Operator;
 
 /// The routes.
@@ -44,6 +43,8 @@ pub(crate) struct CancelledDocument {
     previous: String,
 }
 
+type Answer = Result<Json<CancelledDocument>, Problem>;
+
 /// Cancels a push that waits or is queued. It ends as GIVEN_UP with the reason CANCELLED.
 ///
 /// That is final: no replay sends it. Its dead letter is discarded from the beginning, with the note.
@@ -53,14 +54,9 @@ pub(crate) struct CancelledDocument {
     request_body = NotePayload,
     responses((status = 200, description = "It will not be sent.", body = CancelledDocument))
 )]
-pub(crate) async fn push(
-    State(app): State<Arc<App>>,
-    operator: Operator,
-    Id(id): Id,
-    Payload(body): Payload<NotePayload>,
-) -> Result<Json<CancelledDocument>, Problem> {
-    let act = operator.act(Some(body.required()?), app.now());
-    let cancelling = app.store.cancel_push(id.into(), act);
+pub(crate) async fn push(operator: Operator, Id(id): Id, Payload(body): Note) -> Answer {
+    let act = operator.act(Some(body.required()?));
+    let cancelling = operator.app.store.cancel_push(id.into(), act);
     let cancellation = http_api::by(operator.deadline, ("the push", "cancelled"), cancelling).await?;
     answer("push", id, cancellation)
 }
@@ -76,23 +72,14 @@ pub(crate) async fn push(
     request_body = NotePayload,
     responses((status = 200, description = "It will not be sent.", body = CancelledDocument))
 )]
-pub(crate) async fn notification(
-    State(app): State<Arc<App>>,
-    operator: Operator,
-    Id(id): Id,
-    Payload(body): Payload<NotePayload>,
-) -> Result<Json<CancelledDocument>, Problem> {
-    let act = operator.act(Some(body.required()?), app.now());
-    let cancelling = app.store.cancel_notification(id.into(), act);
+pub(crate) async fn notification(operator: Operator, Id(id): Id, Payload(body): Note) -> Answer {
+    let act = operator.act(Some(body.required()?));
+    let cancelling = operator.app.store.cancel_notification(id.into(), act);
     let cancellation = http_api::by(operator.deadline, ("the notification", "cancelled"), cancelling).await?;
     answer("notification", id, cancellation)
 }
 
-fn answer(
-    kind: &str,
-    id: Uuid,
-    cancellation: Cancellation<impl fmt::Display>,
-) -> Result<Json<CancelledDocument>, Problem> {
+fn answer(kind: &str, id: Uuid, cancellation: Cancellation<impl fmt::Display>) -> Answer {
     match cancellation {
         Cancellation::Done(previous) => Ok(Json(CancelledDocument {
             id,

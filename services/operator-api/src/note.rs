@@ -1,6 +1,6 @@
 //! The word that goes with an act: what a later reader of the records learns of why.
 
-use http_api::{FieldProblem, Problem};
+use http_api::{FieldProblem, Payload, Problem};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
@@ -16,6 +16,9 @@ pub(crate) struct NotePayload {
     #[schema(max_length = 2_000, example = "Swrve was down until 14:20, see incident 17.")]
     note: Option<String>,
 }
+
+/// The body of a request that comes with a note.
+pub(crate) type Note = Payload<NotePayload>;
 
 impl NotePayload {
     /// The note of an act that does not need one; a blank one is none.

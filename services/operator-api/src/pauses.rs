@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Path, State};
-use chrono::{DateTime, Utc};
 use http_api::{Id, Payload, Problem, ProblemKind, paging::List};
 use serde::Serialize;
 use store::{Lane, Pausable, PauseChange, PauseView};
@@ -13,7 +12,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::app::App;
-use crate::note::NotePayload;
+use crate::note::{Note, NotePayload};
 use crate::request::{Operator, Viewer};
 
 /// The routes.
@@ -26,42 +25,6 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(resume_subscription))
         .routes(routes!(pause_reseller))
         .routes(routes!(resume_reseller))
-}
-
-/// A pause that is in force.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = Pause)]
-pub(crate) struct PauseDocument {
-    /// What kind of thing is paused: `lane`, `subscription` or `reseller`.
-    #[schema(example = "lane")]
-    scope: String,
-    /// Which one: the lane's name, the subscription's identifier, the reseller's.
-    #[schema(example = "push")]
-    key: String,
-    /// Whose subscription it is.
-    reseller_id: Option<String>,
-    /// Why.
-    #[schema(example = "Swrve asked us to wait, see incident 17.")]
-    note: String,
-    /// The name and identifier of the API key.
-    #[schema(example = "maria (019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d)")]
-    paused_by: String,
-    /// Since when.
-    paused_at: DateTime<Utc>,
-}
-
-impl From<PauseView> for PauseDocument {
-    fn from(view: PauseView) -> Self {
-        Self {
-            scope: view.scope,
-            key: view.key,
-            reseller_id: view.reseller,
-            note: view.note,
-            paused_by: view.paused_by,
-            paused_at: view.paused_at,
-        }
-    }
 }
 
 /// What came of pausing or resuming something.
@@ -78,24 +41,25 @@ pub(crate) struct PauseChangeDocument {
     /// Whether this request has changed anything; it was so before if not.
     changed: bool,
     /// The pause, while it is in force. That of a pause which was there before has its first note.
-    pause: Option<PauseDocument>,
+    pause: Option<PauseView>,
     /// What else keeps it from going on: other pauses, in words.
     #[schema(example = json!([]))]
     still_paused: Vec<String>,
 }
 
+type Answer = Result<Json<PauseChangeDocument>, Problem>;
+
 /// Lists the pauses that are in force: lanes first, then the longest. A pause of a reseller's own is not among them.
 #[utoipa::path(
     get, path = "/pauses", tag = "pauses", operation_id = "listPauses", security(("apiKey" = [])),
-    responses((status = 200, description = "All of them.", body = List<PauseDocument>))
+    responses((status = 200, description = "All of them.", body = List<PauseView>))
 )]
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
     viewer: Viewer,
-) -> Result<Json<List<PauseDocument>>, Problem> {
+) -> Result<Json<List<PauseView>>, Problem> {
     let pauses = http_api::by(viewer.deadline, ("the pauses", "read"), app.store.list_pauses()).await?;
-    let items = pauses.into_iter().map(PauseDocument::from).collect();
-    Ok(Json(List::new(items, None)))
+    Ok(Json(List::new(pauses, None)))
 }
 
 /// Pauses a lane.
@@ -107,13 +71,8 @@ pub(crate) async fn list(
     request_body = NotePayload,
     responses((status = 200, description = "It is paused.", body = PauseChangeDocument))
 )]
-pub(crate) async fn pause_lane(
-    State(app): State<Arc<App>>,
-    operator: Operator,
-    Path(lane): Path<String>,
-    Payload(body): Payload<NotePayload>,
-) -> Result<Json<PauseChangeDocument>, Problem> {
-    pause(&app, &operator, Pausable::Lane(known(&lane)?), &body).await
+pub(crate) async fn pause_lane(operator: Operator, Path(lane): Path<String>, Payload(body): Note) -> Answer {
+    pause(&operator, Pausable::Lane(known(&lane)?), &body).await
 }
 
 /// Lets a paused lane go on.
@@ -123,13 +82,8 @@ pub(crate) async fn pause_lane(
     request_body = NotePayload,
     responses((status = 200, description = "It goes on.", body = PauseChangeDocument))
 )]
-pub(crate) async fn resume_lane(
-    State(app): State<Arc<App>>,
-    operator: Operator,
-    Path(lane): Path<String>,
-    Payload(body): Payload<NotePayload>,
-) -> Result<Json<PauseChangeDocument>, Problem> {
-    resume(&app, &operator, Pausable::Lane(known(&lane)?), &body).await
+pub(crate) async fn resume_lane(operator: Operator, Path(lane): Path<String>, Payload(body): Note) -> Answer {
+    resume(&operator, Pausable::Lane(known(&lane)?), &body).await
 }
 
 /// Pauses a subscription.
@@ -142,13 +96,8 @@ pub(crate) async fn resume_lane(
     request_body = NotePayload,
     responses((status = 200, description = "It is paused.", body = PauseChangeDocument))
 )]
-pub(crate) async fn pause_subscription(
-    State(app): State<Arc<App>>,
-    operator: Operator,
-    Id(id): Id,
-    Payload(body): Payload<NotePayload>,
-) -> Result<Json<PauseChangeDocument>, Problem> {
-    pause(&app, &operator, Pausable::Subscription(id), &body).await
+pub(crate) async fn pause_subscription(operator: Operator, Id(id): Id, Payload(body): Note) -> Answer {
+    pause(&operator, Pausable::Subscription(id), &body).await
 }
 
 /// Lets a subscription go on that an operator has paused, unless something else has it paused as well.
@@ -159,13 +108,8 @@ pub(crate) async fn pause_subscription(
     request_body = NotePayload,
     responses((status = 200, description = "This pause is over.", body = PauseChangeDocument))
 )]
-pub(crate) async fn resume_subscription(
-    State(app): State<Arc<App>>,
-    operator: Operator,
-    Id(id): Id,
-    Payload(body): Payload<NotePayload>,
-) -> Result<Json<PauseChangeDocument>, Problem> {
-    resume(&app, &operator, Pausable::Subscription(id), &body).await
+pub(crate) async fn resume_subscription(operator: Operator, Id(id): Id, Payload(body): Note) -> Answer {
+    resume(&operator, Pausable::Subscription(id), &body).await
 }
 
 /// Pauses all subscriptions of a reseller, those included that it makes meanwhile.
@@ -177,12 +121,11 @@ pub(crate) async fn resume_subscription(
     responses((status = 200, description = "It is paused.", body = PauseChangeDocument))
 )]
 pub(crate) async fn pause_reseller(
-    State(app): State<Arc<App>>,
     operator: Operator,
     Path(reseller): Path<String>,
-    Payload(body): Payload<NotePayload>,
-) -> Result<Json<PauseChangeDocument>, Problem> {
-    pause(&app, &operator, Pausable::Reseller(legible(reseller)?), &body).await
+    Payload(body): Note,
+) -> Answer {
+    pause(&operator, Pausable::Reseller(legible(reseller)?), &body).await
 }
 
 /// Lets the subscriptions of a paused reseller go on, save those that have a pause of their own.
@@ -194,12 +137,11 @@ pub(crate) async fn pause_reseller(
     responses((status = 200, description = "This pause is over.", body = PauseChangeDocument))
 )]
 pub(crate) async fn resume_reseller(
-    State(app): State<Arc<App>>,
     operator: Operator,
     Path(reseller): Path<String>,
-    Payload(body): Payload<NotePayload>,
-) -> Result<Json<PauseChangeDocument>, Problem> {
-    resume(&app, &operator, Pausable::Reseller(legible(reseller)?), &body).await
+    Payload(body): Note,
+) -> Answer {
+    resume(&operator, Pausable::Reseller(legible(reseller)?), &body).await
 }
 
 fn known(lane: &str) -> Result<Lane, Problem> {
@@ -217,42 +159,28 @@ fn legible(reseller: String) -> Result<String, Problem> {
     Ok(reseller)
 }
 
-async fn pause(
-    app: &App,
-    operator: &Operator,
-    what: Pausable,
-    body: &NotePayload,
-) -> Result<Json<PauseChangeDocument>, Problem> {
-    let act = operator.act(Some(body.required()?), app.now());
-    let done = ("the pause", "made");
-    let change = http_api::by(operator.deadline, done, app.store.pause(&what, act)).await?;
-    answer(app, operator, what, change).await
+async fn pause(operator: &Operator, what: Pausable, body: &NotePayload) -> Answer {
+    let pausing = operator
+        .app
+        .store
+        .pause(&what, operator.act(Some(body.required()?)));
+    let change = http_api::by(operator.deadline, ("the pause", "made"), pausing).await?;
+    answer(operator, what, change).await
 }
 
-async fn resume(
-    app: &App,
-    operator: &Operator,
-    what: Pausable,
-    body: &NotePayload,
-) -> Result<Json<PauseChangeDocument>, Problem> {
-    let act = operator.act(body.optional()?, app.now());
-    let done = ("the pause", "ended");
-    let change = http_api::by(operator.deadline, done, app.store.resume(&what, act)).await?;
-    answer(app, operator, what, change).await
+async fn resume(operator: &Operator, what: Pausable, body: &NotePayload) -> Answer {
+    let pausing = operator.app.store.resume(&what, operator.act(body.optional()?));
+    let change = http_api::by(operator.deadline, ("the pause", "ended"), pausing).await?;
+    answer(operator, what, change).await
 }
 
-async fn answer(
-    app: &App,
-    operator: &Operator,
-    what: Pausable,
-    change: PauseChange,
-) -> Result<Json<PauseChangeDocument>, Problem> {
+async fn answer(operator: &Operator, what: Pausable, change: PauseChange) -> Answer {
     if change == PauseChange::Unknown {
         return Err(unknown(&what));
     }
-    let read = ("the pauses", "read");
-    let pauses = http_api::by(operator.deadline, read, app.store.list_pauses()).await?;
-    let obstacles = http_api::by(operator.deadline, read, app.store.other_pauses(&what)).await?;
+    let (read, store) = (("the pauses", "read"), &operator.app.store);
+    let pauses = http_api::by(operator.deadline, read, store.list_pauses()).await?;
+    let obstacles = http_api::by(operator.deadline, read, store.other_pauses(&what)).await?;
     let (scope, key) = (what.scope(), what.key());
     let own = pauses
         .into_iter()
@@ -261,7 +189,7 @@ async fn answer(
         scope: scope.to_owned(),
         key,
         changed: change == PauseChange::Changed,
-        pause: own.map(PauseDocument::from),
+        pause: own,
         still_paused: obstacles,
     }))
 }

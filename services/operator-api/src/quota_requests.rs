@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use chrono::{DateTime, Utc};
 use domain::subscription::QuotaRequestStatus;
 use http_api::paging::{self, List};
 use http_api::{FieldProblem, Id, Params, Payload, Problem, ProblemKind};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use store::webhook::{Decided, Decision, QuotaRequestView};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -28,55 +27,6 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(list))
         .routes(routes!(approve))
         .routes(routes!(deny))
-}
-
-/// A quota request.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = QuotaRequest)]
-pub(crate) struct QuotaRequestDocument {
-    /// Its identifier.
-    id: Uuid,
-    /// Whose it is.
-    #[schema(example = "acme")]
-    reseller_id: String,
-    /// For which subscription.
-    subscription_id: Uuid,
-    /// The daily quota that is asked for.
-    daily_quota: u32,
-    /// Why, in the reseller's words.
-    reason: String,
-    /// Where it stands: REQUESTED, APPROVED or DENIED.
-    #[schema(example = "REQUESTED")]
-    status: &'static str,
-    /// The daily quota that was given.
-    granted: Option<u32>,
-    /// What was said about it.
-    note: Option<String>,
-    /// Who decided.
-    decided_by: Option<String>,
-    /// When it was made.
-    created_at: DateTime<Utc>,
-    /// When it was decided.
-    decided_at: Option<DateTime<Utc>>,
-}
-
-impl From<QuotaRequestView> for QuotaRequestDocument {
-    fn from(view: QuotaRequestView) -> Self {
-        Self {
-            id: view.id,
-            reseller_id: view.reseller,
-            subscription_id: view.subscription,
-            daily_quota: view.requested,
-            reason: view.reason,
-            status: view.status.as_str(),
-            granted: view.granted,
-            note: view.note,
-            decided_by: view.decided_by,
-            created_at: view.created_at,
-            decided_at: view.decided_at,
-        }
-    }
 }
 
 /// Which quota requests.
@@ -121,13 +71,13 @@ pub(crate) struct DenialPayload {
     get, path = "/quota-requests", tag = "quota requests", operation_id = "listQuotaRequests",
     security(("apiKey" = [])),
     params(QuotaRequestParams),
-    responses((status = 200, description = "A part of the list.", body = List<QuotaRequestDocument>))
+    responses((status = 200, description = "A part of the list.", body = List<QuotaRequestView>))
 )]
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
     viewer: Viewer,
     Params(params): Params<QuotaRequestParams>,
-) -> Result<Json<List<QuotaRequestDocument>>, Problem> {
+) -> Result<Json<List<QuotaRequestView>>, Problem> {
     let limit = paging::limit(params.limit)?;
     let before = paging::read_id(params.cursor.as_deref())?;
     let status: Option<QuotaRequestStatus> = params
@@ -137,12 +87,7 @@ pub(crate) async fn list(
         .map_err(|_| Problem::query("status", "must be REQUESTED, APPROVED or DENIED"))?;
     let list = app.store.list_quota_requests(None, status, before, limit + 1);
     let found = http_api::by(viewer.deadline, ("the quota requests", "read"), list).await?;
-    Ok(Json(List::by_id(
-        found,
-        limit,
-        |view| view.id,
-        QuotaRequestDocument::from,
-    )))
+    Ok(Json(List::by_id(found, limit, |view| view.id, |view| view)))
 }
 
 /// Approves a quota request.
@@ -153,14 +98,14 @@ pub(crate) async fn list(
     security(("apiKey" = [])),
     params(("id" = Uuid, Path, description = "The quota request's identifier.")),
     request_body = ApprovalPayload,
-    responses((status = 200, description = "The quota request as it is now.", body = QuotaRequestDocument))
+    responses((status = 200, description = "The quota request as it is now.", body = QuotaRequestView))
 )]
 pub(crate) async fn approve(
     State(app): State<Arc<App>>,
     admin: Administrator,
     Id(id): Id,
     Payload(payload): Payload<ApprovalPayload>,
-) -> Result<Json<QuotaRequestDocument>, Problem> {
+) -> Result<Json<QuotaRequestView>, Problem> {
     let granted = payload.granted.map(check_quota).transpose()?;
     decide(&app, &admin, id, (true, granted), payload.note).await
 }
@@ -171,14 +116,14 @@ pub(crate) async fn approve(
     security(("apiKey" = [])),
     params(("id" = Uuid, Path, description = "The quota request's identifier.")),
     request_body = DenialPayload,
-    responses((status = 200, description = "The quota request as it is now.", body = QuotaRequestDocument))
+    responses((status = 200, description = "The quota request as it is now.", body = QuotaRequestView))
 )]
 pub(crate) async fn deny(
     State(app): State<Arc<App>>,
     admin: Administrator,
     Id(id): Id,
     Payload(payload): Payload<DenialPayload>,
-) -> Result<Json<QuotaRequestDocument>, Problem> {
+) -> Result<Json<QuotaRequestView>, Problem> {
     decide(&app, &admin, id, (false, None), payload.note).await
 }
 
@@ -198,7 +143,7 @@ async fn decide(
     id: Uuid,
     (approve, granted): (bool, Option<u32>),
     note: Option<String>,
-) -> Result<Json<QuotaRequestDocument>, Problem> {
+) -> Result<Json<QuotaRequestView>, Problem> {
     let decision = Decision {
         approve,
         granted,
@@ -208,7 +153,7 @@ async fn decide(
     };
     let decide = app.store.decide_quota_request(id, &decision);
     match http_api::by(admin.deadline, ("the quota request", "decided"), decide).await? {
-        Decided::Done(view) => Ok(Json((*view).into())),
+        Decided::Done(view) => Ok(Json(*view)),
         Decided::Before(status) => Err(Problem::new(
             ProblemKind::CONFLICT,
             format!("the quota request is {status} already"),

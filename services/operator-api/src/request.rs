@@ -34,6 +34,8 @@ impl FromRequestParts<Arc<App>> for Viewer {
 
 /// A caller who may act: an operator, an administrator.
 pub(crate) struct Operator {
+    /// What there is to act on.
+    pub(crate) app: Arc<App>,
     signature: String,
     /// When the request has to be answered.
     pub(crate) deadline: Instant,
@@ -41,11 +43,11 @@ pub(crate) struct Operator {
 
 impl Operator {
     /// What the caller does now, for the records.
-    pub(crate) fn act<'a>(&'a self, note: Option<&'a str>, at: DateTime<Utc>) -> Act<'a> {
+    pub(crate) fn act<'a>(&'a self, note: Option<&'a str>) -> Act<'a> {
         Act {
             by: &self.signature,
             note,
-            at,
+            at: self.app.now(),
         }
     }
 }
@@ -55,7 +57,12 @@ impl FromRequestParts<Arc<App>> for Operator {
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
         let (deadline, signature) = caller(parts, app, Role::may_operate).await?;
-        Ok(Self { signature, deadline })
+        let app = Arc::clone(app);
+        Ok(Self {
+            app,
+            signature,
+            deadline,
+        })
     }
 }
 

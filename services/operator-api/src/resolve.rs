@@ -3,18 +3,16 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::State;
 use http::StatusCode;
 use http_api::{Id, Payload, Problem, ProblemKind};
-use store::{DeadLetterState, Resolved, Skipped};
+use store::{DeadLetterState, DeadLetterView, Resolved, Skipped};
 use telemetry::Metric;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
 use crate::app::App;
-use crate::dead_letters::DeadLetterDocument;
-use crate::note::NotePayload;
+use crate::note::{Note, NotePayload};
 use crate::request::Operator;
 
 /// The routes.
@@ -23,6 +21,8 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(replay))
         .routes(routes!(discard))
 }
+
+type Answer = Result<Json<DeadLetterView>, Problem>;
 
 /// Sends again what a dead letter is about.
 ///
@@ -33,21 +33,16 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
     security(("apiKey" = [])),
     params(("id" = Uuid, Path, description = "The dead letter.")),
     request_body = NotePayload,
-    responses((status = 200, description = "The dead letter as it is now.", body = DeadLetterDocument))
+    responses((status = 200, description = "The dead letter as it is now.", body = DeadLetterView))
 )]
-pub(crate) async fn replay(
-    State(app): State<Arc<App>>,
-    operator: Operator,
-    Id(id): Id,
-    Payload(body): Payload<NotePayload>,
-) -> Result<Json<DeadLetterDocument>, Problem> {
-    let act = operator.act(body.optional()?, app.now());
-    let replaying = app.store.replay_dead_letter(id, &act);
+pub(crate) async fn replay(operator: Operator, Id(id): Id, Payload(body): Note) -> Answer {
+    let act = operator.act(body.optional()?);
+    let replaying = operator.app.store.replay_dead_letter(id, &act);
     let resolved = http_api::by(operator.deadline, ("the dead letter", "replayed"), replaying).await?;
     if resolved == Resolved::Done {
         Metric::DeadLettersReplayed.increment(1);
     }
-    answer(&app, &operator, id, resolved).await
+    answer(&operator, id, resolved).await
 }
 
 /// Puts a dead letter aside: nothing is to be done about it. What it is about stays as it ended.
@@ -56,36 +51,26 @@ pub(crate) async fn replay(
     security(("apiKey" = [])),
     params(("id" = Uuid, Path, description = "The dead letter.")),
     request_body = NotePayload,
-    responses((status = 200, description = "The dead letter as it is now.", body = DeadLetterDocument))
+    responses((status = 200, description = "The dead letter as it is now.", body = DeadLetterView))
 )]
-pub(crate) async fn discard(
-    State(app): State<Arc<App>>,
-    operator: Operator,
-    Id(id): Id,
-    Payload(body): Payload<NotePayload>,
-) -> Result<Json<DeadLetterDocument>, Problem> {
-    let act = operator.act(Some(body.required()?), app.now());
-    let discarding = app.store.discard_dead_letter(id, &act);
+pub(crate) async fn discard(operator: Operator, Id(id): Id, Payload(body): Note) -> Answer {
+    let act = operator.act(Some(body.required()?));
+    let discarding = operator.app.store.discard_dead_letter(id, &act);
     let resolved = http_api::by(operator.deadline, ("the dead letter", "discarded"), discarding).await?;
     if resolved == Resolved::Done {
         Metric::DeadLettersDiscarded.increment(1);
     }
-    answer(&app, &operator, id, resolved).await
+    answer(&operator, id, resolved).await
 }
 
-async fn answer(
-    app: &App,
-    operator: &Operator,
-    id: Uuid,
-    resolved: Resolved,
-) -> Result<Json<DeadLetterDocument>, Problem> {
+async fn answer(operator: &Operator, id: Uuid, resolved: Resolved) -> Answer {
     match resolved {
         Resolved::Done => {
             let ids = [id];
-            let reading = app.store.find_dead_letters(&ids);
+            let reading = operator.app.store.find_dead_letters(&ids);
             let found = http_api::by(operator.deadline, ("the dead letter", "read"), reading).await?;
             let view = found.into_iter().next().ok_or_else(unknown)?;
-            Ok(Json(view.into()))
+            Ok(Json(view))
         }
         Resolved::Before(state) => Err(conflict(match state {
             DeadLetterState::Discarded => "the dead letter was discarded before",

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::State;
 use http_api::{Payload, Problem};
 use lifecycle::error_chain;
 use serde::Serialize;
+use store::Requeued;
 use telemetry::Metric;
 use tokio::time::{Instant, timeout};
 use utoipa::ToSchema;
@@ -15,7 +15,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::app::App;
-use crate::note::NotePayload;
+use crate::note::{Note, NotePayload};
 use crate::request::Operator;
 
 /// How long these may take: they go through all that is queued, batch by batch. Asked once more they go on.
@@ -63,17 +63,6 @@ pub(crate) struct RescuedNotifications {
     given_up: u64,
 }
 
-/// What waits for the queues again.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = Rebuilt)]
-pub(crate) struct RebuiltDocument {
-    /// Pushes.
-    pushes: u64,
-    /// Notifications.
-    notifications: u64,
-}
-
 /// Rescues what was lost, now: everything in a queue or being sent whose lease has run out.
 ///
 /// The retry worker does the same by itself every few seconds.
@@ -83,11 +72,10 @@ pub(crate) struct RebuiltDocument {
     responses((status = 200, description = "What there was to rescue.", body = RescuedDocument))
 )]
 pub(crate) async fn rescue(
-    State(app): State<Arc<App>>,
     operator: Operator,
-    Payload(body): Payload<NotePayload>,
+    Payload(body): Note,
 ) -> Result<Json<RescuedDocument>, Problem> {
-    let act = operator.act(body.optional()?, app.now());
+    let (app, act) = (&operator.app, operator.act(body.optional()?));
     let attempts = app.config.push.retry.max_attempts;
     let retries = app.config.reseller.retry.max_retries;
     let rescuing = app.store.rescue_now(attempts, retries, act);
@@ -122,22 +110,15 @@ pub(crate) async fn rescue(
 #[utoipa::path(
     post, path = "/broker/rebuild", tag = "restore", operation_id = "rebuildBroker", security(("apiKey" = [])),
     request_body = NotePayload,
-    responses((status = 200, description = "What waits for the queues again.", body = RebuiltDocument))
+    responses((status = 200, description = "What waits for the queues again.", body = Requeued))
 )]
-pub(crate) async fn rebuild(
-    State(app): State<Arc<App>>,
-    operator: Operator,
-    Payload(body): Payload<NotePayload>,
-) -> Result<Json<RebuiltDocument>, Problem> {
-    let act = operator.act(body.optional()?, app.now());
+pub(crate) async fn rebuild(operator: Operator, Payload(body): Note) -> Result<Json<Requeued>, Problem> {
+    let (app, act) = (&operator.app, operator.act(body.optional()?));
     let deadline = Instant::now() + LIMIT;
-    declare(&app).await?;
+    declare(app).await?;
     let requeuing = app.store.requeue_everything(act);
     let requeued = http_api::by(deadline, ("the broker's content", "rebuilt"), requeuing).await?;
-    Ok(Json(RebuiltDocument {
-        pushes: requeued.pushes,
-        notifications: requeued.notifications,
-    }))
+    Ok(Json(requeued))
 }
 
 async fn declare(app: &App) -> Result<(), Problem> {

@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use crate::app::{App, new_id};
 use crate::problems::{self, QUOTA_REQUEST_OPEN};
-use crate::request::Reseller;
+use crate::request::{PartParams, Reseller};
 
 /// Greatest daily quota.
 const QUOTA_MAX: u32 = 1_000_000_000;
@@ -99,18 +99,6 @@ impl From<QuotaRequestView> for QuotaRequestDocument {
             decided_at: view.decided_at,
         }
     }
-}
-
-/// Which part of the list.
-#[derive(Deserialize, utoipa::IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct QuotaRequestParams {
-    /// How many entries.
-    #[param(minimum = 1, maximum = 200, default = 50)]
-    limit: Option<u32>,
-    /// What the previous part gave as `next`.
-    cursor: Option<String>,
 }
 
 /// Shows how much of the quota is used.
@@ -239,14 +227,14 @@ fn check_quota(asked: Option<i64>) -> Option<u32> {
 #[utoipa::path(
     get, path = "/subscriptions/{id}/quota-requests", tag = "quotas", operation_id = "listQuotaRequests",
     security(("apiKey" = [])),
-    params(("id" = Uuid, Path, description = "The subscription's identifier."), QuotaRequestParams),
+    params(("id" = Uuid, Path, description = "The subscription's identifier."), PartParams),
     responses((status = 200, description = "A part of the list.", body = List<QuotaRequestDocument>))
 )]
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
     reseller: Reseller,
     Id(id): Id,
-    Params(params): Params<QuotaRequestParams>,
+    Params(params): Params<PartParams>,
 ) -> Result<Json<List<QuotaRequestDocument>>, Problem> {
     let limit = paging::limit(params.limit)?;
     let before = paging::read_id(params.cursor.as_deref())?;

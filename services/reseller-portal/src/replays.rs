@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use crate::app::{App, new_id};
 use crate::problems::{self, REPLAY_COMPLETED, REPLAY_RUNNING};
-use crate::request::Reseller;
+use crate::request::{PartParams, Reseller};
 
 /// A replay to be made.
 #[derive(Deserialize, ToSchema)]
@@ -62,18 +62,6 @@ pub(crate) struct ReplayDocument {
     updated_at: DateTime<Utc>,
     /// When it ended.
     finished_at: Option<DateTime<Utc>>,
-}
-
-/// Which part of the list.
-#[derive(Deserialize, utoipa::IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct ReplayParams {
-    /// How many entries.
-    #[param(minimum = 1, maximum = 200, default = 50)]
-    limit: Option<u32>,
-    /// What the previous part gave as `next`.
-    cursor: Option<String>,
 }
 
 impl From<ReplayView> for ReplayDocument {
@@ -196,14 +184,14 @@ pub(crate) fn check(
 #[utoipa::path(
     get, path = "/subscriptions/{id}/replays", tag = "replays", operation_id = "listReplays",
     security(("apiKey" = [])),
-    params(("id" = Uuid, Path, description = "The subscription's identifier."), ReplayParams),
+    params(("id" = Uuid, Path, description = "The subscription's identifier."), PartParams),
     responses((status = 200, description = "A part of the list.", body = List<ReplayDocument>))
 )]
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
     reseller: Reseller,
     Id(id): Id,
-    Params(params): Params<ReplayParams>,
+    Params(params): Params<PartParams>,
 ) -> Result<Json<List<ReplayDocument>>, Problem> {
     let limit = paging::limit(params.limit)?;
     let before = paging::read_id(params.cursor.as_deref())?;

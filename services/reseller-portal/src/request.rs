@@ -8,11 +8,24 @@ use chrono::{DateTime, Utc};
 use domain::key::Role;
 use http::request::Parts;
 use http_api::Problem;
+use serde::Deserialize;
 use store::Act;
 use tokio::time::Instant;
 
 use crate::app::App;
 use crate::limits::Turn;
+
+/// Which part of a list.
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct PartParams {
+    /// How many entries.
+    #[param(minimum = 1, maximum = 200, default = 50)]
+    pub(crate) limit: Option<u32>,
+    /// What the previous part gave as `next`.
+    pub(crate) cursor: Option<String>,
+}
 
 /// A reseller that showed its key.
 pub(crate) struct Reseller {

@@ -3,7 +3,7 @@
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use serde::Serialize;
+use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use crate::age::Age;
@@ -50,60 +50,12 @@ pub(crate) struct FilterArgs {
 }
 
 /// The filter as the API takes it, in a query string and in a body.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Filter {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    lane: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    fingerprint: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    target: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    subscription: Option<Uuid>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reseller: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    event_type: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    prototype: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    since: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    until: Option<String>,
-}
-
-impl Filter {
-    /// Without what is written after the newest dead letter that was counted: the operator has not seen it. An end that was given stays.
-    pub(crate) fn only_up_to(mut self, newest: DateTime<Utc>) -> Self {
-        let end = || {
-            // The database keeps microseconds, and the end itself is left out.
-            let after = newest.checked_add_signed(TimeDelta::microseconds(1))?;
-            Some(after.to_rfc3339_opts(SecondsFormat::AutoSi, true))
-        };
-        self.until = self.until.or_else(end);
-        self
-    }
-}
+pub(crate) type Filter = Map<String, Value>;
 
 impl FilterArgs {
     /// Whether no option is given.
     pub(crate) fn is_empty(&self) -> bool {
-        let texts = [
-            &self.lane,
-            &self.reason,
-            &self.fingerprint,
-            &self.target,
-            &self.reseller,
-            &self.event_type,
-            &self.prototype,
-        ];
-        texts.iter().all(|text| text.is_none())
-            && self.subscription.is_none()
-            && (self.since, self.until) == (None, None)
-            && (self.newer_than, self.older_than) == (None, None)
+        self.filter(DateTime::UNIX_EPOCH).is_empty()
     }
 
     /// The filter, with ages counted from `now`.
@@ -112,19 +64,33 @@ impl FilterArgs {
             let at = at.or_else(|| age.map(|age| age.before(now)))?;
             Some(at.to_rfc3339_opts(SecondsFormat::AutoSi, true))
         };
-        Filter {
-            lane: self.lane.clone(),
-            reason: self.reason.as_ref().map(|reason| reason.to_uppercase()),
-            fingerprint: self.fingerprint.clone(),
-            target: self.target.clone(),
-            subscription: self.subscription,
-            reseller: self.reseller.clone(),
-            event_type: self.event_type.clone(),
-            prototype: self.prototype.clone(),
-            since: time(self.since, self.newer_than),
-            until: time(self.until, self.older_than),
-        }
+        let given = [
+            ("lane", self.lane.clone()),
+            ("reason", self.reason.as_ref().map(|reason| reason.to_uppercase())),
+            ("fingerprint", self.fingerprint.clone()),
+            ("target", self.target.clone()),
+            ("subscription", self.subscription.map(|id| id.to_string())),
+            ("reseller", self.reseller.clone()),
+            ("eventType", self.event_type.clone()),
+            ("prototype", self.prototype.clone()),
+            ("since", time(self.since, self.newer_than)),
+            ("until", time(self.until, self.older_than)),
+        ];
+        let given = given.into_iter();
+        given
+            .filter_map(|(name, value)| Some((name.to_owned(), value?.into())))
+            .collect()
     }
+}
+
+/// Without what is written after the newest dead letter that was counted: the operator has not seen it. An end that was given stays.
+pub(crate) fn only_up_to(mut filter: Filter, newest: DateTime<Utc>) -> Filter {
+    // The database keeps microseconds, and the end itself is left out.
+    if let Some(after) = newest.checked_add_signed(TimeDelta::microseconds(1)) {
+        let after = after.to_rfc3339_opts(SecondsFormat::AutoSi, true);
+        filter.entry("until").or_insert(after.into());
+    }
+    filter
 }
 
 #[cfg(test)]
@@ -147,15 +113,9 @@ mod tests {
     #[test]
     fn what_was_counted_ends_with_the_newest_of_it() {
         let newest: DateTime<Utc> = "2026-11-21T12:00:00.123456Z".parse().expect("a time");
-        let until = |line| filter(line).only_up_to(newest).until;
-        assert_eq!(
-            until("x --lane push").as_deref(),
-            Some("2026-11-21T12:00:00.123457Z")
-        );
-        assert_eq!(
-            until("x --until 2026-11-20T00:00:00Z").as_deref(),
-            Some("2026-11-20T00:00:00Z")
-        );
+        let until = |line| only_up_to(filter(line), newest)["until"].clone();
+        assert_eq!(until("x --lane push"), "2026-11-21T12:00:00.123457Z");
+        assert_eq!(until("x --until 2026-11-20T00:00:00Z"), "2026-11-20T00:00:00Z");
     }
 
     #[test]

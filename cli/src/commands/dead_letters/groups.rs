@@ -3,10 +3,10 @@
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use domain::clock::{Clock as _, SystemClock};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value;
 
-use super::filter::{Filter, FilterArgs};
+use super::filter::FilterArgs;
 use crate::operator::OperatorArgs;
 use crate::output::{self, Column, Table};
 
@@ -28,14 +28,6 @@ pub(crate) struct GroupsArgs {
     json: bool,
     #[command(flatten)]
     operator: OperatorArgs,
-}
-
-#[derive(Serialize)]
-struct Query<'a> {
-    #[serde(flatten)]
-    filter: Filter,
-    state: &'a str,
-    limit: u32,
 }
 
 #[derive(Deserialize)]
@@ -66,11 +58,9 @@ struct Sample {
 
 /// Counts dead letters by kind.
 pub(crate) async fn run(args: &GroupsArgs) -> anyhow::Result<()> {
-    let query = Query {
-        filter: args.filter.filter(SystemClock.now()),
-        state: &args.state,
-        limit: args.limit,
-    };
+    let mut query = args.filter.filter(SystemClock.now());
+    query.insert("state".to_owned(), args.state.as_str().into());
+    query.insert("limit".to_owned(), args.limit.into());
     let document: Value = args
         .operator
         .connect()?

@@ -3,10 +3,10 @@
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use domain::clock::{Clock as _, SystemClock};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value;
 
-use super::filter::{Filter, FilterArgs};
+use super::filter::FilterArgs;
 use crate::api::Page;
 use crate::operator::OperatorArgs;
 use crate::output::{self, Column, Table};
@@ -37,17 +37,6 @@ pub(crate) struct ListArgs {
     operator: OperatorArgs,
 }
 
-#[derive(Serialize)]
-struct Query<'a> {
-    #[serde(flatten)]
-    filter: Filter,
-    state: &'a str,
-    order: &'a str,
-    limit: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cursor: Option<&'a str>,
-}
-
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct DeadLetter {
@@ -62,13 +51,15 @@ struct DeadLetter {
 
 /// Lists dead letters.
 pub(crate) async fn run(args: &ListArgs) -> anyhow::Result<()> {
-    let query = Query {
-        filter: args.filter.filter(SystemClock.now()),
-        state: &args.state,
-        order: &args.order,
-        limit: args.limit,
-        cursor: args.cursor.as_deref(),
-    };
+    let mut query = args.filter.filter(SystemClock.now());
+    query.insert("state".to_owned(), args.state.as_str().into());
+    query.insert("order".to_owned(), args.order.as_str().into());
+    query.insert("limit".to_owned(), args.limit.into());
+    query.extend(
+        args.cursor
+            .clone()
+            .map(|cursor| ("cursor".to_owned(), cursor.into())),
+    );
     let document: Value = args.operator.connect()?.get("/dead-letters", &query).await?;
     if args.json {
         return output::json(&document);

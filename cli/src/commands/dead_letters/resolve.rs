@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::filter::{Filter, FilterArgs};
+use super::filter::{Filter, FilterArgs, only_up_to};
 use crate::api::Api;
 use crate::args::Cli;
 use crate::commands::jobs::{self, Job};
@@ -150,7 +150,7 @@ async fn resolve(action: Action, args: &WhatArgs, note: Option<&str>) -> anyhow:
         confirm(action, &preview, args.yes)?;
         let newest = preview["newest"].as_str().unwrap_or_default().parse();
         let newest = newest.context("the operator API did not say how new what matches is")?;
-        new.filter = new.filter.map(|filter| filter.only_up_to(newest));
+        new.filter = new.filter.map(|filter| only_up_to(filter, newest));
     }
     new.dry_run = false;
     let document: Value = api.post("/dead-letters/jobs", &new).await?;

@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use crate::operator::OperatorArgs;
 use crate::output::{self, Column, Table};
+use crate::shown::{self, cell};
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
@@ -62,9 +63,8 @@ pub(crate) async fn run(args: &ShowArgs) -> anyhow::Result<()> {
         return Ok(output::result(curl)?);
     }
     output::result(story(&document))?;
-    if let Some(attempts) = document["history"]["attempts"].as_array()
-        && !attempts.is_empty()
-    {
+    let attempts = shown::items(&document["history"]["attempts"]);
+    if !attempts.is_empty() {
         output::result(attempts_of(attempts))?;
     }
     if let Some(curl) = curl {
@@ -76,19 +76,12 @@ pub(crate) async fn run(args: &ShowArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn text(value: &Value) -> String {
-    match value {
-        Value::String(text) => output::harmless(text),
-        other => other.to_string(),
-    }
-}
-
 fn story(document: &Value) -> String {
     let mut story = String::new();
     for (name, field) in FIELDS {
-        let value = &document[field];
-        if !value.is_null() && value != "" {
-            let _ = writeln!(story, "{name:13} {}", text(value));
+        let value = cell(document, &format!("/{field}"));
+        if !value.is_empty() {
+            let _ = writeln!(story, "{name:13} {value}");
         }
     }
     let history = &document["history"];
@@ -99,7 +92,7 @@ fn story(document: &Value) -> String {
             story,
             "{:13} {}{reason}",
             "stands now as",
-            text(&history["status"])
+            cell(&history["status"], "")
         );
         if let Some(at) = history["nextAttemptAt"].as_str() {
             let _ = writeln!(story, "{:13} {}", "next attempt", super::seconds(at));
@@ -114,24 +107,16 @@ fn story(document: &Value) -> String {
             ("body", "body"),
         ] {
             if !broker[field].is_null() {
-                let _ = writeln!(story, "{name:13} {}", text(&broker[field]));
+                let _ = writeln!(story, "{name:13} {}", cell(&broker[field], ""));
             }
         }
     }
-    let others = document["otherLetters"]
-        .as_array()
-        .map(Vec::as_slice)
-        .unwrap_or_default();
-    for other in others {
-        let _ = writeln!(story, "{:13} {}", "see also", text(other));
+    for other in shown::items(&document["otherLetters"]) {
+        let _ = writeln!(story, "{:13} {}", "see also", cell(other, ""));
     }
-    for event in history["events"]
-        .as_array()
-        .map(Vec::as_slice)
-        .unwrap_or_default()
-    {
+    for event in shown::items(&history["events"]) {
         let at = event["at"].as_str().unwrap_or_default();
-        let _ = writeln!(story, "{:13} {}", super::seconds(at), text(&event["text"]));
+        let _ = writeln!(story, "{:13} {}", super::seconds(at), cell(&event["text"], ""));
     }
     story.truncate(story.trim_end().len());
     story
@@ -152,8 +137,8 @@ fn attempts_of(attempts: &[Value]) -> Table {
         let result = match (attempt["errorType"].as_str(), attempt["code"].as_i64()) {
             (Some(kind), Some(code)) => format!("{kind} {code}"),
             (Some(kind), None) => kind.to_owned(),
-            (None, Some(code)) => format!("{} {code}", text(&attempt["status"])),
-            (None, None) => text(&attempt["status"]),
+            (None, Some(code)) => format!("{} {code}", cell(&attempt["status"], "")),
+            (None, None) => cell(&attempt["status"], ""),
         };
         let said = [&attempt["error"], &attempt["response"]];
         let said: Vec<String> = said

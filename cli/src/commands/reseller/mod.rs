@@ -7,7 +7,6 @@ pub(crate) mod notifications;
 pub(crate) mod quota;
 pub(crate) mod replay;
 pub(crate) mod secrets;
-mod shown;
 pub(crate) mod subscriptions;
 pub(crate) mod tail;
 

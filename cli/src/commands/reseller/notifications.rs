@@ -9,13 +9,13 @@ use domain::clock::{Clock as _, SystemClock};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::shown::{self, Shown, ShownColumn, cell};
 use super::{Common, identifier, look};
 use crate::age::Age;
 use crate::output::{self, Column};
 use crate::portal::Portal;
 use crate::pretty;
 use crate::progress::Progress;
+use crate::shown::{self, Shown, ShownColumn, cell};
 
 /// How often a notification is looked at that is waited for.
 const POLL: Duration = Duration::from_millis(500);
@@ -158,22 +158,9 @@ async fn list(args: ListArgs) -> anyhow::Result<()> {
         ("limit", Some(args.limit.to_string())),
         ("cursor", args.cursor),
     ];
-    let query: Vec<(&str, String)> = query
-        .into_iter()
-        .filter_map(|(name, value)| Some((name, value?)))
-        .collect();
     let path = format!("/subscriptions/{}/notifications", args.subscription);
     let document: Value = Portal::connect(&args.common.portal)?.get(&path, &query).await?;
-    if args.common.json {
-        return output::json(&document);
-    }
-    if document["items"] == json!([]) {
-        output::note("no notification matches");
-    } else {
-        output::result(shown::list(&document["items"], COLUMNS))?;
-    }
-    shown::note_next(&document);
-    Ok(())
+    shown::print(&document, args.common.json, COLUMNS, "no notification matches")
 }
 
 /// Shows what was tried, and what came of it.

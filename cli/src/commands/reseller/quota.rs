@@ -4,10 +4,10 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::shown::{self, Shown, ShownColumn};
 use super::{Common, identifier};
 use crate::output::{self, Column};
 use crate::portal::Portal;
+use crate::shown::{self, Shown, ShownColumn};
 
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:

@@ -9,12 +9,12 @@ use domain::clock::{Clock as _, SystemClock};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::shown::{self, Shown, cell};
 use super::{Common, identifier, look};
 use crate::age::Age;
 use crate::output;
 use crate::portal::Portal;
 use crate::progress::Progress;
+use crate::shown::{self, Shown, cell};
 
 /// How often a replay is looked at that is waited for.
 const POLL: Duration = Duration::from_millis(500);

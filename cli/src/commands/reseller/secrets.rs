@@ -4,11 +4,11 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::shown::{self, ShownColumn, cell};
 use super::{Common, identifier};
 use crate::file;
 use crate::output::{self, Column};
 use crate::portal::Portal;
+use crate::shown::{self, ShownColumn, cell};
 
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
@@ -72,11 +72,7 @@ pub(crate) async fn run(command: SecretsCommand) -> anyhow::Result<()> {
     match command {
         SecretsCommand::List(of) => {
             let document: Value = portal(&of)?.get(&path(&of), &()).await?;
-            if of.common.json {
-                return output::json(&document);
-            }
-            output::result(shown::list(&document["items"], COLUMNS))?;
-            Ok(())
+            shown::print(&document, of.common.json, COLUMNS, "there is no secret")
         }
         SecretsCommand::Rotate { of, from_file } => rotate(&of, from_file.as_deref()).await,
         SecretsCommand::Show { of, secret } => {

@@ -6,7 +6,7 @@ use domain::push::PushStatus;
 use simulators::receiver::Rule;
 
 use crate::demo::case::Attempts;
-use crate::ingest::{Answer, Event, EventRequest, Notification};
+use crate::ingest::{self, Answer, Event, EventRequest, Notification};
 
 /// A kind of event before it is handed in.
 #[derive(Debug)]
@@ -67,11 +67,10 @@ impl Expected {
     }
 
     fn is_met_by_answers(self, answers: &[Answer]) -> bool {
-        let new = |answer: &Answer| matches!(answer, Answer::Accepted { replayed: false, .. });
         match self {
-            Self::Notified { .. } | Self::Quota(_) | Self::Unwanted => answers.iter().all(new),
-            Self::OneEvent => one_event(answers),
-            Self::Refused { fields } => answers.iter().all(|answer| names(answer, fields)),
+            Self::Notified { .. } | Self::Quota(_) | Self::Unwanted => answers.iter().all(Answer::is_new),
+            Self::OneEvent => ingest::are_one(answers),
+            Self::Refused { fields } => answers.iter().all(|answer| answer.names(fields)),
         }
     }
 
@@ -97,27 +96,6 @@ impl Expected {
             Self::Unwanted => all.is_empty().then(Vec::new),
             Self::Refused { .. } => Some(Vec::new()),
         }
-    }
-}
-
-/// The first answer is new, the others repeat it.
-fn one_event(answers: &[Answer]) -> bool {
-    let mut seen = answers.iter().map(|answer| match answer {
-        Answer::Accepted { id, replayed } => Some((*id, *replayed)),
-        Answer::Refused { .. } => None,
-    });
-    match seen.next().flatten() {
-        Some((first, false)) => seen.all(|answer| answer == Some((first, true))),
-        _ => false,
-    }
-}
-
-fn names(answer: &Answer, fields: &[&str]) -> bool {
-    match answer {
-        Answer::Refused { status: 422, problem } => {
-            problem.errors.iter().map(|error| &error.field).eq(fields.iter())
-        }
-        _ => false,
     }
 }
 

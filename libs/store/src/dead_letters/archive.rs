@@ -2,6 +2,7 @@
 //! end.
 
 use domain::named;
+use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -10,7 +11,8 @@ use crate::text::{storable, storable_json};
 use crate::{Error, Store};
 
 /// Which lane a dead letter is of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, strum::IntoStaticStr, strum::VariantArray)]
+#[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum DeadLetterLane {
     /// Pushes.

@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use domain::named;
+use serde::Serialize;
 use serde_json::{Map, Value};
 use sqlx::{Postgres, QueryBuilder};
 use uuid::Uuid;
@@ -11,7 +12,8 @@ use uuid::Uuid;
 use crate::{DeadLetterLane, Error};
 
 /// What has become of a dead letter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, strum::IntoStaticStr, strum::VariantArray)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum DeadLetterState {
     /// Nothing yet: an operator has to decide.
@@ -25,7 +27,8 @@ pub enum DeadLetterState {
 named!(DeadLetterState, "state of a dead letter");
 
 /// Why there is a dead letter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, strum::IntoStaticStr, strum::VariantArray)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum DeadLetterReason {
     /// What it is about failed in a way that will not pass.

@@ -1,8 +1,10 @@
 //! Which open dead letters a job is about: counting them, and finding the next ones in the order of time.
 
 use chrono::{DateTime, Utc};
+use serde::Serialize;
 use serde_json::{Value, json};
 use sqlx::{PgConnection, Postgres, QueryBuilder};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::{DeadLetterFilter, DeadLetterLane, DeadLetterReason, DeadLetterState, Error, Store, stored};
@@ -16,23 +18,29 @@ pub enum DeadLetterSelection {
     Matching(DeadLetterFilter),
 }
 
-/// A kind of failure among chosen dead letters.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A kind of failure, and how many of the dead letters are of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = DeadLetterKindCount)]
 pub struct DeadLetterKind {
     /// Its lane.
+    #[schema(value_type = String, example = "push")]
     pub lane: DeadLetterLane,
-    /// What its failures have in common.
+    /// What the failures have in common.
+    #[schema(example = "swrve/503")]
     pub fingerprint: String,
     /// How many dead letters.
     pub count: u64,
 }
 
 /// What a job would be about.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = DeadLetterPreview)]
 pub struct Preview {
     /// How many dead letters.
     pub matching: u64,
     /// By kind of failure, the most frequent first.
+    #[serde(rename = "byFingerprint")]
     pub kinds: Vec<DeadLetterKind>,
     /// When the oldest of them was made.
     pub oldest: Option<DateTime<Utc>>,

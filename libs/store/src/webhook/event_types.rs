@@ -4,13 +4,15 @@
 
 use chrono::{DateTime, Utc};
 use domain::event::UnknownFields;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::audit::{self, Act};
 use crate::{Error, Store, stored, text};
 
 /// An event type of the catalogue.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct EventType {
     /// Its name, such as `domain.created`.
     pub name: String,

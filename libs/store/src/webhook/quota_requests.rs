@@ -2,8 +2,10 @@
 
 use chrono::{DateTime, Utc};
 use domain::subscription::QuotaRequestStatus;
+use serde::Serialize;
 use serde_json::json;
 use sqlx::PgConnection;
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::addresses::subject;
@@ -13,23 +15,30 @@ use crate::text::storable;
 use crate::{Error, Store, stored};
 
 /// A quota request.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = QuotaRequest)]
 pub struct QuotaRequestView {
     /// Its identifier.
     pub id: Uuid,
-    /// For which subscription.
-    pub subscription: Uuid,
-    /// Whose.
+    /// Whose it is.
+    #[serde(rename = "resellerId")]
+    #[schema(example = "acme")]
     pub reseller: String,
+    /// For which subscription.
+    #[serde(rename = "subscriptionId")]
+    pub subscription: Uuid,
     /// The daily quota that is asked for.
+    #[serde(rename = "dailyQuota")]
     pub requested: u32,
-    /// Why.
+    /// Why, in the reseller's words.
     pub reason: String,
-    /// Where it stands.
+    /// Where it stands: REQUESTED, APPROVED or DENIED.
+    #[schema(value_type = String, example = "REQUESTED")]
     pub status: QuotaRequestStatus,
     /// The daily quota that was given.
     pub granted: Option<u32>,
-    /// What the administrator says about it.
+    /// What was said about it.
     pub note: Option<String>,
     /// Who decided.
     pub decided_by: Option<String>,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer};
 use store::{DeadLetterFilter, DeadLetterState};
 use utoipa::ToSchema;
 
-use crate::dead_letters::FilterWords;
+use crate::dead_letters::filter;
 
 /// A filter; what is missing restricts nothing.
 #[derive(Debug, Default, Deserialize, ToSchema)]
@@ -62,21 +62,8 @@ pub(crate) struct FilterPayload {
 impl FilterPayload {
     /// The filter, or what is wrong with it.
     pub(super) fn read(&self) -> Result<DeadLetterFilter, FieldProblem> {
-        let words = FilterWords {
-            lane: self.lane.as_deref(),
-            state: self.state.as_deref(),
-            reason: self.reason.as_deref(),
-            fingerprint: self.fingerprint.as_deref(),
-            target: self.target.as_deref(),
-            subscription: self.subscription.as_deref(),
-            reseller: self.reseller.as_deref(),
-            event_type: self.event_type.as_deref(),
-            prototype: self.prototype.as_deref(),
-            since: self.since,
-            until: self.until,
-        };
         let wrong = |name: &str, detail: String| FieldProblem::new(format!("filter.{name}"), detail);
-        let filter = words.read().map_err(|word| wrong(word.name, word.detail))?;
+        let filter = filter::read!(self).map_err(|word| wrong(word.name, word.detail))?;
         if filter.state != Some(DeadLetterState::Open) {
             let detail = "must be OPEN: nothing else can be replayed or discarded";
             return Err(wrong("state", detail.to_owned()));

@@ -1,24 +1,20 @@
 //! Making jobs, and seeing first what they would be about.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use chrono::{DateTime, Utc};
 use domain::dead_letter_job::JobAction;
 use http::StatusCode;
 use http::header::LOCATION;
 use http_api::{FieldProblem, Object, Payload, Problem, ProblemKind};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use store::{DeadLetterSelection, JobCreated, NewDeadLetterJob, Preview};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::choice::FilterPayload;
 use super::document::JobDocument;
-use crate::app::App;
 use crate::note;
 use crate::request::Operator;
 
@@ -53,52 +49,6 @@ pub(crate) struct NewJobPayload {
     dry_run: bool,
 }
 
-/// What a job would be about.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = DeadLetterPreview)]
-pub(crate) struct PreviewDocument {
-    /// How many dead letters.
-    matching: u64,
-    /// By kind of failure, the most frequent first.
-    by_fingerprint: Vec<KindDocument>,
-    /// When the oldest of them was made.
-    oldest: Option<DateTime<Utc>>,
-    /// When the newest was.
-    newest: Option<DateTime<Utc>>,
-}
-
-/// A kind of failure, and how many of the dead letters are of it.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = DeadLetterKindCount)]
-struct KindDocument {
-    /// Its lane.
-    #[schema(example = "push")]
-    lane: &'static str,
-    /// What the failures have in common.
-    #[schema(example = "swrve/503")]
-    fingerprint: String,
-    /// How many dead letters.
-    count: u64,
-}
-
-impl From<Preview> for PreviewDocument {
-    fn from(preview: Preview) -> Self {
-        let kinds = preview.kinds.into_iter().map(|kind| KindDocument {
-            lane: kind.lane.as_str(),
-            fingerprint: kind.fingerprint,
-            count: kind.count,
-        });
-        Self {
-            matching: preview.matching,
-            by_fingerprint: kinds.collect(),
-            oldest: preview.oldest,
-            newest: preview.newest,
-        }
-    }
-}
-
 /// Replays or discards dead letters in bulk.
 ///
 /// Only those that are open and were there when the job was made. With `dryRun` nothing is changed: the answer says how
@@ -108,29 +58,28 @@ impl From<Preview> for PreviewDocument {
     security(("apiKey" = [])),
     request_body = NewJobPayload,
     responses(
-        (status = 200, description = "A dry run: what the job would be about.", body = PreviewDocument),
+        (status = 200, description = "A dry run: what the job would be about.", body = Preview),
         (status = 202, description = "The job runs.", body = JobDocument,
             headers(("Location" = String, description = "Where the job can be seen."))),
     )
 )]
 pub(crate) async fn create(
-    State(app): State<Arc<App>>,
     operator: Operator,
     Payload(mut payload): Payload<NewJobPayload>,
 ) -> Result<Response, Problem> {
     let note = payload.note.take();
-    let dry_run = payload.dry_run;
+    let (dry_run, app) = (payload.dry_run, &operator.app);
     let new = read(payload)?;
     if dry_run {
         let counting = app.store.preview_dead_letters(&new.selection);
         let preview = http_api::by(operator.deadline, ("the dead letters", "counted"), counting).await?;
-        return Ok(Json(PreviewDocument::from(preview)).into_response());
+        return Ok(Json(preview).into_response());
     }
     let note = match new.action {
         JobAction::Replay => note::optional(note.as_deref())?,
         JobAction::Discard => Some(note::required(note.as_deref())?),
     };
-    let act = operator.act(note, app.now());
+    let act = operator.act(note);
     let creating = app.store.create_dead_letter_job(&new, &act);
     match http_api::by(operator.deadline, ("the job", "made"), creating).await? {
         JobCreated::Done(job) => {

@@ -20,7 +20,7 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use crate::app::App;
-use crate::note::NotePayload;
+use crate::note::{Note, NotePayload};
 use crate::request::{Operator, Viewer};
 
 pub(crate) use create::{__path_create, create};
@@ -51,6 +51,8 @@ pub(crate) struct JobParams {
     /// What the previous part gave as `next`.
     cursor: Option<String>,
 }
+
+type Answer = Result<Json<JobDocument>, Problem>;
 
 /// Lists jobs, the newest first.
 #[utoipa::path(
@@ -90,11 +92,7 @@ pub(crate) async fn list(
     params(("id" = Uuid, Path, description = "The job.")),
     responses((status = 200, description = "The job as it stands.", body = JobDocument))
 )]
-pub(crate) async fn find(
-    State(app): State<Arc<App>>,
-    viewer: Viewer,
-    Id(id): Id,
-) -> Result<Json<JobDocument>, Problem> {
+pub(crate) async fn find(State(app): State<Arc<App>>, viewer: Viewer, Id(id): Id) -> Answer {
     let finding = app.store.find_dead_letter_job(id);
     let job = http_api::by(viewer.deadline, ("the job", "read"), finding).await?;
     let job = job.ok_or_else(unknown)?;
@@ -109,13 +107,8 @@ pub(crate) async fn find(
     request_body = NotePayload,
     responses((status = 200, description = "The job as it is now.", body = JobDocument))
 )]
-pub(crate) async fn pause(
-    State(app): State<Arc<App>>,
-    operator: Operator,
-    Id(id): Id,
-    Payload(body): Payload<NotePayload>,
-) -> Result<Json<JobDocument>, Problem> {
-    command(&app, &operator, id, (JobCommand::Pause, body)).await
+pub(crate) async fn pause(operator: Operator, Id(id): Id, Payload(body): Note) -> Answer {
+    command(&operator, id, JobCommand::Pause, &body).await
 }
 
 /// Lets a paused job go on.
@@ -126,13 +119,8 @@ pub(crate) async fn pause(
     request_body = NotePayload,
     responses((status = 200, description = "The job as it is now.", body = JobDocument))
 )]
-pub(crate) async fn resume(
-    State(app): State<Arc<App>>,
-    operator: Operator,
-    Id(id): Id,
-    Payload(body): Payload<NotePayload>,
-) -> Result<Json<JobDocument>, Problem> {
-    command(&app, &operator, id, (JobCommand::Resume, body)).await
+pub(crate) async fn resume(operator: Operator, Id(id): Id, Payload(body): Note) -> Answer {
+    command(&operator, id, JobCommand::Resume, &body).await
 }
 
 /// Ends a job before it is through. What it has done stays done.
@@ -143,23 +131,13 @@ pub(crate) async fn resume(
     request_body = NotePayload,
     responses((status = 200, description = "The job as it is now.", body = JobDocument))
 )]
-pub(crate) async fn cancel(
-    State(app): State<Arc<App>>,
-    operator: Operator,
-    Id(id): Id,
-    Payload(body): Payload<NotePayload>,
-) -> Result<Json<JobDocument>, Problem> {
-    command(&app, &operator, id, (JobCommand::Cancel, body)).await
+pub(crate) async fn cancel(operator: Operator, Id(id): Id, Payload(body): Note) -> Answer {
+    command(&operator, id, JobCommand::Cancel, &body).await
 }
 
-async fn command(
-    app: &App,
-    operator: &Operator,
-    id: Uuid,
-    (command, body): (JobCommand, NotePayload),
-) -> Result<Json<JobDocument>, Problem> {
-    let act = operator.act(body.optional()?, app.now());
-    let commanding = app.store.command_dead_letter_job(id, command, &act);
+async fn command(operator: &Operator, id: Uuid, command: JobCommand, body: &NotePayload) -> Answer {
+    let act = operator.act(body.optional()?);
+    let commanding = operator.app.store.command_dead_letter_job(id, command, &act);
     match http_api::by(operator.deadline, ("the job", "changed"), commanding).await? {
         JobCommanded::Done(job) => Ok(Json(JobDocument::of(*job, act.at))),
         JobCommanded::Ended(status) => Err(Problem::new(

@@ -168,6 +168,28 @@ fn event_type(text: &str) -> Result<String, Wrong> {
     Err(wrong("eventType", "must be an event type such as domain.created"))
 }
 
+/// Reads the filter whose words are the fields of `$given`.
+macro_rules! read {
+    ($given:expr) => {
+        $crate::dead_letters::filter::FilterWords {
+            lane: $given.lane.as_deref(),
+            state: $given.state.as_deref(),
+            reason: $given.reason.as_deref(),
+            fingerprint: $given.fingerprint.as_deref(),
+            target: $given.target.as_deref(),
+            subscription: $given.subscription.as_deref(),
+            reseller: $given.reseller.as_deref(),
+            event_type: $given.event_type.as_deref(),
+            prototype: $given.prototype.as_deref(),
+            since: $given.since,
+            until: $given.until,
+        }
+        .read()
+    };
+}
+
+pub(crate) use read;
+
 /// A query string that holds a filter, and whatever else a handler takes: `deny_unknown_fields` and a flattened filter do
 /// not go together.
 macro_rules! query_with_filter {
@@ -208,20 +230,7 @@ macro_rules! query_with_filter {
 
         impl $name {
             fn filter(&self) -> Result<store::DeadLetterFilter, crate::dead_letters::filter::Wrong> {
-                crate::dead_letters::filter::FilterWords {
-                    lane: self.lane.as_deref(),
-                    state: self.state.as_deref(),
-                    reason: self.reason.as_deref(),
-                    fingerprint: self.fingerprint.as_deref(),
-                    target: self.target.as_deref(),
-                    subscription: self.subscription.as_deref(),
-                    reseller: self.reseller.as_deref(),
-                    event_type: self.event_type.as_deref(),
-                    prototype: self.prototype.as_deref(),
-                    since: self.since,
-                    until: self.until,
-                }
-                .read()
+                crate::dead_letters::filter::read!(self)
             }
         }
     };

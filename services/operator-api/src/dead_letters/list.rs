@@ -7,10 +7,9 @@ use axum::extract::State;
 use chrono::{DateTime, Utc};
 use http_api::paging::{self, List};
 use http_api::{Params, Problem};
-use store::{DeadLetterFilter, DeadLetterOrder};
+use store::{DeadLetterFilter, DeadLetterOrder, DeadLetterView};
 use uuid::Uuid;
 
-use super::document::DeadLetterDocument;
 use super::filter::query_with_filter;
 use crate::app::App;
 use crate::request::Viewer;
@@ -35,18 +34,17 @@ query_with_filter! {
 #[utoipa::path(
     get, path = "/dead-letters", tag = "dead letters", operation_id = "listDeadLetters",
     security(("apiKey" = [])), params(ListParams),
-    responses((status = 200, description = "A part of the list.", body = List<DeadLetterDocument>))
+    responses((status = 200, description = "A part of the list.", body = List<DeadLetterView>))
 )]
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
     viewer: Viewer,
     Params(params): Params<ListParams>,
-) -> Result<Json<List<DeadLetterDocument>>, Problem> {
+) -> Result<Json<List<DeadLetterView>>, Problem> {
     let (filter, order, limit, after) = part(&params)?;
     let list = app.store.list_dead_letters(&filter, order, after, limit);
     let page = http_api::by(viewer.deadline, ("the dead letters", "read"), list).await?;
-    let items = page.items.into_iter().map(DeadLetterDocument::from).collect();
-    Ok(Json(List::new(items, page.next.map(paging::write_at))))
+    Ok(Json(List::new(page.items, page.next.map(paging::write_at))))
 }
 
 /// Where a part of a list begins: after this entry.

@@ -3,16 +3,13 @@
 //!
 //! What is done about them is in the modules of replays and jobs; these only look.
 
-mod document;
-mod filter;
+pub(crate) mod filter;
 mod groups;
 mod list;
 mod show;
 
 use std::sync::Arc;
 
-pub(crate) use document::DeadLetterDocument;
-pub(crate) use filter::FilterWords;
 pub(crate) use groups::{__path_groups, groups};
 pub(crate) use list::{__path_list, list};
 #[cfg(feature = "fuzzing")]

@@ -17,7 +17,6 @@ use store::{AuditView, DeadLetterHistory, DeadLetterState, DeadLetterSubject, De
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::document::DeadLetterDocument;
 use crate::app::App;
 use crate::request::Viewer;
 
@@ -27,7 +26,7 @@ use crate::request::Viewer;
 #[schema(as = DeadLetterDetails)]
 pub(crate) struct DetailsDocument {
     #[serde(flatten)]
-    letter: DeadLetterDocument,
+    letter: DeadLetterView,
     /// What happened to the push or the notification; missing when there is none, or it is not kept any more.
     #[serde(skip_serializing_if = "Option::is_none")]
     history: Option<HistoryDocument>,
@@ -300,7 +299,7 @@ fn details(history: DeadLetterHistory, app: &App) -> DetailsDocument {
         curl: subject.and_then(|subject| curl_of(subject, app)),
         history: shown,
         broker: history.message.as_ref().map(BrokerDocument::of),
-        letter: history.dead_letter.into(),
+        letter: history.dead_letter,
     }
 }
 

@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use super::RowDocument;
 use crate::app::App;
-use crate::request::Reseller;
+use crate::request::{PartParams, Reseller};
 
 /// How far back the list goes.
 const SHOWN: TimeDelta = TimeDelta::days(7);
@@ -36,18 +36,6 @@ pub(crate) struct NotificationParams {
     since: Option<DateTime<Utc>>,
     /// Of events that were accepted before this time.
     until: Option<DateTime<Utc>>,
-    /// How many entries.
-    #[param(minimum = 1, maximum = 200, default = 50)]
-    limit: Option<u32>,
-    /// What the previous part gave as `next`.
-    cursor: Option<String>,
-}
-
-/// Which part of the list.
-#[derive(Deserialize, utoipa::IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct ScheduledParams {
     /// How many entries.
     #[param(minimum = 1, maximum = 200, default = 50)]
     limit: Option<u32>,
@@ -133,14 +121,14 @@ fn event_types(text: Option<&str>) -> Result<Vec<String>, Problem> {
 #[utoipa::path(
     get, path = "/subscriptions/{id}/scheduled", tag = "notifications", operation_id = "listScheduled",
     security(("apiKey" = [])),
-    params(("id" = Uuid, Path, description = "The subscription's identifier."), ScheduledParams),
+    params(("id" = Uuid, Path, description = "The subscription's identifier."), PartParams),
     responses((status = 200, description = "A part of the list.", body = List<RowDocument>))
 )]
 pub(crate) async fn scheduled(
     State(app): State<Arc<App>>,
     reseller: Reseller,
     Id(id): Id,
-    Params(params): Params<ScheduledParams>,
+    Params(params): Params<PartParams>,
 ) -> Result<Json<List<RowDocument>>, Problem> {
     let limit = paging::limit(params.limit)?;
     let after = paging::read_at(params.cursor.as_deref())?;

@@ -7,36 +7,23 @@ use axum::extract::State;
 use http::StatusCode;
 use http_api::paging::{self, List};
 use http_api::{Id, Params, Problem};
-use serde::Deserialize;
 
 use super::SubscriptionDocument;
 use crate::app::App;
 use crate::problems;
-use crate::request::Reseller;
-
-/// Which part of a list.
-#[derive(Deserialize, utoipa::IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct ListParams {
-    /// How many entries.
-    #[param(minimum = 1, maximum = 200, default = 50)]
-    limit: Option<u32>,
-    /// What the previous part gave as `next`.
-    cursor: Option<String>,
-}
+use crate::request::{PartParams, Reseller};
 
 /// Lists the subscriptions, the oldest first.
 #[utoipa::path(
     get, path = "/subscriptions", tag = "subscriptions", operation_id = "listSubscriptions",
     security(("apiKey" = [])),
-    params(ListParams),
+    params(PartParams),
     responses((status = 200, description = "A part of the list.", body = List<SubscriptionDocument>))
 )]
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
     reseller: Reseller,
-    Params(params): Params<ListParams>,
+    Params(params): Params<PartParams>,
 ) -> Result<Json<List<SubscriptionDocument>>, Problem> {
     let limit = paging::limit(params.limit)?;
     let after = paging::read_id(params.cursor.as_deref())?;

@@ -9,11 +9,11 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::shown::{self, Shown, ShownColumn, cell};
 use super::{Common, look, notifications};
 use crate::output::{self, Column};
 use crate::portal::Portal;
 use crate::progress::Progress;
+use crate::shown::{self, Shown, ShownColumn, cell};
 
 pub(crate) use args::SubscriptionsCommand;
 

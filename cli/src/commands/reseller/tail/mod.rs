@@ -251,10 +251,6 @@ impl Tail {
                 ("since", since),
                 ("cursor", cursor.as_deref()),
             ];
-            let query: Vec<(&str, &str)> = query
-                .into_iter()
-                .filter_map(|(name, value)| Some((name, value?)))
-                .collect();
             let page: Page<Value> = self.portal.get(path, &query).await?;
             rows.extend(page.items);
             match page.next {

@@ -1,16 +1,17 @@
 //! Documents as tables. Everything in them may be a stranger's text.
 
-use serde_json::Value;
+use chrono::{DateTime, SecondsFormat, Utc};
+use serde_json::{Value, json};
 
 use crate::output::{self, Column, Table};
 
 /// What is shown in a row of a record: its name, and where the value is (RFC 6901).
-pub(super) type Shown = (&'static str, &'static str);
+pub(crate) type Shown = (&'static str, &'static str);
 /// What is shown in a column of a list, and where the value is.
-pub(super) type ShownColumn = (Column, &'static str);
+pub(crate) type ShownColumn = (Column, &'static str);
 
 /// A value as one reads it; empty for null.
-pub(super) fn cell(document: &Value, pointer: &str) -> String {
+pub(crate) fn cell(document: &Value, pointer: &str) -> String {
     let Some(value) = document.pointer(pointer) else {
         return String::new();
     };
@@ -27,8 +28,13 @@ pub(super) fn cell(document: &Value, pointer: &str) -> String {
     }
 }
 
+/// What is in a list; nothing when it is none.
+pub(crate) fn items(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
 /// One document: a row for each value that it has.
-pub(super) fn record<const ROWS: usize>(title: &'static str, document: &Value, rows: [Shown; ROWS]) -> Table {
+pub(crate) fn record<const ROWS: usize>(title: &'static str, document: &Value, rows: [Shown; ROWS]) -> Table {
     let mut table = Table::record(title, &cell(document, "/id"));
     for (head, pointer) in rows {
         let shown = cell(document, pointer);
@@ -40,17 +46,47 @@ pub(super) fn record<const ROWS: usize>(title: &'static str, document: &Value, r
 }
 
 /// A list: a row for each document.
-pub(super) fn list<const COLUMNS: usize>(items: &Value, columns: [ShownColumn; COLUMNS]) -> Table {
-    let (heads, pointers): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
-    let mut table = output::table(heads);
-    for item in items.as_array().into_iter().flatten() {
-        table.add_row(pointers.iter().map(|pointer| cell(item, pointer)));
+pub(crate) fn list<const COLUMNS: usize>(documents: &Value, columns: [ShownColumn; COLUMNS]) -> Table {
+    let rows: Vec<Vec<String>> = items(documents)
+        .iter()
+        .map(|item| columns.iter().map(|column| shown(item, column)).collect())
+        .collect();
+    let mut table = output::table(columns.map(|(column, _)| column));
+    for row in rows {
+        table.add_row(row);
     }
     table
 }
 
+fn shown(item: &Value, (column, pointer): &ShownColumn) -> String {
+    let shown = cell(item, pointer);
+    match shown.parse::<DateTime<Utc>>() {
+        Ok(at) if column.is_time => at.to_rfc3339_opts(SecondsFormat::Secs, true),
+        _ => shown,
+    }
+}
+
+/// Prints a part of a list: as it came, or as a table and how it goes on.
+pub(crate) fn print<const COLUMNS: usize>(
+    document: &Value,
+    as_json: bool,
+    columns: [ShownColumn; COLUMNS],
+    nothing: &str,
+) -> anyhow::Result<()> {
+    if as_json {
+        return output::json(document);
+    }
+    if document["items"] == json!([]) {
+        output::note(nothing);
+    } else {
+        output::result(list(&document["items"], columns))?;
+    }
+    note_next(document);
+    Ok(())
+}
+
 /// Says how a list goes on, if it does.
-pub(super) fn note_next(document: &Value) {
+pub(crate) fn note_next(document: &Value) {
     if let Some(cursor) = document["next"].as_str() {
         output::note(format_args!(
             "there are more: add --cursor {}",
@@ -61,8 +97,6 @@ pub(super) fn note_next(document: &Value) {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

@@ -533,14 +533,14 @@ const DELIVERIES: &[DeliveryCase] = &[
         NotificationStatus::Retry,
         2,
         |it| it.next_attempt_at = Some(now() + TimeDelta::minutes(4)),
-        "Retry 2 of 3 is at 2026-11-21 12:04:00 UTC (in 4 min): attempt 2 failed: it answered 503.",
+        "Retry 2 of 3 is at 2026-11-21 12:04:00 UTC (in 4 min): attempt 2 failed: the endpoint answered 503.",
         "The retry-worker sends it again.",
     ),
     (
         NotificationStatus::Retry,
         5,
         |it| (it.resent_after, it.next_attempt_at) = (4, Some(now())),
-        "Retry 1 of 3 is due: attempt 5 failed: it answered 503.",
+        "Retry 1 of 3 is due: attempt 5 failed: the endpoint answered 503.",
         "The retry-worker sends it again in the turn of its subscription.",
     ),
     (
@@ -561,21 +561,21 @@ const DELIVERIES: &[DeliveryCase] = &[
         NotificationStatus::Failed,
         1,
         |it| it.dead_letters = vec![dead_letter(None, Some(Uuid::from_u128(2)))],
-        "Will not be sent again: attempt 1 failed: it answered 503.",
+        "Will not be sent again: attempt 1 failed: the endpoint answered 503.",
         "Nothing, until an operator replays or discards its dead letter, or its reseller asks for it.",
     ),
     (
         NotificationStatus::GivenUp,
         4,
         |it| it.reason = "delivery/http/503/json".parse().ok(),
-        "Given up: the last of 4 attempts failed: it answered 503.",
+        "Given up: the last of 4 attempts failed: the endpoint answered 503.",
         "Nothing, unless its reseller asks for it again.",
     ),
     (
         NotificationStatus::GivenUp,
         4,
         |it| (it.reason, it.outage) = ("delivery/http/503/json".parse().ok(), true),
-        "Given up: the last of 4 attempts failed: it answered 503.",
+        "Given up: the last of 4 attempts failed: the endpoint answered 503.",
         "Is sent again by itself within minutes after the endpoint has taken another one, three times at most.",
     ),
     (
@@ -585,7 +585,7 @@ const DELIVERIES: &[DeliveryCase] = &[
             (it.reason, it.outage) = ("delivery/http/503/json".parse().ok(), true);
             it.subscription.resend_after_outage = Some(false);
         },
-        "Given up: the last of 4 attempts failed: it answered 503.",
+        "Given up: the last of 4 attempts failed: the endpoint answered 503.",
         "Nothing, unless its reseller asks for it again.",
     ),
     (

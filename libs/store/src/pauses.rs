@@ -13,9 +13,8 @@ use serde_json::json;
 use sqlx::{PgConnection, Postgres, Transaction};
 use uuid::Uuid;
 
-use crate::audit::{self, Act};
 use crate::text::storable;
-use crate::{Error, Store};
+use crate::{Act, Error, Store};
 
 /// A lane, as operators name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
@@ -146,7 +145,8 @@ impl Store {
         note_change(&mut transaction, what, true).await?;
         hold(&mut transaction, what, act.at).await?;
         let action = format!("{}.pause", what.scope());
-        audit::record(&mut transaction, &act.entry(&action, subject(what), json!({}))).await?;
+        act.record(&mut transaction, &action, subject(what), json!({}))
+            .await?;
         transaction.commit().await?;
         Ok(PauseChange::Changed)
     }
@@ -180,14 +180,15 @@ impl Store {
         let details =
             json!({"pausedBy": before.paused_by, "pausedAt": before.paused_at, "pauseNote": before.note});
         let action = format!("{}.resume", what.scope());
-        audit::record(&mut transaction, &act.entry(&action, subject(what), details)).await?;
+        act.record(&mut transaction, &action, subject(what), details)
+            .await?;
         transaction.commit().await?;
         Ok(PauseChange::Changed)
     }
 
     /// Every pause that is in force: lanes first, then the longest.
     pub async fn list_pauses(&self) -> Result<Vec<PauseView>, Error> {
-        let pauses = sqlx::query_as!(
+        Ok(sqlx::query_as!(
             PauseView,
             r#"
             SELECT p.scope, p.key, p.note, p.paused_by, p.paused_at, s.reseller_id AS "reseller?"
@@ -197,8 +198,7 @@ impl Store {
             "#,
         )
         .fetch_all(&self.pool)
-        .await?;
-        Ok(pauses)
+        .await?)
     }
 
     /// Other pauses that something is under, in words.
@@ -233,10 +233,11 @@ impl Store {
 
     /// Whether a lane is paused, as far as engines look.
     pub async fn lane_is_paused(&self, lane: Lane) -> Result<bool, Error> {
-        let paused = sqlx::query_scalar!("SELECT paused FROM lanes WHERE name = $1", lane.as_str())
-            .fetch_one(&self.pool)
-            .await?;
-        Ok(paused)
+        Ok(
+            sqlx::query_scalar!("SELECT paused FROM lanes WHERE name = $1", lane.as_str())
+                .fetch_one(&self.pool)
+                .await?,
+        )
     }
 
     /// Counts what is paused.

@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::json;
 
-use crate::audit::{self, Act};
-use crate::{Error, Rescued, Store};
+use crate::{Act, Error, Rescued, Store};
 
 /// Rows changed in one statement by a rescue.
 const RESCUE_BATCH: u32 = 500;
@@ -108,10 +107,10 @@ impl Store {
         )
         .fetch_optional(&self.pool)
         .await?;
-        let (Some(last), mut from, mut count) = (last, DateTime::UNIX_EPOCH, 0u64) else {
+        let Some(last) = last else {
             return Ok(0);
         };
-        loop {
+        in_batches(async |from| {
             let batch = sqlx::query!(
                 r#"
                 WITH queued AS (
@@ -130,13 +129,9 @@ impl Store {
             )
             .fetch_one(&self.pool)
             .await?;
-            count += batch.count.unsigned_abs();
-            // Rows leave the set as they are changed, so the next batch may begin where this one ended.
-            let Some(reached) = batch.reached else {
-                return Ok(count);
-            };
-            from = reached;
-        }
+            Ok((batch.count, batch.reached))
+        })
+        .await
     }
 
     async fn requeue_notifications(&self, at: DateTime<Utc>) -> Result<u64, Error> {
@@ -148,10 +143,10 @@ impl Store {
         )
         .fetch_optional(&self.pool)
         .await?;
-        let (Some(last), mut from, mut count) = (last, DateTime::UNIX_EPOCH, 0u64) else {
+        let Some(last) = last else {
             return Ok(0);
         };
-        loop {
+        in_batches(async |from| {
             let batch = sqlx::query!(
                 r#"
                 WITH queued AS (
@@ -173,12 +168,9 @@ impl Store {
             )
             .fetch_one(&self.pool)
             .await?;
-            count += batch.count.unsigned_abs();
-            let Some(reached) = batch.reached else {
-                return Ok(count);
-            };
-            from = reached;
-        }
+            Ok((batch.count, batch.reached))
+        })
+        .await
     }
 
     async fn note(
@@ -189,7 +181,23 @@ impl Store {
         details: serde_json::Value,
     ) -> Result<(), Error> {
         let mut connection = self.pool.acquire().await?;
-        audit::record(&mut connection, &act.entry(action, subject.to_owned(), details)).await
+        act.record(&mut connection, action, subject.to_owned(), details)
+            .await
+    }
+}
+
+/// Takes batch after batch, each from where the one before has reached: rows leave the set as they are changed. Returns how many.
+async fn in_batches(
+    mut batch: impl AsyncFnMut(DateTime<Utc>) -> Result<(i64, Option<DateTime<Utc>>), Error>,
+) -> Result<u64, Error> {
+    let (mut from, mut all) = (DateTime::UNIX_EPOCH, 0);
+    loop {
+        let (count, reached) = batch(from).await?;
+        all += count.unsigned_abs();
+        let Some(reached) = reached else {
+            return Ok(all);
+        };
+        from = reached;
     }
 }
 

@@ -28,7 +28,8 @@ pub struct Deferral {
 impl Store {
     /// The first `limit` of the `SCHEDULED` and `RETRY` pushes whose time had come at `at`, in the order of their promotion.
     pub async fn due_pushes(&self, at: DateTime<Utc>, limit: u32) -> Result<Vec<DuePush>, Error> {
-        let rows = sqlx::query!(
+        Ok(sqlx::query_as!(
+            DuePush,
             r#"
             SELECT id, cron_expression FROM push_notifications
             WHERE status IN ('SCHEDULED', 'RETRY') AND next_attempt_at <= $1
@@ -38,12 +39,7 @@ impl Store {
             i64::from(limit),
         )
         .fetch_all(&self.pool)
-        .await?;
-        let due = rows.into_iter().map(|row| DuePush {
-            id: row.id.into(),
-            cron_expression: row.cron_expression,
-        });
-        Ok(due.collect())
+        .await?)
     }
 
     /// Lets those of them wait longer that still wait and whose time had come at `at`; returns how many. Their status stays.

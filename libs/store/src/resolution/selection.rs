@@ -2,7 +2,9 @@
 
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
-use sqlx::{PgConnection, Postgres, QueryBuilder};
+use sqlx::error::BoxDynError;
+use sqlx::postgres::PgValueRef;
+use sqlx::{Decode, PgConnection, Postgres, QueryBuilder};
 use uuid::Uuid;
 
 use crate::{DeadLetterFilter, DeadLetterLane, DeadLetterReason, DeadLetterState, Error, Store, stored};
@@ -38,6 +40,12 @@ pub struct Preview {
     pub oldest: Option<DateTime<Utc>>,
     /// When the newest was.
     pub newest: Option<DateTime<Utc>>,
+}
+
+impl<'r> Decode<'r, Postgres> for DeadLetterSelection {
+    fn decode(value: PgValueRef<'r>) -> Result<Self, BoxDynError> {
+        Ok(Self::from_json(&Value::decode(value)?)?)
+    }
 }
 
 impl DeadLetterSelection {

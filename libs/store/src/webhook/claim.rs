@@ -390,7 +390,7 @@ impl Store {
         at: DateTime<Utc>,
     ) -> Result<bool, Error> {
         let ids: Vec<Uuid> = ids.iter().map(|id| id.uuid()).collect();
-        let waits = sqlx::query_scalar!(
+        Ok(sqlx::query_scalar!(
             r#"
             SELECT EXISTS (
                 SELECT FROM UNNEST($1::uuid[]) AS i(id)
@@ -403,7 +403,6 @@ impl Store {
             at,
         )
         .fetch_one(&self.pool)
-        .await?;
-        Ok(waits)
+        .await?)
     }
 }

@@ -8,8 +8,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::addresses::subject;
-use crate::audit::{self, Act};
-use crate::{Error, Store};
+use crate::{Act, Error, Store};
 
 /// Most scheduled notifications that are counted.
 const COUNTED_MAX: i64 = 100_000;
@@ -81,12 +80,13 @@ impl Store {
         let set = set
             .into_iter()
             .filter_map(|(name, limit)| Some((name.to_owned(), limit?.into())));
-        let entry = act.entry(
+        act.record(
+            &mut transaction,
             "subscription.limits",
             subject(subscription),
             Value::Object(set.collect()),
-        );
-        audit::record(&mut transaction, &entry).await?;
+        )
+        .await?;
         transaction.commit().await?;
         Ok(true)
     }

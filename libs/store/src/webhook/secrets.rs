@@ -8,10 +8,9 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::addresses::subject;
+use super::locked::lock;
 use super::security::{self, SecurityChange};
-use super::subscription_change::lock;
-use crate::audit::{self, Act};
-use crate::{Error, Store, interval};
+use crate::{Act, Error, Store, interval};
 
 /// Most secrets of a subscription that are valid at once. Each of them is one more signature in every request.
 const VALID_MAX: i64 = 5;
@@ -109,12 +108,13 @@ impl Store {
         insert_secret(&mut transaction, subscription, new, now).await?;
         let told = [SecurityChange::SecretMade];
         security::tell(&mut transaction, subscription, &locked, &told, now).await?;
-        let entry = act.entry(
+        act.record(
+            &mut transaction,
             "secret.create",
             subject(subscription),
             json!({ "secret": new.id }),
-        );
-        audit::record(&mut transaction, &entry).await?;
+        )
+        .await?;
         transaction.commit().await?;
         Ok(Rotated::Done)
     }
@@ -170,8 +170,13 @@ impl Store {
         let Some(found) = found else {
             return Ok(None);
         };
-        let entry = act.entry("secret.view", subject(subscription), json!({ "secret": secret }));
-        audit::record(&mut transaction, &entry).await?;
+        act.record(
+            &mut transaction,
+            "secret.view",
+            subject(subscription),
+            json!({ "secret": secret }),
+        )
+        .await?;
         transaction.commit().await?;
         Ok(Some((found.sealed, found.created_at)))
     }
@@ -215,12 +220,13 @@ impl Store {
         if revoked.rows_affected() > 0 {
             let told = [SecurityChange::SecretRevoked];
             security::tell(&mut transaction, subscription, &locked, &told, act.at).await?;
-            let entry = act.entry(
+            act.record(
+                &mut transaction,
                 "secret.revoke",
                 subject(subscription),
                 json!({ "secret": secret }),
-            );
-            audit::record(&mut transaction, &entry).await?;
+            )
+            .await?;
         }
         transaction.commit().await?;
         Ok(Revoked::Done)

@@ -7,9 +7,8 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::addresses::subject;
-use crate::audit::{self, Act};
 use crate::resolution::resolve;
-use crate::{Error, Store, stored};
+use crate::{Act, Error, Store, stored};
 
 /// What came of asking for a notification to be sent again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,8 +109,13 @@ impl Store {
             };
             resolve(&mut transaction, &[id.uuid()], &resolving, None).await?;
             let details = json!({ "status": status.as_str() });
-            let entry = act.entry("notification.resend", format!("notification/{id}"), details);
-            audit::record(&mut transaction, &entry).await?;
+            act.record(
+                &mut transaction,
+                "notification.resend",
+                format!("notification/{id}"),
+                details,
+            )
+            .await?;
             transaction.commit().await?;
             return Ok(Resent::Done);
         }
@@ -169,8 +173,13 @@ impl Store {
             return Ok(Tested::NotActive(stored("subscription state", &row.state)?));
         };
         let details = json!({ "notification": notification });
-        let entry = act.entry("subscription.test", subject(test.subscription), details);
-        audit::record(&mut transaction, &entry).await?;
+        act.record(
+            &mut transaction,
+            "subscription.test",
+            subject(test.subscription),
+            details,
+        )
+        .await?;
         transaction.commit().await?;
         Ok(Tested::Done(notification.into()))
     }

@@ -12,11 +12,11 @@ use sqlx::{PgConnection, Postgres, Transaction};
 use uuid::Uuid;
 
 use super::addresses::{self, Address, Addresses, subject};
+use super::locked::lock;
 use super::secrets::{NewSecret, insert_secret};
 use super::security::{self, SecurityChange};
-use super::subscription_change::lock;
-use crate::audit::{self, Act};
-use crate::{Error, Store, stored};
+use crate::read::{Count, Name, Nullable};
+use crate::{Act, Error, Store};
 
 /// A subscription as its reseller sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -122,8 +122,8 @@ impl Store {
         };
         addresses::name(&mut transaction, address, new.addresses, new.created_at).await?;
         let details = json!({ "endpoint": origin(&new.request.url), "email": new.request.email });
-        let entry = act.entry("subscription.create", subject(new.id), details);
-        audit::record(&mut transaction, &entry).await?;
+        act.record(&mut transaction, "subscription.create", subject(new.id), details)
+            .await?;
         transaction.commit().await?;
         Ok(true)
     }
@@ -178,11 +178,8 @@ impl Store {
         .execute(&mut *transaction)
         .await?;
         security::tell(&mut transaction, id, &locked, &[SecurityChange::Deleted], act.at).await?;
-        audit::record(
-            &mut transaction,
-            &act.entry("subscription.delete", subject(id), json!({})),
-        )
-        .await?;
+        act.record(&mut transaction, "subscription.delete", subject(id), json!({}))
+            .await?;
         transaction.commit().await?;
         Ok(true)
     }
@@ -229,14 +226,17 @@ pub(super) async fn select(
     after: Option<Uuid>,
     limit: u32,
 ) -> Result<Vec<SubscriptionView>, Error> {
-    let rows = sqlx::query!(
+    Ok(sqlx::query_as!(
+        SubscriptionView,
         r#"
-        SELECT id, reseller_id, description, url, event_types, email,
+        SELECT id, reseller_id AS reseller, description, url, event_types, email,
                (SELECT a.confirmed_at FROM email_addresses a
                 WHERE a.reseller_id = s.reseller_id AND a.address = lower(s.email)) AS email_confirmed_at,
-               state, state_reason, state_changed_at, paused_at,
-               held_at, timeout_millis, daily_quota, requests_per_second, resend_after_outage, failing_since, verification_due_at,
-               verification_attempts, verification_error, verified_at, created_at, updated_at
+               state AS "state: Name<_>", state_reason AS "state_reason: Name<_>", state_changed_at, paused_at, held_at,
+               timeout_millis AS "timeout_millis!: Nullable<Count>", daily_quota AS "daily_quota!: Nullable<Count>",
+               requests_per_second AS "requests_per_second!: Nullable<Count>", resend_after_outage, failing_since,
+               verification_due_at, verification_attempts AS "verification_attempts: Count", verification_error,
+               verified_at, created_at, updated_at
         FROM subscriptions s
         WHERE reseller_id = $1 AND deleted_at IS NULL AND ($2::uuid IS NULL OR id = $2) AND ($3::uuid IS NULL OR id > $3)
         ORDER BY id
@@ -248,34 +248,5 @@ pub(super) async fn select(
         i64::from(limit),
     )
     .fetch_all(connection)
-    .await?;
-    rows.into_iter()
-        .map(|row| {
-            Ok(SubscriptionView {
-                id: row.id,
-                reseller: row.reseller_id,
-                description: row.description,
-                url: row.url,
-                event_types: row.event_types,
-                email: row.email,
-                email_confirmed_at: row.email_confirmed_at,
-                state: stored("subscription state", &row.state)?,
-                state_reason: stored("reason of a state", &row.state_reason)?,
-                state_changed_at: row.state_changed_at,
-                paused_at: row.paused_at,
-                held_at: row.held_at,
-                timeout_millis: row.timeout_millis.map(i32::unsigned_abs),
-                daily_quota: row.daily_quota.map(i32::unsigned_abs),
-                requests_per_second: row.requests_per_second.map(i32::unsigned_abs),
-                resend_after_outage: row.resend_after_outage,
-                failing_since: row.failing_since,
-                verification_due_at: row.verification_due_at,
-                verification_attempts: row.verification_attempts.unsigned_abs(),
-                verification_error: row.verification_error,
-                verified_at: row.verified_at,
-                created_at: row.created_at,
-                updated_at: row.updated_at,
-            })
-        })
-        .collect()
+    .await?)
 }

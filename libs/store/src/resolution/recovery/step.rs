@@ -11,7 +11,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::BY;
-use crate::{Act, Error, audit};
+use crate::{Act, Error};
 
 /// A recovery that its step has to itself.
 #[derive(Debug, Clone, Copy)]
@@ -108,8 +108,13 @@ pub(in crate::resolution) async fn end(
     .execute(&mut *connection)
     .await?;
     let details = json!({ "because": why.as_str() });
-    let entry = act.entry("dead-letter-job.cancel", super::super::job(job), details);
-    audit::record(connection, &entry).await
+    act.record(
+        connection,
+        "dead-letter-job.cancel",
+        super::super::job(job),
+        details,
+    )
+    .await
 }
 
 /// Those of some notifications that were sent again by themselves as often as that may be.

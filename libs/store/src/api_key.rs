@@ -61,8 +61,8 @@ impl Store {
         insert(&mut transaction, key, digest).await?;
         let roles: Vec<&str> = key.roles.iter().map(|role| role.as_str()).collect();
         let details = json!({ "name": key.name, "roles": roles, "reseller": key.reseller_id });
-        act.record(&mut transaction, "api-key.create", subject(key.id), details)
-            .await?;
+        let entry = act.entry("api-key.create", subject(key.id), details);
+        entry.record(&mut transaction).await?;
         transaction.commit().await?;
         Ok(())
     }
@@ -115,8 +115,8 @@ impl Store {
         .await?;
         let is_revoked = revoked.rows_affected() == 1;
         if is_revoked {
-            act.record(&mut transaction, "api-key.revoke", subject(id), json!({}))
-                .await?;
+            let entry = act.entry("api-key.revoke", subject(id), json!({}));
+            entry.record(&mut transaction).await?;
         }
         transaction.commit().await?;
         Ok(is_revoked)

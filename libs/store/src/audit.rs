@@ -25,30 +25,44 @@ pub struct Act<'a> {
     pub at: DateTime<Utc>,
 }
 
-impl Act<'_> {
-    /// Writes the audit log's entry for a change by this act, as part of the caller's transaction. An action is the kind of thing and a verb,
-    /// such as `dead-letter.replay`; a subject is a kind and an identifier, such as `push/019aa2f0-…`; details are a JSON object.
+impl<'a> Act<'a> {
+    /// The audit log's entry for this act. An action is the kind of thing and a verb, such as `dead-letter.replay`; a subject is a kind and
+    /// an identifier, such as `push/019aa2f0-…`; details are a JSON object.
+    pub(crate) fn entry(self, action: &'a str, subject: String, details: Value) -> Entry<'a> {
+        Entry {
+            act: self,
+            action,
+            subject,
+            details,
+        }
+    }
+}
+
+/// An entry to be written.
+pub(crate) struct Entry<'a> {
+    act: Act<'a>,
+    action: &'a str,
+    subject: String,
+    details: Value,
+}
+
+impl Entry<'_> {
+    /// Writes it, as part of the caller's transaction.
     ///
     /// # Errors
     ///
     /// [`Error`] when the database fails; then the change must not be committed.
-    pub(crate) async fn record(
-        &self,
-        connection: &mut PgConnection,
-        action: &str,
-        subject: String,
-        details: Value,
-    ) -> Result<(), Error> {
-        let note = self.note.map(storable);
+    pub(crate) async fn record(&self, connection: &mut PgConnection) -> Result<(), Error> {
+        let note = self.act.note.map(storable);
         sqlx::query!(
             "INSERT INTO audit_log (id, at, actor, action, subject, note, details) VALUES ($1, $2, $3, $4, $5, $6, $7)",
-            id_at(self.at),
-            self.at,
-            &*storable(self.by),
-            action,
-            &*storable(&subject),
+            id_at(self.act.at),
+            self.act.at,
+            &*storable(self.act.by),
+            self.action,
+            &*storable(&self.subject),
             note.as_deref(),
-            storable_json(&details),
+            storable_json(&self.details),
         )
         .execute(connection)
         .await?;

@@ -53,8 +53,8 @@ pub(crate) async fn commit<S: FromStr>(
         });
     }
     let (action, details) = (format!("{kind}.cancel"), json!({ "status": found.status }));
-    act.record(&mut transaction, &action, format!("{kind}/{id}"), details)
-        .await?;
+    let entry = act.entry(&action, format!("{kind}/{id}"), details);
+    entry.record(&mut transaction).await?;
     transaction.commit().await?;
     Ok(Cancellation::Done(status))
 }

@@ -13,6 +13,7 @@ use serde_json::json;
 use sqlx::{PgConnection, Postgres, Transaction};
 use uuid::Uuid;
 
+use crate::read::Count;
 use crate::text::storable;
 use crate::{Act, Error, Store};
 
@@ -145,8 +146,8 @@ impl Store {
         note_change(&mut transaction, what, true).await?;
         hold(&mut transaction, what, act.at).await?;
         let action = format!("{}.pause", what.scope());
-        act.record(&mut transaction, &action, subject(what), json!({}))
-            .await?;
+        let entry = act.entry(&action, subject(what), json!({}));
+        entry.record(&mut transaction).await?;
         transaction.commit().await?;
         Ok(PauseChange::Changed)
     }
@@ -180,8 +181,8 @@ impl Store {
         let details =
             json!({"pausedBy": before.paused_by, "pausedAt": before.paused_at, "pauseNote": before.note});
         let action = format!("{}.resume", what.scope());
-        act.record(&mut transaction, &action, subject(what), details)
-            .await?;
+        let entry = act.entry(&action, subject(what), details);
+        entry.record(&mut transaction).await?;
         transaction.commit().await?;
         Ok(PauseChange::Changed)
     }
@@ -242,23 +243,18 @@ impl Store {
 
     /// Counts what is paused.
     pub async fn count_pauses(&self) -> Result<PauseCounts, Error> {
-        let row = sqlx::query!(
+        Ok(sqlx::query_as!(
+            PauseCounts,
             r#"
             SELECT count(*) FILTER (WHERE scope = 'lane' AND key = 'push') > 0 AS "push_lane!",
                    count(*) FILTER (WHERE scope = 'lane' AND key = 'reseller') > 0 AS "reseller_lane!",
-                   count(*) FILTER (WHERE scope = 'subscription') AS "subscriptions!",
-                   count(*) FILTER (WHERE scope = 'reseller') AS "resellers!"
+                   count(*) FILTER (WHERE scope = 'subscription') AS "subscriptions!: Count",
+                   count(*) FILTER (WHERE scope = 'reseller') AS "resellers!: Count"
             FROM pauses
             "#,
         )
         .fetch_one(&self.pool)
-        .await?;
-        Ok(PauseCounts {
-            push_lane: row.push_lane,
-            reseller_lane: row.reseller_lane,
-            subscriptions: row.subscriptions.unsigned_abs(),
-            resellers: row.resellers.unsigned_abs(),
-        })
+        .await?)
     }
 }
 

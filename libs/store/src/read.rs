@@ -91,22 +91,8 @@ becomes! {
     Age => Duration: |age| age;
 }
 
-names!(
-    AttemptStatus,
-    DeadLetterLane,
-    DeadLetterReason,
-    DeadLetterState,
-    EmailKind,
-    ErrorType,
-    JobAction,
-    JobStatus,
-    NotificationReason,
-    Platform,
-    PushStatus,
-    QuotaRequestStatus,
-    RecoveryEnd,
-    ReplayStatus,
-    StateReason,
-    SubscriptionState,
-    UnknownFields
-);
+names! {
+    AttemptStatus, DeadLetterLane, DeadLetterReason, DeadLetterState, EmailKind, ErrorType, JobAction,
+    JobStatus, NotificationReason, Platform, PushStatus, QuotaRequestStatus, RecoveryEnd, ReplayStatus,
+    StateReason, SubscriptionState, UnknownFields
+}

@@ -181,8 +181,8 @@ impl Store {
         details: serde_json::Value,
     ) -> Result<(), Error> {
         let mut connection = self.pool.acquire().await?;
-        act.record(&mut connection, action, subject.to_owned(), details)
-            .await
+        let entry = act.entry(action, subject.to_owned(), details);
+        entry.record(&mut connection).await
     }
 }
 

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::read::{Count, Name};
 use crate::tentative::{Taken, Tentative};
-use crate::{Error, Lease, Store, interval};
+use crate::{Error, Lease, Store, column, interval};
 
 /// Who claims, and for how long.
 #[derive(Debug, Clone, Copy)]
@@ -98,14 +98,13 @@ impl Store {
 
     /// Whether any of these would be claimed now if it were up to the push alone.
     pub async fn any_push_waits(&self, ids: &[PushId]) -> Result<bool, Error> {
-        let ids: Vec<Uuid> = ids.iter().map(|id| id.uuid()).collect();
         Ok(sqlx::query_scalar!(
             r#"
             SELECT EXISTS (
                 SELECT FROM UNNEST($1::uuid[]) AS i(id) JOIN push_notifications p ON p.id = i.id
                 WHERE (p.status = 'IN_MEMORY' AND p.lease_token IS NULL) OR p.status = 'PENDING') AS "waits!"
             "#,
-            &ids,
+            &column(ids, |id| id.uuid()),
         )
         .fetch_one(&self.pool)
         .await?)

@@ -3,9 +3,8 @@
 
 use chrono::{DateTime, Utc};
 use domain::push::PushId;
-use uuid::Uuid;
 
-use crate::{Error, Store};
+use crate::{Error, Store, column};
 
 /// A push whose time has come.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,8 +47,6 @@ impl Store {
     ///
     /// [`Error`] when the database fails; then all stay as they are.
     pub async fn defer_due_pushes(&self, at: DateTime<Utc>, deferrals: &[Deferral]) -> Result<u64, Error> {
-        let ids: Vec<Uuid> = deferrals.iter().map(|deferral| deferral.id.uuid()).collect();
-        let to: Vec<DateTime<Utc>> = deferrals.iter().map(|deferral| deferral.to).collect();
         let deferred = sqlx::query!(
             r#"
             WITH waiting AS (
@@ -61,8 +58,8 @@ impl Store {
             UPDATE push_notifications p SET next_attempt_at = w.deferred_to, updated_at = now()
             FROM waiting w WHERE p.id = w.id
             "#,
-            &ids,
-            &to,
+            &column(deferrals, |deferral| deferral.id.uuid()),
+            &column(deferrals, |deferral| deferral.to),
             at,
         )
         .execute(&self.pool)

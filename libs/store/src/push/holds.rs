@@ -5,11 +5,10 @@
 
 use chrono::{DateTime, Utc};
 use domain::push::PushId;
-use uuid::Uuid;
 
 use crate::text::storable;
 use crate::webhook::HOLD_LEASE;
-use crate::{Error, Lease, Store, interval};
+use crate::{Error, Lease, Store, column, interval};
 
 /// Most queued pushes that are looked at to find the oldest, those first that were queued first. With more messages in the queue the
 /// others' leases run out, and they are found as PENDING.
@@ -159,7 +158,6 @@ impl Store {
     /// Gives those of `ids` that still wait all of their attempts again, and makes those due that wait for a time: it has turned out
     /// that the fault was not theirs. What was tried stays on record. Returns how many.
     pub async fn forgive_attempts(&self, ids: &[PushId], at: DateTime<Utc>) -> Result<u64, Error> {
-        let ids: Vec<Uuid> = ids.iter().map(|id| id.uuid()).collect();
         let forgiven = sqlx::query!(
             r#"
             WITH accused AS (
@@ -171,7 +169,7 @@ impl Store {
                 next_attempt_at = CASE WHEN p.next_attempt_at IS NOT NULL THEN least(p.next_attempt_at, $2) END
             FROM accused WHERE p.id = accused.id
             "#,
-            &ids,
+            &column(ids, |id| id.uuid()),
             at,
         )
         .execute(&self.pool)

@@ -5,9 +5,8 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use domain::push::PushId;
 use sqlx::postgres::types::PgInterval;
-use uuid::Uuid;
 
-use crate::{Error, Store, interval};
+use crate::{Error, Store, column, interval};
 
 /// Which of the waiting pushes to promote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,7 +98,6 @@ impl Store {
     ///
     /// [`Error`] when the database fails; then they are rescued when their lease runs out.
     pub async fn mark_not_enqueued(&self, ids: &[PushId]) -> Result<u64, Error> {
-        let ids: Vec<Uuid> = ids.iter().map(|id| id.uuid()).collect();
         let marked = sqlx::query!(
             r#"
             WITH queued AS (
@@ -111,7 +109,7 @@ impl Store {
             SET status = 'PENDING', leased_until = NULL, updated_at = now()
             FROM queued WHERE p.id = queued.id
             "#,
-            &ids,
+            &column(ids, |id| id.uuid()),
         )
         .execute(&self.pool)
         .await?;

@@ -59,13 +59,8 @@ impl Store {
                 DeadLetterSelection::Matching(filter) => filter.to_json(),
             },
         });
-        act.record(
-            &mut transaction,
-            "dead-letter-job.create",
-            super::job(id),
-            details,
-        )
-        .await?;
+        let entry = act.entry("dead-letter-job.create", super::job(id), details);
+        entry.record(&mut transaction).await?;
         let job = job::find(&mut transaction, id).await?;
         transaction.commit().await?;
         Ok(job.map_or(JobCreated::NothingMatches, |job| JobCreated::Done(Box::new(job))))

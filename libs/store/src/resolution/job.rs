@@ -121,7 +121,8 @@ impl Store {
         Ok(sqlx::query_as!(
             DeadLetterJob,
             r#"
-            SELECT id, action AS "action: Name<_>", status AS "status: Name<_>", CASE WHEN filter ? 'ids' THEN '{"ids": []}' ELSE filter END AS "selection!: DeadLetterSelection", note,
+            SELECT id, action AS "action: Name<_>", status AS "status: Name<_>",
+                   CASE WHEN filter ? 'ids' THEN '{"ids": []}' ELSE filter END AS "selection!: DeadLetterSelection", note,
                    per_second AS "per_second: Count", matching AS "matching: Count", examined AS "examined: Count",
                    done AS "done: Count", skipped AS "skipped: Counts", created_by, created_at, updated_at, finished_at, recovers,
                    ended_because AS "ended_because!: Nullable<Name<_>>"
@@ -196,5 +197,6 @@ async fn change(
         JobCommand::Resume => "dead-letter-job.resume",
         JobCommand::Cancel => "dead-letter-job.cancel",
     };
-    act.record(connection, action, super::job(id), json!({})).await
+    let entry = act.entry(action, super::job(id), json!({}));
+    entry.record(connection).await
 }

@@ -38,13 +38,8 @@ impl Store {
             return Ok(Resolved::Refused(*reason));
         }
         let details = details(letter, &applied);
-        act.record(
-            &mut transaction,
-            "dead-letter.replay",
-            super::dead_letter(id),
-            details,
-        )
-        .await?;
+        let entry = act.entry("dead-letter.replay", super::dead_letter(id), details);
+        entry.record(&mut transaction).await?;
         transaction.commit().await?;
         Ok(Resolved::Done)
     }
@@ -62,13 +57,8 @@ impl Store {
         };
         let applied = apply::discard(&mut transaction, &letters, act, None).await?;
         let details = details(letter, &applied);
-        act.record(
-            &mut transaction,
-            "dead-letter.discard",
-            super::dead_letter(id),
-            details,
-        )
-        .await?;
+        let entry = act.entry("dead-letter.discard", super::dead_letter(id), details);
+        entry.record(&mut transaction).await?;
         transaction.commit().await?;
         Ok(Resolved::Done)
     }

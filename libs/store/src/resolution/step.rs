@@ -271,11 +271,6 @@ async fn record(
     }
     let details = json!({ "examined": counted.examined, "done": counted.done, "skipped": skipped });
     let act = job.act(now);
-    act.record(
-        connection,
-        "dead-letter-job.complete",
-        super::job(job.id),
-        details,
-    )
-    .await
+    let entry = act.entry("dead-letter-job.complete", super::job(job.id), details);
+    entry.record(connection).await
 }

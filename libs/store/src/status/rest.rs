@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::counted;
 use crate::read::{Age, Count, Name};
-use crate::{Error, Store, stored};
+use crate::{Error, Store};
 
 /// Most things of a kind that are listed.
 const LISTED_MAX: i64 = 100;
@@ -197,27 +197,20 @@ impl Store {
     /// The bulk jobs on dead letters that persons have made and that have not ended, the oldest first; at most 100. Recoveries may
     /// wait for their endpoint as long as they like.
     pub async fn jobs_in_progress(&self, now: DateTime<Utc>) -> Result<Vec<JobInProgress>, Error> {
-        let rows = sqlx::query!(
+        Ok(sqlx::query_as!(
+            JobInProgress,
             r#"
-            SELECT id, action, status, matching, examined, created_by, updated_at FROM dead_letter_jobs
+            SELECT id, action AS "action: Name<_>", status AS "status: Name<_>", matching AS "matching: Count",
+                   examined AS "examined: Count", created_by AS "by",
+                   extract(epoch FROM $2::timestamptz - updated_at)::float8 AS "idle!: Age"
+            FROM dead_letter_jobs
             WHERE finished_at IS NULL AND recovers IS NULL ORDER BY id LIMIT $1
             "#,
             LISTED_MAX,
+            now,
         )
         .fetch_all(&self.pool)
-        .await?;
-        let jobs = rows.into_iter().map(|row| {
-            Ok(JobInProgress {
-                id: row.id,
-                action: stored("job action", &row.action)?,
-                status: stored("job status", &row.status)?,
-                matching: row.matching.unsigned_abs(),
-                examined: row.examined.unsigned_abs(),
-                by: row.created_by,
-                idle: (now - row.updated_at).to_std().unwrap_or_default(),
-            })
-        });
-        jobs.collect()
+        .await?)
     }
 
     /// The dead letters of a lane that are open, and what came after `since`.

@@ -8,8 +8,8 @@ use serde_json::json;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::locked::lock;
-use super::subscriptions::{SubscriptionView, select};
+use super::locked::{lock, subject};
+use super::subscription_view::{SubscriptionView, select};
 use crate::cutoff::not_after_now;
 use crate::{Act, Error, Store};
 
@@ -91,13 +91,8 @@ impl Store {
         };
         let asked = ask(&mut transaction, address, true, act.at).await?;
         if asked == Asked::Done {
-            act.record(
-                &mut transaction,
-                "subscription.ask-address",
-                subject(subscription),
-                json!({}),
-            )
-            .await?;
+            let entry = act.entry("subscription.ask-address", subject(subscription), json!({}));
+            entry.record(&mut transaction).await?;
         }
         transaction.commit().await?;
         Ok(asked)
@@ -122,13 +117,8 @@ impl Store {
         }
         release(&mut transaction, reseller, &locked.email, act.at).await?;
         let details = json!({ "email": locked.email });
-        act.record(
-            &mut transaction,
-            "subscription.confirm-address",
-            subject(subscription),
-            details,
-        )
-        .await?;
+        let entry = act.entry("subscription.confirm-address", subject(subscription), details);
+        entry.record(&mut transaction).await?;
         let view = select(&mut transaction, reseller, Some(subscription), None, 1)
             .await?
             .pop();
@@ -383,8 +373,4 @@ async fn release(
     .execute(connection)
     .await?;
     Ok(())
-}
-
-pub(super) fn subject(subscription: Uuid) -> String {
-    format!("subscription/{subscription}")
 }

@@ -117,13 +117,8 @@ impl Store {
         )
         .fetch_one(&mut *transaction)
         .await?;
-        act.record(
-            &mut transaction,
-            "event-type.put",
-            subject(&event_type.name),
-            json!({ "new": new }),
-        )
-        .await?;
+        let entry = act.entry("event-type.put", subject(&event_type.name), json!({ "new": new }));
+        entry.record(&mut transaction).await?;
         transaction.commit().await?;
         Ok(new)
     }
@@ -144,8 +139,8 @@ impl Store {
         .await?;
         let is_retired = retired.rows_affected() == 1;
         if is_retired {
-            act.record(&mut transaction, "event-type.retire", subject(name), json!({}))
-                .await?;
+            let entry = act.entry("event-type.retire", subject(name), json!({}));
+            entry.record(&mut transaction).await?;
         }
         transaction.commit().await?;
         Ok(is_retired)

@@ -2,18 +2,17 @@
 //! are made at once.
 
 use chrono::{DateTime, Utc};
-use domain::reason::StateReason;
 use domain::subscription::{Command, CommandRefused, SubscriptionState, is_still_verified};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::{Error, stored};
+use crate::Error;
+use crate::read::Name;
 
 /// A locked subscription, as far as commands look at it.
 pub(super) struct Locked {
     pub(super) state: SubscriptionState,
-    /// `None` when it is none that this version knows.
-    state_reason: Option<StateReason>,
+    state_reason: String,
     verified_at: Option<DateTime<Utc>>,
     /// No command has its endpoint challenged before.
     pub(super) floor_at: Option<DateTime<Utc>>,
@@ -30,9 +29,9 @@ impl Locked {
         command: Command,
         now: DateTime<Utc>,
     ) -> Result<SubscriptionState, CommandRefused> {
-        let verified = self
-            .state_reason
-            .is_some_and(|reason| is_still_verified(self.verified_at, reason, now));
+        // One that this version does not know proves nothing.
+        let reason = self.state_reason.parse();
+        let verified = reason.is_ok_and(|reason| is_still_verified(self.verified_at, reason, now));
         self.state.command(command, verified)
     }
 }
@@ -43,9 +42,10 @@ pub(super) async fn lock(
     reseller: &str,
     id: Uuid,
 ) -> Result<Option<Locked>, Error> {
-    let row = sqlx::query!(
+    Ok(sqlx::query_as!(
+        Locked,
         r#"
-        SELECT state, state_reason, verified_at, challenge_floor_at, url, email,
+        SELECT state AS "state: Name<_>", state_reason, verified_at, challenge_floor_at AS floor_at, url, email,
                CASE WHEN NOT EXISTS (SELECT FROM email_addresses a
                                      WHERE a.reseller_id = $1 AND a.address = lower(email) AND a.confirmed_at IS NOT NULL)
                     THEN previous_email END AS previous_email
@@ -57,17 +57,10 @@ pub(super) async fn lock(
         id,
     )
     .fetch_optional(connection)
-    .await?;
-    row.map(|row| {
-        Ok(Locked {
-            state: stored("subscription state", &row.state)?,
-            state_reason: row.state_reason.parse().ok(),
-            verified_at: row.verified_at,
-            floor_at: row.challenge_floor_at,
-            url: row.url,
-            email: row.email,
-            previous_email: row.previous_email,
-        })
-    })
-    .transpose()
+    .await?)
+}
+
+/// How the audit log calls a subscription.
+pub(super) fn subject(subscription: Uuid) -> String {
+    format!("subscription/{subscription}")
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::addresses::subject;
+use super::locked::subject;
 use crate::{Act, Error, Store};
 
 /// Most scheduled notifications that are counted.
@@ -80,13 +80,12 @@ impl Store {
         let set = set
             .into_iter()
             .filter_map(|(name, limit)| Some((name.to_owned(), limit?.into())));
-        act.record(
-            &mut transaction,
+        let entry = act.entry(
             "subscription.limits",
             subject(subscription),
             Value::Object(set.collect()),
-        )
-        .await?;
+        );
+        entry.record(&mut transaction).await?;
         transaction.commit().await?;
         Ok(true)
     }

@@ -6,7 +6,7 @@ use serde_json::json;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::addresses::subject;
+use super::locked::subject;
 use super::quota::{Limits, change_limits};
 use crate::read::{Count, Name, Nullable};
 use crate::text::storable;
@@ -123,13 +123,8 @@ impl Store {
         .await?;
         if row.inserted {
             let details = json!({ "requested": new.requested });
-            act.record(
-                &mut transaction,
-                "quota-request.create",
-                subject(new.subscription),
-                details,
-            )
-            .await?;
+            let entry = act.entry("quota-request.create", subject(new.subscription), details);
+            entry.record(&mut transaction).await?;
         }
         transaction.commit().await?;
         Ok(match (row.owned, row.inserted) {
@@ -229,8 +224,8 @@ async fn record_decision(
         "quota-request.deny"
     };
     let details = json!({ "request": view.id, "requested": view.requested, "granted": view.granted });
-    act.record(connection, action, subject(view.subscription), details)
-        .await
+    let entry = act.entry(action, subject(view.subscription), details);
+    entry.record(connection).await
 }
 
 /// Stores the mail about a decision, unless its subscription is gone.

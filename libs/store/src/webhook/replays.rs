@@ -6,7 +6,7 @@ use domain::subscription::ReplayStatus;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::addresses::subject;
+use super::locked::subject;
 use crate::read::{Count, Name};
 use crate::{Act, Error, Store};
 
@@ -113,13 +113,8 @@ impl Store {
         .await?;
         if row.inserted {
             let details = json!({ "replay": new.id, "since": new.since, "until": new.until });
-            act.record(
-                &mut transaction,
-                "replay.create",
-                subject(new.subscription),
-                details,
-            )
-            .await?;
+            let entry = act.entry("replay.create", subject(new.subscription), details);
+            entry.record(&mut transaction).await?;
         }
         transaction.commit().await?;
         Ok(match (row.owned, row.inserted) {
@@ -179,13 +174,8 @@ impl Store {
         .execute(&mut *transaction)
         .await?;
         if cancelled.rows_affected() > 0 {
-            act.record(
-                &mut transaction,
-                "replay.cancel",
-                subject(subscription),
-                json!({ "replay": id }),
-            )
-            .await?;
+            let entry = act.entry("replay.cancel", subject(subscription), json!({ "replay": id }));
+            entry.record(&mut transaction).await?;
         }
         transaction.commit().await?;
         let found = self.list_replays(subscription, Some(id), None, 1).await?.pop();

@@ -7,8 +7,7 @@ use serde_json::json;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::addresses::subject;
-use super::locked::lock;
+use super::locked::{lock, subject};
 use super::security::{self, SecurityChange};
 use crate::{Act, Error, Store, interval};
 
@@ -108,13 +107,12 @@ impl Store {
         insert_secret(&mut transaction, subscription, new, now).await?;
         let told = [SecurityChange::SecretMade];
         security::tell(&mut transaction, subscription, &locked, &told, now).await?;
-        act.record(
-            &mut transaction,
+        let entry = act.entry(
             "secret.create",
             subject(subscription),
             json!({ "secret": new.id }),
-        )
-        .await?;
+        );
+        entry.record(&mut transaction).await?;
         transaction.commit().await?;
         Ok(Rotated::Done)
     }
@@ -170,13 +168,8 @@ impl Store {
         let Some(found) = found else {
             return Ok(None);
         };
-        act.record(
-            &mut transaction,
-            "secret.view",
-            subject(subscription),
-            json!({ "secret": secret }),
-        )
-        .await?;
+        let entry = act.entry("secret.view", subject(subscription), json!({ "secret": secret }));
+        entry.record(&mut transaction).await?;
         transaction.commit().await?;
         Ok(Some((found.sealed, found.created_at)))
     }
@@ -220,13 +213,12 @@ impl Store {
         if revoked.rows_affected() > 0 {
             let told = [SecurityChange::SecretRevoked];
             security::tell(&mut transaction, subscription, &locked, &told, act.at).await?;
-            act.record(
-                &mut transaction,
+            let entry = act.entry(
                 "secret.revoke",
                 subject(subscription),
                 json!({ "secret": secret }),
-            )
-            .await?;
+            );
+            entry.record(&mut transaction).await?;
         }
         transaction.commit().await?;
         Ok(Revoked::Done)

@@ -6,7 +6,7 @@ use domain::subscription::SubscriptionState;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::addresses::subject;
+use super::locked::subject;
 use crate::resolution::resolve;
 use crate::{Act, Error, Store, stored};
 
@@ -109,13 +109,8 @@ impl Store {
             };
             resolve(&mut transaction, &[id.uuid()], &resolving, None).await?;
             let details = json!({ "status": status.as_str() });
-            act.record(
-                &mut transaction,
-                "notification.resend",
-                format!("notification/{id}"),
-                details,
-            )
-            .await?;
+            let entry = act.entry("notification.resend", format!("notification/{id}"), details);
+            entry.record(&mut transaction).await?;
             transaction.commit().await?;
             return Ok(Resent::Done);
         }
@@ -173,13 +168,8 @@ impl Store {
             return Ok(Tested::NotActive(stored("subscription state", &row.state)?));
         };
         let details = json!({ "notification": notification });
-        act.record(
-            &mut transaction,
-            "subscription.test",
-            subject(test.subscription),
-            details,
-        )
-        .await?;
+        let entry = act.entry("subscription.test", subject(test.subscription), details);
+        entry.record(&mut transaction).await?;
         transaction.commit().await?;
         Ok(Tested::Done(notification.into()))
     }

@@ -8,10 +8,11 @@ use serde_json::{Value, json};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::addresses::{self, Address, Addresses, subject};
-use super::locked::{Locked, lock};
+use super::addresses::{self, Address, Addresses};
+use super::locked::{Locked, lock, subject};
 use super::security::{self, SecurityChange};
-use super::subscriptions::{SubscriptionView, millis, names, select};
+use super::subscription_view::{SubscriptionView, select};
+use super::subscriptions::{millis, names};
 use crate::{Act, Error, Store};
 
 /// What came of a command.
@@ -68,13 +69,8 @@ impl Store {
             .chain(email.map(|to| SecurityChange::Address { to }))
             .collect();
         security::tell(&mut transaction, id, &locked, &told, now).await?;
-        act.record(
-            &mut transaction,
-            "subscription.change",
-            subject(id),
-            details(change, &locked),
-        )
-        .await?;
+        let entry = act.entry("subscription.change", subject(id), details(change, &locked));
+        entry.record(&mut transaction).await?;
         let changed = select(&mut transaction, reseller, Some(id), None, 1).await?.pop();
         transaction.commit().await?;
         Ok(changed)
@@ -103,8 +99,8 @@ impl Store {
         }
         move_to(&mut transaction, id, command, next, now).await?;
         let details = json!({ "from": locked.state.as_str(), "to": next.as_str() });
-        act.record(&mut transaction, action(command), subject(id), details)
-            .await?;
+        let entry = act.entry(action(command), subject(id), details);
+        entry.record(&mut transaction).await?;
         let done = select(&mut transaction, reseller, Some(id), None, 1).await?.pop();
         transaction.commit().await?;
         Ok(done.map_or(Commanded::Unknown, |view| Commanded::Done(Box::new(view))))
@@ -142,8 +138,8 @@ impl Store {
             } else {
                 "subscription.resume"
             };
-            act.record(&mut transaction, action, subject(id), json!({}))
-                .await?;
+            let entry = act.entry(action, subject(id), json!({}));
+            entry.record(&mut transaction).await?;
         }
         let view = select(&mut transaction, reseller, Some(id), None, 1).await?.pop();
         transaction.commit().await?;

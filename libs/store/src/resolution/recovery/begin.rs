@@ -251,12 +251,7 @@ async fn insert(
         "action": "REPLAY", "matching": matching, "perSecond": per_second, "filter": filter.to_json(),
         "recovers": recovering.id,
     });
-    act.record(
-        connection,
-        "dead-letter-job.create",
-        super::super::job(id),
-        details,
-    )
-    .await?;
+    let entry = act.entry("dead-letter-job.create", super::super::job(id), details);
+    entry.record(connection).await?;
     Ok(true)
 }

@@ -108,13 +108,8 @@ pub(in crate::resolution) async fn end(
     .execute(&mut *connection)
     .await?;
     let details = json!({ "because": why.as_str() });
-    act.record(
-        connection,
-        "dead-letter-job.cancel",
-        super::super::job(job),
-        details,
-    )
-    .await
+    let entry = act.entry("dead-letter-job.cancel", super::super::job(job), details);
+    entry.record(connection).await
 }
 
 /// Those of some notifications that were sent again by themselves as often as that may be.

@@ -107,10 +107,10 @@ impl Store {
         )
         .fetch_optional(&self.pool)
         .await?;
-        let Some(last) = last else {
+        let (Some(last), mut from, mut count) = (last, DateTime::UNIX_EPOCH, 0u64) else {
             return Ok(0);
         };
-        in_batches(async |from| {
+        loop {
             let batch = sqlx::query!(
                 r#"
                 WITH queued AS (
@@ -129,9 +129,13 @@ impl Store {
             )
             .fetch_one(&self.pool)
             .await?;
-            Ok((batch.count, batch.reached))
-        })
-        .await
+            count += batch.count.unsigned_abs();
+            // Rows leave the set as they are changed, so the next batch may begin where this one ended.
+            let Some(reached) = batch.reached else {
+                return Ok(count);
+            };
+            from = reached;
+        }
     }
 
     async fn requeue_notifications(&self, at: DateTime<Utc>) -> Result<u64, Error> {
@@ -143,10 +147,10 @@ impl Store {
         )
         .fetch_optional(&self.pool)
         .await?;
-        let Some(last) = last else {
+        let (Some(last), mut from, mut count) = (last, DateTime::UNIX_EPOCH, 0u64) else {
             return Ok(0);
         };
-        in_batches(async |from| {
+        loop {
             let batch = sqlx::query!(
                 r#"
                 WITH queued AS (
@@ -168,9 +172,12 @@ impl Store {
             )
             .fetch_one(&self.pool)
             .await?;
-            Ok((batch.count, batch.reached))
-        })
-        .await
+            count += batch.count.unsigned_abs();
+            let Some(reached) = batch.reached else {
+                return Ok(count);
+            };
+            from = reached;
+        }
     }
 
     async fn note(
@@ -183,21 +190,6 @@ impl Store {
         let mut connection = self.pool.acquire().await?;
         let entry = act.entry(action, subject.to_owned(), details);
         entry.record(&mut connection).await
-    }
-}
-
-/// Takes batch after batch, each from where the one before has reached: rows leave the set as they are changed. Returns how many.
-async fn in_batches(
-    mut batch: impl AsyncFnMut(DateTime<Utc>) -> Result<(i64, Option<DateTime<Utc>>), Error>,
-) -> Result<u64, Error> {
-    let (mut from, mut all) = (DateTime::UNIX_EPOCH, 0);
-    loop {
-        let (count, reached) = batch(from).await?;
-        all += count.unsigned_abs();
-        let Some(reached) = reached else {
-            return Ok(all);
-        };
-        from = reached;
     }
 }
 

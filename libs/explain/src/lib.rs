@@ -5,6 +5,7 @@ mod dead_letter;
 mod event;
 mod event_notification;
 mod explanation;
+mod item;
 mod notification;
 mod push;
 #[cfg(test)]

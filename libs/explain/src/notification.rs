@@ -10,12 +10,10 @@ use store::timeline::NotificationTimeline;
 use store::webhook::DeliveryAttemptView;
 
 use crate::explanation::{
-    Context, Explanation, Line, Next, of_acts, of_dead_letters, open, resolve, said_of, sentence,
+    Context, Explanation, Line, Next, of_acts, of_dead_letters, open, said_of, sentence,
 };
-use crate::words::{length, number, of, origin, relative};
-
-/// How a lost outcome is recorded.
-const LEASE_LOST: &str = "the lease ran out";
+use crate::item::{Item, after, is_lost, last_failure};
+use crate::words::{number, of, origin};
 
 /// What became of a notification.
 pub fn describe(history: &NotificationTimeline, context: &Context) -> Explanation {
@@ -287,36 +285,31 @@ impl Describer<'_> {
         (headline.to_owned(), Next::some_time(next))
     }
 
-    fn in_memory(&self) -> (String, Next) {
+    fn item(&self) -> Item<'_> {
         let it = self.history;
-        let lost = it.leased_until.filter(|until| *until < self.context.now);
-        match (it.claimed, lost) {
-            (true, None) => (
-                format!("Is being sent: attempt {}.", it.attempts),
-                Next::some_time("The endpoint's answer decides."),
-            ),
-            (true, Some(at)) => (
-                format!(
-                    "The outcome of attempt {} is overdue since {}: its sender has died, or does not reach the database.",
-                    it.attempts,
-                    self.context.when(at)
-                ),
-                Next::some_time("A retry-worker rescues it: it is sent again if retries are left."),
-            ),
-            (false, None) => self.obstacle().unwrap_or_else(|| {
+        Item {
+            kind: "notification",
+            id: it.id.uuid(),
+            attempts: it.attempts,
+            claimed: it.claimed,
+            leased_until: it.leased_until,
+            is_terminal: it.status.is_terminal(),
+            dead_letters: &it.dead_letters,
+            acts: &it.acts,
+            context: self.context,
+        }
+    }
+
+    fn in_memory(&self) -> (String, Next) {
+        self.item().in_memory(("The endpoint's answer", "retries"), || {
+            self.obstacle().unwrap_or_else(|| {
+                let since = self.context.when(self.history.updated_at);
                 (
-                    format!("Is in the queue, since {}.", self.context.when(it.updated_at)),
+                    format!("Is in the queue, since {since}."),
                     Next::some_time("It is sent in the turn of its subscription."),
                 )
-            }),
-            (false, Some(at)) => (
-                format!(
-                    "Was in the queue and is overdue since {}: its message is lost.",
-                    self.context.when(at)
-                ),
-                Next::some_time("A retry-worker rescues it: it is put into the queue again."),
-            ),
-        }
+            })
+        })
     }
 
     fn retry(&self) -> (String, Next) {
@@ -361,7 +354,7 @@ impl Describer<'_> {
                     .to_owned()
             }
             Some(NotificationReason::Expired) => "Given up: it had waited for too long.".to_owned(),
-            Some(NotificationReason::Cancelled) => self.cancelled(),
+            Some(NotificationReason::Cancelled) => self.item().cancelled(),
             _ => format!(
                 "Given up: the last of {} attempts {}",
                 it.attempts,
@@ -375,24 +368,6 @@ impl Describer<'_> {
             _ => self.after_the_end(),
         };
         (headline, next)
-    }
-
-    fn cancelled(&self) -> String {
-        let by = self
-            .history
-            .acts
-            .iter()
-            .rev()
-            .find(|act| act.action == "notification.cancel");
-        let by = by.map_or(String::new(), |act| {
-            let note = act.note.as_deref().unwrap_or("no reason given");
-            format!(
-                " by {}, {}: {note}",
-                act.actor,
-                relative(act.at, self.context.now)
-            )
-        });
-        sentence(&format!("Was cancelled{by}"))
     }
 
     fn after_the_end(&self) -> Next {
@@ -411,55 +386,25 @@ impl Describer<'_> {
     }
 
     fn last_failure(&self) -> String {
-        let failed = self
-            .history
-            .history
-            .iter()
-            .rev()
-            .find(|attempt| attempt.error_type.is_some());
-        failed.map_or(
-            "failed for a reason that was not recorded.".to_owned(),
-            |attempt| sentence(&format!("failed: {}", cause_of(attempt))),
-        )
+        last_failure(&self.history.history, |attempt| {
+            attempt.error_type.as_ref().map(|_| cause_of(attempt))
+        })
     }
 
     fn commands(&self) -> Vec<String> {
         let it = self.history;
-        let mut commands = Vec::new();
-        if it.status.is_terminal() {
-            if let Some(letter) = open(&it.dead_letters) {
-                commands.extend(resolve(letter.id));
-            }
-            return commands;
-        }
-        if let Some(pause) = self.pause() {
-            commands.push(format!("postrider resume {} {}", pause.scope, pause.key));
-        }
-        if it.reason == Some(NotificationReason::Quota) {
-            commands.push(format!(
-                "postrider quotas set {} --daily-quota …",
-                it.subscription.id
-            ));
-        }
-        if it.leased_until.is_some_and(|until| until < self.context.now) {
-            commands.push("postrider rescue".to_owned());
-        }
-        if !it.claimed {
-            commands.push(format!(
-                "postrider cancel notification {} --note '…'",
-                it.id.uuid()
-            ));
-        }
-        commands
+        let resume = self
+            .pause()
+            .map(|pause| format!("postrider resume {} {}", pause.scope, pause.key));
+        let raise = (it.reason == Some(NotificationReason::Quota))
+            .then(|| format!("postrider quotas set {} --daily-quota …", it.subscription.id));
+        self.item().commands(resume.into_iter().chain(raise))
     }
 }
 
 fn said_of_attempt(attempt: &DeliveryAttemptView) -> String {
     let number = attempt.number;
-    let took = attempt.millis.and_then(|millis| u64::try_from(millis).ok());
-    let took = took.map_or(String::new(), |millis| {
-        format!(" after {}", length(std::time::Duration::from_millis(millis)))
-    });
+    let took = after(attempt.millis);
     let place = origin(&attempt.url);
     match attempt.status {
         AttemptStatus::InProcess => format!("Attempt {number} began, to {place}."),
@@ -469,20 +414,19 @@ fn said_of_attempt(attempt: &DeliveryAttemptView) -> String {
                 .map_or(String::new(), |status| format!(" with {status}"));
             format!("Attempt {number}: {place} accepted it{status}{took}.")
         }
-        AttemptStatus::Error if is_lost(attempt) => format!(
-            "Attempt {number} began, to {place}, and its outcome was never recorded; it was rescued and may have been \
+        AttemptStatus::Error
+            if attempt.error_type.as_deref() == Some("OTHER") && is_lost(attempt.error.as_deref()) =>
+        {
+            format!(
+                "Attempt {number} began, to {place}, and its outcome was never recorded; it was rescued and may have been \
              delivered."
-        ),
+            )
+        }
         AttemptStatus::Error => sentence(&format!(
             "Attempt {number} to {place} failed{took}: {}",
             cause_of(attempt)
         )),
     }
-}
-
-fn is_lost(attempt: &DeliveryAttemptView) -> bool {
-    let error = attempt.error.as_deref().unwrap_or_default();
-    attempt.error_type.as_deref() == Some("OTHER") && error.starts_with(LEASE_LOST)
 }
 
 /// Why an attempt failed, by what is stored of it.

@@ -1,18 +1,15 @@
 //! The story of a push. Pure.
 
-use chrono::{DateTime, Utc};
 use domain::push::{AttemptStatus, ErrorType, PushStatus, SendingWindow};
 use domain::reason::PushReason;
 use store::push::{AttemptView, HoldView};
 use store::timeline::PushTimeline;
 
 use crate::explanation::{
-    Context, Explanation, Line, Next, of_acts, of_dead_letters, open, resolve, said_of, sentence,
+    Context, Explanation, Line, Next, of_acts, of_dead_letters, open, said_of, sentence,
 };
-use crate::words::{length, of, relative};
-
-/// How a lost outcome is recorded.
-const LEASE_LOST: &str = "the lease ran out";
+use crate::item::{Item, after, is_lost, last_failure};
+use crate::words::of;
 
 /// What became of a push.
 pub fn describe(history: &PushTimeline, context: &Context) -> Explanation {
@@ -148,39 +145,32 @@ impl Describer<'_> {
         (sentence(&why), self.within_window(Next::some_time(next)))
     }
 
-    fn in_memory(&self) -> (String, Next) {
+    fn item(&self) -> Item<'_> {
         let push = &self.history.push;
-        let lost = push.leased_until.filter(|until| *until < self.context.now);
-        match (push.claimed, lost) {
-            (true, None) => (
-                format!("Is being sent: attempt {}.", push.attempts),
-                Next::some_time("Swrve's answer decides."),
-            ),
-            (true, Some(at)) => (
-                format!(
-                    "The outcome of attempt {} is overdue since {}: its sender has died, or does not reach the database.",
-                    push.attempts,
-                    self.context.when(at)
-                ),
-                Next::some_time("A retry-worker rescues it: it is sent again if attempts are left."),
-            ),
-            (false, None) => self.stopped().unwrap_or_else(|| {
-                let headline = format!("Is in the queue, {}.", self.since(push.updated_at));
-                (
-                    headline,
-                    self.within_window(Next::some_time(
-                        "The dispatcher that leads sends it when its turn comes.",
-                    )),
-                )
-            }),
-            (false, Some(at)) => (
-                format!(
-                    "Was in the queue and is overdue since {}: its message is lost.",
-                    self.context.when(at)
-                ),
-                Next::some_time("A retry-worker rescues it: it is put into the queue again."),
-            ),
+        Item {
+            kind: "push",
+            id: push.id.uuid(),
+            attempts: push.attempts,
+            claimed: push.claimed,
+            leased_until: push.leased_until,
+            is_terminal: push.status.is_terminal(),
+            dead_letters: &self.history.dead_letters,
+            acts: &self.history.acts,
+            context: self.context,
         }
+    }
+
+    fn in_memory(&self) -> (String, Next) {
+        self.item().in_memory(("Swrve's answer", "attempts"), || {
+            self.stopped().unwrap_or_else(|| {
+                let since = self.context.when(self.history.push.updated_at);
+                let next = "The dispatcher that leads sends it when its turn comes.";
+                (
+                    format!("Is in the queue, since {since}."),
+                    self.within_window(Next::some_time(next)),
+                )
+            })
+        })
     }
 
     fn retry(&self) -> (String, Next) {
@@ -211,24 +201,8 @@ impl Describer<'_> {
     fn given_up(&self) -> (String, Next) {
         let push = &self.history.push;
         if self.history.push.reason == Some(PushReason::Cancelled) {
-            let by = self
-                .history
-                .acts
-                .iter()
-                .rev()
-                .find(|act| act.action == "push.cancel");
-            let by = by.map_or(String::new(), |act| {
-                let note = act.note.as_deref().unwrap_or("no reason given");
-                format!(
-                    " by {}, {}: {note}",
-                    act.actor,
-                    relative(act.at, self.context.now)
-                )
-            });
-            return (
-                sentence(&format!("Was cancelled{by}")),
-                Next::some_time("Nothing: it will not be sent."),
-            );
+            let next = Next::some_time("Nothing: it will not be sent.");
+            return (self.item().cancelled(), next);
         }
         let headline = format!(
             "Given up: the last of {} attempts {}",
@@ -300,64 +274,33 @@ impl Describer<'_> {
     }
 
     fn last_failure(&self) -> String {
-        let failed = self
-            .history
-            .push
-            .history
-            .iter()
-            .rev()
-            .find(|attempt| attempt.error_type.is_some());
-        failed.map_or(
-            "failed for a reason that was not recorded.".to_owned(),
-            |attempt| sentence(&format!("failed: {}", cause(attempt))),
-        )
-    }
-
-    fn since(&self, at: DateTime<Utc>) -> String {
-        format!("since {}", self.context.when(at))
+        last_failure(&self.history.push.history, |attempt| {
+            attempt.error_type.map(|_| cause(attempt))
+        })
     }
 
     fn commands(&self) -> Vec<String> {
-        let push = &self.history.push;
-        let mut commands = Vec::new();
-        if push.status.is_terminal() {
-            if let Some(letter) = open(&self.history.dead_letters) {
-                commands.extend(resolve(letter.id));
-            }
-            return commands;
-        }
-        if self.context.pause("lane", "push").is_some() {
-            commands.push("postrider resume lane push".to_owned());
-        }
-        if push.leased_until.is_some_and(|until| until < self.context.now) {
-            commands.push("postrider rescue".to_owned());
-        }
-        if !push.claimed {
-            commands.push(format!("postrider cancel push {} --note '…'", push.id));
-        }
-        commands
+        let paused = self.context.pause("lane", "push");
+        self.item()
+            .commands(paused.map(|_| "postrider resume lane push".to_owned()))
     }
 }
 
 fn said_of_attempt(attempt: &AttemptView) -> String {
     let number = attempt.number;
-    let took = attempt.millis.and_then(|millis| u64::try_from(millis).ok());
-    let took = took.map_or(String::new(), |millis| {
-        format!(" after {}", length(std::time::Duration::from_millis(millis)))
-    });
+    let took = after(attempt.millis);
     match attempt.status {
         AttemptStatus::InProcess => format!("Attempt {number} began."),
         AttemptStatus::Ok => format!("Attempt {number}: Swrve accepted it{took}."),
-        AttemptStatus::Error if is_lost(attempt) => format!(
-            "Attempt {number} began, and its outcome was never recorded; it was rescued and may have been sent."
-        ),
+        AttemptStatus::Error
+            if attempt.error_type == Some(ErrorType::Other) && is_lost(attempt.other_error.as_deref()) =>
+        {
+            format!(
+                "Attempt {number} began, and its outcome was never recorded; it was rescued and may have been sent."
+            )
+        }
         AttemptStatus::Error => sentence(&format!("Attempt {number} failed{took}: {}", cause(attempt))),
     }
-}
-
-fn is_lost(attempt: &AttemptView) -> bool {
-    let error = attempt.other_error.as_deref().unwrap_or_default();
-    attempt.error_type == Some(ErrorType::Other) && error.starts_with(LEASE_LOST)
 }
 
 fn cause(attempt: &AttemptView) -> String {

@@ -7,8 +7,7 @@ use serde_json::json;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::audit::{self, Act};
-use crate::{Error, Store, stored};
+use crate::{Act, Error, Store, stored};
 
 /// An API key as it is stored; the key itself is not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -64,11 +63,8 @@ impl Store {
         insert(&mut transaction, key, digest).await?;
         let roles: Vec<&str> = key.roles.iter().map(|role| role.as_str()).collect();
         let details = json!({ "name": key.name, "roles": roles, "reseller": key.reseller_id });
-        audit::record(
-            &mut transaction,
-            &act.entry("api-key.create", subject(key.id), details),
-        )
-        .await?;
+        let entry = act.entry("api-key.create", subject(key.id), details);
+        entry.record(&mut transaction).await?;
         transaction.commit().await?;
         Ok(())
     }
@@ -117,11 +113,8 @@ impl Store {
         .await?;
         let is_revoked = revoked.rows_affected() == 1;
         if is_revoked {
-            audit::record(
-                &mut transaction,
-                &act.entry("api-key.revoke", subject(id), json!({})),
-            )
-            .await?;
+            let entry = act.entry("api-key.revoke", subject(id), json!({}));
+            entry.record(&mut transaction).await?;
         }
         transaction.commit().await?;
         Ok(is_revoked)

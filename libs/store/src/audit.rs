@@ -28,34 +28,48 @@ pub struct Act<'a> {
 }
 
 impl<'a> Act<'a> {
-    /// The audit log's entry for a change of `subject` by this act.
-    pub fn entry(&self, action: &'a str, subject: String, details: Value) -> AuditEntry<'a> {
-        AuditEntry {
-            at: self.at,
-            actor: self.by,
+    /// The audit log's entry for this act. An action is the kind of thing and a verb, such as `dead-letter.replay`; a subject is a kind and
+    /// an identifier, such as `push/019aa2f0-…`; details are a JSON object.
+    pub(crate) fn entry(self, action: &'a str, subject: String, details: Value) -> Entry<'a> {
+        Entry {
+            act: self,
             action,
             subject,
-            note: self.note,
             details,
         }
     }
 }
 
 /// An entry to be written.
-#[derive(Debug, Clone)]
-pub struct AuditEntry<'a> {
-    /// When.
-    pub at: DateTime<Utc>,
-    /// Who.
-    pub actor: &'a str,
-    /// What was done: the kind of thing and a verb, such as `dead-letter.replay`.
-    pub action: &'a str,
-    /// To what: kind and identifier, such as `push/019aa2f0-…`.
-    pub subject: String,
-    /// Why.
-    pub note: Option<&'a str>,
-    /// What else belongs to it: a JSON object.
-    pub details: Value,
+pub(crate) struct Entry<'a> {
+    act: Act<'a>,
+    action: &'a str,
+    subject: String,
+    details: Value,
+}
+
+impl Entry<'_> {
+    /// Writes it, as part of the caller's transaction.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the database fails; then the change must not be committed.
+    pub(crate) async fn record(&self, connection: &mut PgConnection) -> Result<(), Error> {
+        let note = self.act.note.map(storable);
+        sqlx::query!(
+            "INSERT INTO audit_log (id, at, actor, action, subject, note, details) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+            id_at(self.act.at),
+            self.act.at,
+            &*storable(self.act.by),
+            self.action,
+            &*storable(&self.subject),
+            note.as_deref(),
+            storable_json(&self.details),
+        )
+        .execute(connection)
+        .await?;
+        Ok(())
+    }
 }
 
 /// An entry of the audit log.
@@ -99,28 +113,6 @@ pub struct AuditFilter {
     pub before: Option<Uuid>,
 }
 
-/// Writes an entry, as part of the caller's transaction.
-///
-/// # Errors
-///
-/// [`Error`] when the database fails; then the change must not be committed.
-pub(crate) async fn record(connection: &mut PgConnection, entry: &AuditEntry<'_>) -> Result<(), Error> {
-    let note = entry.note.map(storable);
-    sqlx::query!(
-        "INSERT INTO audit_log (id, at, actor, action, subject, note, details) VALUES ($1, $2, $3, $4, $5, $6, $7)",
-        id_at(entry.at),
-        entry.at,
-        &*storable(entry.actor),
-        entry.action,
-        &*storable(&entry.subject),
-        note.as_deref(),
-        storable_json(&entry.details),
-    )
-    .execute(connection)
-    .await?;
-    Ok(())
-}
-
 /// Shared, so that what this process does in one millisecond keeps its order.
 static ORDER: Mutex<ContextV7> = Mutex::new(ContextV7::new());
 
@@ -133,7 +125,7 @@ pub(crate) fn id_at(at: DateTime<Utc>) -> Uuid {
 impl Store {
     /// Entries of the audit log, the newest first.
     pub async fn list_audit(&self, filter: &AuditFilter, limit: u32) -> Result<Vec<AuditView>, Error> {
-        let entries = sqlx::query_as!(
+        Ok(sqlx::query_as!(
             AuditView,
             r#"
             SELECT id, at, actor, action, subject, note, details FROM audit_log
@@ -154,7 +146,6 @@ impl Store {
             i64::from(limit),
         )
         .fetch_all(&self.pool)
-        .await?;
-        Ok(entries)
+        .await?)
     }
 }

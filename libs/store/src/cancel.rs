@@ -2,6 +2,14 @@
 //! from the beginning, with the operator's note, since there is nothing to mend: it is in the lists, and waits for no
 //! operator.
 
+use std::fmt::Display;
+use std::str::FromStr;
+
+use serde_json::json;
+use sqlx::{Postgres, Transaction};
+
+use crate::{Act, Error, stored};
+
 /// What came of cancelling a push or a notification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cancellation<S> {
@@ -15,10 +23,38 @@ pub enum Cancellation<S> {
     Unknown,
 }
 
-pub(crate) fn refused<S>(claimed: bool, status: S) -> Cancellation<S> {
-    if claimed {
-        Cancellation::BeingSent
-    } else {
-        Cancellation::Ended(status)
+/// What a statement that cancels one has found.
+pub(crate) struct Found {
+    /// Its status before.
+    pub(crate) status: String,
+    /// Whether it was being sent.
+    pub(crate) claimed: bool,
+    /// Whether it is cancelled now.
+    pub(crate) cancelled: bool,
+}
+
+/// Commits what a statement that cancels a `kind` has done, with its entry in the audit log.
+pub(crate) async fn commit<S: FromStr>(
+    mut transaction: Transaction<'_, Postgres>,
+    found: Option<Found>,
+    kind: &'static str,
+    id: impl Display,
+    act: Act<'_>,
+) -> Result<Cancellation<S>, Error> {
+    let Some(found) = found else {
+        return Ok(Cancellation::Unknown);
+    };
+    let status = stored("status", &found.status)?;
+    if !found.cancelled {
+        return Ok(if found.claimed {
+            Cancellation::BeingSent
+        } else {
+            Cancellation::Ended(status)
+        });
     }
+    let (action, details) = (format!("{kind}.cancel"), json!({ "status": found.status }));
+    let entry = act.entry(&action, format!("{kind}/{id}"), details);
+    entry.record(&mut transaction).await?;
+    transaction.commit().await?;
+    Ok(Cancellation::Done(status))
 }

@@ -34,13 +34,12 @@ pub(crate) async fn not_after_now(
     connection: &mut PgConnection,
     at: DateTime<Utc>,
 ) -> Result<DateTime<Utc>, Error> {
-    let bounded = sqlx::query_scalar!(
+    Ok(sqlx::query_scalar!(
         r#"SELECT least($1::timestamptz, clock_timestamp()) AS "at!: DateTime<Utc>""#,
         at
     )
     .fetch_one(connection)
-    .await?;
-    Ok(bounded)
+    .await?)
 }
 
 impl Store {

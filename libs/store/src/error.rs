@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use domain::names::UnknownName;
+
 use crate::Lane;
 
 /// Why an operation failed. Nothing was changed, unless the connection broke during the commit itself.
@@ -109,11 +111,22 @@ pub async fn singly<I: Copy, T, F: Future<Output = Result<T, Error>>>(
 
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Self {
-        if is_transient(&error) {
+        if let Some(UnknownName { what, found, .. }) = unknown_name(&error) {
+            let found = found.clone();
+            Self::Corrupt { what, found }
+        } else if is_transient(&error) {
             Self::Unavailable(error)
         } else {
             Self::Refused(error)
         }
+    }
+}
+
+/// The name that a column had and this version does not know.
+fn unknown_name(error: &sqlx::Error) -> Option<&UnknownName> {
+    match error {
+        sqlx::Error::ColumnDecode { source, .. } => source.downcast_ref(),
+        _ => None,
     }
 }
 
@@ -144,6 +157,19 @@ mod tests {
     fn a_full_pool_passes_and_a_missing_row_does_not() {
         assert!(Error::from(sqlx::Error::PoolTimedOut).is_transient());
         assert!(!Error::from(sqlx::Error::RowNotFound).is_transient());
+    }
+
+    #[test]
+    fn a_name_that_this_version_does_not_know_is_corrupt() {
+        let unknown = "ASLEEP".parse::<domain::push::PushStatus>().unwrap_err();
+        let error = Error::from(sqlx::Error::ColumnDecode {
+            index: "0".to_owned(),
+            source: unknown.into(),
+        });
+        assert_eq!(
+            error.to_string(),
+            r#"the stored status "ASLEEP" is unknown to this version"#
+        );
     }
 
     #[test]

@@ -121,12 +121,11 @@ impl Store {
 }
 
 async fn select_lease(executor: impl PgExecutor<'_>, name: &str) -> Result<Option<LeaseView>, Error> {
-    let view = sqlx::query_as!(
+    Ok(sqlx::query_as!(
         LeaseView,
         "SELECT holder, epoch, renewals FROM leases WHERE name = $1",
         name
     )
     .fetch_optional(executor)
-    .await?;
-    Ok(view)
+    .await?)
 }

@@ -19,6 +19,7 @@ mod partition;
 mod pauses;
 mod processes;
 pub mod push;
+mod read;
 mod rescued;
 mod resolution;
 mod restore;
@@ -38,7 +39,7 @@ use sqlx::postgres::types::PgInterval;
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
 
 pub use api_key::ApiKey;
-pub use audit::{Act, AuditEntry, AuditFilter, AuditView};
+pub use audit::{Act, AuditFilter, AuditView};
 pub use backlog::Backlog;
 pub use cancel::Cancellation;
 pub use connections::Connections;
@@ -246,6 +247,11 @@ fn interval(duration: Duration) -> PgInterval {
         days: 0,
         microseconds: i64::try_from(duration.as_micros()).unwrap_or(i64::MAX),
     }
+}
+
+/// One value of each row of a batch, as a statement takes them.
+fn column<'a, T, V>(rows: &'a [T], value: impl FnMut(&'a T) -> V) -> Vec<V> {
+    rows.iter().map(value).collect()
 }
 
 /// Reads back a name that a CHECK constraint keeps to known values.

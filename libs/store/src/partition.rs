@@ -23,14 +23,13 @@ impl Store {
     /// [`Error`] when the database fails, or a lock was not to be had within 5 s.
     pub async fn create_partitions(&self, first: Month, months: u32) -> Result<i32, Error> {
         let months = i32::try_from(months).unwrap_or(i32::MAX);
-        let created = sqlx::query_scalar!(
+        Ok(sqlx::query_scalar!(
             r#"SELECT create_month_partitions($1, $2) AS "created!""#,
             first.first_day(),
             months,
         )
         .fetch_one(&self.pool)
-        .await?;
-        Ok(created)
+        .await?)
     }
 
     /// The months of both lanes that are past a retention of `kept` whole months before the `present` one, pushes before
@@ -53,17 +52,19 @@ impl Store {
     /// [`Error`] when the database fails. It is transient when a lock was not to be had within 100 ms, as while a backup
     /// reads: waiting longer would hold up the lane.
     pub async fn drop_month(&self, month: &OldMonth) -> Result<bool, Error> {
-        let dropped = sqlx::query_scalar!(r#"SELECT drop_month_partition($1) AS "dropped!""#, month.name())
-            .fetch_one(&self.pool)
-            .await?;
-        Ok(dropped)
+        Ok(
+            sqlx::query_scalar!(r#"SELECT drop_month_partition($1) AS "dropped!""#, month.name())
+                .fetch_one(&self.pool)
+                .await?,
+        )
     }
 
     /// How many months after `current` have their partitions.
     pub async fn partitions_ahead(&self, current: Month) -> Result<i32, Error> {
-        let months = sqlx::query_scalar!(r#"SELECT months_ahead($1) AS "months!""#, current.first_day())
-            .fetch_one(&self.pool)
-            .await?;
-        Ok(months)
+        Ok(
+            sqlx::query_scalar!(r#"SELECT months_ahead($1) AS "months!""#, current.first_day())
+                .fetch_one(&self.pool)
+                .await?,
+        )
     }
 }

@@ -15,9 +15,9 @@ use sqlx::{PgConnection, Postgres, Transaction};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::audit::{self, Act};
+use crate::read::Count;
 use crate::text::storable;
-use crate::{Error, Store};
+use crate::{Act, Error, Store};
 
 /// A lane, as operators name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
@@ -155,7 +155,8 @@ impl Store {
         note_change(&mut transaction, what, true).await?;
         hold(&mut transaction, what, act.at).await?;
         let action = format!("{}.pause", what.scope());
-        audit::record(&mut transaction, &act.entry(&action, subject(what), json!({}))).await?;
+        let entry = act.entry(&action, subject(what), json!({}));
+        entry.record(&mut transaction).await?;
         transaction.commit().await?;
         Ok(PauseChange::Changed)
     }
@@ -189,14 +190,15 @@ impl Store {
         let details =
             json!({"pausedBy": before.paused_by, "pausedAt": before.paused_at, "pauseNote": before.note});
         let action = format!("{}.resume", what.scope());
-        audit::record(&mut transaction, &act.entry(&action, subject(what), details)).await?;
+        let entry = act.entry(&action, subject(what), details);
+        entry.record(&mut transaction).await?;
         transaction.commit().await?;
         Ok(PauseChange::Changed)
     }
 
     /// Every pause that is in force: lanes first, then the longest.
     pub async fn list_pauses(&self) -> Result<Vec<PauseView>, Error> {
-        let pauses = sqlx::query_as!(
+        Ok(sqlx::query_as!(
             PauseView,
             r#"
             SELECT p.scope, p.key, p.note, p.paused_by, p.paused_at, s.reseller_id AS "reseller?"
@@ -206,8 +208,7 @@ impl Store {
             "#,
         )
         .fetch_all(&self.pool)
-        .await?;
-        Ok(pauses)
+        .await?)
     }
 
     /// Other pauses that something is under, in words.
@@ -242,31 +243,27 @@ impl Store {
 
     /// Whether a lane is paused, as far as engines look.
     pub async fn lane_is_paused(&self, lane: Lane) -> Result<bool, Error> {
-        let paused = sqlx::query_scalar!("SELECT paused FROM lanes WHERE name = $1", lane.as_str())
-            .fetch_one(&self.pool)
-            .await?;
-        Ok(paused)
+        Ok(
+            sqlx::query_scalar!("SELECT paused FROM lanes WHERE name = $1", lane.as_str())
+                .fetch_one(&self.pool)
+                .await?,
+        )
     }
 
     /// Counts what is paused.
     pub async fn count_pauses(&self) -> Result<PauseCounts, Error> {
-        let row = sqlx::query!(
+        Ok(sqlx::query_as!(
+            PauseCounts,
             r#"
             SELECT count(*) FILTER (WHERE scope = 'lane' AND key = 'push') > 0 AS "push_lane!",
                    count(*) FILTER (WHERE scope = 'lane' AND key = 'reseller') > 0 AS "reseller_lane!",
-                   count(*) FILTER (WHERE scope = 'subscription') AS "subscriptions!",
-                   count(*) FILTER (WHERE scope = 'reseller') AS "resellers!"
+                   count(*) FILTER (WHERE scope = 'subscription') AS "subscriptions!: Count",
+                   count(*) FILTER (WHERE scope = 'reseller') AS "resellers!: Count"
             FROM pauses
             "#,
         )
         .fetch_one(&self.pool)
-        .await?;
-        Ok(PauseCounts {
-            push_lane: row.push_lane,
-            reseller_lane: row.reseller_lane,
-            subscriptions: row.subscriptions.unsigned_abs(),
-            resellers: row.resellers.unsigned_abs(),
-        })
+        .await?)
     }
 }
 

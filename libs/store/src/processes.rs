@@ -8,6 +8,7 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 use uuid::Uuid;
 
+use crate::read::{Age, Count};
 use crate::{Error, Store, interval};
 
 /// Most processes that are listed. More of them than this report only when something restarts all the time.
@@ -58,7 +59,7 @@ pub struct ProcessView {
 impl Store {
     /// Records that a service lives; returns the present time of the database.
     pub async fn beat(&self, beat: Beat<'_>) -> Result<DateTime<Utc>, Error> {
-        let now = sqlx::query_scalar!(
+        Ok(sqlx::query_scalar!(
             r#"
             INSERT INTO processes AS p (id, service, host, pid, version, started_at, beat_at, state)
             SELECT $1, $2, $3, $4, $5, t.now - $6::interval, t.now, $7 FROM (SELECT clock_timestamp() AS now) AS t
@@ -77,8 +78,7 @@ impl Store {
             beat.state,
         )
         .fetch_one(&self.pool)
-        .await?;
-        Ok(now)
+        .await?)
     }
 
     /// Records that a service has ended as it should.
@@ -110,29 +110,17 @@ impl Store {
 
     /// The services that have reported themselves and not said goodbye, by name and start.
     pub async fn list_processes(&self) -> Result<Vec<ProcessView>, Error> {
-        let rows = sqlx::query!(
+        Ok(sqlx::query_as!(
+            ProcessView,
             r#"
-            SELECT id, service, host, pid, version, started_at, beat_at, state,
-                   extract(epoch FROM clock_timestamp() - beat_at)::float8 AS "age!"
+            SELECT id AS process, service, host, pid AS "pid: Count", version, started_at, beat_at, state,
+                   extract(epoch FROM clock_timestamp() - beat_at)::float8 AS "age!: Age"
             FROM processes ORDER BY service, started_at, id LIMIT $1
             "#,
             LISTED_MAX,
         )
         .fetch_all(&self.pool)
-        .await?;
-        let views = rows.into_iter().map(|row| ProcessView {
-            process: row.id,
-            service: row.service,
-            host: row.host,
-            pid: row.pid.unsigned_abs(),
-            version: row.version,
-            started_at: row.started_at,
-            beat_at: row.beat_at,
-            // A clock that was turned back makes no negative age.
-            age: Duration::try_from_secs_f64(row.age).unwrap_or_default(),
-            state: row.state,
-        });
-        Ok(views.collect())
+        .await?)
     }
 
     /// What the service calls itself to the server, without the name of the product before it.

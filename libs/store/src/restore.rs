@@ -9,8 +9,7 @@ use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
 
-use crate::audit::{self, Act};
-use crate::{Error, Rescued, Store};
+use crate::{Act, Error, Rescued, Store};
 
 /// Rows changed in one statement by a rescue.
 const RESCUE_BATCH: u32 = 500;
@@ -192,7 +191,8 @@ impl Store {
         details: serde_json::Value,
     ) -> Result<(), Error> {
         let mut connection = self.pool.acquire().await?;
-        audit::record(&mut connection, &act.entry(action, subject.to_owned(), details)).await
+        let entry = act.entry(action, subject.to_owned(), details);
+        entry.record(&mut connection).await
     }
 }
 

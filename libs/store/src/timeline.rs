@@ -209,14 +209,13 @@ impl Store {
         if reseller.contains('\0') || key.contains('\0') {
             return Ok(None);
         }
-        let event = sqlx::query_scalar!(
+        Ok(sqlx::query_scalar!(
             "SELECT event FROM event_keys WHERE scope = $1 AND key = $2",
             format!("reseller/{reseller}"),
             key,
         )
         .fetch_optional(&self.pool)
-        .await?;
-        Ok(event)
+        .await?)
     }
 
     async fn dead_letters_about(

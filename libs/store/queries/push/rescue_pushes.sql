@@ -24,6 +24,6 @@ dead AS (
     SELECT 'push', 'GIVEN_UP', 'other/lease-lost', id, left(message_prototype_key, 200), attempts, 'OTHER',
            'the lease of the last allowed attempt ran out before an outcome was recorded'
     FROM rescued WHERE status = 'GIVEN_UP')
-SELECT count(*) FILTER (WHERE status = 'PENDING') AS "pending!",
-       count(*) FILTER (WHERE status = 'GIVEN_UP') AS "given_up!"
+SELECT count(*) FILTER (WHERE status = 'PENDING') AS "pending!: Count", 0::bigint AS "retry!: Count",
+       count(*) FILTER (WHERE status = 'GIVEN_UP') AS "given_up!: Count"
 FROM rescued

@@ -21,8 +21,8 @@ pending AS (
         SELECT n.updated_at FROM notifications n
         WHERE n.subscription_id = s.id AND n.status = 'PENDING' ORDER BY n.id LIMIT 1) AS head
     WHERE s.state IN ('ACTIVE', 'DEGRADED') AND NOT s.suspended AND s.deleted_at IS NULL)
-SELECT p.subscriptions AS "subscriptions!", p.worst,
-       extract(epoch FROM now() - p.since)::float8 AS pending_for,
+SELECT p.subscriptions AS "subscriptions!: Count", p.worst,
+       extract(epoch FROM now() - p.since)::float8 AS "pending_for: Age",
        least((SELECT min(head.next_attempt_at) FROM failing f
               JOIN subscriptions s ON s.id = f.subscription_id
               CROSS JOIN LATERAL (

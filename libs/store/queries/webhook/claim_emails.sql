@@ -23,7 +23,7 @@ claimed AS (
     FROM due d WHERE e.id = d.id AND NOT EXISTS (SELECT FROM early y WHERE y.id = d.id)
     RETURNING e.id, e.kind, e.subscription_id, e.recipient, e.data, e.occurrences, e.attempts, e.created_at,
               d.next_attempt_at AS due_at)
-SELECT id AS "id!", kind AS "kind!", subscription_id AS "subscription_id!", recipient AS "recipient!",
-       data AS "data!", occurrences AS "occurrences!", attempts AS "attempts!",
+SELECT id AS "id!", $3 AS "lease_token!", kind AS "kind!: Name<_>", subscription_id AS "subscription_id!",
+       recipient AS "recipient!", data AS "data!", occurrences AS "occurrences!: Count", attempts AS "attempts!: Count",
        created_at AS "created_at!"
 FROM claimed ORDER BY due_at, id

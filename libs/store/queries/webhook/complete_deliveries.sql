@@ -75,36 +75,10 @@ changed AS (
                                 ELSE s.state_changed_at END,
         updated_at = $13
     FROM touched t WHERE s.id = t.id
-    RETURNING s.id, t.previous, s.state, s.state_reason, s.email, s.url, s.description, s.reseller_id,
-              s.failing_since),
-state_mail AS (
-    INSERT INTO emails (id, kind, subscription_id, recipient, data, next_attempt_at, created_at)
-    SELECT gen_random_uuid(), 'STATE_CHANGED', c.id, c.email,
-           jsonb_build_object('state', c.state, 'previous', c.previous, 'reason', c.state_reason,
-                              'url', c.url, 'description', c.description, 'resellerId', c.reseller_id,
-                              'failingSince', c.failing_since),
-           $13, $13
-    FROM changed c WHERE c.state <> c.previous),
+    RETURNING CASE WHEN s.state <> t.previous THEN mail_state_change(s.id, t.previous, $13) END),
 exhausted_mail AS (
-    INSERT INTO emails AS e (id, kind, subscription_id, recipient, data, occurrences, next_attempt_at,
-                             created_at)
-    SELECT gen_random_uuid(), 'RETRIES_EXHAUSTED', s.id, s.email,
-           jsonb_build_object('url', s.url, 'description', s.description, 'resellerId', s.reseller_id,
-                              'eventType', g.exhausted_type, 'error', g.exhausted_error,
-                              'since', $13::timestamptz),
-           g.exhausted,
-           greatest($13, (SELECT coalesce(l.finished_at, $13) + interval '1 hour' FROM emails l
-                          WHERE l.subscription_id = s.id AND l.kind = 'RETRIES_EXHAUSTED'
-                            AND l.status <> 'PENDING'
-                          ORDER BY l.created_at DESC LIMIT 1)),
-           $13
-    FROM signals g JOIN subscriptions s ON s.id = g.subscription_id
-    WHERE g.exhausted > 0 AND s.deleted_at IS NULL
-    ORDER BY s.id
-    ON CONFLICT (subscription_id) WHERE kind = 'RETRIES_EXHAUSTED' AND status = 'PENDING' DO UPDATE
-    SET occurrences = e.occurrences + excluded.occurrences, recipient = excluded.recipient,
-        data = excluded.data || jsonb_build_object('since', e.data -> 'since'),
-        created_at = greatest(e.created_at, excluded.created_at)),
+    SELECT mail_exhausted(subscription_id, exhausted, exhausted_type, exhausted_error, $13)
+    FROM signals WHERE exhausted > 0 ORDER BY subscription_id),
 refused_mail AS (
     INSERT INTO emails AS e (id, kind, subscription_id, recipient, data, occurrences, next_attempt_at,
                              created_at)
@@ -125,4 +99,4 @@ refused_mail AS (
     SET occurrences = e.occurrences + excluded.occurrences, recipient = excluded.recipient,
         data = excluded.data || jsonb_build_object('since', e.data -> 'since'),
         created_at = greatest(e.created_at, excluded.created_at))
-SELECT id AS "id!" FROM claimed
+SELECT id AS "id!" FROM claimed WHERE (SELECT count(*) FROM exhausted_mail) IS NOT NULL

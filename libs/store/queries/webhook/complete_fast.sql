@@ -51,14 +51,5 @@ changed AS (
                                 ELSE s.state_changed_at END,
         updated_at = $13
     FROM touched t WHERE s.id = t.id
-    RETURNING s.id, t.previous, s.state, s.state_reason, s.email, s.url, s.description, s.reseller_id,
-              s.failing_since),
-state_mail AS (
-    INSERT INTO emails (id, kind, subscription_id, recipient, data, next_attempt_at, created_at)
-    SELECT gen_random_uuid(), 'STATE_CHANGED', c.id, c.email,
-           jsonb_build_object('state', c.state, 'previous', c.previous, 'reason', c.state_reason,
-                              'url', c.url, 'description', c.description, 'resellerId', c.reseller_id,
-                              'failingSince', c.failing_since),
-           $13, $13
-    FROM changed c WHERE c.state <> c.previous)
+    RETURNING CASE WHEN s.state <> t.previous THEN mail_state_change(s.id, t.previous, $13) END)
 SELECT id AS "id!" FROM completed

@@ -31,26 +31,10 @@ exhausted AS (
     SELECT subscription_id, count(*) AS count, min(event_type) AS event_type
     FROM rescued WHERE status = 'GIVEN_UP' GROUP BY subscription_id),
 mail AS (
-    INSERT INTO emails AS e (id, kind, subscription_id, recipient, data, occurrences, next_attempt_at,
-                             created_at)
-    SELECT gen_random_uuid(), 'RETRIES_EXHAUSTED', s.id, s.email,
-           jsonb_build_object('url', s.url, 'description', s.description, 'resellerId', s.reseller_id,
-                              'eventType', x.event_type, 'error', 'the outcome of the last attempt is not known',
-                              'since', $3::timestamptz),
-           x.count,
-           greatest($3, (SELECT coalesce(l.finished_at, $3) + interval '1 hour' FROM emails l
-                         WHERE l.subscription_id = s.id AND l.kind = 'RETRIES_EXHAUSTED'
-                           AND l.status <> 'PENDING'
-                         ORDER BY l.created_at DESC LIMIT 1)),
-           $3
-    FROM exhausted x JOIN subscriptions s ON s.id = x.subscription_id
-    WHERE s.deleted_at IS NULL
-    ORDER BY s.id
-    ON CONFLICT (subscription_id) WHERE kind = 'RETRIES_EXHAUSTED' AND status = 'PENDING' DO UPDATE
-    SET occurrences = e.occurrences + excluded.occurrences, recipient = excluded.recipient,
-        data = excluded.data || jsonb_build_object('since', e.data -> 'since'),
-        created_at = greatest(e.created_at, excluded.created_at))
-SELECT count(*) FILTER (WHERE status = 'PENDING') AS "pending!",
-       count(*) FILTER (WHERE status = 'RETRY') AS "retry!",
-       count(*) FILTER (WHERE status = 'GIVEN_UP') AS "given_up!"
+    SELECT mail_exhausted(subscription_id, count, event_type, 'the outcome of the last attempt is not known', $3)
+    FROM exhausted ORDER BY subscription_id)
+SELECT count(*) FILTER (WHERE status = 'PENDING') AS "pending!: Count",
+       count(*) FILTER (WHERE status = 'RETRY') AS "retry!: Count",
+       count(*) FILTER (WHERE status = 'GIVEN_UP') AS "given_up!: Count"
 FROM rescued
+WHERE (SELECT count(*) FROM mail) IS NOT NULL

@@ -105,7 +105,7 @@ impl Store {
     async fn groups_by_tally(&self, filter: &DeadLetterFilter, limit: u32) -> Result<Vec<Row>, Error> {
         let (fingerprint, prefix) = fingerprint_of(filter);
         let target = filter.target.as_deref().map(storable);
-        let rows = sqlx::query_file_as!(
+        Ok(sqlx::query_file_as!(
             Row,
             "queries/dead_letters/groups_by_tally.sql",
             &states_of(filter) as &[&str],
@@ -120,8 +120,7 @@ impl Store {
             i64::from(limit),
         )
         .fetch_all(&self.pool)
-        .await?;
-        Ok(rows)
+        .await?)
     }
 
     /// The newest dead letters of the streams, counted one by one.

@@ -56,7 +56,7 @@ impl Store {
     ) -> Result<Vec<Kind>, Error> {
         let (fingerprint, prefix) = fingerprint_of(filter);
         let target = filter.target.as_deref().map(storable);
-        let kinds = sqlx::query_as!(
+        Ok(sqlx::query_as!(
             Kind,
             r#"
             SELECT lane AS "lane!", fingerprint AS "fingerprint!", target AS "target!"
@@ -76,7 +76,6 @@ impl Store {
             i64::try_from(limit).unwrap_or(i64::MAX),
         )
         .fetch_all(&self.pool)
-        .await?;
-        Ok(kinds)
+        .await?)
     }
 }

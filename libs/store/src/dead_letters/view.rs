@@ -6,7 +6,8 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::filter::{DeadLetterReason, DeadLetterState};
-use crate::{DeadLetterLane, Error, Store, stored};
+use crate::read::{Count, Name, Nullable};
+use crate::{DeadLetterLane, Error, Store};
 
 /// A dead letter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
@@ -78,74 +79,23 @@ pub struct DeadLetterView {
     pub job: Option<Uuid>,
 }
 
-struct Row {
-    id: Uuid,
-    lane: String,
-    state: String,
-    reason: String,
-    fingerprint: String,
-    target: String,
-    detail: String,
-    push_id: Option<Uuid>,
-    notification_id: Option<Uuid>,
-    subscription_id: Option<Uuid>,
-    reseller_id: Option<String>,
-    event_type: Option<String>,
-    prototype: Option<String>,
-    attempts: Option<i32>,
-    error_type: Option<String>,
-    created_at: DateTime<Utc>,
-    resolved_at: Option<DateTime<Utc>>,
-    resolved_by: Option<String>,
-    note: Option<String>,
-    job_id: Option<Uuid>,
-}
-
-impl TryFrom<Row> for DeadLetterView {
-    type Error = Error;
-
-    fn try_from(row: Row) -> Result<Self, Error> {
-        Ok(Self {
-            id: row.id,
-            lane: stored("lane", &row.lane)?,
-            state: stored("state of a dead letter", &row.state)?,
-            reason: stored("reason of a dead letter", &row.reason)?,
-            fingerprint: row.fingerprint,
-            target: row.target,
-            detail: row.detail,
-            push: row.push_id,
-            notification: row.notification_id,
-            subscription: row.subscription_id,
-            reseller: row.reseller_id,
-            event_type: row.event_type,
-            prototype: row.prototype,
-            attempts: row.attempts.map(i32::unsigned_abs),
-            error_type: row.error_type,
-            created_at: row.created_at,
-            resolved_at: row.resolved_at,
-            resolved_by: row.resolved_by,
-            note: row.note,
-            job: row.job_id,
-        })
-    }
-}
-
 impl Store {
     /// The dead letters with these identifiers, in their order; those that do not exist are left out.
     pub async fn find_dead_letters(&self, ids: &[Uuid]) -> Result<Vec<DeadLetterView>, Error> {
-        let rows = sqlx::query_as!(
-            Row,
+        Ok(sqlx::query_as!(
+            DeadLetterView,
             r#"
-            SELECT d.id, d.lane, d.state, d.reason, d.fingerprint, d.target, d.detail, d.push_id, d.notification_id,
-                   d.subscription_id, d.reseller_id, d.event_type, d.prototype, d.attempts, d.error_type, d.created_at,
-                   d.resolved_at, d.resolved_by, d.note, d.job_id
+            SELECT d.id, d.lane AS "lane: Name<_>", d.state AS "state: Name<_>", d.reason AS "reason: Name<_>", d.fingerprint,
+                   d.target, d.detail, d.push_id AS push, d.notification_id AS notification,
+                   d.subscription_id AS subscription, d.reseller_id AS reseller, d.event_type, d.prototype,
+                   d.attempts AS "attempts!: Nullable<Count>", d.error_type, d.created_at, d.resolved_at, d.resolved_by, d.note,
+                   d.job_id AS job
             FROM UNNEST($1::uuid[]) WITH ORDINALITY AS i(id, place) JOIN dead_letters d ON d.id = i.id
             ORDER BY i.place
             "#,
             ids,
         )
         .fetch_all(&self.pool)
-        .await?;
-        rows.into_iter().map(DeadLetterView::try_from).collect()
+        .await?)
     }
 }

@@ -5,7 +5,7 @@ use crate::{Backlog, Error, Store};
 impl Store {
     /// Looks at what has waited longest.
     pub async fn backlog(&self) -> Result<Backlog, Error> {
-        let backlog = sqlx::query_as!(
+        Ok(sqlx::query_as!(
             Backlog,
             r#"
             SELECT
@@ -18,7 +18,6 @@ impl Store {
             "#
         )
         .fetch_one(&self.pool)
-        .await?;
-        Ok(backlog)
+        .await?)
     }
 }

@@ -1,17 +1,16 @@
 //! Cancelling a push that has not been sent yet.
 
 use domain::push::{PushId, PushStatus};
-use serde_json::json;
 
-use crate::audit::{self, Act};
-use crate::cancel::{Cancellation, refused};
-use crate::{Error, Store, stored};
+use crate::cancel::{self, Cancellation, Found};
+use crate::{Act, Error, Store};
 
 impl Store {
     /// Cancels a push that waits or is queued.
     pub async fn cancel_push(&self, id: PushId, act: Act<'_>) -> Result<Cancellation<PushStatus>, Error> {
         let mut transaction = self.pool.begin().await?;
-        let row = sqlx::query!(
+        let found = sqlx::query_as!(
+            Found,
             r#"
             WITH found AS (
                 SELECT id, status, lease_token IS NOT NULL AS claimed FROM push_notifications WHERE id = $1 FOR UPDATE),
@@ -37,17 +36,6 @@ impl Store {
         )
         .fetch_optional(&mut *transaction)
         .await?;
-        let Some(row) = row else {
-            return Ok(Cancellation::Unknown);
-        };
-        let status: PushStatus = stored("push status", &row.status)?;
-        if !row.cancelled {
-            return Ok(refused(row.claimed, status));
-        }
-        let details = json!({"status": status.as_str()});
-        let entry = act.entry("push.cancel", format!("push/{id}"), details);
-        audit::record(&mut transaction, &entry).await?;
-        transaction.commit().await?;
-        Ok(Cancellation::Done(status))
+        cancel::commit(transaction, found, "push", id, act).await
     }
 }

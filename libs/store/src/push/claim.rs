@@ -5,8 +5,9 @@ use std::time::Duration;
 use domain::push::{Platform, PushId};
 use uuid::Uuid;
 
+use crate::read::{Count, Name};
 use crate::tentative::{Taken, Tentative};
-use crate::{Error, Lease, Store, interval, stored};
+use crate::{Error, Lease, Store, column, interval};
 
 /// Who claims, and for how long.
 #[derive(Debug, Clone, Copy)]
@@ -54,7 +55,8 @@ impl Store {
         let ids: Vec<Uuid> = ids.iter().map(|id| id.uuid()).collect();
         let lease_token = Uuid::now_v7();
         let mut transaction = self.pool.begin().await?;
-        let rows = sqlx::query!(
+        let claimed = sqlx::query_as!(
+            ClaimedPush,
             r#"
             WITH due AS (
                 SELECT p.id FROM UNNEST($1::uuid[]) AS i(id) JOIN push_notifications p ON p.id = i.id
@@ -73,8 +75,9 @@ impl Store {
             attempt AS (
                 INSERT INTO send_attempts (push_notification_id, number, status)
                 SELECT id, attempts, 'IN_PROCESS' FROM claimed)
-            SELECT id AS "id!", attempts AS "attempts!", replayed_after AS "replayed_after!",
-                   platform AS "platform!", message_prototype_key, push_key AS "push_key!", message AS "message!", cron_expression, traceparent
+            SELECT id AS "id!", $5 AS "lease_token!", attempts AS "attempts!: Count",
+                   replayed_after AS "replayed_after!: Count", platform AS "platform!: Name<_>", message_prototype_key,
+                   push_key AS "push_key!", message AS "message!", cron_expression, traceparent
             FROM claimed
             "#,
             &ids,
@@ -86,41 +89,24 @@ impl Store {
         )
         .fetch_all(&mut *transaction)
         .await?;
-        let claimed = rows.iter().map(|row| row.id.into()).collect();
-        let tentative = Tentative::new(self, Taken::Pushes(claimed, lease_token));
+        let ids = claimed.iter().map(|push| push.id).collect();
+        let tentative = Tentative::new(self, Taken::Pushes(ids, lease_token));
         transaction.commit().await?;
         tentative.keep();
-        rows.into_iter()
-            .map(|row| {
-                Ok(ClaimedPush {
-                    id: row.id.into(),
-                    lease_token,
-                    attempts: row.attempts.unsigned_abs(),
-                    replayed_after: row.replayed_after.unsigned_abs(),
-                    platform: stored("platform", &row.platform)?,
-                    message_prototype_key: row.message_prototype_key,
-                    push_key: row.push_key,
-                    message: row.message,
-                    cron_expression: row.cron_expression,
-                    traceparent: row.traceparent,
-                })
-            })
-            .collect()
+        Ok(claimed)
     }
 
     /// Whether any of these would be claimed now if it were up to the push alone.
     pub async fn any_push_waits(&self, ids: &[PushId]) -> Result<bool, Error> {
-        let ids: Vec<Uuid> = ids.iter().map(|id| id.uuid()).collect();
-        let waits = sqlx::query_scalar!(
+        Ok(sqlx::query_scalar!(
             r#"
             SELECT EXISTS (
                 SELECT FROM UNNEST($1::uuid[]) AS i(id) JOIN push_notifications p ON p.id = i.id
                 WHERE (p.status = 'IN_MEMORY' AND p.lease_token IS NULL) OR p.status = 'PENDING') AS "waits!"
             "#,
-            &ids,
+            &column(ids, |id| id.uuid()),
         )
         .fetch_one(&self.pool)
-        .await?;
-        Ok(waits)
+        .await?)
     }
 }

@@ -12,7 +12,7 @@ use domain::push::{ErrorType, PushId, PushStatus, Verdict};
 use uuid::Uuid;
 
 use crate::text::storable;
-use crate::{Error, Store};
+use crate::{Error, Store, column};
 
 /// The end of one attempt.
 #[derive(Debug, Clone)]
@@ -36,32 +36,18 @@ impl Store {
     /// was rescued meanwhile, and what became of its attempt is recorded as unknown. A batch may hold that late completion
     /// beside the one of the present claim: only the row whose token matched is carried on.
     pub async fn complete_pushes(&self, completions: &[Completion]) -> Result<HashSet<PushId>, Error> {
-        let column = |f: fn(&Completion) -> Uuid| completions.iter().map(f).collect::<Vec<_>>();
-        let text = |f: fn(&Verdict) -> Option<&str>| {
-            completions
-                .iter()
-                .map(|c| f(&c.verdict).map(storable))
-                .collect::<Vec<_>>()
-        };
+        let text =
+            |of: fn(&Verdict) -> Option<&str>| column(completions, move |c| of(&c.verdict).map(storable));
         let completed = sqlx::query_file_scalar!(
             "queries/push/complete_pushes.sql",
-            &column(|c| c.id.uuid()),
-            &column(|c| c.lease_token),
-            &completions.iter().map(|c| c.status.as_str()).collect::<Vec<_>>() as &[&str],
-            &completions.iter().map(|c| c.next_attempt_at).collect::<Vec<_>>() as &[Option<DateTime<Utc>>],
-            &completions.iter().map(|c| c.millis).collect::<Vec<_>>(),
-            &completions
-                .iter()
-                .map(|c| c.verdict.status.as_str())
-                .collect::<Vec<_>>() as &[&str],
-            &completions
-                .iter()
-                .map(|c| c.verdict.error_type.map(ErrorType::as_str))
-                .collect::<Vec<_>>() as &[Option<&str>],
-            &completions
-                .iter()
-                .map(|c| c.verdict.swrve_error_code)
-                .collect::<Vec<_>>() as &[Option<i64>],
+            &column(completions, |c| c.id.uuid()),
+            &column(completions, |c| c.lease_token),
+            &column(completions, |c| c.status.as_str()) as &[&str],
+            &column(completions, |c| c.next_attempt_at) as &[Option<DateTime<Utc>>],
+            &column(completions, |c| c.millis),
+            &column(completions, |c| c.verdict.status.as_str()) as &[&str],
+            &column(completions, |c| c.verdict.error_type.map(ErrorType::as_str)) as &[Option<&str>],
+            &column(completions, |c| c.verdict.swrve_error_code) as &[Option<i64>],
             &text(|v| v.swrve_error_message.as_deref()) as &[Option<Cow<'_, str>>],
             &text(|v| v.other_error.as_deref()) as &[Option<Cow<'_, str>>],
             &text(|v| v.fingerprint.as_deref()) as &[Option<Cow<'_, str>>],

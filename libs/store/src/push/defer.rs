@@ -3,9 +3,8 @@
 
 use chrono::{DateTime, Utc};
 use domain::push::PushId;
-use uuid::Uuid;
 
-use crate::{Error, Store};
+use crate::{Error, Store, column};
 
 /// A push whose time has come.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +27,8 @@ pub struct Deferral {
 impl Store {
     /// The first `limit` of the `SCHEDULED` and `RETRY` pushes whose time had come at `at`, in the order of their promotion.
     pub async fn due_pushes(&self, at: DateTime<Utc>, limit: u32) -> Result<Vec<DuePush>, Error> {
-        let rows = sqlx::query!(
+        Ok(sqlx::query_as!(
+            DuePush,
             r#"
             SELECT id, cron_expression FROM push_notifications
             WHERE status IN ('SCHEDULED', 'RETRY') AND next_attempt_at <= $1
@@ -38,12 +38,7 @@ impl Store {
             i64::from(limit),
         )
         .fetch_all(&self.pool)
-        .await?;
-        let due = rows.into_iter().map(|row| DuePush {
-            id: row.id.into(),
-            cron_expression: row.cron_expression,
-        });
-        Ok(due.collect())
+        .await?)
     }
 
     /// Lets those of them wait longer that still wait and whose time had come at `at`; returns how many. Their status stays.
@@ -52,8 +47,6 @@ impl Store {
     ///
     /// [`Error`] when the database fails; then all stay as they are.
     pub async fn defer_due_pushes(&self, at: DateTime<Utc>, deferrals: &[Deferral]) -> Result<u64, Error> {
-        let ids: Vec<Uuid> = deferrals.iter().map(|deferral| deferral.id.uuid()).collect();
-        let to: Vec<DateTime<Utc>> = deferrals.iter().map(|deferral| deferral.to).collect();
         let deferred = sqlx::query!(
             r#"
             WITH waiting AS (
@@ -65,8 +58,8 @@ impl Store {
             UPDATE push_notifications p SET next_attempt_at = w.deferred_to, updated_at = now()
             FROM waiting w WHERE p.id = w.id
             "#,
-            &ids,
-            &to,
+            &column(deferrals, |deferral| deferral.id.uuid()),
+            &column(deferrals, |deferral| deferral.to),
             at,
         )
         .execute(&self.pool)

@@ -5,11 +5,10 @@
 
 use chrono::{DateTime, Utc};
 use domain::push::PushId;
-use uuid::Uuid;
 
 use crate::text::storable;
 use crate::webhook::HOLD_LEASE;
-use crate::{Error, Lease, Store, interval};
+use crate::{Error, Lease, Store, column, interval};
 
 /// Most queued pushes that are looked at to find the oldest, those first that were queued first. With more messages in the queue the
 /// others' leases run out, and they are found as PENDING.
@@ -51,64 +50,57 @@ pub enum SwrveHold<'a> {
 impl Store {
     /// Changes the hold of the push lane, in the name of its leader; `false` when that is another by now.
     pub async fn change_swrve_hold(&self, leader: &Lease, change: SwrveHold<'_>) -> Result<bool, Error> {
-        let changed = match change {
+        let (name, holder, epoch) = (&leader.name, leader.holder, leader.epoch);
+        let statement = match change {
             SwrveHold::Begin(answer) => sqlx::query!(
                 r#"
                 INSERT INTO holds AS h (class, last_answer)
                 SELECT 'SWRVE', left($4, 500) FROM leases l WHERE l.name = $1 AND l.holder = $2 AND l.epoch = $3
                 ON CONFLICT (class) DO UPDATE SET answered_at = NULL, last_answer = excluded.last_answer
                 "#,
-                leader.name,
-                leader.holder,
-                leader.epoch,
+                name,
+                holder,
+                epoch,
                 &*storable(answer),
-            )
-            .execute(&self.pool)
-            .await?,
+            ),
             SwrveHold::Probed(answer) => sqlx::query!(
                 r#"
                 UPDATE holds SET probes = probes + 1, probed_at = now(), last_answer = left($4, 500)
                 WHERE class = 'SWRVE'
                   AND EXISTS (SELECT FROM leases l WHERE l.name = $1 AND l.holder = $2 AND l.epoch = $3)
                 "#,
-                leader.name,
-                leader.holder,
-                leader.epoch,
+                name,
+                holder,
+                epoch,
                 &*storable(answer),
-            )
-            .execute(&self.pool)
-            .await?,
+            ),
             SwrveHold::Answered => sqlx::query!(
                 r#"
                 UPDATE holds SET probes = probes + 1, probed_at = now(), answered_at = now()
                 WHERE class = 'SWRVE'
                   AND EXISTS (SELECT FROM leases l WHERE l.name = $1 AND l.holder = $2 AND l.epoch = $3)
                 "#,
-                leader.name,
-                leader.holder,
-                leader.epoch,
-            )
-            .execute(&self.pool)
-            .await?,
+                name,
+                holder,
+                epoch,
+            ),
             SwrveHold::End => sqlx::query!(
                 r#"
                 DELETE FROM holds
                 WHERE class = 'SWRVE'
                   AND EXISTS (SELECT FROM leases l WHERE l.name = $1 AND l.holder = $2 AND l.epoch = $3)
                 "#,
-                leader.name,
-                leader.holder,
-                leader.epoch,
-            )
-            .execute(&self.pool)
-            .await?,
+                name,
+                holder,
+                epoch,
+            ),
         };
-        Ok(changed.rows_affected() > 0)
+        Ok(statement.execute(&self.pool).await?.rows_affected() > 0)
     }
 
     /// Every outage that is in force or being caught up with, the longest first.
     pub async fn list_holds(&self) -> Result<Vec<HoldView>, Error> {
-        let holds = sqlx::query_as!(
+        Ok(sqlx::query_as!(
             HoldView,
             r#"
             SELECT class, since, probes, probed_at, last_answer, answered_at FROM holds
@@ -118,8 +110,7 @@ impl Store {
             interval(HOLD_LEASE),
         )
         .fetch_all(&self.pool)
-        .await?;
-        Ok(holds)
+        .await?)
     }
 
     /// The oldest pushes that could be claimed, whether their messages are in the queue or they wait in the database.
@@ -167,7 +158,6 @@ impl Store {
     /// Gives those of `ids` that still wait all of their attempts again, and makes those due that wait for a time: it has turned out
     /// that the fault was not theirs. What was tried stays on record. Returns how many.
     pub async fn forgive_attempts(&self, ids: &[PushId], at: DateTime<Utc>) -> Result<u64, Error> {
-        let ids: Vec<Uuid> = ids.iter().map(|id| id.uuid()).collect();
         let forgiven = sqlx::query!(
             r#"
             WITH accused AS (
@@ -179,7 +169,7 @@ impl Store {
                 next_attempt_at = CASE WHEN p.next_attempt_at IS NOT NULL THEN least(p.next_attempt_at, $2) END
             FROM accused WHERE p.id = accused.id
             "#,
-            &ids,
+            &column(ids, |id| id.uuid()),
             at,
         )
         .execute(&self.pool)

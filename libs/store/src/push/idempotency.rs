@@ -1,12 +1,11 @@
 //! Idempotency keys: which push answered a request that comes again.
 
-use chrono::{DateTime, Utc};
 use domain::push::PushId;
 use sqlx::{PgConnection, Postgres, Transaction};
 use uuid::Uuid;
 
 use crate::push::{IdempotencyKey, Inserted, NewPush};
-use crate::{Cutoff, Error, Store};
+use crate::{Error, Store, column};
 
 /// Records the keys of a batch and tells for each push whether it is new. Pushes without a key are.
 ///
@@ -16,8 +15,11 @@ pub(crate) async fn remember(
     transaction: &mut Transaction<'_, Postgres>,
     pushes: &[NewPush],
 ) -> Result<Vec<Inserted>, Error> {
-    let mut keyed: Vec<&NewPush> = pushes.iter().filter(|push| push.idempotency.is_some()).collect();
-    keyed.sort_by(|a, b| key_of(a).cmp(&key_of(b)));
+    let mut keyed: Vec<(&IdempotencyKey, &NewPush)> = pushes
+        .iter()
+        .filter_map(|push| Some((push.idempotency.as_ref()?, push)))
+        .collect();
+    keyed.sort_by_key(|(key, _)| (key.owner, key.key.as_str()));
     let recorded = record(transaction, &keyed).await?;
     let known = if recorded.len() < keyed.len() {
         look_up(transaction, &keyed).await?
@@ -28,10 +30,6 @@ pub(crate) async fn remember(
         .iter()
         .map(|push| verdict(push, &recorded, &known))
         .collect())
-}
-
-fn key_of(push: &NewPush) -> Option<(Uuid, &str)> {
-    push.idempotency.as_ref().map(|key| (key.owner, key.key.as_str()))
 }
 
 struct Known {
@@ -54,54 +52,43 @@ fn verdict(push: &NewPush, recorded: &[Uuid], known: &[Known]) -> Inserted {
     }
 }
 
-async fn record(connection: &mut PgConnection, keyed: &[&NewPush]) -> Result<Vec<Uuid>, Error> {
-    let owners: Vec<Uuid> = keyed
-        .iter()
-        .filter_map(|p| p.idempotency.as_ref().map(|k| k.owner))
-        .collect();
-    let keys: Vec<&str> = keyed
-        .iter()
-        .filter_map(|p| p.idempotency.as_ref().map(|k| k.key.as_str()))
-        .collect();
-    let requests: Vec<&[u8]> = keyed
-        .iter()
-        .filter_map(|p| p.idempotency.as_ref().map(|k| k.request.as_slice()))
-        .collect();
-    let ids: Vec<Uuid> = keyed.iter().map(|p| p.id.uuid()).collect();
-    let created: Vec<DateTime<Utc>> = keyed.iter().map(|p| p.created_at).collect();
-    let recorded = sqlx::query_scalar!(
+async fn record(
+    connection: &mut PgConnection,
+    keyed: &[(&IdempotencyKey, &NewPush)],
+) -> Result<Vec<Uuid>, Error> {
+    Ok(sqlx::query_scalar!(
         r#"
         INSERT INTO idempotency_keys (owner, key, push_id, request, created_at)
         SELECT * FROM UNNEST($1::uuid[], $2::text[], $3::uuid[], $4::bytea[], $5::timestamptz[])
         ON CONFLICT DO NOTHING
         RETURNING push_id
         "#,
-        &owners,
-        &keys as &[&str],
-        &ids,
-        &requests as &[&[u8]],
-        &created,
+        &column(keyed, |(key, _)| key.owner),
+        &column(keyed, |(key, _)| key.key.as_str()) as &[&str],
+        &column(keyed, |(_, push)| push.id.uuid()),
+        &column(keyed, |(key, _)| key.request.as_slice()) as &[&[u8]],
+        &column(keyed, |(_, push)| push.created_at),
     )
     .fetch_all(connection)
-    .await?;
-    Ok(recorded)
+    .await?)
 }
 
-async fn look_up(connection: &mut PgConnection, keyed: &[&NewPush]) -> Result<Vec<Known>, Error> {
-    let (owners, keys): (Vec<Uuid>, Vec<&str>) = keyed.iter().filter_map(|p| key_of(p)).unzip();
-    let known = sqlx::query_as!(
+async fn look_up(
+    connection: &mut PgConnection,
+    keyed: &[(&IdempotencyKey, &NewPush)],
+) -> Result<Vec<Known>, Error> {
+    Ok(sqlx::query_as!(
         Known,
         r#"
         SELECT k.owner, k.key, k.push_id, k.request
         FROM idempotency_keys k
         JOIN UNNEST($1::uuid[], $2::text[]) AS i(owner, key) ON k.owner = i.owner AND k.key = i.key
         "#,
-        &owners,
-        &keys as &[&str],
+        &column(keyed, |(key, _)| key.owner),
+        &column(keyed, |(key, _)| key.key.as_str()) as &[&str],
     )
     .fetch_all(connection)
-    .await?;
-    Ok(known)
+    .await?)
 }
 
 impl Store {
@@ -116,22 +103,5 @@ impl Store {
         .fetch_optional(&self.pool)
         .await?;
         Ok(first.map(PushId::from))
-    }
-
-    /// Forgets at most `limit` keys that were recorded before the cutoff; returns how many it forgot.
-    pub async fn forget_idempotency_keys(&self, cutoff: Cutoff, limit: i64) -> Result<u64, Error> {
-        let forgotten = sqlx::query!(
-            r#"
-            DELETE FROM idempotency_keys
-            WHERE (owner, key) IN (
-                SELECT owner, key FROM idempotency_keys WHERE created_at < $1
-                ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED)
-            "#,
-            cutoff.before(),
-            limit,
-        )
-        .execute(&self.pool)
-        .await?;
-        Ok(forgotten.rows_affected())
     }
 }

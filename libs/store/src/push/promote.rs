@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use domain::push::PushId;
-use uuid::Uuid;
+use sqlx::postgres::types::PgInterval;
 
-use crate::{Error, Store, interval};
+use crate::{Error, Store, column, interval};
 
 /// Which of the waiting pushes to promote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,11 +26,6 @@ pub struct Promoted {
     pub traceparent: Option<String>,
 }
 
-struct Row {
-    id: Uuid,
-    traceparent: Option<String>,
-}
-
 impl Store {
     /// Promotes at most `limit` pushes and returns them in the order of the queue. Each is taken for lost after
     /// `queue_lease`. Rows that another replica holds are passed over, so two at once promote different ones.
@@ -41,26 +36,15 @@ impl Store {
         queue_lease: Duration,
     ) -> Result<Vec<Promoted>, Error> {
         let (limit, lease) = (i64::from(limit), interval(queue_lease));
-        let rows = match queue {
-            PromotionQueue::Pending => self.promote_pending(limit, lease).await?,
-            PromotionQueue::Due(at) => self.promote_due(at, limit, lease).await?,
-        };
-        Ok(rows
-            .into_iter()
-            .map(|row| Promoted {
-                id: row.id.into(),
-                traceparent: row.traceparent,
-            })
-            .collect())
+        match queue {
+            PromotionQueue::Pending => self.promote_pending(limit, lease).await,
+            PromotionQueue::Due(at) => self.promote_due(at, limit, lease).await,
+        }
     }
 
-    async fn promote_pending(
-        &self,
-        limit: i64,
-        lease: sqlx::postgres::types::PgInterval,
-    ) -> Result<Vec<Row>, Error> {
-        let rows = sqlx::query_as!(
-            Row,
+    async fn promote_pending(&self, limit: i64, lease: PgInterval) -> Result<Vec<Promoted>, Error> {
+        Ok(sqlx::query_as!(
+            Promoted,
             r#"
             WITH waiting AS (
                 SELECT id FROM push_notifications WHERE status = 'PENDING'
@@ -76,18 +60,17 @@ impl Store {
             lease,
         )
         .fetch_all(&self.pool)
-        .await?;
-        Ok(rows)
+        .await?)
     }
 
     async fn promote_due(
         &self,
         at: DateTime<Utc>,
         limit: i64,
-        lease: sqlx::postgres::types::PgInterval,
-    ) -> Result<Vec<Row>, Error> {
-        let rows = sqlx::query_as!(
-            Row,
+        lease: PgInterval,
+    ) -> Result<Vec<Promoted>, Error> {
+        Ok(sqlx::query_as!(
+            Promoted,
             r#"
             WITH waiting AS (
                 SELECT id, next_attempt_at FROM push_notifications
@@ -106,8 +89,7 @@ impl Store {
             lease,
         )
         .fetch_all(&self.pool)
-        .await?;
-        Ok(rows)
+        .await?)
     }
 
     /// Marks those of `ids` as `PENDING` that were to be handed to the broker and were not; returns how many.
@@ -116,7 +98,6 @@ impl Store {
     ///
     /// [`Error`] when the database fails; then they are rescued when their lease runs out.
     pub async fn mark_not_enqueued(&self, ids: &[PushId]) -> Result<u64, Error> {
-        let ids: Vec<Uuid> = ids.iter().map(|id| id.uuid()).collect();
         let marked = sqlx::query!(
             r#"
             WITH queued AS (
@@ -128,7 +109,7 @@ impl Store {
             SET status = 'PENDING', leased_until = NULL, updated_at = now()
             FROM queued WHERE p.id = queued.id
             "#,
-            &ids,
+            &column(ids, |id| id.uuid()),
         )
         .execute(&self.pool)
         .await?;

@@ -8,7 +8,7 @@ use domain::push::PushId;
 use sqlx::PgExecutor;
 use uuid::Uuid;
 
-use crate::{Error, Store, interval};
+use crate::{Error, Store, column, interval};
 
 /// One push to give back.
 #[derive(Debug, Clone, Copy)]
@@ -60,9 +60,9 @@ pub(crate) async fn release_pushes(
             WHERE a.push_notification_id = c.id AND a.number = c.attempts AND a.status = 'IN_PROCESS')
         SELECT id AS "id!" FROM released
         "#,
-        &releases.iter().map(|r| r.id.uuid()).collect::<Vec<_>>(),
-        &releases.iter().map(|r| r.lease_token).collect::<Vec<_>>(),
-        &releases.iter().map(|r| r.deferred_to).collect::<Vec<_>>() as &[Option<DateTime<Utc>>],
+        &column(releases, |r| r.id.uuid()),
+        &column(releases, |r| r.lease_token),
+        &column(releases, |r| r.deferred_to) as &[Option<DateTime<Utc>>],
         interval(queue_lease),
     )
     .fetch_all(executor)

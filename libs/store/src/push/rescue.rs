@@ -1,5 +1,6 @@
 //! Rescue: pushes whose lease ran out are due again. Their message was lost, or their sender died.
 
+use crate::read::Count;
 use crate::{Error, Rescued, Store};
 
 impl Store {
@@ -7,17 +8,13 @@ impl Store {
     /// ends as an error of unknown outcome; one that has had `max_attempts` since it was accepted
     /// or replayed last is given up.
     pub async fn rescue_pushes(&self, limit: u32, max_attempts: u32) -> Result<Rescued, Error> {
-        let rescued = sqlx::query_file!(
+        Ok(sqlx::query_file_as!(
+            Rescued,
             "queries/push/rescue_pushes.sql",
             i64::from(limit),
             i32::try_from(max_attempts).unwrap_or(i32::MAX),
         )
         .fetch_one(&self.pool)
-        .await?;
-        Ok(Rescued {
-            pending: rescued.pending.unsigned_abs(),
-            retry: 0,
-            given_up: rescued.given_up.unsigned_abs(),
-        })
+        .await?)
     }
 }

@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 use domain::push::{AttemptStatus, ErrorType, Platform, PushId, PushStatus};
 use domain::reason::PushReason;
 
+use crate::read::{Count, Name, Nullable};
 use crate::{Error, Store, stored, stored_if};
 
 /// A push as it stands.
@@ -96,29 +97,17 @@ impl Store {
     }
 
     async fn attempts_of(&self, id: PushId) -> Result<Vec<AttemptView>, Error> {
-        let rows = sqlx::query!(
+        Ok(sqlx::query_as!(
+            AttemptView,
             r#"
-            SELECT number, status, started_at, millis, error_type, swrve_error_code, swrve_error_message,
-                   other_error_stack_trace
+            SELECT number AS "number: Count", status AS "status: Name<_>", started_at, millis,
+                   error_type AS "error_type!: Nullable<Name<_>>", swrve_error_code, swrve_error_message,
+                   other_error_stack_trace AS other_error
             FROM send_attempts WHERE push_notification_id = $1 ORDER BY number
             "#,
             id.uuid(),
         )
         .fetch_all(&self.pool)
-        .await?;
-        rows.into_iter()
-            .map(|row| {
-                Ok(AttemptView {
-                    number: row.number.unsigned_abs(),
-                    status: stored("attempt status", &row.status)?,
-                    started_at: row.started_at,
-                    millis: row.millis,
-                    error_type: stored_if("error type", row.error_type.as_deref())?,
-                    swrve_error_code: row.swrve_error_code,
-                    swrve_error_message: row.swrve_error_message,
-                    other_error: row.other_error_stack_trace,
-                })
-            })
-            .collect()
+        .await?)
     }
 }

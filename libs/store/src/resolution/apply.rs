@@ -11,7 +11,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::resolve::resolve;
-use crate::{Act, Error};
+use crate::{Act, Error, column};
 
 /// Why a dead letter was left as it was.
 #[derive(
@@ -69,7 +69,7 @@ impl Applied {
 
 /// Locks those of the dead letters that are open, in the order of lists: every caller that locks several does it in that order.
 pub(super) async fn lock(connection: &mut PgConnection, ids: &[Uuid]) -> Result<Vec<OpenDeadLetter>, Error> {
-    let letters = sqlx::query_as!(
+    Ok(sqlx::query_as!(
         OpenDeadLetter,
         r#"
         SELECT id, push_id AS push, notification_id AS notification FROM dead_letters
@@ -80,8 +80,7 @@ pub(super) async fn lock(connection: &mut PgConnection, ids: &[Uuid]) -> Result<
         ids,
     )
     .fetch_all(connection)
-    .await?;
-    Ok(letters)
+    .await?)
 }
 
 /// Puts the dead letters aside.
@@ -97,7 +96,7 @@ pub(super) async fn discard(
         WHERE id = ANY ($1) AND state = 'OPEN'
         RETURNING id
         "#,
-        &letters.iter().map(|letter| letter.id).collect::<Vec<_>>(),
+        &column(&letters, |letter| letter.id),
         act.at,
         act.by,
         act.note,

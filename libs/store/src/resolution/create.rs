@@ -60,7 +60,7 @@ impl Store {
             },
         });
         let entry = act.entry("dead-letter-job.create", super::job(id), details);
-        audit::record(&mut transaction, &entry).await?;
+        entry.record(&mut transaction).await?;
         let job = job::find(&mut transaction, id).await?;
         transaction.commit().await?;
         Ok(job.map_or(JobCreated::NothingMatches, |job| JobCreated::Done(Box::new(job))))
@@ -75,7 +75,7 @@ async fn unknown(
     let DeadLetterSelection::DeadLetters(ids) = selection else {
         return Ok(None);
     };
-    let unknown = sqlx::query_scalar!(
+    Ok(sqlx::query_scalar!(
         r#"
         SELECT i.id AS "id!" FROM UNNEST($1::uuid[]) AS i(id)
         WHERE NOT EXISTS (SELECT FROM dead_letters d WHERE d.id = i.id)
@@ -84,8 +84,7 @@ async fn unknown(
         ids,
     )
     .fetch_optional(connection)
-    .await?;
-    Ok(unknown)
+    .await?)
 }
 
 /// `until` is read from the clock that dead letters are dated by.

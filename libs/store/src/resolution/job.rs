@@ -6,11 +6,14 @@ use chrono::{DateTime, Utc};
 use domain::dead_letter_job::{JobAction, JobCommand, JobStatus};
 use domain::subscription::RecoveryEnd;
 use serde_json::{Value, json};
-use sqlx::PgConnection;
+use sqlx::error::BoxDynError;
+use sqlx::postgres::PgValueRef;
+use sqlx::{Decode, PgConnection, Postgres};
 use uuid::Uuid;
 
 use super::selection::DeadLetterSelection;
-use crate::{Act, Error, Store, audit, stored, stored_if};
+use crate::read::{Count, Name, Nullable};
+use crate::{Act, Error, Store, stored};
 
 /// A job as it stands.
 #[derive(Debug, Clone, PartialEq)]
@@ -60,47 +63,18 @@ pub enum JobCommanded {
     Unknown,
 }
 
-struct Row {
-    id: Uuid,
-    action: String,
-    status: String,
-    filter: Value,
-    note: Option<String>,
-    per_second: i32,
-    matching: i64,
-    examined: i64,
-    done: i64,
-    skipped: Value,
-    created_by: String,
-    created_at: DateTime<Utc>,
-    updated_at: DateTime<Utc>,
-    finished_at: Option<DateTime<Utc>>,
-    recovers: Option<Uuid>,
-    ended_because: Option<String>,
+/// Counters by name, as they are stored.
+struct Counts(BTreeMap<String, u64>);
+
+impl<'r> Decode<'r, Postgres> for Counts {
+    fn decode(value: PgValueRef<'r>) -> Result<Self, BoxDynError> {
+        Value::decode(value).map(|stored| Self(counts(&stored)))
+    }
 }
 
-impl TryFrom<Row> for DeadLetterJob {
-    type Error = Error;
-
-    fn try_from(row: Row) -> Result<Self, Error> {
-        Ok(Self {
-            id: row.id,
-            action: stored("job action", &row.action)?,
-            status: stored("job status", &row.status)?,
-            selection: DeadLetterSelection::from_json(&row.filter)?,
-            note: row.note,
-            per_second: row.per_second.unsigned_abs(),
-            matching: row.matching.unsigned_abs(),
-            examined: row.examined.unsigned_abs(),
-            done: row.done.unsigned_abs(),
-            skipped: counts(&row.skipped),
-            created_by: row.created_by,
-            created_at: row.created_at,
-            updated_at: row.updated_at,
-            finished_at: row.finished_at,
-            recovers: row.recovers,
-            ended_because: stored_if("end of a recovery", row.ended_because.as_deref())?,
-        })
+impl From<Counts> for BTreeMap<String, u64> {
+    fn from(Counts(counts): Counts) -> Self {
+        counts
     }
 }
 
@@ -114,18 +88,19 @@ pub(super) fn counts(stored: &Value) -> BTreeMap<String, u64> {
 
 /// One job, as the caller's transaction sees it.
 pub(super) async fn find(connection: &mut PgConnection, id: Uuid) -> Result<Option<DeadLetterJob>, Error> {
-    let row = sqlx::query_as!(
-        Row,
+    Ok(sqlx::query_as!(
+        DeadLetterJob,
         r#"
-        SELECT id, action, status, filter, note, per_second, matching, examined, done, skipped, created_by, created_at,
-               updated_at, finished_at, recovers, ended_because
+        SELECT id, action AS "action: Name<_>", status AS "status: Name<_>", filter AS "selection: DeadLetterSelection", note,
+               per_second AS "per_second: Count", matching AS "matching: Count", examined AS "examined: Count",
+               done AS "done: Count", skipped AS "skipped: Counts", created_by, created_at, updated_at, finished_at, recovers,
+               ended_because AS "ended_because!: Nullable<Name<_>>"
         FROM dead_letter_jobs WHERE id = $1
         "#,
         id,
     )
     .fetch_optional(connection)
-    .await?;
-    row.map(DeadLetterJob::try_from).transpose()
+    .await?)
 }
 
 impl Store {
@@ -143,12 +118,14 @@ impl Store {
         before: Option<Uuid>,
         limit: u32,
     ) -> Result<Vec<DeadLetterJob>, Error> {
-        let rows = sqlx::query_as!(
-            Row,
+        Ok(sqlx::query_as!(
+            DeadLetterJob,
             r#"
-            SELECT id, action, status, CASE WHEN filter ? 'ids' THEN '{"ids": []}' ELSE filter END AS "filter!", note,
-                   per_second, matching, examined, done, skipped, created_by, created_at, updated_at, finished_at,
-                   recovers, ended_because
+            SELECT id, action AS "action: Name<_>", status AS "status: Name<_>",
+                   CASE WHEN filter ? 'ids' THEN '{"ids": []}' ELSE filter END AS "selection!: DeadLetterSelection", note,
+                   per_second AS "per_second: Count", matching AS "matching: Count", examined AS "examined: Count",
+                   done AS "done: Count", skipped AS "skipped: Counts", created_by, created_at, updated_at, finished_at, recovers,
+                   ended_because AS "ended_because!: Nullable<Name<_>>"
             FROM dead_letter_jobs
             WHERE ($1::text IS NULL OR status = $1) AND ($2::uuid IS NULL OR id < $2)
             ORDER BY id DESC LIMIT $3
@@ -158,19 +135,17 @@ impl Store {
             i64::from(limit),
         )
         .fetch_all(&self.pool)
-        .await?;
-        rows.into_iter().map(DeadLetterJob::try_from).collect()
+        .await?)
     }
 
     /// The jobs that can get on.
     pub async fn running_dead_letter_jobs(&self) -> Result<Vec<Uuid>, Error> {
-        let ids = sqlx::query_scalar!(
+        Ok(sqlx::query_scalar!(
             // What a person waits for comes first.
             "SELECT id FROM dead_letter_jobs WHERE finished_at IS NULL AND status = 'RUNNING' ORDER BY recovers IS NOT NULL, id"
         )
         .fetch_all(&self.pool)
-        .await?;
-        Ok(ids)
+        .await?)
     }
 
     /// Pauses, resumes or cancels a job. A step under way is waited for; what is done stays done.
@@ -222,5 +197,6 @@ async fn change(
         JobCommand::Resume => "dead-letter-job.resume",
         JobCommand::Cancel => "dead-letter-job.cancel",
     };
-    audit::record(connection, &act.entry(action, super::job(id), json!({}))).await
+    let entry = act.entry(action, super::job(id), json!({}));
+    entry.record(connection).await
 }

@@ -8,7 +8,6 @@ mod create;
 mod job;
 mod recovery;
 mod resolve;
-mod retention;
 mod selection;
 mod single;
 mod step;

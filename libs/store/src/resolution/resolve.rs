@@ -15,7 +15,7 @@ pub(crate) async fn resolve(
     if due.is_empty() {
         return Ok(Vec::new());
     }
-    let letters = sqlx::query_scalar!(
+    Ok(sqlx::query_scalar!(
         r#"
         WITH about_push AS (
             SELECT id FROM dead_letters WHERE push_id = ANY ($1) AND state = 'OPEN'
@@ -35,6 +35,5 @@ pub(crate) async fn resolve(
         job,
     )
     .fetch_all(connection)
-    .await?;
-    Ok(letters)
+    .await?)
 }

@@ -3,7 +3,9 @@
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::{Value, json};
-use sqlx::{PgConnection, Postgres, QueryBuilder};
+use sqlx::error::BoxDynError;
+use sqlx::postgres::PgValueRef;
+use sqlx::{Decode, PgConnection, Postgres, QueryBuilder};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -46,6 +48,12 @@ pub struct Preview {
     pub oldest: Option<DateTime<Utc>>,
     /// When the newest was.
     pub newest: Option<DateTime<Utc>>,
+}
+
+impl<'r> Decode<'r, Postgres> for DeadLetterSelection {
+    fn decode(value: PgValueRef<'r>) -> Result<Self, BoxDynError> {
+        Ok(Self::from_json(&Value::decode(value)?)?)
+    }
 }
 
 impl DeadLetterSelection {

@@ -5,7 +5,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::apply::{self, Applied, OpenDeadLetter, Skipped};
-use crate::{Act, DeadLetterState, Error, Store, audit, stored};
+use crate::{Act, DeadLetterState, Error, Store, stored};
 
 /// What came of asking for a dead letter to be resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl Store {
         }
         let details = details(letter, &applied);
         let entry = act.entry("dead-letter.replay", super::dead_letter(id), details);
-        audit::record(&mut transaction, &entry).await?;
+        entry.record(&mut transaction).await?;
         transaction.commit().await?;
         Ok(Resolved::Done)
     }
@@ -58,7 +58,7 @@ impl Store {
         let applied = apply::discard(&mut transaction, &letters, act, None).await?;
         let details = details(letter, &applied);
         let entry = act.entry("dead-letter.discard", super::dead_letter(id), details);
-        audit::record(&mut transaction, &entry).await?;
+        entry.record(&mut transaction).await?;
         transaction.commit().await?;
         Ok(Resolved::Done)
     }
@@ -94,7 +94,7 @@ async fn resolved_before(connection: &mut PgConnection, id: Uuid) -> Result<Reso
 
 /// Whether an operator has cancelled what a dead letter is about: that is why nothing replays it, whatever has resolved the dead letter.
 async fn is_cancelled(connection: &mut PgConnection, letter: Uuid) -> Result<bool, Error> {
-    let cancelled = sqlx::query_scalar!(
+    Ok(sqlx::query_scalar!(
         r#"
         SELECT EXISTS (
             SELECT FROM dead_letters d
@@ -106,6 +106,5 @@ async fn is_cancelled(connection: &mut PgConnection, letter: Uuid) -> Result<boo
         letter,
     )
     .fetch_one(connection)
-    .await?;
-    Ok(cancelled)
+    .await?)
 }

@@ -12,7 +12,7 @@ use super::apply::{self, Applied, Skipped};
 use super::job::counts;
 use super::recovery::{self, Bearing, Recovery};
 use super::selection::{self, Cursor, DeadLetterSelection, Part};
-use crate::{Act, Error, Store, audit, stored};
+use crate::{Act, Error, Store, stored};
 
 /// Dead letters looked at in one step.
 const EXAMINED_MAX: usize = 500;
@@ -272,5 +272,5 @@ async fn record(
     let details = json!({ "examined": counted.examined, "done": counted.done, "skipped": skipped });
     let act = job.act(now);
     let entry = act.entry("dead-letter-job.complete", super::job(job.id), details);
-    audit::record(connection, &entry).await
+    entry.record(connection).await
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use super::{age, counted};
+use super::counted;
+use crate::read::{Age, Count, Nullable};
 use crate::{Error, Store};
 
 /// How many rows of a lane are in each state, counted up to one more than [`super::COUNTED_MAX`]. Of pushes, SCHEDULED
@@ -51,12 +52,13 @@ pub struct Waiting {
 impl Store {
     /// What the push lane holds.
     pub async fn push_depths(&self) -> Result<Depths, Error> {
-        let row = sqlx::query!(
+        Ok(sqlx::query_as!(
+            Depths,
             r#"
             SELECT (SELECT count(*) FROM (SELECT FROM push_notifications WHERE status = 'PENDING' LIMIT $1) AS p)
-                       AS "pending!",
-                   d.scheduled AS "scheduled!", d.retry AS "retry!", m.queued AS "queued!", m.sending AS "sending!",
-                   m.lost AS "lost!", m.lost_for
+                       AS "pending!: Count",
+                   d.scheduled AS "scheduled!: Count", d.retry AS "retry!: Count", m.queued AS "queued!: Count",
+                   m.sending AS "sending!: Count", m.lost AS "lost!: Count", m.lost_for AS "lost_for!: Nullable<Age>"
             FROM (SELECT count(*) FILTER (WHERE status = 'SCHEDULED') AS scheduled,
                          count(*) FILTER (WHERE status = 'RETRY') AS retry
                   FROM (SELECT status FROM push_notifications WHERE status IN ('SCHEDULED', 'RETRY')
@@ -72,46 +74,36 @@ impl Store {
             counted(),
         )
         .fetch_one(&self.pool)
-        .await?;
-        Ok(Depths {
-            scheduled: row.scheduled.unsigned_abs(),
-            pending: row.pending.unsigned_abs(),
-            queued: row.queued.unsigned_abs(),
-            sending: row.sending.unsigned_abs(),
-            retry: row.retry.unsigned_abs(),
-            lost: row.lost.unsigned_abs(),
-            lost_for: age(row.lost_for),
-        })
+        .await?)
     }
 
     /// What of the push lane is due. A push that an operator has replayed waits from then on.
     pub async fn push_overdue(&self) -> Result<Overdue, Error> {
-        let row = sqlx::query!(
+        Ok(sqlx::query_as!(
+            Overdue,
             r#"
             SELECT (SELECT extract(epoch FROM now() - updated_at)::float8 FROM push_notifications WHERE status = 'PENDING'
-                    ORDER BY id LIMIT 1) AS pending_for,
+                    ORDER BY id LIMIT 1) AS "pending_for!: Nullable<Age>",
                    (SELECT next_attempt_at FROM push_notifications WHERE status IN ('SCHEDULED', 'RETRY')
                     ORDER BY next_attempt_at, id LIMIT 1) AS due_at
             "#,
         )
         .fetch_one(&self.pool)
-        .await?;
-        Ok(Overdue {
-            pending_for: age(row.pending_for),
-            due_at: row.due_at,
-        })
+        .await?)
     }
 
     /// What the reseller lane holds.
     pub async fn notification_depths(&self) -> Result<Depths, Error> {
-        let row = sqlx::query!(
+        Ok(sqlx::query_as!(
+            Depths,
             r#"
             SELECT (SELECT count(*) FROM (SELECT FROM notifications WHERE status = 'PENDING' LIMIT $1) AS p)
-                       AS "pending!",
+                       AS "pending!: Count",
                    (SELECT count(*) FROM (SELECT FROM notifications WHERE status = 'SCHEDULED' LIMIT $1) AS s)
-                       AS "scheduled!",
-                   (SELECT count(*) FROM (SELECT FROM notifications WHERE status = 'RETRY' LIMIT $1) AS r) AS "retry!",
-                   m.queued AS "queued!", m.sending AS "sending!", m.lost AS "lost!", m.lost_for
+                       AS "scheduled!: Count",
+                   (SELECT count(*) FROM (SELECT FROM notifications WHERE status = 'RETRY' LIMIT $1) AS r) AS "retry!: Count",
+                   m.queued AS "queued!: Count", m.sending AS "sending!: Count", m.lost AS "lost!: Count",
+                   m.lost_for AS "lost_for!: Nullable<Age>"
             FROM (SELECT count(*) FILTER (WHERE lease_token IS NULL) AS queued,
                          count(*) FILTER (WHERE lease_token IS NOT NULL) AS sending,
                          count(*) FILTER (WHERE leased_until < now()) AS lost,
@@ -123,16 +115,7 @@ impl Store {
             counted(),
         )
         .fetch_one(&self.pool)
-        .await?;
-        Ok(Depths {
-            scheduled: row.scheduled.unsigned_abs(),
-            pending: row.pending.unsigned_abs(),
-            queued: row.queued.unsigned_abs(),
-            sending: row.sending.unsigned_abs(),
-            retry: row.retry.unsigned_abs(),
-            lost: row.lost.unsigned_abs(),
-            lost_for: age(row.lost_for),
-        })
+        .await?)
     }
 
     /// What of the reseller lane is due and could be sent: its subscription is active or degraded, and neither its
@@ -143,10 +126,10 @@ impl Store {
             .await?;
         Ok(Waiting {
             overdue: Overdue {
-                pending_for: age(row.pending_for),
+                pending_for: row.pending_for.map(Duration::from),
                 due_at: row.due_at,
             },
-            subscriptions: row.subscriptions.unsigned_abs(),
+            subscriptions: row.subscriptions.into(),
             worst: row.worst,
         })
     }

@@ -6,8 +6,6 @@
 mod lanes;
 mod rest;
 
-use std::time::Duration;
-
 pub use lanes::{Depths, Overdue, Waiting};
 pub use rest::{Deaths, JobInProgress, Leadership, MailsInTrouble, SubscriptionCount, SubscriptionInTrouble};
 
@@ -17,9 +15,4 @@ pub const COUNTED_MAX: u64 = 100_000;
 /// One more than [`COUNTED_MAX`], as a `LIMIT` takes it.
 fn counted() -> i64 {
     i64::try_from(COUNTED_MAX + 1).unwrap_or(i64::MAX)
-}
-
-/// An age in seconds as the database reckons it; one in the future is none.
-fn age(seconds: Option<f64>) -> Option<Duration> {
-    seconds.map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or_default())
 }

@@ -8,8 +8,9 @@ use domain::month::Month;
 use domain::subscription::SubscriptionState;
 use uuid::Uuid;
 
-use super::{age, counted};
-use crate::{Error, Store, stored};
+use super::counted;
+use crate::read::{Age, Count, Name};
+use crate::{Error, Store};
 
 /// Most things of a kind that are listed.
 const LISTED_MAX: i64 = 100;
@@ -107,41 +108,29 @@ pub struct JobInProgress {
 impl Store {
     /// Who holds the lease `name`; `None` when no process has ever asked for it.
     pub async fn leadership(&self, name: &str) -> Result<Option<Leadership>, Error> {
-        let row = sqlx::query!(
+        Ok(sqlx::query_as!(
+            Leadership,
             r#"
-            SELECT holder, epoch, taken_at, extract(epoch FROM now() - renewed_at)::float8 AS "renewed!"
+            SELECT holder, epoch, taken_at, extract(epoch FROM now() - renewed_at)::float8 AS "renewed!: Age"
             FROM leases WHERE name = $1
             "#,
             name,
         )
         .fetch_optional(&self.pool)
-        .await?;
-        Ok(row.map(|row| Leadership {
-            holder: row.holder,
-            epoch: row.epoch,
-            taken_at: row.taken_at,
-            renewed: age(Some(row.renewed)).unwrap_or_default(),
-        }))
+        .await?)
     }
 
     /// How many subscriptions are in each state.
     pub async fn subscription_states(&self) -> Result<Vec<SubscriptionCount>, Error> {
-        let rows = sqlx::query!(
+        Ok(sqlx::query_as!(
+            SubscriptionCount,
             r#"
-            SELECT state, count(*) AS "count!", count(*) FILTER (WHERE suspended) AS "paused!"
+            SELECT state AS "state: Name<_>", count(*) AS "count!: Count", count(*) FILTER (WHERE suspended) AS "paused!: Count"
             FROM subscriptions WHERE deleted_at IS NULL GROUP BY state ORDER BY state
             "#,
         )
         .fetch_all(&self.pool)
-        .await?;
-        let counts = rows.into_iter().map(|row| {
-            Ok(SubscriptionCount {
-                state: stored("subscription state", &row.state)?,
-                count: row.count.unsigned_abs(),
-                paused: row.paused.unsigned_abs(),
-            })
-        });
-        counts.collect()
+        .await?)
     }
 
     /// The subscriptions that are in trouble at `now`, the worst first, at most 100: deactivated within the last day by
@@ -150,9 +139,11 @@ impl Store {
         &self,
         now: DateTime<Utc>,
     ) -> Result<Vec<SubscriptionInTrouble>, Error> {
-        let rows = sqlx::query!(
+        Ok(sqlx::query_as!(
+            SubscriptionInTrouble,
             r#"
-            SELECT id, reseller_id AS reseller, url, state, state_reason AS reason, state_changed_at AS since, failing_since
+            SELECT id, reseller_id AS reseller, url, state AS "state: Name<_>",
+                   state_reason AS reason, state_changed_at AS since, failing_since
             FROM subscriptions
             WHERE deleted_at IS NULL
               AND (state = 'DEGRADED' OR state = 'ACTIVE' AND failing_since IS NOT NULL
@@ -166,29 +157,18 @@ impl Store {
             LISTED_MAX,
         )
         .fetch_all(&self.pool)
-        .await?;
-        let failing = rows.into_iter().map(|row| {
-            Ok(SubscriptionInTrouble {
-                id: row.id,
-                reseller: row.reseller,
-                url: row.url,
-                state: stored("subscription state", &row.state)?,
-                reason: row.reason,
-                since: row.since,
-                failing_since: row.failing_since,
-            })
-        });
-        failing.collect()
+        .await?)
     }
 
     /// Mails that were given up within the last day before `now`, and those that were tried in vain more than once.
     pub async fn mails_in_trouble(&self, now: DateTime<Utc>) -> Result<MailsInTrouble, Error> {
-        let row = sqlx::query!(
+        Ok(sqlx::query_as!(
+            MailsInTrouble,
             r#"
             SELECT (SELECT count(*) FILTER (WHERE status = 'FAILED')
                     FROM (SELECT status FROM emails WHERE finished_at > $1 ORDER BY finished_at LIMIT $2) AS ended)
-                       AS "failed!",
-                   count(*) FILTER (WHERE attempts > 1) AS "retried!",
+                       AS "failed!: Count",
+                   count(*) FILTER (WHERE attempts > 1) AS "retried!: Count",
                    (array_agg(last_error) FILTER (WHERE attempts > 1))[1] AS last_error
             FROM (SELECT attempts, last_error FROM emails WHERE status = 'PENDING'
                   ORDER BY next_attempt_at, id LIMIT $2) AS waiting
@@ -197,17 +177,12 @@ impl Store {
             counted(),
         )
         .fetch_one(&self.pool)
-        .await?;
-        Ok(MailsInTrouble {
-            failed: row.failed.unsigned_abs(),
-            retried: row.retried.unsigned_abs(),
-            last_error: row.last_error,
-        })
+        .await?)
     }
 
     /// Whether every table that is cut by months has a part for `month`.
     pub async fn has_partitions(&self, month: Month) -> Result<bool, Error> {
-        let complete = sqlx::query_scalar!(
+        Ok(sqlx::query_scalar!(
             r#"
             SELECT bool_and(to_regclass(parent || to_char($1::date, '"_y"YYYY"m"MM')) IS NOT NULL) AS "complete!"
             FROM UNNEST(ARRAY ['push_notifications', 'send_attempts', 'events', 'notifications', 'delivery_attempts'])
@@ -216,48 +191,41 @@ impl Store {
             month.first_day(),
         )
         .fetch_one(&self.pool)
-        .await?;
-        Ok(complete)
+        .await?)
     }
 
     /// The bulk jobs on dead letters that persons have made and that have not ended, the oldest first; at most 100. Recoveries may
     /// wait for their endpoint as long as they like.
     pub async fn jobs_in_progress(&self, now: DateTime<Utc>) -> Result<Vec<JobInProgress>, Error> {
-        let rows = sqlx::query!(
+        Ok(sqlx::query_as!(
+            JobInProgress,
             r#"
-            SELECT id, action, status, matching, examined, created_by, updated_at FROM dead_letter_jobs
+            SELECT id, action AS "action: Name<_>", status AS "status: Name<_>", matching AS "matching: Count",
+                   examined AS "examined: Count", created_by AS "by",
+                   extract(epoch FROM $2::timestamptz - updated_at)::float8 AS "idle!: Age"
+            FROM dead_letter_jobs
             WHERE finished_at IS NULL AND recovers IS NULL ORDER BY id LIMIT $1
             "#,
             LISTED_MAX,
+            now,
         )
         .fetch_all(&self.pool)
-        .await?;
-        let jobs = rows.into_iter().map(|row| {
-            Ok(JobInProgress {
-                id: row.id,
-                action: stored("job action", &row.action)?,
-                status: stored("job status", &row.status)?,
-                matching: row.matching.unsigned_abs(),
-                examined: row.examined.unsigned_abs(),
-                by: row.created_by,
-                idle: (now - row.updated_at).to_std().unwrap_or_default(),
-            })
-        });
-        jobs.collect()
+        .await?)
     }
 
     /// The dead letters of a lane that are open, and what came after `since`.
     pub async fn deaths(&self, lane: &str, since: DateTime<Utc>) -> Result<Deaths, Error> {
-        let row = sqlx::query!(
+        Ok(sqlx::query_as!(
+            Deaths,
             r#"
             SELECT (SELECT greatest(0, coalesce(sum(letters), 0))::bigint FROM dead_letter_tallies
-                    WHERE state = 'OPEN' AND lane = $1) AS "open!",
+                    WHERE state = 'OPEN' AND lane = $1) AS "open!: Count",
                    (SELECT max(head.created_at) FROM UNNEST(ARRAY ['FAILED', 'GIVEN_UP', 'REJECTED', 'MALFORMED']) AS r(reason)
                     CROSS JOIN LATERAL (
                         SELECT d.created_at FROM dead_letters d
                         WHERE d.state = 'OPEN' AND d.lane = $1 AND d.reason = r.reason
                         ORDER BY d.created_at DESC, d.id DESC LIMIT 1) AS head) AS newest,
-                   count(*) AS "recent!", mode() WITHIN GROUP (ORDER BY late.fingerprint) AS fingerprint
+                   count(*) AS "recent!: Count", mode() WITHIN GROUP (ORDER BY late.fingerprint) AS fingerprint
             FROM UNNEST(ARRAY ['FAILED', 'GIVEN_UP', 'REJECTED', 'MALFORMED']) AS r(reason)
             CROSS JOIN LATERAL (
                 SELECT d.fingerprint FROM dead_letters d
@@ -269,12 +237,6 @@ impl Store {
             RECENT_MAX,
         )
         .fetch_one(&self.pool)
-        .await?;
-        Ok(Deaths {
-            open: row.open.unsigned_abs(),
-            newest: row.newest,
-            recent: row.recent.unsigned_abs(),
-            fingerprint: row.fingerprint,
-        })
+        .await?)
     }
 }

@@ -8,11 +8,10 @@ use serde_json::json;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::subscription_change::lock;
-use super::subscriptions::{SubscriptionView, select};
-use crate::audit::{self, Act};
+use super::locked::{lock, subject};
+use super::subscription_view::{SubscriptionView, select};
 use crate::cutoff::not_after_now;
-use crate::{Error, Store};
+use crate::{Act, Error, Store};
 
 /// Mails with a code to one address in a day, whichever resellers asked for them.
 const ASKED_PER_ADDRESS: i64 = 3;
@@ -93,7 +92,7 @@ impl Store {
         let asked = ask(&mut transaction, address, true, act.at).await?;
         if asked == Asked::Done {
             let entry = act.entry("subscription.ask-address", subject(subscription), json!({}));
-            audit::record(&mut transaction, &entry).await?;
+            entry.record(&mut transaction).await?;
         }
         transaction.commit().await?;
         Ok(asked)
@@ -119,7 +118,7 @@ impl Store {
         release(&mut transaction, reseller, &locked.email, act.at).await?;
         let details = json!({ "email": locked.email });
         let entry = act.entry("subscription.confirm-address", subject(subscription), details);
-        audit::record(&mut transaction, &entry).await?;
+        entry.record(&mut transaction).await?;
         let view = select(&mut transaction, reseller, Some(subscription), None, 1)
             .await?
             .pop();
@@ -374,8 +373,4 @@ async fn release(
     .execute(connection)
     .await?;
     Ok(())
-}
-
-pub(super) fn subject(subscription: Uuid) -> String {
-    format!("subscription/{subscription}")
 }

@@ -6,9 +6,10 @@ impl Store {
     /// Looks at what has waited longest among notifications. Those of a suspended subscription wait because its reseller or an operator wants
     /// that; they do not count.
     pub async fn notification_backlog(&self) -> Result<Backlog, Error> {
-        let backlog = sqlx::query_file_as!(Backlog, "queries/webhook/notification_backlog.sql")
-            .fetch_one(&self.pool)
-            .await?;
-        Ok(backlog)
+        Ok(
+            sqlx::query_file_as!(Backlog, "queries/webhook/notification_backlog.sql")
+                .fetch_one(&self.pool)
+                .await?,
+        )
     }
 }

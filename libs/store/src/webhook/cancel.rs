@@ -1,11 +1,9 @@
 //! Cancelling a notification that has not been sent yet.
 
 use domain::notification::{NotificationId, NotificationStatus};
-use serde_json::json;
 
-use crate::audit::{self, Act};
-use crate::cancel::{Cancellation, refused};
-use crate::{Error, Store, stored};
+use crate::cancel::{self, Cancellation, Found};
+use crate::{Act, Error, Store};
 
 impl Store {
     /// Cancels a notification that waits or is queued. A place in a quota that it has is used up.
@@ -15,7 +13,8 @@ impl Store {
         act: Act<'_>,
     ) -> Result<Cancellation<NotificationStatus>, Error> {
         let mut transaction = self.pool.begin().await?;
-        let row = sqlx::query!(
+        let found = sqlx::query_as!(
+            Found,
             r#"
             WITH found AS (
                 SELECT id, status, lease_token IS NOT NULL AS claimed FROM notifications WHERE id = $1 FOR UPDATE),
@@ -42,17 +41,6 @@ impl Store {
         )
         .fetch_optional(&mut *transaction)
         .await?;
-        let Some(row) = row else {
-            return Ok(Cancellation::Unknown);
-        };
-        let status: NotificationStatus = stored("notification status", &row.status)?;
-        if !row.cancelled {
-            return Ok(refused(row.claimed, status));
-        }
-        let details = json!({"status": status.as_str()});
-        let entry = act.entry("notification.cancel", format!("notification/{id}"), details);
-        audit::record(&mut transaction, &entry).await?;
-        transaction.commit().await?;
-        Ok(Cancellation::Done(status))
+        cancel::commit(transaction, found, "notification", id, act).await
     }
 }

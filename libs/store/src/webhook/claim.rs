@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use crate::tentative::{Taken, Tentative};
 use crate::webhook::NotificationRelease;
-use crate::{Error, Store, interval, singly, stored, within};
+use crate::{Error, Store, column, interval, singly, stored, within};
 
 /// A claim leaves a lease as it is that ends at most this much later than its own would. Then no index changes with it,
 /// and what was queued a moment ago is found at most this much later if the claimer dies.
@@ -389,8 +389,7 @@ impl Store {
         ids: &[NotificationId],
         at: DateTime<Utc>,
     ) -> Result<bool, Error> {
-        let ids: Vec<Uuid> = ids.iter().map(|id| id.uuid()).collect();
-        let waits = sqlx::query_scalar!(
+        Ok(sqlx::query_scalar!(
             r#"
             SELECT EXISTS (
                 SELECT FROM UNNEST($1::uuid[]) AS i(id)
@@ -399,11 +398,10 @@ impl Store {
                 WHERE (n.status = 'IN_MEMORY' AND n.lease_token IS NULL) OR n.status = 'PENDING'
                    OR (n.status = 'RETRY' AND n.next_attempt_at <= $2)) AS "waits!"
             "#,
-            &ids,
+            &column(ids, |id| id.uuid()),
             at,
         )
         .fetch_one(&self.pool)
-        .await?;
-        Ok(waits)
+        .await?)
     }
 }

@@ -13,8 +13,9 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::addresses::Addresses;
+use crate::read::{Count, Name};
 use crate::text::storable;
-use crate::{Error, Store, interval, stored};
+use crate::{Error, Store, interval};
 
 /// How often putting a mail back is tried again when another one for the same subscription comes to wait at the same moment.
 const COLLISIONS: u32 = 5;
@@ -79,7 +80,8 @@ impl Store {
         addresses: Addresses,
     ) -> Result<Vec<ClaimedEmail>, Error> {
         let lease_token = Uuid::now_v7();
-        let rows = sqlx::query_file!(
+        Ok(sqlx::query_file_as!(
+            ClaimedEmail,
             "queries/webhook/claim_emails.sql",
             at,
             i64::from(limit),
@@ -88,22 +90,7 @@ impl Store {
             addresses == Addresses::Trusted,
         )
         .fetch_all(&self.pool)
-        .await?;
-        rows.into_iter()
-            .map(|row| {
-                Ok(ClaimedEmail {
-                    id: row.id,
-                    lease_token,
-                    kind: stored("kind of e-mail", &row.kind)?,
-                    subscription_id: row.subscription_id,
-                    recipient: row.recipient,
-                    data: row.data,
-                    occurrences: row.occurrences.unsigned_abs(),
-                    attempts: row.attempts.unsigned_abs(),
-                    created_at: row.created_at,
-                })
-            })
-            .collect()
+        .await?)
     }
 
     /// Ends a mail at the time `at`: sent, or failed for good with what was answered. `false` when it was not ours any

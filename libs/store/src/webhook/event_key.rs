@@ -6,7 +6,7 @@ use sqlx::{PgConnection, Postgres, Transaction};
 use uuid::Uuid;
 
 use crate::webhook::NewEvent;
-use crate::{Cutoff, Error, Store};
+use crate::{Error, column};
 
 /// A caller's promise that requests with the same key are the same request.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -96,20 +96,11 @@ async fn record(connection: &mut PgConnection, keyed: &[(&EventKey, &NewEvent)])
         SELECT * FROM UNNEST($1::text[], $2::text[], $3::uuid[], $4::bytea[], $5::timestamptz[])
         ON CONFLICT DO NOTHING
         "#,
-        &keyed
-            .iter()
-            .map(|(key, _)| key.scope.as_str())
-            .collect::<Vec<_>>() as &[&str],
-        &keyed.iter().map(|(key, _)| key.key.as_str()).collect::<Vec<_>>() as &[&str],
-        &keyed.iter().map(|(_, event)| event.id).collect::<Vec<_>>(),
-        &keyed
-            .iter()
-            .map(|(key, _)| key.request.as_slice())
-            .collect::<Vec<_>>() as &[&[u8]],
-        &keyed
-            .iter()
-            .map(|(_, event)| event.created_at)
-            .collect::<Vec<_>>(),
+        &column(keyed, |(key, _)| key.scope.as_str()) as &[&str],
+        &column(keyed, |(key, _)| key.key.as_str()) as &[&str],
+        &column(keyed, |(_, event)| event.id),
+        &column(keyed, |(key, _)| key.request.as_slice()) as &[&[u8]],
+        &column(keyed, |(_, event)| event.created_at),
     )
     .execute(connection)
     .await?;
@@ -120,22 +111,18 @@ async fn look_up(
     connection: &mut PgConnection,
     keyed: &[(&EventKey, &NewEvent)],
 ) -> Result<Vec<Recorded>, Error> {
-    let rows = sqlx::query_as!(
+    Ok(sqlx::query_as!(
         Recorded,
         r#"
         SELECT k.scope, k.key, k.event, k.request
         FROM UNNEST($1::text[], $2::text[]) AS i(scope, key)
         JOIN event_keys k ON k.scope = i.scope AND k.key = i.key
         "#,
-        &keyed
-            .iter()
-            .map(|(key, _)| key.scope.as_str())
-            .collect::<Vec<_>>() as &[&str],
-        &keyed.iter().map(|(key, _)| key.key.as_str()).collect::<Vec<_>>() as &[&str],
+        &column(keyed, |(key, _)| key.scope.as_str()) as &[&str],
+        &column(keyed, |(key, _)| key.key.as_str()) as &[&str],
     )
     .fetch_all(connection)
-    .await?;
-    Ok(rows)
+    .await?)
 }
 
 /// Removes the rows that these events recorded themselves.
@@ -146,33 +133,11 @@ async fn forget(connection: &mut PgConnection, keyed: &[(&EventKey, &NewEvent)])
         USING UNNEST($1::text[], $2::text[], $3::uuid[]) AS i(scope, key, event)
         WHERE k.scope = i.scope AND k.key = i.key AND k.event = i.event
         "#,
-        &keyed
-            .iter()
-            .map(|(key, _)| key.scope.as_str())
-            .collect::<Vec<_>>() as &[&str],
-        &keyed.iter().map(|(key, _)| key.key.as_str()).collect::<Vec<_>>() as &[&str],
-        &keyed.iter().map(|(_, event)| event.id).collect::<Vec<_>>(),
+        &column(keyed, |(key, _)| key.scope.as_str()) as &[&str],
+        &column(keyed, |(key, _)| key.key.as_str()) as &[&str],
+        &column(keyed, |(_, event)| event.id),
     )
     .execute(connection)
     .await?;
     Ok(())
-}
-
-impl Store {
-    /// Forgets at most `limit` keys that were recorded before the cutoff; returns how many it forgot.
-    pub async fn forget_event_keys(&self, cutoff: Cutoff, limit: i64) -> Result<u64, Error> {
-        let forgotten = sqlx::query!(
-            r#"
-            DELETE FROM event_keys
-            WHERE (scope, key) IN (
-                SELECT scope, key FROM event_keys WHERE created_at < $1
-                ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED)
-            "#,
-            cutoff.before(),
-            limit,
-        )
-        .execute(&self.pool)
-        .await?;
-        Ok(forgotten.rows_affected())
-    }
 }

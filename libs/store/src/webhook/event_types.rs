@@ -7,8 +7,8 @@ use domain::event::UnknownFields;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::audit::{self, Act};
-use crate::{Error, Store, stored, text};
+use crate::read::Name;
+use crate::{Act, Error, Store, text};
 
 /// An event type of the catalogue.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -36,38 +36,6 @@ pub struct EventType {
     pub retired_at: Option<DateTime<Utc>>,
 }
 
-struct Row {
-    name: String,
-    description: String,
-    attributes: Value,
-    example: Value,
-    variants: Value,
-    schema: Option<Value>,
-    unknown_fields: String,
-    created_at: DateTime<Utc>,
-    updated_at: DateTime<Utc>,
-    retired_at: Option<DateTime<Utc>>,
-}
-
-impl TryFrom<Row> for EventType {
-    type Error = Error;
-
-    fn try_from(row: Row) -> Result<Self, Error> {
-        Ok(Self {
-            name: row.name,
-            description: row.description,
-            attributes: row.attributes,
-            example: row.example,
-            variants: row.variants,
-            schema: row.schema,
-            unknown_fields: stored("choice of unknown fields", &row.unknown_fields)?,
-            created_at: row.created_at,
-            updated_at: row.updated_at,
-            retired_at: row.retired_at,
-        })
-    }
-}
-
 /// What the catalogue is to say of an event type.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewEventType {
@@ -90,33 +58,31 @@ pub struct NewEventType {
 impl Store {
     /// The event type of this name, retired ones included.
     pub async fn find_event_type(&self, name: &str) -> Result<Option<EventType>, Error> {
-        let found = sqlx::query_as!(
-            Row,
+        Ok(sqlx::query_as!(
+            EventType,
             r#"
-            SELECT name, description, attributes, example, variants, schema, unknown_fields, created_at, updated_at,
-                retired_at
+            SELECT name, description, attributes, example, variants, schema, unknown_fields AS "unknown_fields: Name<_>",
+                   created_at, updated_at, retired_at
             FROM event_types WHERE name = $1
             "#,
             name,
         )
         .fetch_optional(&self.pool)
-        .await?;
-        found.map(EventType::try_from).transpose()
+        .await?)
     }
 
     /// Every event type by name, retired ones included.
     pub async fn list_event_types(&self) -> Result<Vec<EventType>, Error> {
-        let types = sqlx::query_as!(
-            Row,
+        Ok(sqlx::query_as!(
+            EventType,
             r#"
-            SELECT name, description, attributes, example, variants, schema, unknown_fields, created_at, updated_at,
-                retired_at
+            SELECT name, description, attributes, example, variants, schema, unknown_fields AS "unknown_fields: Name<_>",
+                   created_at, updated_at, retired_at
             FROM event_types ORDER BY name
             "#,
         )
         .fetch_all(&self.pool)
-        .await?;
-        types.into_iter().map(EventType::try_from).collect()
+        .await?)
     }
 
     /// Adds an event type to the catalogue, or replaces what the catalogue says of it; one that was retired is in use
@@ -150,7 +116,7 @@ impl Store {
         .fetch_one(&mut *transaction)
         .await?;
         let entry = act.entry("event-type.put", subject(&event_type.name), json!({ "new": new }));
-        audit::record(&mut transaction, &entry).await?;
+        entry.record(&mut transaction).await?;
         transaction.commit().await?;
         Ok(new)
     }
@@ -171,11 +137,8 @@ impl Store {
         .await?;
         let is_retired = retired.rows_affected() == 1;
         if is_retired {
-            audit::record(
-                &mut transaction,
-                &act.entry("event-type.retire", subject(name), json!({})),
-            )
-            .await?;
+            let entry = act.entry("event-type.retire", subject(name), json!({}));
+            entry.record(&mut transaction).await?;
         }
         transaction.commit().await?;
         Ok(is_retired)

@@ -5,7 +5,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::subscription::{Health, HealthPolicy, SubscriptionState};
 use uuid::Uuid;
 
-use crate::{Error, Store, stored};
+use crate::read::Name;
+use crate::{Error, Store, column, stored};
 
 /// Subscriptions that are judged in one statement.
 const PAGE: i64 = 500;
@@ -76,9 +77,10 @@ impl Store {
         at: DateTime<Utc>,
         after: (DateTime<Utc>, Uuid),
     ) -> Result<Vec<Failing>, Error> {
-        let rows = sqlx::query!(
+        Ok(sqlx::query_as!(
+            Failing,
             r#"
-            SELECT id, state, failing_since AS "failing_since!", last_failure_at FROM subscriptions
+            SELECT id, state AS "state: Name<_>", failing_since AS "failing_since!", last_failure_at FROM subscriptions
             WHERE failing_since <= $1 AND (failing_since, id) > ($2, $3) AND failing_since IS NOT NULL
               AND deleted_at IS NULL AND NOT suspended AND state IN ('ACTIVE', 'DEGRADED')
               AND NOT (SELECT paused FROM lanes WHERE name = 'reseller')
@@ -90,17 +92,7 @@ impl Store {
             PAGE,
         )
         .fetch_all(&self.pool)
-        .await?;
-        rows.into_iter()
-            .map(|row| {
-                Ok(Failing {
-                    id: row.id,
-                    state: stored("subscription state", &row.state)?,
-                    failing_since: row.failing_since,
-                    last_failure_at: row.last_failure_at,
-                })
-            })
-            .collect()
+        .await?)
     }
 
     /// Changes those that are still as they were when they were judged; returns their new states.
@@ -118,7 +110,7 @@ impl Store {
             .iter()
             .map(|(failing, _)| failing.failing_since.checked_add_signed(lasting))
             .collect();
-        let states = sqlx::query_scalar!(
+        Ok(sqlx::query_scalar!(
             r#"
             WITH input AS (
                 SELECT * FROM UNNEST($1::uuid[], $2::text[], $3::timestamptz[], $4::text[], $5::timestamptz[])
@@ -134,28 +126,18 @@ impl Store {
                 UPDATE subscriptions s
                 SET state = j.state, state_reason = 'FAILING', state_changed_at = $6, updated_at = $6
                 FROM judged j WHERE s.id = j.id
-                RETURNING s.id, s.state, j.previous, j.deactivated_at, s.email, s.url, s.description, s.reseller_id,
-                          s.failing_since),
-            mail AS (
-                INSERT INTO emails (id, kind, subscription_id, recipient, data, next_attempt_at, created_at)
-                SELECT gen_random_uuid(), 'STATE_CHANGED', c.id, c.email,
-                       jsonb_build_object('state', c.state, 'previous', c.previous, 'reason', 'FAILING', 'url', c.url,
-                                          'description', c.description, 'resellerId', c.reseller_id,
-                                          'failingSince', c.failing_since, 'deactivatedAt', c.deactivated_at),
-                       $6, $6
-                FROM changed c)
+                RETURNING s.state, mail_state_change(s.id, j.previous, $6, j.deactivated_at))
             SELECT state AS "state!" FROM changed
             "#,
-            &changes.iter().map(|(failing, _)| failing.id).collect::<Vec<_>>(),
-            &changes.iter().map(|(failing, _)| failing.state.as_str()).collect::<Vec<_>>() as &[&str],
-            &changes.iter().map(|(failing, _)| failing.failing_since).collect::<Vec<_>>(),
-            &changes.iter().map(|(_, state)| state.as_str()).collect::<Vec<_>>() as &[&str],
+            &column(changes, |(failing, _)| failing.id),
+            &column(changes, |(failing, _)| failing.state.as_str()) as &[&str],
+            &column(changes, |(failing, _)| failing.failing_since),
+            &column(changes, |(_, state)| state.as_str()) as &[&str],
             &ends as &[Option<DateTime<Utc>>],
             at,
         )
         .fetch_all(&self.pool)
-        .await?;
-        Ok(states)
+        .await?)
     }
 
     /// Counts the subscriptions that exist; every state is named.

@@ -10,7 +10,7 @@ use sqlx::{PgConnection, Postgres, Transaction};
 use uuid::Uuid;
 
 use crate::webhook::event_key::{self, EventKey, Known};
-use crate::{Error, Store, interval, stored};
+use crate::{Error, Store, column, interval, stored};
 
 /// An event to store.
 #[derive(Debug, Clone)]
@@ -155,18 +155,15 @@ async fn insert(
         .collect();
     let rows = sqlx::query_file!(
         "queries/webhook/insert_events.sql",
-        &events.iter().map(|event| event.id).collect::<Vec<_>>(),
+        &column(events, |event| event.id),
         &text(|event| &event.event_id) as &[&str],
         &text(|event| &event.reseller_id) as &[&str],
         &text(|event| &event.event_type) as &[&str],
         &text(|event| &event.body) as &[&str],
         &patterns,
-        &events.iter().map(|event| event.occurred_at).collect::<Vec<_>>(),
-        &events.iter().map(|event| event.created_at).collect::<Vec<_>>(),
-        &events
-            .iter()
-            .map(|event| event.traceparent.as_deref())
-            .collect::<Vec<_>>() as &[Option<&str>],
+        &column(events, |event| event.occurred_at),
+        &column(events, |event| event.created_at),
+        &column(events, |event| event.traceparent.as_deref()) as &[Option<&str>],
         queued,
         interval(queue_lease),
     )

@@ -7,7 +7,8 @@ use domain::notification::{NotificationId, NotificationStatus};
 use domain::reason::NotificationReason;
 use uuid::Uuid;
 
-use crate::{Error, Store, stored, stored_if};
+use crate::read::{Count, Name, Nullable};
+use crate::{Error, Store};
 
 /// Most notifications that are looked at for one page. A filter that matches hardly any would otherwise read the whole
 /// week of a large subscription.
@@ -79,41 +80,6 @@ pub struct NotificationRow {
 /// Where the next part of a list by due time begins.
 pub type DueCursor = (DateTime<Utc>, Uuid);
 
-struct Row {
-    id: Uuid,
-    event_id: Option<String>,
-    event_type: String,
-    status: String,
-    reason: Option<String>,
-    attempts: i32,
-    next_attempt_at: Option<DateTime<Utc>>,
-    payload_bytes: i32,
-    accepted_at: Option<DateTime<Utc>>,
-    created_at: DateTime<Utc>,
-    updated_at: DateTime<Utc>,
-    finished_at: Option<DateTime<Utc>>,
-}
-
-impl TryFrom<Row> for NotificationRow {
-    type Error = Error;
-
-    fn try_from(row: Row) -> Result<Self, Error> {
-        Ok(Self {
-            id: row.id.into(),
-            event_id: row.event_id.unwrap_or_default(),
-            event_type: row.event_type,
-            status: stored("notification status", &row.status)?,
-            reason: stored_if("reason of a notification", row.reason.as_deref())?,
-            attempts: row.attempts.unsigned_abs(),
-            next_attempt_at: row.next_attempt_at,
-            payload_bytes: row.payload_bytes.unsigned_abs(),
-            accepted_at: row.accepted_at.unwrap_or(row.created_at),
-            updated_at: row.updated_at,
-            finished_at: row.finished_at,
-        })
-    }
-}
-
 impl Store {
     /// Notifications of a subscription, the newest event first. Whose the subscription is, is for the caller to know.
     pub async fn list_notifications(
@@ -129,11 +95,13 @@ impl Store {
             .last_examined(filter.subscription, (first, end), examined_max)
             .await?;
         let statuses: Vec<&str> = filter.statuses.iter().map(|status| status.as_str()).collect();
-        let rows = sqlx::query_as!(
-            Row,
+        let mut items = sqlx::query_as!(
+            NotificationRow,
             r#"
-            SELECT n.id, e.event_id AS "event_id?", n.event_type, n.status, n.reason, n.attempts, n.next_attempt_at,
-                   n.payload_bytes, e.created_at AS "accepted_at?", n.created_at, n.updated_at, n.finished_at
+            SELECT n.id, coalesce(e.event_id, '') AS "event_id!", n.event_type, n.status AS "status: Name<_>",
+                   n.reason AS "reason!: Nullable<Name<_>>", n.attempts AS "attempts: Count", n.next_attempt_at,
+                   n.payload_bytes AS "payload_bytes: Count", coalesce(e.created_at, n.created_at) AS "accepted_at!",
+                   n.updated_at, n.finished_at
             FROM events e RIGHT JOIN notifications n ON e.id = n.event
             WHERE n.subscription_id = $1 AND n.reseller_id <> '' AND n.id >= $2 AND n.id < $3
               AND (cardinality($4::text[]) = 0 OR n.status = ANY ($4))
@@ -149,12 +117,12 @@ impl Store {
         )
         .fetch_all(&self.pool)
         .await?;
-        let full = rows.len() >= filter.limit as usize;
-        let next = if full { rows.last().map(|row| row.id) } else { last };
-        let mut items = rows
-            .into_iter()
-            .map(NotificationRow::try_from)
-            .collect::<Result<Vec<_>, _>>()?;
+        let full = items.len() >= filter.limit as usize;
+        let next = if full {
+            items.last().map(|row| row.id.uuid())
+        } else {
+            last
+        };
         self.tell_turns(filter.subscription, &mut items).await?;
         Ok(Page { items, next })
     }
@@ -166,7 +134,7 @@ impl Store {
         (first, end): (Uuid, Uuid),
         examined_max: i64,
     ) -> Result<Option<Uuid>, Error> {
-        let last = sqlx::query_scalar!(
+        Ok(sqlx::query_scalar!(
             r#"
             SELECT id FROM notifications WHERE subscription_id = $1 AND reseller_id <> '' AND id >= $2 AND id < $3
             ORDER BY id DESC OFFSET $4 LIMIT 1
@@ -177,8 +145,7 @@ impl Store {
             examined_max - 1,
         )
         .fetch_optional(&self.pool)
-        .await?;
-        Ok(last)
+        .await?)
     }
 
     /// What of a subscription is in line, soonest first, after a place in the list.
@@ -189,11 +156,13 @@ impl Store {
         limit: u32,
     ) -> Result<Page<NotificationRow, DueCursor>, Error> {
         let (due, id) = after.unwrap_or((DateTime::UNIX_EPOCH, Uuid::nil()));
-        let rows = sqlx::query_as!(
-            Row,
+        let mut items = sqlx::query_as!(
+            NotificationRow,
             r#"
-            SELECT n.id, e.event_id AS "event_id?", n.event_type, n.status, n.reason, n.attempts, n.next_attempt_at,
-                   n.payload_bytes, e.created_at AS "accepted_at?", n.created_at, n.updated_at, n.finished_at
+            SELECT n.id, coalesce(e.event_id, '') AS "event_id!", n.event_type, n.status AS "status: Name<_>",
+                   n.reason AS "reason!: Nullable<Name<_>>", n.attempts AS "attempts: Count", n.next_attempt_at,
+                   n.payload_bytes AS "payload_bytes: Count", coalesce(e.created_at, n.created_at) AS "accepted_at!",
+                   n.updated_at, n.finished_at
             FROM events e RIGHT JOIN notifications n ON e.id = n.event
             WHERE n.subscription_id = $1 AND n.status = 'SCHEDULED'
               AND (n.next_attempt_at, n.id) > ($2, $3)
@@ -206,13 +175,9 @@ impl Store {
         )
         .fetch_all(&self.pool)
         .await?;
-        let full = rows.len() >= limit as usize;
-        let last = rows.last().filter(|_| full);
-        let next = last.and_then(|row| Some((row.next_attempt_at?, row.id)));
-        let mut items = rows
-            .into_iter()
-            .map(NotificationRow::try_from)
-            .collect::<Result<Vec<_>, _>>()?;
+        let full = items.len() >= limit as usize;
+        let last = items.last().filter(|_| full);
+        let next = last.and_then(|row| Some((row.next_attempt_at?, row.id.uuid())));
         self.tell_turns(subscription, &mut items).await?;
         Ok(Page { items, next })
     }

@@ -57,13 +57,12 @@ impl Store {
 
     /// The classes that any engine holds.
     pub async fn outages(&self) -> Result<Vec<String>, Error> {
-        let classes = sqlx::query_scalar!(
+        Ok(sqlx::query_scalar!(
             "SELECT class FROM holds WHERE leased_until BETWEEN now() AND now() + $1::interval",
             interval(HOLD_LEASE),
         )
         .fetch_all(&self.pool)
-        .await?;
-        Ok(classes)
+        .await?)
     }
 
     /// Keeps promoters from what waits for these subscriptions in a lane (`first` or `retry`), for [`WITHHELD_FOR`]. Each is named once,

@@ -19,6 +19,24 @@ pub struct PromotedNotification {
     pub subscription_id: Uuid,
 }
 
+/// Runs one of the two statements that promote.
+macro_rules! promote {
+    ($store:ident, $statement:literal, $at:ident, $share:ident, $limit:ident, $queue_lease:ident) => {
+        Ok(sqlx::query_file_as!(
+            PromotedNotification,
+            $statement,
+            $at,
+            i64::from($share),
+            i64::from($limit),
+            interval($queue_lease),
+            interval(LEFT_TO_OTHERS),
+            interval(WITHHELD_FOR),
+        )
+        .fetch_all(&$store.pool)
+        .await?)
+    };
+}
+
 impl Store {
     /// Promotes the oldest waiting first attempts of each subscription that may be sent to, at most `share` of each.
     /// However much one subscription has waiting, the others get as much as it does. A subscription that had been
@@ -30,19 +48,14 @@ impl Store {
         limit: u32,
         queue_lease: Duration,
     ) -> Result<Vec<PromotedNotification>, Error> {
-        let rows = sqlx::query_file_as!(
-            PromotedNotification,
+        promote!(
+            self,
             "queries/webhook/promote_first_attempts.sql",
             at,
-            i64::from(share),
-            i64::from(limit),
-            interval(queue_lease),
-            interval(LEFT_TO_OTHERS),
-            interval(WITHHELD_FOR),
+            share,
+            limit,
+            queue_lease
         )
-        .fetch_all(&self.pool)
-        .await?;
-        Ok(rows)
     }
 
     /// Promotes the longest overdue retries of each subscription that may be sent to, at most `share` of each, as
@@ -54,19 +67,14 @@ impl Store {
         limit: u32,
         queue_lease: Duration,
     ) -> Result<Vec<PromotedNotification>, Error> {
-        let rows = sqlx::query_file_as!(
-            PromotedNotification,
+        promote!(
+            self,
             "queries/webhook/promote_retries.sql",
             at,
-            i64::from(share),
-            i64::from(limit),
-            interval(queue_lease),
-            interval(LEFT_TO_OTHERS),
-            interval(WITHHELD_FOR),
+            share,
+            limit,
+            queue_lease
         )
-        .fetch_all(&self.pool)
-        .await?;
-        Ok(rows)
     }
 
     /// The longest overdue retries that wait for a subscription at the time `at`, at most `limit`.

@@ -7,9 +7,8 @@ use serde_json::Value;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::addresses::subject;
-use crate::audit::{self, Act};
-use crate::{Error, Store};
+use super::locked::subject;
+use crate::{Act, Error, Store};
 
 /// Most scheduled notifications that are counted.
 const COUNTED_MAX: i64 = 100_000;
@@ -86,7 +85,7 @@ impl Store {
             subject(subscription),
             Value::Object(set.collect()),
         );
-        audit::record(&mut transaction, &entry).await?;
+        entry.record(&mut transaction).await?;
         transaction.commit().await?;
         Ok(true)
     }

@@ -8,11 +8,11 @@ use sqlx::PgConnection;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::addresses::subject;
+use super::locked::subject;
 use super::quota::{Limits, change_limits};
-use crate::audit::{self, Act};
+use crate::read::{Count, Name, Nullable};
 use crate::text::storable;
-use crate::{Error, Store, stored};
+use crate::{Act, Error, Store, stored};
 
 /// A quota request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
@@ -100,40 +100,6 @@ pub enum Decided {
     Unknown,
 }
 
-struct Row {
-    id: Uuid,
-    subscription_id: Uuid,
-    reseller_id: String,
-    requested: i32,
-    reason: String,
-    status: String,
-    granted: Option<i32>,
-    note: Option<String>,
-    decided_by: Option<String>,
-    created_at: DateTime<Utc>,
-    decided_at: Option<DateTime<Utc>>,
-}
-
-impl TryFrom<Row> for QuotaRequestView {
-    type Error = Error;
-
-    fn try_from(row: Row) -> Result<Self, Error> {
-        Ok(Self {
-            id: row.id,
-            subscription: row.subscription_id,
-            reseller: row.reseller_id,
-            requested: row.requested.unsigned_abs(),
-            reason: row.reason,
-            status: stored("quota request status", &row.status)?,
-            granted: row.granted.map(i32::unsigned_abs),
-            note: row.note,
-            decided_by: row.decided_by,
-            created_at: row.created_at,
-            decided_at: row.decided_at,
-        })
-    }
-}
-
 impl Store {
     /// Stores a request for a reseller's subscription, unless one is waiting.
     pub async fn insert_quota_request(
@@ -167,7 +133,7 @@ impl Store {
         if row.inserted {
             let details = json!({ "requested": new.requested });
             let entry = act.entry("quota-request.create", subject(new.subscription), details);
-            audit::record(&mut transaction, &entry).await?;
+            entry.record(&mut transaction).await?;
         }
         transaction.commit().await?;
         Ok(match (row.owned, row.inserted) {
@@ -186,11 +152,11 @@ impl Store {
         before: Option<Uuid>,
         limit: u32,
     ) -> Result<Vec<QuotaRequestView>, Error> {
-        let rows = sqlx::query_as!(
-            Row,
+        Ok(sqlx::query_as!(
+            QuotaRequestView,
             r#"
-            SELECT id, subscription_id, reseller_id, requested, reason, status, granted, note, decided_by, created_at,
-                   decided_at
+            SELECT id, subscription_id AS subscription, reseller_id AS reseller, requested AS "requested: Count", reason,
+                   status AS "status: Name<_>", granted AS "granted!: Nullable<Count>", note, decided_by, created_at, decided_at
             FROM quota_requests
             WHERE ($1::uuid IS NULL OR subscription_id = $1) AND ($2::text IS NULL OR status = $2)
               AND ($3::uuid IS NULL OR id < $3)
@@ -202,8 +168,7 @@ impl Store {
             i64::from(limit),
         )
         .fetch_all(&self.pool)
-        .await?;
-        rows.into_iter().map(QuotaRequestView::try_from).collect()
+        .await?)
     }
 
     /// Decides a request; an approval takes effect in the same transaction, and the mail that tells of the decision is
@@ -217,14 +182,14 @@ impl Store {
         let mut transaction = self.pool.begin().await?;
         lock_subscription(&mut transaction, id).await?;
         let decided = sqlx::query_as!(
-            Row,
+            QuotaRequestView,
             r#"
             UPDATE quota_requests
             SET status = $2, granted = CASE WHEN $2 = 'APPROVED' THEN coalesce($3, requested) END, note = $4,
                 decided_by = $5, decided_at = $6
             WHERE id = $1 AND status = 'REQUESTED'
-            RETURNING id, subscription_id, reseller_id, requested, reason, status, granted, note, decided_by, created_at,
-                      decided_at
+            RETURNING id, subscription_id AS subscription, reseller_id AS reseller, requested AS "requested: Count", reason,
+                      status AS "status: Name<_>", granted AS "granted!: Nullable<Count>", note, decided_by, created_at, decided_at
             "#,
             id,
             status,
@@ -235,10 +200,9 @@ impl Store {
         )
         .fetch_optional(&mut *transaction)
         .await?;
-        let Some(decided) = decided else {
+        let Some(view) = decided else {
             return why_undecided(&mut transaction, id).await;
         };
-        let view = QuotaRequestView::try_from(decided)?;
         if let Some(quota) = view.granted {
             let limits = Limits {
                 daily_quota: Some(quota),
@@ -269,11 +233,8 @@ async fn record_decision(
         "quota-request.deny"
     };
     let details = json!({ "request": view.id, "requested": view.requested, "granted": view.granted });
-    audit::record(
-        connection,
-        &act.entry(action, subject(view.subscription), details),
-    )
-    .await
+    let entry = act.entry(action, subject(view.subscription), details);
+    entry.record(connection).await
 }
 
 /// Stores the mail about a decision, unless its subscription is gone.

@@ -8,7 +8,7 @@ use domain::notification::NotificationId;
 use sqlx::PgExecutor;
 use uuid::Uuid;
 
-use crate::{Error, Store};
+use crate::{Error, Store, column};
 
 /// One notification to give back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,9 +40,9 @@ pub(crate) async fn release_notifications(
 ) -> Result<HashSet<NotificationId>, Error> {
     let released = sqlx::query_file_scalar!(
         "queries/webhook/release_notifications.sql",
-        &releases.iter().map(|r| r.id.uuid()).collect::<Vec<_>>(),
-        &releases.iter().map(|r| r.lease_token).collect::<Vec<_>>(),
-        &releases.iter().map(|r| r.postponed_to).collect::<Vec<_>>() as &[Option<DateTime<Utc>>],
+        &column(releases, |r| r.id.uuid()),
+        &column(releases, |r| r.lease_token),
+        &column(releases, |r| r.postponed_to) as &[Option<DateTime<Utc>>],
         at,
     )
     .fetch_all(executor)

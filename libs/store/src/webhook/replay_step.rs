@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::listing::first_id_at;
 use super::sending_again::sent_again_by;
 use crate::resolution::resolve;
-use crate::{Act, Error, Store};
+use crate::{Act, Error, Store, column};
 
 /// Events looked at in one step.
 const EXAMINED_MAX: i64 = 1_000;
@@ -218,9 +218,9 @@ async fn make_due(
         WHERE n.status = 'FAILED' OR n.status = 'GIVEN_UP' AND n.reason IS DISTINCT FROM 'CANCELLED'
         RETURNING n.id
         "#,
-        &missed.iter().map(|event| event.id).collect::<Vec<_>>(),
-        &missed.iter().map(|event| event.event_type.as_str()).collect::<Vec<_>>() as &[&str],
-        &missed.iter().map(|event| event.bytes).collect::<Vec<_>>(),
+        &column(missed, |event| event.id),
+        &column(missed, |event| event.event_type.as_str()) as &[&str],
+        &column(missed, |event| event.bytes),
         replay.subscription,
         replay.reseller,
         now,

@@ -6,9 +6,9 @@ use domain::subscription::ReplayStatus;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::addresses::subject;
-use crate::audit::{self, Act};
-use crate::{Error, Store, stored};
+use super::locked::subject;
+use crate::read::{Count, Name};
+use crate::{Act, Error, Store};
 
 /// A replay as its reseller sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -114,7 +114,7 @@ impl Store {
         if row.inserted {
             let details = json!({ "replay": new.id, "since": new.since, "until": new.until });
             let entry = act.entry("replay.create", subject(new.subscription), details);
-            audit::record(&mut transaction, &entry).await?;
+            entry.record(&mut transaction).await?;
         }
         transaction.commit().await?;
         Ok(match (row.owned, row.inserted) {
@@ -133,10 +133,12 @@ impl Store {
         before: Option<Uuid>,
         limit: u32,
     ) -> Result<Vec<ReplayView>, Error> {
-        let rows = sqlx::query!(
+        Ok(sqlx::query_as!(
+            ReplayView,
             r#"
-            SELECT id, status, since, until, per_second, cursor, examined, replayed, cancelled, created_at, updated_at,
-                   finished_at
+            SELECT id, subscription_id AS subscription, status AS "status: Name<_>", since, until,
+                   per_second AS "per_second: Count", cursor, examined AS "examined: Count", replayed AS "replayed: Count",
+                   cancelled AS "cancelled: Count", created_at, updated_at, finished_at
             FROM replays
             -- Ranges, so that one plan serves all of these questions from the index, whatever other subscriptions have.
             WHERE subscription_id = $1 AND id >= coalesce($2, '00000000-0000-0000-0000-000000000000'::uuid)
@@ -149,26 +151,7 @@ impl Store {
             i64::from(limit),
         )
         .fetch_all(&self.pool)
-        .await?;
-        rows.into_iter()
-            .map(|row| {
-                Ok(ReplayView {
-                    id: row.id,
-                    subscription,
-                    status: stored("replay status", &row.status)?,
-                    since: row.since,
-                    until: row.until,
-                    per_second: row.per_second.unsigned_abs(),
-                    cursor: row.cursor,
-                    examined: row.examined.unsigned_abs(),
-                    replayed: row.replayed.unsigned_abs(),
-                    cancelled: row.cancelled.unsigned_abs(),
-                    created_at: row.created_at,
-                    updated_at: row.updated_at,
-                    finished_at: row.finished_at,
-                })
-            })
-            .collect()
+        .await?)
     }
 
     /// Stops a replay; what it has made due already is still sent.
@@ -192,7 +175,7 @@ impl Store {
         .await?;
         if cancelled.rows_affected() > 0 {
             let entry = act.entry("replay.cancel", subject(subscription), json!({ "replay": id }));
-            audit::record(&mut transaction, &entry).await?;
+            entry.record(&mut transaction).await?;
         }
         transaction.commit().await?;
         let found = self.list_replays(subscription, Some(id), None, 1).await?.pop();
@@ -205,7 +188,7 @@ impl Store {
 
     /// The replays that can get on: those that run, and whose subscription gets something.
     pub async fn running_replays(&self) -> Result<Vec<Uuid>, Error> {
-        let ids = sqlx::query_scalar!(
+        Ok(sqlx::query_scalar!(
             r#"
             SELECT r.id FROM replays r JOIN subscriptions s ON s.id = r.subscription_id
             WHERE r.status = 'RUNNING' AND s.state IN ('ACTIVE', 'DEGRADED') AND NOT s.suspended
@@ -214,7 +197,6 @@ impl Store {
             "#,
         )
         .fetch_all(&self.pool)
-        .await?;
-        Ok(ids)
+        .await?)
     }
 }

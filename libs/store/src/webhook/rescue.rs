@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
+use crate::read::Count;
 use crate::{Error, Rescued, Store};
 
 impl Store {
@@ -13,18 +14,14 @@ impl Store {
         limit: u32,
         max_retries: u32,
     ) -> Result<Rescued, Error> {
-        let rescued = sqlx::query_file!(
+        Ok(sqlx::query_file_as!(
+            Rescued,
             "queries/webhook/rescue_notifications.sql",
             i64::from(limit),
             i32::try_from(max_retries).unwrap_or(i32::MAX),
             at,
         )
         .fetch_one(&self.pool)
-        .await?;
-        Ok(Rescued {
-            pending: rescued.pending.unsigned_abs(),
-            retry: rescued.retry.unsigned_abs(),
-            given_up: rescued.given_up.unsigned_abs(),
-        })
+        .await?)
     }
 }

@@ -7,11 +7,9 @@ use serde_json::json;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::addresses::subject;
+use super::locked::{lock, subject};
 use super::security::{self, SecurityChange};
-use super::subscription_change::lock;
-use crate::audit::{self, Act};
-use crate::{Error, Store, interval};
+use crate::{Act, Error, Store, interval};
 
 /// Most secrets of a subscription that are valid at once. Each of them is one more signature in every request.
 const VALID_MAX: i64 = 5;
@@ -114,7 +112,7 @@ impl Store {
             subject(subscription),
             json!({ "secret": new.id }),
         );
-        audit::record(&mut transaction, &entry).await?;
+        entry.record(&mut transaction).await?;
         transaction.commit().await?;
         Ok(Rotated::Done)
     }
@@ -171,7 +169,7 @@ impl Store {
             return Ok(None);
         };
         let entry = act.entry("secret.view", subject(subscription), json!({ "secret": secret }));
-        audit::record(&mut transaction, &entry).await?;
+        entry.record(&mut transaction).await?;
         transaction.commit().await?;
         Ok(Some((found.sealed, found.created_at)))
     }
@@ -220,7 +218,7 @@ impl Store {
                 subject(subscription),
                 json!({ "secret": secret }),
             );
-            audit::record(&mut transaction, &entry).await?;
+            entry.record(&mut transaction).await?;
         }
         transaction.commit().await?;
         Ok(Revoked::Done)

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::subscription_change::Locked;
+use super::locked::Locked;
 use crate::Error;
 
 /// A change that is told, no matter which caller made it.

@@ -6,10 +6,9 @@ use domain::subscription::SubscriptionState;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::addresses::subject;
-use crate::audit::{self, Act};
+use super::locked::subject;
 use crate::resolution::resolve;
-use crate::{Error, Store, stored};
+use crate::{Act, Error, Store, stored};
 
 /// What came of asking for a notification to be sent again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,7 +110,7 @@ impl Store {
             resolve(&mut transaction, &[id.uuid()], &resolving, None).await?;
             let details = json!({ "status": status.as_str() });
             let entry = act.entry("notification.resend", format!("notification/{id}"), details);
-            audit::record(&mut transaction, &entry).await?;
+            entry.record(&mut transaction).await?;
             transaction.commit().await?;
             return Ok(Resent::Done);
         }
@@ -170,7 +169,7 @@ impl Store {
         };
         let details = json!({ "notification": notification });
         let entry = act.entry("subscription.test", subject(test.subscription), details);
-        audit::record(&mut transaction, &entry).await?;
+        entry.record(&mut transaction).await?;
         transaction.commit().await?;
         Ok(Tested::Done(notification.into()))
     }

@@ -5,9 +5,8 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use domain::notification::NotificationId;
 use domain::reason::NotificationReason;
-use uuid::Uuid;
 
-use crate::{Error, Store, interval};
+use crate::{Error, Store, column, interval};
 
 /// Why a notification is sidelined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +48,6 @@ impl Store {
         why: Sidelined,
         at: DateTime<Utc>,
     ) -> Result<u64, Error> {
-        let ids: Vec<Uuid> = ids.iter().map(|id| id.uuid()).collect();
         let reason = why.reason();
         let sidelined = sqlx::query!(
             r#"
@@ -72,7 +70,7 @@ impl Store {
                 reason = $6, updated_at = $2
             FROM queued q WHERE n.id = q.id
             "#,
-            &ids,
+            &column(ids, |id| id.uuid()),
             at,
             why != Sidelined::NotEnqueued,
             interval(RETRY_LATER),

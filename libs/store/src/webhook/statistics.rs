@@ -9,7 +9,7 @@ use chrono::{DateTime, DurationRound as _, TimeDelta, Utc};
 use domain::latency::{BUCKETS, Latencies};
 use uuid::Uuid;
 
-use crate::{Error, Store};
+use crate::{Error, Store, column};
 
 /// How an attempt ended, as far as statistics tell attempts apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,7 +114,7 @@ impl Store {
             return Ok(());
         }
         let rows = summed(deltas);
-        let column = |f: fn(&StatisticsDelta) -> u64| rows.iter().map(f).map(bigint).collect::<Vec<_>>();
+        let counts = |count: fn(&StatisticsDelta) -> u64| column(&rows, |row| bigint(count(row)));
         let latencies = rows.iter().flat_map(|row| row.latencies.counts());
         let latencies: Vec<i64> = latencies.copied().map(bigint).collect();
         let statuses: Vec<serde_json::Value> = rows.iter().map(|row| by_name(&row.statuses)).collect();
@@ -140,13 +140,13 @@ impl Store {
                                         UNION ALL SELECT * FROM jsonb_each_text(excluded.statuses)) AS e
                                   GROUP BY e.key) AS c)
             "#,
-            &rows.iter().map(|row| row.subscription).collect::<Vec<_>>(),
-            &rows.iter().map(|row| row.hour).collect::<Vec<_>>(),
-            &column(|row| row.attempts),
-            &column(|row| row.delivered),
-            &column(|row| row.failed),
-            &column(|row| row.retried),
-            &column(|row| row.payload_bytes),
+            &column(&rows, |row| row.subscription),
+            &column(&rows, |row| row.hour),
+            &counts(|row| row.attempts),
+            &counts(|row| row.delivered),
+            &counts(|row| row.failed),
+            &counts(|row| row.retried),
+            &counts(|row| row.payload_bytes),
             &latencies,
             BUCKETS as i64,
             &statuses,

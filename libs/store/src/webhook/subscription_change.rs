@@ -3,19 +3,17 @@
 
 use chrono::{DateTime, Utc};
 use domain::origin::origin;
-use domain::reason::StateReason;
-use domain::subscription::{
-    Command, CommandRefused, SubscriptionChange, SubscriptionState, is_still_verified,
-};
+use domain::subscription::{Command, CommandRefused, SubscriptionChange, SubscriptionState};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::addresses::{self, Address, Addresses, subject};
+use super::addresses::{self, Address, Addresses};
+use super::locked::{Locked, lock, subject};
 use super::security::{self, SecurityChange};
-use super::subscriptions::{SubscriptionView, millis, names, select};
-use crate::audit::{self, Act};
-use crate::{Error, Store, stored};
+use super::subscription_view::{SubscriptionView, select};
+use super::subscriptions::{millis, names};
+use crate::{Act, Error, Store};
 
 /// What came of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,29 +26,6 @@ pub enum Commanded {
     NotBefore(DateTime<Utc>),
     /// The reseller has no such subscription.
     Unknown,
-}
-
-/// A locked subscription, as far as commands look at it.
-pub(super) struct Locked {
-    state: SubscriptionState,
-    /// `None` when it is none that this version knows.
-    state_reason: Option<StateReason>,
-    verified_at: Option<DateTime<Utc>>,
-    /// No command has its endpoint challenged before.
-    floor_at: Option<DateTime<Utc>>,
-    pub(super) url: String,
-    pub(super) email: String,
-    /// Where the mails went before, while `email` is not confirmed.
-    pub(super) previous_email: Option<String>,
-}
-
-impl Locked {
-    fn command(&self, command: Command, now: DateTime<Utc>) -> Result<SubscriptionState, CommandRefused> {
-        let verified = self
-            .state_reason
-            .is_some_and(|reason| is_still_verified(self.verified_at, reason, now));
-        self.state.command(command, verified)
-    }
 }
 
 impl Store {
@@ -95,7 +70,7 @@ impl Store {
             .collect();
         security::tell(&mut transaction, id, &locked, &told, now).await?;
         let entry = act.entry("subscription.change", subject(id), details(change, &locked));
-        audit::record(&mut transaction, &entry).await?;
+        entry.record(&mut transaction).await?;
         let changed = select(&mut transaction, reseller, Some(id), None, 1).await?.pop();
         transaction.commit().await?;
         Ok(changed)
@@ -125,7 +100,7 @@ impl Store {
         move_to(&mut transaction, id, command, next, now).await?;
         let details = json!({ "from": locked.state.as_str(), "to": next.as_str() });
         let entry = act.entry(action(command), subject(id), details);
-        audit::record(&mut transaction, &entry).await?;
+        entry.record(&mut transaction).await?;
         let done = select(&mut transaction, reseller, Some(id), None, 1).await?.pop();
         transaction.commit().await?;
         Ok(done.map_or(Commanded::Unknown, |view| Commanded::Done(Box::new(view))))
@@ -163,47 +138,13 @@ impl Store {
             } else {
                 "subscription.resume"
             };
-            audit::record(&mut transaction, &act.entry(action, subject(id), json!({}))).await?;
+            let entry = act.entry(action, subject(id), json!({}));
+            entry.record(&mut transaction).await?;
         }
         let view = select(&mut transaction, reseller, Some(id), None, 1).await?.pop();
         transaction.commit().await?;
         Ok(view)
     }
-}
-
-/// Locks a subscription against every other change of it, until the transaction ends.
-pub(super) async fn lock(
-    connection: &mut PgConnection,
-    reseller: &str,
-    id: Uuid,
-) -> Result<Option<Locked>, Error> {
-    let row = sqlx::query!(
-        r#"
-        SELECT state, state_reason, verified_at, challenge_floor_at, url, email,
-               CASE WHEN NOT EXISTS (SELECT FROM email_addresses a
-                                     WHERE a.reseller_id = $1 AND a.address = lower(email) AND a.confirmed_at IS NOT NULL)
-                    THEN previous_email END AS previous_email
-        FROM subscriptions
-        WHERE reseller_id = $1 AND id = $2 AND deleted_at IS NULL
-        FOR NO KEY UPDATE
-        "#,
-        reseller,
-        id,
-    )
-    .fetch_optional(connection)
-    .await?;
-    row.map(|row| {
-        Ok(Locked {
-            state: stored("subscription state", &row.state)?,
-            state_reason: row.state_reason.parse().ok(),
-            verified_at: row.verified_at,
-            floor_at: row.challenge_floor_at,
-            url: row.url,
-            email: row.email,
-            previous_email: row.previous_email,
-        })
-    })
-    .transpose()
 }
 
 /// What a field is now, if it is not what it was.
@@ -297,33 +238,26 @@ async fn move_to(
     next: SubscriptionState,
     now: DateTime<Utc>,
 ) -> Result<(), Error> {
-    sqlx::query!(
+    sqlx::query_scalar!(
         r#"
-        WITH before AS (SELECT id, state FROM subscriptions WHERE id = $1),
-        moved AS (
-            UPDATE subscriptions s
-            SET state = $2, state_reason = $3, failing_since = NULL, last_failure_at = NULL, updated_at = $4,
-                state_changed_at = CASE WHEN s.state = $2 THEN s.state_changed_at ELSE $4 END,
-                verification_due_at = CASE WHEN $2 = 'PENDING_VERIFICATION'
-                                           THEN greatest($4::timestamptz, s.challenge_floor_at) END,
-                verification_attempts = 0, verification_error = NULL,
-                -- What is asked again is not known until it has answered, whichever commands come in between.
-                verified_at = CASE WHEN $2 <> 'PENDING_VERIFICATION' THEN s.verified_at END
-            FROM before b WHERE s.id = b.id
-            RETURNING s.*, b.state AS previous)
-        INSERT INTO emails (id, kind, subscription_id, recipient, data, next_attempt_at, created_at)
-        SELECT gen_random_uuid(), 'STATE_CHANGED', m.id, m.email,
-               jsonb_build_object('state', m.state, 'previous', m.previous, 'reason', m.state_reason, 'url', m.url,
-                                  'description', m.description, 'resellerId', m.reseller_id),
-               $4, $4
-        FROM moved m WHERE m.state <> m.previous
+        UPDATE subscriptions s
+        SET state = $2, state_reason = $3, failing_since = NULL, last_failure_at = NULL, updated_at = $4,
+            state_changed_at = CASE WHEN s.state = $2 THEN s.state_changed_at ELSE $4 END,
+            verification_due_at = CASE WHEN $2 = 'PENDING_VERIFICATION'
+                                       THEN greatest($4::timestamptz, s.challenge_floor_at) END,
+            verification_attempts = 0, verification_error = NULL,
+            -- What is asked again is not known until it has answered, whichever commands come in between.
+            verified_at = CASE WHEN $2 <> 'PENDING_VERIFICATION' THEN s.verified_at END
+        FROM (SELECT state FROM subscriptions WHERE id = $1) AS before
+        WHERE s.id = $1
+        RETURNING CASE WHEN s.state <> before.state THEN mail_state_change(s.id, before.state, $4) END
         "#,
         id,
         next.as_str(),
         command.reason(next).as_str(),
         now,
     )
-    .execute(connection)
+    .fetch_one(connection)
     .await?;
     Ok(())
 }

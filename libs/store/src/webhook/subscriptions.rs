@@ -1,73 +1,20 @@
-//! Subscriptions as their reseller makes, sees and deletes them. Every operation names the reseller: what belongs to another does not
+//! Subscriptions as their reseller makes and deletes them. Every operation names the reseller: what belongs to another does not
 //! exist.
 //!
 //! What happens to a subscription by itself (verification, health) is elsewhere.
 
 use chrono::{DateTime, Utc};
 use domain::origin::origin;
-use domain::reason::StateReason;
-use domain::subscription::{EventFilter, SubscriptionRequest, SubscriptionState};
+use domain::subscription::{EventFilter, SubscriptionRequest};
 use serde_json::json;
-use sqlx::{PgConnection, Postgres, Transaction};
+use sqlx::{Postgres, Transaction};
 use uuid::Uuid;
 
-use super::addresses::{self, Address, Addresses, subject};
+use super::addresses::{self, Address, Addresses};
+use super::locked::{lock, subject};
 use super::secrets::{NewSecret, insert_secret};
 use super::security::{self, SecurityChange};
-use super::subscription_change::lock;
-use crate::audit::{self, Act};
-use crate::{Error, Store, stored};
-
-/// A subscription as its reseller sees it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SubscriptionView {
-    /// Its identifier.
-    pub id: Uuid,
-    /// Whose it is.
-    pub reseller: String,
-    /// The reseller's own words.
-    pub description: String,
-    /// Where to.
-    pub url: String,
-    /// The filter.
-    pub event_types: Vec<String>,
-    /// Who is told about trouble.
-    pub email: String,
-    /// When that address was confirmed, for this or another subscription of its reseller.
-    pub email_confirmed_at: Option<DateTime<Utc>>,
-    /// Where it stands.
-    pub state: SubscriptionState,
-    /// Why it stands there.
-    pub state_reason: StateReason,
-    /// Since when.
-    pub state_changed_at: DateTime<Utc>,
-    /// When the reseller paused it, if it is paused.
-    pub paused_at: Option<DateTime<Utc>>,
-    /// When an operator paused it, or all of its reseller, if that is so.
-    pub held_at: Option<DateTime<Utc>>,
-    /// How long the endpoint may take; the default when `None`, as in the two below.
-    pub timeout_millis: Option<u32>,
-    /// Notifications a day.
-    pub daily_quota: Option<u32>,
-    /// Attempts a second.
-    pub requests_per_second: Option<u32>,
-    /// Whether what an outage gives up is sent again by itself; the default when `None`.
-    pub resend_after_outage: Option<bool>,
-    /// The first failed attempt since the last success.
-    pub failing_since: Option<DateTime<Utc>>,
-    /// When it is challenged next.
-    pub verification_due_at: Option<DateTime<Utc>>,
-    /// How often it has been challenged in vain.
-    pub verification_attempts: u32,
-    /// What came of the last challenge.
-    pub verification_error: Option<String>,
-    /// When the present endpoint answered its challenge.
-    pub verified_at: Option<DateTime<Utc>>,
-    /// When it was made.
-    pub created_at: DateTime<Utc>,
-    /// When it was last changed.
-    pub updated_at: DateTime<Utc>,
-}
+use crate::{Act, Error, Store};
 
 /// A subscription to be stored, with its first secret.
 #[derive(Debug)]
@@ -123,31 +70,9 @@ impl Store {
         addresses::name(&mut transaction, address, new.addresses, new.created_at).await?;
         let details = json!({ "endpoint": origin(&new.request.url), "email": new.request.email });
         let entry = act.entry("subscription.create", subject(new.id), details);
-        audit::record(&mut transaction, &entry).await?;
+        entry.record(&mut transaction).await?;
         transaction.commit().await?;
         Ok(true)
-    }
-
-    /// The reseller's subscription with this identifier.
-    pub async fn find_subscription(
-        &self,
-        reseller: &str,
-        id: Uuid,
-    ) -> Result<Option<SubscriptionView>, Error> {
-        let mut connection = self.pool.acquire().await?;
-        let mut found = select(&mut connection, reseller, Some(id), None, 1).await?;
-        Ok(found.pop())
-    }
-
-    /// The reseller's subscriptions after the one with the identifier `after`, the oldest first.
-    pub async fn list_subscriptions(
-        &self,
-        reseller: &str,
-        after: Option<Uuid>,
-        limit: u32,
-    ) -> Result<Vec<SubscriptionView>, Error> {
-        let mut connection = self.pool.acquire().await?;
-        select(&mut connection, reseller, None, after, limit).await
     }
 
     /// Deletes a subscription for everybody but the records, with what only makes sense while it exists: a replay is
@@ -178,11 +103,8 @@ impl Store {
         .execute(&mut *transaction)
         .await?;
         security::tell(&mut transaction, id, &locked, &[SecurityChange::Deleted], act.at).await?;
-        audit::record(
-            &mut transaction,
-            &act.entry("subscription.delete", subject(id), json!({})),
-        )
-        .await?;
+        let entry = act.entry("subscription.delete", subject(id), json!({}));
+        entry.record(&mut transaction).await?;
         transaction.commit().await?;
         Ok(true)
     }
@@ -219,63 +141,4 @@ async fn insert(transaction: &mut Transaction<'_, Postgres>, new: &NewSubscripti
     .execute(&mut **transaction)
     .await?;
     Ok(())
-}
-
-/// The reseller's subscriptions: the one with an identifier, or those after another, the oldest first.
-pub(super) async fn select(
-    connection: &mut PgConnection,
-    reseller: &str,
-    id: Option<Uuid>,
-    after: Option<Uuid>,
-    limit: u32,
-) -> Result<Vec<SubscriptionView>, Error> {
-    let rows = sqlx::query!(
-        r#"
-        SELECT id, reseller_id, description, url, event_types, email,
-               (SELECT a.confirmed_at FROM email_addresses a
-                WHERE a.reseller_id = s.reseller_id AND a.address = lower(s.email)) AS email_confirmed_at,
-               state, state_reason, state_changed_at, paused_at,
-               held_at, timeout_millis, daily_quota, requests_per_second, resend_after_outage, failing_since, verification_due_at,
-               verification_attempts, verification_error, verified_at, created_at, updated_at
-        FROM subscriptions s
-        WHERE reseller_id = $1 AND deleted_at IS NULL AND ($2::uuid IS NULL OR id = $2) AND ($3::uuid IS NULL OR id > $3)
-        ORDER BY id
-        LIMIT $4
-        "#,
-        reseller,
-        id,
-        after,
-        i64::from(limit),
-    )
-    .fetch_all(connection)
-    .await?;
-    rows.into_iter()
-        .map(|row| {
-            Ok(SubscriptionView {
-                id: row.id,
-                reseller: row.reseller_id,
-                description: row.description,
-                url: row.url,
-                event_types: row.event_types,
-                email: row.email,
-                email_confirmed_at: row.email_confirmed_at,
-                state: stored("subscription state", &row.state)?,
-                state_reason: stored("reason of a state", &row.state_reason)?,
-                state_changed_at: row.state_changed_at,
-                paused_at: row.paused_at,
-                held_at: row.held_at,
-                timeout_millis: row.timeout_millis.map(i32::unsigned_abs),
-                daily_quota: row.daily_quota.map(i32::unsigned_abs),
-                requests_per_second: row.requests_per_second.map(i32::unsigned_abs),
-                resend_after_outage: row.resend_after_outage,
-                failing_since: row.failing_since,
-                verification_due_at: row.verification_due_at,
-                verification_attempts: row.verification_attempts.unsigned_abs(),
-                verification_error: row.verification_error,
-                verified_at: row.verified_at,
-                created_at: row.created_at,
-                updated_at: row.updated_at,
-            })
-        })
-        .collect()
 }

@@ -11,6 +11,7 @@ use domain::subscription::{CHALLENGE_FLOOR, CHALLENGE_FLOOR_MAX};
 use uuid::Uuid;
 
 use crate::cutoff::not_after_now;
+use crate::read::Count;
 use crate::text::storable;
 use crate::{Error, Store, interval};
 
@@ -69,7 +70,8 @@ impl Store {
             .ok()
             .and_then(|lease| at.checked_add_signed(lease))
             .unwrap_or(at);
-        let rows = sqlx::query!(
+        Ok(sqlx::query_as!(
+            DueVerification,
             r#"
             WITH waiting AS (
                 SELECT id, verification_due_at,
@@ -86,7 +88,8 @@ impl Store {
             SET verification_due_at = $3,
                 challenge_floor_at = $1::timestamptz + least($7::interval, $6::interval * 2 ^ least(s.challenges_failed, 16))
             FROM due d WHERE s.id = d.id
-            RETURNING s.id, s.reseller_id, s.verification_due_at AS "lease!", s.verification_attempts AS attempts
+            RETURNING s.id AS subscription_id, s.reseller_id AS reseller, s.verification_due_at AS "lease!",
+                      s.verification_attempts AS "attempts: Count"
             "#,
             at,
             i64::from(limit),
@@ -97,16 +100,7 @@ impl Store {
             interval(CHALLENGE_FLOOR_MAX),
         )
         .fetch_all(&self.pool)
-        .await?;
-        Ok(rows
-            .into_iter()
-            .map(|row| DueVerification {
-                subscription_id: row.id,
-                reseller: row.reseller_id,
-                lease: row.lease,
-                attempts: row.attempts.unsigned_abs(),
-            })
-            .collect())
+        .await?)
     }
 
     /// Counts a challenge of a reseller's `host`, which belongs to `site`, if the budgets have room for it. A time `at` that is yet to
@@ -219,14 +213,7 @@ impl Store {
                     challenges_failed = 0
                 WHERE id = $1 AND url = $2 AND verification_due_at = $3 AND state = 'PENDING_VERIFICATION'
                   AND deleted_at IS NULL
-                RETURNING id, email, url, description, reseller_id),
-            mail AS (
-                INSERT INTO emails (id, kind, subscription_id, recipient, data, next_attempt_at, created_at)
-                SELECT gen_random_uuid(), 'STATE_CHANGED', c.id, c.email,
-                       jsonb_build_object('state', 'ACTIVE', 'previous', 'PENDING_VERIFICATION', 'reason', 'VERIFIED',
-                                          'url', c.url, 'description', c.description, 'resellerId', c.reseller_id),
-                       $4, $4
-                FROM changed c),
+                RETURNING reseller_id, mail_state_change(id, 'PENDING_VERIFICATION', $4)),
             answered AS (
                 UPDATE challenges h SET answered = true
                 FROM changed c WHERE h.reseller_id = c.reseller_id AND h.host = $5)

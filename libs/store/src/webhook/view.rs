@@ -6,6 +6,7 @@ use domain::push::AttemptStatus;
 use uuid::Uuid;
 
 use super::listing::NotificationRow;
+use crate::read::{Count, Name, Nullable};
 use crate::{Error, Store, stored, stored_if};
 
 /// Attempts that are shown, the latest ones: a reseller who resends in a loop makes a history without end.
@@ -97,9 +98,11 @@ impl Store {
         &self,
         id: NotificationId,
     ) -> Result<Vec<DeliveryAttemptView>, Error> {
-        let rows = sqlx::query!(
+        let mut attempts = sqlx::query_as!(
+            DeliveryAttemptView,
             r#"
-            SELECT number, status, started_at, millis, url, response_status, response_body, error_type, error
+            SELECT number AS "number: Count", status AS "status: Name<_>", started_at, millis, url,
+                   response_status AS "response_status!: Nullable<Count>", response_body, error_type, error
             FROM delivery_attempts WHERE notification_id = $1 ORDER BY number DESC LIMIT $2
             "#,
             id.uuid(),
@@ -107,21 +110,7 @@ impl Store {
         )
         .fetch_all(&self.pool)
         .await?;
-        rows.into_iter()
-            .rev()
-            .map(|row| {
-                Ok(DeliveryAttemptView {
-                    number: row.number.unsigned_abs(),
-                    status: stored("attempt status", &row.status)?,
-                    started_at: row.started_at,
-                    millis: row.millis,
-                    url: row.url,
-                    response_status: row.response_status.and_then(|status| u16::try_from(status).ok()),
-                    response_body: row.response_body,
-                    error_type: row.error_type,
-                    error: row.error,
-                })
-            })
-            .collect()
+        attempts.reverse();
+        Ok(attempts)
     }
 }

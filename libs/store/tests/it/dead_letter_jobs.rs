@@ -13,7 +13,7 @@ use domain::subscription::SubscriptionState;
 use sqlx::PgPool;
 use store::{
     AuditFilter, DeadLetterFilter, DeadLetterJob, DeadLetterLane, DeadLetterReason, DeadLetterSelection,
-    JobCommanded, JobCreated, NewDeadLetterJob, Store,
+    JobCommanded, JobCreated, Kept, NewDeadLetterJob, Store,
 };
 use testkit::notification_factory::NotificationRow;
 use testkit::push_factory::PushRow;
@@ -372,7 +372,7 @@ async fn a_job_is_about_what_its_filter_or_its_list_says_and_nothing_else(pool: 
         .await
         .unwrap();
     let cutoff = store.cutoff(SystemClock.now(), Duration::ZERO).await.unwrap();
-    assert_eq!(store.forget_dead_letter_jobs(cutoff).await.unwrap(), 2);
+    assert_eq!(store.forget(Kept::DeadLetterJobs, cutoff, 100).await.unwrap(), 2);
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]

@@ -8,8 +8,8 @@ use chrono::TimeDelta;
 use domain::clock::{Clock, SystemClock};
 use domain::push::{PushId, PushStatus};
 use sqlx::{PgConnection, PgPool};
-use store::Store;
 use store::push::{IdempotencyKey, Inserted, NewPush};
+use store::{Kept, Store};
 use uuid::Uuid;
 
 use crate::scene::{LONG, count, new_push, until_blocked};
@@ -189,14 +189,14 @@ async fn keys_are_forgotten_by_age_and_not_more_than_the_limit(pool: PgPool) {
     store.insert_pushes(&batch, LONG).await.unwrap();
     let cutoff = store.cutoff(now, Duration::from_secs(24 * 3_600)).await.unwrap();
 
-    assert_eq!(store.forget_idempotency_keys(cutoff, 2).await.unwrap(), 2);
+    assert_eq!(store.forget(Kept::PushKeys, cutoff, 2).await.unwrap(), 2);
     let left: Vec<String> = sqlx::query_scalar("SELECT key FROM idempotency_keys ORDER BY created_at")
         .fetch_all(&pool)
         .await
         .unwrap();
     assert_eq!(left, ["old", "fresh"], "the oldest go first");
-    assert_eq!(store.forget_idempotency_keys(cutoff, 2).await.unwrap(), 1);
-    assert_eq!(store.forget_idempotency_keys(cutoff, 2).await.unwrap(), 0);
+    assert_eq!(store.forget(Kept::PushKeys, cutoff, 2).await.unwrap(), 1);
+    assert_eq!(store.forget(Kept::PushKeys, cutoff, 2).await.unwrap(), 0);
 
     assert_eq!(
         store.insert_pushes(&[keyed("old", 9)], LONG).await.unwrap(),

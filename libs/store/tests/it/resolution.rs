@@ -9,7 +9,7 @@ use domain::push::PushState;
 use domain::subscription::SubscriptionState;
 use serde_json::{Value, json};
 use sqlx::PgPool;
-use store::{Act, AuditFilter, AuditView, DeadLetterState, Resolved, Skipped, Store};
+use store::{Act, AuditFilter, AuditView, DeadLetterState, Kept, Resolved, Skipped, Store};
 use testkit::notification_factory::NotificationRow;
 use testkit::push_factory::PushRow;
 use testkit::subscription_factory::SubscriptionRow;
@@ -474,7 +474,10 @@ async fn what_was_resolved_is_forgotten_in_the_end_and_what_is_open_never(pool: 
         .unwrap();
     let forget = async |age| {
         let cutoff = store.cutoff(SystemClock.now(), age).await.unwrap();
-        store.forget_resolved_dead_letters(cutoff, 100).await.unwrap()
+        store
+            .forget(Kept::ResolvedDeadLetters, cutoff, 100)
+            .await
+            .unwrap()
     };
     assert_eq!(forget(Duration::from_secs(3_600)).await, 0);
     assert_eq!(forget(Duration::ZERO).await, 2);

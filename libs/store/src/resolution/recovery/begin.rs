@@ -69,7 +69,7 @@ impl Store {
 
     /// Those that were looked at least recently come first: one that fails now and then has an outage each time.
     async fn list_outages_that_are_over(&self) -> Result<Vec<Uuid>, Error> {
-        let over = sqlx::query_scalar!(
+        Ok(sqlx::query_scalar!(
             r#"
             SELECT s.id FROM subscriptions s
             WHERE s.outage_since IS NOT NULL AND s.failing_since IS NULL AND s.deleted_at IS NULL
@@ -84,8 +84,7 @@ impl Store {
             AT_ONCE,
         )
         .fetch_all(&self.pool)
-        .await?;
-        Ok(over)
+        .await?)
     }
 
     async fn begin_recovery(
@@ -145,7 +144,7 @@ async fn lock(
     id: Uuid,
     terms: &RecoveryTerms,
 ) -> Result<Option<Recovering>, Error> {
-    let recovering = sqlx::query_as!(
+    Ok(sqlx::query_as!(
         Recovering,
         r#"
         SELECT id, greatest(outage_since, now() - $2::interval) AS "since!", now() AS "until!",
@@ -161,8 +160,7 @@ async fn lock(
         terms.enabled,
     )
     .fetch_optional(connection)
-    .await?;
-    Ok(recovering)
+    .await?)
 }
 
 /// How many open dead letters there are of what a failing endpoint gave up since a time; counts no further than to a limit.
@@ -171,7 +169,7 @@ pub(super) async fn count_given_up(
     subscription: Uuid,
     since: DateTime<Utc>,
 ) -> Result<i64, Error> {
-    let count = sqlx::query_scalar!(
+    Ok(sqlx::query_scalar!(
         r#"
         SELECT count(*) AS "count!" FROM (
             SELECT FROM dead_letters
@@ -184,8 +182,7 @@ pub(super) async fn count_given_up(
         COUNTED_MAX,
     )
     .fetch_one(connection)
-    .await?;
-    Ok(count)
+    .await?)
 }
 
 /// What was under way when the outage ended may still bring a dead letter to light, so there is another look until a minute after the
@@ -255,6 +252,6 @@ async fn insert(
         "recovers": recovering.id,
     });
     let entry = act.entry("dead-letter-job.create", super::super::job(id), details);
-    audit::record(connection, &entry).await?;
+    entry.record(connection).await?;
     Ok(true)
 }

@@ -8,7 +8,8 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::begin::count_given_up;
-use crate::{Error, Store, interval, stored_if};
+use crate::read::{Name, Nullable};
+use crate::{Error, Store, interval};
 
 /// Recoveries settled in one pass.
 const PASS: i64 = 100;
@@ -85,9 +86,10 @@ impl Store {
     async fn settle_one(&self, job: Uuid, now: DateTime<Utc>) -> Result<Option<SettledRecovery>, Error> {
         let left = self.count_left(job).await?;
         let mut transaction = self.pool.begin().await?;
-        let row = sqlx::query!(
+        let ended = sqlx::query_as!(
+            Ended,
             r#"
-            SELECT id, recovers AS "subscription!", status = 'COMPLETED' AS "completed!", ended_because AS because, done,
+            SELECT id, recovers AS "subscription!", status = 'COMPLETED' AS "completed!", ended_because AS "because!: Nullable<Name<_>>", done,
                    per_second, until
             FROM dead_letter_jobs WHERE id = $1 AND recovers IS NOT NULL AND NOT settled AND finished_at IS NOT NULL
             FOR UPDATE SKIP LOCKED
@@ -96,17 +98,8 @@ impl Store {
         )
         .fetch_optional(&mut *transaction)
         .await?;
-        let Some(row) = row else {
+        let Some(ended) = ended else {
             return Ok(None);
-        };
-        let ended = Ended {
-            id: row.id,
-            subscription: row.subscription,
-            completed: row.completed,
-            because: stored_if("end of a recovery", row.because.as_deref())?,
-            done: row.done,
-            per_second: row.per_second,
-            until: row.until,
         };
         let remaining = conclude(&mut transaction, &ended, left, now).await?;
         sqlx::query!(

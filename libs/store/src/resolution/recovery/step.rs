@@ -11,7 +11,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::BY;
-use crate::{Act, Error, audit};
+use crate::{Act, Error};
 
 /// A recovery that its step has to itself.
 #[derive(Debug, Clone, Copy)]
@@ -109,7 +109,7 @@ pub(in crate::resolution) async fn end(
     .await?;
     let details = json!({ "because": why.as_str() });
     let entry = act.entry("dead-letter-job.cancel", super::super::job(job), details);
-    audit::record(connection, &entry).await
+    entry.record(connection).await
 }
 
 /// Those of some notifications that were sent again by themselves as often as that may be.

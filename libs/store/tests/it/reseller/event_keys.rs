@@ -5,8 +5,8 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use domain::clock::{Clock, SystemClock};
 use sqlx::PgPool;
-use store::Store;
 use store::webhook::{EventKey, InsertedEvent, NewEvent};
+use store::{Kept, Store};
 use testkit::subscription_factory::SubscriptionRow;
 
 use crate::reseller::scene::{event, new};
@@ -248,8 +248,8 @@ async fn keys_are_forgotten_when_they_are_old_and_no_sooner(pool: PgPool) {
     old.created_at = now - TimeDelta::days(40);
     insert(&store, &[old, keyed("young", None, 1)]).await;
     let cutoff = store.cutoff(now, Duration::from_secs(35 * 86_400)).await.unwrap();
-    assert_eq!(store.forget_event_keys(cutoff, 0).await.unwrap(), 0);
-    assert_eq!(store.forget_event_keys(cutoff, 100).await.unwrap(), 1);
+    assert_eq!(store.forget(Kept::EventKeys, cutoff, 0).await.unwrap(), 0);
+    assert_eq!(store.forget(Kept::EventKeys, cutoff, 100).await.unwrap(), 1);
     let left: Vec<String> = sqlx::query_scalar("SELECT key FROM event_keys")
         .fetch_all(&pool)
         .await

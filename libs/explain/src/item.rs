@@ -1,0 +1,110 @@
+//! What is told of pushes and of notifications in the same words.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use store::{AuditView, DeadLetterView};
+use uuid::Uuid;
+
+use crate::explanation::{Context, Next, open, resolve, sentence};
+use crate::words::{length, relative};
+
+/// A push or a notification, as far as the same is told of both.
+pub(crate) struct Item<'a> {
+    pub(crate) kind: &'static str,
+    pub(crate) id: Uuid,
+    pub(crate) attempts: u32,
+    pub(crate) claimed: bool,
+    pub(crate) leased_until: Option<DateTime<Utc>>,
+    pub(crate) is_terminal: bool,
+    pub(crate) dead_letters: &'a [DeadLetterView],
+    pub(crate) acts: &'a [AuditView],
+    pub(crate) context: &'a Context,
+}
+
+impl Item<'_> {
+    /// How it stands with what is in memory: being sent until `answer` decides, `queued`, or overdue; `left` is what allows another attempt.
+    pub(crate) fn in_memory(
+        &self,
+        (answer, left): (&str, &str),
+        queued: impl FnOnce() -> (String, Next),
+    ) -> (String, Next) {
+        let overdue = self.leased_until.filter(|until| *until < self.context.now);
+        match (self.claimed, overdue) {
+            (true, None) => (
+                format!("Is being sent: attempt {}.", self.attempts),
+                Next::some_time(format!("{answer} decides.")),
+            ),
+            (true, Some(at)) => (
+                format!(
+                    "The outcome of attempt {} is overdue since {}: its sender has died, or does not reach the database.",
+                    self.attempts,
+                    self.context.when(at)
+                ),
+                Next::some_time(format!(
+                    "A retry-worker rescues it: it is sent again if {left} are left."
+                )),
+            ),
+            (false, None) => queued(),
+            (false, Some(at)) => (
+                format!(
+                    "Was in the queue and is overdue since {}: its message is lost.",
+                    self.context.when(at)
+                ),
+                Next::some_time("A retry-worker rescues it: it is put into the queue again."),
+            ),
+        }
+    }
+
+    /// Who has cancelled it, as far as that is known.
+    pub(crate) fn cancelled(&self) -> String {
+        let action = format!("{}.cancel", self.kind);
+        let by = self.acts.iter().rev().find(|act| act.action == action);
+        let by = by.map_or(String::new(), |act| {
+            let note = act.note.as_deref().unwrap_or("no reason given");
+            let when = relative(act.at, self.context.now);
+            format!(" by {}, {when}: {note}", act.actor)
+        });
+        sentence(&format!("Was cancelled{by}"))
+    }
+
+    /// Commands for its open dead letter when it has ended, and `more` and what ends its waiting when it has not.
+    pub(crate) fn commands(&self, more: impl IntoIterator<Item = String>) -> Vec<String> {
+        if self.is_terminal {
+            return open(self.dead_letters)
+                .map_or_else(Vec::new, |dead_letter| resolve(dead_letter.id).to_vec());
+        }
+        let mut commands: Vec<String> = more.into_iter().collect();
+        if self.leased_until.is_some_and(|until| until < self.context.now) {
+            commands.push("postrider rescue".to_owned());
+        }
+        if !self.claimed {
+            commands.push(format!("postrider cancel {} {} --note '…'", self.kind, self.id));
+        }
+        commands
+    }
+}
+
+/// What the last of some attempts that has a `cause` failed for.
+pub(crate) fn last_failure<A>(attempts: &[A], cause: impl Fn(&A) -> Option<String>) -> String {
+    attempts
+        .iter()
+        .rev()
+        .find_map(cause)
+        .map_or("failed for a reason that was not recorded.".to_owned(), |cause| {
+            sentence(&format!("failed: {cause}"))
+        })
+}
+
+/// How long an attempt took, as it follows what came of it.
+pub(crate) fn after(millis: Option<i64>) -> String {
+    let millis = millis.and_then(|millis| u64::try_from(millis).ok());
+    millis.map_or(String::new(), |millis| {
+        format!(" after {}", length(Duration::from_millis(millis)))
+    })
+}
+
+/// Whether an error of ours is that the outcome was lost.
+pub(crate) fn is_lost(error: Option<&str>) -> bool {
+    error.is_some_and(|error| error.starts_with("the lease ran out"))
+}

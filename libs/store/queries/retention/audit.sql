@@ -1,0 +1,2 @@
+DELETE FROM audit_log WHERE id IN (
+    SELECT id FROM audit_log WHERE id < $1 AND at < $2 ORDER BY id LIMIT $3 FOR UPDATE SKIP LOCKED)

@@ -2,12 +2,12 @@
 //! seed, and a verdict about what became of every id. Never shipped.
 
 pub mod args;
-pub mod dice;
-pub mod ground;
+pub mod cluster;
 pub mod ledger;
 pub mod plan;
 pub mod receivers;
 pub mod report;
+pub mod rng;
 pub mod run;
 pub mod seeds;
 pub mod traffic;

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use anyhow::Context;
 use chaos::args::Args;
-use chaos::dice::Dice;
-use chaos::ground::Replicas;
+use chaos::cluster::Replicas;
 use chaos::plan::{Plan, Terms, is_kind, kind_names};
+use chaos::rng::Rng;
 use chaos::run::Round;
 use chaos::{report, seeds};
 use clap::Parser;
@@ -84,7 +84,7 @@ fn plans(args: &Args) -> anyhow::Result<Vec<Plan>> {
     let seconds = if args.short { SHORT } else { args.seconds };
     let seed = |round: u64| match round {
         0 => first,
-        _ => Dice::for_number(first, round).next() >> 32,
+        _ => Rng::for_number(first, round).next() >> 32,
     };
     Ok((0..args.rounds)
         .map(|round| Plan::draw(&terms(seed(round), seconds, &args.faults)))
@@ -96,7 +96,7 @@ async fn one(plan: Plan, args: &Args) -> anyhow::Result<bool> {
     let seed = plan.seed;
     println!(
         "seed {seed}: {} faults in {} s",
-        plan.strokes.len(),
+        plan.faults.len(),
         plan.lasts.as_secs()
     );
     if args.plan {

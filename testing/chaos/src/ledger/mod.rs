@@ -64,7 +64,7 @@ impl Arrivals {
     }
 }
 
-/// The books of a run, written by many tasks.
+/// The history of a run, written by many tasks.
 #[derive(Debug, Default)]
 pub struct Ledger {
     pushes: Mutex<HandedIn>,
@@ -75,9 +75,9 @@ pub struct Ledger {
     complaints: Mutex<Vec<String>>,
 }
 
-/// The books when nothing is written into them any more.
+/// The history when nothing is written into it any more.
 #[derive(Debug, Default)]
-pub struct Books {
+pub struct History {
     /// By user.
     pub pushes: HandedIn,
     /// By the caller's own identifier.
@@ -126,9 +126,9 @@ impl Ledger {
         }
     }
 
-    /// Closes the books.
-    pub fn close(&self) -> Books {
-        Books {
+    /// Closes the history.
+    pub fn close(&self) -> History {
+        History {
             pushes: std::mem::take(&mut open(&self.pushes)),
             events: std::mem::take(&mut open(&self.events)),
             at_swrve: std::mem::take(&mut open(&self.at_swrve)),
@@ -139,6 +139,6 @@ impl Ledger {
     }
 }
 
-fn open<T>(book: &Mutex<T>) -> MutexGuard<'_, T> {
-    book.lock().unwrap_or_else(PoisonError::into_inner)
+fn open<T>(part: &Mutex<T>) -> MutexGuard<'_, T> {
+    part.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,16 +1,16 @@
 //! What goes wrong in a run, and when: a list that follows from a seed. Pure; it does nothing itself.
 
 mod draw;
-mod stroke;
+mod fault;
 
 use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::dice::Dice;
-use crate::ground::Replicas;
-pub use stroke::{Lane, Mood, Stroke};
+use crate::cluster::Replicas;
+use crate::rng::Rng;
+pub use fault::{Behaviour, Fault, Lane};
 
 /// Until the first fault: everything has come to work by then.
 const FIRST: Duration = Duration::from_secs(2);
@@ -36,7 +36,7 @@ pub struct Planned {
     /// From the beginning of the faults.
     pub at: Duration,
     /// What.
-    pub stroke: Stroke,
+    pub fault: Fault,
 }
 
 /// All faults of a run, in their order.
@@ -47,38 +47,38 @@ pub struct Plan {
     /// For how long faults come.
     pub lasts: Duration,
     /// In the order of their times.
-    pub strokes: Vec<Planned>,
+    pub faults: Vec<Planned>,
 }
 
 impl Plan {
     /// The plan of a seed.
     pub fn draw(terms: &Terms) -> Self {
-        let mut dice = Dice::from_seed(terms.seed);
-        let mut strokes = Vec::new();
+        let mut rng = Rng::from_seed(terms.seed);
+        let mut faults = Vec::new();
         let mut at = FIRST;
         while at < terms.lasts {
-            if let Some(stroke) = draw::stroke(&mut dice, terms) {
-                strokes.push(Planned { at, stroke });
+            if let Some(fault) = draw::fault(&mut rng, terms) {
+                faults.push(Planned { at, fault });
             }
             // Some come one upon the other, some leave time to recover.
-            at += if dice.percent(30) {
-                dice.millis(0, 400)
+            at += if rng.percent(30) {
+                rng.millis(0, 400)
             } else {
-                dice.millis(500, 4_500)
+                rng.millis(500, 4_500)
             };
         }
         Self {
             seed: terms.seed,
             lasts: terms.lasts,
-            strokes,
+            faults,
         }
     }
 
     /// The same until its end alone: how often each kind is in it.
     pub fn kinds(&self) -> std::collections::BTreeMap<&'static str, usize> {
         let mut kinds = std::collections::BTreeMap::new();
-        for planned in &self.strokes {
-            *kinds.entry(planned.stroke.kind()).or_default() += 1;
+        for planned in &self.faults {
+            *kinds.entry(planned.fault.kind()).or_default() += 1;
         }
         kinds
     }
@@ -100,11 +100,11 @@ impl fmt::Display for Plan {
             f,
             "the plan of seed {}: {} faults in {} s",
             self.seed,
-            self.strokes.len(),
+            self.faults.len(),
             self.lasts.as_secs()
         )?;
-        for planned in &self.strokes {
-            writeln!(f, "  {:>8.3} s  {}", planned.at.as_secs_f64(), planned.stroke)?;
+        for planned in &self.faults {
+            writeln!(f, "  {:>8.3} s  {}", planned.at.as_secs_f64(), planned.fault)?;
         }
         Ok(())
     }
@@ -127,25 +127,25 @@ mod tests {
     #[test]
     fn the_same_seed_gives_the_same_plan_and_another_one_another() {
         assert_eq!(Plan::draw(&terms(5)), Plan::draw(&terms(5)));
-        assert_ne!(Plan::draw(&terms(5)).strokes, Plan::draw(&terms(6)).strokes);
+        assert_ne!(Plan::draw(&terms(5)).faults, Plan::draw(&terms(6)).faults);
     }
 
     #[test]
     fn faults_come_in_their_order_and_within_their_time() {
         let plan = Plan::draw(&terms(5));
-        assert!(plan.strokes.iter().all(|planned| planned.at < plan.lasts));
-        assert!(plan.strokes.is_sorted_by_key(|planned| planned.at));
-        assert!(plan.strokes.len() > 100, "{} faults", plan.strokes.len());
+        assert!(plan.faults.iter().all(|planned| planned.at < plan.lasts));
+        assert!(plan.faults.is_sorted_by_key(|planned| planned.at));
+        assert!(plan.faults.len() > 100, "{} faults", plan.faults.len());
     }
 
     #[test]
     fn a_longer_plan_begins_as_the_shorter_one() {
-        let long = Plan::draw(&terms(5)).strokes;
+        let long = Plan::draw(&terms(5)).faults;
         let short = Terms {
             lasts: Duration::from_secs(45),
             ..terms(5)
         };
-        let short = Plan::draw(&short).strokes;
+        let short = Plan::draw(&short).faults;
         assert_eq!(long[..short.len()], short[..]);
     }
 

@@ -18,9 +18,9 @@ pub(super) fn swrve(
 ) {
     loop {
         let page = swrve.received(*cursor, PAGE);
-        let mut book = ledger.at_swrve();
+        let mut arrivals = ledger.at_swrve();
         if page.oldest > *cursor + 1 {
-            book.object(format!(
+            arrivals.object(format!(
                 "Swrve has forgotten requests from number {} on",
                 *cursor + 1
             ));
@@ -32,17 +32,17 @@ pub(super) fn swrve(
             }
             *cursor = item.number;
             if item.user.is_empty() {
-                book.broken_off += 1;
+                arrivals.broken_off += 1;
                 continue;
             }
             if let Some(objection) = about_push(&item) {
-                book.object(objection);
+                arrivals.object(objection);
             }
             let arrival = Arrival {
                 at_micros: item.arrival_micros as u64,
                 answer: item.status.map_or(Answer::None, Answer::Status),
             };
-            book.add(item.user, arrival);
+            arrivals.add(item.user, arrival);
         }
         if !whole {
             return;
@@ -69,9 +69,9 @@ pub(super) fn endpoints(
 ) {
     loop {
         let page = endpoints.received(*cursor, PAGE);
-        let mut book = ledger.at_receivers();
+        let mut arrivals = ledger.at_receivers();
         if page.oldest > *cursor + 1 {
-            book.object(format!(
+            arrivals.object(format!(
                 "the endpoints have forgotten requests from number {} on",
                 *cursor + 1
             ));
@@ -83,17 +83,17 @@ pub(super) fn endpoints(
             }
             *cursor = item.number;
             if item.verdict == Verdict::Unread || item.id.is_empty() {
-                book.broken_off += 1;
+                arrivals.broken_off += 1;
                 continue;
             }
             if let Some(objection) = about_notification(&item) {
-                book.object(objection);
+                arrivals.object(objection);
             }
             let arrival = Arrival {
                 at_micros: item.arrival_micros,
                 answer: item.status.map_or(Answer::None, Answer::Status),
             };
-            book.add(format!("{}/{}", item.path, item.id), arrival);
+            arrivals.add(format!("{}/{}", item.path, item.id), arrival);
         }
         if !whole {
             return;

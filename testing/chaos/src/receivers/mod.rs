@@ -1,7 +1,7 @@
-//! Swrve and the endpoints of resellers: simulators inside this process, the moods they are in, and what arrives there.
+//! Swrve and the endpoints of resellers: simulators inside this process, the behaviours they are in, and what arrives there.
 
+mod behaviours;
 mod collector;
-mod moods;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,8 +12,8 @@ use simulators::swrve::{ResponseTime, SwrveSim};
 use tokio::net::TcpListener;
 
 use crate::ledger::Ledger;
-use crate::plan::Mood;
-use moods::Moods;
+use crate::plan::Behaviour;
+use behaviours::Behaviours;
 
 /// Every request is kept until it has ended, and none hangs for so long that so many others could come.
 const KEPT: usize = 500_000;
@@ -29,8 +29,8 @@ pub struct Receivers {
     pub swrve: simulators::swrve::Running,
     /// All endpoints.
     pub endpoints: simulators::receiver::Running,
-    swrve_moods: Moods,
-    endpoint_moods: Moods,
+    swrve_behaviours: Behaviours,
+    endpoint_behaviours: Behaviours,
     endpoint_rules: Vec<Rule>,
 }
 
@@ -46,7 +46,7 @@ impl Receivers {
             requests_per_second: None,
             received_capacity: KEPT,
             worker_threads: 1,
-            script: moods::swrve_rules(None),
+            script: behaviours::swrve_rules(None),
             ..simulators::swrve::Options::default()
         };
         let swrve = SwrveSim::start(listener, swrve).context("Swrve does not start")?;
@@ -64,8 +64,8 @@ impl Receivers {
         Ok(Self {
             swrve,
             endpoints,
-            swrve_moods: Moods::default(),
-            endpoint_moods: Moods::default(),
+            swrve_behaviours: Behaviours::default(),
+            endpoint_behaviours: Behaviours::default(),
             endpoint_rules: Vec::new(),
         })
     }
@@ -77,34 +77,34 @@ impl Receivers {
         self.apply();
     }
 
-    /// Swrve is in a mood for a while.
-    pub async fn swrve_for(&self, mood: Mood, lasts: Duration) {
-        let number = self.swrve_moods.begin(mood);
+    /// Swrve is in a behaviour for a while.
+    pub async fn swrve_for(&self, behaviour: Behaviour, lasts: Duration) {
+        let number = self.swrve_behaviours.begin(behaviour);
         self.apply();
         tokio::time::sleep(lasts).await;
-        self.swrve_moods.end(number);
+        self.swrve_behaviours.end(number);
         self.apply();
     }
 
-    /// The endpoints are in a mood for a while.
-    pub async fn endpoints_for(&self, mood: Mood, lasts: Duration) {
-        let number = self.endpoint_moods.begin(mood);
+    /// The endpoints are in a behaviour for a while.
+    pub async fn endpoints_for(&self, behaviour: Behaviour, lasts: Duration) {
+        let number = self.endpoint_behaviours.begin(behaviour);
         self.apply();
         tokio::time::sleep(lasts).await;
-        self.endpoint_moods.end(number);
+        self.endpoint_behaviours.end(number);
         self.apply();
     }
 
-    /// Ends all moods.
+    /// Ends all behaviours.
     pub fn heal(&self) {
-        self.swrve_moods.clear();
-        self.endpoint_moods.clear();
+        self.swrve_behaviours.clear();
+        self.endpoint_behaviours.clear();
         self.apply();
     }
 
     fn apply(&self) {
-        let swrve = moods::swrve_rules(self.swrve_moods.present());
-        let endpoints = moods::endpoint_rules(self.endpoint_moods.present(), &self.endpoint_rules);
+        let swrve = behaviours::swrve_rules(self.swrve_behaviours.present());
+        let endpoints = behaviours::endpoint_rules(self.endpoint_behaviours.present(), &self.endpoint_rules);
         // The rules are made here, and each of them is valid.
         let taken = self.swrve.script(swrve).is_ok() & self.endpoints.script(endpoints).is_ok();
         debug_assert!(taken);

@@ -9,7 +9,7 @@ use std::path::Path;
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 
-use crate::run::{Round, Strike};
+use crate::run::{InjectionResult, Round};
 use crate::verdict::{Tally, Violation};
 
 /// Violations that are printed; all of them are in the file.
@@ -45,7 +45,7 @@ pub fn table(round: &Round) -> String {
     });
     row("sent again on request", |tally| tally.asked_for);
     let mut text = format!("{table}\n");
-    let books = &round.books;
+    let history = &round.history;
     let pace = &round.verdict.pace;
     let gap = pace.smallest_gap.map_or(0.0, |gap| gap.as_secs_f64() * 1_000.0);
     let _ = writeln!(
@@ -54,10 +54,10 @@ pub fn table(round: &Round) -> String {
          send starts: {} in {} terms, the smallest gap {gap:.6} ms, {} in the hands of a frozen leader\n\
          healed in {:.1} s, drained in {:.1} s\n\
          faults: {}",
-        books.pushes.tried,
-        books.pushes.requests,
-        books.events.tried,
-        books.events.requests,
+        history.pushes.tried,
+        history.pushes.requests,
+        history.events.tried,
+        history.events.requests,
         round.rows.events.len(),
         pace.starts,
         pace.terms,
@@ -69,12 +69,12 @@ pub fn table(round: &Round) -> String {
     text
 }
 
-/// How often each kind happened, and how often there was nothing to strike.
+/// How often each kind happened, and how often it had no effect.
 fn kinds(round: &Round) -> String {
     let mut kinds: BTreeMap<&str, [usize; 2]> = BTreeMap::new();
-    for one in &round.struck {
-        let counts = kinds.entry(one.planned.stroke.kind()).or_default();
-        counts[usize::from(one.result != Strike::Done)] += 1;
+    for one in &round.injections {
+        let counts = kinds.entry(one.planned.fault.kind()).or_default();
+        counts[usize::from(one.result != InjectionResult::Done)] += 1;
     }
     let texts = kinds.into_iter().map(|(kind, [done, nothing])| match nothing {
         0 => format!("{kind} {done}"),
@@ -87,17 +87,17 @@ fn kinds(round: &Round) -> String {
 pub fn failure(round: &Round) -> String {
     let mut text = format!("FAILED: seed {}\n\n", round.plan.seed);
     text.push_str("what happened, in seconds from the beginning of the faults:\n");
-    for one in &round.struck {
+    for one in &round.injections {
         let late = match &one.result {
-            Strike::Done => String::new(),
-            Strike::Nothing => " (without effect)".to_owned(),
-            Strike::Failed(why) => format!(" (could not be brought about: {why})"),
+            InjectionResult::Done => String::new(),
+            InjectionResult::Nothing => " (without effect)".to_owned(),
+            InjectionResult::Failed(why) => format!(" (could not be brought about: {why})"),
         };
         let _ = writeln!(
             text,
             "  {:>8.3}  {}{late}",
             one.at.as_secs_f64(),
-            one.planned.stroke
+            one.planned.fault
         );
     }
     let violations = &round.verdict.violations;

@@ -9,18 +9,18 @@ use crate::verdict::{Ending, Item};
 /// The story of what has this key; nothing for what is no push, event or notification.
 pub(super) fn of(round: &Round, key: &str) -> String {
     let mut text = String::new();
-    let books = &round.books;
+    let history = &round.history;
     let items = round.rows.pushes.iter().chain(&round.rows.notifications);
     for item in items.filter(|item| item.key == key || item.id.to_string() == key) {
         tell_item(&mut text, item);
     }
-    for handed_in in [&books.pushes, &books.events] {
+    for handed_in in [&history.pushes, &history.events] {
         let caller_key = key.rsplit('/').next().unwrap_or(key);
         if let Some(id) = handed_in.accepted.get(caller_key) {
             let _ = writeln!(text, "    its caller was answered 202 with {id}");
         }
     }
-    for arrivals in [&books.at_swrve, &books.at_receivers] {
+    for arrivals in [&history.at_swrve, &history.at_receivers] {
         tell_arrivals(&mut text, arrivals, key);
     }
     if text.is_empty() {

@@ -7,7 +7,7 @@ use sqlx::PgPool;
 use tokio::time::Instant;
 
 use super::stage::Stage;
-use crate::ground::{Fault, Service};
+use crate::cluster::{ClusterFault, Service};
 use crate::traffic::Traffic;
 
 /// How long nothing may get on.
@@ -78,7 +78,7 @@ impl State {
         };
         if left.is_nothing() {
             let mut queued = stage
-                .ground
+                .cluster
                 .queue_depths()
                 .await
                 .context("the queues cannot be looked at")?;
@@ -151,12 +151,12 @@ async fn set_clocks_forward(stage: &Stage, clocks: &mut Duration) -> anyhow::Res
     *clocks = due + Duration::from_secs(1);
     for service in [Service::IngestApi, Service::Dispatcher, Service::RetryWorker] {
         for index in 0..stage.replicas.of(service) {
-            let step = Fault::ClockStep {
+            let step = ClusterFault::ClockStep {
                 replica: service.replica(index),
                 by_millis: i64::try_from(clocks.as_millis())?,
             };
             stage
-                .ground
+                .cluster
                 .inject(&step)
                 .await
                 .context("a clock cannot be set")?;

@@ -1,9 +1,9 @@
-//! One round: everything is started, struck while traffic flows, healed, drained, judged and stopped.
+//! One round: everything is started, hit by faults while traffic flows, healed, drained, judged and stopped.
 
 mod drain;
+mod inject;
 mod settings;
 mod stage;
-mod strike;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -11,14 +11,14 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 
 use crate::args::Args;
-use crate::ground::{Fault, Service};
-use crate::ledger::{Books, read_starts};
-use crate::plan::{Plan, Stroke};
+use crate::cluster::{ClusterFault, Service};
+use crate::ledger::{History, read_starts};
+use crate::plan::{Fault, Plan};
 use crate::receivers::Cursors;
 use crate::traffic::{EventOrder, PushOrder, Subscribers, Traffic};
 use crate::verdict::{self, Ends, Expected, Facts, Rows, Rules, Verdict};
+pub use inject::{Injection, InjectionResult};
 use stage::Stage;
-pub use strike::{Strike, Struck};
 
 /// What one interruption can leave without an outcome: what a process may have claimed, in one lane.
 const IN_FLIGHT: usize = 300;
@@ -30,9 +30,9 @@ pub struct Round {
     /// What was to happen.
     pub plan: Plan,
     /// What did, with the times at which it did.
-    pub struck: Vec<Struck>,
+    pub injections: Vec<Injection>,
     /// What was seen from outside.
-    pub books: Books,
+    pub history: History,
     /// What the database says.
     pub rows: Rows,
     /// The verdict.
@@ -63,8 +63,8 @@ impl Round {
             Err(error) => Err(error),
         };
         stage.pool.close().await;
-        let deaths = stage.ground.deaths();
-        let stopped = stage.ground.stop().await;
+        let deaths = stage.cluster.deaths();
+        let stopped = stage.cluster.stop().await;
         let (mut judged, played) = result?;
         judged.violations.extend(deaths.into_iter().map(|death| {
             let text = format!("ended by itself: {}\n{}", death.status, death.log_tail);
@@ -77,15 +77,15 @@ impl Round {
         if let Err(error) = stopped {
             judged.violations.push(verdict::Violation {
                 check: "stop",
-                subject: "ground".to_owned(),
+                subject: "cluster".to_owned(),
                 text: format!("{:#}", anyhow::Error::new(error)),
             });
         }
-        let (books, rows) = played.read;
+        let (history, rows) = played.read;
         Ok(Self {
             plan,
-            struck: played.struck,
-            books,
+            injections: played.injections,
+            history,
             rows,
             verdict: judged,
             healing: played.healing,
@@ -96,27 +96,27 @@ impl Round {
 }
 
 struct Played {
-    struck: Vec<Struck>,
+    injections: Vec<Injection>,
     healing: Duration,
     draining: Duration,
     drained: drain::Drained,
 }
 
 struct Read {
-    struck: Vec<Struck>,
+    injections: Vec<Injection>,
     healing: Duration,
     draining: Duration,
-    read: (Books, Rows),
+    read: (History, Rows),
 }
 
 async fn play(stage: &mut Stage, plan: &Plan, args: &Args) -> anyhow::Result<Played> {
     let traffic = Traffic::start(&stage.door, args.rate);
-    let struck = strike::all(stage, plan).await;
+    let injections = inject::all(stage, plan).await;
     traffic.stop();
     let began = Instant::now();
     stage.receivers.heal();
     stage
-        .ground
+        .cluster
         .heal_all()
         .await
         .context("not everything could be healed")?;
@@ -126,7 +126,7 @@ async fn play(stage: &mut Stage, plan: &Plan, args: &Args) -> anyhow::Result<Pla
     let draining = began.elapsed() - healing;
     traffic.end().await;
     Ok(Played {
-        struck,
+        injections,
         healing,
         draining,
         drained,
@@ -137,26 +137,29 @@ async fn judge(stage: &Stage, plan: &Plan, played: Played) -> anyhow::Result<(Ve
     let mut cursors = stage.cursors.lock().await;
     stage.receivers.collect(&mut cursors, &stage.ledger, true);
     *cursors = Cursors::default();
-    let books = stage.ledger.close();
+    let history = stage.ledger.close();
     let event_body = |id: &str| EventOrder::of(id).map(|event| event.delivered());
     let rows = Rows {
         pushes: verdict::pushes(&stage.pool).await?,
         notifications: verdict::notifications(&stage.pool, &stage.subscribers.paths()).await?,
         events: verdict::event_rows(&stage.pool, event_body).await?,
     };
-    let mut remains = verdict::remains(&stage.pool).await?;
-    remains.queues = played.drained.queued;
+    let mut leftovers = verdict::leftovers(&stage.pool).await?;
+    leftovers.queues = played.drained.queued;
     let mut starts = Vec::new();
     for index in 0..stage.replicas.of(Service::Dispatcher) {
-        read_starts(&stage.ground.log(Service::Dispatcher.replica(index)), &mut starts)?;
+        read_starts(
+            &stage.cluster.log(Service::Dispatcher.replica(index)),
+            &mut starts,
+        )?;
     }
-    let rules = rules(plan, &played.struck, &stage.subscribers);
-    let expected = expected(&books, &rows, &stage.subscribers);
+    let rules = rules(plan, &played.injections, &stage.subscribers);
+    let expected = expected(&history, &rows, &stage.subscribers);
     let facts = Facts {
-        books: &books,
+        history: &history,
         rows: &rows,
         starts: &starts,
-        remains: &remains,
+        leftovers: &leftovers,
         rules: &rules,
     };
     let mut verdict = verdict::judge(&facts, &expected);
@@ -169,28 +172,28 @@ async fn judge(stage: &Stage, plan: &Plan, played: Played) -> anyhow::Result<(Ve
         verdict.violations.insert(0, violation);
     }
     let read = Read {
-        struck: played.struck,
+        injections: played.injections,
         healing: played.healing,
         draining: played.draining,
-        read: (books, rows),
+        read: (history, rows),
     };
     Ok((verdict, read))
 }
 
-fn rules(plan: &Plan, struck: &[Struck], subscribers: &Subscribers) -> Rules {
+fn rules(plan: &Plan, injections: &[Injection], subscribers: &Subscribers) -> Rules {
     let faults = || {
-        plan.strokes.iter().filter_map(|planned| match &planned.stroke {
-            Stroke::Ground(fault) => Some(fault),
+        plan.faults.iter().filter_map(|planned| match &planned.fault {
+            Fault::Cluster(fault) => Some(fault),
             _ => None,
         })
     };
-    let is_freeze = |fault: &&Fault| matches!(fault, Fault::Freeze { replica, .. } if replica.service == Service::Dispatcher);
+    let is_freeze = |fault: &&ClusterFault| matches!(fault, ClusterFault::Freeze { replica, .. } if replica.service == Service::Dispatcher);
     // Whatever takes the database away takes it from all who work with it.
-    let weight = |fault: &Fault| match fault {
-        Fault::KillPostgres { .. } => 4,
+    let weight = |fault: &ClusterFault| match fault {
+        ClusterFault::KillPostgres { .. } => 4,
         _ => 1,
     };
-    let longest = struck.iter().map(Struck::lasted).max().unwrap_or_default();
+    let longest = injections.iter().map(Injection::lasted).max().unwrap_or_default();
     Rules {
         push_attempts: settings::PUSH_ATTEMPTS,
         notification_attempts: 1 + settings::NOTIFICATION_RETRIES,
@@ -204,13 +207,13 @@ fn rules(plan: &Plan, struck: &[Struck], subscribers: &Subscribers) -> Rules {
 }
 
 /// What must be there, and how it may have ended.
-fn expected(books: &Books, rows: &Rows, subscribers: &Subscribers) -> Expected {
+fn expected(history: &History, rows: &Rows, subscribers: &Subscribers) -> Expected {
     let mut expected = Expected::default();
     // Whatever was handed in may be there; callers number from 0 without a gap.
-    for number in 0..books.pushes.tried {
+    for number in 0..history.pushes.tried {
         let push = PushOrder::number(number);
         let ends = Ends {
-            accepted: books.pushes.accepted.contains_key(&push.user),
+            accepted: history.pushes.accepted.contains_key(&push.user),
             taken: push.is_taken(),
             refused: !push.is_taken(),
             may_wait: false,

@@ -17,12 +17,12 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::settings;
 use crate::args::Args;
-use crate::dice::Dice;
-use crate::ground::{Ground, Layout, Replicas};
+use crate::cluster::{Cluster, Layout, Replicas};
 use crate::ledger::Ledger;
 use crate::plan::{Lane, Plan};
 use crate::receivers::{Cursors, Receivers};
-use crate::traffic::{Door, Meddler, Office, RESELLERS, Subscribers};
+use crate::rng::Rng;
+use crate::traffic::{Door, Office, Operators, RESELLERS, Subscribers};
 
 /// After which a request is asked again; the services answer sooner when they can.
 const REQUEST_LIMIT: Duration = Duration::from_secs(6);
@@ -30,13 +30,13 @@ const REQUEST_LIMIT: Duration = Duration::from_secs(6);
 const COLLECT: Duration = Duration::from_millis(200);
 
 pub(super) struct Stage {
-    pub(super) ground: Ground,
+    pub(super) cluster: Cluster,
     pub(super) replicas: Replicas,
     pub(super) receivers: Arc<Receivers>,
     pub(super) subscribers: Subscribers,
     pub(super) ledger: Arc<Ledger>,
     pub(super) door: Door,
-    pub(super) meddler: Meddler,
+    pub(super) operators: Operators,
     pub(super) pool: PgPool,
     pub(super) cursors: Arc<Mutex<Cursors>>,
     _collecting: AbortOnDropHandle<()>,
@@ -59,16 +59,16 @@ impl Stage {
             settings: settings::all(&sealing_key),
             replica_settings: |_, _| Vec::new(),
         };
-        let ground = Ground::start(layout)
+        let cluster = Cluster::start(layout)
             .await
-            .context("the ground could not be laid")?;
+            .context("the cluster could not be started")?;
         let pool = PgPoolOptions::new()
             .max_connections(4)
-            .connect_lazy(ground.postgres_url())
+            .connect_lazy(cluster.postgres_url())
             .context("the database cannot be reached")?;
         let events = u64::from(args.rate / 3) * plan.lasts.as_secs();
         let key = SealingKey::parse(&sealing_key).context("no sealing key")?;
-        let subscribers = Subscribers::make(&pool, ground.receivers()[0], &key, events).await;
+        let subscribers = Subscribers::make(&pool, cluster.receivers()[0], &key, events).await;
         receivers.furnish(subscribers.rules(), subscribers.secrets.clone());
         let ledger = Arc::new(Ledger::default());
         let http = Client::builder()
@@ -78,11 +78,11 @@ impl Stage {
             .context("no HTTP client")?;
         let door = Door {
             http: http.clone(),
-            key: make_key(&ground, "--name callers --role ingest").await?,
-            addresses: ground.ingest(),
+            key: make_key(&cluster, "--name callers --role ingest").await?,
+            addresses: cluster.ingest(),
             ledger: Arc::clone(&ledger),
         };
-        let meddler = meddler(&ground, http, pool.clone(), Arc::clone(&ledger)).await?;
+        let operators = operators(&cluster, http, pool.clone(), Arc::clone(&ledger)).await?;
         let (receivers, cursors) = (Arc::new(receivers), Arc::default());
         let collecting = tokio::spawn(collect(
             Arc::clone(&receivers),
@@ -90,13 +90,13 @@ impl Stage {
             Arc::clone(&ledger),
         ));
         Ok(Self {
-            ground,
+            cluster,
             replicas: Replicas::default(),
             receivers,
             subscribers,
             ledger,
             door,
-            meddler,
+            operators,
             pool,
             cursors,
             _collecting: AbortOnDropHandle::new(collecting),
@@ -105,38 +105,38 @@ impl Stage {
 
     pub(super) async fn let_lanes_go_on(&self) {
         for lane in [Lane::Push, Lane::Reseller] {
-            self.meddler.resume(lane).await;
+            self.operators.resume(lane).await;
         }
     }
 }
 
 /// The same for the same seed; it seals nothing of value.
 fn sealing_key(seed: u64) -> String {
-    let mut dice = Dice::for_number(seed, u64::MAX);
-    let bytes: Vec<u8> = (0..4).flat_map(|_| dice.next().to_be_bytes()).collect();
+    let mut rng = Rng::for_number(seed, u64::MAX);
+    let bytes: Vec<u8> = (0..4).flat_map(|_| rng.next().to_be_bytes()).collect();
     STANDARD.encode(bytes)
 }
 
-async fn meddler(
-    ground: &Ground,
+async fn operators(
+    cluster: &Cluster,
     http: Client,
     pool: PgPool,
     ledger: Arc<Ledger>,
-) -> anyhow::Result<Meddler> {
+) -> anyhow::Result<Operators> {
     let operator = Office {
-        address: ground.operator()[0],
-        key: make_key(ground, "--name operators --role operator").await?,
+        address: cluster.operator()[0],
+        key: make_key(cluster, "--name operators --role operator").await?,
     };
     let mut portal = HashMap::new();
     for reseller in RESELLERS {
         let create = format!("--name {reseller} --role reseller --reseller {reseller}");
         let office = Office {
-            address: ground.portal()[0],
-            key: make_key(ground, &create).await?,
+            address: cluster.portal()[0],
+            key: make_key(cluster, &create).await?,
         };
         portal.insert(reseller, office);
     }
-    Ok(Meddler {
+    Ok(Operators {
         http,
         operator,
         portal,
@@ -145,12 +145,12 @@ async fn meddler(
     })
 }
 
-async fn make_key(ground: &Ground, arguments: &str) -> anyhow::Result<String> {
+async fn make_key(cluster: &Cluster, arguments: &str) -> anyhow::Result<String> {
     let arguments: Vec<&str> = ["keys", "create"]
         .into_iter()
         .chain(arguments.split_whitespace())
         .collect();
-    let mut command = ground.command(&arguments);
+    let mut command = cluster.command(&arguments);
     let output = tokio::task::spawn_blocking(move || command.output())
         .await?
         .context("no key")?;

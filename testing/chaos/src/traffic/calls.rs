@@ -121,7 +121,7 @@ impl Turns {
                 Arc::clone(&self.underway),
             );
             let order = Order::number(kind, number);
-            door.book(kind).tried += 1;
+            door.handed_in(kind).tried += 1;
             underway.fetch_add(1, Ordering::Relaxed);
             tasks.spawn(async move {
                 give_up.run_until_cancelled(door.insist(&order, number)).await;
@@ -157,7 +157,7 @@ impl Order {
 }
 
 impl Door {
-    fn book(&self, kind: Kind) -> std::sync::MutexGuard<'_, HandedIn> {
+    fn handed_in(&self, kind: Kind) -> std::sync::MutexGuard<'_, HandedIn> {
         match kind {
             Kind::Push => self.ledger.pushes(),
             Kind::Event => self.ledger.events(),
@@ -168,10 +168,10 @@ impl Door {
     async fn insist(&self, order: &Order, number: u64) {
         for turn in number.. {
             let asked = Instant::now();
-            self.book(order.kind).requests += 1;
+            self.handed_in(order.kind).requests += 1;
             let index = usize::try_from(turn % self.addresses.len() as u64).unwrap_or(0);
             if let Some(id) = self.ask(order, self.addresses[index]).await {
-                self.book(order.kind).accepted.insert(order.key.clone(), id);
+                self.handed_in(order.kind).accepted.insert(order.key.clone(), id);
                 return;
             }
             tokio::time::sleep_until(asked + ASK_AGAIN).await;

@@ -1,11 +1,11 @@
-//! What flows through a run: pushes and events from callers that insist, and people that meddle.
+//! What flows through a run: pushes and events from callers that insist, and operators and resellers who pause, replay and ask again.
 
 mod calls;
-mod meddler;
+mod operators;
 mod orders;
 mod subscribers;
 
 pub use calls::{Door, Traffic};
-pub use meddler::{Meddler, Office};
+pub use operators::{Office, Operators};
 pub use orders::{EventOrder, PushOrder, RESELLERS};
 pub use subscribers::{Character, Subscriber, Subscribers};

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::orders::{EventOrder, RESELLERS};
 use crate::verdict::Limits;
 
-/// How an endpoint behaves, whatever the mood of all.
+/// How an endpoint behaves, whatever the behaviour of all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Character {
     /// It takes everything.

@@ -1,12 +1,12 @@
 //! The verdict about a run: pure functions over what was seen from outside and what the database says. Each check is told with
-//! made-up books that it must object to.
+//! made-up histories that it must object to.
 
 mod accepted;
 mod item;
 mod lane;
+mod leftovers;
 mod limits;
 mod pace;
-mod remains;
 mod rows;
 
 use std::collections::{BTreeMap, HashMap};
@@ -15,12 +15,12 @@ use std::time::Duration;
 
 pub use item::{Attempt, Ending, Item, Status};
 pub use lane::{Lane, Tally};
+pub use leftovers::Leftovers;
 pub use limits::{Limits, Quota, Rate};
 pub use pace::{Pace, PaceTally};
-pub use remains::Remains;
-pub use rows::{EventRow, ReadError, Rows, event_rows, notifications, pushes, remains};
+pub use rows::{EventRow, ReadError, Rows, event_rows, leftovers, notifications, pushes};
 
-use crate::ledger::{Books, Start};
+use crate::ledger::{History, Start};
 
 /// Something that must not be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,13 +53,13 @@ impl fmt::Display for Violation {
 #[derive(Debug)]
 pub struct Facts<'a> {
     /// From outside.
-    pub books: &'a Books,
+    pub history: &'a History,
     /// From the database.
     pub rows: &'a Rows,
     /// From the dispatchers.
     pub starts: &'a [Start],
     /// What nothing may be left of.
-    pub remains: &'a Remains,
+    pub leftovers: &'a Leftovers,
     /// What must hold.
     pub rules: &'a Rules,
 }
@@ -75,7 +75,7 @@ pub struct Rules {
     pub gap: Duration,
     /// How often a dispatcher was frozen or otherwise stopped in mid-step and went on later.
     pub freezes: usize,
-    /// How often something was struck that may leave outcomes unknown.
+    /// How often a fault came that may leave outcomes unknown.
     pub interruptions: usize,
     /// The most attempts that one interruption may leave without an outcome.
     pub in_flight: usize,
@@ -101,17 +101,17 @@ pub struct Verdict {
 /// Judges a run. `expected` says what has been accepted must have become, by key of the item: which ends it may have.
 pub fn judge(facts: &Facts<'_>, expected: &Expected) -> Verdict {
     let Facts {
-        books,
+        history,
         rows,
         starts,
-        remains,
+        leftovers,
         rules,
     } = facts;
     let none = HashMap::new();
     let pushes = Lane {
         name: "push",
         items: &rows.pushes,
-        arrivals: &books.at_swrve,
+        arrivals: &history.at_swrve,
         expected: &expected.pushes,
         again: &none,
         max_attempts: rules.push_attempts,
@@ -119,16 +119,21 @@ pub fn judge(facts: &Facts<'_>, expected: &Expected) -> Verdict {
     let notifications = Lane {
         name: "notification",
         items: &rows.notifications,
-        arrivals: &books.at_receivers,
+        arrivals: &history.at_receivers,
         expected: &expected.notifications,
-        again: &books.sent_again,
+        again: &history.sent_again,
         max_attempts: rules.notification_attempts,
     };
     let mut verdict = Verdict::default();
     verdict.pushes = pushes.judge(&mut verdict.violations);
     verdict.notifications = notifications.judge(&mut verdict.violations);
-    accepted::judge_handed_in("push", &books.pushes, rows.push_keys(), &mut verdict.violations);
-    accepted::judge_handed_in("event", &books.events, rows.event_keys(), &mut verdict.violations);
+    accepted::judge_handed_in("push", &history.pushes, rows.push_keys(), &mut verdict.violations);
+    accepted::judge_handed_in(
+        "event",
+        &history.events,
+        rows.event_keys(),
+        &mut verdict.violations,
+    );
     accepted::judge_bodies(&rows.events, &mut verdict.violations);
     for tally in [&verdict.pushes, &verdict.notifications] {
         accepted::judge_lost(tally, rules, &mut verdict.violations);
@@ -136,17 +141,17 @@ pub fn judge(facts: &Facts<'_>, expected: &Expected) -> Verdict {
     let pace = Pace {
         gap: rules.gap,
         freezes: rules.freezes,
-        arrivals: books.at_swrve.count() as u64 + books.at_swrve.broken_off,
+        arrivals: history.at_swrve.count() as u64 + history.at_swrve.broken_off,
     };
     verdict.pace = pace.judge(starts, &mut verdict.violations);
     limits::judge(
         &rows.notifications,
-        &books.at_receivers,
+        &history.at_receivers,
         rules,
         &mut verdict.violations,
     );
-    remains.judge(&mut verdict.violations);
-    let complaints = books.complaints.iter();
+    leftovers.judge(&mut verdict.violations);
+    let complaints = history.complaints.iter();
     verdict
         .violations
         .extend(complaints.map(|complaint| Violation::new("answers", "callers", complaint)));
@@ -167,9 +172,9 @@ pub struct Expected {
 pub struct Ends {
     /// It must exist; otherwise it may, because its answer was lost.
     pub accepted: bool,
-    /// Its receiver takes it when it is in a good mood.
+    /// Its receiver takes it while it behaves well.
     pub taken: bool,
-    /// Its receiver refuses it for good when in a good mood, or we do.
+    /// Its receiver refuses it for good while it behaves well, or we do.
     pub refused: bool,
     /// It may wait for another day.
     pub may_wait: bool,

@@ -7,7 +7,7 @@ use sqlx::PgPool;
 use uuid::Uuid;
 
 use super::item::{Attempt, Ending, Item, Status};
-use super::remains::Remains;
+use super::leftovers::Leftovers;
 
 /// The database does not answer.
 #[derive(Debug, thiserror::Error)]
@@ -136,15 +136,15 @@ pub async fn event_rows(
 }
 
 /// What is left, save for queues and processes, of which the database knows nothing.
-pub async fn remains(pool: &PgPool) -> Result<Remains, ReadError> {
-    let mut remains = Remains::default();
+pub async fn leftovers(pool: &PgPool) -> Result<Leftovers, ReadError> {
+    let mut leftovers = Leftovers::default();
     for (what, query) in NOTHING_LEFT {
         let count = sqlx::query_scalar(query).fetch_one(pool).await;
         let count = count.map_err(|source| ReadError { what, source })?;
-        remains.counts.push((what, count));
+        leftovers.counts.push((what, count));
     }
-    remains.tallies = all(pool, "the tallies", TALLIES).await?;
-    Ok(remains)
+    leftovers.tallies = all(pool, "the tallies", TALLIES).await?;
+    Ok(leftovers)
 }
 
 /// What there must be none of.

@@ -1,4 +1,4 @@
-//! Books with one fault each, which the verdict must find.
+//! Histories with one fault each, which the verdict must find.
 
 use super::*;
 use crate::ledger::{Arrival, HandedIn};

@@ -1,18 +1,18 @@
-//! Chance that can be had again: the same seed gives the same throws, in every release of every library. Not for secrets.
+//! Chance that can be had again: the same seed gives the same numbers, in every release of every library. Not for secrets.
 
 use std::time::Duration;
 
 /// SplitMix64, which is a dozen lines and will never change.
 #[derive(Debug, Clone)]
-pub struct Dice(u64);
+pub struct Rng(u64);
 
-impl Dice {
-    /// Dice that follow from `seed` alone.
+impl Rng {
+    /// Rng that follow from `seed` alone.
     pub const fn from_seed(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// Dice for one of many things, independent of those for the others.
+    /// Rng for one of many things, independent of those for the others.
     pub fn for_number(seed: u64, number: u64) -> Self {
         Self(Self(seed ^ number.wrapping_mul(0xD6E8_FEB8_6659_FD93)).next())
     }
@@ -20,7 +20,7 @@ impl Dice {
     /// Any number.
     #[expect(
         clippy::should_implement_trait,
-        reason = "dice are no iterator: they never end"
+        reason = "rng are no iterator: they never end"
     )]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
@@ -62,18 +62,18 @@ mod tests {
 
     #[test]
     fn a_seed_gives_the_same_throws_for_ever() {
-        let mut dice = Dice::from_seed(1);
+        let mut rng = Rng::from_seed(1);
         assert_eq!(
-            [dice.next(), dice.next()],
+            [rng.next(), rng.next()],
             [10_451_216_379_200_822_465, 13_757_245_211_066_428_519]
         );
     }
 
     #[test]
     fn bounds_are_kept_and_reached() {
-        let mut dice = Dice::from_seed(7);
-        let throws: Vec<u64> = (0..200).map(|_| dice.between(3, 6)).collect();
-        assert!(throws.iter().all(|throw| (3..=6).contains(throw)));
-        assert!((3..=6).all(|number| throws.contains(&number)));
+        let mut rng = Rng::from_seed(7);
+        let numbers: Vec<u64> = (0..200).map(|_| rng.between(3, 6)).collect();
+        assert!(numbers.iter().all(|number| (3..=6).contains(number)));
+        assert!((3..=6).all(|number| numbers.contains(&number)));
     }
 }

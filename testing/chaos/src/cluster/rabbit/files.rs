@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::ground::Error;
+use crate::cluster::Error;
 
 pub(super) const USER: &str = "postrider";
 

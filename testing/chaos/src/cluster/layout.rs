@@ -1,4 +1,4 @@
-//! What a ground consists of.
+//! What a cluster consists of.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -52,7 +52,7 @@ impl Replicas {
     }
 }
 
-/// What [`super::Ground::start`] starts.
+/// What [`super::Cluster::start`] starts.
 #[derive(Clone, Debug)]
 pub struct Layout {
     /// The binary of the services.

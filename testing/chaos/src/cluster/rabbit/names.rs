@@ -10,7 +10,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::ground::Error;
+use crate::cluster::Error;
 
 /// `PORT2_RESP` of the protocol between nodes and name daemons, with the result 0: the port follows.
 const FOUND: [u8; 2] = [119, 0];

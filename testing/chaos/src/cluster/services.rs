@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::clock::Clocks;
 use super::links::Links;
 use super::log::Log;
-use super::process::Program;
+use super::supervisor::Program;
 use super::{End, Replica, Service};
 
 const BETWEEN: Duration = Duration::from_millis(20);

@@ -1,4 +1,4 @@
-//! What can go wrong: the names of faults and of what they strike. How each is brought about is not done here.
+//! What can go wrong: the names of faults and of what they are about. How each is brought about is not done here.
 
 use std::fmt;
 use std::time::Duration;
@@ -81,14 +81,14 @@ pub enum End {
     Broker,
     /// Swrve.
     Swrve,
-    /// The endpoints of resellers. All replicas reach them over the same links, so a fault there strikes every one of them.
+    /// The endpoints of resellers. All replicas reach them over the same links, so a fault there hits every one of them.
     Receivers,
 }
 
-/// A fault. Those that last cure themselves after `lasts`, or with [`super::Ground::heal_all`].
+/// A fault. Those that last cure themselves after `lasts`, or with [`super::Cluster::heal_all`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
-pub enum Fault {
+pub enum ClusterFault {
     /// SIGKILL; it starts again after a second.
     Kill {
         /// Whom.
@@ -187,7 +187,7 @@ pub enum Fault {
     },
 }
 
-impl Fault {
+impl ClusterFault {
     /// Every kind, in the order of the enum.
     pub const KINDS: [&str; 14] = [
         "kill",

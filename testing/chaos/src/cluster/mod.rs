@@ -5,16 +5,16 @@ mod clock;
 mod error;
 mod fault;
 mod http;
+mod inject;
 mod layout;
 mod links;
 mod log;
 mod net;
 mod postgres;
-mod process;
 mod rabbit;
 mod services;
 mod start;
-mod strike;
+mod supervisor;
 mod tool;
 mod wait;
 
@@ -29,17 +29,17 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use error::Error;
-pub use fault::{End, Fault, Replica, Service};
+pub use fault::{ClusterFault, End, Replica, Service};
+pub use inject::Injected;
 pub use layout::{Layout, Replicas};
-pub use strike::Struck;
 
 use clock::Clocks;
 use links::Links;
 use net::Net;
 use postgres::Postgres;
-use process::{Deaths, Keeper};
-use rabbit::Cluster;
+use rabbit::Broker;
 use services::Admins;
+use supervisor::{Deaths, Supervisor};
 
 /// An end of a process that the run had not asked for: a failure.
 #[derive(Clone, Debug)]
@@ -55,17 +55,17 @@ pub struct Death {
 }
 
 /// Everything that runs. Dropped without having been stopped, it kills what is left.
-pub struct Ground {
+pub struct Cluster {
     layout: Layout,
-    // Services go first when the ground is dropped, so that they do not complain.
-    services: BTreeMap<Replica, Keeper>,
+    // Services go first when the cluster is dropped, so that they do not complain.
+    services: BTreeMap<Replica, Supervisor>,
     admins: Admins,
     clocks: Arc<Clocks>,
     links: Arc<Links>,
     postgres: Arc<Postgres>,
     postgres_url: String,
-    postgres_process: Keeper,
-    broker: Arc<Cluster>,
+    postgres_process: Supervisor,
+    broker: Arc<Broker>,
     deaths: Deaths,
     /// Ends every fault of now.
     healing: Mutex<CancellationToken>,
@@ -73,7 +73,7 @@ pub struct Ground {
     _net: Net,
 }
 
-impl Ground {
+impl Cluster {
     /// The database, without a link in between.
     pub fn postgres_url(&self) -> &str {
         &self.postgres_url
@@ -162,7 +162,7 @@ impl Ground {
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
             .cancel();
-        let services = futures::future::join_all(self.services.values().map(Keeper::retire)).await;
+        let services = futures::future::join_all(self.services.values().map(Supervisor::retire)).await;
         self.broker.retire().await?;
         self.postgres_process.retire().await?;
         self.postgres.clear_away()?;

@@ -4,7 +4,7 @@ use super::Violation;
 
 /// What was found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Remains {
+pub struct Leftovers {
     /// Messages by queue.
     pub queues: Vec<(String, u64)>,
     /// Counts that must be zero, by what they count.
@@ -15,7 +15,7 @@ pub struct Remains {
     pub deaths: Vec<String>,
 }
 
-impl Remains {
+impl Leftovers {
     pub(super) fn judge(&self, violations: &mut Vec<Violation>) {
         for (queue, messages) in self.queues.iter().filter(|(_, messages)| *messages > 0) {
             violations.push(Violation::new(
@@ -25,7 +25,7 @@ impl Remains {
             ));
         }
         for (what, count) in self.counts.iter().filter(|(_, count)| *count != 0) {
-            violations.push(Violation::new("remains", *what, format!("there are {count}")));
+            violations.push(Violation::new("leftovers", *what, format!("there are {count}")));
         }
         for (kind, letters, tally) in self.tallies.iter().filter(|(_, letters, tally)| letters != tally) {
             violations.push(Violation::new(
@@ -47,21 +47,21 @@ mod tests {
     #[test]
     fn nothing_left_is_no_violation_and_anything_left_is_one() {
         let mut violations = Vec::new();
-        let mut remains = Remains {
+        let mut leftovers = Leftovers {
             queues: vec![("push.ready".to_owned(), 0)],
             counts: vec![("pauses", 0)],
             tallies: vec![("OPEN push FAILED".to_owned(), 3, 3)],
             deaths: Vec::new(),
         };
-        remains.judge(&mut violations);
+        leftovers.judge(&mut violations);
         assert_eq!(violations, []);
 
-        remains.queues[0].1 = 1;
-        remains.counts[0].1 = 1;
-        remains.tallies[0].2 = 2;
-        remains.deaths.push("dispatcher-0 ended with 101".to_owned());
-        remains.judge(&mut violations);
+        leftovers.queues[0].1 = 1;
+        leftovers.counts[0].1 = 1;
+        leftovers.tallies[0].2 = 2;
+        leftovers.deaths.push("dispatcher-0 ended with 101".to_owned());
+        leftovers.judge(&mut violations);
         let checks: Vec<&str> = violations.iter().map(|found| found.check).collect();
-        assert_eq!(checks, ["queues", "remains", "tallies", "deaths"]);
+        assert_eq!(checks, ["queues", "leftovers", "tallies", "deaths"]);
     }
 }

@@ -1,7 +1,7 @@
 //! A process that is kept running: started again when it ends, as a service manager does, killed, frozen, held down. What it runs
 //! is said by its [`Program`].
 //!
-//! No process outlives the harness: each is killed when its keeper is dropped, and by the kernel when the harness dies.
+//! No process outlives the harness: each is killed when its supervisor is dropped, and by the kernel when the harness dies.
 
 use std::fs::OpenOptions;
 use std::os::unix::process::ExitStatusExt;
@@ -66,7 +66,7 @@ impl Deaths {
     }
 }
 
-pub(crate) struct Keeper {
+pub(crate) struct Supervisor {
     shared: Arc<Shared>,
     _task: AbortOnDropHandle<()>,
 }
@@ -100,7 +100,7 @@ enum Asked {
     Stop,
 }
 
-impl Keeper {
+impl Supervisor {
     /// Starts it, and again whenever it ends.
     pub(crate) fn start<P: Program>(program: Arc<P>, deaths: Deaths) -> Self {
         let shared = Arc::new(Shared {

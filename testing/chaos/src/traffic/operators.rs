@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use crate::dice::Dice;
 use crate::ledger::Ledger;
 use crate::plan::Lane;
+use crate::rng::Rng;
 
 /// Notifications that are asked for once more at a time.
 const AGAIN: i64 = 5;
@@ -31,7 +31,7 @@ pub struct Office {
 
 /// Does what people do.
 #[derive(Debug, Clone)]
-pub struct Meddler {
+pub struct Operators {
     /// Carries requests.
     pub http: Client,
     /// Of operators.
@@ -44,7 +44,7 @@ pub struct Meddler {
     pub ledger: Arc<Ledger>,
 }
 
-impl Meddler {
+impl Operators {
     /// Whether a lane was paused.
     pub async fn pause(&self, lane: Lane) -> bool {
         let path = format!("lanes/{}/pause", lane.name());
@@ -72,12 +72,12 @@ impl Meddler {
 
     /// Asks for a few notifications that have ended once more; returns how many will be sent again.
     pub async fn send_again(&self, choice: u64) -> usize {
-        let mut dice = Dice::from_seed(choice);
+        let mut rng = Rng::from_seed(choice);
         let ended: Result<Vec<(Uuid, String)>, _> = sqlx::query_as(
             "SELECT id, reseller_id FROM notifications WHERE status IN ('SENT', 'FAILED', 'GIVEN_UP')
              ORDER BY md5(id::text || $1) LIMIT $2",
         )
-        .bind(dice.next().to_string())
+        .bind(rng.next().to_string())
         .bind(AGAIN)
         .fetch_all(&self.pool)
         .await;

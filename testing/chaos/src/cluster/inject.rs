@@ -7,57 +7,59 @@ use fault_proxy::Toxic;
 use tokio_util::sync::CancellationToken;
 
 use super::clock::NOTICED_WITHIN;
-use super::process::Keeper;
 use super::rabbit::Alarm;
-use super::{End, Error, Fault, Ground, Replica};
+use super::supervisor::Supervisor;
+use super::{Cluster, ClusterFault, End, Error, Replica};
 
 /// The queue whose leader is meant by "the broker's leader".
 const QUEUE: &str = "push.ready";
 
-/// Whether a fault struck.
+/// Whether a fault was injected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Struck {
+pub enum Injected {
     /// It is in force, or has happened.
     Yes,
-    /// What it would strike is down already, or not there at all.
+    /// What it is about is down already, or not there at all.
     NotApplicable,
 }
 
-impl From<bool> for Struck {
-    fn from(struck: bool) -> Self {
-        if struck { Self::Yes } else { Self::NotApplicable }
+impl From<bool> for Injected {
+    fn from(injected: bool) -> Self {
+        if injected { Self::Yes } else { Self::NotApplicable }
     }
 }
 
-impl Ground {
+impl Cluster {
     /// Brings a fault about; returns when it is in force. Those that last cure themselves in the background.
-    pub async fn inject(&self, fault: &Fault) -> Result<Struck, Error> {
-        let struck = match *fault {
-            Fault::Kill { replica } => self.replica(replica).is_some_and(Keeper::kill),
-            Fault::StopGracefully { replica } => self.replica(replica).is_some_and(Keeper::ask_to_stop),
-            Fault::Freeze { replica, lasts } => self.freeze(replica, lasts),
-            Fault::ClockStep { replica, by_millis } => self.step(replica, by_millis).await?,
-            Fault::KillBrokerLeader { lasts } => match self.broker.leader(QUEUE).await {
+    pub async fn inject(&self, fault: &ClusterFault) -> Result<Injected, Error> {
+        let injected = match *fault {
+            ClusterFault::Kill { replica } => self.replica(replica).is_some_and(Supervisor::kill),
+            ClusterFault::StopGracefully { replica } => {
+                self.replica(replica).is_some_and(Supervisor::ask_to_stop)
+            }
+            ClusterFault::Freeze { replica, lasts } => self.freeze(replica, lasts),
+            ClusterFault::ClockStep { replica, by_millis } => self.step(replica, by_millis).await?,
+            ClusterFault::KillBrokerLeader { lasts } => match self.broker.leader(QUEUE).await {
                 Some(node) => self.down(self.broker.node(node), lasts),
                 None => false,
             },
-            Fault::KillBrokerNode { node, lasts } => self.down(self.broker.node(node), lasts),
-            Fault::KillPostgres { lasts } => self.down(Some(&self.postgres_process), lasts),
-            Fault::PartitionBrokerNode { node, lasts } => self.partition(node, lasts),
-            Fault::MemoryAlarm { lasts } => self.alarm(Alarm::Memory, lasts).await?,
-            Fault::DiskAlarm { lasts } => self.alarm(Alarm::Disk, lasts).await?,
-            Fault::Cut { from, to, lasts } => self.add(from, to, Toxic::Cut, lasts),
-            Fault::Blackhole { from, to, lasts } => self.add(from, to, Toxic::Silence, lasts),
-            Fault::Latency {
+            ClusterFault::KillBrokerNode { node, lasts } => self.down(self.broker.node(node), lasts),
+            ClusterFault::KillPostgres { lasts } => self.down(Some(&self.postgres_process), lasts),
+            ClusterFault::PartitionBrokerNode { node, lasts } => self.partition(node, lasts),
+            ClusterFault::MemoryAlarm { lasts } => self.alarm(Alarm::Memory, lasts).await?,
+            ClusterFault::DiskAlarm { lasts } => self.alarm(Alarm::Disk, lasts).await?,
+            ClusterFault::Cut { from, to, lasts } => self.add(from, to, Toxic::Cut, lasts),
+            ClusterFault::Blackhole { from, to, lasts } => self.add(from, to, Toxic::Silence, lasts),
+            ClusterFault::Latency {
                 from,
                 to,
                 delay,
                 jitter,
                 lasts,
             } => self.add(from, to, Toxic::Latency { delay, jitter }, lasts),
-            Fault::ResetConnections { from, to } => self.links.reset(from, to),
+            ClusterFault::ResetConnections { from, to } => self.links.reset(from, to),
         };
-        Ok(struck.into())
+        Ok(injected.into())
     }
 
     /// Cures every fault at once and waits until everything runs and is ready.
@@ -81,7 +83,7 @@ impl Ground {
             .clone()
     }
 
-    fn replica(&self, replica: Replica) -> Option<&Keeper> {
+    fn replica(&self, replica: Replica) -> Option<&Supervisor> {
         self.services.get(&replica)
     }
 
@@ -96,10 +98,10 @@ impl Ground {
     }
 
     fn freeze(&self, replica: Replica, lasts: Duration) -> bool {
-        let frozen = self.replica(replica).and_then(Keeper::freeze);
-        let struck = frozen.is_some();
+        let frozen = self.replica(replica).and_then(Supervisor::freeze);
+        let injected = frozen.is_some();
         self.cure_after(lasts, async move { drop(frozen) });
-        struck
+        injected
     }
 
     async fn step(&self, replica: Replica, by_millis: i64) -> Result<bool, Error> {
@@ -111,12 +113,12 @@ impl Ground {
         Ok(true)
     }
 
-    fn down(&self, process: Option<&Keeper>, lasts: Duration) -> bool {
+    fn down(&self, process: Option<&Supervisor>, lasts: Duration) -> bool {
         let Some(process) = process else { return false };
         let held = process.hold();
-        let struck = process.kill();
+        let injected = process.kill();
         self.cure_after(lasts, async move { drop(held) });
-        struck
+        injected
     }
 
     fn partition(&self, node: usize, lasts: Duration) -> bool {
@@ -128,9 +130,9 @@ impl Ground {
                 there.into_iter().chain(self.links.add(other, one, Toxic::Cut))
             })
             .collect();
-        let struck = !cuts.is_empty();
+        let injected = !cuts.is_empty();
         self.cure_after(lasts, async move { drop(cuts) });
-        struck
+        injected
     }
 
     async fn alarm(&self, alarm: Alarm, lasts: Duration) -> Result<bool, Error> {
@@ -144,8 +146,8 @@ impl Ground {
 
     fn add(&self, from: End, to: End, toxic: Toxic, lasts: Duration) -> bool {
         let toxics = self.links.add(from, to, toxic);
-        let struck = !toxics.is_empty();
+        let injected = !toxics.is_empty();
         self.cure_after(lasts, async move { drop(toxics) });
-        struck
+        injected
     }
 }

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ground::Fault;
+use crate::cluster::ClusterFault;
 
 /// How a receiver behaves for a while, towards every request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Mood {
+pub enum Behaviour {
     /// It answers with this status.
     Answers(u16),
     /// It takes requests and answers none.
@@ -34,20 +34,20 @@ pub enum Lane {
 /// What happens.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Stroke {
+pub enum Fault {
     /// To what runs.
-    Ground(Fault),
-    /// Swrve has a mood.
+    Cluster(ClusterFault),
+    /// Swrve behaves in some way.
     Swrve {
         /// Which.
-        mood: Mood,
+        behaviour: Behaviour,
         /// How long.
         lasts: Duration,
     },
-    /// The endpoints of resellers have one.
+    /// The endpoints of resellers do.
     Receivers {
         /// Which.
-        mood: Mood,
+        behaviour: Behaviour,
         /// How long.
         lasts: Duration,
     },
@@ -80,11 +80,11 @@ impl Lane {
     }
 }
 
-impl Stroke {
+impl Fault {
     /// Its kind, as the command line and the report name it.
     pub const fn kind(&self) -> &'static str {
         match self {
-            Self::Ground(fault) => fault.kind(),
+            Self::Cluster(fault) => fault.kind(),
             Self::Swrve { .. } => "swrve",
             Self::Receivers { .. } => "receivers",
             Self::Pause { .. } => "pause",
@@ -94,7 +94,7 @@ impl Stroke {
     }
 }
 
-impl fmt::Display for Mood {
+impl fmt::Display for Behaviour {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Answers(status) => write!(f, "answers {status}"),
@@ -105,17 +105,17 @@ impl fmt::Display for Mood {
     }
 }
 
-impl fmt::Display for Stroke {
+impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = |lasts: &Duration| lasts.as_secs_f64();
         match self {
-            Self::Ground(fault) => {
+            Self::Cluster(fault) => {
                 let text = serde_json::to_string(fault).map_err(|_| fmt::Error)?;
                 write!(f, "{text}")
             }
-            Self::Swrve { mood, lasts } => write!(f, "swrve {mood} for {:.3} s", seconds(lasts)),
-            Self::Receivers { mood, lasts } => {
-                write!(f, "receivers: each {mood} for {:.3} s", seconds(lasts))
+            Self::Swrve { behaviour, lasts } => write!(f, "swrve {behaviour} for {:.3} s", seconds(lasts)),
+            Self::Receivers { behaviour, lasts } => {
+                write!(f, "receivers: each {behaviour} for {:.3} s", seconds(lasts))
             }
             Self::Pause { lane, lasts } => {
                 write!(f, "pause of the lane {} for {:.3} s", lane.name(), seconds(lasts))

@@ -1,4 +1,4 @@
-//! Waiting for the ground to become something. Limits are patience, not expectations: only what is broken ever uses them up.
+//! Waiting for the cluster to become something. Limits are patience, not expectations: only what is broken ever uses them up.
 
 use std::time::Duration;
 

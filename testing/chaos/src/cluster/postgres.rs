@@ -10,7 +10,7 @@ use rustix::process::{Signal, geteuid};
 use sqlx::{Connection, PgConnection};
 
 use super::net::Net;
-use super::process::Program;
+use super::supervisor::Program;
 use super::{Error, tool, wait};
 
 const NAME: &str = "postrider";

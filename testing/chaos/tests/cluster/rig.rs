@@ -1,17 +1,17 @@
-//! A small ground for one test, and questions to it.
+//! A small cluster for one test, and questions to it.
 
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::path::PathBuf;
 
-use chaos::ground::{Ground, Layout, Replicas};
+use chaos::cluster::{Cluster, Layout, Replicas};
 use futures::FutureExt;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Runs a test on a ground of its own. Its folder is kept when the test fails.
-pub(crate) async fn with_ground(broker_nodes: usize, test: impl AsyncFnOnce(&Ground)) {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("ground-{}", std::process::id()));
+/// Runs a test on a cluster of its own. Its folder is kept when the test fails.
+pub(crate) async fn with_cluster(broker_nodes: usize, test: impl AsyncFnOnce(&Cluster)) {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("cluster-{}", std::process::id()));
     let silent = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = silent.local_addr().expect("an address");
     let layout = Layout {
@@ -32,16 +32,16 @@ pub(crate) async fn with_ground(broker_nodes: usize, test: impl AsyncFnOnce(&Gro
             .to_vec(),
         replica_settings: |_, _| Vec::new(),
     };
-    let ground = match Ground::start(layout).await {
-        Ok(ground) => ground,
+    let cluster = match Cluster::start(layout).await {
+        Ok(cluster) => cluster,
         Err(error) => panic!("{error}; see {folder:?}"),
     };
-    let outcome = AssertUnwindSafe(test(&ground)).catch_unwind().await;
+    let outcome = AssertUnwindSafe(test(&cluster)).catch_unwind().await;
     if let Err(panic) = outcome {
         say(&format!("what ran is told in {}", folder.display()));
         resume_unwind(panic);
     }
-    ground.stop().await.expect("everything ends in good order");
+    cluster.stop().await.expect("everything ends in good order");
     std::fs::remove_dir_all(&folder).expect("the folder is ours");
 }
 

@@ -10,15 +10,15 @@ use super::clock::Clocks;
 use super::links::Links;
 use super::net::Net;
 use super::postgres::Postgres;
-use super::process::{Deaths, Keeper, programs};
-use super::rabbit::Cluster;
+use super::rabbit::Broker;
 use super::services::{self, Admins, Process, SETTINGS};
-use super::{End, Error, Ground, Layout, Replica, Service, http, tool, wait};
+use super::supervisor::{Deaths, Supervisor, programs};
+use super::{Cluster, End, Error, Layout, Replica, Service, http, tool, wait};
 
-/// The host of the database in the corner of the ground.
+/// The host of the database in the corner of the cluster.
 const POSTGRES_HOST: u8 = 2;
 
-impl Ground {
+impl Cluster {
     /// Starts everything and waits until it is ready.
     pub async fn start(layout: Layout) -> Result<Self, Error> {
         let logs = layout.folder.join("logs");
@@ -29,7 +29,7 @@ impl Ground {
             layout.replicas.all(),
         )?);
         let rabbit = layout.folder.join("rabbit");
-        let broker = Cluster::start(&rabbit, &logs, layout.broker_nodes, &net, &mut links, &deaths).await?;
+        let broker = Broker::start(&rabbit, &logs, layout.broker_nodes, &net, &mut links, &deaths).await?;
         let postgres = Postgres::create(
             layout.folder.join("postgres"),
             logs.join("postgres.log"),
@@ -37,10 +37,10 @@ impl Ground {
             &net,
         );
         let postgres = Arc::new(postgres.await?);
-        let postgres_process = Keeper::start(postgres.clone(), deaths.clone());
+        let postgres_process = Supervisor::start(postgres.clone(), deaths.clone());
         postgres.make_database().await?;
         lay(&mut links, &layout, &postgres, &broker).await?;
-        let mut ground = Self {
+        let mut cluster = Self {
             postgres_url: postgres.url(postgres.address()),
             layout,
             services: BTreeMap::new(),
@@ -55,11 +55,11 @@ impl Ground {
             cures: TaskTracker::new(),
             _net: net,
         };
-        tool::output(ground.command(&["migrate"])).await?;
-        ground.broker.ready().await?;
-        ground.start_services();
-        ground.ready().await?;
-        Ok(ground)
+        tool::output(cluster.command(&["migrate"])).await?;
+        cluster.broker.ready().await?;
+        cluster.start_services();
+        cluster.ready().await?;
+        Ok(cluster)
     }
 
     fn start_services(&mut self) {
@@ -73,8 +73,8 @@ impl Ground {
                 links: self.links.clone(),
                 admins: self.admins.clone(),
             };
-            let keeper = Keeper::start(Arc::new(process), self.deaths.clone());
-            self.services.insert(replica, keeper);
+            let supervisor = Supervisor::start(Arc::new(process), self.deaths.clone());
+            self.services.insert(replica, supervisor);
         }
     }
 
@@ -115,7 +115,7 @@ impl Ground {
 }
 
 /// Every link between services, what they use and who calls them.
-async fn lay(links: &mut Links, layout: &Layout, postgres: &Postgres, broker: &Cluster) -> Result<(), Error> {
+async fn lay(links: &mut Links, layout: &Layout, postgres: &Postgres, broker: &Broker) -> Result<(), Error> {
     for receiver in &layout.receivers {
         links.lay(End::Clients, End::Receivers, Some(*receiver)).await?;
     }
@@ -145,7 +145,7 @@ fn own_settings() -> Vec<(String, String)> {
         .collect()
 }
 
-/// See [`Ground::command`].
+/// See [`Cluster::command`].
 pub(super) fn tool(layout: &Layout, postgres: &str, brokers: &[String], arguments: &[&str]) -> Command {
     let mut command = Command::new(&layout.postrider);
     command

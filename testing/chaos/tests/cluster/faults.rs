@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use chaos::ground::{End, Fault, Ground, Replica, Service, Struck};
+use chaos::cluster::{Cluster, ClusterFault, End, Injected, Replica, Service};
 use lapin::options::{BasicPublishOptions, ConfirmSelectOptions};
 use lapin::{Connection, ConnectionProperties};
 use sqlx::{Connection as _, PgConnection};
@@ -18,21 +18,21 @@ const DISPATCHER: Replica = Service::Dispatcher.replica(0);
 const WORKER: Replica = Service::RetryWorker.replica(0);
 const OPERATOR: Replica = Service::OperatorApi.replica(0);
 
-async fn strike(ground: &Ground, fault: Fault) {
-    let struck = ground.inject(&fault).await.expect("tools work");
-    assert_eq!(struck, Struck::Yes, "{fault:?}");
+async fn inject(cluster: &Cluster, fault: ClusterFault) {
+    let injected = cluster.inject(&fault).await.expect("tools work");
+    assert_eq!(injected, Injected::Yes, "{fault:?}");
 }
 
-async fn heal(ground: &Ground) {
-    ground.heal_all().await.expect("all is well again");
+async fn heal(cluster: &Cluster) {
+    cluster.heal_all().await.expect("all is well again");
 }
 
 /// SIGKILL: another process is ready after it.
-pub(crate) async fn a_killed_service_starts_again(ground: &Ground) {
-    let before = ground.pid(INGEST).expect("it runs");
-    strike(ground, Fault::Kill { replica: INGEST }).await;
-    heal_after_its_end(ground, INGEST, before).await;
-    let door = ground.ingest()[0];
+pub(crate) async fn a_killed_service_starts_again(cluster: &Cluster) {
+    let before = cluster.pid(INGEST).expect("it runs");
+    inject(cluster, ClusterFault::Kill { replica: INGEST }).await;
+    heal_after_its_end(cluster, INGEST, before).await;
+    let door = cluster.ingest()[0];
     let answer = eventually("the door to lead to the new process", async || {
         get(door, "/nowhere").await
     })
@@ -41,21 +41,21 @@ pub(crate) async fn a_killed_service_starts_again(ground: &Ground) {
 }
 
 /// SIGTERM: it ends by itself.
-pub(crate) async fn a_service_that_stops_gracefully_starts_again(ground: &Ground) {
-    let before = ground.pid(WORKER).expect("it runs");
-    strike(ground, Fault::StopGracefully { replica: WORKER }).await;
-    heal_after_its_end(ground, WORKER, before).await;
+pub(crate) async fn a_service_that_stops_gracefully_starts_again(cluster: &Cluster) {
+    let before = cluster.pid(WORKER).expect("it runs");
+    inject(cluster, ClusterFault::StopGracefully { replica: WORKER }).await;
+    heal_after_its_end(cluster, WORKER, before).await;
 }
 
-async fn heal_after_its_end(ground: &Ground, replica: Replica, before: u32) {
+async fn heal_after_its_end(cluster: &Cluster, replica: Replica, before: u32) {
     eventually("its end", async || {
-        (ground.pid(replica) != Some(before)).then_some(())
+        (cluster.pid(replica) != Some(before)).then_some(())
     })
     .await;
-    eventually("its next start", async || ground.pid(replica)).await;
-    heal(ground).await;
-    assert_ne!(ground.pid(replica), Some(before));
-    assert!(is_ready(ground.admin(replica)).await);
+    eventually("its next start", async || cluster.pid(replica)).await;
+    heal(cluster).await;
+    assert_ne!(cluster.pid(replica), Some(before));
+    assert!(is_ready(cluster.admin(replica)).await);
 }
 
 fn state(pid: u32) -> char {
@@ -65,36 +65,36 @@ fn state(pid: u32) -> char {
 }
 
 /// SIGSTOP, as the kernel tells.
-pub(crate) async fn a_frozen_service_stands_still(ground: &Ground) {
-    let pid = ground.pid(DISPATCHER).expect("it runs");
-    let fault = Fault::Freeze {
+pub(crate) async fn a_frozen_service_stands_still(cluster: &Cluster) {
+    let pid = cluster.pid(DISPATCHER).expect("it runs");
+    let fault = ClusterFault::Freeze {
         replica: DISPATCHER,
         lasts: LONG,
     };
-    strike(ground, fault.clone()).await;
-    strike(ground, fault).await;
+    inject(cluster, fault.clone()).await;
+    inject(cluster, fault).await;
     eventually("it to stand still", async || (state(pid) == 'T').then_some(())).await;
-    heal(ground).await;
+    heal(cluster).await;
     assert_ne!(state(pid), 'T');
-    assert_eq!(ground.pid(DISPATCHER), Some(pid));
+    assert_eq!(cluster.pid(DISPATCHER), Some(pid));
 }
 
 /// Waits until a replica writes lines into its log whose time is so many seconds off.
-async fn is_off_by(ground: &Ground, replica: Replica, seconds: i64) {
+async fn is_off_by(cluster: &Cluster, replica: Replica, seconds: i64) {
     eventually("its clock to be so far off", async || {
-        ((next_time(ground, replica).await - seconds).abs() <= 600).then_some(())
+        ((next_time(cluster, replica).await - seconds).abs() <= 600).then_some(())
     })
     .await;
 }
 
 /// How many seconds the next line of its log is off. It tells of the connections that it loses and finds.
-async fn next_time(ground: &Ground, replica: Replica) -> i64 {
-    let log = ground.log(replica);
+async fn next_time(cluster: &Cluster, replica: Replica) -> i64 {
+    let log = cluster.log(replica);
     let before = std::fs::metadata(&log).expect("a log").len();
     let from = End::Replica(replica);
-    strike(
-        ground,
-        Fault::ResetConnections {
+    inject(
+        cluster,
+        ClusterFault::ResetConnections {
             from,
             to: End::Broker,
         },
@@ -111,62 +111,62 @@ async fn next_time(ground: &Ground, replica: Replica) -> i64 {
     .await
 }
 
-pub(crate) async fn a_clock_jumps_both_ways(ground: &Ground) {
+pub(crate) async fn a_clock_jumps_both_ways(cluster: &Cluster) {
     for hours in [1, -2] {
         let by_millis = hours * 3_600_000;
-        let fault = Fault::ClockStep {
+        let fault = ClusterFault::ClockStep {
             replica: OPERATOR,
             by_millis,
         };
-        if ground.inject(&fault).await.expect("tools work") == Struck::NotApplicable {
+        if cluster.inject(&fault).await.expect("tools work") == Injected::NotApplicable {
             say("libfaketime is not installed: clocks stay true");
             return;
         }
-        is_off_by(ground, OPERATOR, hours * 3600).await;
-        is_off_by(ground, INGEST, 0).await;
+        is_off_by(cluster, OPERATOR, hours * 3600).await;
+        is_off_by(cluster, INGEST, 0).await;
     }
-    heal(ground).await;
-    is_off_by(ground, OPERATOR, 0).await;
+    heal(cluster).await;
+    is_off_by(cluster, OPERATOR, 0).await;
 }
 
-async fn not_ready(ground: &Ground, replica: Replica) {
+async fn not_ready(cluster: &Cluster, replica: Replica) {
     eventually("it not to be ready", async || {
-        (!is_ready(ground.admin(replica)).await).then_some(())
+        (!is_ready(cluster.admin(replica)).await).then_some(())
     })
     .await;
 }
 
-pub(crate) async fn links_are_cut_silenced_and_slowed(ground: &Ground) {
-    let (here, door) = (End::Replica(INGEST), ground.ingest()[0]);
-    strike(
-        ground,
-        Fault::Cut {
+pub(crate) async fn links_are_cut_silenced_and_slowed(cluster: &Cluster) {
+    let (here, door) = (End::Replica(INGEST), cluster.ingest()[0]);
+    inject(
+        cluster,
+        ClusterFault::Cut {
             from: here,
             to: End::Broker,
             lasts: LONG,
         },
     )
     .await;
-    strike(
-        ground,
-        Fault::Blackhole {
+    inject(
+        cluster,
+        ClusterFault::Blackhole {
             from: here,
             to: End::Postgres,
             lasts: LONG,
         },
     )
     .await;
-    not_ready(ground, INGEST).await;
+    not_ready(cluster, INGEST).await;
     assert!(
-        is_ready(ground.admin(WORKER)).await,
-        "another replica is struck, too"
+        is_ready(cluster.admin(WORKER)).await,
+        "another replica is hit, too"
     );
-    heal(ground).await;
+    heal(cluster).await;
 
     let lasts = LONG;
-    strike(
-        ground,
-        Fault::Cut {
+    inject(
+        cluster,
+        ClusterFault::Cut {
             from: End::Clients,
             to: here,
             lasts,
@@ -174,13 +174,13 @@ pub(crate) async fn links_are_cut_silenced_and_slowed(ground: &Ground) {
     )
     .await;
     assert_eq!(get(door, "/nowhere").await, None);
-    heal(ground).await;
+    heal(cluster).await;
     eventually("the door to be open", async || get(door, "/nowhere").await).await;
 
     let (delay, jitter) = (Duration::from_millis(100), Duration::from_millis(10));
-    strike(
-        ground,
-        Fault::Latency {
+    inject(
+        cluster,
+        ClusterFault::Latency {
             from: End::Clients,
             to: here,
             delay,
@@ -192,77 +192,81 @@ pub(crate) async fn links_are_cut_silenced_and_slowed(ground: &Ground) {
     let asked = Instant::now();
     assert!(get(door, "/nowhere").await.is_some());
     assert!(asked.elapsed() >= 2 * delay, "{:?}", asked.elapsed());
-    heal(ground).await;
+    heal(cluster).await;
 
-    strike(
-        ground,
-        Fault::ResetConnections {
+    inject(
+        cluster,
+        ClusterFault::ResetConnections {
             from: here,
             to: End::Postgres,
         },
     )
     .await;
-    heal(ground).await;
+    heal(cluster).await;
 }
 
 async fn answers(address: SocketAddr) -> bool {
     tokio::net::TcpStream::connect(address).await.is_ok()
 }
 
-fn node(ground: &Ground, number: usize) -> SocketAddr {
-    let url = &ground.amqp_urls()[number];
+fn node(cluster: &Cluster, number: usize) -> SocketAddr {
+    let url = &cluster.amqp_urls()[number];
     let (_, rest) = url.rsplit_once('@').expect("credentials");
     let location = rest.split('/').next().expect("a location");
     location.parse().expect("an address")
 }
 
-pub(crate) async fn a_lost_node_of_the_broker_is_followed_by_another(ground: &Ground) {
+pub(crate) async fn a_lost_node_of_the_broker_is_followed_by_another(cluster: &Cluster) {
     let leader = eventually("push.ready to be led", async || {
-        ground.queue_leader("push.ready").await
+        cluster.queue_leader("push.ready").await
     })
     .await;
-    strike(ground, Fault::KillBrokerLeader { lasts: LONG }).await;
+    inject(cluster, ClusterFault::KillBrokerLeader { lasts: LONG }).await;
     eventually("the node to be dead", async || {
-        (!answers(node(ground, leader)).await).then_some(())
+        (!answers(node(cluster, leader)).await).then_some(())
     })
     .await;
     let next = eventually("another leader", async || {
-        let next = ground.queue_leader("push.ready").await?;
+        let next = cluster.queue_leader("push.ready").await?;
         (next != leader).then_some(next)
     })
     .await;
     // Services that were connected there are somewhere else now, with that node still down.
     for replica in [INGEST, DISPATCHER, WORKER] {
         eventually("the services to follow", async || {
-            is_ready(ground.admin(replica)).await.then_some(())
+            is_ready(cluster.admin(replica)).await.then_some(())
         })
         .await;
     }
-    assert!(!answers(node(ground, leader)).await, "it was started too early");
-    heal(ground).await;
-    assert!(answers(node(ground, leader)).await && answers(node(ground, next)).await);
+    assert!(!answers(node(cluster, leader)).await, "it was started too early");
+    heal(cluster).await;
+    assert!(answers(node(cluster, leader)).await && answers(node(cluster, next)).await);
 }
 
-pub(crate) async fn a_partitioned_node_pauses(ground: &Ground) {
-    strike(ground, Fault::PartitionBrokerNode { node: 1, lasts: LONG }).await;
+pub(crate) async fn a_partitioned_node_pauses(cluster: &Cluster) {
+    inject(
+        cluster,
+        ClusterFault::PartitionBrokerNode { node: 1, lasts: LONG },
+    )
+    .await;
     // The minority takes no clients any more.
     eventually("it to pause", async || {
-        (!answers(node(ground, 1)).await).then_some(())
+        (!answers(node(cluster, 1)).await).then_some(())
     })
     .await;
     eventually("the majority to go on", async || {
-        (answers(node(ground, 0)).await && answers(node(ground, 2)).await).then_some(())
+        (answers(node(cluster, 0)).await && answers(node(cluster, 2)).await).then_some(())
     })
     .await;
-    heal(ground).await;
-    assert!(answers(node(ground, 1)).await);
+    heal(cluster).await;
+    assert!(answers(node(cluster, 1)).await);
 }
 
 /// Whether a confirmed publish gets its answer soon.
-async fn takes_messages(ground: &Ground, number: usize) -> bool {
+async fn takes_messages(cluster: &Cluster, number: usize) -> bool {
     let publish = async {
         let connection =
-            Connection::connect(&ground.amqp_urls()[number], ConnectionProperties::default()).await?;
+            Connection::connect(&cluster.amqp_urls()[number], ConnectionProperties::default()).await?;
         let channel = connection.create_channel().await?;
         channel.confirm_select(ConfirmSelectOptions::default()).await?;
         let confirm = channel
@@ -281,46 +285,46 @@ async fn takes_messages(ground: &Ground, number: usize) -> bool {
         .is_ok_and(|answer| answer.is_ok())
 }
 
-pub(crate) async fn alarms_block_publishers(ground: &Ground) {
+pub(crate) async fn alarms_block_publishers(cluster: &Cluster) {
     eventually("a confirm", async || {
-        takes_messages(ground, 2).await.then_some(())
+        takes_messages(cluster, 2).await.then_some(())
     })
     .await;
     for fault in [
-        Fault::MemoryAlarm { lasts: LONG },
-        Fault::DiskAlarm { lasts: LONG },
+        ClusterFault::MemoryAlarm { lasts: LONG },
+        ClusterFault::DiskAlarm { lasts: LONG },
     ] {
-        strike(ground, fault).await;
+        inject(cluster, fault).await;
         // At whichever node it was raised, all of them block.
         eventually("publishers to be blocked", async || {
-            (!takes_messages(ground, 2).await).then_some(())
+            (!takes_messages(cluster, 2).await).then_some(())
         })
         .await;
-        heal(ground).await;
+        heal(cluster).await;
         eventually("a confirm", async || {
-            takes_messages(ground, 2).await.then_some(())
+            takes_messages(cluster, 2).await.then_some(())
         })
         .await;
     }
 }
 
-pub(crate) async fn a_killed_database_recovers(ground: &Ground) {
-    let mut connection = PgConnection::connect(ground.postgres_url())
+pub(crate) async fn a_killed_database_recovers(cluster: &Cluster) {
+    let mut connection = PgConnection::connect(cluster.postgres_url())
         .await
         .expect("it answers");
     let kept = sqlx::raw_sql("CREATE TABLE kept AS SELECT 1 AS kept");
     kept.execute(&mut connection).await.expect("a table");
-    strike(ground, Fault::KillPostgres { lasts: LONG }).await;
+    inject(cluster, ClusterFault::KillPostgres { lasts: LONG }).await;
     eventually("the database to be dead", async || {
-        PgConnection::connect(ground.postgres_url())
+        PgConnection::connect(cluster.postgres_url())
             .await
             .is_err()
             .then_some(())
     })
     .await;
-    not_ready(ground, INGEST).await;
-    heal(ground).await;
-    let mut connection = PgConnection::connect(ground.postgres_url())
+    not_ready(cluster, INGEST).await;
+    heal(cluster).await;
+    let mut connection = PgConnection::connect(cluster.postgres_url())
         .await
         .expect("it answers");
     let kept: i32 = sqlx::query_scalar("SELECT kept FROM kept")
@@ -330,33 +334,33 @@ pub(crate) async fn a_killed_database_recovers(ground: &Ground) {
     assert_eq!(kept, 1);
 }
 
-pub(crate) async fn what_is_not_there_is_not_struck(ground: &Ground) {
+pub(crate) async fn nothing_is_injected_into_what_is_not_there(cluster: &Cluster) {
     let absent = Service::Dispatcher.replica(9);
     for fault in [
-        Fault::Kill { replica: absent },
-        Fault::Freeze {
+        ClusterFault::Kill { replica: absent },
+        ClusterFault::Freeze {
             replica: absent,
             lasts: LONG,
         },
-        Fault::ClockStep {
+        ClusterFault::ClockStep {
             replica: absent,
             by_millis: 1,
         },
-        Fault::KillBrokerNode { node: 9, lasts: LONG },
-        Fault::PartitionBrokerNode { node: 9, lasts: LONG },
-        Fault::Cut {
+        ClusterFault::KillBrokerNode { node: 9, lasts: LONG },
+        ClusterFault::PartitionBrokerNode { node: 9, lasts: LONG },
+        ClusterFault::Cut {
             from: End::Postgres,
             to: End::Clients,
             lasts: LONG,
         },
     ] {
         assert_eq!(
-            ground.inject(&fault).await.expect("tools work"),
-            Struck::NotApplicable,
+            cluster.inject(&fault).await.expect("tools work"),
+            Injected::NotApplicable,
             "{fault:?}"
         );
     }
-    let depths = ground.queue_depths().await.expect("every node answers");
+    let depths = cluster.queue_depths().await.expect("every node answers");
     assert!(
         depths.iter().any(|(queue, _)| queue == "push.ready"),
         "{depths:?}"

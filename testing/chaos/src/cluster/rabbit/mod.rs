@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use super::links::Links;
 use super::net::Net;
-use super::process::{Deaths, Keeper, Program};
+use super::supervisor::{Deaths, Program, Supervisor};
 use super::{End, Error, tool, wait};
 
 use files::Plan;
@@ -34,11 +34,11 @@ const FIRST_LINK: u8 = 100;
 const STUCK_AFTER: Duration = Duration::from_secs(150);
 const PROGRAMS: [&str; 3] = ["/usr/lib/rabbitmq/bin", "/usr/local/sbin", "/opt/rabbitmq/sbin"];
 
-pub(crate) struct Cluster {
+pub(crate) struct Broker {
     plan: Arc<Plan>,
-    _names: Keeper,
+    _names: Supervisor,
     _relays: Vec<Names>,
-    nodes: Vec<Keeper>,
+    nodes: Vec<Supervisor>,
 }
 
 /// The daemon that tells nodes each other's ports. They would start one themselves, which the run could not end again.
@@ -65,7 +65,7 @@ impl Program for Epmd {
     }
 }
 
-impl Cluster {
+impl Broker {
     /// Starts the nodes, which find each other; does not wait for them.
     pub(crate) async fn start(
         folder: &Path,
@@ -87,7 +87,7 @@ impl Cluster {
             files::write(&plan, from)?;
         }
         files::write_control(&plan)?;
-        let names = Keeper::start(Arc::new(Epmd { plan: plan.clone() }), deaths.clone());
+        let names = Supervisor::start(Arc::new(Epmd { plan: plan.clone() }), deaths.clone());
         wait::until("the name daemon of the broker", async || {
             std::net::TcpStream::connect((Ipv4Addr::LOCALHOST, plan.names_port)).is_ok()
         })
@@ -97,7 +97,7 @@ impl Cluster {
                 plan: plan.clone(),
                 number,
             };
-            Keeper::start(Arc::new(node), deaths.clone())
+            Supervisor::start(Arc::new(node), deaths.clone())
         });
         Ok(Self {
             nodes: nodes.collect(),
@@ -111,7 +111,7 @@ impl Cluster {
         self.nodes.len()
     }
 
-    pub(crate) fn node(&self, number: usize) -> Option<&Keeper> {
+    pub(crate) fn node(&self, number: usize) -> Option<&Supervisor> {
         self.nodes.get(number)
     }
 
@@ -226,7 +226,7 @@ impl Cluster {
 
     /// Ends all nodes, those that would stay without the others last of all together.
     pub(crate) async fn retire(&self) -> Result<(), Error> {
-        futures::future::try_join_all(self.nodes.iter().map(Keeper::retire)).await?;
+        futures::future::try_join_all(self.nodes.iter().map(Supervisor::retire)).await?;
         Ok(())
     }
 }

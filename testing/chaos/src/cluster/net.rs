@@ -1,4 +1,4 @@
-//! A corner of 127.0.0.0/8 that no other ground uses at the same time: addresses for whatever must keep its port over restarts.
+//! A corner of 127.0.0.0/8 that no other cluster uses at the same time: addresses for whatever must keep its port over restarts.
 //!
 //! Outgoing connections take their ports at 127.0.0.1, so a port at one of these addresses stays free while its server is down.
 

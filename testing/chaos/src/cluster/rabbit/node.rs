@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 
-use crate::ground::process::Program;
+use crate::cluster::supervisor::Program;
 
 use super::files::{Plan, erlang};
 

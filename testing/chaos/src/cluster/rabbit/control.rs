@@ -4,10 +4,10 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::ground::process::programs;
-use crate::ground::{Error, wait};
+use crate::cluster::supervisor::programs;
+use crate::cluster::{Error, wait};
 
-use super::Cluster;
+use super::Broker;
 use super::files::Plan;
 use super::node::environment;
 
@@ -47,7 +47,7 @@ pub(super) fn command(plan: &Plan, number: usize) -> Command {
     command
 }
 
-impl Cluster {
+impl Broker {
     /// Raises an alarm, which blocks publishers at every node; returns at which it was raised, once it is in force. `None` when no
     /// node can.
     pub(crate) async fn raise(&self, alarm: Alarm) -> Result<Option<usize>, Error> {

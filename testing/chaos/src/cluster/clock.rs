@@ -8,7 +8,9 @@ use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use super::{Error, Replica};
+use anyhow::Context as _;
+
+use super::{Replica, using};
 
 const LIBRARY: &str = "faketime/libfaketimeMT.so.1";
 const LIBRARIES: &str = "/usr/lib";
@@ -24,8 +26,8 @@ pub(crate) struct Clocks {
 
 impl Clocks {
     /// True clocks, until they are stepped.
-    pub(crate) fn create(folder: PathBuf, replicas: impl Iterator<Item = Replica>) -> Result<Self, Error> {
-        std::fs::create_dir_all(&folder).map_err(Error::file(&folder))?;
+    pub(crate) fn create(folder: PathBuf, replicas: impl Iterator<Item = Replica>) -> anyhow::Result<Self> {
+        std::fs::create_dir_all(&folder).with_context(using(&folder))?;
         let clocks = Self {
             library: library(),
             folder,
@@ -53,14 +55,14 @@ impl Clocks {
     }
 
     /// Makes a clock wrong by so much.
-    pub(crate) fn step(&self, replica: Replica, by_millis: i64) -> Result<(), Error> {
+    pub(crate) fn step(&self, replica: Replica, by_millis: i64) -> anyhow::Result<()> {
         let mut offsets = self.offsets.lock().unwrap_or_else(PoisonError::into_inner);
         offsets.insert(replica, by_millis);
         self.write(replica, by_millis)
     }
 
     /// Makes all clocks true again.
-    pub(crate) fn heal(&self) -> Result<bool, Error> {
+    pub(crate) fn heal(&self) -> anyhow::Result<bool> {
         let mut offsets = self.offsets.lock().unwrap_or_else(PoisonError::into_inner);
         let mut healed = false;
         for (replica, offset) in offsets.iter_mut().filter(|(_, offset)| **offset != 0) {
@@ -72,13 +74,13 @@ impl Clocks {
     }
 
     /// Whole or not at all: a file that is being written would mean another time.
-    fn write(&self, replica: Replica, offset: i64) -> Result<(), Error> {
+    fn write(&self, replica: Replica, offset: i64) -> anyhow::Result<()> {
         let file = self.file(replica);
         let partial = file.with_extension("partial");
         let sign = if offset < 0 { '-' } else { '+' };
         let (seconds, millis) = (offset.unsigned_abs() / 1000, offset.unsigned_abs() % 1000);
-        std::fs::write(&partial, format!("{sign}{seconds}.{millis:03}\n")).map_err(Error::file(&partial))?;
-        std::fs::rename(&partial, &file).map_err(Error::file(&file))
+        std::fs::write(&partial, format!("{sign}{seconds}.{millis:03}\n")).with_context(using(&partial))?;
+        std::fs::rename(&partial, &file).with_context(using(&file))
     }
 
     fn file(&self, replica: Replica) -> PathBuf {

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::clock::NOTICED_WITHIN;
 use super::rabbit::Alarm;
 use super::supervisor::Supervisor;
-use super::{Cluster, ClusterFault, End, Error, Replica};
+use super::{Cluster, ClusterFault, End, Replica};
 
 /// The queue whose leader is meant by "the broker's leader".
 const QUEUE: &str = "push.ready";
@@ -31,7 +31,7 @@ impl From<bool> for Injected {
 
 impl Cluster {
     /// Brings a fault about; returns when it is in force. Those that last cure themselves in the background.
-    pub async fn inject(&self, fault: &ClusterFault) -> Result<Injected, Error> {
+    pub async fn inject(&self, fault: &ClusterFault) -> anyhow::Result<Injected> {
         let injected = match *fault {
             ClusterFault::Kill { replica } => self.replica(replica).is_some_and(Supervisor::kill),
             ClusterFault::StopGracefully { replica } => {
@@ -63,7 +63,7 @@ impl Cluster {
     }
 
     /// Cures every fault at once and waits until everything runs and is ready.
-    pub async fn heal_all(&self) -> Result<(), Error> {
+    pub async fn heal_all(&self) -> anyhow::Result<()> {
         self.healing().cancel();
         self.cures.close();
         self.cures.wait().await;
@@ -104,7 +104,7 @@ impl Cluster {
         injected
     }
 
-    async fn step(&self, replica: Replica, by_millis: i64) -> Result<bool, Error> {
+    async fn step(&self, replica: Replica, by_millis: i64) -> anyhow::Result<bool> {
         if self.replica(replica).is_none() || !self.clocks.can_be_wrong() {
             return Ok(false);
         }
@@ -135,7 +135,7 @@ impl Cluster {
         injected
     }
 
-    async fn alarm(&self, alarm: Alarm, lasts: Duration) -> Result<bool, Error> {
+    async fn alarm(&self, alarm: Alarm, lasts: Duration) -> anyhow::Result<bool> {
         let Some(node) = self.broker.raise(alarm).await? else {
             return Ok(false);
         };

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
+use anyhow::Context as _;
 use fault_proxy::{FaultProxy, Toxic, ToxicGuard};
 
-use super::{End, Error};
+use super::End;
 
 /// Proxies by who connects and to whom. Between two broker nodes there are two of them: one leads to the peer's name daemon.
 #[derive(Default)]
@@ -18,7 +19,7 @@ impl Links {
         from: End,
         to: End,
         target: Option<SocketAddr>,
-    ) -> Result<SocketAddr, Error> {
+    ) -> anyhow::Result<SocketAddr> {
         self.lay_at(from, to, ([127, 0, 0, 1], 0).into(), target).await
     }
 
@@ -29,13 +30,10 @@ impl Links {
         to: End,
         address: SocketAddr,
         target: Option<SocketAddr>,
-    ) -> Result<SocketAddr, Error> {
+    ) -> anyhow::Result<SocketAddr> {
         let laid = FaultProxy::listening_on(address)
             .await
-            .map_err(|source| Error::Listen {
-                address: address.to_string(),
-                source,
-            })?;
+            .with_context(|| format!("failed to listen on {address}"))?;
         if let Some(target) = target {
             laid.lead_to(target.to_string());
         }

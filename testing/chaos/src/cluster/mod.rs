@@ -2,7 +2,6 @@
 //! their own, and a link between any two of them that can be cut. What flows through it, and what must come of it, is not known here.
 
 mod clock;
-mod error;
 mod fault;
 mod http;
 mod inject;
@@ -20,7 +19,7 @@ mod wait;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
@@ -28,7 +27,6 @@ use std::time::SystemTime;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub use error::Error;
 pub use fault::{ClusterFault, End, Replica, Service};
 pub use inject::Injected;
 pub use layout::{Layout, Replicas};
@@ -142,7 +140,7 @@ impl Cluster {
     }
 
     /// The messages of each queue.
-    pub async fn queue_depths(&self) -> Result<Vec<(String, u64)>, Error> {
+    pub async fn queue_depths(&self) -> anyhow::Result<Vec<(String, u64)>> {
         self.broker.depths().await
     }
 
@@ -157,7 +155,7 @@ impl Cluster {
     }
 
     /// Stops everything in good order; a service that does not end cleanly is an error.
-    pub async fn stop(self) -> Result<(), Error> {
+    pub async fn stop(self) -> anyhow::Result<()> {
         self.healing
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
@@ -168,4 +166,9 @@ impl Cluster {
         self.postgres.clear_away()?;
         services.into_iter().collect()
     }
+}
+
+/// What is done with a file, for when it fails.
+fn using(path: &Path) -> impl FnOnce() -> String {
+    move || format!("failed to use {}", path.display())
 }

@@ -2,9 +2,9 @@
 //!
 //! Outgoing connections take their ports at 127.0.0.1, so a port at one of these addresses stays free while its server is down.
 
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, TcpListener};
 
-use super::Error;
+use anyhow::Context as _;
 
 /// Below the ports that outgoing connections get.
 const PORTS: std::ops::Range<u16> = 10_000..32_000;
@@ -19,27 +19,16 @@ pub(crate) struct Net {
 }
 
 impl Net {
-    pub(crate) fn reserve() -> Result<Self, Error> {
-        let mut last = None;
-        for _ in 0..ATTEMPTS {
+    pub(crate) fn reserve() -> anyhow::Result<Self> {
+        let attempts = (0..ATTEMPTS).find_map(|_| {
             let corner = (rand::random_range(64..=126), rand::random_range(1..=254));
-            let address = SocketAddr::from((host(corner, RESERVATION_HOST), RESERVATION_PORT));
-            match TcpListener::bind(address) {
-                Ok(reservation) => {
-                    return Ok(Self {
-                        corner,
-                        _reservation: reservation,
-                    });
-                }
-                Err(source) => {
-                    last = Some(Error::Listen {
-                        address: address.to_string(),
-                        source,
-                    });
-                }
-            }
-        }
-        Err(last.expect("invariant: there was an attempt"))
+            let reservation = TcpListener::bind((host(corner, RESERVATION_HOST), RESERVATION_PORT)).ok()?;
+            Some(Self {
+                corner,
+                _reservation: reservation,
+            })
+        });
+        attempts.context("no corner of 127.0.0.0/8 is free")
     }
 
     /// An address of the corner.
@@ -48,26 +37,12 @@ impl Net {
     }
 
     /// A port that is free at all of these hosts.
-    pub(crate) fn free_port(&self, hosts: &[Ipv4Addr]) -> Result<u16, Error> {
-        let mut last = None;
-        for _ in 0..ATTEMPTS {
-            let port = rand::random_range(PORTS);
-            let refused = hosts.iter().find_map(|host| {
-                TcpListener::bind((*host, port))
-                    .err()
-                    .map(|source| (*host, source))
-            });
-            match refused {
-                None => return Ok(port),
-                Some((host, source)) => {
-                    last = Some(Error::Listen {
-                        address: format!("{host}:{port}"),
-                        source,
-                    });
-                }
-            }
-        }
-        Err(last.expect("invariant: there was an attempt"))
+    pub(crate) fn free_port(&self, hosts: &[Ipv4Addr]) -> anyhow::Result<u16> {
+        let is_free = |port: &u16| hosts.iter().all(|host| TcpListener::bind((*host, *port)).is_ok());
+        let mut ports = (0..ATTEMPTS).map(|_| rand::random_range(PORTS));
+        ports
+            .find(is_free)
+            .with_context(|| format!("no port is free at {hosts:?}"))
     }
 }
 

@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use rustix::process::{Signal, geteuid};
 use sqlx::{Connection, PgConnection};
 
 use super::net::Net;
 use super::supervisor::Program;
-use super::{Error, tool, wait};
+use super::{tool, using, wait};
 
 const NAME: &str = "postrider";
 const SYSTEM_USER: &str = "postgres";
@@ -49,7 +50,7 @@ impl Postgres {
         log: PathBuf,
         host: Ipv4Addr,
         net: &Net,
-    ) -> Result<Self, Error> {
+    ) -> anyhow::Result<Self> {
         let postgres = Self {
             programs: newest_programs()?,
             address: (host, net.free_port(&[host])?).into(),
@@ -65,10 +66,10 @@ impl Postgres {
         Ok(postgres)
     }
 
-    async fn initialize(&self) -> Result<(), Error> {
-        std::fs::create_dir_all(&self.folder).map_err(Error::file(&self.folder))?;
+    async fn initialize(&self) -> anyhow::Result<()> {
+        std::fs::create_dir_all(&self.folder).with_context(using(&self.folder))?;
         let secret = self.folder.join("secret");
-        std::fs::write(&secret, &self.password).map_err(Error::file(&secret))?;
+        std::fs::write(&secret, &self.password).with_context(using(&secret))?;
         if geteuid().is_root() {
             let mut give = Command::new("chown");
             give.arg("--recursive").arg(SYSTEM_USER).arg(&self.folder);
@@ -86,9 +87,9 @@ impl Postgres {
     }
 
     /// Removes what lies outside of the folder of the run. The server has ended.
-    pub(crate) fn clear_away(&self) -> Result<(), Error> {
+    pub(crate) fn clear_away(&self) -> anyhow::Result<()> {
         if self.folder.starts_with(ELSEWHERE) {
-            std::fs::remove_dir_all(&self.folder).map_err(Error::file(&self.folder))?;
+            std::fs::remove_dir_all(&self.folder).with_context(using(&self.folder))?;
         }
         Ok(())
     }
@@ -130,7 +131,7 @@ impl Postgres {
         sqlx::query("SELECT 1").execute(&mut connection).await.is_ok()
     }
 
-    pub(crate) async fn make_database(&self) -> Result<(), Error> {
+    pub(crate) async fn make_database(&self) -> anyhow::Result<()> {
         let maintenance = format!("postgres://{NAME}:{}@{}/postgres", self.password, self.address);
         wait::until("the database to be made", async || {
             let Ok(mut connection) = PgConnection::connect(&maintenance).await else {
@@ -189,17 +190,14 @@ impl Program for Postgres {
     }
 }
 
-fn newest_programs() -> Result<PathBuf, Error> {
+fn newest_programs() -> anyhow::Result<PathBuf> {
     let versions = std::fs::read_dir(FOLDERS).into_iter().flatten().flatten();
     versions
         .filter_map(|folder| folder.file_name().to_str()?.parse::<u32>().ok())
         .max()
         .map(|version| Path::new(FOLDERS).join(version.to_string()).join("bin"))
         .filter(|programs| programs.join("postgres").exists())
-        .ok_or(Error::Missing {
-            what: "PostgreSQL",
-            mend: "apt-get install postgresql",
-        })
+        .context("PostgreSQL is not installed: apt-get install postgresql")
 }
 
 fn process_works_in(folder: &Path) -> bool {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
+use anyhow::Context as _;
 use tokio_util::task::TaskTracker;
 
 use super::clock::Clocks;
@@ -13,16 +14,16 @@ use super::postgres::Postgres;
 use super::rabbit::Broker;
 use super::services::{self, Admins, Process, SETTINGS};
 use super::supervisor::{Deaths, Supervisor, programs};
-use super::{Cluster, End, Error, Layout, Replica, Service, http, tool, wait};
+use super::{Cluster, End, Layout, Replica, Service, http, tool, using, wait};
 
 /// The host of the database in the corner of the cluster.
 const POSTGRES_HOST: u8 = 2;
 
 impl Cluster {
     /// Starts everything and waits until it is ready.
-    pub async fn start(layout: Layout) -> Result<Self, Error> {
+    pub async fn start(layout: Layout) -> anyhow::Result<Self> {
         let logs = layout.folder.join("logs");
-        std::fs::create_dir_all(&logs).map_err(Error::file(&logs))?;
+        std::fs::create_dir_all(&logs).with_context(using(&logs))?;
         let (net, deaths, mut links) = (Net::reserve()?, Deaths::default(), Links::default());
         let clocks = Arc::new(Clocks::create(
             layout.folder.join("clocks"),
@@ -98,7 +99,7 @@ impl Cluster {
     }
 
     /// Waits until everything runs and says that it can do its work.
-    pub(super) async fn ready(&self) -> Result<(), Error> {
+    pub(super) async fn ready(&self) -> anyhow::Result<()> {
         wait::until("the database", async || self.postgres.answers().await).await?;
         self.broker.ready().await?;
         for replica in self.services.keys() {
@@ -115,7 +116,7 @@ impl Cluster {
 }
 
 /// Every link between services, what they use and who calls them.
-async fn lay(links: &mut Links, layout: &Layout, postgres: &Postgres, broker: &Broker) -> Result<(), Error> {
+async fn lay(links: &mut Links, layout: &Layout, postgres: &Postgres, broker: &Broker) -> anyhow::Result<()> {
     for receiver in &layout.receivers {
         links.lay(End::Clients, End::Receivers, Some(*receiver)).await?;
     }

@@ -15,8 +15,8 @@ use tokio::process::Child;
 use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::Death;
 use super::log::Log;
-use super::{Death, Error};
 
 /// Between the end of a process and its next start.
 const RESTART_DELAY: Duration = Duration::from_secs(1);
@@ -149,11 +149,8 @@ impl Supervisor {
     }
 
     /// Ends it in good order, and for good.
-    pub(crate) async fn retire(&self) -> Result<(), Error> {
-        let unclean = |how: String| Error::Unclean {
-            process: self.shared.name.clone(),
-            how,
-        };
+    pub(crate) async fn retire(&self) -> anyhow::Result<()> {
+        let name = &self.shared.name;
         let mut ran = false;
         self.shared.state.send_modify(|state| {
             state.retired = true;
@@ -166,11 +163,13 @@ impl Supervisor {
             Ok(state) => state.ok().and_then(|state| state.last),
             Err(_) => {
                 self.kill();
-                return Err(unclean(format!("it had to be killed after {END_LIMIT:?}")));
+                anyhow::bail!("{name} did not end in good order: it had to be killed after {END_LIMIT:?}");
             }
         };
         match last {
-            Some(status) if ran && !status.success() => Err(unclean(status.to_string())),
+            Some(status) if ran && !status.success() => {
+                anyhow::bail!("{name} did not end in good order: {status}")
+            }
             _ => Ok(()),
         }
     }

@@ -4,22 +4,18 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::Error;
-
 /// Longest wait for anything.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(600);
 const BETWEEN: Duration = Duration::from_millis(100);
 
 /// Asks again and again until the answer is yes.
-pub(crate) async fn until(what: &str, mut ask: impl AsyncFnMut() -> bool) -> Result<(), Error> {
+pub(crate) async fn until(what: &str, mut ask: impl AsyncFnMut() -> bool) -> anyhow::Result<()> {
     let deadline = Instant::now() + PATIENCE;
     while !ask().await {
-        if Instant::now() > deadline {
-            return Err(Error::TooLate {
-                what: what.to_owned(),
-                seconds: PATIENCE.as_secs(),
-            });
-        }
+        anyhow::ensure!(
+            Instant::now() <= deadline,
+            "waited {PATIENCE:?} in vain for {what}"
+        );
         tokio::time::sleep(BETWEEN).await;
     }
     Ok(())

@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use uuid::Uuid;
 
 pub use arrival::{Answer, Arrival};
-pub use starts::{Start, StartsError, read_starts};
+pub use starts::{Start, read_starts};
 
 /// Alterations and the like that are kept in words; further ones are only counted.
 const WORDS: usize = 50;

@@ -1,9 +1,10 @@
 //! The send starts, as the dispatchers tell of them in their logs right before the bytes of each send.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::io::{BufRead, BufReader};
+use std::path::Path;
 
+use anyhow::Context as _;
 use serde::Deserialize;
 use uuid::Uuid;
 
@@ -18,20 +19,6 @@ pub struct Start {
     pub handed_over: u64,
     /// Which push.
     pub push: Uuid,
-}
-
-/// Why the starts could not be read.
-#[derive(Debug, thiserror::Error)]
-pub enum StartsError {
-    /// The log is not there.
-    #[error("failed to read the log {}", path.display())]
-    Log {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        #[source]
-        source: io::Error,
-    },
 }
 
 #[derive(Deserialize)]
@@ -51,16 +38,13 @@ struct Told {
 }
 
 /// Adds those of one log. A last line that its process could not finish is no line.
-pub fn read_starts(path: &Path, starts: &mut Vec<Start>) -> Result<(), StartsError> {
-    let failed = |source| StartsError::Log {
-        path: path.to_owned(),
-        source,
-    };
-    let mut log = BufReader::new(File::open(path).map_err(failed)?);
+pub fn read_starts(path: &Path, starts: &mut Vec<Start>) -> anyhow::Result<()> {
+    let failed = || format!("failed to read the log {}", path.display());
+    let mut log = BufReader::new(File::open(path).with_context(failed)?);
     let mut line = Vec::new();
     loop {
         line.clear();
-        if log.read_until(b'\n', &mut line).map_err(failed)? == 0 {
+        if log.read_until(b'\n', &mut line).with_context(failed)? == 0 {
             return Ok(());
         }
         starts.extend(read_line(&line));

@@ -93,7 +93,7 @@ async fn one(stage: &Stage, fault: &Fault) -> (InjectionResult, Option<JoinHandl
             let result = match stage.cluster.inject(&fault).await {
                 Ok(cluster::Injected::Yes) => InjectionResult::Done,
                 Ok(cluster::Injected::NotApplicable) => InjectionResult::Nothing,
-                Err(error) => InjectionResult::Failed(format!("{:#}", anyhow::Error::new(error))),
+                Err(error) => InjectionResult::Failed(format!("{:#}", error)),
             };
             (result, None)
         }

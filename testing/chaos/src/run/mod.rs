@@ -78,7 +78,7 @@ impl Round {
             judged.violations.push(verdict::Violation {
                 check: "stop",
                 subject: "cluster".to_owned(),
-                text: format!("{:#}", anyhow::Error::new(error)),
+                text: format!("{:#}", error),
             });
         }
         let (history, rows) = played.read;

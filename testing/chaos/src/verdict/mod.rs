@@ -18,7 +18,7 @@ pub use lane::{Lane, Tally};
 pub use leftovers::Leftovers;
 pub use limits::{Limits, Quota, Rate};
 pub use pace::{Pace, PaceTally};
-pub use rows::{EventRow, ReadError, Rows, event_rows, leftovers, notifications, pushes};
+pub use rows::{EventRow, Rows, event_rows, leftovers, notifications, pushes};
 
 use crate::ledger::{History, Start};
 

@@ -2,21 +2,13 @@
 
 use std::collections::HashMap;
 
+use anyhow::Context as _;
 use chrono::NaiveDate;
 use sqlx::PgPool;
 use uuid::Uuid;
 
 use super::item::{Attempt, Ending, Item, Status};
 use super::leftovers::Leftovers;
-
-/// The database does not answer.
-#[derive(Debug, thiserror::Error)]
-#[error("failed to read {what}")]
-pub struct ReadError {
-    what: &'static str,
-    #[source]
-    source: sqlx::Error,
-}
 
 /// An event as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,12 +91,12 @@ const NOTIFICATION_ATTEMPTS: &str = "
     FROM delivery_attempts ORDER BY notification_id, number";
 
 /// All pushes.
-pub async fn pushes(pool: &PgPool) -> Result<Vec<Item>, ReadError> {
+pub async fn pushes(pool: &PgPool) -> anyhow::Result<Vec<Item>> {
     items(pool, "the pushes", PUSHES, PUSH_ATTEMPTS, str::to_owned).await
 }
 
 /// All notifications; `paths` names the endpoint of each subscription.
-pub async fn notifications(pool: &PgPool, paths: &HashMap<Uuid, String>) -> Result<Vec<Item>, ReadError> {
+pub async fn notifications(pool: &PgPool, paths: &HashMap<Uuid, String>) -> anyhow::Result<Vec<Item>> {
     let key = |key: &str| {
         let (subscription, event) = key.split_once('/').unwrap_or((key, ""));
         let path = subscription.parse().ok().and_then(|id| paths.get(&id));
@@ -124,7 +116,7 @@ pub async fn notifications(pool: &PgPool, paths: &HashMap<Uuid, String>) -> Resu
 pub async fn event_rows(
     pool: &PgPool,
     expected: impl Fn(&str) -> Option<String>,
-) -> Result<Vec<EventRow>, ReadError> {
+) -> anyhow::Result<Vec<EventRow>> {
     let rows: Vec<(Uuid, String, String)> =
         all(pool, "the events", "SELECT id, event_id, body FROM events").await?;
     let row = |(id, event_id, body): (Uuid, String, String)| EventRow {
@@ -136,11 +128,11 @@ pub async fn event_rows(
 }
 
 /// What is left, save for queues and processes, of which the database knows nothing.
-pub async fn leftovers(pool: &PgPool) -> Result<Leftovers, ReadError> {
+pub async fn leftovers(pool: &PgPool) -> anyhow::Result<Leftovers> {
     let mut leftovers = Leftovers::default();
     for (what, query) in NOTHING_LEFT {
         let count = sqlx::query_scalar(query).fetch_one(pool).await;
-        let count = count.map_err(|source| ReadError { what, source })?;
+        let count = count.with_context(|| format!("failed to read {what}"))?;
         leftovers.counts.push((what, count));
     }
     leftovers.tallies = all(pool, "the tallies", TALLIES).await?;
@@ -195,7 +187,7 @@ async fn items(
     items: &'static str,
     attempts: &'static str,
     key: impl Fn(&str) -> String,
-) -> Result<Vec<Item>, ReadError> {
+) -> anyhow::Result<Vec<Item>> {
     let rows: Vec<ItemRow> = all(pool, what, items).await?;
     let mut recorded: HashMap<Uuid, Vec<Attempt>> = HashMap::new();
     for row in all::<AttemptRow>(pool, what, attempts).await? {
@@ -220,12 +212,12 @@ async fn items(
     Ok(rows.into_iter().map(item).collect())
 }
 
-async fn all<T>(pool: &PgPool, what: &'static str, query: &'static str) -> Result<Vec<T>, ReadError>
+async fn all<T>(pool: &PgPool, what: &'static str, query: &'static str) -> anyhow::Result<Vec<T>>
 where
     T: Send + Unpin + for<'row> sqlx::FromRow<'row, sqlx::postgres::PgRow>,
 {
     let rows = sqlx::query_as(query).fetch_all(pool).await;
-    rows.map_err(|source| ReadError { what, source })
+    rows.with_context(|| format!("failed to read {what}"))
 }
 
 fn status(row: &ItemRow) -> Status {

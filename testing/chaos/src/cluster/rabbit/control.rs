@@ -5,7 +5,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::cluster::supervisor::programs;
-use crate::cluster::{Error, wait};
+use crate::cluster::wait;
 
 use super::Broker;
 use super::files::Plan;
@@ -50,7 +50,7 @@ pub(super) fn command(plan: &Plan, number: usize) -> Command {
 impl Broker {
     /// Raises an alarm, which blocks publishers at every node; returns at which it was raised, once it is in force. `None` when no
     /// node can.
-    pub(crate) async fn raise(&self, alarm: Alarm) -> Result<Option<usize>, Error> {
+    pub(crate) async fn raise(&self, alarm: Alarm) -> anyhow::Result<Option<usize>> {
         for number in 0..self.count() {
             if self.control(number, alarm.raise()).await.is_err() {
                 continue;

@@ -6,7 +6,9 @@ use std::net::Ipv4Addr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::cluster::Error;
+use anyhow::Context as _;
+
+use crate::cluster::using;
 
 pub(super) const USER: &str = "postrider";
 
@@ -53,7 +55,7 @@ fn host_name(number: usize) -> String {
 }
 
 /// The folder of a node, with everything that it needs.
-pub(super) fn write(plan: &Plan, number: usize) -> Result<(), Error> {
+pub(super) fn write(plan: &Plan, number: usize) -> anyhow::Result<()> {
     let folder = plan.node_folder(number);
     // A node finds itself where it listens, and its peers at the near ends of links.
     let hosts = (0..plan.count()).map(|other| {
@@ -68,16 +70,16 @@ pub(super) fn write(plan: &Plan, number: usize) -> Result<(), Error> {
 }
 
 /// A folder for commands to nodes, which reach them without links.
-pub(super) fn write_control(plan: &Plan) -> Result<(), Error> {
+pub(super) fn write_control(plan: &Plan) -> anyhow::Result<()> {
     write_home(plan, &plan.control_folder(), plan.hosts.iter().copied())
 }
 
-fn write_home(plan: &Plan, folder: &Path, hosts: impl Iterator<Item = Ipv4Addr>) -> Result<(), Error> {
-    fs::create_dir_all(folder).map_err(Error::file(folder))?;
+fn write_home(plan: &Plan, folder: &Path, hosts: impl Iterator<Item = Ipv4Addr>) -> anyhow::Result<()> {
+    fs::create_dir_all(folder).with_context(using(folder))?;
     let cookie = folder.join(".erlang.cookie");
     put(&cookie, &plan.cookie)?;
     // Erlang refuses one that others may read.
-    fs::set_permissions(&cookie, fs::Permissions::from_mode(0o400)).map_err(Error::file(&cookie))?;
+    fs::set_permissions(&cookie, fs::Permissions::from_mode(0o400)).with_context(using(&cookie))?;
     let mut names = String::from("{lookup, [file]}.\n{host, {127,0,0,1}, [\"localhost\"]}.\n");
     for (number, host) in hosts.enumerate() {
         let _ = writeln!(names, "{{host, {}, [\"{}\"]}}.", erlang(host), host_name(number));
@@ -122,6 +124,6 @@ fn config(plan: &Plan, number: usize) -> String {
     config
 }
 
-fn put(path: &Path, text: &str) -> Result<(), Error> {
-    fs::write(path, text).map_err(Error::file(path))
+fn put(path: &Path, text: &str) -> anyhow::Result<()> {
+    fs::write(path, text).with_context(using(path))
 }

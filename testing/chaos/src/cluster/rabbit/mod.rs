@@ -11,13 +11,14 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use serde_json::Value;
 use tokio::time::Instant;
 
 use super::links::Links;
 use super::net::Net;
 use super::supervisor::{Deaths, Program, Supervisor};
-use super::{End, Error, tool, wait};
+use super::{End, tool, wait};
 
 use files::Plan;
 use names::Names;
@@ -74,10 +75,8 @@ impl Broker {
         net: &Net,
         links: &mut Links,
         deaths: &Deaths,
-    ) -> Result<Self, Error> {
-        if ![1, 3].contains(&count) {
-            return Err(Error::Nodes { nodes: count });
-        }
+    ) -> anyhow::Result<Self> {
+        anyhow::ensure!([1, 3].contains(&count), "a broker has 1 or 3 nodes, not {count}");
         let plan = Arc::new(plan(folder, logs, count, net)?);
         let mut relays = Vec::new();
         for from in 0..count {
@@ -127,7 +126,7 @@ impl Broker {
 
     /// Waits until every node runs and knows all others, takes clients, and no alarm is left. A node that does not come back by
     /// itself is started again, as a supervisor would do.
-    pub(crate) async fn ready(&self) -> Result<(), Error> {
+    pub(crate) async fn ready(&self) -> anyhow::Result<()> {
         for number in 0..self.count() {
             let mut stuck_at = Instant::now() + STUCK_AFTER;
             wait::until(&format!("rabbit-{number} to be one of the cluster"), async || {
@@ -167,12 +166,12 @@ impl Broker {
         running == self.count() && status["alarms"].as_array().is_none_or(Vec::is_empty)
     }
 
-    async fn status(&self, number: usize) -> Result<Value, Error> {
+    async fn status(&self, number: usize) -> anyhow::Result<Value> {
         self.ask(number, &["cluster_status"]).await
     }
 
     /// The messages of each queue.
-    pub(crate) async fn depths(&self) -> Result<Vec<(String, u64)>, Error> {
+    pub(crate) async fn depths(&self) -> anyhow::Result<Vec<(String, u64)>> {
         let mut depths = Vec::new();
         for number in 0..self.count() {
             depths.extend(self.led_by(number).await?);
@@ -194,7 +193,7 @@ impl Broker {
     /// The queues that a node leads, and the messages that wait in them. A list of all queues would be gathered by nodes that cannot reach the
     /// asking tool: over their links they find each other, and nothing else. What is not ready is with a consumer; RabbitMQ 3.10 keeps some of it
     /// for consumers that a partition has taken away, where it does no harm, since a message is a hint.
-    async fn led_by(&self, number: usize) -> Result<Vec<(String, u64)>, Error> {
+    async fn led_by(&self, number: usize) -> anyhow::Result<Vec<(String, u64)>> {
         let queues = self
             .ask(number, &["list_queues", "--local", "name", "messages_ready"])
             .await?;
@@ -209,30 +208,33 @@ impl Broker {
             .collect())
     }
 
-    async fn ask(&self, number: usize, question: &[&str]) -> Result<Value, Error> {
+    async fn ask(&self, number: usize, question: &[&str]) -> anyhow::Result<Value> {
         let words = [question, &["--silent", "--formatter", "json"]].concat();
         let output = self.control(number, &words).await?;
-        serde_json::from_str(&output).map_err(|_| Error::Unexpected {
-            command: format!("rabbitmqctl {}", question.join(" ")),
-            output,
-        })
+        let said = || {
+            format!(
+                "rabbitmqctl {} printed what is not understood: {output}",
+                question.join(" ")
+            )
+        };
+        serde_json::from_str(&output).with_context(said)
     }
 
-    async fn control(&self, number: usize, words: &[&str]) -> Result<String, Error> {
+    async fn control(&self, number: usize, words: &[&str]) -> anyhow::Result<String> {
         let mut command = control::command(&self.plan, number);
         command.args(words);
         tool::output(command).await
     }
 
     /// Ends all nodes, those that would stay without the others last of all together.
-    pub(crate) async fn retire(&self) -> Result<(), Error> {
+    pub(crate) async fn retire(&self) -> anyhow::Result<()> {
         futures::future::try_join_all(self.nodes.iter().map(Supervisor::retire)).await?;
         Ok(())
     }
 }
 
 /// What one node uses to reach another: where it asks for the port, and where it is sent.
-async fn link(plan: &Plan, links: &mut Links, from: usize, to: usize) -> Result<Names, Error> {
+async fn link(plan: &Plan, links: &mut Links, from: usize, to: usize) -> anyhow::Result<Names> {
     let (one, other) = (End::BrokerNode(from), End::BrokerNode(to));
     let near = plan.links[from][to];
     let peer = SocketAddr::from((plan.hosts[to], plan.peer_ports[to]));
@@ -244,7 +246,7 @@ async fn link(plan: &Plan, links: &mut Links, from: usize, to: usize) -> Result<
     Ok(names)
 }
 
-fn plan(folder: &Path, logs: &Path, count: usize, net: &Net) -> Result<Plan, Error> {
+fn plan(folder: &Path, logs: &Path, count: usize, net: &Net) -> anyhow::Result<Plan> {
     let hosts: Vec<Ipv4Addr> = (FIRST_NODE..).take(count).map(|host| net.host(host)).collect();
     let links: Vec<Vec<Ipv4Addr>> = (FIRST_LINK..)
         .step_by(10)
@@ -266,10 +268,7 @@ fn plan(folder: &Path, logs: &Path, count: usize, net: &Net) -> Result<Plan, Err
             .iter()
             .map(PathBuf::from)
             .find(|programs| programs.join("rabbitmq-server").exists())
-            .ok_or(Error::Missing {
-                what: "RabbitMQ",
-                mend: "apt-get install rabbitmq-server",
-            })?,
+            .context("RabbitMQ is not installed: apt-get install rabbitmq-server")?,
         folder: folder.to_owned(),
         logs: logs.to_owned(),
         names_port: net.free_port(&local)?,

@@ -6,11 +6,10 @@
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 
+use anyhow::Context as _;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::task::AbortOnDropHandle;
-
-use crate::cluster::Error;
 
 /// `PORT2_RESP` of the protocol between nodes and name daemons, with the result 0: the port follows.
 const FOUND: [u8; 2] = [119, 0];
@@ -22,16 +21,10 @@ pub(super) struct Names {
 }
 
 impl Names {
-    pub(super) async fn telling(port: u16, daemon: SocketAddr) -> Result<Self, Error> {
+    pub(super) async fn telling(port: u16, daemon: SocketAddr) -> anyhow::Result<Self> {
         let here = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let listening = async {
-            let listener = TcpListener::bind(here).await?;
-            Ok((listener.local_addr()?, listener))
-        };
-        let (address, listener) = listening.await.map_err(|source| Error::Listen {
-            address: here.to_string(),
-            source,
-        })?;
+        let listener = TcpListener::bind(here).await.context("no free port")?;
+        let address = listener.local_addr()?;
         let answering = tokio::spawn(async move {
             while let Ok((node, _)) = listener.accept().await {
                 // A node that gets no answer asks again.

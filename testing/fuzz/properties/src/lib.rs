@@ -43,6 +43,36 @@ pub struct Property {
     pub check: fn(&[u8]),
 }
 
+/// Gives the names of all properties to another macro.
+#[macro_export]
+macro_rules! with_all_names {
+    ($list:ident) => {
+        $list!(
+            address,
+            answers,
+            catalogue,
+            configuration,
+            cron,
+            curl_command,
+            dead_message,
+            endpoint,
+            envelope,
+            event_filter,
+            event_json,
+            list_query,
+            mail_text,
+            operator_body,
+            payload_schema,
+            push_json,
+            request_headers,
+            scripts,
+            secrets,
+            signature,
+            subscription_json,
+        );
+    };
+}
+
 macro_rules! properties {
     ($($name:ident),* $(,)?) => {
         /// Every property there is.
@@ -50,26 +80,4 @@ macro_rules! properties {
     };
 }
 
-properties!(
-    address,
-    answers,
-    catalogue,
-    configuration,
-    cron,
-    curl_command,
-    dead_message,
-    endpoint,
-    envelope,
-    event_filter,
-    event_json,
-    list_query,
-    mail_text,
-    operator_body,
-    payload_schema,
-    push_json,
-    request_headers,
-    scripts,
-    secrets,
-    signature,
-    subscription_json,
-);
+with_all_names!(properties);

@@ -1,11 +1,10 @@
-//! Whatever property there is has its target, its twin, its corpus and its line in the documents.
+//! Whatever property there is has its target, its corpus and its line in the documents.
 
 use std::collections::BTreeSet;
 use std::fs;
 
 use properties::ALL;
 
-use crate::TWINS;
 use crate::inputs::folder;
 
 /// Most bytes that are kept of one property: the corpus is read by people, too.
@@ -28,11 +27,9 @@ fn stems(directory: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn every_property_has_its_target_its_corpus_and_its_twin() {
+fn every_property_has_its_target_and_its_corpus() {
     assert_eq!(stems("fuzz_targets"), names());
     assert_eq!(stems("corpus"), names());
-    let twins: BTreeSet<_> = TWINS.iter().map(|name| (*name).to_owned()).collect();
-    assert_eq!(twins, names());
     assert!(stems("dictionaries").is_subset(&names()));
     let manifest = fs::read_to_string(folder().join("Cargo.toml")).expect("the manifest of the targets");
     for name in names() {

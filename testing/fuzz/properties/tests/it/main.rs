@@ -79,9 +79,6 @@ macro_rules! twins {
                 }
             }
         )*
-
-        /// The properties that have a twin.
-        const TWINS: &[&str] = &[$(stringify!($name)),*];
     };
 }
 
@@ -91,26 +88,4 @@ fn named(name: &str) -> Property {
         .expect("a property of this name")
 }
 
-twins!(
-    address,
-    answers,
-    catalogue,
-    configuration,
-    cron,
-    curl_command,
-    dead_message,
-    endpoint,
-    envelope,
-    event_filter,
-    event_json,
-    list_query,
-    mail_text,
-    operator_body,
-    payload_schema,
-    push_json,
-    request_headers,
-    scripts,
-    secrets,
-    signature,
-    subscription_json,
-);
+properties::with_all_names!(twins);

@@ -127,7 +127,7 @@ mod tests {
             let variants = event_type.variants.iter().map(|variant| &variant.data);
             for data in variants.chain([&event_type.example]) {
                 let text = data.to_string();
-                assert_eq!(rules.judge(&text).unwrap().violations, [], "{}", event_type.name);
+                assert_eq!(rules.check(&text).unwrap().violations, [], "{}", event_type.name);
             }
         }
     }

@@ -65,7 +65,7 @@ pub(crate) fn diagnose(evidence: &Evidence<'_>) -> Diagnosis {
         .enumerate()
         .filter_map(|(place, text)| Some((place, Secret::parse(text).ok()?)))
         .collect();
-    let verdict = judge(evidence, &secrets);
+    let verdict = check(evidence, &secrets);
     let causes = match verdict {
         Ok(_) => Vec::new(),
         Err(VerifyError::MissingHeader(_)) => missing(&evidence.headers),
@@ -81,7 +81,7 @@ pub(crate) fn diagnose(evidence: &Evidence<'_>) -> Diagnosis {
 }
 
 /// One secret at a time, so that it is known which was the right one.
-fn judge(evidence: &Evidence<'_>, secrets: &[(usize, Secret)]) -> Result<Signed, VerifyError> {
+fn check(evidence: &Evidence<'_>, secrets: &[(usize, Secret)]) -> Result<Signed, VerifyError> {
     let ask = |secrets: &[&Secret]| {
         verify(
             secrets,
@@ -124,7 +124,7 @@ fn untimely(evidence: &Evidence<'_>, secrets: &[(usize, Secret)]) -> Vec<Cause> 
         now: evidence.now.saturating_sub(age),
         ..*evidence
     };
-    let otherwise_right = judge(&then, secrets).is_ok();
+    let otherwise_right = check(&then, secrets).is_ok();
     let mut causes = vec![Cause::Untimely {
         age,
         tolerance: evidence.tolerance.as_secs(),

@@ -1,6 +1,6 @@
 //! Bulk work on dead letters: what it does to each of them, where it stands, and what can be made of that.
 //!
-//! How much of it may follow at a time is [`crate::subscription::Allowance`]'s business, as for other replays.
+//! How much of it may follow at a time is [`crate::subscription::RateBudget`]'s business, as for other replays.
 
 use crate::named;
 

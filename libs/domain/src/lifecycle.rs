@@ -112,7 +112,7 @@ pub enum Event {
     /// A promoting job hands it to the broker.
     Enqueue,
     /// It is queued and has to wait in the database: the broker did not take it, or who got its message has no room for it.
-    Sideline,
+    Spill,
     /// It is claimed for sending; this starts an attempt. One that waits can be claimed too: its message may be in the queue although
     /// the confirm was lost, or an engine comes back for it.
     Claim,
@@ -246,7 +246,7 @@ pub fn transition(
     match (state, event) {
         (_, event) if rules.never.contains(&event) => Err(Refused { state, event }),
         (S::Scheduled | S::Pending | S::Retry, E::Enqueue) => Ok(S::Queued),
-        (S::Queued, E::Sideline | E::Rescue) => Ok(rules.waiting(attempts, S::Pending)),
+        (S::Queued, E::Spill | E::Rescue) => Ok(rules.waiting(attempts, S::Pending)),
         (S::Queued | S::Pending, E::Claim) => Ok(S::Sending),
         (S::Retry, E::Claim) if rules.retries_apart => Ok(S::Sending),
         (S::Queued | S::Pending | S::Retry, E::Defer) => Ok(rules.waiting(attempts, S::Scheduled)),

@@ -99,12 +99,12 @@ impl Definition {
             let detail = format!("must be a text of at most {DESCRIPTION_MAX} bytes that is not blank");
             findings.push(Finding::new("description", detail));
         }
-        self.judge_attributes(&mut findings);
-        self.judge_payloads(&mut findings);
+        self.check_attributes(&mut findings);
+        self.check_payloads(&mut findings);
         findings
     }
 
-    fn judge_attributes(&self, findings: &mut Vec<Finding>) {
+    fn check_attributes(&self, findings: &mut Vec<Finding>) {
         if self.attributes.len() > ATTRIBUTES_MAX {
             let detail = format!("must be at most {ATTRIBUTES_MAX}");
             findings.push(Finding::new("attributes", detail));
@@ -125,7 +125,7 @@ impl Definition {
         }
     }
 
-    fn judge_payloads(&self, findings: &mut Vec<Finding>) {
+    fn check_payloads(&self, findings: &mut Vec<Finding>) {
         let too_long = |value: &Value| value.to_string().len() > JSON_MAX;
         let length = || format!("must be at most {JSON_MAX} bytes long");
         if !self.example.is_object() {
@@ -133,7 +133,7 @@ impl Definition {
         } else if too_long(&self.example) {
             findings.push(Finding::new("example", length()));
         }
-        variant::judge(&self.variants, findings);
+        variant::check(&self.variants, findings);
         let Some(schema) = &self.schema else { return };
         if too_long(schema) {
             findings.push(Finding::new("schema", length()));

@@ -12,6 +12,6 @@ mod text;
 mod variant;
 
 pub use definition::{Attribute, DEFINITION_MAX, Definition, Finding};
-pub use rules::{Judged, PayloadRules};
+pub use rules::{Checked, PayloadRules};
 pub use schema::{PayloadSchema, SchemaError, Violation};
 pub use variant::Variant;

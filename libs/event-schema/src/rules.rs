@@ -24,7 +24,7 @@ pub struct PayloadRules {
 
 /// What the rules say of a payload.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Judged<'a> {
+pub struct Checked<'a> {
     /// The payload as it is passed on: without what was dropped, if anything was.
     pub data: Cow<'a, str>,
     /// What it must not hold, or lacks; empty when all is well. Of very many the first ones.
@@ -63,7 +63,7 @@ impl PayloadRules {
     }
 
     /// Compares a payload with the rules.
-    pub fn judge<'a>(&self, payload: &'a str) -> Result<Judged<'a>, serde_json::Error> {
+    pub fn check<'a>(&self, payload: &'a str) -> Result<Checked<'a>, serde_json::Error> {
         let mut value: Value = serde_json::from_str(payload)?;
         let mut data = Cow::Borrowed(payload);
         let mut violations = Vec::new();
@@ -82,7 +82,7 @@ impl PayloadRules {
             .collect();
         let further = self.schema.violations(&value).into_iter();
         violations.extend(further.filter(|violation| !known.contains(&violation.pointer)));
-        Ok(Judged { data, violations })
+        Ok(Checked { data, violations })
     }
 
     /// What keeps a payload from being an example of the type. Nothing is dropped from examples: a reader would wait for it in vain.
@@ -126,9 +126,9 @@ mod tests {
         })
     }
 
-    fn judged(unknown: UnknownFields, payload: &str) -> (String, Vec<String>) {
+    fn checked(unknown: UnknownFields, payload: &str) -> (String, Vec<String>) {
         let rules = PayloadRules::compile(&schema(), unknown).unwrap();
-        let Judged { data, violations } = rules.judge(payload).unwrap();
+        let Checked { data, violations } = rules.check(payload).unwrap();
         let places = violations.into_iter().map(|violation| violation.pointer);
         (data.into_owned(), places.collect())
     }
@@ -137,34 +137,37 @@ mod tests {
     fn what_is_not_listed_is_refused_dropped_or_passed_on() {
         let untouched = WITH_A_SECRET.to_owned();
         assert_eq!(
-            judged(UnknownFields::Refuse, WITH_A_SECRET),
+            checked(UnknownFields::Refuse, WITH_A_SECRET),
             (untouched.clone(), vec!["/domain/authCode".to_owned()])
         );
         assert_eq!(
-            judged(UnknownFields::Drop, WITH_A_SECRET),
+            checked(UnknownFields::Drop, WITH_A_SECRET),
             (r#"{"domain":{"name":"example.org"}}"#.to_owned(), vec![])
         );
-        assert_eq!(judged(UnknownFields::Allow, WITH_A_SECRET), (untouched, vec![]));
+        assert_eq!(checked(UnknownFields::Allow, WITH_A_SECRET), (untouched, vec![]));
     }
 
     #[test]
     fn a_payload_of_listed_fields_stays_as_it_was_written() {
         let payload = r#"{ "domain" : {"name":"\u00e4"} }"#;
         for unknown in UnknownFields::ALL {
-            assert_eq!(judged(unknown, payload), (payload.to_owned(), vec![]));
+            assert_eq!(checked(unknown, payload), (payload.to_owned(), vec![]));
         }
     }
 
     #[test]
     fn the_schema_judges_what_is_left() {
         for unknown in [UnknownFields::Drop, UnknownFields::Refuse] {
-            let (_, places) = judged(unknown, r#"{"domain": {"name": 1}}"#);
+            let (_, places) = checked(unknown, r#"{"domain": {"name": 1}}"#);
             assert_eq!(places, ["/domain/name"]);
         }
         let closed = json!({"properties": {"a": {}}, "additionalProperties": false});
         let rules = PayloadRules::compile(&closed, UnknownFields::Drop).unwrap();
-        let judged = rules.judge(r#"{"a": 1, "b": 2}"#).unwrap();
-        assert_eq!((judged.data.as_ref(), judged.violations), (r#"{"a":1}"#, vec![]));
+        let checked = rules.check(r#"{"a": 1, "b": 2}"#).unwrap();
+        assert_eq!(
+            (checked.data.as_ref(), checked.violations),
+            (r#"{"a":1}"#, vec![])
+        );
     }
 
     #[test]

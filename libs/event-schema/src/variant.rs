@@ -29,7 +29,7 @@ pub struct Variant {
 }
 
 /// What is wrong with the variants, whatever the schema says.
-pub(crate) fn judge(variants: &[Variant], findings: &mut Vec<Finding>) {
+pub(crate) fn check(variants: &[Variant], findings: &mut Vec<Finding>) {
     if variants.len() > VARIANTS_MAX {
         findings.push(Finding::new(
             "variants",
@@ -96,7 +96,7 @@ mod tests {
 
     fn fields(variants: &[Variant]) -> Vec<String> {
         let mut findings = Vec::new();
-        judge(variants, &mut findings);
+        check(variants, &mut findings);
         findings.into_iter().map(|finding| finding.field).collect()
     }
 

@@ -18,7 +18,7 @@ pub struct Term {
     store: Store,
     lease: Lease,
     validity: Validity,
-    keeper: JoinHandle<()>,
+    renewer: JoinHandle<()>,
 }
 
 /// Tells whether a term still holds. Cheap to clone and to ask, so it can be asked before every single send.
@@ -47,19 +47,19 @@ impl Term {
             deadline: Deadline::at(asked + settings.trusted()),
             ended: CancellationToken::new(),
         };
-        let keeper = Keeper {
+        let renewer = Renewer {
             store: store.clone(),
             lease: lease.clone(),
             validity: validity.clone(),
             settings,
         };
-        let keeper = tokio::spawn(keeper.run());
+        let renewer = tokio::spawn(renewer.run());
         Self {
             limit,
             store,
             lease,
             validity,
-            keeper,
+            renewer,
         }
     }
 
@@ -76,7 +76,7 @@ impl Term {
     /// Ends the term, so that a successor need not wait for it to run out.
     pub async fn resign(self) {
         self.validity.ended.cancel();
-        self.keeper.abort();
+        self.renewer.abort();
         match store::within(self.limit, self.store.release_lease(&self.lease)).await {
             Ok(true) => tracing::info!(lease = self.lease.name, epoch = self.lease.epoch, "resigned"),
             Ok(false) => {}
@@ -94,18 +94,18 @@ impl Term {
 impl Drop for Term {
     fn drop(&mut self) {
         self.validity.ended.cancel();
-        self.keeper.abort();
+        self.renewer.abort();
     }
 }
 
-struct Keeper {
+struct Renewer {
     store: Store,
     lease: Lease,
     validity: Validity,
     settings: Settings,
 }
 
-impl Keeper {
+impl Renewer {
     /// Renews until the lease is lost. A renewal counts from the moment it was asked for.
     async fn run(self) {
         let mut pause = self.settings.renew_every();

@@ -2,7 +2,7 @@
 
 use lettre::message::Mailbox;
 
-use crate::{Letter, Unreadable};
+use crate::{StoredMail, Unreadable};
 
 /// Whether a refusal of a mail server is about who we are rather than about the recipient.
 pub fn is_policy(code: u16, text: &str) -> bool {
@@ -14,7 +14,7 @@ pub fn is_policy(code: u16, text: &str) -> bool {
 /// # Panics
 ///
 /// When `from` is no mailbox.
-pub fn composed(letter: &Letter, from: &str) -> Result<Vec<u8>, Unreadable> {
+pub fn composed(stored: &StoredMail, from: &str) -> Result<Vec<u8>, Unreadable> {
     let from: Mailbox = from.parse().expect("a mailbox");
-    Ok(letter.seal(&from)?.content)
+    Ok(stored.seal(&from)?.content)
 }

@@ -7,14 +7,14 @@ mod error;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod message;
-mod news;
 mod page;
+mod payload;
 mod server;
 mod session;
 mod templates;
 
 pub use error::{SendError, SettingsError, Unreadable};
-pub use message::{Envelope, Letter};
+pub use message::{Envelope, StoredMail};
 pub use page::Rendered;
 pub use server::{MailServer, Settings};
 pub use session::Session;

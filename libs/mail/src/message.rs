@@ -10,11 +10,11 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::page::Page;
-use crate::{Rendered, Unreadable, news, templates};
+use crate::{Rendered, Unreadable, payload, templates};
 
 /// A stored mail.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Letter {
+pub struct StoredMail {
     /// Its identifier.
     pub id: Uuid,
     /// The occasion.
@@ -39,14 +39,14 @@ pub struct Envelope {
     pub(crate) content: Vec<u8>,
 }
 
-impl Letter {
+impl StoredMail {
     /// What the recipient will read.
     pub fn render(&self) -> Result<Rendered, Unreadable> {
         let told = context! {
             subscription => self.subscription_id.to_string(),
             at => self.created_at.to_rfc3339(),
             count => self.occurrences,
-            ..news::read(self.kind, &self.data)?
+            ..payload::read(self.kind, &self.data)?
         };
         let text = templates::text(self.kind, told).map_err(Unreadable::Template)?;
         Page::read(&text).render().map_err(Unreadable::Template)

@@ -9,7 +9,7 @@ use lettre::transport::smtp::client::{AsyncSmtpConnection, TlsParameters};
 use lettre::transport::smtp::extension::ClientId;
 use url::Url;
 
-use crate::{Envelope, Letter, SendError, Session, SettingsError, Unreadable};
+use crate::{Envelope, SendError, Session, SettingsError, StoredMail, Unreadable};
 
 /// How to reach the server, and as whom. Has no `Debug`: the URL holds a password.
 #[derive(Clone)]
@@ -75,8 +75,8 @@ impl MailServer {
     }
 
     /// Composes a mail.
-    pub fn compose(&self, letter: &Letter) -> Result<Envelope, Unreadable> {
-        letter.seal(&self.from)
+    pub fn compose(&self, stored: &StoredMail) -> Result<Envelope, Unreadable> {
+        stored.seal(&self.from)
     }
 
     /// Connects and logs in.

@@ -140,7 +140,7 @@ impl Services {
         let first = tokio::select! {
             biased;
             () = shutdown.cancelled() => Ok(()),
-            ended = self.next() => self.judge(ended, false),
+            ended = self.next() => self.evaluate(ended, false),
         };
         process.not_ready("stopping");
         shutdown.trigger();
@@ -153,7 +153,7 @@ impl Services {
     async fn drain(&mut self) -> Result<(), Error> {
         let mut outcome = Ok(());
         while let Some(ended) = self.next().await {
-            outcome = outcome.and(self.judge(Some(ended), true));
+            outcome = outcome.and(self.evaluate(Some(ended), true));
         }
         outcome
     }
@@ -162,7 +162,7 @@ impl Services {
         self.tasks.join_next_with_id().await
     }
 
-    fn judge(&mut self, ended: Option<Ended>, asked: bool) -> Result<(), Error> {
+    fn evaluate(&mut self, ended: Option<Ended>, asked: bool) -> Result<(), Error> {
         match ended {
             None => Ok(()),
             Some(Err(error)) => Err(Error::Panicked {

@@ -186,7 +186,7 @@ impl Store {
             });
         };
         note_change(&mut transaction, what, false).await?;
-        let_go(&mut transaction, what, before.paused_at, act.at).await?;
+        resume(&mut transaction, what, before.paused_at, act.at).await?;
         let details =
             json!({"pausedBy": before.paused_by, "pausedAt": before.paused_at, "pauseNote": before.note});
         let action = format!("{}.resume", what.scope());
@@ -408,7 +408,7 @@ async fn hold(connection: &mut PgConnection, what: &Pausable, at: DateTime<Utc>)
 }
 
 /// Undoes [`hold`] where no other pause of an operator stands.
-async fn let_go(
+async fn resume(
     connection: &mut PgConnection,
     what: &Pausable,
     since: DateTime<Utc>,

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use crate::event::Catalogue;
 use crate::event::lane::EventLane;
-use crate::lane::intake::Intake;
+use crate::lane::submission::Submission;
 use crate::lane::writer::Writer;
 use crate::push::lane::PushLane;
 
@@ -30,8 +30,8 @@ const BYTES_PER_EVENT: usize = 4096;
 pub(crate) struct App {
     pub(crate) keys: Keys,
     pub(crate) catalogue: Catalogue,
-    pub(crate) pushes: Intake<PushLane>,
-    pub(crate) events: Intake<EventLane>,
+    pub(crate) pushes: Submission<PushLane>,
+    pub(crate) events: Submission<EventLane>,
     /// By which batches of events are stored.
     pub(crate) event_writer: Arc<Writer<EventLane>>,
     /// How many batches of events may be in memory at once.
@@ -52,8 +52,8 @@ pub(crate) struct App {
 
 /// The parts of [`App`] that are not configuration.
 pub(crate) struct Parts {
-    pub(crate) pushes: Intake<PushLane>,
-    pub(crate) events: Intake<EventLane>,
+    pub(crate) pushes: Submission<PushLane>,
+    pub(crate) events: Submission<EventLane>,
     pub(crate) event_writer: Arc<Writer<EventLane>>,
     pub(crate) store: Store,
     pub(crate) clock: Arc<dyn Clock>,

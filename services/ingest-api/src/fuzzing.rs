@@ -9,8 +9,8 @@ use store::webhook::NewEvent;
 use tokio::time::Instant;
 
 use crate::event::batch::{BatchPayload, counted};
-use crate::event::checking::{against_the_rules, event, field};
 use crate::event::payload::EventPayload;
+use crate::event::validate::{against_the_rules, event, field};
 use crate::request::RequestContext;
 
 /// The push that the body of `POST /push` hands in.

@@ -15,7 +15,7 @@ mod event;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod lane;
-mod meters;
+mod metrics;
 mod openapi;
 mod problems;
 mod push;

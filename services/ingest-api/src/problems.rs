@@ -3,7 +3,7 @@
 use http_api::openapi::typical;
 use http_api::{FieldProblem, Problem, ProblemKind};
 
-use crate::event::promise::EVENT_ID_REUSED;
+use crate::event::idempotency::EVENT_ID_REUSED;
 
 /// The problems of an operation; none for those that need no key.
 pub(crate) fn of(method: &str, path: &str) -> Vec<Problem> {

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::app::App;
-use crate::lane::intake::NotStored;
+use crate::lane::submission::NotStored;
 
 /// What is known of a request besides what it hands in.
 pub(crate) struct RequestContext {

@@ -11,7 +11,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::app::App;
-use crate::meters::Meters;
+use crate::metrics::Metrics;
 use crate::openapi::Service;
 use crate::{event, push};
 
@@ -20,10 +20,10 @@ pub(crate) fn router(
     app: Arc<App>,
     documents: Documents,
     readiness: Readiness,
-    meters: Arc<Meters>,
+    metrics: Arc<Metrics>,
 ) -> Router {
     let observer = Observer::new(app.traced).counting(move |route, status, elapsed| {
-        status == StatusCode::ACCEPTED && meters.answered(route, elapsed)
+        status == StatusCode::ACCEPTED && metrics.answered(route, elapsed)
     });
     let (routes, _) = routes().split_for_parts();
     http_api::complete(routes.with_state(app), documents, readiness, observer)

@@ -20,7 +20,7 @@ use crate::lane::Lane;
 use crate::lane::gate::Gate;
 use crate::lane::watch::{GateWatch, WatchedGate};
 use crate::lane::writer::Writer;
-use crate::meters::Meters;
+use crate::metrics::Metrics;
 use crate::push::lane::PushLane;
 use crate::{Error, router};
 
@@ -49,8 +49,8 @@ pub async fn run_with_clock(
     // A child, so that everything also ends when the service fails and the process goes on.
     let shutdown = lifecycle.shutdown.child();
     let tasks = TaskGroup::under(&shutdown);
-    let meters = Arc::new(Meters::new());
-    let (push_lane, event_lane) = lanes(&config, &store, &clock, &meters);
+    let metrics = Arc::new(Metrics::new());
+    let (push_lane, event_lane) = lanes(&config, &store, &clock, &metrics);
     let push_writer = Writer::new(push_lane, brokers.pushes.publisher(), &tasks);
     let event_writer = Writer::new(event_lane, brokers.events.publisher(), &tasks);
     let gates = [&push_writer.gate, &event_writer.gate];
@@ -74,7 +74,7 @@ pub async fn run_with_clock(
     };
     let app = Arc::new(App::new(&config, parts));
     let documents = Documents::new(&crate::openapi());
-    let router = router::router(app, documents, lifecycle.readiness, meters);
+    let router = router::router(app, documents, lifecycle.readiness, metrics);
     let limits = ConnectionLimits::of_the_house(config.ingest.max_connections);
     let grace = config.shutdown.grace_period;
     let stopping = async {
@@ -111,19 +111,19 @@ fn lanes(
     config: &Config,
     store: &Store,
     clock: &Arc<dyn Clock>,
-    meters: &Arc<Meters>,
+    metrics: &Arc<Metrics>,
 ) -> (PushLane, EventLane) {
     let push = PushLane {
         store: store.clone(),
         queue_lease: domain::push::queue_lease(config.push.queue.capacity, config.swrve.delay),
         clock: Arc::clone(clock),
-        meters: Arc::clone(meters),
+        metrics: Arc::clone(metrics),
     };
     let event = EventLane {
         store: store.clone(),
         queue_lease: domain::notification::queue_lease(config.reseller.queue.capacity),
         clock: Arc::clone(clock),
-        meters: Arc::clone(meters),
+        metrics: Arc::clone(metrics),
     };
     (push, event)
 }

@@ -19,7 +19,7 @@ pub fn subscription(
     bounds: Bounds<'_>,
     egress: &EgressPolicy,
 ) -> Result<SubscriptionRequest, Problem> {
-    create::judge(http_api::read_json(body)?, bounds, egress)
+    create::validate(http_api::read_json(body)?, bounds, egress)
 }
 
 /// Reads a body of `PATCH /subscriptions/{id}`.
@@ -28,7 +28,7 @@ pub fn changes(
     bounds: Bounds<'_>,
     egress: &EgressPolicy,
 ) -> Result<SubscriptionChange, Problem> {
-    change::judge(http_api::read_json(body)?, bounds, egress)
+    change::validate(http_api::read_json(body)?, bounds, egress)
 }
 
 /// Reads a body of `POST /subscriptions/{id}/quota-requests`.

@@ -24,10 +24,10 @@ use context::{Context, Publishing};
 use periodic::Job;
 
 use jobs::{
-    CountDeadLetters, CountSubscriptions, EndExpired, EndInactive, FindLines, Forget, ForgetKeys,
-    JudgeHealth, KeepPartitions, Mailer, Monitor, Recover, Replay, RescueNotifications, RescuePushes,
-    SendPending, SendRetries, SendScheduled, SendScheduledNotifications, SendWaitingNotifications,
-    VerifyEndpoints, WorkDeadLetters,
+    CountDeadLetters, CountSubscriptions, EndInactive, EvaluateHealth, Expire, FindLines, Mailer,
+    MaintainPartitions, Monitor, Prune, PruneKeys, Recover, Replay, RescueNotifications, RescuePushes,
+    RunDeadLetterJobs, SendPending, SendRetries, SendScheduled, SendScheduledNotifications,
+    SendWaitingNotifications, VerifyEndpoints,
 };
 
 /// The name in `pg_stat_activity` and the broker's list of connections.
@@ -92,9 +92,9 @@ pub async fn run_with_clock(
         start(&tasks, SendScheduled, &context, &shutdown),
         start(&tasks, SendPending, &context, &shutdown),
         start(&tasks, RescuePushes, &context, &shutdown),
-        start(&tasks, KeepPartitions, &context, &shutdown),
-        start(&tasks, ForgetKeys, &context, &shutdown),
-        start(&tasks, Forget, &context, &shutdown),
+        start(&tasks, MaintainPartitions, &context, &shutdown),
+        start(&tasks, PruneKeys, &context, &shutdown),
+        start(&tasks, Prune, &context, &shutdown),
         start(&tasks, Monitor, &context, &shutdown),
         start(&tasks, CountSubscriptions, &context, &shutdown),
         start(&tasks, CountDeadLetters, &context, &shutdown),
@@ -103,11 +103,11 @@ pub async fn run_with_clock(
         start(&tasks, FindLines, &context, &shutdown),
         start(&tasks, SendRetries, &context, &shutdown),
         start(&tasks, RescueNotifications, &context, &shutdown),
-        start(&tasks, JudgeHealth, &context, &shutdown),
+        start(&tasks, EvaluateHealth, &context, &shutdown),
         start(&tasks, EndInactive, &context, &shutdown),
-        start(&tasks, EndExpired, &context, &shutdown),
+        start(&tasks, Expire, &context, &shutdown),
         start(&tasks, Replay, &context, &shutdown),
-        start(&tasks, WorkDeadLetters, &context, &shutdown),
+        start(&tasks, RunDeadLetterJobs, &context, &shutdown),
         start(&tasks, Recover, &context, &shutdown),
         start(&tasks, verifier, &context, &shutdown),
         start(&tasks, mailer, &context, &shutdown),

@@ -89,7 +89,7 @@ impl Endpoint {
     }
 
     /// What is to be thought of a request.
-    fn judge(&self, path: String, headers: HeaderMap, body: Bytes) -> (Arrival, Option<Notification>) {
+    fn check(&self, path: String, headers: HeaderMap, body: Bytes) -> (Arrival, Option<Notification>) {
         let at = SystemClock.now();
         let signed = SignedHeaders::read(|name| text(&headers, name));
         let texts: Vec<&str> = self.texts.iter().map(|text| text.as_str()).collect();
@@ -238,7 +238,7 @@ async fn take(
     let is_answered = endpoint.answering.subscribe();
     let answering = tokio::spawn(async move {
         let _is_answered = is_answered;
-        let (arrival, notification) = endpoint.judge(path, headers, body);
+        let (arrival, notification) = endpoint.check(path, headers, body);
         let (response, reaction) = endpoint.react(&arrival, notification.as_ref()).await;
         endpoint.show(&arrival, &reaction);
         response

@@ -11,7 +11,7 @@ use testkit::notification_factory::NotificationRow;
 use testkit::push_factory::PushRow;
 use uuid::Uuid;
 
-use crate::desks::Desk;
+use crate::old_clients::OldClient;
 use crate::rig::{RESELLERS, Subscriber, Subscribers, events, pushes, windowed_pushes};
 use crate::versions::Version::Previous;
 use crate::versions::Versions;
@@ -51,11 +51,12 @@ impl Left {
         it: &Installation,
         versions: &Versions,
         subscribers: &Subscribers,
-        desk: &Desk,
+        client: &OldClient,
     ) -> Self {
         let off = subscribers.all[OFF].id;
         // Which makes a mail that waits.
-        desk.post_as_reseller(&format!("/subscriptions/{off}/deactivate"), None)
+        client
+            .post_as_reseller(&format!("/subscriptions/{off}/deactivate"), None)
             .await;
         let held = subscribers.all[HELD].id;
         let mut left = Self::in_every_state(it, subscribers.all[EVERYTHING].id).await;
@@ -69,7 +70,7 @@ impl Left {
             .finish()
             .await;
         let since = json!({"since": SystemClock.now() - TimeDelta::days(1)});
-        let replay = desk
+        let replay = client
             .post_as_reseller(&format!("/subscriptions/{held}/replays"), Some(since))
             .await;
         left.replay = id_of(&replay);
@@ -112,29 +113,37 @@ impl Left {
 
     /// What an operator has done: something is paused, a dead letter was replayed by hand and another one discarded, a job is to
     /// replay those that are left and has not begun, one that is to discard those of the other lane is paused.
-    pub(super) async fn is_worked_on(&mut self, it: &Installation, subscribers: &Subscribers, desk: &Desk) {
+    pub(super) async fn is_worked_on(
+        &mut self,
+        it: &Installation,
+        subscribers: &Subscribers,
+        client: &OldClient,
+    ) {
         let held = subscribers.all[HELD].id;
-        desk.change(&format!("/subscriptions/{held}/pause")).await;
+        client.change(&format!("/subscriptions/{held}/pause")).await;
         let replayed = push(it, PushState::Failed).await;
-        desk.change(&format!(
-            "/dead-letters/{}/replay",
-            dead_letter_of(it, replayed).await
-        ))
-        .await;
+        client
+            .change(&format!(
+                "/dead-letters/{}/replay",
+                dead_letter_of(it, replayed).await
+            ))
+            .await;
         self.to_send.push(replayed);
         self.discarded = push(it, PushState::GivenUp).await;
-        desk.change(&format!(
-            "/dead-letters/{}/discard",
-            dead_letter_of(it, self.discarded).await
-        ))
-        .await;
+        client
+            .change(&format!(
+                "/dead-letters/{}/discard",
+                dead_letter_of(it, self.discarded).await
+            ))
+            .await;
         let replaying = json!({"action": "replay", "filter": {"lane": "push"}, "perSecond": 1});
         let discarding = json!({"action": "discard", "filter": {"lane": "reseller"}, "note": "the upgrade"});
         self.jobs = [
-            id_of(&desk.post("/dead-letters/jobs", replaying).await),
-            id_of(&desk.post("/dead-letters/jobs", discarding).await),
+            id_of(&client.post("/dead-letters/jobs", replaying).await),
+            id_of(&client.post("/dead-letters/jobs", discarding).await),
         ];
-        desk.change(&format!("/dead-letters/jobs/{}/pause", self.jobs[1]))
+        client
+            .change(&format!("/dead-letters/jobs/{}/pause", self.jobs[1]))
             .await;
     }
 
@@ -154,19 +163,20 @@ impl Left {
     }
 
     /// What was paused goes on, because this version's operator says so.
-    pub(super) async fn is_resumed(&self, subscribers: &Subscribers, desk: &Desk) {
+    pub(super) async fn is_resumed(&self, subscribers: &Subscribers, client: &OldClient) {
         let held = subscribers.all[HELD].id;
-        let pauses = desk.look("/pauses").await;
+        let pauses = client.look("/pauses").await;
         assert_eq!(pauses["items"][0]["key"], json!(held), "{pauses}");
-        desk.change(&format!("/subscriptions/{held}/resume")).await;
-        let job = desk.look(&format!("/dead-letters/jobs/{}", self.jobs[1])).await;
+        client.change(&format!("/subscriptions/{held}/resume")).await;
+        let job = client.look(&format!("/dead-letters/jobs/{}", self.jobs[1])).await;
         assert_eq!(job["status"], "PAUSED", "{job}");
-        desk.change(&format!("/dead-letters/jobs/{}/resume", self.jobs[1]))
+        client
+            .change(&format!("/dead-letters/jobs/{}/resume", self.jobs[1]))
             .await;
     }
 
     /// The story of each row can be told.
-    pub(super) async fn everything_is_explained(&self, desk: &Desk) {
+    pub(super) async fn everything_is_explained(&self, client: &OldClient) {
         let pushes = [self.sent_before, self.discarded];
         let ended = self.ended.iter().map(|(id, _)| *id);
         for id in pushes
@@ -176,7 +186,7 @@ impl Left {
             .copied()
             .chain(ended)
         {
-            desk.look(&format!("/explain/{id}")).await;
+            client.look(&format!("/explain/{id}")).await;
         }
     }
 }

@@ -183,7 +183,7 @@ mod tests {
         let deliveries = failed
             .into_iter()
             .chain(answered)
-            .map(|outcome| outcome.verdict(false).fingerprint);
+            .map(|outcome| outcome.classification(false).fingerprint);
         let message = String::new;
         let sends = [
             SendOutcome::Refused {
@@ -198,7 +198,7 @@ mod tests {
             },
             SendOutcome::Internal { chain: message() },
         ];
-        for fingerprint in deliveries.chain(sends.map(|outcome| outcome.verdict().fingerprint)) {
+        for fingerprint in deliveries.chain(sends.map(|outcome| outcome.classification().fingerprint)) {
             let fingerprint = fingerprint.expect("a failure has a fingerprint");
             assert_ne!(
                 FailureClass::of(&fingerprint),

@@ -9,8 +9,8 @@ mod retry;
 use std::time::Duration;
 
 pub use id::NotificationId;
-pub use outage::{Judgement, OUTAGE_WINDOW, OutageChange, OutageClass, OutageWatch, Sight, Tried};
-pub use outcome::{DeliveryOutcome, FailureKind, HealthSignal, Verdict};
+pub use outage::{OUTAGE_WINDOW, Observation, OutageChange, OutageClass, OutageDecision, OutageWatch, Tried};
+pub use outcome::{Classification, DeliveryOutcome, FailureKind, HealthSignal};
 pub use retry::{RetryAfter, RetryPolicy};
 
 /// How long a queued notification is left in peace at least before it is taken for lost. Queues of the default capacity are short:

@@ -55,14 +55,14 @@ impl OutageClass {
 
 /// What an outcome says about the way to the endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sight {
+pub enum Observation {
     /// Something answered there, whatever it was.
     Answered,
     /// Nothing did, in this way.
     Failed(OutageClass),
 }
 
-impl Sight {
+impl Observation {
     /// What `outcome` says; `None` when nothing was to be seen.
     pub fn of(outcome: &DeliveryOutcome) -> Option<Self> {
         let DeliveryOutcome::Failed { kind, .. } = outcome else {
@@ -97,7 +97,7 @@ pub struct Tried<'a> {
 
 /// Whether an attempt counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Judgement {
+pub enum OutageDecision {
     /// It does.
     Counts,
     /// Its class is held: it is handed back as if nothing had been tried.
@@ -115,7 +115,7 @@ pub enum OutageChange {
 
 #[derive(Debug)]
 struct Seen {
-    sight: Sight,
+    observation: Observation,
     reseller: String,
     site: String,
 }
@@ -165,17 +165,17 @@ pub struct OutageWatch {
 
 impl OutageWatch {
     /// Takes an outcome in, and says whether it counts. The one that decides does not.
-    pub fn observe(&mut self, tried: Tried<'_>, sight: Option<Sight>) -> Judgement {
+    pub fn observe(&mut self, tried: Tried<'_>, observation: Option<Observation>) -> OutageDecision {
         let subscription = tried.subscription;
-        let class = match sight {
-            Some(Sight::Failed(class)) => class,
+        let class = match observation {
+            Some(Observation::Failed(class)) => class,
             _ => {
-                if sight.is_some() {
-                    self.note(tried, Sight::Answered);
+                if observation.is_some() {
+                    self.note(tried, Observation::Answered);
                     self.clear(subscription, None);
                 }
-                self.answered(subscription, sight);
-                return Judgement::Counts;
+                self.answered(subscription, observation);
+                return OutageDecision::Counts;
             }
         };
         if self
@@ -183,12 +183,12 @@ impl OutageWatch {
             .get(&subscription)
             .is_some_and(|other| *other != class)
         {
-            self.answered(subscription, sight);
+            self.answered(subscription, observation);
         }
         self.clear(subscription, Some(class));
         let is_evidence = tried.was_well || self.began.contains_key(&subscription);
         if is_evidence {
-            self.note(tried, Sight::Failed(class));
+            self.note(tried, Observation::Failed(class));
         }
         let convinces = self.convinces(class, tried.began);
         let hold = self.holds.entry(class).or_default();
@@ -202,7 +202,7 @@ impl OutageWatch {
             }
         }
         if !self.is_held(class) {
-            return Judgement::Counts;
+            return OutageDecision::Counts;
         }
         self.withhold(
             subscription,
@@ -212,7 +212,7 @@ impl OutageWatch {
         if let Some(hold) = self.holds.get_mut(&class) {
             hold.cleared.remove(&subscription);
         }
-        Judgement::Spared(class)
+        OutageDecision::Spared(class)
     }
 
     /// Takes in which classes are held by any engine. What was withheld for another one's sake alone is released when it lets go.
@@ -273,16 +273,16 @@ impl OutageWatch {
     }
 
     /// Its endpoint, or its failure in another way, shows that it does not fail in the class that it is withheld for.
-    fn answered(&mut self, subscription: Uuid, sight: Option<Sight>) {
+    fn answered(&mut self, subscription: Uuid, observation: Option<Observation>) {
         let Some(class) = self.withheld.get(&subscription).copied() else {
             return;
         };
         let hold = self.holds.entry(class).or_default();
-        if sight.is_some() {
+        if observation.is_some() {
             hold.answered.insert(subscription);
         }
         if hold.answered.len() >= ANSWERS {
-            self.let_go(class);
+            self.resume(class);
         } else {
             self.release(subscription);
         }
@@ -303,7 +303,7 @@ impl OutageWatch {
             let failing = others.filter(|(other, of)| **of == class && **other != subscription);
             let failing = hold.weight(failing.map(|(other, _)| other));
             if hold.weight(hold.cleared.iter()) >= ANSWERS.max(failing) {
-                self.let_go(class);
+                self.resume(class);
             }
         }
     }
@@ -336,7 +336,7 @@ impl OutageWatch {
             .iter()
             .any(|(other, of)| *of == class && tells(other))
         {
-            self.let_go(class);
+            self.resume(class);
         }
     }
 
@@ -351,7 +351,7 @@ impl OutageWatch {
     }
 
     /// The class is in order again; what failed before says nothing any more.
-    fn let_go(&mut self, class: OutageClass) {
+    fn resume(&mut self, class: OutageClass) {
         let hold = self.holds.entry(class).or_default();
         *hold = Hold {
             elsewhere: hold.elsewhere,
@@ -360,7 +360,7 @@ impl OutageWatch {
         self.release_all(class);
         let began = &mut self.began;
         self.recent.retain(|(_, subscription), seen| {
-            let stays = seen.sight != Sight::Failed(class);
+            let stays = seen.observation != Observation::Failed(class);
             if !stays {
                 began.remove(subscription);
             }
@@ -368,7 +368,7 @@ impl OutageWatch {
         });
     }
 
-    fn note(&mut self, tried: Tried<'_>, sight: Sight) {
+    fn note(&mut self, tried: Tried<'_>, observation: Observation) {
         match self.began.get(&tried.subscription) {
             Some(began) if *began > tried.began => return,
             Some(began) => {
@@ -378,7 +378,7 @@ impl OutageWatch {
         }
         self.began.insert(tried.subscription, tried.began);
         let seen = Seen {
-            sight,
+            observation,
             reseller: tried.reseller.to_owned(),
             site: tried.site.to_owned(),
         };
@@ -399,7 +399,7 @@ impl OutageWatch {
         let known = self.recent.keys().filter(|(began, _)| lately(*began)).count();
         for seen in self.recent.values().rev().take(known) {
             tried += 1;
-            if seen.sight == Sight::Failed(class) {
+            if seen.observation == Observation::Failed(class) {
                 failing += 1;
                 sites.insert(&seen.site);
                 resellers.insert(&seen.reseller);
@@ -417,7 +417,7 @@ impl OutageWatch {
         let failed = self
             .recent
             .iter()
-            .filter(|(_, seen)| seen.sight == Sight::Failed(class));
+            .filter(|(_, seen)| seen.observation == Observation::Failed(class));
         failed
             .map(|((_, subscription), seen)| (*subscription, seen.reseller.clone()))
             .collect()
@@ -430,9 +430,9 @@ mod tests {
 
     use super::*;
 
-    const CONNECT: Option<Sight> = Some(Sight::Failed(OutageClass::Connect));
-    const ANSWERED: Option<Sight> = Some(Sight::Answered);
-    const SPARED: Judgement = Judgement::Spared(OutageClass::Connect);
+    const CONNECT: Option<Observation> = Some(Observation::Failed(OutageClass::Connect));
+    const ANSWERED: Option<Observation> = Some(Observation::Answered);
+    const SPARED: OutageDecision = OutageDecision::Spared(OutageClass::Connect);
 
     /// A watch, and the time of its next attempt.
     struct Scene {
@@ -448,7 +448,12 @@ mod tests {
             }
         }
 
-        fn tries(&mut self, number: usize, was_well: bool, sight: Option<Sight>) -> Judgement {
+        fn tries(
+            &mut self,
+            number: usize,
+            was_well: bool,
+            observation: Option<Observation>,
+        ) -> OutageDecision {
             self.now += Duration::from_millis(10);
             let (reseller, site) = (format!("reseller-{number}"), format!("{number}.test"));
             let tried = Tried {
@@ -458,7 +463,7 @@ mod tests {
                 was_well,
                 began: self.now,
             };
-            self.watch.observe(tried, sight)
+            self.watch.observe(tried, observation)
         }
 
         /// So many that were well fail.
@@ -484,7 +489,7 @@ mod tests {
             scene.tries(number, true, ANSWERED);
         }
         for number in 0..FAILING - 1 {
-            assert_eq!(scene.tries(number, true, CONNECT), Judgement::Counts);
+            assert_eq!(scene.tries(number, true, CONNECT), OutageDecision::Counts);
         }
         assert_eq!(scene.tries(FAILING - 1, true, CONNECT), SPARED);
         let withheld: BTreeSet<Uuid> = scene.watch.withheld().into_iter().map(|(id, _)| id).collect();
@@ -494,8 +499,8 @@ mod tests {
             SPARED,
             "whichever endpoint it hits"
         );
-        let other = Some(Sight::Failed(OutageClass::Tls));
-        assert_eq!(scene.tries(60, true, other), Judgement::Counts);
+        let other = Some(Observation::Failed(OutageClass::Tls));
+        assert_eq!(scene.tries(60, true, other), OutageDecision::Counts);
         assert_eq!(scene.watch.convinced(), [OutageClass::Connect]);
     }
 
@@ -525,7 +530,7 @@ mod tests {
                     was_well: true,
                     began: scene.now,
                 };
-                assert_eq!(scene.watch.observe(tried, CONNECT), Judgement::Counts);
+                assert_eq!(scene.watch.observe(tried, CONNECT), OutageDecision::Counts);
             }
         }
     }
@@ -534,7 +539,7 @@ mod tests {
     fn endpoints_that_have_been_failing_before_are_no_evidence() {
         let mut scene = Scene::new();
         for number in 0..100 {
-            assert_eq!(scene.tries(number % 20, false, CONNECT), Judgement::Counts);
+            assert_eq!(scene.tries(number % 20, false, CONNECT), OutageDecision::Counts);
         }
     }
 
@@ -550,8 +555,8 @@ mod tests {
         }
         for number in (1..100_usize).step_by(2) {
             scene.now = start + Duration::from_millis(number as u64);
-            let late = scene.tries(number, true, Some(Sight::Failed(OutageClass::Timeout)));
-            assert_eq!(late, Judgement::Counts);
+            let late = scene.tries(number, true, Some(Observation::Failed(OutageClass::Timeout)));
+            assert_eq!(late, OutageDecision::Counts);
         }
     }
 
@@ -573,7 +578,7 @@ mod tests {
         let each: BTreeSet<_> = turns.iter().flatten().copied().collect();
         assert_eq!(each.len(), FAILING);
         scene.watch.take_changes();
-        assert_eq!(scene.tries(3, false, ANSWERED), Judgement::Counts);
+        assert_eq!(scene.tries(3, false, ANSWERED), OutageDecision::Counts);
         assert_eq!(scene.watch.take_changes(), [OutageChange::Released(id(3))]);
         assert!(scene.is_held());
         assert_eq!(scene.tries(4, false, CONNECT), SPARED);
@@ -592,7 +597,7 @@ mod tests {
             scene.tries(number, false, ANSWERED);
         }
         assert!(!scene.is_held() && scene.watch.withheld().is_empty());
-        assert_eq!(scene.tries(9, false, CONNECT), Judgement::Counts);
+        assert_eq!(scene.tries(9, false, CONNECT), OutageDecision::Counts);
     }
 
     #[test]
@@ -607,12 +612,12 @@ mod tests {
             assert_eq!(scene.tries(0, false, CONNECT), SPARED, "its probe");
             assert_eq!(
                 scene.tries(number, true, ANSWERED),
-                Judgement::Counts,
+                OutageDecision::Counts,
                 "as always"
             );
         }
         assert!(!scene.is_held());
-        assert_eq!(scene.tries(0, false, CONNECT), Judgement::Counts);
+        assert_eq!(scene.tries(0, false, CONNECT), OutageDecision::Counts);
     }
 
     #[test]
@@ -630,9 +635,9 @@ mod tests {
             });
         }
         assert!(scene.is_held());
-        assert_eq!(scene.tries(FAILING - 1, true, ANSWERED), Judgement::Counts);
+        assert_eq!(scene.tries(FAILING - 1, true, ANSWERED), OutageDecision::Counts);
         assert!(!scene.is_held(), "none is left that was well");
-        assert_eq!(scene.tries(100, false, CONNECT), Judgement::Counts);
+        assert_eq!(scene.tries(100, false, CONNECT), OutageDecision::Counts);
     }
 
     #[test]
@@ -703,14 +708,14 @@ mod tests {
         scene.watch.follow(&[]);
         let changes = [OutageChange::Withheld(id(1)), OutageChange::Released(id(1))];
         assert_eq!(scene.watch.take_changes(), changes);
-        assert_eq!(scene.tries(1, false, CONNECT), Judgement::Counts);
+        assert_eq!(scene.tries(1, false, CONNECT), OutageDecision::Counts);
     }
 
     #[test]
     fn our_own_faults_and_forbidden_addresses_say_nothing_about_the_way() {
         let of = |kind| {
             let message = String::new();
-            Sight::of(&DeliveryOutcome::Failed { kind, message })
+            Observation::of(&DeliveryOutcome::Failed { kind, message })
         };
         let silent: Vec<FailureKind> = FailureKind::ALL
             .into_iter()
@@ -725,7 +730,7 @@ mod tests {
             let kind = FailureKind::ALL
                 .into_iter()
                 .find(|kind| kind.as_str() == class.as_str());
-            assert_eq!(of(kind.unwrap()), Some(Sight::Failed(class)));
+            assert_eq!(of(kind.unwrap()), Some(Observation::Failed(class)));
         }
     }
 
@@ -737,11 +742,11 @@ mod tests {
             let mut scene = Scene::new();
             let mut withheld = BTreeSet::new();
             for (number, what, was_well) in outcomes {
-                let judgement = match what {
+                let decision = match what {
                     0 => Some(scene.tries(number, was_well, ANSWERED)),
                     1 => { scene.watch.follow(if was_well { &[OutageClass::Connect] } else { &[] }); None }
                     2 => { scene.watch.nothing_waits(id(number)); None }
-                    3 => Some(scene.tries(number, was_well, Some(Sight::Failed(OutageClass::Tls)))),
+                    3 => Some(scene.tries(number, was_well, Some(Observation::Failed(OutageClass::Tls)))),
                     _ => Some(scene.tries(number, was_well, CONNECT)),
                 };
                 for change in scene.watch.take_changes() {
@@ -753,7 +758,7 @@ mod tests {
                 let known: BTreeSet<Uuid> = scene.watch.withheld().into_iter().map(|(id, _)| id).collect();
                 prop_assert_eq!(&known, &withheld);
                 prop_assert!(scene.watch.withheld().iter().all(|(_, class)| scene.watch.is_held(*class)));
-                let spared = matches!(judgement, Some(Judgement::Spared(_)));
+                let spared = matches!(decision, Some(OutageDecision::Spared(_)));
                 prop_assert!(!spared || withheld.contains(&id(number)));
                 prop_assert!(scene.watch.recent.len() <= RECENT && scene.watch.recent.len() == scene.watch.began.len());
                 prop_assert!(scene.watch.next_probe().is_some() != withheld.is_empty());

@@ -81,7 +81,7 @@ pub enum HealthSignal {
 
 /// The consequences of an outcome: the event for the state machine, and what the attempt row records.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verdict {
+pub struct Classification {
     /// The event that completes the attempt.
     pub event: Event,
     /// What it says about the subscription.
@@ -102,14 +102,14 @@ pub struct Verdict {
 
 impl DeliveryOutcome {
     /// Draws the consequences. `strict` is the original system's reading: no 4xx is ever retried.
-    pub fn verdict(self, strict: bool) -> Verdict {
+    pub fn classification(self, strict: bool) -> Classification {
         match self {
             Self::Answered {
                 status,
                 retry_after,
                 body,
             } => answered(status, retry_after, body, strict),
-            Self::Failed { kind, message } => Verdict {
+            Self::Failed { kind, message } => Classification {
                 event: match kind {
                     FailureKind::Local => Event::Postpone,
                     _ => Event::FailRetryable,
@@ -129,7 +129,7 @@ impl DeliveryOutcome {
     }
 }
 
-fn answered(status: u16, retry_after: Option<RetryAfter>, body: String, strict: bool) -> Verdict {
+fn answered(status: u16, retry_after: Option<RetryAfter>, body: String, strict: bool) -> Classification {
     let (event, health, error) = match status {
         200..=299 => (Event::Succeed, HealthSignal::Success, None),
         300..=399 => (
@@ -161,7 +161,7 @@ fn answered(status: u16, retry_after: Option<RetryAfter>, body: String, strict: 
         ),
     };
     let class = BodyClass::of(&body).as_str();
-    Verdict {
+    Classification {
         event,
         health,
         response_status: Some(status),
@@ -183,10 +183,16 @@ mod tests {
             retry_after: None,
             body: String::new(),
         };
-        let verdict = outcome.verdict(strict);
-        assert_eq!(verdict.error.is_none(), verdict.event == Event::Succeed);
-        assert_eq!(verdict.fingerprint.is_none(), verdict.event == Event::Succeed);
-        (verdict.event, verdict.health)
+        let classification = outcome.classification(strict);
+        assert_eq!(
+            classification.error.is_none(),
+            classification.event == Event::Succeed
+        );
+        assert_eq!(
+            classification.fingerprint.is_none(),
+            classification.event == Event::Succeed
+        );
+        (classification.event, classification.health)
     }
 
     #[test]
@@ -211,7 +217,7 @@ mod tests {
                 retry_after: None,
                 body: body.to_owned(),
             };
-            outcome.verdict(false).fingerprint
+            outcome.classification(false).fingerprint
         };
         assert_eq!(of(r#"{"error":17}"#).as_deref(), Some("delivery/http/503/json"));
         assert_eq!(
@@ -232,12 +238,12 @@ mod tests {
     fn no_answer_is_retried_whatever_the_reason_and_our_own_failure_is_not_the_receivers() {
         for kind in FailureKind::ALL {
             let message = String::from("no");
-            let verdict = DeliveryOutcome::Failed { kind, message }.verdict(true);
+            let classification = DeliveryOutcome::Failed { kind, message }.classification(true);
             let ours = matches!(kind, FailureKind::Other | FailureKind::Local);
             let untried = kind == FailureKind::Local;
-            assert_eq!(verdict.health == HealthSignal::None, ours);
-            assert_eq!(verdict.event == Event::Postpone, untried, "{kind:?}");
-            assert_eq!(verdict.event == Event::FailRetryable, !untried, "{kind:?}");
+            assert_eq!(classification.health == HealthSignal::None, ours);
+            assert_eq!(classification.event == Event::Postpone, untried, "{kind:?}");
+            assert_eq!(classification.event == Event::FailRetryable, !untried, "{kind:?}");
         }
     }
 }

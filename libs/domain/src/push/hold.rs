@@ -53,7 +53,7 @@ impl Sign {
 
 /// Whether an attempt counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Ruling {
+pub enum HoldDecision {
     /// It does.
     Counts,
     /// It failed because Swrve is out of order: the push is handed back as if nothing had been tried.
@@ -112,9 +112,9 @@ impl SwrveWatch {
     }
 
     /// Takes an outcome of the time `at` in, and says whether it counts. The failure that decides is spared.
-    pub fn observe(&mut self, push: PushId, sign: Sign, at: DateTime<Utc>) -> Ruling {
+    pub fn observe(&mut self, push: PushId, sign: Sign, at: DateTime<Utc>) -> HoldDecision {
         match (sign, self.trust) {
-            (Sign::Works, Trust::None) => Ruling::Counts,
+            (Sign::Works, Trust::None) => HoldDecision::Counts,
             (Sign::Works, trust) => {
                 let proofs = match trust {
                     Trust::Wary { proofs } => proofs - 1,
@@ -126,16 +126,16 @@ impl SwrveWatch {
                     Trust::Full
                 };
                 *self = Self::with(trust);
-                Ruling::Counts
+                HoldDecision::Counts
             }
-            (_, Trust::None) => Ruling::Spared,
+            (_, Trust::None) => HoldDecision::Spared,
             (_, trust) => {
                 self.accuse(push, sign, at);
                 if !self.convinces(trust, at) {
-                    return Ruling::Counts;
+                    return HoldDecision::Counts;
                 }
                 self.trust = Trust::None;
-                Ruling::Spared
+                HoldDecision::Spared
             }
         }
     }
@@ -183,14 +183,23 @@ mod tests {
         let mut pushes = pushes(FAILING_PUSHES);
         let mut watch = SwrveWatch::trusting();
         for push in &pushes {
-            assert_eq!(watch.observe(*push, Sign::Fails, at(0)), Ruling::Counts);
+            assert_eq!(watch.observe(*push, Sign::Fails, at(0)), HoldDecision::Counts);
         }
-        assert_eq!(watch.observe(pushes[0], Sign::Fails, at(29)), Ruling::Counts);
-        assert_eq!(watch.observe(pushes[1], Sign::Fails, at(30)), Ruling::Spared);
+        assert_eq!(
+            watch.observe(pushes[0], Sign::Fails, at(29)),
+            HoldDecision::Counts
+        );
+        assert_eq!(
+            watch.observe(pushes[1], Sign::Fails, at(30)),
+            HoldDecision::Spared
+        );
         assert!(watch.holds());
         pushes.sort_unstable();
         assert_eq!(watch.accused(), pushes);
-        assert_eq!(watch.observe(pushes[0], Sign::Fails, at(40)), Ruling::Spared);
+        assert_eq!(
+            watch.observe(pushes[0], Sign::Fails, at(40)),
+            HoldDecision::Spared
+        );
     }
 
     #[test]
@@ -201,7 +210,10 @@ mod tests {
             watch.observe(*push, Sign::Fails, at(0));
         }
         watch.observe(pushes[0], Sign::Works, at(4));
-        assert_eq!(watch.observe(pushes[0], Sign::Fails, at(60)), Ruling::Counts);
+        assert_eq!(
+            watch.observe(pushes[0], Sign::Fails, at(60)),
+            HoldDecision::Counts
+        );
         assert_eq!(watch.accused(), pushes[..1]);
     }
 
@@ -212,13 +224,16 @@ mod tests {
         for minute in 0..100 {
             assert_eq!(
                 watch.observe(pushes[0], Sign::Fails, at(60 * minute)),
-                Ruling::Counts
+                HoldDecision::Counts
             );
         }
         let mut wary = SwrveWatch::wary();
-        assert_eq!(wary.observe(pushes[0], Sign::Fails, at(0)), Ruling::Counts);
+        assert_eq!(wary.observe(pushes[0], Sign::Fails, at(0)), HoldDecision::Counts);
         wary.observe(pushes[1], Sign::Works, at(1));
-        assert_eq!(wary.observe(pushes[0], Sign::Silent, at(60)), Ruling::Counts);
+        assert_eq!(
+            wary.observe(pushes[0], Sign::Silent, at(60)),
+            HoldDecision::Counts
+        );
         assert!(!watch.holds() && !wary.holds());
     }
 
@@ -227,9 +242,12 @@ mod tests {
         let push = pushes(1)[0];
         let mut watch = SwrveWatch::trusting();
         for minute in 0..2 {
-            assert_eq!(watch.observe(push, Sign::Silent, at(60 * minute)), Ruling::Counts);
+            assert_eq!(
+                watch.observe(push, Sign::Silent, at(60 * minute)),
+                HoldDecision::Counts
+            );
         }
-        assert_eq!(watch.observe(push, Sign::Silent, at(120)), Ruling::Spared);
+        assert_eq!(watch.observe(push, Sign::Silent, at(120)), HoldDecision::Spared);
         assert!(watch.holds());
     }
 
@@ -242,10 +260,13 @@ mod tests {
         }
         let mut proved = watch.clone();
         watch.observe(pushes[0], Sign::Fails, at(0));
-        assert_eq!(watch.observe(pushes[1], Sign::Fails, at(0)), Ruling::Spared);
+        assert_eq!(watch.observe(pushes[1], Sign::Fails, at(0)), HoldDecision::Spared);
         proved.observe(pushes[0], Sign::Works, at(0));
         proved.observe(pushes[0], Sign::Fails, at(0));
-        assert_eq!(proved.observe(pushes[1], Sign::Fails, at(0)), Ruling::Counts);
+        assert_eq!(
+            proved.observe(pushes[1], Sign::Fails, at(0)),
+            HoldDecision::Counts
+        );
     }
 
     #[test]
@@ -277,10 +298,10 @@ mod tests {
                 let sign = if silent { Sign::Silent } else { Sign::Fails };
                 let held = watch.holds();
                 let ruling = watch.observe(pushes[push], sign, at(now));
-                prop_assert_eq!(ruling == Ruling::Spared, watch.holds());
+                prop_assert_eq!(ruling == HoldDecision::Spared, watch.holds());
                 prop_assert!(!held || watch.holds());
                 prop_assert!(watch.accused().contains(&pushes[push]) || held);
-                if ruling == Ruling::Counts {
+                if ruling == HoldDecision::Counts {
                     counted.push((now, push));
                 }
             }
@@ -293,9 +314,9 @@ mod tests {
         fn a_clock_that_jumps_back_is_no_outage(jump in 0_i64..1_000_000) {
             let mut watch = SwrveWatch::trusting();
             for push in pushes(FAILING_PUSHES) {
-                prop_assert_eq!(watch.observe(push, Sign::Fails, at(0)), Ruling::Counts);
+                prop_assert_eq!(watch.observe(push, Sign::Fails, at(0)), HoldDecision::Counts);
             }
-            prop_assert_eq!(watch.observe(pushes(1)[0], Sign::Fails, at(-jump)), Ruling::Counts);
+            prop_assert_eq!(watch.observe(pushes(1)[0], Sign::Fails, at(-jump)), HoldDecision::Counts);
         }
     }
 }

@@ -12,10 +12,10 @@ mod retry;
 mod window;
 
 pub use attempt::{AttemptStatus, ErrorType};
-pub use hold::{Ruling, Sign, SwrveWatch};
+pub use hold::{HoldDecision, Sign, SwrveWatch};
 pub use id::{Platform, PushId};
 pub use jobs::{JobRuleViolation, check_job, queue_lease};
-pub use outcome::{SendOutcome, StatusClass, Verdict, classify};
+pub use outcome::{Classification, SendOutcome, StatusClass, classify};
 pub use quartz::CronError;
 pub use request::{FieldError, Limits, PushRequest};
 pub use retry::RetryPolicy;

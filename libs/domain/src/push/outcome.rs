@@ -65,7 +65,7 @@ pub enum SendOutcome {
 
 /// The consequences of an outcome: the event for the state machine and what the attempt row records.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verdict {
+pub struct Classification {
     /// The event that completes the attempt.
     pub event: Event,
     /// The attempt's final status.
@@ -92,9 +92,9 @@ impl SendOutcome {
     }
 
     /// Draws the consequences.
-    pub fn verdict(self) -> Verdict {
+    pub fn classification(self) -> Classification {
         let fingerprint = self.fingerprint();
-        let failed = |event, error_type| Verdict {
+        let failed = |event, error_type| Classification {
             event,
             status: AttemptStatus::Error,
             error_type: Some(error_type),
@@ -104,7 +104,7 @@ impl SendOutcome {
             fingerprint,
         };
         match self {
-            Self::Delivered => Verdict {
+            Self::Delivered => Classification {
                 status: AttemptStatus::Ok,
                 error_type: None,
                 ..failed(Event::Succeed, ErrorType::Swrve)
@@ -118,25 +118,25 @@ impl SendOutcome {
                     StatusClass::Retryable => Event::FailRetryable,
                     StatusClass::Success | StatusClass::Permanent => Event::FailPermanently,
                 };
-                Verdict {
+                Classification {
                     swrve_error_code: Some(code.unwrap_or_else(|| i64::from(status))),
                     swrve_error_message: Some(message),
                     ..failed(event, ErrorType::Swrve)
                 }
             }
-            Self::Unreachable { message } => Verdict {
+            Self::Unreachable { message } => Classification {
                 swrve_error_message: Some(message),
                 ..failed(Event::FailRetryable, ErrorType::Swrve)
             },
-            Self::PrototypeKeyMissing { platform, prototype } => Verdict {
+            Self::PrototypeKeyMissing { platform, prototype } => Classification {
                 other_error: Some(missing_key(platform, prototype.as_deref())),
                 ..failed(Event::FailPermanently, ErrorType::MessagePrototypeKey)
             },
-            Self::Internal { chain } => Verdict {
+            Self::Internal { chain } => Classification {
                 other_error: Some(chain),
                 ..failed(Event::FailPermanently, ErrorType::Other)
             },
-            Self::NotTried { chain } => Verdict {
+            Self::NotTried { chain } => Classification {
                 other_error: Some(chain),
                 ..failed(Event::HandBack, ErrorType::Other)
             },
@@ -200,7 +200,7 @@ mod tests {
                 code,
                 message: "teapot".to_owned(),
             }
-            .verdict()
+            .classification()
         };
         assert_eq!(refused(None).swrve_error_code, Some(418));
         assert_eq!(refused(Some(7)).swrve_error_code, Some(7));
@@ -232,9 +232,9 @@ mod tests {
             ),
         ];
         for (outcome, error_type, event) in types {
-            let verdict = outcome.clone().verdict();
+            let classification = outcome.clone().classification();
             assert_eq!(
-                (verdict.error_type, verdict.event),
+                (classification.error_type, classification.event),
                 (error_type, event),
                 "{outcome:?}"
             );
@@ -246,9 +246,13 @@ mod tests {
         let unreachable = SendOutcome::Unreachable {
             message: "no answer within 300 ms".to_owned(),
         };
-        let verdict = unreachable.without_retry_on_timeout().verdict();
+        let classification = unreachable.without_retry_on_timeout().classification();
         assert_eq!(
-            (verdict.event, verdict.error_type, verdict.other_error.as_deref()),
+            (
+                classification.event,
+                classification.error_type,
+                classification.other_error.as_deref()
+            ),
             (
                 Event::FailPermanently,
                 Some(ErrorType::Other),
@@ -272,7 +276,7 @@ mod tests {
                 platform: Platform::Ios,
                 prototype: Some(prototype.to_owned()),
             }
-            .verdict()
+            .classification()
             .fingerprint
         };
         assert_eq!(fingerprint("Sale*").as_deref(), Some("prototype-key/IOS/Sale%2A"));

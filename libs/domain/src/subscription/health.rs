@@ -30,7 +30,7 @@ pub struct HealthPolicy {
 impl HealthPolicy {
     /// Judges an endpoint whose first failure since its last success was at `failing_since`, and its latest at
     /// `last_failure_at`. Both boundaries belong to the worse state.
-    pub fn judge(
+    pub fn evaluate(
         &self,
         now: DateTime<Utc>,
         failing_since: Option<DateTime<Utc>>,
@@ -71,29 +71,32 @@ mod tests {
         DateTime::UNIX_EPOCH + TimeDelta::seconds(seconds)
     }
 
-    fn judged(now: i64, latest: i64) -> Health {
-        POLICY.judge(at(now), Some(at(0)), Some(at(latest)))
+    fn evaluated(now: i64, latest: i64) -> Health {
+        POLICY.evaluate(at(now), Some(at(0)), Some(at(latest)))
     }
 
     #[test]
     fn both_boundaries_hold_to_the_second() {
-        assert_eq!(judged(48 * HOUR - 1, 40 * HOUR), Health::Healthy);
-        assert_eq!(judged(48 * HOUR, 40 * HOUR), Health::Degraded);
-        assert_eq!(judged(120 * HOUR - 1, 40 * HOUR), Health::Degraded);
-        assert_eq!(judged(120 * HOUR, 40 * HOUR), Health::Deactivated);
+        assert_eq!(evaluated(48 * HOUR - 1, 40 * HOUR), Health::Healthy);
+        assert_eq!(evaluated(48 * HOUR, 40 * HOUR), Health::Degraded);
+        assert_eq!(evaluated(120 * HOUR - 1, 40 * HOUR), Health::Degraded);
+        assert_eq!(evaluated(120 * HOUR, 40 * HOUR), Health::Deactivated);
     }
 
     #[test]
     fn one_failure_and_then_silence_is_no_evidence() {
-        assert_eq!(judged(200 * HOUR, 0), Health::Healthy);
-        assert_eq!(judged(200 * HOUR, 12 * HOUR - 1), Health::Healthy);
-        assert_eq!(judged(200 * HOUR, 12 * HOUR), Health::Deactivated);
+        assert_eq!(evaluated(200 * HOUR, 0), Health::Healthy);
+        assert_eq!(evaluated(200 * HOUR, 12 * HOUR - 1), Health::Healthy);
+        assert_eq!(evaluated(200 * HOUR, 12 * HOUR), Health::Deactivated);
     }
 
     #[test]
     fn what_does_not_fail_is_healthy() {
-        assert_eq!(POLICY.judge(at(0), None, None), Health::Healthy);
-        assert_eq!(POLICY.judge(at(900 * HOUR), None, Some(at(0))), Health::Healthy);
+        assert_eq!(POLICY.evaluate(at(0), None, None), Health::Healthy);
+        assert_eq!(
+            POLICY.evaluate(at(900 * HOUR), None, Some(at(0))),
+            Health::Healthy
+        );
     }
 
     proptest! {
@@ -101,8 +104,8 @@ mod tests {
         #[test]
         fn health_only_falls_while_it_fails(a in 0_i64..1_000_000, b in 0_i64..1_000_000, latest in 0_i64..1_000_000) {
             let (early, late) = (a.min(b), a.max(b));
-            prop_assert!(judged(early, latest) <= judged(late, latest));
-            prop_assert_eq!(judged(-early - 1, latest), Health::Healthy);
+            prop_assert!(evaluated(early, latest) <= evaluated(late, latest));
+            prop_assert_eq!(evaluated(-early - 1, latest), Health::Healthy);
         }
     }
 }

@@ -14,8 +14,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::claimer::Claimer;
+use super::health_watch::{Answer, HealthWatch};
 use super::spans;
-use super::vigil::{Answer, Vigil};
 use super::work::Work;
 use crate::claim::RETRY_PAUSE;
 use crate::message::Message;
@@ -33,7 +33,7 @@ const LIMIT: Duration = Duration::from_secs(10);
 pub(crate) struct Backlog<'a> {
     pub(crate) store: &'a Store,
     pub(crate) claimer: Claimer<'a>,
-    pub(crate) vigil: &'a Vigil,
+    pub(crate) health_watch: &'a HealthWatch,
 }
 
 /// Why sending what waited ended.
@@ -51,7 +51,7 @@ impl Backlog<'_> {
     /// is stopped.
     pub(crate) async fn run(&self, sender: mpsc::Sender<Work>, stop: &CancellationToken) {
         loop {
-            if self.vigil.holds() && !self.probe_until_answered(&sender, stop).await {
+            if self.health_watch.holds() && !self.probe_until_answered(&sender, stop).await {
                 return;
             }
             match self.catch_up(&sender, stop).await {
@@ -62,7 +62,7 @@ impl Backlog<'_> {
                     return;
                 }
                 Ended::Held => {
-                    let answer = self.vigil.last_words();
+                    let answer = self.health_watch.last_words();
                     tracing::warn!(answer, "Swrve is out of order again; the push lane is held");
                     self.note(SwrveHold::Begin(&answer)).await;
                 }
@@ -87,7 +87,7 @@ impl Backlog<'_> {
                     Metric::PushProbes.increment_with(&[("outcome", "answered")], 1);
                     tracing::info!("Swrve works again; what waited is sent, the oldest first");
                     self.note(SwrveHold::Answered).await;
-                    self.vigil.resume();
+                    self.health_watch.resume();
                     return true;
                 }
                 Some(Answer { words, .. }) => {
@@ -115,7 +115,7 @@ impl Backlog<'_> {
         let Some(push) = claimed.into_iter().next() else {
             return Some(None);
         };
-        self.vigil.forget();
+        self.health_watch.forget();
         let under_way = TaskTracker::new();
         let mut work = unqueued(push, send_before, &under_way);
         work.is_probe = true;
@@ -126,7 +126,7 @@ impl Backlog<'_> {
         if stop.is_cancelled() {
             return None;
         }
-        Some(self.vigil.answer())
+        Some(self.health_watch.answer())
     }
 
     /// Sends what waits, the oldest first, until the oldest is younger than all that waited when this began.
@@ -156,14 +156,14 @@ impl Backlog<'_> {
                     () = stop.cancelled() => return Ended::Stopped,
                     () = settled(&under_way) => {}
                 }
-                if self.vigil.holds() {
+                if self.health_watch.holds() {
                     return Ended::Held;
                 }
                 continue;
             }
             let mut any = false;
             for ids in oldest.unwrap_or_default().chunks(self.claimer.batch) {
-                if self.vigil.holds() {
+                if self.health_watch.holds() {
                     return Ended::Held;
                 }
                 let Some(sent) = self.send(ids, sender, &under_way, stop).await else {
@@ -171,7 +171,7 @@ impl Backlog<'_> {
                 };
                 any |= sent > 0;
             }
-            if self.vigil.holds() {
+            if self.health_watch.holds() {
                 return Ended::Held;
             }
             let pause = if any { Duration::ZERO } else { RETRY_PAUSE };

@@ -15,7 +15,7 @@ use crate::message::Message;
 use crate::record::{RECORD_LIMIT, record_all};
 
 use super::spans;
-use super::work::{Ending, dead_letter_reason};
+use super::work::{AttemptResult, dead_letter_reason};
 
 /// Outcomes recorded in one statement.
 const BATCH: usize = 256;
@@ -30,15 +30,15 @@ pub(crate) struct Completer {
 impl Completer {
     /// Records until every sender is gone. While the database is away it tries again: an outcome that is known must not
     /// be forgotten, and the bounded channel before it stops further sends.
-    pub(crate) async fn run(self, mut outbox: mpsc::Receiver<Ending>) {
+    pub(crate) async fn run(self, mut outbox: mpsc::Receiver<AttemptResult>) {
         let mut batch = Vec::with_capacity(BATCH);
         while outbox.recv_many(&mut batch, BATCH).await > 0 {
             let (mut completed, mut released, mut put_off) = (Vec::new(), Vec::new(), Vec::new());
-            for ending in batch.drain(..) {
-                match ending {
-                    Ending::Completed(completion, message) => completed.push((completion, message)),
-                    Ending::Released(release, message) => released.push((release, message)),
-                    Ending::PutOff(release, message) => put_off.push((release, message)),
+            for result in batch.drain(..) {
+                match result {
+                    AttemptResult::Completed(completion, message) => completed.push((completion, message)),
+                    AttemptResult::Released(release, message) => released.push((release, message)),
+                    AttemptResult::PutOff(release, message) => put_off.push((release, message)),
                 }
             }
             let ended = completed.len() + released.len() + put_off.len();
@@ -116,12 +116,12 @@ fn lease_lost(id: PushId) {
 }
 
 fn count(completion: &Completion) {
-    match completion.verdict.event {
+    match completion.classification.event {
         Event::Succeed => Metric::PushSent.increment(1),
         Event::FailRetryable => Metric::PushAttemptsRetryable.increment(1),
         _ => Metric::PushFailed.increment(1),
     }
-    if let Some(error_type) = completion.verdict.error_type {
+    if let Some(error_type) = completion.classification.error_type {
         let label = match error_type {
             ErrorType::Swrve => "swrve",
             ErrorType::MessagePrototypeKey => "message_prototype_key",

@@ -21,10 +21,10 @@ use super::Error;
 use super::backlog::Backlog;
 use super::claimer::Claimer;
 use super::completer::Completer;
+use super::health_watch::HealthWatch;
 use super::plan::Planner;
 use super::sender::{self, Sender};
 use super::starts::Starts;
-use super::vigil::Vigil;
 
 /// Pushes claimed in one statement: a quarter of a second of sending, so that a claim is never old when its turn comes.
 const CLAIM_BATCH: usize = 64;
@@ -103,7 +103,7 @@ impl Lane {
     async fn serve(&self, term: Term, shutdown: &Shutdown) -> Result<(), Error> {
         let validity = term.validity();
         let hold = self.hold().await?;
-        let vigil = Arc::new(Vigil::new(match &hold {
+        let health_watch = Arc::new(HealthWatch::new(match &hold {
             None => SwrveWatch::trusting(),
             Some(hold) if hold.answered_at.is_some() => SwrveWatch::wary(),
             Some(_) => SwrveWatch::holding(),
@@ -112,7 +112,8 @@ impl Lane {
         let (endings, outbox) = mpsc::channel(4 * CLAIM_BATCH);
         // Not past the grace period: what it cannot record by then is found by its lease.
         let mut completer = AbortOnDropHandle::new(tokio::spawn(self.completer().run(outbox)));
-        let mut sender = sender::spawn(self.sender(&term, &vigil)?, inbox, endings).map_err(Error::Sender)?;
+        let mut sender =
+            sender::spawn(self.sender(&term, &health_watch)?, inbox, endings).map_err(Error::Sender)?;
         let prefetch = u16::try_from(self.config.pool_size() + 1 + 2 * CLAIM_BATCH).unwrap_or(u16::MAX);
         // The leader does not read the queue before what waits has been sent.
         let mut consumer = hold
@@ -133,14 +134,14 @@ impl Lane {
                     Ok(())
                 }
                 () = self.pauses.paused() => Ok(()),
-                () = vigil.held(), if hold.is_none() => Ok(()),
+                () = health_watch.held(), if hold.is_none() => Ok(()),
                 () = sender.failed() => Err(Error::SenderEnded),
                 _ = &mut completer => Err(Error::CompleterEnded),
             };
             sender.stop();
             stop.cancel();
-            if hold.is_none() && vigil.holds() {
-                self.hold_lane(&term, &vigil).await;
+            if hold.is_none() && health_watch.holds() {
+                self.hold_lane(&term, &health_watch).await;
             }
             ended
         };
@@ -152,7 +153,7 @@ impl Lane {
                     let backlog = Backlog {
                         store: &self.store,
                         claimer,
-                        vigil: &vigil,
+                        health_watch: &health_watch,
                     };
                     backlog.run(work, &stop).await;
                 }
@@ -179,8 +180,8 @@ impl Lane {
         if let Some(consumer) = consumer {
             consumer.close().await;
         }
-        if hold.is_none() && vigil.holds() {
-            self.forgive(&vigil).await;
+        if hold.is_none() && health_watch.holds() {
+            self.forgive(&health_watch).await;
         }
         ended
     }
@@ -194,8 +195,8 @@ impl Lane {
     }
 
     /// Notes that the lane is held, which the next term finds. If that cannot be noted, it finds out by itself.
-    async fn hold_lane(&self, term: &Term, vigil: &Vigil) {
-        let answer = vigil.last_words();
+    async fn hold_lane(&self, term: &Term, health_watch: &HealthWatch) {
+        let answer = health_watch.last_words();
         tracing::warn!(answer, "Swrve is out of order; the push lane is held and probed");
         let change = self
             .store
@@ -209,8 +210,8 @@ impl Lane {
     }
 
     /// What failed before it was known that Swrve is out of order is not the fault of those pushes.
-    async fn forgive(&self, vigil: &Vigil) {
-        let accused = vigil.accused();
+    async fn forgive(&self, health_watch: &HealthWatch) {
+        let accused = health_watch.accused();
         let forgiving = self.store.forgive_attempts(&accused, self.clock.now());
         if let Err(error) = store::within(HOLD_LIMIT, forgiving).await {
             tracing::warn!(error = error_chain(&error), "some attempts still count");
@@ -278,7 +279,7 @@ impl Lane {
         }
     }
 
-    fn sender(&self, term: &Term, vigil: &Arc<Vigil>) -> Result<Sender, Error> {
+    fn sender(&self, term: &Term, health_watch: &Arc<HealthWatch>) -> Result<Sender, Error> {
         Ok(Sender {
             planner: Planner {
                 swrve: SwrveClient::new(&self.swrve).map_err(Error::Swrve)?,
@@ -297,7 +298,7 @@ impl Lane {
             pool_size: self.config.pool_size(),
             validity: term.validity(),
             starts: Starts::new(term.lease().epoch),
-            vigil: vigil.clone(),
+            health_watch: health_watch.clone(),
             fault_told: Mutex::default(),
         })
     }

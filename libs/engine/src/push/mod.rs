@@ -17,13 +17,13 @@
 mod backlog;
 mod claimer;
 mod completer;
-mod ending;
+mod health_watch;
 mod lane;
 mod plan;
+mod result;
 mod sender;
 mod spans;
 mod starts;
-mod vigil;
 mod work;
 
 pub use lane::Lane;

@@ -11,7 +11,7 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use domain::clock::Clock;
-use domain::push::{PushId, RetryPolicy, Ruling, SendOutcome};
+use domain::push::{HoldDecision, PushId, RetryPolicy, SendOutcome};
 use futures::FutureExt;
 use http_client::{Pacer, PreparedPush, Reply};
 use leadership::Validity;
@@ -22,12 +22,12 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::ending::complete;
+use super::health_watch::HealthWatch;
 use super::plan::{Plan, Planner};
+use super::result::complete;
 use super::spans;
 use super::starts::Starts;
-use super::vigil::Vigil;
-use super::work::{Ending, Work};
+use super::work::{AttemptResult, Work};
 
 /// How often a fault of ours is told in the log while it lasts.
 const FAULT_TOLD_EVERY: Duration = Duration::from_secs(5);
@@ -43,7 +43,7 @@ pub(crate) struct Sender {
     pub(crate) pool_size: usize,
     pub(crate) validity: Validity,
     pub(crate) starts: Starts,
-    pub(crate) vigil: Arc<Vigil>,
+    pub(crate) health_watch: Arc<HealthWatch>,
     /// When the log last told of a fault of ours.
     pub(crate) fault_told: Mutex<Option<Instant>>,
 }
@@ -84,7 +84,7 @@ impl Running {
 pub(crate) fn spawn(
     sender: Sender,
     inbox: mpsc::Receiver<Work>,
-    outbox: mpsc::Sender<Ending>,
+    outbox: mpsc::Sender<AttemptResult>,
 ) -> io::Result<Running> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -124,7 +124,7 @@ struct Loop {
     sender: Arc<Sender>,
     pacer: Pacer,
     pool: Arc<Semaphore>,
-    outbox: mpsc::Sender<Ending>,
+    outbox: mpsc::Sender<AttemptResult>,
     stop: CancellationToken,
     tasks: TaskTracker,
     in_flight: metrics::Gauge,
@@ -135,7 +135,7 @@ impl Loop {
     fn new(
         sender: Sender,
         mut pacer: Pacer,
-        outbox: mpsc::Sender<Ending>,
+        outbox: mpsc::Sender<AttemptResult>,
         stop: CancellationToken,
         tasks: TaskTracker,
     ) -> Self {
@@ -157,7 +157,7 @@ impl Loop {
     async fn run(mut self, mut inbox: mpsc::Receiver<Work>) {
         while let Some(work) = inbox.recv().await {
             let stopped = self.stop.is_cancelled() || !self.sender.may_start(work.is_probe);
-            let ending = if stopped || Instant::now() >= work.send_before {
+            let result = if stopped || Instant::now() >= work.send_before {
                 hand_back(work)
             } else {
                 match self.sender.planner.plan_safely(&work.push) {
@@ -166,11 +166,11 @@ impl Loop {
                         None => continue,
                     },
                     Plan::End(outcome) => self.sender.ended(work, outcome, Duration::ZERO),
-                    Plan::Release(release) => Ending::Released(release, work.message),
+                    Plan::Release(release) => AttemptResult::Released(release, work.message),
                 }
             };
             // The completer outlives the sender; without it the lease finds the push.
-            let _ = self.outbox.send(ending).await;
+            let _ = self.outbox.send(result).await;
         }
     }
 
@@ -193,8 +193,8 @@ impl Loop {
         self.pacer.watch(hand_over);
         self.observe(start.gap);
         match polled {
-            Poll::Ready(ending) => {
-                let _ = self.outbox.send(ending).await;
+            Poll::Ready(result) => {
+                let _ = self.outbox.send(result).await;
             }
             Poll::Pending => self.see_through(sending, permit).await,
         }
@@ -205,14 +205,14 @@ impl Loop {
     /// reads nothing until it has the answer.
     async fn see_through(
         &self,
-        mut sending: Pin<Box<impl Future<Output = Ending> + Send + 'static>>,
+        mut sending: Pin<Box<impl Future<Output = AttemptResult> + Send + 'static>>,
         permit: Option<OwnedSemaphorePermit>,
     ) {
         let (outbox, in_flight) = (self.outbox.clone(), self.in_flight.clone());
         let Some(permit) = permit else {
             tokio::select! {
-                ending = &mut sending => {
-                    let _ = outbox.send(ending).await;
+                result = &mut sending => {
+                    let _ = outbox.send(result).await;
                 }
                 // Nothing will start any more, and a successor waiting to start must not wait for this answer.
                 () = self.stop.cancelled() => {
@@ -225,10 +225,10 @@ impl Loop {
         };
         in_flight.increment(1);
         self.tasks.spawn(async move {
-            let ending = sending.await;
+            let result = sending.await;
             drop(permit);
             in_flight.decrement(1);
-            let _ = outbox.send(ending).await;
+            let _ = outbox.send(result).await;
         });
     }
 
@@ -244,7 +244,7 @@ impl Loop {
 
 /// One attempt from its start to its ending. A panic inside is an outcome like any other; what the term's end overtook
 /// on its way to the connection is handed back.
-async fn attempt(sender: Arc<Sender>, work: Work, mut request: PreparedPush) -> Ending {
+async fn attempt(sender: Arc<Sender>, work: Work, mut request: PreparedPush) -> AttemptResult {
     let push = &work.push;
     let span = spans::send(&work, &mut request);
     let started = Instant::now();
@@ -280,7 +280,7 @@ async fn attempt(sender: Arc<Sender>, work: Work, mut request: PreparedPush) -> 
 impl Sender {
     /// While Swrve is out of order, only probes may start.
     fn may_start(&self, is_probe: bool) -> bool {
-        self.validity.holds() && (is_probe || !self.vigil.holds())
+        self.validity.holds() && (is_probe || !self.health_watch.holds())
     }
 
     /// The last look at the term before the bytes of a send are written. The log that proves the pace is told first.
@@ -295,7 +295,7 @@ impl Sender {
     }
 
     /// Hands a push back that could not be tried for want of something of our own: that is no attempt.
-    fn put_off(&self, work: Work, lacking: &str) -> Ending {
+    fn put_off(&self, work: Work, lacking: &str) -> AttemptResult {
         let mut told = self.fault_told.lock().unwrap_or_else(PoisonError::into_inner);
         if told.is_none_or(|at| at.elapsed() >= FAULT_TOLD_EVERY) {
             *told = Some(Instant::now());
@@ -309,14 +309,14 @@ impl Sender {
             lease_token: work.push.lease_token,
             deferred_to: None,
         };
-        Ending::PutOff(release, work.message)
+        AttemptResult::PutOff(release, work.message)
     }
 
     /// What failed because Swrve is out of order is handed back like what was not sent.
-    fn ended(&self, work: Work, outcome: SendOutcome, elapsed: Duration) -> Ending {
+    fn ended(&self, work: Work, outcome: SendOutcome, elapsed: Duration) -> AttemptResult {
         let push = &work.push;
         self.observe(push, &outcome);
-        if self.vigil.observe(push.id, &outcome, self.clock.now()) == Ruling::Spared {
+        if self.health_watch.observe(push.id, &outcome, self.clock.now()) == HoldDecision::Spared {
             Metric::PushAttemptsSpared.increment(1);
             return hand_back(work);
         }
@@ -325,7 +325,7 @@ impl Sender {
         } else {
             outcome.without_retry_on_timeout()
         };
-        Ending::Completed(
+        AttemptResult::Completed(
             complete(push, outcome, elapsed, &self.policy, self.clock.now()),
             work.message,
         )
@@ -353,11 +353,11 @@ fn count(outcome: &SendOutcome) {
     }
 }
 
-fn hand_back(work: Work) -> Ending {
+fn hand_back(work: Work) -> AttemptResult {
     let release = Release {
         id: work.push.id,
         lease_token: work.push.lease_token,
         deferred_to: None,
     };
-    Ending::Released(release, work.message)
+    AttemptResult::Released(release, work.message)
 }

@@ -85,7 +85,7 @@ pub(crate) fn answered(mut span: Span, status: Option<u16>, outcome: &SendOutcom
 pub(crate) fn completed(message: &mut Message, completion: &Completion) {
     let span = &mut message.span;
     span.set("postrider.status", completion.status.as_str());
-    match completion.verdict.error_type {
+    match completion.classification.error_type {
         None => {}
         Some(ErrorType::Swrve) => span.fail("swrve"),
         Some(ErrorType::MessagePrototypeKey) => span.fail("message_prototype_key"),

@@ -18,7 +18,7 @@ pub(crate) struct Work {
 }
 
 /// A push on its way from the sender to the database.
-pub(crate) enum Ending {
+pub(crate) enum AttemptResult {
     /// An attempt was made.
     Completed(Completion, Message),
     /// None was.

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::lifecycle::transition;
 use domain::notification::{
-    DeliveryOutcome, FailureKind, Judgement, NotificationState, NotificationStatus, RetryPolicy, Tried,
+    DeliveryOutcome, FailureKind, NotificationState, NotificationStatus, OutageDecision, RetryPolicy, Tried,
 };
 use http_client::WebhookRequest;
 use store::webhook::{ClaimedNotification, DeliveryCompletion, NotificationRelease};
@@ -110,7 +110,7 @@ pub(crate) async fn make(
         was_well: claimed.was_well,
         began: started,
     };
-    if outages.judge(tried, &outcome) != Judgement::Counts {
+    if outages.observe(tried, &outcome) != OutageDecision::Counts {
         return Err(hand_back("outage"));
     }
     let strict = tools.config.reseller.retry.strict_client_errors;
@@ -152,10 +152,10 @@ fn complete(
     (started_at, elapsed): (DateTime<Utc>, Duration),
     now: DateTime<Utc>,
 ) -> DeliveryCompletion {
-    let verdict = outcome.verdict(strict);
+    let classification = outcome.classification(strict);
     let state = transition(
         NotificationState::Sending,
-        verdict.event,
+        classification.event,
         claimed.attempts,
         &policy.rules(),
     )
@@ -165,7 +165,7 @@ fn complete(
         policy.next_attempt_at(
             now,
             claimed.attempts.counted(),
-            verdict.retry_after,
+            classification.retry_after,
             rand::random(),
         )
     });
@@ -176,6 +176,6 @@ fn complete(
         next_attempt_at,
         started_at,
         millis: i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX),
-        verdict,
+        classification,
     }
 }

@@ -90,13 +90,13 @@ impl Challenger {
     pub async fn challenge(&self, subscription: Uuid, endpoint: &Endpoint) -> Answer {
         let text = random_text();
         match self.request(subscription, endpoint, &text) {
-            Ok(request) => judge(self.client.send(request).await.outcome, &text),
+            Ok(request) => classify(self.client.send(request).await.outcome, &text),
             // Without a request there was nothing that the endpoint could have done wrong.
             Err(DeliveryOutcome::Failed {
                 kind: FailureKind::Other,
                 message,
             }) => Answer::NotAsked(message),
-            Err(outcome) => judge(outcome, &text),
+            Err(outcome) => classify(outcome, &text),
         }
     }
 
@@ -131,7 +131,7 @@ fn random_text() -> String {
 }
 
 /// The right answer is a status from 200 to 299 and the text: alone, or as `challenge` of a JSON object.
-pub(crate) fn judge(outcome: DeliveryOutcome, text: &str) -> Answer {
+pub(crate) fn classify(outcome: DeliveryOutcome, text: &str) -> Answer {
     match outcome {
         DeliveryOutcome::Answered {
             status: 200..=299,
@@ -175,7 +175,7 @@ mod tests {
             retry_after: None,
             body: body.to_owned(),
         };
-        judge(outcome, "abc")
+        classify(outcome, "abc")
     }
 
     #[test]
@@ -213,9 +213,9 @@ mod tests {
     #[test]
     fn no_answer_is_wrong_with_its_cause() {
         let (kind, message) = (FailureKind::Timeout, "why".to_owned());
-        let judged = judge(DeliveryOutcome::Failed { kind, message }, "abc");
-        let Answer::Wrong { told, detail } = judged else {
-            panic!("{judged:?}");
+        let classified = classify(DeliveryOutcome::Failed { kind, message }, "abc");
+        let Answer::Wrong { told, detail } = classified else {
+            panic!("{classified:?}");
         };
         assert_eq!(detail, "why");
         assert!(!told.contains("why"), "{told}");

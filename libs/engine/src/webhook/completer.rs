@@ -27,7 +27,7 @@ const BATCH_WINDOW: Duration = Duration::from_millis(20);
 const BATCHING_RATE: u32 = 100;
 
 /// What came of a claim. The message has none to settle when it waited in the database.
-pub(crate) struct Ending {
+pub(crate) struct AttemptResult {
     pub(crate) made: Result<Attempted, NotMade>,
     pub(crate) message: Message,
 }
@@ -41,7 +41,7 @@ pub(crate) struct Completer {
 impl Completer {
     /// Records until every sender is gone. While the database is away it tries again: an outcome that is known must not
     /// be forgotten, and the bounded channel before it stops further attempts.
-    pub(crate) async fn run(self, mut outbox: mpsc::Receiver<Ending>) {
+    pub(crate) async fn run(self, mut outbox: mpsc::Receiver<AttemptResult>) {
         let ended = CancellationToken::new();
         // Apart from the outcomes, which must not wait for numbers.
         let flushing = tokio::spawn(flush(self.statistics.clone(), ended.clone()));
@@ -53,7 +53,7 @@ impl Completer {
             }
             linger.begin(Instant::now(), batch.len());
             let (mut attempted, mut not_made) = (Vec::new(), Vec::new());
-            for Ending { made, message } in batch.drain(..) {
+            for AttemptResult { made, message } in batch.drain(..) {
                 match made {
                     Ok(one) => attempted.push((one, message)),
                     Err(one) => not_made.push((one, message)),
@@ -115,7 +115,7 @@ impl Completer {
 }
 
 /// Takes what else comes until then, and what fits.
-async fn gather(outbox: &mut mpsc::Receiver<Ending>, batch: &mut Vec<Ending>, until: Instant) {
+async fn gather(outbox: &mut mpsc::Receiver<AttemptResult>, batch: &mut Vec<AttemptResult>, until: Instant) {
     let taking =
         async { while batch.len() < BATCH && outbox.recv_many(batch, BATCH - batch.len()).await > 0 {} };
     // What was taken when the time is over stays taken.
@@ -137,7 +137,7 @@ fn lease_lost(id: NotificationId) {
 
 fn count(attempted: &Attempted, response: &Histogram) {
     let completion = &attempted.completion;
-    let verdict = &completion.verdict;
+    let classification = &completion.classification;
     response.record(attempted.elapsed.as_secs_f64());
     Metric::DeliveryPayload.record(attempted.payload_bytes as f64);
     match completion.status {
@@ -148,7 +148,7 @@ fn count(attempted: &Attempted, response: &Histogram) {
             Metric::DeadLetters.increment_with(&[("reason", "given_up")], 1);
         }
         _ => {
-            let reason = match verdict.response_status {
+            let reason = match classification.response_status {
                 Some(300..=399) => "redirect",
                 Some(410) => "gone",
                 Some(400..=499) => "client_error",
@@ -158,10 +158,10 @@ fn count(attempted: &Attempted, response: &Histogram) {
             Metric::DeadLetters.increment_with(&[("reason", "failed")], 1);
         }
     }
-    if let Some(kind) = verdict.error_type {
+    if let Some(kind) = classification.error_type {
         Metric::DeliveryErrors.increment_with(&[("type", kind.to_ascii_lowercase().as_str())], 1);
     }
-    if let Some(status @ 400..=499) = verdict.response_status {
+    if let Some(status @ 400..=499) = classification.response_status {
         Metric::DeliveryClientErrors.increment_with(&[("status", status.to_string().as_str())], 1);
     }
 }

@@ -5,6 +5,6 @@ use domain::notification::DeliveryOutcome;
 use super::Answer;
 
 /// Whether an endpoint that was challenged with `text` answered as it has to.
-pub fn judged(outcome: DeliveryOutcome, text: &str) -> Answer {
-    super::challenge::judge(outcome, text)
+pub fn classified(outcome: DeliveryOutcome, text: &str) -> Answer {
+    super::challenge::classify(outcome, text)
 }

@@ -10,7 +10,8 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::clock::Clock;
 use domain::notification::{
-    DeliveryOutcome, Judgement, OUTAGE_WINDOW, OutageChange, OutageClass, OutageWatch, Sight, Tried,
+    DeliveryOutcome, OUTAGE_WINDOW, Observation, OutageChange, OutageClass, OutageDecision, OutageWatch,
+    Tried,
 };
 use lifecycle::error_chain;
 use store::Store;
@@ -43,7 +44,7 @@ struct State {
     /// Subscriptions whose probe is under way.
     probed: HashSet<Uuid>,
     /// What is known of each class that was held, and not noted yet.
-    told: BTreeMap<OutageClass, Told>,
+    probe_notes: BTreeMap<OutageClass, ProbeNote>,
     /// Since when at the earliest what led to the present hold, or to the last one, can have failed.
     onset: Option<DateTime<Utc>>,
     /// Subscriptions that failed in it, and have not come to another end since.
@@ -51,14 +52,14 @@ struct State {
 }
 
 #[derive(Default)]
-struct Told {
+struct ProbeNote {
     probes: u32,
     answer: String,
 }
 
 /// What is in the database as far as this engine has written it.
 #[derive(Default)]
-struct Noted {
+struct Written {
     withheld: HashSet<Uuid>,
     renewed: Option<Instant>,
 }
@@ -74,32 +75,32 @@ impl Outages {
     }
 
     /// Takes an outcome in, and says whether it counts.
-    pub(crate) fn judge(&self, tried: Tried<'_>, outcome: &DeliveryOutcome) -> Judgement {
+    pub(crate) fn observe(&self, tried: Tried<'_>, outcome: &DeliveryOutcome) -> OutageDecision {
         let mut state = self.state();
-        let sight = Sight::of(outcome);
+        let observation = Observation::of(outcome);
         let before = state.watch.convinced();
         let withheld = state.watch.withheld_for(tried.subscription);
-        let judgement = state.watch.observe(tried, sight);
-        match judgement {
-            Judgement::Spared(_) => state.accused.insert(tried.subscription),
-            Judgement::Counts => state.accused.remove(&tried.subscription),
+        let decision = state.watch.observe(tried, observation);
+        match decision {
+            OutageDecision::Spared(_) => state.accused.insert(tried.subscription),
+            OutageDecision::Counts => state.accused.remove(&tried.subscription),
         };
         if state.probed.remove(&tried.subscription)
             && let Some(class) = withheld
         {
-            let failed = judgement == Judgement::Spared(class);
+            let failed = decision == OutageDecision::Spared(class);
             Metric::DeliveryProbes
                 .increment_with(&[("outcome", if failed { "failed" } else { "answered" })], 1);
-            let told = state.told.entry(class).or_default();
-            told.probes = told.probes.saturating_add(1);
-            told.answer = words(outcome);
+            let probe_notes = state.probe_notes.entry(class).or_default();
+            probe_notes.probes = probe_notes.probes.saturating_add(1);
+            probe_notes.answer = words(outcome);
         }
-        if let Judgement::Spared(class) = judgement {
+        if let OutageDecision::Spared(class) = decision {
             Metric::DeliveryAttemptsSpared.increment_with(&[("class", label(class).as_str())], 1);
-            state.told.entry(class).or_default().answer = words(outcome);
+            state.probe_notes.entry(class).or_default().answer = words(outcome);
         }
         self.tell_of_changes(&mut state, &before, outcome);
-        judgement
+        decision
     }
 
     fn tell_of_changes(&self, state: &mut State, before: &[OutageClass], outcome: &DeliveryOutcome) {
@@ -161,7 +162,7 @@ impl Outages {
 
     /// Keeps the database told, and looks at what other engines hold. Never ends.
     pub(crate) async fn keep(&self) {
-        let mut noted = Noted::default();
+        let mut written = Written::default();
         let mut turns = interval(PROBE_INTERVAL);
         turns.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -169,7 +170,7 @@ impl Outages {
             // Apart, so that many who are withheld do not keep others from learning that the class is held. What fails is told and
             // asked again at the next turn.
             let exchanged = store::within(LIMIT, self.exchange()).await;
-            let withheld = store::within(RENEWAL, self.note_withheld(&mut noted)).await;
+            let withheld = store::within(RENEWAL, self.note_withheld(&mut written)).await;
             if let Err(error) = exchanged.and(withheld) {
                 tracing::debug!(error = error_chain(&error), "cannot exchange what is held");
             }
@@ -191,14 +192,17 @@ impl Outages {
             let mut state = self.state();
             let convinced = state.watch.convinced();
             // What is held for another engine's sake alone is that one's to tell of.
-            state.told.retain(|class, _| convinced.contains(class));
+            state.probe_notes.retain(|class, _| convinced.contains(class));
             convinced
         };
         for class in convinced {
             let (probes, answer) = {
                 let mut state = self.state();
-                let told = state.told.entry(class).or_default();
-                (std::mem::take(&mut told.probes), told.answer.clone())
+                let probe_notes = state.probe_notes.entry(class).or_default();
+                (
+                    std::mem::take(&mut probe_notes.probes),
+                    probe_notes.answer.clone(),
+                )
             };
             let note = OutageNote {
                 class: class.as_str(),
@@ -210,18 +214,18 @@ impl Outages {
         Ok(())
     }
 
-    async fn note_withheld(&self, noted: &mut Noted) -> Result<(), store::Error> {
+    async fn note_withheld(&self, written: &mut Written) -> Result<(), store::Error> {
         let withheld = self.withheld();
         let now: HashSet<Uuid> = withheld.iter().map(|(subscription, _)| *subscription).collect();
         let lane = self.lane.label();
-        let released: Vec<Uuid> = noted.withheld.difference(&now).copied().collect();
+        let released: Vec<Uuid> = written.withheld.difference(&now).copied().collect();
         if !released.is_empty() {
             self.store.release_subscriptions(lane, &released).await?;
         }
-        let due = noted.renewed.is_none_or(|at| at.elapsed() >= RENEWAL);
+        let due = written.renewed.is_none_or(|at| at.elapsed() >= RENEWAL);
         let new: Vec<(Uuid, &str)> = withheld
             .iter()
-            .filter(|(subscription, _)| due || !noted.withheld.contains(subscription))
+            .filter(|(subscription, _)| due || !written.withheld.contains(subscription))
             .map(|(subscription, class)| (*subscription, class.as_str()))
             .collect();
         for part in new.chunks(AT_ONCE) {
@@ -231,9 +235,9 @@ impl Outages {
             self.forgive().await?;
         }
         if due {
-            noted.renewed = Some(Instant::now());
+            written.renewed = Some(Instant::now());
         }
-        noted.withheld = now;
+        written.withheld = now;
         Ok(())
     }
 

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use domain::notification::OutageChange;
-use store::webhook::Sidelined;
+use store::webhook::SpillReason;
 
 use super::claimer::Claimed;
 use super::run_loop::RunLoop;
@@ -21,7 +21,7 @@ impl RunLoop {
             }
         }
         let withheld = self.scheduler.take_withheld();
-        self.put_aside(withheld, Sidelined::Withheld);
+        self.put_aside(withheld, SpillReason::Withheld);
     }
 
     /// Begins the next probe, if there is anything to be probed: with the oldest notification of the next subscription of which

@@ -10,7 +10,7 @@ use domain::notification::{NotificationId, RetryPolicy};
 use leadership::LaneWatch;
 use lifecycle::{Shutdown, error_chain};
 use metrics::Gauge;
-use store::webhook::Sidelined;
+use store::webhook::SpillReason;
 use telemetry::Metric;
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval};
@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use super::attempt;
 use super::claimer::{Claimed, Claimer};
-use super::completer::{Completer, Ending};
+use super::completer::{AttemptResult, Completer};
 use super::endpoints::Endpoints;
 use super::outages::{Outages, PROBE_INTERVAL};
 use super::scheduler::{Capacity, FairScheduler, Turn};
@@ -107,7 +107,7 @@ pub(crate) struct RunLoop {
     fetching: usize,
     pub(crate) settling: usize,
     pub(crate) done: mpsc::UnboundedSender<Done>,
-    outbox: mpsc::Sender<Ending>,
+    outbox: mpsc::Sender<AttemptResult>,
 }
 
 impl Engine {
@@ -162,7 +162,7 @@ impl Engine {
         slots: usize,
         shutdown: &Shutdown,
         done: mpsc::UnboundedSender<Done>,
-        outbox: mpsc::Sender<Ending>,
+        outbox: mpsc::Sender<AttemptResult>,
     ) -> RunLoop {
         let delivery = &self.tools.config.reseller.delivery;
         let endpoints = Endpoints::new(
@@ -252,18 +252,18 @@ impl RunLoop {
             }
         }
         let over = self.scheduler.overflow();
-        self.put_aside(over, Sidelined::Busy);
+        self.put_aside(over, SpillReason::Busy);
     }
 
     /// Puts notifications back into the database.
-    pub(crate) fn put_aside(&mut self, over: Vec<(NotificationId, Message)>, why: Sidelined) {
+    pub(crate) fn put_aside(&mut self, over: Vec<(NotificationId, Message)>, why: SpillReason) {
         if over.is_empty() {
             return;
         }
         self.settling += 1;
         let (claimer, done) = (self.claimer.clone(), self.done.clone());
         tokio::spawn(async move {
-            sideline(&claimer, over, why).await;
+            spill(&claimer, over, why).await;
             let _ = done.send(Done::Settled);
         });
     }
@@ -406,7 +406,7 @@ impl RunLoop {
                 );
                 let made = attempt.await;
                 // The completer outlives the attempts; without it the lease finds the notification.
-                let _ = outbox.send(Ending { made, message }).await;
+                let _ = outbox.send(AttemptResult { made, message }).await;
                 drop(slot);
             });
         }
@@ -425,17 +425,17 @@ async fn until(time: Option<Instant>) {
 }
 
 /// Puts notifications back into the database, for as long as it takes; after the stop their messages go back instead.
-async fn sideline(claimer: &Claimer, over: Vec<(NotificationId, Message)>, why: Sidelined) {
+async fn spill(claimer: &Claimer, over: Vec<(NotificationId, Message)>, why: SpillReason) {
     let (ids, mut messages): (Vec<NotificationId>, Vec<Message>) = over.into_iter().unzip();
     for message in &mut messages {
         spans::not_attempted(&mut message.span, "sidelined");
     }
     let tools = &claimer.tools;
     loop {
-        let sidelining = tools.store.sideline_notifications(&ids, why, tools.clock.now());
+        let sidelining = tools.store.spill_notifications(&ids, why, tools.clock.now());
         match store::within(SIDELINE_LIMIT, sidelining).await {
             Ok(count) => {
-                if why == Sidelined::Busy {
+                if why == SpillReason::Busy {
                     Metric::NotificationsSidelined.increment(count);
                 }
                 Message::ack_all(messages).await;

@@ -100,7 +100,7 @@ pub(crate) fn attempted(mut span: Span, outcome: &DeliveryOutcome) {
 pub(crate) fn completed(span: &mut Span, completion: &DeliveryCompletion) {
     if span.is_recorded() {
         span.set("postrider.status", completion.status.as_str());
-        if let Some(kind) = completion.verdict.error_type {
+        if let Some(kind) = completion.classification.error_type {
             span.fail(kind.to_ascii_lowercase());
         }
     }

@@ -49,7 +49,7 @@ impl Statistics {
             .record(
                 end,
                 attempted.elapsed,
-                completion.verdict.response_status,
+                completion.classification.response_status,
                 attempted.payload_bytes,
             );
     }

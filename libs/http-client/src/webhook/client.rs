@@ -144,9 +144,9 @@ impl WebhookClient {
             Transport::Tls => &self.secure,
             Transport::Plain => self.plain.as_ref().ok_or(Refusal::PlainHttp)?,
         };
-        self.policy.judge_port(endpoint.port())?;
+        self.policy.check_port(endpoint.port())?;
         if let Some(address) = endpoint.literal() {
-            self.policy.judge_for(endpoint.transport(), address)?;
+            self.policy.check_for(endpoint.transport(), address)?;
         }
         let mut prepared = Request::new(Method::POST, endpoint.url().clone());
         *prepared.headers_mut() = request.headers;

@@ -132,13 +132,13 @@ impl Endpoint {
         if self.0.transport == Transport::Plain && !policy.allow_http {
             return Err(EndpointError::PlainHttp);
         }
-        if policy.judge_port(self.port()).is_err() {
+        if policy.check_port(self.port()).is_err() {
             return Err(EndpointError::PortNotAllowed);
         }
         let known = self.known_address();
         let Some(address) = known else { return Ok(()) };
         policy
-            .judge_for(self.0.transport, address)
+            .check_for(self.0.transport, address)
             .map_err(|refusal| match refusal {
                 Refusal::NotPublic(kind) => EndpointError::Address(kind),
                 Refusal::Denied => EndpointError::Denied,

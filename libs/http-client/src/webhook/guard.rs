@@ -58,7 +58,7 @@ impl Resolve for Guard {
                 return Err(refuse(Guarded::Lookup(LookupError::NotFound)));
             }
             for address in &addresses {
-                policy.judge_for(transport, *address).map_err(|refusal| {
+                policy.check_for(transport, *address).map_err(|refusal| {
                     tracing::info!(host, %refusal, "a name is not delivered to");
                     refuse(Guarded::Refused(refusal))
                 })?;

@@ -63,8 +63,8 @@ pub enum Refusal {
 
 impl EgressPolicy {
     /// Whether `address` may be dialled with TLS.
-    pub fn judge(&self, address: IpAddr) -> Result<(), Refusal> {
-        self.judge_for(Transport::Tls, address)
+    pub fn check(&self, address: IpAddr) -> Result<(), Refusal> {
+        self.check_for(Transport::Tls, address)
     }
 
     /// Whether an endpoint lies in a network that was opened by hand, as far as that shows without looking its name up.
@@ -74,13 +74,13 @@ impl EgressPolicy {
     }
 
     /// Whether `port` may be dialled.
-    pub(super) fn judge_port(&self, port: u16) -> Result<(), Refusal> {
+    pub(super) fn check_port(&self, port: u16) -> Result<(), Refusal> {
         let is_open = self.ports.iter().any(|range| range.contains(&port));
         is_open.then_some(()).ok_or(Refusal::Port)
     }
 
     /// Whether `address` may be dialled for `transport`.
-    pub(super) fn judge_for(&self, transport: Transport, address: IpAddr) -> Result<(), Refusal> {
+    pub(super) fn check_for(&self, transport: Transport, address: IpAddr) -> Result<(), Refusal> {
         // An IPv4-mapped address is dialled as the IPv4 address. Other embeddings leave through a translator, so what is
         // allowed here says nothing about them.
         let canonical = address.to_canonical();

@@ -11,7 +11,7 @@ mod wording;
 
 use chrono::{DateTime, Utc};
 use domain::email::EmailKind;
-use mail::Letter;
+use mail::StoredMail;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -20,7 +20,7 @@ fn at(text: &str) -> DateTime<Utc> {
 }
 
 /// A letter with the facts that every kind has, and `data` besides.
-fn letter(kind: EmailKind, data: &Value) -> Letter {
+fn letter(kind: EmailKind, data: &Value) -> StoredMail {
     let mut all = json!({
         "url": "https://hooks.example.org/postrider?tenant=7",
         "description": "Billing <main>",
@@ -29,7 +29,7 @@ fn letter(kind: EmailKind, data: &Value) -> Letter {
     for (name, value) in data.as_object().unwrap() {
         all[name] = value.clone();
     }
-    Letter {
+    StoredMail {
         id: Uuid::from_u128(0x0193_4c5e_0000_7000_8000_0000_0000_0001),
         kind,
         subscription_id: Uuid::from_u128(0x0193_4c5e_0000_7000_8000_0000_0000_0002),
@@ -40,7 +40,7 @@ fn letter(kind: EmailKind, data: &Value) -> Letter {
     }
 }
 
-fn change(state: &str, previous: &str, reason: &str) -> Letter {
+fn change(state: &str, previous: &str, reason: &str) -> StoredMail {
     let data = json!({ "state": state, "previous": previous, "reason": reason });
     letter(EmailKind::StateChanged, &data)
 }

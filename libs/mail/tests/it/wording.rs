@@ -3,17 +3,17 @@
 use std::fmt::Write as _;
 
 use domain::email::EmailKind;
-use mail::Letter;
+use mail::StoredMail;
 use serde_json::json;
 
 use crate::{at, change, letter};
 
-fn told(letter: &Letter) -> String {
+fn told(letter: &StoredMail) -> String {
     let mail = letter.render().unwrap();
     format!("Subject: {}\n\n{}", mail.subject, mail.text)
 }
 
-fn degraded() -> Letter {
+fn degraded() -> StoredMail {
     let mut letter = change("DEGRADED", "ACTIVE", "FAILING");
     letter.data["failingSince"] = json!("2026-11-19T08:45:10+00:00");
     letter.data["deactivatedAt"] = json!("2026-11-24T08:45:10Z");

@@ -40,7 +40,7 @@ struct Process {
 /// Reports until shutdown, and says goodbye then. Each report is made whole: one that is given up half-way could arrive
 /// after the farewell.
 pub(crate) async fn run(store: Store, readiness: Readiness, shutdown: Shutdown) {
-    let mut heart = Heart {
+    let mut heart = Heartbeat {
         service: store.service_name(),
         started: Instant::now(),
         clock_ahead: None,
@@ -64,7 +64,7 @@ pub(crate) async fn run(store: Store, readiness: Readiness, shutdown: Shutdown) 
     heart.say_goodbye().await;
 }
 
-struct Heart {
+struct Heartbeat {
     service: String,
     started: Instant,
     store: Store,
@@ -72,7 +72,7 @@ struct Heart {
     clock_ahead: Option<TimeDelta>,
 }
 
-impl Heart {
+impl Heartbeat {
     async fn beat(&mut self) {
         let report = Report::now(
             self.readiness.report(),

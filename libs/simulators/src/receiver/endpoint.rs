@@ -103,7 +103,7 @@ impl<'a> Visit<'a> {
         let header = text(&parts.headers, HEADER_ID).or(notification.id.as_deref());
         let id = header.unwrap_or_default().to_owned();
         let signed = SignedHeaders::read(|name| text(&parts.headers, name));
-        let verdict = shared.keyring().judge(path, signed, body, now, shared.tolerance);
+        let verdict = shared.keyring().check(path, signed, body, now, shared.tolerance);
         let content = Content {
             id: &id,
             event_type: notification.event_type.as_deref().unwrap_or_default(),

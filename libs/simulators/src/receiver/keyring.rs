@@ -116,7 +116,7 @@ impl Keyring {
     }
 
     /// What to think of this request.
-    pub(crate) fn judge(
+    pub(crate) fn check(
         &self,
         path: &str,
         headers: SignedHeaders<'_>,

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use chrono::{DateTime, Utc};
-use domain::push::{ErrorType, PushId, PushStatus, Verdict};
+use domain::push::{Classification, ErrorType, PushId, PushStatus};
 use uuid::Uuid;
 
 use crate::text::storable;
@@ -28,7 +28,7 @@ pub struct Completion {
     /// Time from the start of the request to the end of the answer, in milliseconds.
     pub millis: i64,
     /// What the attempt row records.
-    pub verdict: Verdict,
+    pub classification: Classification,
 }
 
 impl Store {
@@ -36,8 +36,9 @@ impl Store {
     /// was rescued meanwhile, and what became of its attempt is recorded as unknown. A batch may hold that late completion
     /// beside the one of the present claim: only the row whose token matched is carried on.
     pub async fn complete_pushes(&self, completions: &[Completion]) -> Result<HashSet<PushId>, Error> {
-        let text =
-            |of: fn(&Verdict) -> Option<&str>| column(completions, move |c| of(&c.verdict).map(storable));
+        let text = |of: fn(&Classification) -> Option<&str>| {
+            column(completions, move |c| of(&c.classification).map(storable))
+        };
         let completed = sqlx::query_file_scalar!(
             "queries/push/complete_pushes.sql",
             &column(completions, |c| c.id.uuid()),
@@ -45,9 +46,12 @@ impl Store {
             &column(completions, |c| c.status.as_str()) as &[&str],
             &column(completions, |c| c.next_attempt_at) as &[Option<DateTime<Utc>>],
             &column(completions, |c| c.millis),
-            &column(completions, |c| c.verdict.status.as_str()) as &[&str],
-            &column(completions, |c| c.verdict.error_type.map(ErrorType::as_str)) as &[Option<&str>],
-            &column(completions, |c| c.verdict.swrve_error_code) as &[Option<i64>],
+            &column(completions, |c| c.classification.status.as_str()) as &[&str],
+            &column(completions, |c| c
+                .classification
+                .error_type
+                .map(ErrorType::as_str)) as &[Option<&str>],
+            &column(completions, |c| c.classification.swrve_error_code) as &[Option<i64>],
             &text(|v| v.swrve_error_message.as_deref()) as &[Option<Cow<'_, str>>],
             &text(|v| v.other_error.as_deref()) as &[Option<Cow<'_, str>>],
             &text(|v| v.fingerprint.as_deref()) as &[Option<Cow<'_, str>>],

@@ -3,7 +3,7 @@
 
 use chrono::{DateTime, Utc};
 use domain::dead_letter_job::JobAction;
-use domain::subscription::Allowance;
+use domain::subscription::RateBudget;
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 use uuid::Uuid;
@@ -57,7 +57,7 @@ impl Store {
         let Some(job) = hold(&mut transaction, id).await? else {
             return Ok(DeadLetterStep::default());
         };
-        let Some((limit, allowance)) = self.room(&mut transaction, &job, now).await? else {
+        let Some((limit, rate_budget)) = self.room(&mut transaction, &job, now).await? else {
             // Not left to the drop, which gives the lock back some time later: the next step would pass the job over.
             transaction.commit().await?;
             return Ok(DeadLetterStep::default());
@@ -79,7 +79,7 @@ impl Store {
         let progress = Progress {
             cursor: letters.last().copied(),
             examined: letters.len(),
-            paced_to: allowance.paced_to(applied.effects),
+            paced_to: rate_budget.paced_to(applied.effects),
             finished,
         };
         record(&mut transaction, &job, &applied, &progress, now).await?;
@@ -110,26 +110,26 @@ impl Store {
         connection: &mut PgConnection,
         job: &Held,
         now: DateTime<Utc>,
-    ) -> Result<Option<(usize, Allowance)>, Error> {
+    ) -> Result<Option<(usize, RateBudget)>, Error> {
         let bearing = match job.recovery {
             Some(recovery) => {
                 let rates = (job.per_second, self.line_terms.requests_per_second);
                 recovery::bearing(connection, recovery, rates, job.paced_to, now).await?
             }
             None => {
-                let allowance = Allowance::at(now, job.paced_to, job.per_second);
-                Bearing::On(allowance.count, allowance)
+                let rate_budget = RateBudget::at(now, job.paced_to, job.per_second);
+                Bearing::On(rate_budget.count, rate_budget)
             }
         };
         match bearing {
-            Bearing::On(0, allowance) => {
+            Bearing::On(0, rate_budget) => {
                 // A clock that was turned back would otherwise stop the job until it is where it was.
                 if job.paced_to > now {
-                    pace(connection, job.id, allowance.paced_to(0)).await?;
+                    pace(connection, job.id, rate_budget.paced_to(0)).await?;
                 }
                 Ok(None)
             }
-            Bearing::On(room, allowance) => Ok(Some((room.min(EXAMINED_MAX), allowance))),
+            Bearing::On(room, rate_budget) => Ok(Some((room.min(EXAMINED_MAX), rate_budget))),
             Bearing::Waits => Ok(None),
             Bearing::Ends(why) => {
                 recovery::end(connection, job.id, why, &job.act(now)).await?;

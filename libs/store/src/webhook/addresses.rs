@@ -40,7 +40,7 @@ impl Addresses {
 
 /// What came of asking for a confirmation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asked {
+pub enum ConfirmationAsked {
     /// A mail with the code waits to be sent.
     Done,
     /// There is no need to: it is confirmed, or was asked before.
@@ -79,10 +79,10 @@ impl Store {
         reseller: &str,
         subscription: Uuid,
         act: Act<'_>,
-    ) -> Result<Asked, Error> {
+    ) -> Result<ConfirmationAsked, Error> {
         let mut transaction = self.pool.begin().await?;
         let Some(locked) = lock(&mut transaction, reseller, subscription).await? else {
-            return Ok(Asked::Unknown);
+            return Ok(ConfirmationAsked::Unknown);
         };
         let address = Address {
             reseller,
@@ -90,7 +90,7 @@ impl Store {
             email: &locked.email,
         };
         let asked = ask(&mut transaction, address, true, act.at).await?;
-        if asked == Asked::Done {
+        if asked == ConfirmationAsked::Done {
             let entry = act.entry("subscription.ask-address", subject(subscription), json!({}));
             entry.record(&mut transaction).await?;
         }
@@ -222,7 +222,7 @@ async fn ask(
     address: Address<'_>,
     again: bool,
     now: DateTime<Utc>,
-) -> Result<Asked, Error> {
+) -> Result<ConfirmationAsked, Error> {
     lock_counts(connection, address).await?;
     // A clock that is ahead would find the day's mails to be old, and leave its own for as long as it is ahead.
     let now = not_after_now(connection, now).await?;
@@ -253,13 +253,13 @@ async fn ask(
     .fetch_one(&mut *connection)
     .await?;
     if known.settled {
-        return Ok(Asked::NotNeeded);
+        return Ok(ConfirmationAsked::NotNeeded);
     }
     if let Some(first) = known.address_full.max(known.reseller_full) {
-        return Ok(Asked::NotBefore(first + TimeDelta::days(1)));
+        return Ok(ConfirmationAsked::NotBefore(first + TimeDelta::days(1)));
     }
     write_question(connection, address, now).await?;
-    Ok(Asked::Done)
+    Ok(ConfirmationAsked::Done)
 }
 
 /// Counting and writing is one thing at a time: for the reseller, and for the address, which others may name as well.

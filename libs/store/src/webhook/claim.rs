@@ -242,14 +242,14 @@ impl Store {
             .map(|id| id.uuid())
             .collect();
         if claims == Claims::default() {
-            let (claims, judged) = Box::pin(self.claim_slow(&left, today, terms, started)).await?;
-            judged.keep();
+            let (claims, slow) = Box::pin(self.claim_slow(&left, today, terms, started)).await?;
+            slow.keep();
             return Ok(claims);
         }
         let remaining = CLAIM_LIMIT.saturating_sub(started.elapsed());
         match within(remaining, self.claim_left(&left, today, terms, started)).await {
-            Ok((others, judged)) => {
-                judged.keep();
+            Ok((others, slow)) => {
+                slow.keep();
                 claims.add(others);
             }
             Err(error) if !error.is_transient() && left.len() > 1 => {
@@ -274,7 +274,7 @@ impl Store {
     ) -> Result<(Claims, Tentative), Error> {
         match Box::pin(self.claim_slow(ids, today, terms, started)).await {
             Err(error) if error.is_transient() => Box::pin(self.claim_slow(ids, today, terms, started)).await,
-            judged => judged,
+            slow => slow,
         }
     }
 
@@ -292,8 +292,8 @@ impl Store {
             tracing::warn!(notification = %id, error = %error, "passed over a notification that could not be claimed");
         });
         // Kept together: a caller that gives up before the last one has none of them.
-        let (claims, judged): (Vec<_>, Vec<_>) = claimed.await.into_iter().unzip();
-        judged.into_iter().for_each(Tentative::keep);
+        let (claims, slow): (Vec<_>, Vec<_>) = claimed.await.into_iter().unzip();
+        slow.into_iter().for_each(Tentative::keep);
         claims.into_iter().sum()
     }
 

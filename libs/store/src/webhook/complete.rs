@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use chrono::{DateTime, Utc};
-use domain::notification::{HealthSignal, NotificationId, NotificationStatus, Verdict};
+use domain::notification::{Classification, HealthSignal, NotificationId, NotificationStatus};
 use uuid::Uuid;
 
 use crate::text::storable;
@@ -27,7 +27,7 @@ pub struct DeliveryCompletion {
     /// Time from the start of the request to the answer, in milliseconds.
     pub millis: i64,
     /// What the attempt row records.
-    pub verdict: Verdict,
+    pub classification: Classification,
 }
 
 fn signal(health: HealthSignal) -> &'static str {
@@ -44,14 +44,14 @@ fn is_ordinary(completion: &DeliveryCompletion) -> bool {
     matches!(
         completion.status,
         NotificationStatus::Sent | NotificationStatus::Retry
-    ) && completion.verdict.health != HealthSignal::Gone
+    ) && completion.classification.health != HealthSignal::Gone
 }
 
 /// Runs a statement that completes; it takes the completions as lists, one for each column.
 macro_rules! complete {
     ($statement:literal, $completions:expr, $at:expr $(, $more:expr)?) => {{
         let all: &[DeliveryCompletion] = $completions;
-        let text = |of: fn(&Verdict) -> Option<&str>| column(all, move |c| of(&c.verdict).map(storable));
+        let text = |of: fn(&Classification) -> Option<&str>| column(all, move |c| of(&c.classification).map(storable));
         sqlx::query_file_scalar!(
             $statement,
             &column(all, |c| c.id.uuid()),
@@ -60,12 +60,12 @@ macro_rules! complete {
             &column(all, |c| c.next_attempt_at) as &[Option<DateTime<Utc>>],
             &column(all, |c| c.started_at),
             &column(all, |c| c.millis),
-            &column(all, |c| c.verdict.response_status.map(i32::from)) as &[Option<i32>],
+            &column(all, |c| c.classification.response_status.map(i32::from)) as &[Option<i32>],
             &text(|v| v.response_body.as_deref()) as &[Option<Cow<'_, str>>],
-            &column(all, |c| c.verdict.error_type) as &[Option<&str>],
+            &column(all, |c| c.classification.error_type) as &[Option<&str>],
             &text(|v| v.error.as_deref()) as &[Option<Cow<'_, str>>],
             &text(|v| v.fingerprint.as_deref()) as &[Option<Cow<'_, str>>],
-            &column(all, |c| signal(c.verdict.health)) as &[&str],
+            &column(all, |c| signal(c.classification.health)) as &[&str],
             $at,
             $($more,)?
         )
@@ -77,7 +77,7 @@ impl Store {
     /// had lost its lease.
     ///
     /// A subscription whose attempts fail notes since when; one that succeeds again is healed; one that redirects or is
-    /// gone is deactivated. When failing has lasted too long is judged elsewhere, see [`Store::judge_health`].
+    /// gone is deactivated. When failing has lasted too long is judged elsewhere, see [`Store::evaluate_health`].
     ///
     /// Nearly always all are ordinary; a statement that writes no dead letters and no mails about them costs half as much, since
     /// PostgreSQL prepares every part of a statement each time, needed or not.
@@ -87,7 +87,7 @@ impl Store {
         at: DateTime<Utc>,
     ) -> Result<HashSet<NotificationId>, Error> {
         let completed = if completions.iter().all(is_ordinary) {
-            let succeeded = |c: &DeliveryCompletion| c.verdict.health == HealthSignal::Success;
+            let succeeded = |c: &DeliveryCompletion| c.classification.health == HealthSignal::Success;
             let all_succeeded = completions.iter().all(succeeded);
             complete!(
                 "queries/webhook/complete_fast.sql",

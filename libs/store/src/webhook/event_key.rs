@@ -60,13 +60,13 @@ pub(crate) async fn remember(
         .collect();
     let mut known: HashMap<Uuid, Known> = HashMap::new();
     for event in events {
-        let verdict = match judge(event, &recorded) {
+        let outcome = match known_key(event, &recorded) {
             None => continue,
             // The first one with the key may itself turn out to be a repetition.
             Some(Known::Same(first)) => known.get(&first).copied().unwrap_or(Known::Same(first)),
             Some(other) => other,
         };
-        known.insert(event.id, verdict);
+        known.insert(event.id, outcome);
     }
     keyed.retain(|(_, event)| known.contains_key(&event.id));
     forget(transaction, &keyed).await?;
@@ -74,7 +74,7 @@ pub(crate) async fn remember(
 }
 
 /// `None` when the event is new.
-fn judge(event: &NewEvent, recorded: &HashMap<(String, String), Recorded>) -> Option<Known> {
+fn known_key(event: &NewEvent, recorded: &HashMap<(String, String), Recorded>) -> Option<Known> {
     let mut first = None;
     for (place, key) in event.keys.iter().enumerate() {
         let row = recorded.get(&(key.scope.clone(), key.key.clone()))?;

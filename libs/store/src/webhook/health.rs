@@ -13,7 +13,7 @@ const PAGE: i64 = 500;
 
 /// How many subscriptions changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Judged {
+pub struct HealthChanges {
     /// Became `DEGRADED`.
     pub degraded: u64,
     /// Became `DEACTIVATED`.
@@ -32,7 +32,7 @@ impl Failing {
     /// The state that follows, if it is another one. Health only falls here: a success heals where it is recorded.
     fn next(&self, policy: &HealthPolicy, at: DateTime<Utc>) -> Option<SubscriptionState> {
         match (
-            policy.judge(at, Some(self.failing_since), self.last_failure_at),
+            policy.evaluate(at, Some(self.failing_since), self.last_failure_at),
             self.state,
         ) {
             (Health::Degraded, SubscriptionState::Active) => Some(SubscriptionState::Degraded),
@@ -49,12 +49,16 @@ impl Store {
     /// # Errors
     ///
     /// [`Error`] when the database fails; what was judged before stays judged.
-    pub async fn judge_health(&self, policy: &HealthPolicy, at: DateTime<Utc>) -> Result<Judged, Error> {
-        let (mut judged, mut after) = (Judged::default(), (DateTime::UNIX_EPOCH, Uuid::nil()));
+    pub async fn evaluate_health(
+        &self,
+        policy: &HealthPolicy,
+        at: DateTime<Utc>,
+    ) -> Result<HealthChanges, Error> {
+        let (mut evaluated, mut after) = (HealthChanges::default(), (DateTime::UNIX_EPOCH, Uuid::nil()));
         loop {
             let page = self.failing_subscriptions(policy, at, after).await?;
             let Some(last) = page.last() else {
-                return Ok(judged);
+                return Ok(evaluated);
             };
             after = (last.failing_since, last.id);
             let changes: Vec<_> = page
@@ -63,8 +67,8 @@ impl Store {
                 .collect();
             for state in self.let_health_fall(&changes, policy, at).await? {
                 match stored("subscription state", &state)? {
-                    SubscriptionState::Degraded => judged.degraded += 1,
-                    _ => judged.deactivated += 1,
+                    SubscriptionState::Degraded => evaluated.degraded += 1,
+                    _ => evaluated.deactivated += 1,
                 }
             }
         }

@@ -18,7 +18,7 @@ const PAGE: i32 = 200;
 
 /// Where a walk over the subscriptions with waiting notifications stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Walk {
+pub struct InactiveWalk {
     /// Those on this stretch that were looked for.
     pub found: Vec<Uuid>,
     /// Where to go on; `None` at the end.
@@ -31,7 +31,7 @@ impl Store {
     ///
     /// It hops from one subscription to the next over the indexes of what waits, so its cost depends on how many have
     /// something waiting, not on how much waits, nor on how many there are or ever were.
-    pub async fn inactive_with_waiting(&self, after: Uuid) -> Result<Walk, Error> {
+    pub async fn inactive_with_waiting(&self, after: Uuid) -> Result<InactiveWalk, Error> {
         let rows = sqlx::query!(
             r#"
             WITH RECURSIVE hop (id, number) AS (
@@ -64,7 +64,7 @@ impl Store {
     /// Looks for subscriptions, active or not, that have notifications waiting whose events are from before the cutoff, on
     /// a stretch that begins after `after`. It hops as the other walk does; of what waits, only the partitions of old
     /// months are read.
-    pub async fn expired_with_waiting(&self, after: Uuid, cutoff: Cutoff) -> Result<Walk, Error> {
+    pub async fn expired_with_waiting(&self, after: Uuid, cutoff: Cutoff) -> Result<InactiveWalk, Error> {
         let rows = sqlx::query!(
             r#"
             WITH RECURSIVE hop (id, number) AS (
@@ -139,11 +139,11 @@ impl Store {
 }
 
 /// What a stretch says: of each hop the subscription, whether it was looked for, and whether the stretch ends there.
-fn walk(hops: impl Iterator<Item = (Option<Uuid>, bool, bool)>) -> Walk {
+fn walk(hops: impl Iterator<Item = (Option<Uuid>, bool, bool)>) -> InactiveWalk {
     let (mut found, mut next) = (Vec::new(), None);
     for (id, looked_for, last) in hops {
         found.extend(id.filter(|_| looked_for));
         next = next.or(id.filter(|_| last));
     }
-    Walk { found, next }
+    InactiveWalk { found, next }
 }

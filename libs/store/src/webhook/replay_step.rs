@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::reason::NotificationReason;
-use domain::subscription::{Allowance, EventFilter};
+use domain::subscription::{EventFilter, RateBudget};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
@@ -68,8 +68,8 @@ impl Store {
         let end = first_id_at(replay.until.min(settled));
         let candidates = candidates(&mut transaction, &replay, end).await?;
         let whole = candidates.len() < usize::try_from(EXAMINED_MAX).unwrap_or(usize::MAX);
-        let allowance = Allowance::at(now, replay.paced_to, replay.per_second);
-        let (examined, missed) = within(&candidates, allowance.count);
+        let rate_budget = RateBudget::at(now, replay.paced_to, replay.per_second);
+        let (examined, missed) = within(&candidates, rate_budget.count);
         let replayed = make_due(&mut transaction, &replay, &missed, now).await?;
         let through = examined.len() == candidates.len();
         let progress = Progress {
@@ -77,7 +77,7 @@ impl Store {
             examined: examined.len(),
             replayed,
             cancelled: examined.iter().filter(|event| event.cancelled).count(),
-            paced_to: allowance.paced_to(missed.len()),
+            paced_to: rate_budget.paced_to(missed.len()),
             finished: whole && through && replay.until <= settled,
         };
         record(&mut transaction, &replay, &progress, now).await?;
@@ -91,11 +91,11 @@ impl Store {
 }
 
 /// The events up to the one at which the allowance is used up, and those of them that were missed.
-fn within(candidates: &[Candidate], allowance: usize) -> (&[Candidate], Vec<&Candidate>) {
+fn within(candidates: &[Candidate], rate_budget: usize) -> (&[Candidate], Vec<&Candidate>) {
     let mut missed = Vec::new();
     for (index, candidate) in candidates.iter().enumerate() {
         if candidate.missed {
-            if missed.len() >= allowance {
+            if missed.len() >= rate_budget {
                 return (&candidates[..index], missed);
             }
             missed.push(candidate);
@@ -291,8 +291,8 @@ mod tests {
                 cancelled: false,
             })
             .collect();
-        let lengths = |allowance| {
-            let (examined, missed) = within(&candidates, allowance);
+        let lengths = |rate_budget| {
+            let (examined, missed) = within(&candidates, rate_budget);
             (examined.len(), missed.len())
         };
         assert_eq!([0, 1, 2, 3].map(lengths), [(0, 0), (2, 1), (4, 2), (5, 3)]);

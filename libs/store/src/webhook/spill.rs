@@ -10,7 +10,7 @@ use crate::{Error, Store, column, interval};
 
 /// Why a notification is sidelined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sidelined {
+pub enum SpillReason {
     /// The broker did not take its message.
     NotEnqueued,
     /// The engine that got its message has no room for more of its subscription, and comes back for it.
@@ -19,7 +19,7 @@ pub enum Sidelined {
     Withheld,
 }
 
-impl Sidelined {
+impl SpillReason {
     fn reason(self) -> Option<NotificationReason> {
         match self {
             Self::NotEnqueued => None,
@@ -42,14 +42,14 @@ impl Store {
     /// # Errors
     ///
     /// [`Error`] when the database fails; then they are rescued when their lease runs out.
-    pub async fn sideline_notifications(
+    pub async fn spill_notifications(
         &self,
         ids: &[NotificationId],
-        why: Sidelined,
+        why: SpillReason,
         at: DateTime<Utc>,
     ) -> Result<u64, Error> {
         let reason = why.reason();
-        let sidelined = sqlx::query!(
+        let spilled = sqlx::query!(
             r#"
             WITH queued AS (
                 SELECT n.id, n.subscription_id, n.attempts > 0 AS tried
@@ -72,13 +72,13 @@ impl Store {
             "#,
             &column(ids, |id| id.uuid()),
             at,
-            why != Sidelined::NotEnqueued,
+            why != SpillReason::NotEnqueued,
             interval(RETRY_LATER),
             interval(LEFT_TO_OTHERS),
             reason.as_ref().map(NotificationReason::as_str),
         )
         .execute(&self.pool)
         .await?;
-        Ok(sidelined.rows_affected())
+        Ok(spilled.rows_affected())
     }
 }

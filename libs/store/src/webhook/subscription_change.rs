@@ -17,7 +17,7 @@ use crate::{Act, Error, Store};
 
 /// What came of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Commanded {
+pub enum CommandOutcome {
     /// The subscription as it stands now.
     Done(Box<SubscriptionView>),
     /// The command makes no sense now.
@@ -84,18 +84,18 @@ impl Store {
         id: Uuid,
         command: Command,
         act: Act<'_>,
-    ) -> Result<Commanded, Error> {
+    ) -> Result<CommandOutcome, Error> {
         let now = act.at;
         let mut transaction = self.pool.begin().await?;
         let Some(locked) = lock(&mut transaction, reseller, id).await? else {
-            return Ok(Commanded::Unknown);
+            return Ok(CommandOutcome::Unknown);
         };
         let next = match locked.command(command, now) {
             Ok(next) => next,
-            Err(refused) => return Ok(Commanded::Refused(refused)),
+            Err(refused) => return Ok(CommandOutcome::Refused(refused)),
         };
         if let (Command::Verify, Some(floor)) = (command, locked.floor_at.filter(|floor| *floor > now)) {
-            return Ok(Commanded::NotBefore(floor));
+            return Ok(CommandOutcome::NotBefore(floor));
         }
         move_to(&mut transaction, id, command, next, now).await?;
         let details = json!({ "from": locked.state.as_str(), "to": next.as_str() });
@@ -103,7 +103,9 @@ impl Store {
         entry.record(&mut transaction).await?;
         let done = select(&mut transaction, reseller, Some(id), None, 1).await?.pop();
         transaction.commit().await?;
-        Ok(done.map_or(Commanded::Unknown, |view| Commanded::Done(Box::new(view))))
+        Ok(done.map_or(CommandOutcome::Unknown, |view| {
+            CommandOutcome::Done(Box::new(view))
+        }))
     }
 
     /// Pauses a subscription or lets it go on; what is so already stays as it is. An endpoint that failed when it was

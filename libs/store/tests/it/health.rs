@@ -8,7 +8,7 @@ use domain::subscription::{HealthPolicy, SubscriptionState};
 use serde_json::{Value, json};
 use sqlx::PgPool;
 use store::Store;
-use store::webhook::Judged;
+use store::webhook::HealthChanges;
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
 
@@ -25,8 +25,8 @@ fn now() -> DateTime<Utc> {
     SystemClock.now().trunc_subsecs(6)
 }
 
-fn judged(degraded: u64, deactivated: u64) -> Judged {
-    Judged {
+fn judged(degraded: u64, deactivated: u64) -> HealthChanges {
+    HealthChanges {
         degraded,
         deactivated,
     }
@@ -78,7 +78,11 @@ async fn both_boundaries_are_kept_to_the_second_and_told_with_their_times(pool: 
         (deactivated, judged(0, 1)),
         (deactivated + second, judged(0, 0)),
     ] {
-        assert_eq!(store.judge_health(&POLICY, at).await.unwrap(), expected, "{at}");
+        assert_eq!(
+            store.evaluate_health(&POLICY, at).await.unwrap(),
+            expected,
+            "{at}"
+        );
         // What still waits would take up what follows.
         sqlx::query("UPDATE emails SET status = 'SENT', next_attempt_at = NULL, finished_at = $1 WHERE status = 'PENDING'")
             .bind(at)
@@ -116,7 +120,7 @@ async fn both_boundaries_are_kept_to_the_second_and_told_with_their_times(pool: 
 async fn a_subscription_not_looked_at_for_days_is_deactivated_at_once_with_one_mail(pool: PgPool) {
     let (store, now) = (Store::from_pool(pool.clone()), now());
     failing(&pool, SubscriptionRow::active(), now - TimeDelta::days(30)).await;
-    assert_eq!(store.judge_health(&POLICY, now).await.unwrap(), judged(0, 1));
+    assert_eq!(store.evaluate_health(&POLICY, now).await.unwrap(), judged(0, 1));
     let mails = mails(&pool).await;
     assert_eq!(mails.len(), 1);
     assert_eq!(mails[0].1["previous"], "ACTIVE");
@@ -133,7 +137,7 @@ async fn replicas_that_judge_at_once_tell_each_change_once(pool: PgPool) {
     }
     let judges = (0..3).map(|_| {
         let store = Store::from_pool(pool.clone());
-        tokio::spawn(async move { store.judge_health(&POLICY, now).await.unwrap() })
+        tokio::spawn(async move { store.evaluate_health(&POLICY, now).await.unwrap() })
     });
     let mut degraded = 0;
     for judge in judges.collect::<Vec<_>>() {
@@ -164,7 +168,7 @@ async fn what_cannot_or_need_not_fail_is_left_alone(pool: PgPool) {
     )
     .await;
     SubscriptionRow::active().make(&pool).await;
-    assert_eq!(store.judge_health(&POLICY, now).await.unwrap(), judged(0, 0));
+    assert_eq!(store.evaluate_health(&POLICY, now).await.unwrap(), judged(0, 0));
     assert_eq!(mails(&pool).await, []);
 }
 
@@ -188,17 +192,20 @@ async fn a_subscription_that_goes_on_after_a_pause_is_judged_from_then(pool: PgP
     let later = resumed_at + TimeDelta::days(6);
     assert_eq!(pause(false, later).await, Some(resumed_at));
     for at in [resumed_at, later] {
-        let judged_at = store.judge_health(&POLICY, at).await.unwrap();
+        let judged_at = store.evaluate_health(&POLICY, at).await.unwrap();
         assert_eq!(judged_at, judged(0, 0), "nothing was tried since then: {at}");
     }
     fails(&pool, id, resumed_at, resumed_at + TimeDelta::hours(12)).await;
     let degraded = resumed_at + TimeDelta::hours(48);
     let second = TimeDelta::seconds(1);
     assert_eq!(
-        store.judge_health(&POLICY, degraded - second).await.unwrap(),
+        store.evaluate_health(&POLICY, degraded - second).await.unwrap(),
         judged(0, 0)
     );
-    assert_eq!(store.judge_health(&POLICY, degraded).await.unwrap(), judged(1, 0));
+    assert_eq!(
+        store.evaluate_health(&POLICY, degraded).await.unwrap(),
+        judged(1, 0)
+    );
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
@@ -227,7 +234,7 @@ async fn what_heals_while_it_is_judged_stays_healed(pool: PgPool) {
         .execute(&mut *healing)
         .await
         .unwrap();
-    let judging = tokio::spawn(async move { store.judge_health(&POLICY, now).await.unwrap() });
+    let judging = tokio::spawn(async move { store.evaluate_health(&POLICY, now).await.unwrap() });
     crate::scene::until_blocked(&pool, 1).await;
     healing.commit().await.unwrap();
     assert_eq!(judging.await.unwrap(), judged(0, 0));

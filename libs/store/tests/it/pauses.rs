@@ -10,7 +10,7 @@ use domain::push::PushState;
 use domain::reason::PushReason;
 use domain::subscription::{HealthPolicy, SubscriptionRequest, SubscriptionState};
 use sqlx::PgPool;
-use store::webhook::{Addresses, Judged, NewSecret, NewSubscription};
+use store::webhook::{Addresses, HealthChanges, NewSecret, NewSubscription};
 use store::{Act, Lane, Pausable, PauseChange, Store};
 use testkit::eventually;
 use testkit::push_factory::PushRow;
@@ -346,15 +346,19 @@ async fn a_long_pause_deactivates_no_subscription(pool: PgPool) {
             .unwrap();
         let paused_at = start + TimeDelta::hours(41);
         store.pause(&what, act("because", paused_at)).await.unwrap();
-        let (long_after, none) = (start + TimeDelta::days(20), Judged::default());
+        let (long_after, none) = (start + TimeDelta::days(20), HealthChanges::default());
         assert_eq!(
-            store.judge_health(&POLICY, long_after).await.unwrap(),
+            store.evaluate_health(&POLICY, long_after).await.unwrap(),
             none,
             "{what:?}"
         );
         store.resume(&what, act("well again", long_after)).await.unwrap();
         let soon = long_after + TimeDelta::hours(47);
-        assert_eq!(store.judge_health(&POLICY, soon).await.unwrap(), none, "{what:?}");
+        assert_eq!(
+            store.evaluate_health(&POLICY, soon).await.unwrap(),
+            none,
+            "{what:?}"
+        );
     }
     // It is not forgotten either: what goes on failing is judged from the end of the pause.
     let end = start + TimeDelta::days(20);
@@ -364,7 +368,7 @@ async fn a_long_pause_deactivates_no_subscription(pool: PgPool) {
         .await
         .unwrap();
     let judged = store
-        .judge_health(&POLICY, end + TimeDelta::hours(48))
+        .evaluate_health(&POLICY, end + TimeDelta::hours(48))
         .await
         .unwrap();
     assert_eq!(judged.degraded, 1);

@@ -125,10 +125,10 @@ impl Scene {
             .unwrap();
         let mut batch = Vec::new();
         for claimed in &claims.claimed {
-            let verdict = outcome.clone().verdict(false);
+            let classification = outcome.clone().classification(false);
             let next = transition(
                 NotificationState::Sending,
-                verdict.event,
+                classification.event,
                 claimed.attempts,
                 &POLICY.rules(),
             )
@@ -140,7 +140,7 @@ impl Scene {
                 next_attempt_at: (next == NotificationState::Retry).then_some(self.now),
                 started_at: self.now,
                 millis: 5,
-                verdict,
+                classification,
             });
         }
         self.store.complete_deliveries(&batch, self.now).await.unwrap();

@@ -62,19 +62,25 @@ pub(crate) fn ids(made: &[MadePush]) -> Vec<PushId> {
 
 /// The completion of a claimed push that has had `attempts` attempts, as a dispatcher would decide it.
 pub(crate) fn completion(push: MadePush, attempts: u32, outcome: SendOutcome) -> Completion {
-    let verdict = outcome.verdict();
+    let classification = outcome.classification();
     let attempts = Attempts {
         total: attempts,
         before_resend: 0,
     };
-    let next = transition(PushState::Sending, verdict.event, attempts, &POLICY.rules()).unwrap();
+    let next = transition(
+        PushState::Sending,
+        classification.event,
+        attempts,
+        &POLICY.rules(),
+    )
+    .unwrap();
     Completion {
         id: push.id,
         lease_token: push.lease_token,
         status: next.status(),
         next_attempt_at: (next == PushState::Retry).then(|| POLICY.next_attempt_at(SystemClock.now())),
         millis: 250,
-        verdict,
+        classification,
     }
 }
 

@@ -28,7 +28,7 @@ async fn drive(store: &Store, event: Event, push: MadePush, next: Option<PushSta
             ];
             promoted.concat().iter().any(|promoted| promoted.id == push.id)
         }
-        Event::Sideline => store.mark_not_enqueued(&[push.id]).await.unwrap() == 1,
+        Event::Spill => store.mark_not_enqueued(&[push.id]).await.unwrap() == 1,
         Event::Claim => {
             let leader = lead(store).await;
             let claimed = store.claim_pushes(&[push.id], claim(&leader)).await.unwrap();
@@ -101,7 +101,7 @@ async fn complete(
         status,
         next_attempt_at: (status == PushStatus::Retry).then(|| SystemClock.now()),
         millis: 983,
-        verdict: outcome.verdict(),
+        classification: outcome.classification(),
     };
     let completed = store.complete_pushes(&[completion]).await.unwrap();
     completed.contains(&push.id)
@@ -208,7 +208,7 @@ async fn enqueue_mirrors_the_domain(pool: PgPool) {
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn sideline_mirrors_the_domain(pool: PgPool) {
-    mirrors_the_domain(&pool, Event::Sideline).await;
+    mirrors_the_domain(&pool, Event::Spill).await;
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]

@@ -8,7 +8,7 @@ use domain::subscription::{Command, SubscriptionState};
 use serde_json::Value;
 use sqlx::PgPool;
 use store::Store;
-use store::webhook::{AfterFailure, Budgets, Charged, Commanded, DueVerification};
+use store::webhook::{AfterFailure, Budgets, Charged, CommandOutcome, DueVerification};
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
 
@@ -224,14 +224,14 @@ async fn no_command_passes_the_floor_between_two_challenges(pool: PgPool) {
         assert!(failed.await.unwrap());
         let open = now + TimeDelta::seconds(floor);
         let early = open - TimeDelta::microseconds(1);
-        assert_eq!(verify(early).await, Commanded::NotBefore(open));
+        assert_eq!(verify(early).await, CommandOutcome::NotBefore(open));
         for command in [Command::Deactivate, Command::Activate] {
             let done = store.command_subscription("acme", id, command, act(now)).await;
-            assert!(matches!(done, Ok(Commanded::Done(_))), "{done:?}");
+            assert!(matches!(done, Ok(CommandOutcome::Done(_))), "{done:?}");
         }
         assert_eq!(row(&pool, id).await.verification_due_at, Some(open));
         assert_eq!(claim(&store, early).await, None);
-        assert!(matches!(verify(open).await, Commanded::Done(_)));
+        assert!(matches!(verify(open).await, CommandOutcome::Done(_)));
         now = open;
     }
     let due = claim(&store, now).await.unwrap();
@@ -239,7 +239,7 @@ async fn no_command_passes_the_floor_between_two_challenges(pool: PgPool) {
     for command in [Command::MoveEndpoint, Command::Verify] {
         let open = now + TimeDelta::seconds(600);
         let done = store.command_subscription("acme", id, command, act(open)).await;
-        assert!(matches!(done, Ok(Commanded::Done(_))), "{done:?}");
+        assert!(matches!(done, Ok(CommandOutcome::Done(_))), "{done:?}");
         now = open;
     }
 }
@@ -385,7 +385,7 @@ async fn an_endpoint_that_turned_away_is_asked_again_before_it_gets_anything(poo
         let done = store
             .command_subscription("acme", id, Command::Activate, act(now))
             .await;
-        assert!(matches!(done, Ok(Commanded::Done(_))), "{done:?}");
+        assert!(matches!(done, Ok(CommandOutcome::Done(_))), "{done:?}");
         assert_eq!(row(&pool, id).await.state, state, "{reason} {days}");
     }
 }

@@ -51,7 +51,7 @@ async fn probed(it: &Installation, probes: i64) -> HoldView {
     .await
 }
 
-async fn let_go(it: &Installation) {
+async fn resume(it: &Installation) {
     eventually("the lane to be open", async || {
         hold(it).await.is_none().then_some(())
     })
@@ -102,7 +102,7 @@ async fn an_outage_uses_no_attempt_and_ends_by_itself_with_everything_sent_in_or
         .await;
         it.sim.script(Vec::new()).unwrap();
         all_sent(&it, &ids).await;
-        let_go(&it).await;
+        resume(&it).await;
         // But for the one that found out that Swrve works again.
         let accepted = accepted(&it);
         let (probe, others) = accepted.split_first().unwrap();
@@ -173,7 +173,7 @@ async fn a_hold_spares_pushes_also_where_a_missing_answer_would_end_them(pool: P
         it.config.swrve.url = swrve;
         let dispatcher = start_at(&it.config, Arc::new(clock.clone()));
         all_sent(&it, &spared).await;
-        let_go(&it).await;
+        resume(&it).await;
         for id in &ended {
             assert_eq!(view(&it, *id).await.status, PushStatus::Failed);
         }
@@ -204,7 +204,7 @@ async fn a_push_that_swrve_never_takes_ends_and_holds_up_nothing_else(pool: PgPo
         })
         .await;
         assert_eq!(dead_letters(&it.pool, ids[7]).await.len(), 1);
-        let_go(&it).await;
+        resume(&it).await;
         dispatcher.stop().await;
     })
     .await;

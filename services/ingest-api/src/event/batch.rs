@@ -14,12 +14,12 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::app::App;
-use crate::event::checking::{Unacceptable, check};
+use crate::event::idempotency::{self, EVENT_ID_REUSED};
 use crate::event::lane::Stored;
 use crate::event::payload::EventPayload;
-use crate::event::promise::{self, EVENT_ID_REUSED};
 use crate::event::submit::{location, not_stored, recall};
-use crate::lane::intake::NotStored;
+use crate::event::validate::{Invalid, check};
+use crate::lane::submission::NotStored;
 use crate::request::{Admitted, RequestContext, key_reused, mark_replayed};
 
 /// Most wrong fields that are listed.
@@ -140,8 +140,8 @@ async fn check_all(
         }
         match check(app, payload, place, context).await {
             Ok(event) => events.push(event),
-            Err(Unacceptable::Problem(problem)) => return Err(problem),
-            Err(Unacceptable::Fields(fields)) => wrong.extend(fields.into_iter().map(|problem| {
+            Err(Invalid::Problem(problem)) => return Err(problem),
+            Err(Invalid::Fields(fields)) => wrong.extend(fields.into_iter().map(|problem| {
                 FieldProblem::new(format!("events[{place}].{}", problem.field), problem.detail)
             })),
         }
@@ -166,7 +166,7 @@ async fn recall_all(
 ) -> Option<Vec<StoredEvent>> {
     let mut events = Vec::with_capacity(payloads.len());
     for (place, payload) in payloads.iter().enumerate() {
-        let keys = promise::remembered(payload, context.key.as_ref(), place);
+        let keys = idempotency::remembered(payload, context.key.as_ref(), place);
         // A request that was never accepted is found out at its first event.
         let first = recall(app, &keys, context.deadline).await?;
         events.push(repeated(first));

@@ -8,18 +8,18 @@ use domain::clock::Clock;
 use domain::notification::{NotificationId, NotificationStatus};
 use http_api::ProblemKind;
 use store::Store;
-use store::webhook::{FannedOut, InsertedEvent, NewEvent, Sidelined};
+use store::webhook::{FannedOut, InsertedEvent, NewEvent, SpillReason};
 use telemetry::Metric;
 use telemetry::traces::Statement;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::event::promise;
-use crate::lane::intake::{self, NotStored};
+use crate::event::idempotency;
+use crate::lane::submission::{self, NotStored};
 use crate::lane::writer::Writer;
 use crate::lane::{Committed, Lane};
-use crate::meters::Meters;
+use crate::metrics::Metrics;
 
 /// The lane of `POST /events`.
 pub(crate) struct EventLane {
@@ -27,7 +27,7 @@ pub(crate) struct EventLane {
     /// How long a queued notification is left in peace.
     pub(crate) queue_lease: Duration,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) meters: Arc<Meters>,
+    pub(crate) metrics: Arc<Metrics>,
 }
 
 /// What became of an event.
@@ -69,7 +69,7 @@ impl Lane for EventLane {
     async fn take_back(&self, ids: &[Uuid]) -> Result<(), store::Error> {
         let ids: Vec<NotificationId> = ids.iter().copied().map(NotificationId::from).collect();
         self.store
-            .sideline_notifications(&ids, Sidelined::NotEnqueued, self.clock.now())
+            .spill_notifications(&ids, SpillReason::NotEnqueued, self.clock.now())
             .await?;
         Ok(())
     }
@@ -107,10 +107,10 @@ impl EventLane {
             .zip(inserted)
             .map(|(event, inserted)| match inserted {
                 InsertedEvent::Repeated(first) => Stored::Repeated(first),
-                InsertedEvent::KeyReused(place) => Stored::KeyReused(promise::reused(&event.keys, place)),
+                InsertedEvent::KeyReused(place) => Stored::KeyReused(idempotency::reused(&event.keys, place)),
                 InsertedEvent::New(notifications) => {
                     if stored {
-                        self.meters.event(notifications.len());
+                        self.metrics.event(notifications.len());
                         let queued = |fanned: &&FannedOut| fanned.status == NotificationStatus::InMemory;
                         messages.extend(notifications.iter().filter(queued).map(|fanned| {
                             let (id, group) = (fanned.id.uuid(), fanned.subscription_id);
@@ -136,7 +136,7 @@ impl Writer<EventLane> {
         place: OwnedSemaphorePermit,
         deadline: Instant,
     ) -> Result<Vec<Stored>, NotStored> {
-        let wait = intake::wait::<EventLane>(events.first().and_then(EventLane::traceparent));
+        let wait = submission::wait::<EventLane>(events.first().and_then(EventLane::traceparent));
         let (answer, answered) = oneshot::channel();
         let writer = Arc::clone(self);
         self.tasks.spawn("batch", async move {
@@ -153,6 +153,6 @@ impl Writer<EventLane> {
                 }
             }
         });
-        intake::by(deadline, answered).await
+        submission::by(deadline, answered).await
     }
 }

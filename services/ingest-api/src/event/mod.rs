@@ -2,12 +2,12 @@
 
 pub(crate) mod batch;
 mod catalogue;
-pub(crate) mod checking;
+pub(crate) mod idempotency;
 pub(crate) mod lane;
 pub(crate) mod lookup;
 pub(crate) mod payload;
-pub(crate) mod promise;
 pub(crate) mod submit;
 pub(crate) mod types;
+pub(crate) mod validate;
 
 pub(crate) use catalogue::Catalogue;

@@ -10,11 +10,11 @@ use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
 use crate::app::App;
-use crate::event::checking::{Unacceptable, check};
+use crate::event::idempotency;
 use crate::event::lane::Stored;
 use crate::event::payload::EventPayload;
-use crate::event::promise;
-use crate::lane::intake::NotStored;
+use crate::event::validate::{Invalid, check};
+use crate::lane::submission::NotStored;
 use crate::request::{self, Admitted, key_reused};
 
 /// Hands in an event.
@@ -60,9 +60,9 @@ pub(crate) async fn submit(State(app): State<Arc<App>>, request: Request) -> Res
     let payload: EventPayload<'_> = http_api::read_json(&body)?;
     let event = match check(&app, &payload, 0, &context).await {
         Ok(event) => event,
-        Err(Unacceptable::Problem(problem)) => return Err(problem),
-        Err(Unacceptable::Fields(wrong)) => {
-            let keys = promise::remembered(&payload, context.key.as_ref(), 0);
+        Err(Invalid::Problem(problem)) => return Err(problem),
+        Err(Invalid::Fields(wrong)) => {
+            let keys = idempotency::remembered(&payload, context.key.as_ref(), 0);
             let first = recall(&app, &keys, context.deadline).await;
             let first = first.ok_or_else(|| Problem::fields(wrong))?;
             return Ok(request::accepted(location(first), true));

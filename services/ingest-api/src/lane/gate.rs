@@ -55,7 +55,7 @@ impl Observation {
 
 /// Proves which state of the gate an observation was made in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Sighting(u64);
+pub(crate) struct GateVersion(u64);
 
 const OPEN: u64 = 1;
 
@@ -93,16 +93,16 @@ impl Gate {
     }
 
     /// The state to present to [`Gate::open`], taken before anything is observed.
-    pub(crate) fn sight(&self) -> Sighting {
-        Sighting(self.state.load(Ordering::Acquire) & !OPEN)
+    pub(crate) fn version(&self) -> GateVersion {
+        GateVersion(self.state.load(Ordering::Acquire) & !OPEN)
     }
 
-    /// Opens the gate if `observation` allows it and nothing has closed it since `sighting`; tells whether it is open.
-    pub(crate) fn open(&self, sighting: Sighting, observation: &Observation) -> bool {
+    /// Opens the gate if `observation` allows it and nothing has closed it since `version`; tells whether it is open.
+    pub(crate) fn open(&self, version: GateVersion, observation: &Observation) -> bool {
         if !observation.allows_opening() {
             return self.is_open();
         }
-        let (from, to) = (sighting.0, sighting.0 | OPEN);
+        let (from, to) = (version.0, version.0 | OPEN);
         if self
             .state
             .compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire)
@@ -128,15 +128,15 @@ mod tests {
     fn it_starts_closed_and_opens_when_there_is_room_and_nothing_waits() {
         let gate = Gate::of("pushes");
         assert!(!gate.is_open());
-        assert!(gate.open(gate.sight(), &ROOM));
+        assert!(gate.open(gate.version(), &ROOM));
         assert!(gate.is_open());
     }
 
     #[test]
     fn a_queue_that_is_80_percent_full_keeps_it_closed() {
         let gate = Gate::of("pushes");
-        assert!(!gate.open(gate.sight(), &Observation { queued: 80, ..ROOM }));
-        assert!(gate.open(gate.sight(), &Observation { queued: 79, ..ROOM }));
+        assert!(!gate.open(gate.version(), &Observation { queued: 80, ..ROOM }));
+        assert!(gate.open(gate.version(), &Observation { queued: 79, ..ROOM }));
     }
 
     #[test]
@@ -147,7 +147,7 @@ mod tests {
             waiting: true,
             ..ROOM
         };
-        assert!(!gate.open(gate.sight(), &waiting));
+        assert!(!gate.open(gate.version(), &waiting));
     }
 
     #[test]
@@ -170,7 +170,7 @@ mod tests {
             Reason::PublisherBehind,
         ] {
             let gate = Gate::of("pushes");
-            gate.open(gate.sight(), &ROOM);
+            gate.open(gate.version(), &ROOM);
             gate.close(reason);
             assert!(!gate.is_open(), "{reason}");
         }
@@ -179,17 +179,17 @@ mod tests {
     #[test]
     fn an_observation_from_before_a_closing_does_not_open_it() {
         let gate = Gate::of("pushes");
-        let before = gate.sight();
+        let before = gate.version();
         gate.close(Reason::QueueFull);
         assert!(!gate.open(before, &ROOM));
-        assert!(gate.open(gate.sight(), &ROOM));
+        assert!(gate.open(gate.version(), &ROOM));
     }
 
     #[test]
     fn an_old_observation_of_an_open_gate_does_not_reopen_it() {
         let gate = Gate::of("pushes");
-        gate.open(gate.sight(), &ROOM);
-        let while_open = gate.sight();
+        gate.open(gate.version(), &ROOM);
+        let while_open = gate.version();
         gate.close(Reason::QueueFull);
         assert!(!gate.open(while_open, &ROOM));
     }

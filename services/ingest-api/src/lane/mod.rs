@@ -1,13 +1,13 @@
 //! What both lanes share: the way from a request to the group commit, and from the commit to the queue.
 //!
-//! `intake` queues the rows that requests bring, the `writer` stores what has arrived in one transaction and answers, the
+//! `submission` queues the rows that requests bring, the `writer` stores what has arrived in one transaction and answers, the
 //! `outbox` publishes it. The `gate` spares the broker what it would refuse, and `watch` opens it again. What is stored,
 //! how, and which messages follow from it is told by the [`Lane`]; each lane has its own writer, queue and gate, so that one
 //! that is full or slow is not felt in the other.
 
 pub(crate) mod gate;
-pub(crate) mod intake;
 pub(crate) mod outbox;
+pub(crate) mod submission;
 pub(crate) mod watch;
 pub(crate) mod writer;
 

@@ -91,7 +91,7 @@ impl GateWatch {
 
     /// `None` when what has to be known could not be found out.
     async fn try_to_open(&self, watched: &WatchedGate) -> Option<()> {
-        let sighting = watched.gate.sight();
+        let version = watched.gate.version();
         let queued = match watched.broker.depth(watched.queue).await {
             Ok(depth) => depth.messages,
             Err(error) => {
@@ -108,7 +108,7 @@ impl GateWatch {
             capacity: watched.capacity,
             waiting,
         };
-        watched.gate.open(sighting, &observation);
+        watched.gate.open(version, &observation);
         Some(())
     }
 

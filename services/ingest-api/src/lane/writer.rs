@@ -20,8 +20,8 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::lane::gate::Gate;
-use crate::lane::intake::{Entry, Intake, NotStored, Waiting};
 use crate::lane::outbox::Outbox;
+use crate::lane::submission::{Entry, NotStored, Submission, Waiting};
 use crate::lane::{Committed, Lane};
 
 /// How long the database may take for a transaction before it counts as away.
@@ -63,11 +63,11 @@ impl<L: Lane> Writer<L> {
         self: &Arc<Self>,
         ingest: &Ingest,
         closing: &CancellationToken,
-    ) -> (Intake<L>, JoinHandle<()>) {
-        let (intake, entries) = Intake::new(ingest.writers * ingest.batch_rows * BATCHES_WAITING);
+    ) -> (Submission<L>, JoinHandle<()>) {
+        let (submission, entries) = Submission::new(ingest.writers * ingest.batch_rows * BATCHES_WAITING);
         let limits = (ingest.writers, ingest.batch_rows);
         let running = Arc::clone(self).run(entries, limits, closing.clone());
-        (intake, self.tasks.spawn("writer", running))
+        (submission, self.tasks.spawn("writer", running))
     }
 
     async fn run(

@@ -13,7 +13,7 @@ use telemetry::traces::Statement;
 use uuid::Uuid;
 
 use crate::lane::{Committed, Lane};
-use crate::meters::Meters;
+use crate::metrics::Metrics;
 
 /// The lane of `POST /push`.
 pub(crate) struct PushLane {
@@ -21,7 +21,7 @@ pub(crate) struct PushLane {
     /// How long a queued push is left in peace.
     pub(crate) queue_lease: Duration,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) meters: Arc<Meters>,
+    pub(crate) metrics: Arc<Metrics>,
 }
 
 impl Lane for PushLane {
@@ -60,7 +60,7 @@ impl Lane for PushLane {
         let mut messages = Vec::with_capacity(pushes.len());
         for (push, answer) in pushes.iter_mut().zip(&answers) {
             if *answer == Inserted::New {
-                self.meters.push(push.status);
+                self.metrics.push(push.status);
                 if push.status == PushStatus::InMemory {
                     messages.push(Envelope::push(push.id.uuid(), now, push.traceparent.take()));
                 }
@@ -72,7 +72,7 @@ impl Lane for PushLane {
     async fn take_back(&self, ids: &[Uuid]) -> Result<(), store::Error> {
         let ids: Vec<PushId> = ids.iter().copied().map(PushId::from).collect();
         let marked = self.store.mark_not_enqueued(&ids).await?;
-        self.meters.went_pending(marked);
+        self.metrics.went_pending(marked);
         Ok(())
     }
 }

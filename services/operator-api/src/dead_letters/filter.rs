@@ -15,7 +15,7 @@ const PROTOTYPE_MAX: usize = 200;
 
 /// A filter as it was written. What is missing restricts nothing, but for the state, which is then `OPEN`.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct FilterWords<'a> {
+pub(crate) struct FilterText<'a> {
     pub(crate) lane: Option<&'a str>,
     pub(crate) state: Option<&'a str>,
     pub(crate) reason: Option<&'a str>,
@@ -42,7 +42,7 @@ impl From<Wrong> for Problem {
     }
 }
 
-impl FilterWords<'_> {
+impl FilterText<'_> {
     /// Reads the filter.
     ///
     /// # Errors
@@ -171,7 +171,7 @@ fn event_type(text: &str) -> Result<String, Wrong> {
 /// Reads the filter whose words are the fields of `$given`.
 macro_rules! read {
     ($given:expr) => {
-        $crate::dead_letters::filter::FilterWords {
+        $crate::dead_letters::filter::FilterText {
             lane: $given.lane.as_deref(),
             state: $given.state.as_deref(),
             reason: $given.reason.as_deref(),

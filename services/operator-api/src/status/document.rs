@@ -9,9 +9,9 @@ use store::status::{Deaths, Depths, Overdue};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::evaluate::is_healthy;
 use super::facts::{Database, Facts, Process, Rates, Tables};
 use super::finding::Finding;
-use super::judge::is_healthy;
 use explain::words::origin;
 
 /// How the system is. What could not be found out is null.

@@ -1,6 +1,6 @@
 //! What is known of the system at one moment, and finding it out.
 //!
-//! It deliberately gives nothing a meaning; that is `judge`'s business. What cannot be found out is left open, so that an
+//! It deliberately gives nothing a meaning; that is `evaluate`'s business. What cannot be found out is left open, so that an
 //! answer comes while the database or the broker is away.
 
 use std::collections::BTreeMap;
@@ -399,7 +399,7 @@ mod tests {
             facts.broker.queues.iter().all(|queue| queue.depth.is_none()),
             "{facts:?}"
         );
-        let findings = crate::status::judge::judge(&facts);
+        let findings = crate::status::evaluate::evaluate(&facts);
         assert_eq!(findings[0].id, "database-away", "{findings:?}");
         runtime::connections::close([broker], store).await;
     }

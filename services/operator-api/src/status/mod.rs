@@ -1,9 +1,9 @@
 //! `GET /status`: how the system is, with what is wrong first.
 
 mod document;
+mod evaluate;
 mod facts;
 mod finding;
-mod judge;
 
 use std::sync::Arc;
 
@@ -32,6 +32,6 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
 )]
 pub(crate) async fn status(State(app): State<Arc<App>>, _viewer: Viewer) -> Json<StatusDocument> {
     let facts = facts::find_out(&app.store, &app.broker, &app.config, app.now()).await;
-    let findings = judge::judge(&facts);
+    let findings = evaluate::evaluate(&facts);
     Json(StatusDocument::of(&facts, findings))
 }

@@ -102,11 +102,11 @@ async fn check(
         catalogue: &catalogue,
         max_timeout: app.config.reseller.delivery.max_timeout,
     };
-    judge(payload, bounds, &app.egress)
+    validate(payload, bounds, &app.egress)
 }
 
 /// What the payload changes, or everything that is wrong with it.
-pub(crate) fn judge(
+pub(crate) fn validate(
     payload: ChangePayload,
     bounds: Bounds<'_>,
     egress: &EgressPolicy,

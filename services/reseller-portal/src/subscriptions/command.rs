@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use domain::subscription::Command;
 use http_api::{Id, Problem};
-use store::webhook::Commanded;
+use store::webhook::CommandOutcome;
 use uuid::Uuid;
 
 use super::SubscriptionDocument;
@@ -84,13 +84,13 @@ async fn command(app: &App, reseller: &Reseller, id: Uuid, command: Command) -> 
         .store
         .command_subscription(&reseller.id, id, command, reseller.act(now));
     match http_api::by(reseller.deadline, ("the subscription", "changed"), carry_out).await? {
-        Commanded::Done(view) => Ok(Json(SubscriptionDocument::of(*view, &app.config))),
-        Commanded::Refused(refused) => Err(Problem::new(SUBSCRIPTION_STATE, refused.to_string())),
-        Commanded::NotBefore(then) => {
+        CommandOutcome::Done(view) => Ok(Json(SubscriptionDocument::of(*view, &app.config))),
+        CommandOutcome::Refused(refused) => Err(Problem::new(SUBSCRIPTION_STATE, refused.to_string())),
+        CommandOutcome::NotBefore(then) => {
             let detail = "the endpoint was challenged a moment ago";
             Err(problems::not_before(detail, then, now))
         }
-        Commanded::Unknown => Err(problems::no_subscription()),
+        CommandOutcome::Unknown => Err(problems::no_subscription()),
     }
 }
 

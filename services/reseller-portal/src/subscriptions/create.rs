@@ -119,11 +119,11 @@ async fn check(
         catalogue: &catalogue,
         max_timeout: app.config.reseller.delivery.max_timeout,
     };
-    judge(payload, bounds, &app.egress)
+    validate(payload, bounds, &app.egress)
 }
 
 /// What the payload asks for, or everything that is wrong with it.
-pub(crate) fn judge(
+pub(crate) fn validate(
     payload: CreatePayload,
     bounds: Bounds<'_>,
     egress: &EgressPolicy,

@@ -9,7 +9,7 @@ use axum::extract::State;
 use http::StatusCode;
 use http_api::{FieldProblem, Id, Payload, Problem};
 use serde::Deserialize;
-use store::webhook::{Asked, CodeChecked};
+use store::webhook::{CodeChecked, ConfirmationAsked};
 use utoipa::ToSchema;
 
 use super::SubscriptionDocument;
@@ -84,11 +84,11 @@ pub(crate) async fn resend_code(
         .store
         .ask_for_confirmation(&reseller.id, id, reseller.act(now));
     match http_api::by(reseller.deadline, ("the code", "sent"), ask).await? {
-        Asked::Done | Asked::NotNeeded => Ok(StatusCode::ACCEPTED),
-        Asked::NotBefore(then) => {
+        ConfirmationAsked::Done | ConfirmationAsked::NotNeeded => Ok(StatusCode::ACCEPTED),
+        ConfirmationAsked::NotBefore(then) => {
             let detail = "as many codes were sent to this address, or for this reseller, as may be in a day";
             Err(problems::not_before(detail, then, now))
         }
-        Asked::Unknown => Err(problems::no_subscription()),
+        ConfirmationAsked::Unknown => Err(problems::no_subscription()),
     }
 }

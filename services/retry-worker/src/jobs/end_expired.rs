@@ -13,9 +13,9 @@ use crate::periodic::{Job, JobError};
 /// Notifications ended in one statement, in each of the ways to wait.
 const BATCH: u32 = 500;
 
-pub(crate) struct EndExpired;
+pub(crate) struct Expire;
 
-impl Job for EndExpired {
+impl Job for Expire {
     const NAME: &'static str = "expired";
     const INTERVAL: Duration = Duration::from_secs(60);
 

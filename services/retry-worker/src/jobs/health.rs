@@ -7,9 +7,9 @@ use domain::subscription::HealthPolicy;
 use crate::context::Context;
 use crate::periodic::{Job, JobError};
 
-pub(crate) struct JudgeHealth;
+pub(crate) struct EvaluateHealth;
 
-impl Job for JudgeHealth {
+impl Job for EvaluateHealth {
     const NAME: &'static str = "health";
     const INTERVAL: Duration = Duration::from_secs(1);
 
@@ -20,14 +20,14 @@ impl Job for JudgeHealth {
             deactivated_after: health.deactivated_after,
             evidence_after: health.evidence_after,
         };
-        let judged = context
+        let evaluated = context
             .store
-            .judge_health(&policy, context.present().await?)
+            .evaluate_health(&policy, context.present().await?)
             .await?;
-        if judged.degraded + judged.deactivated > 0 {
+        if evaluated.degraded + evaluated.deactivated > 0 {
             tracing::info!(
-                degraded = judged.degraded,
-                deactivated = judged.deactivated,
+                degraded = evaluated.degraded,
+                deactivated = evaluated.deactivated,
                 "judged subscriptions whose endpoints keep failing"
             );
         }

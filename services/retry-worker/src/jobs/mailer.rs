@@ -10,7 +10,7 @@ use config::Config;
 use domain::email::retry_delay;
 use futures::future::join_all;
 use lifecycle::error_chain;
-use mail::{Letter, MailServer, SendError, Session, Settings, SettingsError};
+use mail::{MailServer, SendError, Session, Settings, SettingsError, StoredMail};
 use store::webhook::{Addresses, ClaimedEmail, Postponement, PutBack};
 use telemetry::Metric;
 
@@ -124,7 +124,7 @@ impl Mailer {
         session: &mut Option<Session>,
         mail: &ClaimedEmail,
     ) -> Fate {
-        let envelope = match server.compose(&letter(mail)) {
+        let envelope = match server.compose(&stored(mail)) {
             Ok(envelope) => envelope,
             Err(error) => {
                 tracing::error!(mail.id = %mail.id, error = error_chain(&error), "a mail cannot be composed");
@@ -288,8 +288,8 @@ fn postponement(context: &Context, attempts: u32) -> Postponement {
     }
 }
 
-fn letter(mail: &ClaimedEmail) -> Letter {
-    Letter {
+fn stored(mail: &ClaimedEmail) -> StoredMail {
+    StoredMail {
         id: mail.id,
         kind: mail.kind,
         subscription_id: mail.subscription_id,

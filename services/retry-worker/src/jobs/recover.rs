@@ -1,5 +1,5 @@
 //! Has what the outage of an endpoint gave up sent again once the endpoint answers: begins the jobs that do so, and draws the
-//! consequences of their ends. The work between is that of any job on dead letters, see `work_dead_letters`.
+//! consequences of their ends. The work between is that of any job on dead letters, see `run_dead_letter_jobs`.
 
 use std::time::Duration;
 

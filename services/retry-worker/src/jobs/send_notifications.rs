@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use domain::notification::{NotificationId, queue_lease};
 use lifecycle::error_chain;
 use store::Lane;
-use store::webhook::{PromotedNotification, Sidelined};
+use store::webhook::{PromotedNotification, SpillReason};
 use telemetry::Metric;
 use telemetry::traces::{self, Publishing, Statement};
 use uuid::Uuid;
@@ -206,7 +206,7 @@ async fn publish(
     if !refused.is_empty() {
         context
             .store
-            .sideline_notifications(&refused, Sidelined::NotEnqueued, context.clock.now())
+            .spill_notifications(&refused, SpillReason::NotEnqueued, context.clock.now())
             .await?;
     }
     Ok(())

@@ -53,7 +53,7 @@ async fn attempt(it: &Installation, clock: &ManualClock, subscription: Uuid, sta
         next_attempt_at: None,
         started_at: clock.now(),
         millis: 5,
-        verdict: outcome.verdict(false),
+        classification: outcome.classification(false),
     };
     let completed = it.store.complete_deliveries(&[completion], clock.now()).await;
     assert_eq!(completed.unwrap().len(), 1);
@@ -76,7 +76,7 @@ async fn becomes(it: &Installation, id: Uuid, wanted: SubscriptionState) -> Date
 }
 
 /// Waits until the health job has been executed at the present time.
-async fn judged(it: &Installation) {
+async fn evaluated(it: &Installation) {
     let seen = signs_of_life(&it.pool, "health").await.unwrap_or(0);
     eventually("the health job to be executed", async || {
         signs_of_life(&it.pool, "health")
@@ -118,7 +118,7 @@ async fn an_endpoint_that_fails_for_six_days_is_degraded_and_deactivated_to_the_
             attempt(&it, &clock, well, 200).await;
         }
         go_to(48, -1);
-        judged(&it).await;
+        evaluated(&it).await;
         assert_eq!(state(&it, id).await.0, "ACTIVE");
         go_to(48, 0);
         let changed_at = becomes(&it, id, SubscriptionState::Degraded).await;
@@ -129,13 +129,13 @@ async fn an_endpoint_that_fails_for_six_days_is_degraded_and_deactivated_to_the_
             attempt(&it, &clock, id, 503).await;
         }
         go_to(120, -1);
-        judged(&it).await;
+        evaluated(&it).await;
         assert_eq!(state(&it, id).await.0, "DEGRADED");
         go_to(120, 0);
         let changed_at = becomes(&it, id, SubscriptionState::Deactivated).await;
         assert_eq!((changed_at - start).num_seconds(), 120 * 3_600);
         go_to(144, 0);
-        judged(&it).await;
+        evaluated(&it).await;
         let subjects = subjects(&post, 2).await;
         assert_eq!(
             subjects,
@@ -178,7 +178,7 @@ async fn a_success_heals_and_the_days_are_counted_again(pool: PgPool) {
             attempt(&it, &clock, id, 503).await;
             clock.advance(TimeDelta::hours(15));
         }
-        judged(&it).await;
+        evaluated(&it).await;
         assert_eq!(
             state(&it, id).await.0,
             "ACTIVE",

@@ -27,11 +27,11 @@ fn networks<T: std::str::FromStr>(list: &str) -> Vec<T> {
 /// Checks the property: of 4 bytes as IPv4, of 16 as IPv6, and of the 4 in everything that embeds them.
 pub fn check(input: &[u8]) {
     if let Some(address) = input.first_chunk::<16>() {
-        judged(Ipv6Addr::from(*address).into());
+        checked(Ipv6Addr::from(*address).into());
     }
     if let Some(octets) = input.first_chunk::<4>() {
         let v4 = Ipv4Addr::from(*octets);
-        judged(v4.into());
+        checked(v4.into());
         let [high, low] = [0, 2].map(|at| u16::from_be_bytes([octets[at], octets[at + 1]]));
         for embedding in [
             Ipv6Addr::new(0, 0, 0, 0, 0, 0xffff, high, low),
@@ -40,16 +40,16 @@ pub fn check(input: &[u8]) {
             Ipv6Addr::new(0, 0, 0, 0, 0, 0, high, low),
             Ipv6Addr::new(0, 0, 0, 0, 0xffff, 0, high, low),
         ] {
-            judged(embedding.into());
+            checked(embedding.into());
         }
     }
 }
 
-fn judged(address: IpAddr) {
+fn checked(address: IpAddr) {
     let public = AddressKind::of(address) == AddressKind::Public;
     assert_eq!(public, is_public(address), "{address}");
     assert_eq!(
-        EgressPolicy::default().judge(address).is_ok(),
+        EgressPolicy::default().check(address).is_ok(),
         public,
         "{address}"
     );

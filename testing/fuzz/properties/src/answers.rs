@@ -71,7 +71,7 @@ fn of_swrve(status: u16, body: &[u8], outcome: SendOutcome) {
         }
         other => panic!("an answer is no {other:?}"),
     }
-    is_known(outcome.verdict().fingerprint.as_deref());
+    is_known(outcome.classification().fingerprint.as_deref());
 }
 
 fn of_endpoint(status: u16, kept: usize, header: Option<&HeaderValue>, outcome: &DeliveryOutcome) {
@@ -96,9 +96,9 @@ fn of_endpoint(status: u16, kept: usize, header: Option<&HeaderValue>, outcome: 
         None => assert!(!digits, "{text}"),
     }
     for strict in [false, true] {
-        let verdict = outcome.clone().verdict(strict);
-        assert_eq!(verdict.fingerprint.is_none(), (200..300).contains(&status));
-        is_known(verdict.fingerprint.as_deref());
+        let classification = outcome.clone().classification(strict);
+        assert_eq!(classification.fingerprint.is_none(), (200..300).contains(&status));
+        is_known(classification.fingerprint.as_deref());
     }
 }
 
@@ -119,7 +119,7 @@ fn challenged(status: u16, outcome: DeliveryOutcome) {
     };
     let text = "0123abcd";
     let told = body.clone();
-    let right = engine::webhook::fuzzing::judged(outcome, text) == Answer::Right;
+    let right = engine::webhook::fuzzing::classified(outcome, text) == Answer::Right;
     assert!(
         !right || (200..300).contains(&status) && told.contains("0"),
         "{told}"

@@ -34,11 +34,11 @@ fn any(input: &[u8]) {
     for (name, value) in parts.filter_map(|variable| variable.split_once('=')).take(20) {
         sources = sources.with_variable(format!("POSTRIDER__{name}"), value);
     }
-    judged(&sources);
+    checked(&sources);
 }
 
 /// All that is ever printed of a configuration.
-fn judged(sources: &Sources) -> String {
+fn checked(sources: &Sources) -> String {
     match config::load(sources) {
         Ok(config) => {
             let again = Sources::default().with_yaml("shown.yaml", config.redacted_yaml());
@@ -82,7 +82,7 @@ fn with_secrets(input: &mut Unstructured<'_>) -> Result<()> {
     let value = shaped(input, 3)?;
     let end = if key.contains('{') { " }" } else { "" };
     let yaml = format!("{section}:\n  {key}: {value}{end}\n");
-    let printed = judged(&Sources::default().with_yaml("postrider.yaml", yaml.clone()));
+    let printed = checked(&Sources::default().with_yaml("postrider.yaml", yaml.clone()));
     assert!(!printed.contains(HIDDEN), "{yaml}\n{printed}");
     let variable = *input.choose(&[
         "DATABASE__URL",
@@ -92,7 +92,7 @@ fn with_secrets(input: &mut Unstructured<'_>) -> Result<()> {
         "RESELLER__SECRETS__KEY",
         "RESELLER__SECRETS__PREVIOUS_KEYS",
     ])?;
-    let printed = judged(&Sources::default().with_variable(format!("POSTRIDER__{variable}"), &value));
+    let printed = checked(&Sources::default().with_variable(format!("POSTRIDER__{variable}"), &value));
     assert!(!printed.contains(HIDDEN), "{variable}={value}\n{printed}");
     Ok(())
 }

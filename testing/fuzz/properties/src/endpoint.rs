@@ -14,12 +14,12 @@ pub fn check(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else {
         return;
     };
-    judged(text);
+    checked(text);
     // Most texts are not URLs, but any is a host, or a host and more.
-    judged(&format!("https://{text}/hooks"));
+    checked(&format!("https://{text}/hooks"));
 }
 
-fn judged(text: &str) {
+fn checked(text: &str) {
     if let Err(error) = Endpoint::parse(text) {
         assert!(!error.to_string().is_empty());
         return;

@@ -3,7 +3,7 @@
 
 use arbitrary::{Result, Unstructured};
 use domain::email::EmailKind;
-use mail::Letter;
+use mail::StoredMail;
 use serde_json::json;
 use uuid::Uuid;
 
@@ -34,7 +34,7 @@ fn composed(input: &mut Unstructured<'_>) -> Result<()> {
     let mut text = || input.arbitrary::<&str>();
     let (url, description, reseller) = (text()?, text()?, text()?);
     let (error, state, reason) = (text()?, text()?, text()?);
-    let letter = Letter {
+    let letter = StoredMail {
         id: Uuid::from_u128(1),
         kind,
         subscription_id: Uuid::from_u128(2),

@@ -7,7 +7,7 @@ use chrono::TimeDelta;
 use domain::email::EmailKind;
 use domain::subscription::{Bounds, EventFilter};
 use http_client::{EgressPolicy, Endpoint, check_endpoint};
-use mail::Letter;
+use mail::StoredMail;
 use serde_json::json;
 use uuid::Uuid;
 
@@ -73,7 +73,7 @@ fn is_deliverable(url: Option<&str>, email: Option<&str>) {
     }
     let Some(email) = email else { return };
     assert!(email.len() <= 254 && email.is_ascii());
-    let letter = Letter {
+    let letter = StoredMail {
         id: Uuid::from_u128(1),
         kind: EmailKind::VerificationFailed,
         subscription_id: Uuid::from_u128(2),

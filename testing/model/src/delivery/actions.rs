@@ -53,8 +53,8 @@ pub enum Action {
     ClaimUnanswered { worker: usize, item: usize },
     /// `fetch` in `libs/engine/src/webhook/claimer.rs`: a claim without a message.
     Fetch { worker: usize, row: usize },
-    /// `sideline` in `libs/engine/src/webhook/run_loop.rs`: no room for more of its subscription.
-    Sideline { worker: usize, item: usize },
+    /// `spill` in `libs/engine/src/webhook/run_loop.rs`: no room for more of its subscription.
+    Spill { worker: usize, item: usize },
     /// `Loop::send` in `libs/engine/src/push/sender.rs`, `make` in `libs/engine/src/webhook/attempt.rs`: the request, and what comes of it.
     /// No worker asks here whether it is too late: a process can be stopped between the question and the request.
     Send {
@@ -116,7 +116,7 @@ impl Action {
             Self::Claim { judgement, .. } => *judgement != Judgement::Go,
             Self::ForgetToMark { .. }
             | Self::ClaimUnanswered { .. }
-            | Self::Sideline { .. }
+            | Self::Spill { .. }
             | Self::GiveBack { .. }
             | Self::TooLate { .. }
             | Self::RecordUnanswered { .. }
@@ -296,7 +296,7 @@ impl Delivery {
                 });
                 all.push(Action::ClaimUnanswered { worker, item });
                 if !self.lane.is_push() {
-                    all.push(Action::Sideline { worker, item });
+                    all.push(Action::Spill { worker, item });
                     for judgement in [Judgement::Later, Judgement::NotDue] {
                         all.push(Action::Claim {
                             worker,

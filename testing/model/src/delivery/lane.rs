@@ -63,11 +63,11 @@ impl Lane {
     }
 
     /// The event that an outcome is, as the lane's own verdict says.
-    pub(super) fn verdict(&self, outcome: Outcome) -> Event {
+    pub(super) fn classification(&self, outcome: Outcome) -> Event {
         if self.is_push {
-            swrve_said(outcome).verdict().event
+            swrve_said(outcome).classification().event
         } else {
-            endpoint_said(outcome).verdict(false).event
+            endpoint_said(outcome).classification(false).event
         }
     }
 

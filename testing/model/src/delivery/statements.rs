@@ -110,7 +110,7 @@ impl Delivery {
             return;
         }
         state.wrongs.stale_completion |= !ours;
-        let event = self.lane.verdict(outcome);
+        let event = self.lane.classification(outcome);
         let next = self
             .lane
             .decide(PushState::Sending, event, claim.attempts, claim.before)
@@ -198,7 +198,7 @@ impl Delivery {
     pub(super) fn take_out_of_queue(&self, state: &mut State, row: usize) {
         if state.rows[row].state == PushState::Queued {
             let next = self.waiting(&state.rows[row]);
-            self.change(state, row, Event::Sideline, next);
+            self.change(state, row, Event::Spill, next);
         }
     }
 

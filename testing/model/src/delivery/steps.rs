@@ -139,7 +139,7 @@ impl Delivery {
 
     fn step_of_item(&self, state: &mut State, action: Action) {
         let (Action::ClaimUnanswered { worker, item }
-        | Action::Sideline { worker, item }
+        | Action::Spill { worker, item }
         | Action::Send { worker, item, .. }
         | Action::GiveBack { worker, item, .. }
         | Action::TooLate { worker, item }
@@ -158,7 +158,7 @@ impl Delivery {
                 self.claim(state, term, row, Judgement::Go);
                 step
             }
-            (Action::Sideline { .. }, _) => {
+            (Action::Spill { .. }, _) => {
                 self.take_out_of_queue(state, row);
                 Step::Settling(Fate::Ack)
             }

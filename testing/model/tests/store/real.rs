@@ -144,19 +144,25 @@ impl Real {
 
     async fn complete(&self, claim: Claim, outcome: Outcome) -> &'static str {
         let push = &self.claims[&claim.token];
-        let verdict = outcome_of(outcome).verdict();
+        let classification = outcome_of(outcome).classification();
         let attempts = Attempts {
             total: push.attempts,
             before_resend: push.replayed_after,
         };
-        let next = transition(PushState::Sending, verdict.event, attempts, &self.policy.rules()).unwrap();
+        let next = transition(
+            PushState::Sending,
+            classification.event,
+            attempts,
+            &self.policy.rules(),
+        )
+        .unwrap();
         let completion = Completion {
             id: push.id,
             lease_token: push.lease_token,
             status: next.status(),
             next_attempt_at: (next == PushState::Retry).then(|| SystemClock.now()),
             millis: 983,
-            verdict,
+            classification,
         };
         let completed = self.store.complete_pushes(&[completion]).await.unwrap();
         if completed.is_empty() {

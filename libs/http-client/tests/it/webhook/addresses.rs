@@ -96,8 +96,8 @@ proptest! {
             _ if address.octets()[..2] == [10, 1] => Ok(()),
             kind => Err(Refusal::NotPublic(kind)),
         };
-        prop_assert_eq!(policy.judge(address.into()), wanted);
-        prop_assert_eq!(policy.judge(behind("::ffff:0:0", address)), wanted);
+        prop_assert_eq!(policy.check(address.into()), wanted);
+        prop_assert_eq!(policy.check(behind("::ffff:0:0", address)), wanted);
     }
 }
 
@@ -152,7 +152,7 @@ fn an_allowed_network_says_nothing_about_what_a_translator_makes_of_it() {
         ..EgressPolicy::default()
     };
     for address in ["64:ff9b::7f00:1", "2002:7f00:1::", "::7f00:1", "::1"] {
-        assert!(policy.judge(address.parse().unwrap()).is_err(), "{address}");
+        assert!(policy.check(address.parse().unwrap()).is_err(), "{address}");
     }
 }
 
@@ -170,7 +170,7 @@ fn what_is_denied_is_denied_though_it_is_public_or_allowed() {
         ("10.2.2.3", Ok(())),
         ("198.21.3.4", Ok(())),
     ] {
-        assert_eq!(policy.judge(address.parse().unwrap()), wanted, "{address}");
+        assert_eq!(policy.check(address.parse().unwrap()), wanted, "{address}");
     }
     let denied = check_endpoint("https://198.20.3.4/hook", &policy);
     assert_eq!(denied.unwrap_err(), EndpointError::Denied);
@@ -214,7 +214,7 @@ fn a_site_is_a_registered_domain() {
 #[test]
 fn a_refusal_names_the_kind_and_not_the_address() {
     let refusal = EgressPolicy::default()
-        .judge("10.20.30.40".parse().unwrap())
+        .check("10.20.30.40".parse().unwrap())
         .unwrap_err();
     assert_eq!(
         refusal.to_string(),

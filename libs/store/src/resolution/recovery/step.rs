@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use chrono::{DateTime, Utc};
 use domain::subscription::{
-    Allowance, Probe, RECOVERIES_MAX, RECOVERY_PARTS, RecoveryEnd, RecoveryGround, RecoveryStep,
+    Probe, RECOVERIES_MAX, RECOVERY_PARTS, RateBudget, RecoveryEnd, RecoveryGround, RecoveryStep,
 };
 use serde_json::json;
 use sqlx::PgConnection;
@@ -23,7 +23,7 @@ pub(in crate::resolution) struct Recovery {
 /// How a recovery may go on now.
 pub(in crate::resolution) enum Bearing {
     /// With so many at most, at this rate.
-    On(usize, Allowance),
+    On(usize, RateBudget),
     /// Not yet.
     Waits,
     /// Not any more.
@@ -75,14 +75,14 @@ pub(in crate::resolution) async fn bearing(
     };
     // A limit that was lowered since the job was made holds for it too.
     let limit = row.requests_per_second.map(i32::unsigned_abs).or(default_rate);
-    let allowance = match limit.filter(|limit| limit.div_ceil(RECOVERY_PARTS) <= per_second) {
-        Some(limit) => Allowance::part(now, paced_to, limit, RECOVERY_PARTS),
-        None => Allowance::at(now, paced_to, per_second),
+    let rate_budget = match limit.filter(|limit| limit.div_ceil(RECOVERY_PARTS) <= per_second) {
+        Some(limit) => RateBudget::part(now, paced_to, limit, RECOVERY_PARTS),
+        None => RateBudget::at(now, paced_to, per_second),
     };
     Ok(match ground.next(per_second) {
         RecoveryStep::Take(room) => {
             let room = usize::try_from(room).unwrap_or(usize::MAX);
-            Bearing::On(allowance.count.min(room), allowance)
+            Bearing::On(rate_budget.count.min(room), rate_budget)
         }
         RecoveryStep::Wait => Bearing::Waits,
         RecoveryStep::End(why) => Bearing::Ends(why),

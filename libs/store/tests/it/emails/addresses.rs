@@ -7,7 +7,7 @@ use domain::email::EmailKind;
 use domain::subscription::{Command, SubscriptionChange};
 use sqlx::PgPool;
 use store::Store;
-use store::webhook::{Addresses, Asked, CodeChecked};
+use store::webhook::{Addresses, CodeChecked, ConfirmationAsked};
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
 
@@ -149,8 +149,8 @@ async fn an_address_gets_ten_codes_a_day_and_each_reseller_one_of_its_own(pool: 
                 .unwrap(),
         );
     }
-    let full = Asked::NotBefore(start + TimeDelta::days(1));
-    assert_eq!(asked[..10], [Asked::Done; 10]);
+    let full = ConfirmationAsked::NotBefore(start + TimeDelta::days(1));
+    assert_eq!(asked[..10], [ConfirmationAsked::Done; 10]);
     assert_eq!(asked[10..], [full, full]);
     assert_eq!(sent(&store, start).await.len(), 10);
 }
@@ -176,11 +176,11 @@ async fn a_reseller_has_twenty_codes_sent_a_day(pool: PgPool) {
     };
     assert_eq!(codes(start).await, 20);
     let refused = store.ask_for_confirmation("acme", id, act(start)).await.unwrap();
-    assert_eq!(refused, Asked::NotBefore(start + TimeDelta::days(1)));
+    assert_eq!(refused, ConfirmationAsked::NotBefore(start + TimeDelta::days(1)));
     // A clock that is ahead has no days of its own.
     let ahead = start + TimeDelta::days(31);
     let refused = store.ask_for_confirmation("acme", id, act(ahead)).await.unwrap();
-    assert_eq!(refused, Asked::NotBefore(start + TimeDelta::days(1)));
+    assert_eq!(refused, ConfirmationAsked::NotBefore(start + TimeDelta::days(1)));
     sqlx::query(
         "UPDATE email_addresses SET asked_at = ARRAY(SELECT t - interval '1 day' FROM unnest(asked_at) t)",
     )
@@ -188,7 +188,7 @@ async fn a_reseller_has_twenty_codes_sent_a_day(pool: PgPool) {
     .await
     .unwrap();
     let asked = store.ask_for_confirmation("acme", id, act(start)).await.unwrap();
-    assert_eq!(asked, Asked::Done);
+    assert_eq!(asked, ConfirmationAsked::Done);
     assert_eq!(codes(start).await, 1);
 }
 
@@ -205,7 +205,7 @@ async fn ten_wrong_codes_make_the_right_one_void(pool: PgPool) {
     assert_eq!(confirm("WRONG").await, CodeChecked::Void);
     assert_eq!(confirm(&first).await, CodeChecked::Void);
     let asked = store.ask_for_confirmation("acme", id, act(start)).await.unwrap();
-    assert_eq!(asked, Asked::Done);
+    assert_eq!(asked, ConfirmationAsked::Done);
     let second = code(&pool, "new@acme.example").await;
     assert_ne!(second, first);
     assert!(matches!(confirm(&second).await, CodeChecked::Right(_)));

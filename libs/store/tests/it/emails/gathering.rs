@@ -34,7 +34,7 @@ async fn give_up(pool: &PgPool, subscription: Uuid, count: usize, at: DateTime<U
             next_attempt_at: None,
             started_at: at,
             millis: 5,
-            verdict: outcome.verdict(false),
+            classification: outcome.classification(false),
         });
     }
     let store = Store::from_pool(pool.clone());

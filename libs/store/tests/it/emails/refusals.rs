@@ -34,7 +34,7 @@ async fn answered(pool: &PgPool, subscription: Uuid, status: u16, count: usize, 
             next_attempt_at: None,
             started_at: at,
             millis: 5,
-            verdict: outcome.verdict(false),
+            classification: outcome.classification(false),
         });
     }
     let store = Store::from_pool(pool.clone());

@@ -5,7 +5,7 @@ use domain::email::EmailKind;
 use domain::subscription::Command;
 use sqlx::PgPool;
 use store::Store;
-use store::webhook::{Addresses, Commanded, PutBack};
+use store::webhook::{Addresses, CommandOutcome, PutBack};
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
 
@@ -14,7 +14,7 @@ use crate::scene::{LONG, act};
 
 async fn command(store: &Store, id: Uuid, command: Command, at: DateTime<Utc>) {
     let commanded = store.command_subscription("acme", id, command, act(at)).await;
-    assert!(matches!(commanded, Ok(Commanded::Done(_))), "{commanded:?}");
+    assert!(matches!(commanded, Ok(CommandOutcome::Done(_))), "{commanded:?}");
 }
 
 async fn toggle(store: &Store, id: Uuid, at: DateTime<Utc>) {

@@ -114,7 +114,7 @@ async fn what_ends_badly_leaves_a_dead_letter_that_names_it(pool: PgPool) {
         let made = NotificationRow::in_state(NotificationState::Sending, subscription).attempts(attempts);
         let made = made.make(&pool).await;
         let completion = completion(&made, attempts, outcome);
-        let error = completion.verdict.error.clone().unwrap();
+        let error = completion.classification.error.clone().unwrap();
         store
             .complete_deliveries(&[completion], SystemClock.now())
             .await

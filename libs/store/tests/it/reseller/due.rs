@@ -5,7 +5,7 @@ use domain::clock::{Clock, SystemClock};
 use domain::notification::{NotificationId, NotificationState};
 use sqlx::PgPool;
 use store::Store;
-use store::webhook::Sidelined;
+use store::webhook::SpillReason;
 use testkit::notification_factory::NotificationRow;
 use testkit::subscription_factory::SubscriptionRow;
 
@@ -77,7 +77,10 @@ async fn promoters_at_once_promote_what_is_due_once(pool: PgPool) {
 async fn what_is_put_aside_waits_in_its_own_lane(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().make(&pool).await;
-    for (why, reason) in [(Sidelined::Busy, Some("BUSY")), (Sidelined::NotEnqueued, None)] {
+    for (why, reason) in [
+        (SpillReason::Busy, Some("BUSY")),
+        (SpillReason::NotEnqueued, None),
+    ] {
         let untried = NotificationRow::in_state(NotificationState::Queued, subscription)
             .make(&pool)
             .await;
@@ -86,13 +89,13 @@ async fn what_is_put_aside_waits_in_its_own_lane(pool: PgPool) {
         let now = SystemClock.now();
         let unknown = NotificationId::from(uuid::Uuid::now_v7());
         let named = [tried.id, unknown, untried.id];
-        assert_eq!(store.sideline_notifications(&named, why, now).await.unwrap(), 2);
-        assert_eq!(store.sideline_notifications(&named, why, now).await.unwrap(), 0);
+        assert_eq!(store.spill_notifications(&named, why, now).await.unwrap(), 2);
+        assert_eq!(store.spill_notifications(&named, why, now).await.unwrap(), 0);
         let (untried, tried) = (row(&pool, untried.id).await, row(&pool, tried.id).await);
         assert_eq!((&*untried.status, untried.next_attempt_at), ("PENDING", None));
         assert_eq!((&*tried.status, tried.attempts), ("RETRY", 2));
         let later = tried.next_attempt_at.unwrap() - now;
-        if why == Sidelined::Busy {
+        if why == SpillReason::Busy {
             // The engine that did it comes back for it as soon as there is room.
             assert!(later.abs() < TimeDelta::milliseconds(1), "{later}");
         } else {
@@ -105,7 +108,7 @@ async fn what_is_put_aside_waits_in_its_own_lane(pool: PgPool) {
     }
     assert_eq!(
         store
-            .sideline_notifications(&[], Sidelined::Busy, SystemClock.now())
+            .spill_notifications(&[], SpillReason::Busy, SystemClock.now())
             .await
             .unwrap(),
         0

@@ -6,7 +6,7 @@ use domain::notification::{NotificationState, OutageClass, QUEUE_LEASE};
 use sqlx::PgPool;
 use store::Store;
 use store::push::HoldView;
-use store::webhook::{LineTerms, OutageNote, Sidelined};
+use store::webhook::{LineTerms, OutageNote, SpillReason};
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
 
@@ -121,7 +121,7 @@ async fn what_is_withheld_is_not_promoted_until_it_is_released_or_not_renewed(po
     let queued = notifications(&pool, NotificationState::Queued, withheld, 1).await;
     let now = SystemClock.now();
     let aside = store
-        .sideline_notifications(&ids(&queued), Sidelined::Withheld, now)
+        .spill_notifications(&ids(&queued), SpillReason::Withheld, now)
         .await;
     assert_eq!(aside.unwrap(), 1);
     age(&pool, 6).await;

@@ -9,7 +9,7 @@ use domain::notification::{NotificationId, NotificationState};
 use domain::subscription::SubscriptionState;
 use sqlx::PgPool;
 use store::Store;
-use store::webhook::{PromotedNotification, Sidelined};
+use store::webhook::{PromotedNotification, SpillReason};
 use testkit::notification_factory::NotificationRow;
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
@@ -131,13 +131,10 @@ async fn what_was_put_aside_is_left_for_a_moment_to_the_process_that_did_it(pool
     // The clock of a process that sidelines may be wrong by days: for how long is told by the clock of the database.
     let ahead = SystemClock.now() + TimeDelta::days(31);
     let started = Instant::now();
-    for (subscription, why) in [(busy, Sidelined::Busy), (refused, Sidelined::NotEnqueued)] {
+    for (subscription, why) in [(busy, SpillReason::Busy), (refused, SpillReason::NotEnqueued)] {
         let made = notifications(&pool, NotificationState::Queued, subscription, 3).await;
         assert_eq!(
-            store
-                .sideline_notifications(&ids(&made), why, ahead)
-                .await
-                .unwrap(),
+            store.spill_notifications(&ids(&made), why, ahead).await.unwrap(),
             3
         );
     }

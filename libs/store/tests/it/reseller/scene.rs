@@ -192,10 +192,10 @@ pub(crate) fn completion(
         total: attempts,
         before_resend: 0,
     };
-    let verdict = outcome.verdict(false);
+    let classification = outcome.classification(false);
     let next = transition(
         NotificationState::Sending,
-        verdict.event,
+        classification.event,
         attempts,
         &POLICY.rules(),
     )
@@ -208,7 +208,7 @@ pub(crate) fn completion(
         next_attempt_at: (next == NotificationState::Retry).then(|| now + TimeDelta::minutes(1)),
         started_at: now,
         millis: 17,
-        verdict,
+        classification,
     }
 }
 

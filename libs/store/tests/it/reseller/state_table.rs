@@ -6,7 +6,7 @@ use domain::clock::{Clock, SystemClock};
 use domain::lifecycle::{Attempts, Event, transition};
 use domain::notification::{DeliveryOutcome, NotificationState, NotificationStatus};
 use sqlx::PgPool;
-use store::webhook::{ClaimTerms, DeliveryCompletion, NotificationRelease, Resent, Sidelined};
+use store::webhook::{ClaimTerms, DeliveryCompletion, NotificationRelease, Resent, SpillReason};
 use store::{Act, Cancellation, Store};
 use testkit::notification_factory::{MadeNotification, NotificationRow};
 use testkit::subscription_factory::SubscriptionRow;
@@ -77,9 +77,9 @@ async fn drive(
             first.iter().any(|promoted| promoted.id == made.id.uuid())
                 || promote_due_ids(store, pool, now).await.contains(&made.id)
         }
-        Event::Sideline => {
-            let why = Sidelined::NotEnqueued;
-            store.sideline_notifications(&[made.id], why, now).await.unwrap() == 1
+        Event::Spill => {
+            let why = SpillReason::NotEnqueued;
+            store.spill_notifications(&[made.id], why, now).await.unwrap() == 1
         }
         Event::Claim | Event::Defer | Event::Hold => {
             let claims = store.claim_notifications(&[made.id], &terms).await.unwrap();
@@ -149,7 +149,7 @@ async fn complete(
         next_attempt_at: (status == NotificationStatus::Retry).then_some(now),
         started_at: now,
         millis: 983,
-        verdict: outcome.verdict(false),
+        classification: outcome.classification(false),
     };
     let completed = store.complete_deliveries(&[completion], now).await.unwrap();
     completed.contains(&made.id)
@@ -279,7 +279,7 @@ macro_rules! mirror {
 
 mirror! {
     enqueue_mirrors_the_domain: Enqueue,
-    sideline_mirrors_the_domain: Sideline,
+    sideline_mirrors_the_domain: Spill,
     claim_mirrors_the_domain: Claim,
     defer_mirrors_the_domain: Defer,
     hold_mirrors_the_domain: Hold,

@@ -4,11 +4,11 @@ use super::*;
 
 #[test]
 fn a_word_that_means_nothing_is_named_with_what_is_possible() {
-    let none = FilterWords::default;
+    let none = FilterText::default;
     let long = "x".repeat(TEXT_MAX_BYTES + 1);
     for (words, name, detail) in [
         (
-            FilterWords {
+            FilterText {
                 lane: Some("fast"),
                 ..none()
             },
@@ -16,7 +16,7 @@ fn a_word_that_means_nothing_is_named_with_what_is_possible() {
             "push, reseller",
         ),
         (
-            FilterWords {
+            FilterText {
                 state: Some("open"),
                 ..none()
             },
@@ -24,7 +24,7 @@ fn a_word_that_means_nothing_is_named_with_what_is_possible() {
             "OPEN, REPLAYED, DISCARDED, or ALL",
         ),
         (
-            FilterWords {
+            FilterText {
                 reason: Some(""),
                 ..none()
             },
@@ -32,7 +32,7 @@ fn a_word_that_means_nothing_is_named_with_what_is_possible() {
             "FAILED, GIVEN_UP, REJECTED, MALFORMED",
         ),
         (
-            FilterWords {
+            FilterText {
                 subscription: Some("acme"),
                 ..none()
             },
@@ -40,7 +40,7 @@ fn a_word_that_means_nothing_is_named_with_what_is_possible() {
             "identifier",
         ),
         (
-            FilterWords {
+            FilterText {
                 event_type: Some("Domain"),
                 ..none()
             },
@@ -48,7 +48,7 @@ fn a_word_that_means_nothing_is_named_with_what_is_possible() {
             "domain.created",
         ),
         (
-            FilterWords {
+            FilterText {
                 prototype: Some(&long),
                 ..none()
             },
@@ -56,7 +56,7 @@ fn a_word_that_means_nothing_is_named_with_what_is_possible() {
             "1000 bytes",
         ),
         (
-            FilterWords {
+            FilterText {
                 prototype: Some(&long[..=PROTOTYPE_MAX]),
                 ..none()
             },
@@ -64,7 +64,7 @@ fn a_word_that_means_nothing_is_named_with_what_is_possible() {
             "200 characters",
         ),
         (
-            FilterWords {
+            FilterText {
                 target: Some("a\0"),
                 ..none()
             },
@@ -72,7 +72,7 @@ fn a_word_that_means_nothing_is_named_with_what_is_possible() {
             "U+0000",
         ),
         (
-            FilterWords {
+            FilterText {
                 target: Some(""),
                 ..none()
             },
@@ -80,7 +80,7 @@ fn a_word_that_means_nothing_is_named_with_what_is_possible() {
             "empty",
         ),
         (
-            FilterWords {
+            FilterText {
                 fingerprint: Some("*"),
                 ..none()
             },
@@ -88,7 +88,7 @@ fn a_word_that_means_nothing_is_named_with_what_is_possible() {
             "before *",
         ),
         (
-            FilterWords {
+            FilterText {
                 until: "-9999-01-01T00:00:00Z".parse().ok(),
                 ..none()
             },
@@ -96,7 +96,7 @@ fn a_word_that_means_nothing_is_named_with_what_is_possible() {
             "1970",
         ),
         (
-            FilterWords {
+            FilterText {
                 since: Some(DateTime::UNIX_EPOCH),
                 until: Some(DateTime::UNIX_EPOCH),
                 ..none()
@@ -114,9 +114,9 @@ fn a_word_that_means_nothing_is_named_with_what_is_possible() {
 #[test]
 fn what_is_open_is_meant_unless_something_else_is_said() {
     let state = |state| {
-        FilterWords {
+        FilterText {
             state,
-            ..FilterWords::default()
+            ..FilterText::default()
         }
         .read()
         .unwrap()

@@ -8,7 +8,7 @@ const BURST: TimeDelta = TimeDelta::seconds(1);
 
 /// The rate that is left now, and what it is measured from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Allowance {
+pub struct RateBudget {
     from: DateTime<Utc>,
     per_second: u32,
     /// Of so many parts of the rate it is one.
@@ -17,7 +17,7 @@ pub struct Allowance {
     pub count: usize,
 }
 
-impl Allowance {
+impl RateBudget {
     /// What is left at `now`, when the rate was used up to `paced_to`.
     pub fn at(now: DateTime<Utc>, paced_to: DateTime<Utc>, per_second: u32) -> Self {
         Self::part(now, paced_to, per_second, 1)
@@ -60,12 +60,12 @@ mod tests {
     fn the_rate_is_kept_over_many_steps_and_no_more_than_a_second_is_made_up_for() {
         let (mut paced_to, mut sent) = (at(100_000), 0);
         for step in 1..=100 {
-            let allowance = Allowance::at(at(100_000 + step * 130), paced_to, 7);
-            sent += allowance.count;
-            paced_to = allowance.paced_to(allowance.count);
+            let rate_budget = RateBudget::at(at(100_000 + step * 130), paced_to, 7);
+            sent += rate_budget.count;
+            paced_to = rate_budget.paced_to(rate_budget.count);
         }
         assert_eq!(sent, 13 * 7);
-        assert_eq!(Allowance::at(at(900_000), paced_to, 7).count, 7);
+        assert_eq!(RateBudget::at(at(900_000), paced_to, 7).count, 7);
     }
 
     #[test]
@@ -73,19 +73,19 @@ mod tests {
         let (mut paced_to, mut sent) = (at(100_000), Vec::new());
         for step in 1..=240 {
             let now = at(100_000 + step * 50);
-            let allowance = Allowance::part(now, paced_to, 1, 4);
-            sent.extend(std::iter::repeat_n(step * 50, allowance.count));
-            paced_to = allowance.paced_to(allowance.count);
+            let rate_budget = RateBudget::part(now, paced_to, 1, 4);
+            sent.extend(std::iter::repeat_n(step * 50, rate_budget.count));
+            paced_to = rate_budget.paced_to(rate_budget.count);
         }
         assert_eq!(sent, [4_000, 8_000, 12_000]);
-        assert_eq!(Allowance::part(at(900_000), paced_to, 1, 4).count, 1);
-        assert_eq!(Allowance::part(at(900_000), paced_to, 40, 4).count, 10);
+        assert_eq!(RateBudget::part(at(900_000), paced_to, 1, 4).count, 1);
+        assert_eq!(RateBudget::part(at(900_000), paced_to, 40, 4).count, 10);
     }
 
     #[test]
     fn a_clock_that_was_turned_back_stops_it_for_no_longer_than_a_moment() {
-        let turned = Allowance::at(at(50_000), at(100_000), 10);
+        let turned = RateBudget::at(at(50_000), at(100_000), 10);
         assert_eq!(turned.count, 0);
-        assert_eq!(Allowance::at(at(50_500), turned.paced_to(0), 10).count, 5);
+        assert_eq!(RateBudget::at(at(50_500), turned.paced_to(0), 10).count, 5);
     }
 }

@@ -17,9 +17,9 @@ const BATCH: u32 = 1_000;
 const LIMIT: Duration = Duration::from_secs(40);
 
 /// Forgets idempotency keys and event ids.
-pub(crate) struct ForgetKeys;
+pub(crate) struct PruneKeys;
 
-impl Job for ForgetKeys {
+impl Job for PruneKeys {
     const NAME: &'static str = "idempotency-keys";
     const INTERVAL: Duration = Duration::from_secs(60);
 
@@ -34,9 +34,9 @@ impl Job for ForgetKeys {
 }
 
 /// Forgets everything else.
-pub(crate) struct Forget;
+pub(crate) struct Prune;
 
-impl Job for Forget {
+impl Job for Prune {
     const NAME: &'static str = "retention";
     const INTERVAL: Duration = Duration::from_secs(600);
 

@@ -27,7 +27,7 @@ const CLOCKS_APART: i64 = 2_000;
 /// From here on receivers refuse signatures, and nothing is forgotten because of its age.
 const CLOCKS_FAR_APART: i64 = CLOCKS_APART_MAX.num_milliseconds();
 
-pub(super) fn judge(known: &Known<'_>, findings: &mut Vec<Finding>) {
+pub(super) fn evaluate(known: &Known<'_>, findings: &mut Vec<Finding>) {
     for (service, meaning) in NEEDED {
         findings.extend(missing(known, service, meaning));
     }

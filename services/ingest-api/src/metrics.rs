@@ -7,7 +7,7 @@ use metrics::{Counter, Histogram};
 use telemetry::Metric;
 
 /// The metrics of taking pushes and events in.
-pub(crate) struct Meters {
+pub(crate) struct Metrics {
     push_receiving: Histogram,
     event_receiving: Histogram,
     pushes_answered: Counter,
@@ -19,7 +19,7 @@ pub(crate) struct Meters {
     notifications: Counter,
 }
 
-impl Meters {
+impl Metrics {
     /// Takes the handles. To be called after the recorder was installed.
     pub(crate) fn new() -> Self {
         let answered = |route| Metric::HttpRequests.counter(&[("route", route), ("status", "202")]);

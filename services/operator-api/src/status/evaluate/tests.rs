@@ -542,7 +542,7 @@ fn every_disorder_has_its_finding() {
         // Its own process, so that one service can have another clock than the others.
         one(&mut facts, "dispatcher").id = Uuid::from_u128(7);
         disturb(&mut facts);
-        let findings = judge(&facts);
+        let findings = evaluate(&facts);
         let found = findings
             .iter()
             .find(|finding| finding.id == *id && finding.text.contains(said));
@@ -577,7 +577,7 @@ fn a_cause_is_told_and_its_effects_are_not() {
             .failing
             .insert("broker".to_owned(), "connecting".to_owned());
     }
-    let findings = judge(&facts);
+    let findings = evaluate(&facts);
     let ids: Vec<&str> = findings.iter().map(|finding| finding.id).collect();
     assert_eq!(ids, ["broker-away"], "{findings:#?}");
 }
@@ -596,7 +596,7 @@ fn an_idle_system_that_was_just_started_is_healthy() {
             .insert("broker".to_owned(), "starting".to_owned());
     }
     facts.broker.state = ConnectionState::Connecting { last_error: None };
-    assert_eq!(judge(&facts), []);
+    assert_eq!(evaluate(&facts), []);
 }
 
 #[test]
@@ -613,7 +613,7 @@ fn a_system_under_load_is_healthy() {
     known.push.overdue.due_at = Some(now() + TimeDelta::minutes(1));
     known.push.deaths.open = 3;
     known.push.deaths.recent = 3;
-    let findings = judge(&facts);
+    let findings = evaluate(&facts);
     assert!(is_healthy(&findings), "{findings:#?}");
 }
 
@@ -625,7 +625,7 @@ fn a_paused_lane_is_expected_to_wait() {
     known.pauses = vec![pause("lane", "push")];
     known.push.overdue.pending_for = Some(60 * MINUTE);
     known.leader = None;
-    let findings = judge(&facts);
+    let findings = evaluate(&facts);
     let ids: Vec<&str> = findings.iter().map(|finding| finding.id).collect();
     assert_eq!(ids, ["paused"], "{findings:#?}");
 }
@@ -659,7 +659,7 @@ fn every_finding_leads_to_a_section_of_the_runbook() {
     for (id, _, disturb, _) in CASES {
         let mut facts = running();
         disturb(&mut facts);
-        for finding in judge(&facts) {
+        for finding in evaluate(&facts) {
             assert!(
                 anchors.iter().any(|anchor| anchor == finding.runbook),
                 "{id}: {}",

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use chrono::{DateTime, Utc};
-use domain::push::{PushId, Ruling, SendOutcome, Sign, SwrveWatch};
+use domain::push::{HoldDecision, PushId, SendOutcome, Sign, SwrveWatch};
 use tokio::sync::watch;
 
 /// What Swrve said last.
@@ -14,7 +14,7 @@ pub(crate) struct Answer {
     pub(crate) words: String,
 }
 
-pub(crate) struct Vigil {
+pub(crate) struct HealthWatch {
     state: Mutex<State>,
     holds: watch::Sender<bool>,
 }
@@ -26,7 +26,7 @@ struct State {
     words: String,
 }
 
-impl Vigil {
+impl HealthWatch {
     pub(crate) fn new(watch: SwrveWatch) -> Self {
         Self {
             holds: watch::Sender::new(watch.holds()),
@@ -38,10 +38,10 @@ impl Vigil {
         }
     }
 
-    /// Takes an outcome in; [`Ruling::Spared`] when it does not count.
-    pub(crate) fn observe(&self, push: PushId, outcome: &SendOutcome, at: DateTime<Utc>) -> Ruling {
+    /// Takes an outcome in; [`HoldDecision::Spared`] when it does not count.
+    pub(crate) fn observe(&self, push: PushId, outcome: &SendOutcome, at: DateTime<Utc>) -> HoldDecision {
         let Some(sign) = Sign::of(outcome) else {
-            return Ruling::Counts;
+            return HoldDecision::Counts;
         };
         let works = sign == Sign::Works;
         let words = words(outcome);

@@ -15,13 +15,18 @@ pub(crate) fn complete(
     policy: &RetryPolicy,
     now: DateTime<Utc>,
 ) -> Completion {
-    let verdict = outcome.verdict();
+    let classification = outcome.classification();
     let attempts = Attempts {
         total: push.attempts,
         before_resend: push.replayed_after,
     };
-    let state = transition(PushState::Sending, verdict.event, attempts, &policy.rules())
-        .expect("invariant: every verdict is an event that a push being sent accepts");
+    let state = transition(
+        PushState::Sending,
+        classification.event,
+        attempts,
+        &policy.rules(),
+    )
+    .expect("invariant: every verdict is an event that a push being sent accepts");
     let status = state.status();
     Completion {
         id: push.id,
@@ -29,6 +34,6 @@ pub(crate) fn complete(
         status,
         next_attempt_at: (status == PushStatus::Retry).then(|| policy.next_attempt_at(now)),
         millis: i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX),
-        verdict,
+        classification,
     }
 }

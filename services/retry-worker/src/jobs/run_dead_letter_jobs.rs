@@ -15,9 +15,9 @@ use crate::periodic::{Job, JobError};
 /// Steps of one job in an execution. One that finds much to leave alone must not keep the others waiting.
 const STEPS: u32 = 20;
 
-pub(crate) struct WorkDeadLetters;
+pub(crate) struct RunDeadLetterJobs;
 
-impl Job for WorkDeadLetters {
+impl Job for RunDeadLetterJobs {
     const NAME: &'static str = "dead-letter-jobs";
     const INTERVAL: Duration = Duration::from_millis(500);
 

@@ -19,7 +19,7 @@ use super::finding::{Finding, Severity};
 const SETTLING: Duration = Duration::from_secs(30);
 
 /// Everything that is worth knowing, the worst first.
-pub(crate) fn judge(facts: &Facts) -> Vec<Finding> {
+pub(crate) fn evaluate(facts: &Facts) -> Vec<Finding> {
     let mut findings = Vec::new();
     servers::database(facts, &mut findings);
     let tables = match &facts.database {
@@ -34,9 +34,9 @@ pub(crate) fn judge(facts: &Facts) -> Vec<Finding> {
             tables,
             broker_fails,
         };
-        processes::judge(&known, &mut findings);
-        lanes::judge(&known, &mut findings);
-        rest::judge(&known, &mut findings);
+        processes::evaluate(&known, &mut findings);
+        lanes::evaluate(&known, &mut findings);
+        rest::evaluate(&known, &mut findings);
     }
     // Within one severity in the order of the list above, which goes from causes to effects.
     findings.sort_by_key(|finding| finding.severity);

@@ -35,11 +35,11 @@ pub(crate) struct Entry<L: Lane> {
 }
 
 /// The entrance.
-pub(crate) struct Intake<L: Lane> {
+pub(crate) struct Submission<L: Lane> {
     entries: mpsc::Sender<Entry<L>>,
 }
 
-impl<L: Lane> Intake<L> {
+impl<L: Lane> Submission<L> {
     /// An entrance before which at most `capacity` rows wait, and its other end.
     pub(crate) fn new(capacity: usize) -> (Self, mpsc::Receiver<Entry<L>>) {
         let (entries, receiver) = mpsc::channel(capacity);
@@ -110,20 +110,20 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_full_channel_refuses_at_once_and_a_late_caller_is_seen_to_have_gone() {
-        let (intake, mut entries) = Intake::<PushLane>::new(1);
-        let late = intake.store(push(), Instant::now() + std::time::Duration::from_secs(5));
+        let (submission, mut entries) = Submission::<PushLane>::new(1);
+        let late = submission.store(push(), Instant::now() + std::time::Duration::from_secs(5));
         assert_eq!(late.await, Err(NotStored::Late));
         let deadline = Instant::now() + std::time::Duration::from_secs(5);
-        assert_eq!(intake.store(push(), deadline).await, Err(NotStored::Busy));
+        assert_eq!(submission.store(push(), deadline).await, Err(NotStored::Busy));
         assert!(entries.recv().await.is_some_and(|entry| entry.answer.is_closed()));
     }
 
     #[tokio::test]
     async fn a_closed_channel_says_that_the_service_stops() {
-        let (intake, entries) = Intake::<PushLane>::new(1);
+        let (submission, entries) = Submission::<PushLane>::new(1);
         drop(entries);
         assert_eq!(
-            intake.store(push(), Instant::now()).await,
+            submission.store(push(), Instant::now()).await,
             Err(NotStored::Stopping)
         );
     }

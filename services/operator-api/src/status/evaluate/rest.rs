@@ -22,7 +22,7 @@ const MAILS_OVERDUE: Duration = Duration::from_secs(15 * 60);
 /// How long a running job may do nothing.
 const JOB_IDLE: Duration = Duration::from_secs(5 * 60);
 
-pub(super) fn judge(known: &Known<'_>, findings: &mut Vec<Finding>) {
+pub(super) fn evaluate(known: &Known<'_>, findings: &mut Vec<Finding>) {
     findings.extend(months(known));
     findings.extend(egress(known));
     findings.extend(pauses(known));

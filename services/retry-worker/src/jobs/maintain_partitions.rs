@@ -14,9 +14,9 @@ const DROPPING_LIMIT: Duration = Duration::from_secs(30);
 /// Between two tries. Each holds up the lane for a fraction of a second at most.
 const PAUSE: Duration = Duration::from_secs(1);
 
-pub(crate) struct KeepPartitions;
+pub(crate) struct MaintainPartitions;
 
-impl Job for KeepPartitions {
+impl Job for MaintainPartitions {
     const NAME: &'static str = "partitions";
     const INTERVAL: Duration = Duration::from_secs(3_600);
 

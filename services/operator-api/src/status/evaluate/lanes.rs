@@ -23,7 +23,7 @@ const FEW_RETRIES: u64 = 10;
 /// Messages of the broker's dead letters that may lie there for a moment.
 const DEAD_MESSAGES: u32 = 100;
 
-pub(super) fn judge(known: &Known<'_>, findings: &mut Vec<Finding>) {
+pub(super) fn evaluate(known: &Known<'_>, findings: &mut Vec<Finding>) {
     findings.extend(swrve_held(known));
     findings.extend(swrve_fails(known));
     findings.extend(known.tables.outages().map(deliveries_held));

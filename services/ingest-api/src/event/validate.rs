@@ -4,19 +4,19 @@ use std::borrow::Cow;
 
 use domain::event::{self, EventError, EventRequest};
 use domain::push::PushId;
-use event_schema::{Judged, PayloadRules, Violation};
+use event_schema::{Checked, PayloadRules, Violation};
 use http_api::{FieldProblem, Problem};
 use serde_json::Value;
 use store::webhook::NewEvent;
 use tokio::time::Instant;
 
 use crate::app::App;
+use crate::event::idempotency;
 use crate::event::payload::EventPayload;
-use crate::event::promise;
 use crate::request::RequestContext;
 
 /// Why a payload is not an event.
-pub(crate) enum Unacceptable {
+pub(crate) enum Invalid {
     /// These fields are wrong.
     Fields(Vec<FieldProblem>),
     /// It cannot be told now.
@@ -29,7 +29,7 @@ pub(crate) async fn check(
     payload: &EventPayload<'_>,
     place: usize,
     context: &RequestContext,
-) -> Result<NewEvent, Unacceptable> {
+) -> Result<NewEvent, Invalid> {
     let draft = payload.draft();
     let checked = EventRequest::check(draft, app.max_data_bytes, context.now);
     let mut wrong: Vec<FieldProblem> = checked.as_ref().err().into_iter().flatten().map(field).collect();
@@ -38,14 +38,14 @@ pub(crate) async fn check(
     let data = draft.data.filter(|_| sound("data"));
     let (data, mut further) = against_the_catalogue(app, event_type, data, context.deadline)
         .await
-        .map_err(Unacceptable::Problem)?;
+        .map_err(Invalid::Problem)?;
     wrong.append(&mut further);
     match checked {
         Ok(request) if wrong.is_empty() => {
             let data = data.as_deref().unwrap_or(request.data);
             Ok(event(&request, data, place, context))
         }
-        _ => Err(Unacceptable::Fields(wrong)),
+        _ => Err(Invalid::Fields(wrong)),
     }
 }
 
@@ -92,15 +92,15 @@ pub(crate) fn against_the_rules<'a>(
 ) -> (Cow<'a, str>, Vec<FieldProblem>) {
     // Even without rules: what could be told apart as JSON may still be beyond those who read it, such as a number
     // that is too large, half a character, or a thousand lists in each other.
-    let judged = match rules {
-        Some(rules) => rules.judge(data),
-        None => serde_json::from_str::<Value>(data).map(|_| Judged {
+    let checked = match rules {
+        Some(rules) => rules.check(data),
+        None => serde_json::from_str::<Value>(data).map(|_| Checked {
             data: Cow::Borrowed(data),
             violations: Vec::new(),
         }),
     };
-    match judged {
-        Ok(Judged { data, violations }) => (data, violations.into_iter().map(violation).collect()),
+    match checked {
+        Ok(Checked { data, violations }) => (data, violations.into_iter().map(violation).collect()),
         Err(error) => {
             let wrong = FieldProblem::new("data", format!("cannot be read: {error}"));
             (Cow::Borrowed(data), vec![wrong])
@@ -133,6 +133,6 @@ pub(crate) fn event(
         occurred_at,
         created_at: now,
         traceparent: context.traceparent.clone(),
-        keys: promise::keys(request, context.key.as_ref(), place),
+        keys: idempotency::keys(request, context.key.as_ref(), place),
     }
 }

@@ -9,6 +9,8 @@ use tokio_util::sync::CancellationToken;
 
 /// Pause before something that the database did not answer is asked again.
 pub(crate) const RETRY_PAUSE: Duration = Duration::from_millis(250);
+/// How long a claim under way, with what is asked about it, may go on after a stop, so that what it takes is not left to its lease.
+const STOP_LIMIT: Duration = Duration::from_secs(2);
 
 /// How a lane claims.
 pub(crate) trait Claiming {
@@ -38,11 +40,46 @@ pub(crate) async fn claim<L: Claiming>(
     ids: &[L::Id],
     stop: &CancellationToken,
 ) -> Option<(L::Claimed, Instant)> {
+    let answer = tokio::select! {
+        () = async { stop.cancelled().await; tokio::time::sleep(STOP_LIMIT).await } => return None,
+        answer = together(lane, ids, stop) => answer,
+    };
+    match answer {
+        Ok(claimed) => claimed,
+        // To its end, also after a stop: what is claimed already has to come back from here.
+        Err(Refused) => {
+            let asked = Instant::now();
+            Some((singly(lane, ids).await, asked))
+        }
+    }
+}
+
+/// The database refuses for good to have these claimed.
+struct Refused;
+
+async fn together<L: Claiming>(
+    lane: &L,
+    ids: &[L::Id],
+    stop: &CancellationToken,
+) -> Result<Option<(L::Claimed, Instant)>, Refused> {
     let (what, count) = (L::WHAT, ids.len());
     loop {
-        let error = match unless_refused(lane, ids).await {
-            Ok(claimed) => return claimed,
-            Err(error) => error,
+        // From before the claim was asked for, so that what is counted from it never ends too late.
+        let asked = Instant::now();
+        let (error, claiming) = match store::within(L::LIMIT, lane.claim_together(ids)).await {
+            Ok(claimed) if !L::took_nothing(&claimed) => return Ok(Some((claimed, asked))),
+            Ok(claimed) => match why_nothing(lane, ids).await {
+                Ok(Nothing::NoneWaits) => return Ok(Some((claimed, asked))),
+                Ok(Nothing::MayNot) => return Ok(None),
+                Ok(Nothing::MayAgain) => {
+                    if paused(stop).await.is_none() {
+                        return Ok(None);
+                    }
+                    continue;
+                }
+                Err(error) => (error, false),
+            },
+            Err(error) => (error, true),
         };
         Metric::StoreErrors.increment_with(&[("operation", "reading_queue")], 1);
         if !error.is_transient() {
@@ -52,31 +89,32 @@ pub(crate) async fn claim<L: Claiming>(
                 count,
                 "the database refuses a claim"
             );
-            let asked = Instant::now();
-            return Some((singly(lane, ids).await, asked));
+            return if claiming { Err(Refused) } else { Ok(None) };
         }
         tracing::warn!(error = error_chain(&error), what, count, "could not claim");
-        paused(stop).await?;
-    }
-}
-
-/// `None` when nothing is to be claimed. That is asked only when a claim took nothing although something still waits; whether there is a
-/// pause by now does not tell by itself, since it may have ended meanwhile: then what was refused is there for the asking.
-async fn unless_refused<L: Claiming>(
-    lane: &L,
-    ids: &[L::Id],
-) -> Result<Option<(L::Claimed, Instant)>, store::Error> {
-    loop {
-        // From before the claim was asked for, so that what is counted from it never ends too late.
-        let asked = Instant::now();
-        let claimed = store::within(L::LIMIT, lane.claim_together(ids)).await?;
-        if !L::took_nothing(&claimed) || !store::within(L::LIMIT, lane.any_waits(ids)).await? {
-            return Ok(Some((claimed, asked)));
-        }
-        if !store::within(L::LIMIT, lane.may_claim()).await? {
+        if paused(stop).await.is_none() {
             return Ok(None);
         }
     }
+}
+
+/// Why a claim took nothing.
+enum Nothing {
+    NoneWaits,
+    /// The term has ended, or there is a pause.
+    MayNot,
+    /// What refused the claim is over.
+    MayAgain,
+}
+
+/// Whether there is a pause by now does not tell by itself, since it may have ended meanwhile: then what was refused is there for the
+/// asking.
+async fn why_nothing<L: Claiming>(lane: &L, ids: &[L::Id]) -> Result<Nothing, store::Error> {
+    if !store::within(L::LIMIT, lane.any_waits(ids)).await? {
+        return Ok(Nothing::NoneWaits);
+    }
+    let may = store::within(L::LIMIT, lane.may_claim()).await?;
+    Ok(if may { Nothing::MayAgain } else { Nothing::MayNot })
 }
 
 /// Claims each by itself, so that one that the database refuses for good holds up no other. What came by a message is found again by its

@@ -18,9 +18,6 @@ use crate::record::Batch;
 use super::spans;
 use super::work::Work;
 
-/// How long a claim under way may still take after a stop.
-const STOP_LIMIT: Duration = Duration::from_secs(2);
-
 pub(crate) struct Claimer<'a> {
     pub(crate) store: &'a Store,
     pub(crate) leader: &'a Lease,
@@ -95,11 +92,7 @@ impl Claimer<'_> {
         ids: &[PushId],
         stop: &CancellationToken,
     ) -> Option<(Vec<ClaimedPush>, Instant)> {
-        let (claimed, asked) = tokio::select! {
-            // A claim under way, with what is asked about it, is given a moment, so that what it takes is not left to its lease.
-            () = async { stop.cancelled().await; tokio::time::sleep(STOP_LIMIT).await } => return None,
-            claimed = claim(self, ids, stop) => claimed?,
-        };
+        let (claimed, asked) = claim(self, ids, stop).await?;
         Some((claimed, asked + self.send_within))
     }
 }

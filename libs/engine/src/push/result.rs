@@ -26,7 +26,7 @@ pub(crate) fn complete(
         attempts,
         &policy.rules(),
     )
-    .expect("invariant: every verdict is an event that a push being sent accepts");
+    .expect("invariant: every classification has an event that a push being sent accepts");
     let status = state.status();
     Completion {
         id: push.id,

@@ -1,4 +1,4 @@
-//! One attempt: the request is made and signed, sent, and its outcome judged.
+//! One attempt: the request is made and signed, sent, and its outcome classified.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -159,7 +159,7 @@ fn complete(
         claimed.attempts,
         &policy.rules(),
     )
-    .expect("invariant: every verdict is an event that a notification being sent accepts");
+    .expect("invariant: every classification has an event that a notification being sent accepts");
     let status = state.status();
     let next_attempt_at = (status == NotificationStatus::Retry).then(|| {
         policy.next_attempt_at(

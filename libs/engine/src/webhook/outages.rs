@@ -91,9 +91,9 @@ impl Outages {
             let failed = decision == OutageDecision::Spared(class);
             Metric::DeliveryProbes
                 .increment_with(&[("outcome", if failed { "failed" } else { "answered" })], 1);
-            let probe_notes = state.probe_notes.entry(class).or_default();
-            probe_notes.probes = probe_notes.probes.saturating_add(1);
-            probe_notes.answer = words(outcome);
+            let note = state.probe_notes.entry(class).or_default();
+            note.probes = note.probes.saturating_add(1);
+            note.answer = words(outcome);
         }
         if let OutageDecision::Spared(class) = decision {
             Metric::DeliveryAttemptsSpared.increment_with(&[("class", label(class).as_str())], 1);
@@ -198,11 +198,8 @@ impl Outages {
         for class in convinced {
             let (probes, answer) = {
                 let mut state = self.state();
-                let probe_notes = state.probe_notes.entry(class).or_default();
-                (
-                    std::mem::take(&mut probe_notes.probes),
-                    probe_notes.answer.clone(),
-                )
+                let note = state.probe_notes.entry(class).or_default();
+                (std::mem::take(&mut note.probes), note.answer.clone())
             };
             let note = OutageNote {
                 class: class.as_str(),

@@ -47,7 +47,7 @@ const BACKLOGS: usize = 16;
 /// Outcomes that may wait to be recorded.
 const OUTBOX: usize = 1_024;
 /// How long the database may take to put notifications aside before it counts as away.
-const SIDELINE_LIMIT: Duration = Duration::from_secs(10);
+const SPILL_LIMIT: Duration = Duration::from_secs(10);
 
 /// One engine.
 pub struct Engine {
@@ -432,8 +432,8 @@ async fn spill(claimer: &Claimer, over: Vec<(NotificationId, Message)>, why: Spi
     }
     let tools = &claimer.tools;
     loop {
-        let sidelining = tools.store.spill_notifications(&ids, why, tools.clock.now());
-        match store::within(SIDELINE_LIMIT, sidelining).await {
+        let spilling = tools.store.spill_notifications(&ids, why, tools.clock.now());
+        match store::within(SPILL_LIMIT, spilling).await {
             Ok(count) => {
                 if why == SpillReason::Busy {
                     Metric::NotificationsSidelined.increment(count);

@@ -34,12 +34,13 @@ impl UnderWay {
         }
     }
 
-    /// It has come to this.
+    /// A claim, a fetch or a probe has come to this.
     pub(crate) fn ended(mut self, result: Option<Claimed>) {
-        if let Some(Done::Claimed(_, claimed) | Done::Fetched(_, claimed) | Done::Probed(_, claimed)) =
-            &mut self.over
-        {
-            *claimed = result;
+        match &mut self.over {
+            Some(Done::Claimed(_, claimed) | Done::Fetched(_, claimed) | Done::Probed(_, claimed)) => {
+                *claimed = result;
+            }
+            _ => unreachable!("invariant: what claims nothing is dropped, see run_loop"),
         }
     }
 }

@@ -28,7 +28,7 @@ impl Job for EvaluateHealth {
             tracing::info!(
                 degraded = evaluated.degraded,
                 deactivated = evaluated.deactivated,
-                "judged subscriptions whose endpoints keep failing"
+                "evaluated subscriptions whose endpoints keep failing"
             );
         }
         Ok(())

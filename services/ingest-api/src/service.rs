@@ -10,6 +10,7 @@ use lifecycle::{Lifecycle, Readiness, Shutdown, TaskGroup};
 use store::Store;
 use telemetry::Metric;
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -124,6 +125,7 @@ fn lanes(
         queue_lease: domain::notification::queue_lease(config.reseller.queue.capacity),
         clock: Arc::clone(clock),
         metrics: Arc::clone(metrics),
+        together: Semaphore::new(config.ingest.writers),
     };
     (push, event)
 }

@@ -11,7 +11,7 @@ use store::Store;
 use store::webhook::{FannedOut, InsertedEvent, NewEvent, SpillReason};
 use telemetry::Metric;
 use telemetry::traces::Statement;
-use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -28,6 +28,8 @@ pub(crate) struct EventLane {
     pub(crate) queue_lease: Duration,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) metrics: Arc<Metrics>,
+    /// For as many batches of events as may be in a transaction at once.
+    pub(crate) together: Semaphore,
 }
 
 /// What became of an event.
@@ -141,6 +143,13 @@ impl Writer<EventLane> {
         let writer = Arc::clone(self);
         self.tasks.spawn("batch", async move {
             let _place = place;
+            let Ok(_turn) = writer.lane.together.acquire().await else {
+                return;
+            };
+            // A caller that waits no more was told that nothing is stored.
+            if answer.is_closed() {
+                return;
+            }
             let inserting = writer.lane.insert_together(&events, writer.gate.is_open());
             let committed = writer.transaction(inserting, events.len(), vec![wait]).await;
             match committed {

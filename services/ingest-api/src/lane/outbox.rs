@@ -3,7 +3,7 @@
 //! It deliberately retries nothing. What is not in the queue is `PENDING` and the retry-worker's; what could not even be
 //! marked is found by the rescuer when its lease runs out.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use broker::{Envelope, Published, Publisher};
@@ -18,6 +18,8 @@ use crate::lane::gate::{Gate, Reason};
 
 /// How long the database may take to mark what did not get into the queue.
 const MARK_LIMIT: Duration = Duration::from_secs(10);
+/// Most of them in one statement.
+const MARKED_TOGETHER: usize = 1024;
 
 /// Publishes what the writer has stored, beside it: a confirm takes as long as the broker's disk.
 pub(crate) struct Outbox<L: Lane> {
@@ -26,6 +28,11 @@ pub(crate) struct Outbox<L: Lane> {
     publisher: Publisher,
     /// For as many messages as may be on their way.
     room: Arc<Semaphore>,
+    /// What did not get into the queue and is not marked yet.
+    left: Mutex<Vec<Uuid>>,
+    /// Held by the one that marks, for all: when a queue stops confirming, thousands of publishes fail in one moment, and their statements
+    /// would take every connection.
+    marking: tokio::sync::Mutex<()>,
     tasks: TaskGroup,
     outage: Outage,
 }
@@ -37,6 +44,8 @@ impl<L: Lane> Outbox<L> {
             gate,
             publisher,
             room: Arc::new(Semaphore::new(L::UNPUBLISHED)),
+            left: Mutex::default(),
+            marking: tokio::sync::Mutex::default(),
             tasks,
             outage: Outage::of(L::FAILED_MARKING),
         })
@@ -63,7 +72,7 @@ impl<L: Lane> Outbox<L> {
         };
         if !left.is_empty() {
             let ids: Vec<Uuid> = left.iter().map(|message| message.id).collect();
-            self.take_back(&ids, Reason::PublisherBehind).await;
+            self.take_back(ids, Reason::PublisherBehind).await;
         }
     }
 
@@ -77,17 +86,27 @@ impl<L: Lane> Outbox<L> {
         spans.end(|place| outcomes.get(place).and_then(|outcome| outcome.failure()));
         let (left, reason) = not_enqueued(&ids, &outcomes);
         if let Some(reason) = reason {
-            self.take_back(&left, reason).await;
+            self.take_back(left, reason).await;
         }
     }
 
-    async fn take_back(&self, ids: &[Uuid], reason: Reason) {
+    /// Returns when these are marked, by this call or by the one before it.
+    async fn take_back(&self, ids: Vec<Uuid>, reason: Reason) {
         // Closed first, so that what is stored meanwhile does not take the same detour.
         self.gate.close(reason);
-        match store::within(MARK_LIMIT, self.lane.take_back(ids)).await {
-            Ok(()) => self.outage.worked(),
-            Err(error) => self.outage.failed(&error),
+        self.left().extend(ids);
+        let _marking = self.marking.lock().await;
+        let left = std::mem::take(&mut *self.left());
+        for ids in left.chunks(MARKED_TOGETHER) {
+            match store::within(MARK_LIMIT, self.lane.take_back(ids)).await {
+                Ok(()) => self.outage.worked(),
+                Err(error) => self.outage.failed(&error),
+            }
         }
+    }
+
+    fn left(&self) -> std::sync::MutexGuard<'_, Vec<Uuid>> {
+        self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,7 +1,8 @@
 //! Documents as tables. Everything in them may be a stranger's text.
 
+use anyhow::Context as _;
 use chrono::{DateTime, SecondsFormat, Utc};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::output::{self, Column, Table};
 
@@ -76,7 +77,10 @@ pub(crate) fn print<const COLUMNS: usize>(
     if as_json {
         return output::json(document);
     }
-    if document["items"] == json!([]) {
+    let items = document["items"]
+        .as_array()
+        .context("the answer has no items; is this the API of Postrider?")?;
+    if items.is_empty() {
         output::note(nothing);
     } else {
         output::result(list(&document["items"], columns))?;
@@ -98,6 +102,7 @@ pub(crate) fn note_next(document: &Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn values_are_shown_as_one_reads_them() {

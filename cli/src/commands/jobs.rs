@@ -139,7 +139,8 @@ async fn list(args: &ListArgs) -> anyhow::Result<()> {
     ];
     let mut document: Value = api.get("/dead-letters/jobs", &query).await?;
     if !args.common.json {
-        for job in document["items"].as_array_mut().into_iter().flatten() {
+        let jobs = document["items"].as_array_mut().into_iter().flatten();
+        for job in jobs.filter(|job| job.is_object()) {
             let skipped = job["skipped"].as_object().into_iter().flatten();
             job["skipped"] = skipped
                 .filter_map(|(_, count)| count.as_u64())

@@ -5,11 +5,11 @@
 //! leaves this out unless it is asked for by name. What can be told from the migrations alone is checked in
 //! `libs/store/tests/it`.
 
+mod apis;
 mod early;
 mod estate;
 mod killed;
 mod newer_messages;
-mod old_clients;
 #[path = "../faults/rig/mod.rs"]
 mod rig;
 mod rolling;

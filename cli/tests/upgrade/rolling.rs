@@ -4,7 +4,7 @@
 use sqlx::PgPool;
 use testkit::{Installation, with_installation};
 
-use crate::old_clients::OldClient;
+use crate::apis::Apis;
 use crate::rig::{Process, Service, Subscribers};
 use crate::stream::{Stream, make_trouble};
 use crate::tallies::tallies_equal_counts;
@@ -41,7 +41,7 @@ struct Scene {
 async fn every_mix_of_two_versions_delivers_everything(pool: PgPool) {
     with_installation(pool, async |it| {
         let mut scene = Scene::of(it).await;
-        let previous = OldClient::open(&scene.it, &scene.versions, Previous).await;
+        let previous = Apis::open(&scene.it, &scene.versions, Previous).await;
         let mut stream = Stream::start(scene.versions.fleet(Previous).door());
         stream.goes_on().await;
         scene.delivers(&mut stream, 0).await;
@@ -51,7 +51,7 @@ async fn every_mix_of_two_versions_delivers_everything(pool: PgPool) {
         stream.goes_on().await;
         scene.delivers(&mut stream, 1).await;
         previous.answers().await;
-        let this = OldClient::open(&scene.it, &scene.versions, This).await;
+        let this = Apis::open(&scene.it, &scene.versions, This).await;
         for (number, (service, version)) in STEPS.into_iter().enumerate() {
             scene.replace(service, version, &mut stream).await;
             scene.delivers(&mut stream, number + 2).await;

@@ -111,9 +111,8 @@ pub async fn singly<I: Copy, T, F: Future<Output = Result<T, Error>>>(
 
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Self {
-        if let Some(UnknownName { what, found, .. }) = unknown_name(&error) {
-            let found = found.clone();
-            Self::Corrupt { what, found }
+        if let Some(corrupt) = corrupt(&error) {
+            corrupt
         } else if is_transient(&error) {
             Self::Unavailable(error)
         } else {
@@ -122,12 +121,21 @@ impl From<sqlx::Error> for Error {
     }
 }
 
-/// The name that a column had and this version does not know.
-fn unknown_name(error: &sqlx::Error) -> Option<&UnknownName> {
-    match error {
-        sqlx::Error::ColumnDecode { source, .. } => source.downcast_ref(),
-        _ => None,
-    }
+/// What a column had and this version does not know: a name, or something larger.
+fn corrupt(error: &sqlx::Error) -> Option<Error> {
+    let sqlx::Error::ColumnDecode { source, .. } = error else {
+        return None;
+    };
+    let (what, found) = match (source.downcast_ref(), source.downcast_ref()) {
+        (Some(UnknownName { what, found, .. }), _) | (_, Some(Error::Corrupt { what, found })) => {
+            (what, found)
+        }
+        _ => return None,
+    };
+    Some(Error::Corrupt {
+        what,
+        found: found.clone(),
+    })
 }
 
 fn is_transient(error: &sqlx::Error) -> bool {

@@ -125,7 +125,7 @@ pub(crate) async fn pause_reseller(
     Path(reseller): Path<String>,
     Payload(body): Note,
 ) -> Answer {
-    pause(&operator, Pausable::Reseller(sanitise(reseller)?), &body).await
+    pause(&operator, Pausable::Reseller(storable(reseller)?), &body).await
 }
 
 /// Lets the subscriptions of a paused reseller go on, save those that have a pause of their own.
@@ -141,7 +141,7 @@ pub(crate) async fn resume_reseller(
     Path(reseller): Path<String>,
     Payload(body): Note,
 ) -> Answer {
-    resume(&operator, Pausable::Reseller(sanitise(reseller)?), &body).await
+    resume(&operator, Pausable::Reseller(storable(reseller)?), &body).await
 }
 
 fn known(lane: &str) -> Result<Lane, Problem> {
@@ -152,7 +152,7 @@ fn known(lane: &str) -> Result<Lane, Problem> {
 }
 
 /// No text of the database holds U+0000, so no reseller is called like that.
-fn sanitise(reseller: String) -> Result<String, Problem> {
+fn storable(reseller: String) -> Result<String, Problem> {
     if reseller.contains('\0') {
         return Err(unknown(&Pausable::Reseller(reseller)));
     }

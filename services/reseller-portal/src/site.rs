@@ -21,7 +21,7 @@ const CONTENT_SECURITY_POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; \
      connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
 );
-/// ConfirmationAsked for again each time, and answered with 304 as long as it is the same.
+/// Asked for again each time, and answered with 304 as long as it is the same.
 const ASK_AGAIN: HeaderValue = HeaderValue::from_static("no-cache");
 /// For what is asked for with the hash of what it holds.
 const FOR_GOOD: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");

@@ -7,21 +7,18 @@ use std::time::Duration;
 pub struct Rng(u64);
 
 impl Rng {
-    /// Rng that follow from `seed` alone.
+    /// One whose numbers follow from `seed` alone.
     pub const fn from_seed(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// Rng for one of many things, independent of those for the others.
+    /// One for one of many things, independent of those for the others.
     pub fn for_number(seed: u64, number: u64) -> Self {
         Self(Self(seed ^ number.wrapping_mul(0xD6E8_FEB8_6659_FD93)).next())
     }
 
     /// Any number.
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "rng are no iterator: they never end"
-    )]
+    #[expect(clippy::should_implement_trait, reason = "it is no iterator: it never ends")]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;

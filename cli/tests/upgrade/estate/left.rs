@@ -11,7 +11,7 @@ use testkit::notification_factory::NotificationRow;
 use testkit::push_factory::PushRow;
 use uuid::Uuid;
 
-use crate::old_clients::OldClient;
+use crate::apis::Apis;
 use crate::rig::{RESELLERS, Subscriber, Subscribers, events, pushes, windowed_pushes};
 use crate::versions::Version::Previous;
 use crate::versions::Versions;
@@ -51,7 +51,7 @@ impl Left {
         it: &Installation,
         versions: &Versions,
         subscribers: &Subscribers,
-        client: &OldClient,
+        client: &Apis,
     ) -> Self {
         let off = subscribers.all[OFF].id;
         // Which makes a mail that waits.
@@ -113,12 +113,7 @@ impl Left {
 
     /// What an operator has done: something is paused, a dead letter was replayed by hand and another one discarded, a job is to
     /// replay those that are left and has not begun, one that is to discard those of the other lane is paused.
-    pub(super) async fn is_worked_on(
-        &mut self,
-        it: &Installation,
-        subscribers: &Subscribers,
-        client: &OldClient,
-    ) {
+    pub(super) async fn is_worked_on(&mut self, it: &Installation, subscribers: &Subscribers, client: &Apis) {
         let held = subscribers.all[HELD].id;
         client.change(&format!("/subscriptions/{held}/pause")).await;
         let replayed = push(it, PushState::Failed).await;
@@ -163,7 +158,7 @@ impl Left {
     }
 
     /// What was paused goes on, because this version's operator says so.
-    pub(super) async fn is_resumed(&self, subscribers: &Subscribers, client: &OldClient) {
+    pub(super) async fn is_resumed(&self, subscribers: &Subscribers, client: &Apis) {
         let held = subscribers.all[HELD].id;
         let pauses = client.look("/pauses").await;
         assert_eq!(pauses["items"][0]["key"], json!(held), "{pauses}");
@@ -176,7 +171,7 @@ impl Left {
     }
 
     /// The story of each row can be told.
-    pub(super) async fn everything_is_explained(&self, client: &OldClient) {
+    pub(super) async fn everything_is_explained(&self, client: &Apis) {
         let pushes = [self.sent_before, self.discarded];
         let ended = self.ended.iter().map(|(id, _)| *id);
         for id in pushes

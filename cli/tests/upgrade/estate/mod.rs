@@ -11,7 +11,7 @@ use testkit::with_installation;
 use tokio::net::TcpListener;
 use uuid::Uuid;
 
-use crate::old_clients::OldClient;
+use crate::apis::Apis;
 use crate::rig::{Service, Subscribers};
 use crate::tallies::tallies_equal_counts;
 use crate::versions::Version::{Previous, This};
@@ -24,7 +24,7 @@ async fn what_the_previous_version_left_behind_is_brought_to_its_end(pool: PgPoo
         let versions = Versions::of(&it).await;
         let subscribers = Subscribers::of(&it, left::subscribers()).await;
         let ingest = versions.start(Previous, Service::IngestApi).await;
-        let previous = OldClient::open(&it, &versions, Previous).await;
+        let previous = Apis::open(&it, &versions, Previous).await;
         let mut left = Left::by(&it, &versions, &subscribers, &previous).await;
 
         if previous.has_operator() {
@@ -32,7 +32,7 @@ async fn what_the_previous_version_left_behind_is_brought_to_its_end(pool: PgPoo
         }
         versions.migrate().await;
         previous.answers().await;
-        let this = OldClient::open(&it, &versions, This).await;
+        let this = Apis::open(&it, &versions, This).await;
         if !previous.has_operator() {
             left.is_worked_on(&it, &subscribers, &this).await;
         }

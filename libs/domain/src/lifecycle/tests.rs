@@ -7,7 +7,7 @@ use super::*;
 const PUSHES: &str = "
     event           Scheduled Pending   Queued    Sending                         Retry     Sent Failed  GivenUp Cancelled
     Enqueue         Queued    Queued    -         -                               Queued    -    -       -       -
-    Sideline        -         -         Pending   -                               -         -    -       -       -
+    Spill           -         -         Pending   -                               -         -    -       -       -
     Claim           -         Sending   Sending   -                               -         -    -       -       -
     Defer           -         -         -         -                               -         -    -       -       -
     Hold            -         -         -         -                               -         -    -       -       -
@@ -25,7 +25,7 @@ const PUSHES: &str = "
 const NOTIFICATIONS: &str = "
     event           Scheduled Pending                     Queued                      Sending
     Enqueue         Queued    Queued                      -                           -
-    Sideline        -         -                           Pending/Retry/Retry/Retry   -
+    Spill           -         -                           Pending/Retry/Retry/Retry   -
     Claim           -         Sending                     Sending                     -
     Defer           -         Scheduled/Retry/Retry/Retry Scheduled/Retry/Retry/Retry -
     Hold            -         Pending/Retry/Retry/Retry   Pending/Retry/Retry/Retry   -
@@ -41,7 +41,7 @@ const NOTIFICATIONS: &str = "
 
     event           Retry                       Sent  Failed GivenUp Cancelled
     Enqueue         Queued                      -     -      -       -
-    Sideline        -                           -     -      -       -
+    Spill           -                           -     -      -       -
     Claim           Sending                     -     -      -       -
     Defer           Scheduled/Retry/Retry/Retry -     -      -       -
     Hold            Pending/Retry/Retry/Retry   -     -      -       -

@@ -99,4 +99,5 @@ refused_mail AS (
     SET occurrences = e.occurrences + excluded.occurrences, recipient = excluded.recipient,
         data = excluded.data || jsonb_build_object('since', e.data -> 'since'),
         created_at = greatest(e.created_at, excluded.created_at))
+-- Read, since a SELECT that nothing reads is not run.
 SELECT id AS "id!" FROM claimed WHERE (SELECT count(*) FROM exhausted_mail) IS NOT NULL

@@ -37,4 +37,5 @@ SELECT count(*) FILTER (WHERE status = 'PENDING') AS "pending!: Count",
        count(*) FILTER (WHERE status = 'RETRY') AS "retry!: Count",
        count(*) FILTER (WHERE status = 'GIVEN_UP') AS "given_up!: Count"
 FROM rescued
+-- Read, since a SELECT that nothing reads is not run.
 WHERE (SELECT count(*) FROM mail) IS NOT NULL

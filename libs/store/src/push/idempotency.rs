@@ -28,7 +28,7 @@ pub(crate) async fn remember(
     };
     Ok(pushes
         .iter()
-        .map(|push| classification(push, &recorded, &known))
+        .map(|push| inserted(push, &recorded, &known))
         .collect())
 }
 
@@ -39,7 +39,7 @@ struct Known {
     request: Vec<u8>,
 }
 
-fn classification(push: &NewPush, recorded: &[Uuid], known: &[Known]) -> Inserted {
+fn inserted(push: &NewPush, recorded: &[Uuid], known: &[Known]) -> Inserted {
     let Some(key) = &push.idempotency else {
         return Inserted::New;
     };

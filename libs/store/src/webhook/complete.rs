@@ -77,7 +77,7 @@ impl Store {
     /// had lost its lease.
     ///
     /// A subscription whose attempts fail notes since when; one that succeeds again is healed; one that redirects or is
-    /// gone is deactivated. When failing has lasted too long is judged elsewhere, see [`Store::evaluate_health`].
+    /// gone is deactivated. When failing has lasted too long is decided elsewhere, see [`Store::evaluate_health`].
     ///
     /// Nearly always all are ordinary; a statement that writes no dead letters and no mails about them costs half as much, since
     /// PostgreSQL prepares every part of a statement each time, needed or not.

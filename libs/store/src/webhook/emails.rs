@@ -1,7 +1,7 @@
 //! The outbox of e-mails. A mail is a row that was written by the statement that caused it; here it is claimed, and ends
 //! or waits again. Nothing is held while a mail server is spoken to.
 //!
-//! Rows are not written here: the statements that complete deliveries, judge health and verify endpoints insert them
+//! Rows are not written here: the statements that complete deliveries, evaluate health and verify endpoints insert them
 //! themselves. What the outbox holds, and how long, is in `outbox`. At most one
 //! `RETRIES_EXHAUSTED` and one `DELIVERY_REFUSED` wait for each subscription; further occasions are counted in it.
 

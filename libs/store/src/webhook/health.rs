@@ -1,4 +1,4 @@
-//! The health of endpoints that fail for days: `domain` judges, and here the judgement is carried out, together with the
+//! The health of endpoints that fail for days: `domain` evaluates it, and here the result is carried out, together with the
 //! e-mail that tells of it.
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::read::Name;
 use crate::{Error, Store, column, stored};
 
-/// Subscriptions that are judged in one statement.
+/// Subscriptions that are evaluated in one statement.
 const PAGE: i64 = 500;
 
 /// How many subscriptions changed.
@@ -48,7 +48,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error`] when the database fails; what was judged before stays judged.
+    /// [`Error`] when the database fails; what was evaluated before stays so.
     pub async fn evaluate_health(
         &self,
         policy: &HealthPolicy,
@@ -99,7 +99,7 @@ impl Store {
         .await?)
     }
 
-    /// Changes those that are still as they were when they were judged; returns their new states.
+    /// Changes those that are still as they were when they were evaluated; returns their new states.
     async fn let_health_fall(
         &self,
         changes: &[(&Failing, SubscriptionState)],

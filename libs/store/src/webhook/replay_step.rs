@@ -90,7 +90,7 @@ impl Store {
     }
 }
 
-/// The events up to the one at which the allowance is used up, and those of them that were missed.
+/// The events up to the one at which the rate budget is used up, and those of them that were missed.
 fn within(candidates: &[Candidate], rate_budget: usize) -> (&[Candidate], Vec<&Candidate>) {
     let mut missed = Vec::new();
     for (index, candidate) in candidates.iter().enumerate() {

@@ -109,7 +109,7 @@ impl Store {
     }
 
     /// Pauses a subscription or lets it go on; what is so already stays as it is. An endpoint that failed when it was
-    /// paused is judged from the moment at which it goes on: what was not tried meanwhile is no failure.
+    /// paused is evaluated from the moment at which it goes on: what was not tried meanwhile is no failure.
     pub async fn pause_subscription(
         &self,
         reseller: &str,

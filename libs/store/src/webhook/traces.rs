@@ -1,4 +1,4 @@
-//! Which traces notifications belong to. ConfirmationAsked apart from their promotion, so that those who record none do not pay for it.
+//! Which traces notifications belong to. Asked apart from their promotion, so that those who record none do not pay for it.
 
 use std::collections::HashMap;
 

@@ -207,7 +207,7 @@ async fn enqueue_mirrors_the_domain(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn sideline_mirrors_the_domain(pool: PgPool) {
+async fn spill_mirrors_the_domain(pool: PgPool) {
     mirrors_the_domain(&pool, Event::Spill).await;
 }
 

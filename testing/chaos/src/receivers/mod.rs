@@ -1,4 +1,4 @@
-//! Swrve and the endpoints of resellers: simulators inside this process, the behaviours they are in, and what arrives there.
+//! Swrve and the endpoints of resellers: simulators inside this process, how they behave, and what arrives there.
 
 mod behaviours;
 mod collector;
@@ -77,7 +77,7 @@ impl Receivers {
         self.apply();
     }
 
-    /// Swrve is in a behaviour for a while.
+    /// Swrve behaves so for a while.
     pub async fn swrve_for(&self, behaviour: Behaviour, lasts: Duration) {
         let number = self.swrve_behaviours.begin(behaviour);
         self.apply();
@@ -86,7 +86,7 @@ impl Receivers {
         self.apply();
     }
 
-    /// The endpoints are in a behaviour for a while.
+    /// The endpoints behave so for a while.
     pub async fn endpoints_for(&self, behaviour: Behaviour, lasts: Duration) {
         let number = self.endpoint_behaviours.begin(behaviour);
         self.apply();

@@ -279,7 +279,7 @@ macro_rules! mirror {
 
 mirror! {
     enqueue_mirrors_the_domain: Enqueue,
-    sideline_mirrors_the_domain: Spill,
+    spill_mirrors_the_domain: Spill,
     claim_mirrors_the_domain: Claim,
     defer_mirrors_the_domain: Defer,
     hold_mirrors_the_domain: Hold,

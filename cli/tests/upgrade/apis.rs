@@ -19,7 +19,7 @@ const LOOKED_AT: [&str; 6] = [
 ];
 
 /// Both services of a version, and keys for them.
-pub(crate) struct OldClient {
+pub(crate) struct Apis {
     version: Version,
     /// Early versions have none.
     operator: Option<(Process, String)>,
@@ -29,7 +29,7 @@ pub(crate) struct OldClient {
     reseller_key: String,
 }
 
-impl OldClient {
+impl Apis {
     /// Starts both.
     pub(crate) async fn open(it: &Installation, versions: &Versions, version: Version) -> Self {
         let mut operator = None;

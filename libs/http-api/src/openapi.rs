@@ -35,7 +35,7 @@ pub struct Readiness {
 /// Completes what the handlers say about themselves. `keys` says where API keys come from and which role allows what;
 /// `problems` are typical occurrences of what an operation that needs a key can answer, by its method and path. Of every operation
 /// that names no security it says that it needs none: what is missing could have been forgotten. The document has to have
-/// [`ProblemBody`](crate::ProblemBody) and [`FieldProblem`](crate::FieldProblem) among its schemas.
+/// [`ProblemBody`](crate::ProblemBody) and [`FieldProblem`] among its schemas.
 pub fn complete(
     mut document: OpenApi,
     keys: &str,

@@ -34,8 +34,9 @@
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
-use telemetry::traceparent;
 use uuid::Uuid;
+
+use crate::traceparent::is_traceparent;
 
 mod error;
 mod kind;
@@ -113,7 +114,7 @@ impl Envelope {
             version: VERSION,
             enqueued_at,
             group,
-            traceparent: traceparent.filter(|value| traceparent::is_valid(value)),
+            traceparent: traceparent.filter(|value| is_traceparent(value)),
         }
     }
 
@@ -151,7 +152,7 @@ impl Envelope {
         if body.id.is_nil() {
             return Err(EnvelopeError::NilId);
         }
-        let traceparent = body.traceparent.filter(|value| traceparent::is_valid(value));
+        let traceparent = body.traceparent.filter(|value| is_traceparent(value));
         Ok(Self {
             id: body.id,
             kind,
@@ -163,9 +164,7 @@ impl Envelope {
     }
 
     pub(crate) fn valid_traceparent(&self) -> Option<&str> {
-        self.traceparent
-            .as_deref()
-            .filter(|value| traceparent::is_valid(value))
+        self.traceparent.as_deref().filter(|value| is_traceparent(value))
     }
 }
 

@@ -40,6 +40,7 @@ mod settings;
 mod subscription;
 mod supervisor;
 pub mod topology;
+mod traceparent;
 
 pub use broker::{Broker, QueueDepth};
 pub use consumer::{Consumer, Delivery};

@@ -142,10 +142,7 @@ fn each_protocol_has_one_home() {
         dependents(&edges, "lapin"),
         BTreeSet::from(["bench", "broker", "properties", "testkit"])
     );
-    for (protocol, home) in [
-        ("lettre", "mail"),
-        ("hickory-resolver", "http-client"),
-    ] {
+    for (protocol, home) in [("lettre", "mail"), ("hickory-resolver", "http-client")] {
         assert_eq!(dependents(&edges, protocol), BTreeSet::from([home]), "{protocol}");
     }
     // The command line tries what signers do wrong, with keys that are no secrets (`postrider verify`).

@@ -8,7 +8,6 @@ mod lane;
 #[path = "../it/postrider.rs"]
 #[expect(dead_code, reason = "these tests need only a part of it")]
 mod postrider;
-mod relay;
 mod scenario;
 
 use sqlx::PgPool;

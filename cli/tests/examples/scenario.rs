@@ -1,27 +1,29 @@
 //! What an endpoint goes through: the challenge, notifications, a rotation of its secret that is forgotten halfway, a replay of
 //! what it missed meanwhile, and a resend of what it had.
 
+use std::net::Ipv4Addr;
+
 use serde_json::{Value, json};
 use sqlx::PgPool;
-use testkit::{eventually, with_installation};
+use testkit::{FaultProxy, Installation, Toxic, eventually, run};
 
 use crate::example::{Example, Kind};
 use crate::lane::Lane;
-use crate::relay::Relay;
 
 const TYPE: &str = "domain.unsuspended";
 
 /// An endpoint, what delivers to it, and what is between them.
 struct Scene {
     lane: Lane,
-    relay: Relay,
+    /// One address that stays while the process behind it is replaced.
+    relay: FaultProxy,
     example: Example,
     subscription: String,
     first_secret: (String, String),
 }
 
 pub(crate) async fn an_endpoint_lives_through_rotation_and_replay(pool: PgPool, kind: Kind) {
-    with_installation(pool, async |it| {
+    run(pool, async |it: Installation| {
         let mut scene = Scene::begin(Lane::start(&it).await, Example::prepare(kind)).await;
         scene.processes("before", 3).await;
         let new = scene.rotate_and_forget_the_endpoint().await;
@@ -40,17 +42,21 @@ pub(crate) async fn an_endpoint_lives_through_rotation_and_replay(pool: PgPool, 
 impl Scene {
     /// A subscription whose endpoint has answered its challenge.
     async fn begin(lane: Lane, mut example: Example) -> Self {
-        let relay = Relay::start().await;
+        let relay = FaultProxy::listening_on((Ipv4Addr::LOCALHOST, 0).into())
+            .await
+            .expect("a free port");
+        let held = relay.add(Toxic::Silence);
         let created = lane
             .post(
                 "/subscriptions",
-                json!({"url": format!("http://{}/hooks", relay.address), "eventTypes": ["*"], "email": "ops@example.org"}),
+                json!({"url": format!("http://{}/hooks", relay.address()), "eventTypes": ["*"], "email": "ops@example.org"}),
             )
             .await;
         let text = |value: &Value| value.as_str().expect("a text").to_owned();
         let subscription = text(&created["id"]);
         let first_secret = (text(&created["secret"]["id"]), text(&created["secret"]["secret"]));
-        relay.point_to(Some(example.start(&[&first_secret.1]).await));
+        relay.lead_to(example.start(&[&first_secret.1]).await.to_string());
+        drop(held);
         // The challenge may have come while the example was being started, and been given up.
         let path = format!("/subscriptions/{subscription}");
         eventually("the endpoint to be verified", async || {
@@ -73,9 +79,11 @@ impl Scene {
     }
 
     async fn restart(&mut self, secrets: &[&str]) {
-        self.relay.point_to(None);
+        // What calls meanwhile is held, on connections that do not lead to the old process.
+        let _held = self.relay.add(Toxic::Silence);
+        self.relay.reset();
         let address = self.example.start(secrets).await;
-        self.relay.point_to(Some(address));
+        self.relay.lead_to(address.to_string());
     }
 
     async fn prints(&self, line: &str) {

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use domain::push::PushStatus;
 use simulators::swrve::{Options, ResponseTime, Running, SwrveSim};
-use sqlx::PgPool;
-use testkit::{Installation, eventually, with_installation};
+use testkit::{Installation, eventually};
 use tokio::net::TcpListener;
 
 use crate::rig::{Ended, Fleet, Halt, LONG_MILLIS, Process, Service, answers_after, in_mid_flight, pushes};
@@ -107,53 +106,47 @@ impl Frozen {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_leader_that_wakes_up_after_the_takeover_claims_and_sends_nothing_more(pool: PgPool) {
-    with_installation(pool, async |it| {
-        let fleet = Fleet::of(&it).await;
-        let _ingest = fleet.start(Service::IngestApi).await;
-        let _worker = fleet.start(Service::RetryWorker).await;
-        let callers = fleet.hand_in(pushes("early", 300));
-        let frozen = freeze(&it, &fleet).await;
-        frozen.thaw().await;
-        let claimed = frozen.leader.metrics().await.value(CLAIMED);
-        let mut answers = callers.finish().await;
-        answers.extend(fleet.hand_in(pushes("late", 100)).finish().await);
-        // Those whose outcome it could not learn any more.
-        frozen.halt.claims_run_out(&it).await;
-        let ended = Ended::through(&[&it.sim, &frozen.receiver], &it, &answers, |_| PushStatus::Sent).await;
-        ended.assert_duplicates_within(frozen.claims);
-        frozen.assert_idle_since(&it, claimed).await;
-        assert!(frozen.standby.metrics().await.value(EPOCH) > frozen.epoch);
-    })
-    .await;
+#[testkit::test]
+async fn a_leader_that_wakes_up_after_the_takeover_claims_and_sends_nothing_more(it: Installation) {
+    let fleet = Fleet::of(&it).await;
+    let _ingest = fleet.start(Service::IngestApi).await;
+    let _worker = fleet.start(Service::RetryWorker).await;
+    let callers = fleet.hand_in(pushes("early", 300));
+    let frozen = freeze(&it, &fleet).await;
+    frozen.thaw().await;
+    let claimed = frozen.leader.metrics().await.value(CLAIMED);
+    let mut answers = callers.finish().await;
+    answers.extend(fleet.hand_in(pushes("late", 100)).finish().await);
+    // Those whose outcome it could not learn any more.
+    frozen.halt.claims_run_out(&it).await;
+    let ended = Ended::through(&[&it.sim, &frozen.receiver], &it, &answers, |_| PushStatus::Sent).await;
+    ended.assert_duplicates_within(frozen.claims);
+    frozen.assert_idle_since(&it, claimed).await;
+    assert!(frozen.standby.metrics().await.value(EPOCH) > frozen.epoch);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_leader_that_wakes_up_after_its_claims_ran_out_changes_nothing(pool: PgPool) {
-    with_installation(pool, async |it| {
-        // Its claims hold for 20 seconds and twice the time limit of a request, and here they run out by themselves.
-        let fleet = Fleet::of(&it)
-            .await
-            .with("POSTRIDER__SWRVE__TIMEOUT_MILLIS", 2 * LONG_MILLIS);
-        let _ingest = fleet.start(Service::IngestApi).await;
-        let _worker = fleet.start(Service::RetryWorker).await;
-        let callers = fleet.hand_in(pushes("all", 300));
-        let frozen = freeze(&it, &fleet).await;
-        let answers = callers.finish().await;
-        let receivers = [&it.sim, &frozen.receiver];
-        let before = Ended::through(&receivers, &it, &answers, |_| PushStatus::Sent).await;
-        frozen.thaw().await;
-        let claimed = frozen.leader.metrics().await.value(CLAIMED);
-        // What it had claimed and sent turns out to be another's by now.
-        frozen
-            .leader
-            .shows("postrider_lease_losses_total{kind=\"claim\"}", 1.0)
-            .await;
-        let after = Ended::through(&receivers, &it, &answers, |_| PushStatus::Sent).await;
-        frozen.assert_idle_since(&it, claimed).await;
-        after.assert_duplicates_within(frozen.claims);
-        after.assert_same_ends_as(&before);
-    })
-    .await;
+#[testkit::test]
+async fn a_leader_that_wakes_up_after_its_claims_ran_out_changes_nothing(it: Installation) {
+    // Its claims hold for 20 seconds and twice the time limit of a request, and here they run out by themselves.
+    let fleet = Fleet::of(&it)
+        .await
+        .with("POSTRIDER__SWRVE__TIMEOUT_MILLIS", 2 * LONG_MILLIS);
+    let _ingest = fleet.start(Service::IngestApi).await;
+    let _worker = fleet.start(Service::RetryWorker).await;
+    let callers = fleet.hand_in(pushes("all", 300));
+    let frozen = freeze(&it, &fleet).await;
+    let answers = callers.finish().await;
+    let receivers = [&it.sim, &frozen.receiver];
+    let before = Ended::through(&receivers, &it, &answers, |_| PushStatus::Sent).await;
+    frozen.thaw().await;
+    let claimed = frozen.leader.metrics().await.value(CLAIMED);
+    // What it had claimed and sent turns out to be another's by now.
+    frozen
+        .leader
+        .shows("postrider_lease_losses_total{kind=\"claim\"}", 1.0)
+        .await;
+    let after = Ended::through(&receivers, &it, &answers, |_| PushStatus::Sent).await;
+    frozen.assert_idle_since(&it, claimed).await;
+    after.assert_duplicates_within(frozen.claims);
+    after.assert_same_ends_as(&before);
 }

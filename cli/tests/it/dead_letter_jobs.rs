@@ -3,9 +3,8 @@
 use domain::key::Role;
 use domain::push::PushState;
 use serde_json::Value;
-use sqlx::PgPool;
 use testkit::push_factory::PushRow;
-use testkit::{Installation, key_of_the_house, with_installation};
+use testkit::{Installation, key_of_the_house};
 use uuid::Uuid;
 
 use crate::postrider::{Finished, Running, postrider};
@@ -52,113 +51,107 @@ async fn failed_pushes(it: &Installation, count: usize) -> Vec<Uuid> {
         .expect("the rows can be read")
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn dead_letters_are_counted_then_replayed_while_an_operator_waits(pool: PgPool) {
-    with_installation(pool, async |it| {
-        let desk = Desk::open(&it).await;
-        failed_pushes(&it, 3).await;
-        let counted = desk.json("dead-letters replay --lane push --newer-than 1h --dry-run");
-        assert_eq!(counted["matching"], 3);
-        let shown = desk.run("dead-letters replay --all --dry-run", None);
-        assert!(
-            shown.stdout.contains("swrve/503") && shown.stdout.contains("3 dead letters"),
-            "{shown:?}"
-        );
+#[testkit::test]
+async fn dead_letters_are_counted_then_replayed_while_an_operator_waits(it: Installation) {
+    let desk = Desk::open(&it).await;
+    failed_pushes(&it, 3).await;
+    let counted = desk.json("dead-letters replay --lane push --newer-than 1h --dry-run");
+    assert_eq!(counted["matching"], 3);
+    let shown = desk.run("dead-letters replay --all --dry-run", None);
+    assert!(
+        shown.stdout.contains("swrve/503") && shown.stdout.contains("3 dead letters"),
+        "{shown:?}"
+    );
 
-        let refused = desk.run("dead-letters replay --lane push", None);
-        assert_eq!(refused.code, Some(1));
-        assert!(
-            refused.stderr.contains("3 dead letters; add --yes"),
-            "{refused:?}"
-        );
-        let nothing = desk.run("dead-letters replay --lane reseller --yes", None);
-        assert_eq!(nothing.code, Some(1));
-        assert!(
-            nothing.stderr.contains("no open dead letter matches"),
-            "{nothing:?}"
-        );
-        assert_eq!(desk.json("jobs list")["items"], serde_json::json!([]));
+    let refused = desk.run("dead-letters replay --lane push", None);
+    assert_eq!(refused.code, Some(1));
+    assert!(
+        refused.stderr.contains("3 dead letters; add --yes"),
+        "{refused:?}"
+    );
+    let nothing = desk.run("dead-letters replay --lane reseller --yes", None);
+    assert_eq!(nothing.code, Some(1));
+    assert!(
+        nothing.stderr.contains("no open dead letter matches"),
+        "{nothing:?}"
+    );
+    assert_eq!(desk.json("jobs list")["items"], serde_json::json!([]));
 
-        let worker = postrider("serve retry-worker").within(&it).start();
-        let waited = desk.run(
-            "dead-letters replay --lane push --yes --wait",
-            Some("Swrve is back"),
-        );
-        assert_eq!(waited.code, Some(0), "{waited:?}");
-        assert!(
-            waited.stdout.contains("COMPLETED") && waited.stdout.contains("3 of 3"),
-            "{waited:?}"
-        );
-        let jobs = desk.json("jobs list --status completed");
-        assert_eq!(
-            (&jobs["items"][0]["done"], &jobs["items"][0]["note"]),
-            (&3.into(), &"Swrve is back".into())
-        );
-        let until = &jobs["items"][0]["filter"]["until"];
-        assert!(until.is_string(), "only what was counted is meant: {jobs}");
-        let id = jobs["items"][0]["id"].as_str().unwrap().to_owned();
-        let watched = desk.run(&format!("jobs watch {id}"), None);
-        assert_eq!(watched.code, Some(0), "{watched:?}");
-        let late = desk.run(&format!("jobs pause {id}"), None);
-        assert!(
-            late.code == Some(1) && late.stderr.contains("COMPLETED"),
-            "{late:?}"
-        );
+    let worker = postrider("serve retry-worker").within(&it).start();
+    let waited = desk.run(
+        "dead-letters replay --lane push --yes --wait",
+        Some("Swrve is back"),
+    );
+    assert_eq!(waited.code, Some(0), "{waited:?}");
+    assert!(
+        waited.stdout.contains("COMPLETED") && waited.stdout.contains("3 of 3"),
+        "{waited:?}"
+    );
+    let jobs = desk.json("jobs list --status completed");
+    assert_eq!(
+        (&jobs["items"][0]["done"], &jobs["items"][0]["note"]),
+        (&3.into(), &"Swrve is back".into())
+    );
+    let until = &jobs["items"][0]["filter"]["until"];
+    assert!(until.is_string(), "only what was counted is meant: {jobs}");
+    let id = jobs["items"][0]["id"].as_str().unwrap().to_owned();
+    let watched = desk.run(&format!("jobs watch {id}"), None);
+    assert_eq!(watched.code, Some(0), "{watched:?}");
+    let late = desk.run(&format!("jobs pause {id}"), None);
+    assert!(
+        late.code == Some(1) && late.stderr.contains("COMPLETED"),
+        "{late:?}"
+    );
 
-        let log = desk.run("audit --action dead-letter-job", None);
-        assert!(
-            log.stdout.contains("dead-letter-job.complete") && log.stdout.contains("Swrve is back"),
-            "{log:?}"
-        );
-        let log = desk.json(&format!("audit --subject dead-letter-job/{id} --newer-than 1h"));
-        assert_eq!(log["items"].as_array().unwrap().len(), 2);
-        worker.stop().await;
-        desk.service.stop().await;
-    })
-    .await;
+    let log = desk.run("audit --action dead-letter-job", None);
+    assert!(
+        log.stdout.contains("dead-letter-job.complete") && log.stdout.contains("Swrve is back"),
+        "{log:?}"
+    );
+    let log = desk.json(&format!("audit --subject dead-letter-job/{id} --newer-than 1h"));
+    assert_eq!(log["items"].as_array().unwrap().len(), 2);
+    worker.stop().await;
+    desk.service.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn single_dead_letters_are_resolved_at_once_and_mistakes_are_told(pool: PgPool) {
-    with_installation(pool, async |it| {
-        let desk = Desk::open(&it).await;
-        let letters = failed_pushes(&it, 2).await;
-        for wrong in [
-            "dead-letters replay".to_owned(),
-            format!("dead-letters replay {} --lane push", letters[0]),
-            format!("dead-letters discard {}", letters[0]),
-            "dead-letters replay x".to_owned(),
-            "dead-letters replay --all --rate 0".to_owned(),
-            "dead-letters replay --all --lane push".to_owned(),
-            "dead-letters replay --all --newer-than soon".to_owned(),
-        ] {
-            let run = desk.run(&wrong, None);
-            assert_eq!(run.code, Some(2), "{wrong}: {run:?}");
-        }
-        let unknown = desk.run(&format!("dead-letters replay {}", Uuid::now_v7()), None);
-        assert!(
-            unknown.code == Some(1) && unknown.stderr.contains("no dead letter has this identifier"),
-            "{unknown:?}"
-        );
+#[testkit::test]
+async fn single_dead_letters_are_resolved_at_once_and_mistakes_are_told(it: Installation) {
+    let desk = Desk::open(&it).await;
+    let letters = failed_pushes(&it, 2).await;
+    for wrong in [
+        "dead-letters replay".to_owned(),
+        format!("dead-letters replay {} --lane push", letters[0]),
+        format!("dead-letters discard {}", letters[0]),
+        "dead-letters replay x".to_owned(),
+        "dead-letters replay --all --rate 0".to_owned(),
+        "dead-letters replay --all --lane push".to_owned(),
+        "dead-letters replay --all --newer-than soon".to_owned(),
+    ] {
+        let run = desk.run(&wrong, None);
+        assert_eq!(run.code, Some(2), "{wrong}: {run:?}");
+    }
+    let unknown = desk.run(&format!("dead-letters replay {}", Uuid::now_v7()), None);
+    assert!(
+        unknown.code == Some(1) && unknown.stderr.contains("no dead letter has this identifier"),
+        "{unknown:?}"
+    );
 
-        let replayed = desk.run(&format!("dead-letters replay {}", letters[0]), None);
-        assert_eq!(replayed.code, Some(0), "{replayed:?}");
-        assert!(replayed.stdout.contains("postrider explain"), "{replayed:?}");
-        let again = desk.run(&format!("dead-letters replay {}", letters[0]), None);
-        assert!(
-            again.code == Some(1) && again.stderr.contains("was replayed before"),
-            "{again:?}"
-        );
-        let discarded = desk.run(
-            &format!("dead-letters discard {} --json", letters[1]),
-            Some("over"),
-        );
-        let discarded: Value = serde_json::from_str(&discarded.stdout).unwrap();
-        assert_eq!(
-            (&discarded["state"], &discarded["note"]),
-            (&"DISCARDED".into(), &"over".into())
-        );
-        desk.service.stop().await;
-    })
-    .await;
+    let replayed = desk.run(&format!("dead-letters replay {}", letters[0]), None);
+    assert_eq!(replayed.code, Some(0), "{replayed:?}");
+    assert!(replayed.stdout.contains("postrider explain"), "{replayed:?}");
+    let again = desk.run(&format!("dead-letters replay {}", letters[0]), None);
+    assert!(
+        again.code == Some(1) && again.stderr.contains("was replayed before"),
+        "{again:?}"
+    );
+    let discarded = desk.run(
+        &format!("dead-letters discard {} --json", letters[1]),
+        Some("over"),
+    );
+    let discarded: Value = serde_json::from_str(&discarded.stdout).unwrap();
+    assert_eq!(
+        (&discarded["state"], &discarded["note"]),
+        (&"DISCARDED".into(), &"over".into())
+    );
+    desk.service.stop().await;
 }

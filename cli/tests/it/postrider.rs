@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use reqwest::{Client, RequestBuilder};
 use rustix::process::{Pid, Signal, kill_process};
 use sqlx::{ConnectOptions as _, PgPool};
-use testkit::{Installation, PATIENCE, PATIENT, eventually};
+use testkit::{Installation, Leftover, PATIENCE, PATIENT, eventually, leaves};
 
 /// Waits until the process with these admin endpoints is ready. They are asked directly: a process for each question
 /// would keep a slow machine from anything else.
@@ -153,7 +153,7 @@ impl Postrider {
     }
 }
 
-/// A process at work; killed when the test ends before it does.
+/// A process at work; killed when the test ends before it does, and leaves then what it has claimed.
 pub(crate) struct Running {
     child: Child,
     stdout: Option<BufReader<ChildStdout>>,
@@ -234,6 +234,9 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            leaves(Leftover::Claims);
+        }
         // Fails when it has ended, which is all that is wanted.
         let _ = self.child.kill();
         let _ = self.child.wait();

@@ -4,8 +4,7 @@
 use reqwest::{Client, RequestBuilder};
 use serde_json::{Value, json};
 use simulators::receiver::{Options, Received, Receiver, Running as Endpoint, SecretFor, Verdict};
-use sqlx::PgPool;
-use testkit::{Installation, eventually, with_installation};
+use testkit::{Installation, eventually};
 use tokio::net::TcpListener;
 
 use crate::postrider::{Postrider, Running, is_put_off, key_of, postrider, until_accepted, until_ready};
@@ -138,119 +137,112 @@ fn messages<'a>(received: &'a [Received], secret: &'a str) -> Vec<Message<'a>> {
     received.iter().map(message).collect()
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn an_independent_implementation_accepts_what_is_delivered_and_refuses_what_was_changed(pool: PgPool) {
-    with_installation(pool, async |it| {
-        let lane = Lane::start(&it).await;
-        let (id, old) = lane.subscribe().await;
-        let rotated = lane
-            .portal(&format!("/subscriptions/{id}/secrets"), Some(json!({})))
-            .await;
-        let new = rotated["secret"].as_str().expect("a secret");
-        let knows = [SecretFor::path(PATH, new), SecretFor::path(PATH, &old)];
-        lane.endpoint
-            .secrets(knows.map(|secret| secret.expect("valid")).into());
-        // Each is refused at first, so that retries are judged as well.
-        let rule = simulators::receiver::Rule::answering(503).first(1);
-        lane.endpoint.script(vec![rule]).expect("a rule");
-        for number in 0..EVENTS {
-            lane.send(&format!(
-                "ünï©ødé № {number} \u{1F980} \"\\\u{0} {}",
-                "x".repeat(number * 50)
-            ))
-            .await;
-        }
-        let challenges = 1;
-        let all = lane.arrived(challenges + EVENTS as u64).await;
-        assert!(all.len() > 2 * EVENTS, "{}", all.len());
-        let (challenge, notifications) = all.split_at(1);
-        assert_eq!(verdicts(&messages(challenge, &old)), ["ok"]);
-        assert!(
-            notifications
-                .iter()
-                .all(|request| request.verdict == Verdict::Verified)
-        );
-        for secret in [&old, new] {
-            assert_eq!(
-                verdicts(&messages(notifications, secret)),
-                vec!["ok"; notifications.len()]
-            );
-        }
-        let changed: Vec<_> = notifications
-            .iter()
-            .map(|request| Received {
-                body: request.body.replace("contact-42", "contact-43"),
-                ..request.clone()
-            })
-            .collect();
-        for verdict in verdicts(&messages(&changed, new)) {
-            assert_eq!(verdict, "WebhookVerificationError: No matching signature found");
-        }
-    })
-    .await;
-}
-
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn retries_carry_the_same_bytes_identifier_and_key(pool: PgPool) {
-    with_installation(pool, async |it| {
-        let lane = Lane::start(&it).await;
-        lane.subscribe().await;
-        let rule = simulators::receiver::Rule::answering(503).first(2);
-        lane.endpoint.script(vec![rule]).expect("a rule");
-        lane.send("once").await;
-        let all = lane.arrived(2).await;
-        let attempts = &all[1..];
-        assert!(attempts.len() >= 3, "{}", attempts.len());
-        for attempt in attempts {
-            assert_eq!(attempt.body, attempts[0].body);
-            let key = signing::idempotency_key(attempt.body.as_bytes());
-            assert_eq!(attempt.headers["idempotency-key"], key);
-            assert_eq!(attempt.headers["event-id"], attempts[0].id);
-            assert_eq!(attempt.headers["webhook-id"], attempts[0].id);
-            assert_eq!(attempt.headers["content-type"], "application/json");
-        }
-    })
-    .await;
-}
-
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn the_demo_shows_the_reseller_lane_and_says_what_deviates(pool: PgPool) {
-    with_installation(pool, async |it| {
-        let lane = Lane::start(&it).await;
-        let demo = |reseller: &str, timeout: u32| {
-            postrider(&format!("demo --pushes 2 --events 20 --timeout {timeout}"))
-                .env("INGEST_URL", &lane.ingest.0)
-                .env("INGEST_KEY", &lane.ingest.1)
-                .env("METRICS_URL", &lane.metrics_url)
-                .env("SWRVE_SIM_URL", &lane.swrve_sim_url)
-                .env("PORTAL_URL", &lane.portal.0)
-                .env("RESELLER_KEY", &lane.portal.1)
-                .env("RESELLER_ID", reseller)
-                .env("OPERATOR_URL", &lane.operator)
-                .env("ADMIN_KEY", &lane.admin_key)
-                .env("RECEIVER_URL", lane.endpoint.url(""))
-                .run()
-        };
-        let finished = eventually("the demo to get answers", async || {
-            let finished = demo(RESELLER, 200);
-            (!is_put_off(&finished)).then_some(finished)
-        })
+#[testkit::test]
+async fn an_independent_implementation_accepts_what_is_delivered_and_refuses_what_was_changed(
+    it: Installation,
+) {
+    let lane = Lane::start(&it).await;
+    let (id, old) = lane.subscribe().await;
+    let rotated = lane
+        .portal(&format!("/subscriptions/{id}/secrets"), Some(json!({})))
         .await;
-        assert_eq!(finished.code, Some(0), "{}\n{}", finished.stdout, finished.stderr);
-        for part in [
-            "3 x SCHEDULED, 2 x SENT",
-            "410, ends its subscription",
-            "0 of them with a signature that it doubts",
-        ] {
-            assert!(finished.stdout.contains(part), "{}", finished.stdout);
-        }
-        // Events of a reseller that has no subscriptions reach no endpoint.
-        let finished = demo("another-reseller", 30);
-        assert_eq!(finished.code, Some(1), "{}\n{}", finished.stdout, finished.stderr);
-        let wanted = "delivered: should be SENT after 1 attempt";
-        assert!(finished.stderr.contains(wanted), "{}", finished.stderr);
-        let left = lane.portal("/subscriptions", None).await;
-        assert_eq!(left["items"], json!([]));
+    let new = rotated["secret"].as_str().expect("a secret");
+    let knows = [SecretFor::path(PATH, new), SecretFor::path(PATH, &old)];
+    lane.endpoint
+        .secrets(knows.map(|secret| secret.expect("valid")).into());
+    // Each is refused at first, so that retries are judged as well.
+    let rule = simulators::receiver::Rule::answering(503).first(1);
+    lane.endpoint.script(vec![rule]).expect("a rule");
+    for number in 0..EVENTS {
+        lane.send(&format!(
+            "ünï©ødé № {number} \u{1F980} \"\\\u{0} {}",
+            "x".repeat(number * 50)
+        ))
+        .await;
+    }
+    let challenges = 1;
+    let all = lane.arrived(challenges + EVENTS as u64).await;
+    assert!(all.len() > 2 * EVENTS, "{}", all.len());
+    let (challenge, notifications) = all.split_at(1);
+    assert_eq!(verdicts(&messages(challenge, &old)), ["ok"]);
+    assert!(
+        notifications
+            .iter()
+            .all(|request| request.verdict == Verdict::Verified)
+    );
+    for secret in [&old, new] {
+        assert_eq!(
+            verdicts(&messages(notifications, secret)),
+            vec!["ok"; notifications.len()]
+        );
+    }
+    let changed: Vec<_> = notifications
+        .iter()
+        .map(|request| Received {
+            body: request.body.replace("contact-42", "contact-43"),
+            ..request.clone()
+        })
+        .collect();
+    for verdict in verdicts(&messages(&changed, new)) {
+        assert_eq!(verdict, "WebhookVerificationError: No matching signature found");
+    }
+}
+
+#[testkit::test]
+async fn retries_carry_the_same_bytes_identifier_and_key(it: Installation) {
+    let lane = Lane::start(&it).await;
+    lane.subscribe().await;
+    let rule = simulators::receiver::Rule::answering(503).first(2);
+    lane.endpoint.script(vec![rule]).expect("a rule");
+    lane.send("once").await;
+    let all = lane.arrived(2).await;
+    let attempts = &all[1..];
+    assert!(attempts.len() >= 3, "{}", attempts.len());
+    for attempt in attempts {
+        assert_eq!(attempt.body, attempts[0].body);
+        let key = signing::idempotency_key(attempt.body.as_bytes());
+        assert_eq!(attempt.headers["idempotency-key"], key);
+        assert_eq!(attempt.headers["event-id"], attempts[0].id);
+        assert_eq!(attempt.headers["webhook-id"], attempts[0].id);
+        assert_eq!(attempt.headers["content-type"], "application/json");
+    }
+}
+
+#[testkit::test]
+async fn the_demo_shows_the_reseller_lane_and_says_what_deviates(it: Installation) {
+    let lane = Lane::start(&it).await;
+    let demo = |reseller: &str, timeout: u32| {
+        postrider(&format!("demo --pushes 2 --events 20 --timeout {timeout}"))
+            .env("INGEST_URL", &lane.ingest.0)
+            .env("INGEST_KEY", &lane.ingest.1)
+            .env("METRICS_URL", &lane.metrics_url)
+            .env("SWRVE_SIM_URL", &lane.swrve_sim_url)
+            .env("PORTAL_URL", &lane.portal.0)
+            .env("RESELLER_KEY", &lane.portal.1)
+            .env("RESELLER_ID", reseller)
+            .env("OPERATOR_URL", &lane.operator)
+            .env("ADMIN_KEY", &lane.admin_key)
+            .env("RECEIVER_URL", lane.endpoint.url(""))
+            .run()
+    };
+    let finished = eventually("the demo to get answers", async || {
+        let finished = demo(RESELLER, 200);
+        (!is_put_off(&finished)).then_some(finished)
     })
     .await;
+    assert_eq!(finished.code, Some(0), "{}\n{}", finished.stdout, finished.stderr);
+    for part in [
+        "3 x SCHEDULED, 2 x SENT",
+        "410, ends its subscription",
+        "0 of them with a signature that it doubts",
+    ] {
+        assert!(finished.stdout.contains(part), "{}", finished.stdout);
+    }
+    // Events of a reseller that has no subscriptions reach no endpoint.
+    let finished = demo("another-reseller", 30);
+    assert_eq!(finished.code, Some(1), "{}\n{}", finished.stdout, finished.stderr);
+    let wanted = "delivered: should be SENT after 1 attempt";
+    assert!(finished.stderr.contains(wanted), "{}", finished.stderr);
+    let left = lane.portal("/subscriptions", None).await;
+    assert_eq!(left["items"], json!([]));
 }

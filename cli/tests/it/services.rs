@@ -1,7 +1,7 @@
 //! `serve` and `up`: start, readiness, the end, and what is in the way.
 
 use sqlx::PgPool;
-use testkit::{Installation, eventually, with_installation};
+use testkit::{Installation, Leftover, eventually, leaves, run};
 
 use crate::postrider::{Running, postrider, until_ready};
 
@@ -26,44 +26,39 @@ async fn starts_alone_and_stops(it: &Installation, service: &str) {
     assert_eq!(status.code(), Some(0), "{service}");
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn every_service_starts_alone_becomes_ready_and_exits_0_on_sigterm(pool: PgPool) {
-    with_installation(pool, async |it| {
-        for service in [
-            "ingest-api",
-            "dispatcher",
-            "retry-worker",
-            "reseller-portal",
-            "operator-api",
-        ] {
-            starts_alone_and_stops(&it, service).await;
-        }
-    })
-    .await;
+#[testkit::test]
+async fn every_service_starts_alone_becomes_ready_and_exits_0_on_sigterm(it: Installation) {
+    for service in [
+        "ingest-api",
+        "dispatcher",
+        "retry-worker",
+        "reseller-portal",
+        "operator-api",
+    ] {
+        starts_alone_and_stops(&it, service).await;
+    }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn all_services_run_in_one_process_and_a_second_one_cannot_have_its_ports(pool: PgPool) {
-    with_installation(pool, async |it| {
-        let process = postrider("up").within(&it).start();
-        let admin = ready(&process).await;
-        for key in ["ADMIN", "INGEST", "PORTAL", "OPERATOR"] {
-            let variable = format!("POSTRIDER__{key}__LISTEN");
-            let finished = postrider("up").within(&it).env(&variable, &admin).run();
-            assert_eq!(finished.code, Some(1), "{finished:?}");
-            for part in [admin.as_str(), "in use", &variable] {
-                assert!(finished.stderr.contains(part), "{}", finished.stderr);
-            }
+#[testkit::test]
+async fn all_services_run_in_one_process_and_a_second_one_cannot_have_its_ports(it: Installation) {
+    let process = postrider("up").within(&it).start();
+    let admin = ready(&process).await;
+    for key in ["ADMIN", "INGEST", "PORTAL", "OPERATOR"] {
+        let variable = format!("POSTRIDER__{key}__LISTEN");
+        let finished = postrider("up").within(&it).env(&variable, &admin).run();
+        assert_eq!(finished.code, Some(1), "{finished:?}");
+        for part in [admin.as_str(), "in use", &variable] {
+            assert!(finished.stderr.contains(part), "{}", finished.stderr);
         }
-        let (status, _) = process.stop().await;
-        assert_eq!(status.code(), Some(0));
-    })
-    .await;
+    }
+    let (status, _) = process.stop().await;
+    assert_eq!(status.code(), Some(0));
 }
 
 #[sqlx::test(migrations = false)]
 async fn a_service_without_the_schema_is_alive_but_not_ready(pool: PgPool) {
-    with_installation(pool, async |it| {
+    run(pool, async |it: Installation| {
+        leaves(Leftover::Database);
         let process = postrider("serve dispatcher").within(&it).start();
         let address = process.address_logged_with(ADMIN);
         let probe = format!("healthcheck http://{address}/healthz");

@@ -1,7 +1,6 @@
 //! `push`, `push show` and `demo` against all services in one process.
 
-use sqlx::PgPool;
-use testkit::{Installation, eventually, with_installation};
+use testkit::{Installation, eventually};
 
 use crate::postrider::{Finished, Postrider, Running, is_put_off, key_of, postrider, until_ready};
 
@@ -66,59 +65,50 @@ impl Up {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn the_demo_finds_everything_as_it_should_be(pool: PgPool) {
-    with_installation(pool, async |it| {
-        let up = Up::start(&it, PUSH_KEYS).await;
-        let finished = up.demo().await;
-        assert_eq!(finished.code, Some(0), "{}\n{}", finished.stdout, finished.stderr);
-        for part in [
-            "GIVEN_UP",
-            "SCHEDULED",
-            "202 replayed",
-            "422",
-            "Smallest gap between send starts: ",
-        ] {
-            assert!(finished.stdout.contains(part), "{}", finished.stdout);
-        }
-    })
-    .await;
+#[testkit::test]
+async fn the_demo_finds_everything_as_it_should_be(it: Installation) {
+    let up = Up::start(&it, PUSH_KEYS).await;
+    let finished = up.demo().await;
+    assert_eq!(finished.code, Some(0), "{}\n{}", finished.stdout, finished.stderr);
+    for part in [
+        "GIVEN_UP",
+        "SCHEDULED",
+        "202 replayed",
+        "422",
+        "Smallest gap between send starts: ",
+    ] {
+        assert!(finished.stdout.contains(part), "{}", finished.stdout);
+    }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn the_demo_says_what_deviates(pool: PgPool) {
-    with_installation(pool, async |it| {
-        let up = Up::start(&it, r#"{"Hello": {"IOS": "key-for-ios"}}"#).await;
-        let finished = up.demo().await;
-        assert_eq!(finished.code, Some(1), "{}\n{}", finished.stdout, finished.stderr);
-        let wanted = "plain, ANDROID: 10 of 10 should be SENT after 1 attempt, but for example ";
-        assert!(finished.stderr.contains(wanted), "{}", finished.stderr);
-        assert!(!finished.stderr.contains("plain, IOS"), "{}", finished.stderr);
-    })
-    .await;
+#[testkit::test]
+async fn the_demo_says_what_deviates(it: Installation) {
+    let up = Up::start(&it, r#"{"Hello": {"IOS": "key-for-ios"}}"#).await;
+    let finished = up.demo().await;
+    assert_eq!(finished.code, Some(1), "{}\n{}", finished.stdout, finished.stderr);
+    let wanted = "plain, ANDROID: 10 of 10 should be SENT after 1 attempt, but for example ";
+    assert!(finished.stderr.contains(wanted), "{}", finished.stderr);
+    assert!(!finished.stderr.contains("plain, IOS"), "{}", finished.stderr);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_push_is_handed_in_once_per_idempotency_key_and_shown(pool: PgPool) {
-    with_installation(pool, async |it| {
-        let up = Up::start(&it, PUSH_KEYS).await;
-        let posted = up.post("Hello client!").await;
-        assert_eq!(posted.code, Some(0), "{posted:?}");
-        assert_eq!(up.post("Hello client!").await.stdout, posted.stdout);
-        let other = up.post("Something else").await;
-        assert_eq!(other.code, Some(1));
-        assert!(other.stderr.contains("422"), "{}", other.stderr);
-        let show = format!("push show {}", posted.stdout);
-        let shown = eventually("the push to be sent", async || {
-            let shown = up.caller(&show).run();
-            shown.stdout.contains("SENT").then_some(shown)
-        })
-        .await;
-        assert!(shown.stdout.contains(posted.stdout.trim()), "{}", shown.stdout);
-        let json = up.caller(&show).arg("--json").run().stdout;
-        let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
-        assert_eq!(json["status"], "SENT");
-        assert_eq!(it.sim.report().accepted, 1);
+#[testkit::test]
+async fn a_push_is_handed_in_once_per_idempotency_key_and_shown(it: Installation) {
+    let up = Up::start(&it, PUSH_KEYS).await;
+    let posted = up.post("Hello client!").await;
+    assert_eq!(posted.code, Some(0), "{posted:?}");
+    assert_eq!(up.post("Hello client!").await.stdout, posted.stdout);
+    let other = up.post("Something else").await;
+    assert_eq!(other.code, Some(1));
+    assert!(other.stderr.contains("422"), "{}", other.stderr);
+    let show = format!("push show {}", posted.stdout);
+    let shown = eventually("the push to be sent", async || {
+        let shown = up.caller(&show).run();
+        shown.stdout.contains("SENT").then_some(shown)
     })
     .await;
+    assert!(shown.stdout.contains(posted.stdout.trim()), "{}", shown.stdout);
+    let json = up.caller(&show).arg("--json").run().stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["status"], "SENT");
+    assert_eq!(it.sim.report().accepted, 1);
 }

@@ -11,8 +11,7 @@ mod servers;
 
 use domain::notification::NotificationStatus;
 use domain::push::PushStatus;
-use sqlx::PgPool;
-use testkit::{Installation, eventually, with_installation};
+use testkit::{Installation, eventually};
 
 use rig::{
     Answers, Delivered, Ended, Event, Fleet, LONG_MILLIS, Process, SENT, Subscribers, answers_after,
@@ -38,35 +37,32 @@ struct Scene {
     subscribers: Subscribers,
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn traffic_survives_a_stopped_broker_and_a_killed_database(pool: PgPool) {
-    with_installation(pool, async |mut it| {
-        let subscribers = Subscribers::usual(&it).await;
-        let broker = Server::rabbitmq(&mut it.config).await;
-        let database = Server::postgres(&mut it.config).await;
-        // While the database is away, that is found out soon.
-        let fleet = Fleet::of(&it)
-            .await
-            .with("POSTRIDER__DATABASE__ACQUIRE_TIMEOUT_MILLIS", 3_000);
-        let [ingest, _dispatcher, _worker] = fleet.start_all().await;
-        let scene = Scene {
-            it,
-            fleet,
-            subscribers,
-        };
-        let mut traffic = Traffic::default();
-        scene.broker_stops(&broker, &mut traffic).await;
-        let (pushes, notifications) = scene.audit(&traffic).await;
-        pushes.assert_no_duplicates();
-        notifications.assert_no_duplicates();
+#[testkit::test]
+async fn traffic_survives_a_stopped_broker_and_a_killed_database(mut it: Installation) {
+    let subscribers = Subscribers::usual(&it).await;
+    let broker = Server::rabbitmq(&mut it.config).await;
+    let database = Server::postgres(&mut it.config).await;
+    // While the database is away, that is found out soon.
+    let fleet = Fleet::of(&it)
+        .await
+        .with("POSTRIDER__DATABASE__ACQUIRE_TIMEOUT_MILLIS", 3_000);
+    let [ingest, _dispatcher, _worker] = fleet.start_all().await;
+    let scene = Scene {
+        it,
+        fleet,
+        subscribers,
+    };
+    let mut traffic = Traffic::default();
+    scene.broker_stops(&broker, &mut traffic).await;
+    let (pushes, notifications) = scene.audit(&traffic).await;
+    pushes.assert_no_duplicates();
+    notifications.assert_no_duplicates();
 
-        scene.database_is_killed(&ingest, &database, &mut traffic).await;
-        let (pushes, notifications) = scene.audit(&traffic).await;
-        // The dispatcher holds what it could not record. A claim whose commit it never heard of runs out; what it was of
-        // had not been sent.
-        assert_eq!((pushes.duplicates(), notifications.duplicates()), (0, 0));
-    })
-    .await;
+    scene.database_is_killed(&ingest, &database, &mut traffic).await;
+    let (pushes, notifications) = scene.audit(&traffic).await;
+    // The dispatcher holds what it could not record. A claim whose commit it never heard of runs out; what it was of
+    // had not been sent.
+    assert_eq!((pushes.duplicates(), notifications.duplicates()), (0, 0));
 }
 
 impl Scene {

@@ -2,7 +2,7 @@
 
 use domain::push::PushStatus;
 use sqlx::PgPool;
-use testkit::with_installation;
+use testkit::{Installation, run};
 
 use crate::rig::{Subscribers, answers_after, events, in_mid_flight, pushes};
 use crate::scene::{Scene, all_delivered, all_sent};
@@ -12,7 +12,7 @@ const EVENTS: usize = 60;
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn the_broker_was_wiped(pool: PgPool) {
-    Box::pin(with_installation(pool, async |it| {
+    Box::pin(run(pool, async |it: Installation| {
         it.sim.script(answers_after(1_000)).expect("a script");
         let subscribers = Subscribers::usual(&it).await;
         subscribers.answer_after(1_000);

@@ -8,8 +8,7 @@ use domain::clock::{Clock as _, ManualClock, SystemClock};
 use domain::key::Role;
 use domain::push::PushStatus;
 use simulators::swrve::Rule;
-use sqlx::PgPool;
-use testkit::{Installation, Service, eventually, key_of_the_house, with_installation};
+use testkit::{Installation, Service, eventually, key_of_the_house};
 use tokio::net::TcpListener;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -111,40 +110,37 @@ impl Town {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn swrve_is_down_for_an_hour(pool: PgPool) {
-    with_installation(pool, async |mut it| {
-        it.config.push.retry.delay = Duration::from_secs(300);
-        it.config.push.retry.max_attempts = 3;
-        it.sim.script(vec![down()]).expect("a script");
-        let town = Town::of(&it).await;
-        let mut page = Page::section("Swrve is down");
-        page.set("PATH", path_with_postrider());
-        page.set("OPERATOR_URL", &town.operator);
-        page.set("OPERATOR_KEY", &town.operator_key);
-        let began = town.clock.now();
-        let mut answers = town.hand_in("early").await;
-        let flying = town.time_flies();
-        eventually("Swrve to be probed", async || {
-            let holds = it.store.list_holds().await.ok()?;
-            (holds.first()?.probes > 0).then_some(())
-        })
-        .await;
-        page.follow().await.shows(&["Swrve is out of order", "503"]);
-        answers.extend(town.hand_in("late").await);
-        eventually("the hour to pass", async || {
-            (town.clock.now() - began > TimeDelta::hours(1)).then_some(())
-        })
-        .await;
-        it.sim.script(Vec::new()).expect("a script");
-        has_status(&it, "early", PushStatus::Sent).await;
-        has_status(&it, "late", PushStatus::Sent).await;
-        drop(flying);
-        page.follow_until_well().await;
-        page.end();
-        all_sent_once(&it, &answers).await;
+#[testkit::test]
+async fn swrve_is_down_for_an_hour(mut it: Installation) {
+    it.config.push.retry.delay = Duration::from_secs(300);
+    it.config.push.retry.max_attempts = 3;
+    it.sim.script(vec![down()]).expect("a script");
+    let town = Town::of(&it).await;
+    let mut page = Page::section("Swrve is down");
+    page.set("PATH", path_with_postrider());
+    page.set("OPERATOR_URL", &town.operator);
+    page.set("OPERATOR_KEY", &town.operator_key);
+    let began = town.clock.now();
+    let mut answers = town.hand_in("early").await;
+    let flying = town.time_flies();
+    eventually("Swrve to be probed", async || {
+        let holds = it.store.list_holds().await.ok()?;
+        (holds.first()?.probes > 0).then_some(())
     })
     .await;
+    page.follow().await.shows(&["Swrve is out of order", "503"]);
+    answers.extend(town.hand_in("late").await);
+    eventually("the hour to pass", async || {
+        (town.clock.now() - began > TimeDelta::hours(1)).then_some(())
+    })
+    .await;
+    it.sim.script(Vec::new()).expect("a script");
+    has_status(&it, "early", PushStatus::Sent).await;
+    has_status(&it, "late", PushStatus::Sent).await;
+    drop(flying);
+    page.follow_until_well().await;
+    page.end();
+    all_sent_once(&it, &answers).await;
 }
 
 fn down() -> Rule {

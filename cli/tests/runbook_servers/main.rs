@@ -20,7 +20,7 @@ mod servers;
 
 use domain::push::PushStatus;
 use sqlx::PgPool;
-use testkit::{eventually, with_installation};
+use testkit::{Installation, eventually, run};
 
 use page::Page;
 use rig::{answers_after, count_with_status, in_mid_flight, pushes};
@@ -31,7 +31,7 @@ const PUSHES: usize = 100;
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn the_database_was_restarted_and_the_broker_was_blocked(pool: PgPool) {
-    Box::pin(with_installation(pool, async |mut it| {
+    Box::pin(run(pool, async |mut it: Installation| {
         it.sim.script(answers_after(200)).expect("a script");
         let database = Server::postgres(&mut it.config).await;
         let disk = Full::disk_of_the_broker().await;

@@ -2,8 +2,7 @@
 
 use domain::notification::NotificationStatus;
 use simulators::receiver::Rule;
-use sqlx::PgPool;
-use testkit::{eventually, with_installation};
+use testkit::{Installation, eventually};
 
 use crate::collector::SpanKind;
 use crate::rig::{Event, RESELLERS, Subscriber, Subscribers, events_of, notifications_with_status};
@@ -31,25 +30,22 @@ const RETRY: [&str; 6] = [
     "complete notifications",
 ];
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn an_event_is_one_trace_from_the_request_to_the_endpoints_answer(pool: PgPool) {
-    with_installation(pool, async |it| {
-        let all = vec![Subscriber::new("hook", RESELLERS[0], &["*"])];
-        let subscribers = Subscribers::of(&it, all).await;
-        let scene = Scene::of(it).await;
-        let processes = scene.fleet.start_all().await;
-        scene.delivered(&subscribers).await;
-        scene.delivered_again(&subscribers).await;
-        scene.delivered_for_a_caller(&subscribers).await;
-        scene.delivered_unsampled(&subscribers).await;
-        scene.tested(&subscribers).await;
-        for process in processes {
-            process.ask_to_stop();
-            process.ended().await;
-        }
-        scene.nothing_is_astray();
-    })
-    .await;
+#[testkit::test]
+async fn an_event_is_one_trace_from_the_request_to_the_endpoints_answer(it: Installation) {
+    let all = vec![Subscriber::new("hook", RESELLERS[0], &["*"])];
+    let subscribers = Subscribers::of(&it, all).await;
+    let scene = Scene::of(it).await;
+    let processes = scene.fleet.start_all().await;
+    scene.delivered(&subscribers).await;
+    scene.delivered_again(&subscribers).await;
+    scene.delivered_for_a_caller(&subscribers).await;
+    scene.delivered_unsampled(&subscribers).await;
+    scene.tested(&subscribers).await;
+    for process in processes {
+        process.ask_to_stop();
+        process.ended().await;
+    }
+    scene.nothing_is_astray();
 }
 
 impl Scene {

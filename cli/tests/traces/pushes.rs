@@ -3,8 +3,7 @@
 use config::Secret;
 use domain::push::PushStatus;
 use simulators::receiver::{Options, Receiver};
-use sqlx::PgPool;
-use testkit::{FaultProxy, eventually, with_installation};
+use testkit::{FaultProxy, Installation, eventually};
 use tokio::net::TcpListener;
 
 use crate::collector::{Span, SpanKind};
@@ -33,28 +32,25 @@ const DETOUR: [&str; 6] = [
     "complete pushes",
 ];
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_push_is_one_trace_from_the_request_to_swrves_answer(pool: PgPool) {
-    with_installation(pool, async |mut it| {
-        let (proxy, url) = FaultProxy::for_url(it.config.amqp.url.expose()).await;
-        it.config.amqp.url = Secret::new(url);
-        let retried = answer_to("retried", 503, Some(1));
-        it.sim.script(vec![retried]).expect("a script");
-        let scene = Scene::of(it).await;
-        let processes = scene.fleet.start_all().await;
-        scene.straight().await;
-        scene.retried().await;
-        scene.of_a_caller().await;
-        scene.in_a_crowd().await;
-        scene.detour(&proxy).await;
-        scene.not_sampled().await;
-        for process in processes {
-            process.ask_to_stop();
-            process.ended().await;
-        }
-        scene.nothing_is_astray();
-    })
-    .await;
+#[testkit::test]
+async fn a_push_is_one_trace_from_the_request_to_swrves_answer(mut it: Installation) {
+    let (proxy, url) = FaultProxy::for_url(it.config.amqp.url.expose()).await;
+    it.config.amqp.url = Secret::new(url);
+    let retried = answer_to("retried", 503, Some(1));
+    it.sim.script(vec![retried]).expect("a script");
+    let scene = Scene::of(it).await;
+    let processes = scene.fleet.start_all().await;
+    scene.straight().await;
+    scene.retried().await;
+    scene.of_a_caller().await;
+    scene.in_a_crowd().await;
+    scene.detour(&proxy).await;
+    scene.not_sampled().await;
+    for process in processes {
+        process.ask_to_stop();
+        process.ended().await;
+    }
+    scene.nothing_is_astray();
 }
 
 impl Scene {
@@ -208,23 +204,20 @@ impl Scene {
 }
 
 /// What a dispatcher tells Swrve is the place of the very attempt.
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn swrve_gets_the_place_of_the_attempt(pool: PgPool) {
-    with_installation(pool, async |mut it| {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-        let swrve = Receiver::start(listener, Options::default()).expect("the receiver starts");
-        it.config.swrve.url = swrve.url("");
-        let scene = Scene::of(it).await;
-        let _processes = scene.fleet.start_all().await;
-        let stored = scene.push("told", None).await;
-        let tree = Tree::with(&scene.collector, &stored, &STRAIGHT).await;
-        let received = &swrve.received(0, 1).items[0];
-        let told = Traceparent(received.headers["traceparent"].clone());
-        assert_eq!(told.trace(), stored.trace());
-        assert_eq!(told.span(), tree.accepted().id);
-        assert!(told.is_sampled());
-    })
-    .await;
+#[testkit::test]
+async fn swrve_gets_the_place_of_the_attempt(mut it: Installation) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let swrve = Receiver::start(listener, Options::default()).expect("the receiver starts");
+    it.config.swrve.url = swrve.url("");
+    let scene = Scene::of(it).await;
+    let _processes = scene.fleet.start_all().await;
+    let stored = scene.push("told", None).await;
+    let tree = Tree::with(&scene.collector, &stored, &STRAIGHT).await;
+    let received = &swrve.received(0, 1).items[0];
+    let told = Traceparent(received.headers["traceparent"].clone());
+    assert_eq!(told.trace(), stored.trace());
+    assert_eq!(told.span(), tree.accepted().id);
+    assert!(told.is_sampled());
 }
 
 fn one(group: &str) -> Push {

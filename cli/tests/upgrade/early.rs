@@ -2,7 +2,7 @@
 
 use domain::push::PushStatus;
 use sqlx::PgPool;
-use testkit::with_installation;
+use testkit::{Installation, run};
 
 use crate::rig::{Answers, Delivered, Ended, SENT, Service, Subscribers, events, pushes};
 use crate::versions::Version::{Previous, This};
@@ -13,7 +13,7 @@ const MISSING: &str = "migrations are missing";
 /// Even when they are the only ones: what is accepted waits, and nothing of it becomes a dead letter.
 #[sqlx::test(migrations = false)]
 async fn services_that_come_before_their_migrations_say_so_and_lose_nothing(pool: PgPool) {
-    with_installation(pool, async |it| {
+    run(pool, async |it: Installation| {
         let versions = Versions::of(&it).await;
         let subscribers = Subscribers::usual(&it).await;
         let previous = versions.fleet(Previous);

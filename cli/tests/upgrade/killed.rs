@@ -2,7 +2,7 @@
 
 use domain::push::PushStatus;
 use sqlx::PgPool;
-use testkit::{Installation, with_installation};
+use testkit::{Installation, run};
 
 use crate::rig::{Answers, Ended, Halt, LONG_MILLIS, Process, Service, answers_after, in_mid_flight, pushes};
 use crate::versions::Version::{Previous, This};
@@ -10,7 +10,7 @@ use crate::versions::Versions;
 
 #[sqlx::test(migrations = false)]
 async fn each_version_takes_over_from_a_killed_leader_of_the_other(pool: PgPool) {
-    with_installation(pool, async |it| {
+    run(pool, async |it: Installation| {
         let versions = Versions::of(&it).await;
         versions.migrate().await;
         let _at_work = [

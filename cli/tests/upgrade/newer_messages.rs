@@ -5,7 +5,7 @@ use broker::Queue;
 use domain::push::{PushId, PushStatus};
 use serde_json::json;
 use sqlx::PgPool;
-use testkit::{Installation, eventually, push_request, with_installation};
+use testkit::{Installation, eventually, push_request, run};
 
 use crate::rig::Service;
 use crate::versions::Version::{Previous, This};
@@ -13,7 +13,7 @@ use crate::versions::{Version, Versions, stop};
 
 #[sqlx::test(migrations = false)]
 async fn a_message_of_a_newer_format_costs_a_dead_letter_and_no_push(pool: PgPool) {
-    with_installation(pool, async |it| {
+    run(pool, async |it: Installation| {
         let versions = Versions::of(&it).await;
         versions.migrate().await;
         for (letters, version) in [(1, Previous), (2, This)] {

@@ -2,7 +2,7 @@
 //! again. A replacement is there before the old process goes, so that replicas of both versions work side by side.
 
 use sqlx::PgPool;
-use testkit::{Installation, with_installation};
+use testkit::{Installation, run};
 
 use crate::apis::Apis;
 use crate::rig::{Process, Service, Subscribers};
@@ -39,7 +39,7 @@ struct Scene {
 
 #[sqlx::test(migrations = false)]
 async fn every_mix_of_two_versions_delivers_everything(pool: PgPool) {
-    with_installation(pool, async |it| {
+    run(pool, async |it: Installation| {
         let mut scene = Scene::of(it).await;
         let previous = Apis::open(&scene.it, &scene.versions, Previous).await;
         let mut stream = Stream::start(scene.versions.fleet(Previous).door());

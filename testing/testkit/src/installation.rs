@@ -1,15 +1,12 @@
 //! One test's own Postrider: a database, queues under a prefix, a Swrve simulator.
 
-use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::sync::Arc;
 
 use broker::{Broker, Envelope, Published, Queue};
 use config::{Config, Secret};
 use domain::clock::{Clock, SystemClock};
 use domain::push::{Platform, PushId, PushRequest, PushStatus};
-use futures::FutureExt;
 use lapin::options::BasicPublishOptions;
-use lapin::{Connection, ConnectionProperties};
 use simulators::swrve::{Options, ResponseTime, Running, SwrveSim};
 use sqlx::{ConnectOptions, PgPool};
 use store::Store;
@@ -17,7 +14,9 @@ use store::push::{NewPush, PushView};
 use tokio::net::TcpListener;
 use uuid::Uuid;
 
+use crate::fixture::{Fixture, uses_queues};
 use crate::patience::be_patient;
+use crate::queues::{self, connect, exchange};
 use crate::{amqp_url, eventually};
 
 /// The message prototypes that an installation knows, each with a push key for both platforms.
@@ -47,18 +46,11 @@ pub fn push_request(push_key: &str, message: &str) -> PushRequest {
     }
 }
 
-/// Runs a test with an installation of its own and removes its queues afterwards, whether it passed or not.
-///
-/// # Panics
-///
-/// When a server is missing, or the test panics.
-pub async fn with_installation(pool: PgPool, test: impl AsyncFnOnce(Installation)) {
-    let prefix = format!("test-{}-", Uuid::now_v7().simple());
-    let installation = Installation::new(pool, &prefix).await;
-    let outcome = AssertUnwindSafe(test(installation)).catch_unwind().await;
-    remove_queues(&prefix).await;
-    if let Err(panic) = outcome {
-        resume_unwind(panic);
+impl Fixture for Installation {
+    async fn on(pool: PgPool) -> Self {
+        let prefix = format!("test-{}-", Uuid::now_v7().simple());
+        uses_queues(&prefix);
+        Self::new(pool, &prefix).await
     }
 }
 
@@ -207,7 +199,9 @@ impl Installation {
     ///
     /// When the broker does not do it.
     pub async fn wipe_queues(&self) {
-        remove_queues(&self.config.amqp.queue_prefix).await;
+        let connection = connect().await;
+        queues::remove(&connection, &self.config.amqp.queue_prefix).await;
+        let _ = connection.close(200, "done".into()).await;
     }
 
     /// Waits until a push has this status.
@@ -222,39 +216,4 @@ impl Installation {
         })
         .await
     }
-}
-
-/// The exchange that feeds a queue, without its prefix.
-fn exchange(queue: Queue) -> &'static str {
-    match queue {
-        Queue::PushReady | Queue::ResellerReady | Queue::ResellerRetry => "postrider",
-        Queue::PushDead | Queue::ResellerDead => "postrider.dead",
-    }
-}
-
-async fn connect() -> Connection {
-    Connection::connect(&amqp_url(), ConnectionProperties::default())
-        .await
-        .expect("AMQP_URL must name a reachable RabbitMQ")
-}
-
-async fn remove_queues(prefix: &str) {
-    let connection = connect().await;
-    let channel = connection.create_channel().await.expect("a channel");
-    for queue in Queue::ALL {
-        let name = format!("{prefix}{}", queue.name());
-        channel
-            .queue_delete(name.into(), Default::default())
-            .await
-            .expect("the queue is deleted");
-    }
-    for exchange in [Queue::PushReady, Queue::PushDead].map(exchange) {
-        let name = format!("{prefix}{exchange}");
-        channel
-            .exchange_delete(name.into(), Default::default())
-            .await
-            .expect("the exchange is deleted");
-    }
-    // The client may still be closing channels that were dropped, and then reports that as an error.
-    let _ = connection.close(200, "done".into()).await;
 }

@@ -10,6 +10,8 @@ use domain::push::PushId;
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
+use crate::fixture::makes_claim;
+
 /// The type of every event made here.
 pub const EVENT_TYPE: &str = "domain.created";
 
@@ -107,6 +109,7 @@ impl NotificationRow {
             subscription: self.subscription,
             lease_token: Uuid::now_v7(),
         };
+        makes_claim(made.lease_token);
         // In one transaction, because a service at work must not find a half of it.
         let stored = async {
             let mut transaction = pool.begin().await?;

@@ -10,6 +10,8 @@ use domain::reason::PushReason;
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
+use crate::fixture::makes_claim;
+
 /// A push to be made.
 #[derive(Debug, Clone)]
 pub struct PushRow {
@@ -93,6 +95,7 @@ impl PushRow {
             id: PushId::at(self.created_at),
             lease_token: Uuid::now_v7(),
         };
+        makes_claim(made.lease_token);
         // In one transaction, because a service at work must not find a half of it.
         let stored = async {
             let mut transaction = pool.begin().await?;

@@ -8,9 +8,11 @@ use lifecycle::{Lifecycle, Readiness, Shutdown};
 use tokio::task::JoinHandle;
 
 use crate::PATIENCE;
+use crate::fixture::see_end;
 
-/// A service at work. Dropped without having been stopped, it stops in the background.
-pub struct Service<E> {
+/// A service at work. Dropped without having been stopped, it is asked to stop, and the end of the test is that it has, as well as
+/// [`Service::stop`] wants it.
+pub struct Service<E: Debug + Send + 'static> {
     shutdown: Shutdown,
     readiness: Readiness,
     grace: Duration,
@@ -62,9 +64,9 @@ impl<E: Debug + Send + 'static> Service<E> {
     /// # Panics
     ///
     /// When it fails, or does not end before its grace period does.
-    pub async fn stop(self) {
+    pub async fn stop(mut self) {
         let grace = self.grace;
-        assert!(self.stop_late().await < grace, "the grace period was used up");
+        assert!(self.ended().await < grace, "the grace period was used up");
     }
 
     /// Stops it as a signal does, whatever becomes of its grace period; returns how long that took.
@@ -73,23 +75,32 @@ impl<E: Debug + Send + 'static> Service<E> {
     ///
     /// When it fails, or does not end at all.
     pub async fn stop_late(mut self) -> Duration {
+        self.ended().await
+    }
+
+    fn ended(&mut self) -> impl Future<Output = Duration> + Send + use<E> {
         let asked = Instant::now();
         self.ask_to_stop();
-        let run = self
-            .run
-            .take()
-            .expect("invariant: only this takes it, and takes the service too");
-        let ended = tokio::time::timeout(PATIENCE, run).await;
-        ended
-            .expect("the service stops")
-            .expect("the service does not panic")
-            .expect("the service does not fail");
-        asked.elapsed()
+        let run = self.run.take();
+        async move {
+            let run = run.expect("invariant: what takes it takes the service too");
+            let ended = tokio::time::timeout(PATIENCE, run).await;
+            ended
+                .expect("the service stops")
+                .expect("the service does not panic")
+                .expect("the service does not fail");
+            asked.elapsed()
+        }
     }
 }
 
-impl<E> Drop for Service<E> {
+impl<E: Debug + Send + 'static> Drop for Service<E> {
     fn drop(&mut self) {
-        self.shutdown.trigger();
+        if self.run.is_some() {
+            let (grace, ended) = (self.grace, self.ended());
+            see_end(Box::pin(async move {
+                assert!(ended.await < grace, "the grace period was used up");
+            }));
+        }
     }
 }

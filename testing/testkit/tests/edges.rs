@@ -163,6 +163,7 @@ fn test_code_is_not_shipped() {
         assert_eq!(dependents(&edges, test_code), BTreeSet::new(), "{test_code}");
     }
     assert_eq!(dependents(&edges, "testkit"), BTreeSet::from(["chaos"]));
+    assert_eq!(dependents(&edges, "testkit-macros"), BTreeSet::from(["testkit"]));
     assert_eq!(
         dependents(&edges, "fault-proxy"),
         BTreeSet::from(["chaos", "testkit"])

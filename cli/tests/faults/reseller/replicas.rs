@@ -5,8 +5,7 @@ use chrono::Timelike as _;
 use domain::clock::{Clock as _, SystemClock};
 use domain::notification::NotificationStatus;
 use simulators::receiver::Rule;
-use sqlx::PgPool;
-use testkit::{eventually, with_installation};
+use testkit::{Installation, eventually};
 
 use crate::rig::{
     Delivered, Ends, Event, Fleet, PUSH_QUEUE_CAPACITY, Process, RESELLERS, SENT, Service, Subscriber,
@@ -45,54 +44,54 @@ async fn assert_busy(processes: &[&Process], series: &str) {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn each_notification_arrives_once_and_no_quota_is_exceeded_by_one(pool: PgPool) {
-    with_installation(pool, async |mut it| {
-        it.config.push.queue.capacity = PUSH_QUEUE_CAPACITY;
-        let subscribers = Subscribers::of(&it, subscriptions()).await;
-        let fail = Rule {
-            times: Some(FAILURES),
-            ..Rule::answering(503).at("/flaky")
-        };
-        let dawdle = Rule {
-            delay_millis: Some(100),
-            ..Rule::default()
-        };
-        subscribers.script(vec![fail, dawdle]);
-        let fleet = Fleet::of(&it)
-            .await
-            .with("POSTRIDER__RESELLER__RETRY__MAX_RETRIES", 50)
-            .with("POSTRIDER__RESELLER__QUOTA__TIME_ZONE", where_it_is_noon());
-        let ([ingest, dispatcher, _one], [other_ingest, other_dispatcher, _other], third, _worker) = tokio::join!(
-            fleet.start_all(),
-            fleet.start_all(),
-            fleet.start(Service::Dispatcher),
-            fleet.start(Service::RetryWorker),
-        );
-        // One that is ready may not have begun to take messages.
-        let broker = it.broker();
-        eventually("every dispatcher to take messages", async || {
-            let depth = broker.depth(Queue::ResellerReady).await.ok()?;
-            (depth.consumers == 3).then_some(())
-        })
-        .await;
-        let all = events("all", EVENTS);
-        let answers = fleet.hand_in(all.clone()).finish().await;
-        let ends = |subscriber: &Subscriber, _: &Event| match subscriber.name {
-            "limited" => SENT_OR_LEFT,
-            _ => SENT,
-        };
-        let delivered = Delivered::of(&it, &subscribers, (&all, &answers), ends).await;
-        delivered.assert_no_duplicates();
-
-        let limited = &subscribers.all[1];
-        assert_eq!(delivered.count(limited, NotificationStatus::Sent), QUOTA);
-        let of_acme = EVENTS / RESELLERS.len();
-        assert_eq!(delivered.count(limited, NotificationStatus::Scheduled), of_acme - QUOTA);
-
-        assert_busy(&[&ingest, &other_ingest], "postrider_events_accepted_total").await;
-        let dispatchers = [&dispatcher, &other_dispatcher, &third];
-        assert_busy(&dispatchers, "postrider_notifications_claimed_total").await;
+#[testkit::test]
+async fn each_notification_arrives_once_and_no_quota_is_exceeded_by_one(mut it: Installation) {
+    it.config.push.queue.capacity = PUSH_QUEUE_CAPACITY;
+    let subscribers = Subscribers::of(&it, subscriptions()).await;
+    let fail = Rule {
+        times: Some(FAILURES),
+        ..Rule::answering(503).at("/flaky")
+    };
+    let dawdle = Rule {
+        delay_millis: Some(100),
+        ..Rule::default()
+    };
+    subscribers.script(vec![fail, dawdle]);
+    let fleet = Fleet::of(&it)
+        .await
+        .with("POSTRIDER__RESELLER__RETRY__MAX_RETRIES", 50)
+        .with("POSTRIDER__RESELLER__QUOTA__TIME_ZONE", where_it_is_noon());
+    let ([ingest, dispatcher, _one], [other_ingest, other_dispatcher, _other], third, _worker) = tokio::join!(
+        fleet.start_all(),
+        fleet.start_all(),
+        fleet.start(Service::Dispatcher),
+        fleet.start(Service::RetryWorker),
+    );
+    // One that is ready may not have begun to take messages.
+    let broker = it.broker();
+    eventually("every dispatcher to take messages", async || {
+        let depth = broker.depth(Queue::ResellerReady).await.ok()?;
+        (depth.consumers == 3).then_some(())
     })
     .await;
+    let all = events("all", EVENTS);
+    let answers = fleet.hand_in(all.clone()).finish().await;
+    let ends = |subscriber: &Subscriber, _: &Event| match subscriber.name {
+        "limited" => SENT_OR_LEFT,
+        _ => SENT,
+    };
+    let delivered = Delivered::of(&it, &subscribers, (&all, &answers), ends).await;
+    delivered.assert_no_duplicates();
+
+    let limited = &subscribers.all[1];
+    assert_eq!(delivered.count(limited, NotificationStatus::Sent), QUOTA);
+    let of_acme = EVENTS / RESELLERS.len();
+    assert_eq!(
+        delivered.count(limited, NotificationStatus::Scheduled),
+        of_acme - QUOTA
+    );
+
+    assert_busy(&[&ingest, &other_ingest], "postrider_events_accepted_total").await;
+    let dispatchers = [&dispatcher, &other_dispatcher, &third];
+    assert_busy(&dispatchers, "postrider_notifications_claimed_total").await;
 }

@@ -7,11 +7,11 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 
 use reqwest::Client;
 use rustix::process::{Pid, Signal, kill_process};
-use testkit::eventually;
+use testkit::{Leftover, eventually, leaves};
 
 use super::metrics::Metrics;
 
-/// A process at work. Dropped, it is killed with SIGKILL and waited for.
+/// A process at work. Dropped, it is killed with SIGKILL and waited for, and leaves what it has claimed.
 pub(crate) struct Process {
     child: Child,
     log: PathBuf,
@@ -134,6 +134,9 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            leaves(Leftover::Claims);
+        }
         // Fails when it has ended, which is all that is wanted.
         let _ = self.child.kill();
         let _ = self.child.wait();

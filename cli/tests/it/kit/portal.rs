@@ -3,8 +3,7 @@
 use axum::Router;
 use axum::routing::any;
 use serde_json::Value;
-use sqlx::PgPool;
-use testkit::{eventually, with_installation};
+use testkit::{Installation, eventually};
 use tokio::net::TcpListener;
 
 use crate::postrider::{Finished, postrider};
@@ -54,144 +53,135 @@ async fn subscribed(lane: &Lane) -> String {
     id.to_owned()
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_subscription_is_made_shown_changed_and_deleted(pool: PgPool) {
-    with_installation(pool, async |it| {
-        let lane = Lane::start(&it).await;
-        let id = subscribed(&lane).await;
-        let shown = succeed(&lane, &format!("subscriptions show {id}")).await;
-        assert!(shown.contains("ACTIVE") && shown.contains("/hook"), "{shown}");
-        succeed(
-            &lane,
-            &format!("subscriptions update {id} --event-types domain.*,contact.deleted"),
-        )
-        .await;
-        let listed = document(&lane, "subscriptions list").await;
-        assert_eq!(
-            listed["items"][0]["eventTypes"],
-            serde_json::json!(["domain.*", "contact.deleted"])
-        );
-        for (action, wanted) in [
-            ("pause", "ACTIVE (VERIFIED), paused"),
-            ("resume", "ACTIVE (VERIFIED)\n"),
-            ("deactivate", "DEACTIVATED"),
-            ("activate --wait", "ACTIVE"),
-        ] {
-            let said = succeed(&lane, &format!("subscriptions {action} {id}")).await;
-            assert!(said.contains(wanted), "{action}: {said}");
-        }
-        let state = refused(&lane, &format!("subscriptions verify {id}")).await;
-        assert!(state.contains("409"), "{state}");
-        let nothing = refused(&lane, &format!("subscriptions update {id}")).await;
-        assert!(nothing.contains("--event-types"), "{nothing}");
-        let fields = refused(
-            &lane,
-            "subscriptions create --url x --event-types nothing --email y",
-        )
-        .await;
-        assert!(
-            fields.contains("url ") && fields.contains("eventTypes") && fields.contains("email "),
-            "{fields}"
-        );
-        succeed(&lane, &format!("subscriptions delete {id}")).await;
-        let gone = refused(&lane, &format!("subscriptions show {id}")).await;
-        assert!(
-            gone.contains("404") && gone.contains("`postrider subscriptions list`"),
-            "{gone}"
-        );
-    })
+#[testkit::test]
+async fn a_subscription_is_made_shown_changed_and_deleted(it: Installation) {
+    let lane = Lane::start(&it).await;
+    let id = subscribed(&lane).await;
+    let shown = succeed(&lane, &format!("subscriptions show {id}")).await;
+    assert!(shown.contains("ACTIVE") && shown.contains("/hook"), "{shown}");
+    succeed(
+        &lane,
+        &format!("subscriptions update {id} --event-types domain.*,contact.deleted"),
+    )
     .await;
+    let listed = document(&lane, "subscriptions list").await;
+    assert_eq!(
+        listed["items"][0]["eventTypes"],
+        serde_json::json!(["domain.*", "contact.deleted"])
+    );
+    for (action, wanted) in [
+        ("pause", "ACTIVE (VERIFIED), paused"),
+        ("resume", "ACTIVE (VERIFIED)\n"),
+        ("deactivate", "DEACTIVATED"),
+        ("activate --wait", "ACTIVE"),
+    ] {
+        let said = succeed(&lane, &format!("subscriptions {action} {id}")).await;
+        assert!(said.contains(wanted), "{action}: {said}");
+    }
+    let state = refused(&lane, &format!("subscriptions verify {id}")).await;
+    assert!(state.contains("409"), "{state}");
+    let nothing = refused(&lane, &format!("subscriptions update {id}")).await;
+    assert!(nothing.contains("--event-types"), "{nothing}");
+    let fields = refused(
+        &lane,
+        "subscriptions create --url x --event-types nothing --email y",
+    )
+    .await;
+    assert!(
+        fields.contains("url ") && fields.contains("eventTypes") && fields.contains("email "),
+        "{fields}"
+    );
+    succeed(&lane, &format!("subscriptions delete {id}")).await;
+    let gone = refused(&lane, &format!("subscriptions show {id}")).await;
+    assert!(
+        gone.contains("404") && gone.contains("`postrider subscriptions list`"),
+        "{gone}"
+    );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn notifications_are_listed_sent_again_and_replayed(pool: PgPool) {
-    with_installation(pool, async |it| {
-        let lane = Lane::start(&it).await;
-        let id = subscribed(&lane).await;
-        let sent = succeed(&lane, &format!("subscriptions test {id} --wait")).await;
-        let notification = sent.trim();
-        let listed = document(
-            &lane,
-            &format!("notifications list {id} --status SENT --newer-than 1h"),
-        )
-        .await;
-        assert_eq!(listed["items"][0]["id"], notification);
-        let shown = succeed(&lane, &format!("notifications show {notification}")).await;
-        assert!(shown.contains("\"type\": \"postrider.test\""), "{shown}");
-        succeed(&lane, &format!("resend {notification} --wait")).await;
-        let attempts = document(&lane, &format!("attempts {notification}")).await;
-        assert!(
-            attempts.as_array().is_some_and(|attempts| attempts.len() >= 2),
-            "{attempts}"
-        );
-        assert_eq!(attempts[0]["response"]["status"], 200);
-        // What the endpoint refuses is FAILED, and a replay sends it again.
-        lane.endpoint
-            .script(vec![simulators::receiver::Rule::answering(400).first(1)])
-            .expect("a rule");
-        lane.send("refused once").await;
-        let path = format!("notifications list {id} --status FAILED");
-        eventually("the refusal", async || {
-            let failed = document(&lane, &path).await;
-            (failed["items"].as_array()?.len() == 1).then_some(())
-        })
-        .await;
-        let replay = document(&lane, &format!("replay {id} --newer-than 1h --wait")).await;
-        assert_eq!(
-            (&replay["status"], &replay["replayed"]),
-            (&"COMPLETED".into(), &1.into())
-        );
-        let unknown = refused(&lane, "resend 019aa2f0-5b1c-8025-9519-0863916ea2df").await;
-        assert!(unknown.contains("404"), "{unknown}");
-        let status = refused(&lane, &format!("notifications list {id} --status GONE")).await;
-        assert!(status.contains("GIVEN_UP"), "{status}");
+#[testkit::test]
+async fn notifications_are_listed_sent_again_and_replayed(it: Installation) {
+    let lane = Lane::start(&it).await;
+    let id = subscribed(&lane).await;
+    let sent = succeed(&lane, &format!("subscriptions test {id} --wait")).await;
+    let notification = sent.trim();
+    let listed = document(
+        &lane,
+        &format!("notifications list {id} --status SENT --newer-than 1h"),
+    )
+    .await;
+    assert_eq!(listed["items"][0]["id"], notification);
+    let shown = succeed(&lane, &format!("notifications show {notification}")).await;
+    assert!(shown.contains("\"type\": \"postrider.test\""), "{shown}");
+    succeed(&lane, &format!("resend {notification} --wait")).await;
+    let attempts = document(&lane, &format!("attempts {notification}")).await;
+    assert!(
+        attempts.as_array().is_some_and(|attempts| attempts.len() >= 2),
+        "{attempts}"
+    );
+    assert_eq!(attempts[0]["response"]["status"], 200);
+    // What the endpoint refuses is FAILED, and a replay sends it again.
+    lane.endpoint
+        .script(vec![simulators::receiver::Rule::answering(400).first(1)])
+        .expect("a rule");
+    lane.send("refused once").await;
+    let path = format!("notifications list {id} --status FAILED");
+    eventually("the refusal", async || {
+        let failed = document(&lane, &path).await;
+        (failed["items"].as_array()?.len() == 1).then_some(())
     })
     .await;
+    let replay = document(&lane, &format!("replay {id} --newer-than 1h --wait")).await;
+    assert_eq!(
+        (&replay["status"], &replay["replayed"]),
+        (&"COMPLETED".into(), &1.into())
+    );
+    let unknown = refused(&lane, "resend 019aa2f0-5b1c-8025-9519-0863916ea2df").await;
+    assert!(unknown.contains("404"), "{unknown}");
+    let status = refused(&lane, &format!("notifications list {id} --status GONE")).await;
+    assert!(status.contains("GIVEN_UP"), "{status}");
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn secrets_are_rotated_and_quotas_asked_for(pool: PgPool) {
-    with_installation(pool, async |it| {
-        let lane = Lane::start(&it).await;
-        let (id, _) = lane.subscribe().await;
-        let rotated = succeed(&lane, &format!("secrets rotate {id}")).await;
-        assert!(
-            rotated.trim().starts_with("whsec_") && rotated.lines().count() == 1,
-            "{rotated}"
-        );
-        let listed = document(&lane, &format!("secrets list {id}")).await;
-        let secrets = listed["items"].as_array().expect("a list").clone();
-        assert!(
-            secrets.len() == 2 && !listed.to_string().contains("whsec_"),
-            "{listed}"
-        );
-        let (new, old) = (secrets[0]["id"].as_str(), secrets[1]["id"].as_str());
-        succeed(
-            &lane,
-            &format!("secrets revoke {id} {}", old.expect("an identifier")),
-        )
-        .await;
-        let last = refused(
-            &lane,
-            &format!("secrets revoke {id} {}", new.expect("an identifier")),
-        )
-        .await;
-        assert!(last.contains("make a new one first"), "{last}");
-        succeed(
-            &lane,
-            &format!("quota request {id} --daily-quota 2000000 --reason merger"),
-        )
-        .await;
-        let shown = succeed(&lane, &format!("quota show {id}")).await;
-        assert!(
-            shown.contains("left today") && shown.contains("REQUESTED"),
-            "{shown}"
-        );
-        let types = succeed(&lane, "events list").await;
-        assert!(types.contains("domain.transfer.completed"), "{types}");
-        keys_are_asked_for(&lane).await;
-    })
+#[testkit::test]
+async fn secrets_are_rotated_and_quotas_asked_for(it: Installation) {
+    let lane = Lane::start(&it).await;
+    let (id, _) = lane.subscribe().await;
+    let rotated = succeed(&lane, &format!("secrets rotate {id}")).await;
+    assert!(
+        rotated.trim().starts_with("whsec_") && rotated.lines().count() == 1,
+        "{rotated}"
+    );
+    let listed = document(&lane, &format!("secrets list {id}")).await;
+    let secrets = listed["items"].as_array().expect("a list").clone();
+    assert!(
+        secrets.len() == 2 && !listed.to_string().contains("whsec_"),
+        "{listed}"
+    );
+    let (new, old) = (secrets[0]["id"].as_str(), secrets[1]["id"].as_str());
+    succeed(
+        &lane,
+        &format!("secrets revoke {id} {}", old.expect("an identifier")),
+    )
     .await;
+    let last = refused(
+        &lane,
+        &format!("secrets revoke {id} {}", new.expect("an identifier")),
+    )
+    .await;
+    assert!(last.contains("make a new one first"), "{last}");
+    succeed(
+        &lane,
+        &format!("quota request {id} --daily-quota 2000000 --reason merger"),
+    )
+    .await;
+    let shown = succeed(&lane, &format!("quota show {id}")).await;
+    assert!(
+        shown.contains("left today") && shown.contains("REQUESTED"),
+        "{shown}"
+    );
+    let types = succeed(&lane, "events list").await;
+    assert!(types.contains("domain.transfer.completed"), "{types}");
+    keys_are_asked_for(&lane).await;
 }
 
 /// A caller with the wrong key, or the wrong address, is told which.

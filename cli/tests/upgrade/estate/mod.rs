@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use simulators::smtp::{Running, SmtpSink};
 use sqlx::PgPool;
-use testkit::with_installation;
+use testkit::{Installation, run};
 use tokio::net::TcpListener;
 use uuid::Uuid;
 
@@ -20,7 +20,7 @@ use left::Left;
 
 #[sqlx::test(migrations = false)]
 async fn what_the_previous_version_left_behind_is_brought_to_its_end(pool: PgPool) {
-    with_installation(pool, async |it| {
+    run(pool, async |it: Installation| {
         let versions = Versions::of(&it).await;
         let subscribers = Subscribers::of(&it, left::subscribers()).await;
         let ingest = versions.start(Previous, Service::IngestApi).await;

@@ -3,32 +3,27 @@
 use domain::notification::NotificationStatus::Retry;
 use engine::webhook::Lane;
 use simulators::receiver::Rule;
-use sqlx::PgPool;
-use testkit::with_installation;
+use testkit::Installation;
 
 use crate::rig::Rig;
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn the_answers_first_bytes_are_kept(pool: PgPool) {
-    with_installation(pool, async |it| {
-        let kept = it.config.reseller.delivery.response_body_bytes;
-        let rig = Rig::new(it).await;
-        rig.subscription().make(&rig.it.pool).await;
-        let rule = Rule {
-            status: Some(500),
-            body: Some("x".repeat(3 * kept)),
-            ..Rule::default()
-        };
-        rig.script(vec![rule]);
-        let engine = rig.start(Lane::First).await;
-        let sent = rig.send(1).await;
-        rig.settled(sent[0].id, Retry).await;
-        let body: String = sqlx::query_scalar("SELECT response_body FROM delivery_attempts")
-            .fetch_one(&rig.it.pool)
-            .await
-            .expect("there is an attempt");
-        assert_eq!(body, "x".repeat(kept));
-        engine.stop().await;
-    })
-    .await;
+#[testkit::test]
+async fn the_answers_first_bytes_are_kept(it: Installation) {
+    let kept = it.config.reseller.delivery.response_body_bytes;
+    let rig = Rig::new(it).await;
+    rig.subscription().make(&rig.it.pool).await;
+    let rule = Rule {
+        status: Some(500),
+        body: Some("x".repeat(3 * kept)),
+        ..Rule::default()
+    };
+    rig.script(vec![rule]);
+    let _engine = rig.start(Lane::First).await;
+    let sent = rig.send(1).await;
+    rig.settled(sent[0].id, Retry).await;
+    let body: String = sqlx::query_scalar("SELECT response_body FROM delivery_attempts")
+        .fetch_one(&rig.it.pool)
+        .await
+        .expect("there is an attempt");
+    assert_eq!(body, "x".repeat(kept));
 }

@@ -7,105 +7,95 @@ use domain::notification::{NotificationStatus, QUEUE_LEASE};
 use domain::push::PushId;
 use engine::webhook::Lane;
 use simulators::receiver::Rule;
-use sqlx::PgPool;
-use testkit::{eventually, with_installation};
+use testkit::{Installation, eventually};
 
 use crate::rig::{Rig, event, promoted};
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_promoted_part_brings_the_rest_with_it_oldest_first(pool: PgPool) {
-    with_installation(pool, async |mut it| {
-        it.config.reseller.delivery.max_in_flight_per_subscription = 1;
-        let rig = Rig::new(it).await;
-        rig.subscription().make(&rig.it.pool).await;
-        // The age of a notification is that of its event, to the millisecond.
-        let begin = SystemClock.now();
-        let events: Vec<_> = (0..100)
-            .map(|n| {
-                let mut event = event(begin);
-                event.id = PushId::at(begin + TimeDelta::milliseconds(n)).uuid();
-                event
-            })
-            .collect();
-        rig.it
-            .store
-            .insert_events(&events, false, QUEUE_LEASE)
-            .await
-            .expect("they are stored");
-        let promotion = rig
-            .it
-            .store
-            .promote_first_attempts(SystemClock.now(), 1, 100, QUEUE_LEASE)
-            .await;
-        let promoted = promoted(promotion.expect("some are promoted"));
-        assert_eq!(promoted.len(), 1);
-        let engine = rig.start(Lane::First).await;
-        rig.publish(Queue::ResellerReady, &promoted).await;
-        rig.count_becomes(NotificationStatus::Sent, 100).await;
-        engine.stop().await;
-        let arrived: Vec<String> = rig.arrived_at("/hook").into_iter().map(|one| one.id).collect();
-        let expected: Vec<String> = events.into_iter().map(|event| event.event_id).collect();
-        assert_eq!(arrived, expected);
-    })
-    .await;
-}
-
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn what_the_engine_has_no_room_for_waits_in_the_database_and_is_fetched(pool: PgPool) {
-    with_installation(pool, async |mut it| {
-        it.config.reseller.delivery.max_in_flight_per_subscription = 32;
-        let rig = Rig::new(it).await;
-        rig.subscription().make(&rig.it.pool).await;
-        let slow = Rule {
-            delay_millis: Some(10_000),
-            times: Some(32),
-            ..Rule::default()
-        };
-        rig.script(vec![slow]);
-        let engine = rig.start(Lane::First).await;
-        rig.send(3_000).await;
-        eventually("some to be put aside", async || {
-            (rig.count(NotificationStatus::Pending).await > 0).then_some(())
+#[testkit::test]
+async fn a_promoted_part_brings_the_rest_with_it_oldest_first(mut it: Installation) {
+    it.config.reseller.delivery.max_in_flight_per_subscription = 1;
+    let rig = Rig::new(it).await;
+    rig.subscription().make(&rig.it.pool).await;
+    // The age of a notification is that of its event, to the millisecond.
+    let begin = SystemClock.now();
+    let events: Vec<_> = (0..100)
+        .map(|n| {
+            let mut event = event(begin);
+            event.id = PushId::at(begin + TimeDelta::milliseconds(n)).uuid();
+            event
         })
+        .collect();
+    rig.it
+        .store
+        .insert_events(&events, false, QUEUE_LEASE)
+        .await
+        .expect("they are stored");
+    let promotion = rig
+        .it
+        .store
+        .promote_first_attempts(SystemClock.now(), 1, 100, QUEUE_LEASE)
         .await;
-        rig.count_becomes(NotificationStatus::Sent, 3_000).await;
-        engine.stop().await;
-        let report = rig.receiver.report();
-        assert_eq!((report.received, report.distinct_ids), (3_000, 3_000));
-    })
-    .await;
+    let promoted = promoted(promotion.expect("some are promoted"));
+    assert_eq!(promoted.len(), 1);
+    let engine = rig.start(Lane::First).await;
+    rig.publish(Queue::ResellerReady, &promoted).await;
+    rig.count_becomes(NotificationStatus::Sent, 100).await;
+    engine.stop().await;
+    let arrived: Vec<String> = rig.arrived_at("/hook").into_iter().map(|one| one.id).collect();
+    let expected: Vec<String> = events.into_iter().map(|event| event.event_id).collect();
+    assert_eq!(arrived, expected);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn engines_that_share_a_backlog_send_each_once(pool: PgPool) {
-    with_installation(pool, async |it| {
-        let rig = Rig::new(it).await;
-        rig.subscription().make(&rig.it.pool).await;
-        let events: Vec<_> = (0..600).map(|_| event(SystemClock.now())).collect();
-        rig.it
-            .store
-            .insert_events(&events, false, QUEUE_LEASE)
-            .await
-            .expect("they are stored");
-        let engines = [
-            rig.start(Lane::First).await,
-            rig.start(Lane::First).await,
-            rig.start(Lane::First).await,
-        ];
-        let promotion = rig
-            .it
-            .store
-            .promote_first_attempts(SystemClock.now(), 32, 100, QUEUE_LEASE)
-            .await;
-        for one in promoted(promotion.expect("some are promoted")) {
-            rig.publish(Queue::ResellerReady, &[one]).await;
-        }
-        rig.count_becomes(NotificationStatus::Sent, 600).await;
-        for engine in engines {
-            engine.stop().await;
-        }
-        let report = rig.receiver.report();
-        assert_eq!((report.received, report.distinct_ids), (600, 600));
+#[testkit::test]
+async fn what_the_engine_has_no_room_for_waits_in_the_database_and_is_fetched(mut it: Installation) {
+    it.config.reseller.delivery.max_in_flight_per_subscription = 32;
+    let rig = Rig::new(it).await;
+    rig.subscription().make(&rig.it.pool).await;
+    let slow = Rule {
+        delay_millis: Some(10_000),
+        times: Some(32),
+        ..Rule::default()
+    };
+    rig.script(vec![slow]);
+    let engine = rig.start(Lane::First).await;
+    rig.send(3_000).await;
+    eventually("some to be put aside", async || {
+        (rig.count(NotificationStatus::Pending).await > 0).then_some(())
     })
     .await;
+    rig.count_becomes(NotificationStatus::Sent, 3_000).await;
+    engine.stop().await;
+    let report = rig.receiver.report();
+    assert_eq!((report.received, report.distinct_ids), (3_000, 3_000));
+}
+
+#[testkit::test]
+async fn engines_that_share_a_backlog_send_each_once(it: Installation) {
+    let rig = Rig::new(it).await;
+    rig.subscription().make(&rig.it.pool).await;
+    let events: Vec<_> = (0..600).map(|_| event(SystemClock.now())).collect();
+    rig.it
+        .store
+        .insert_events(&events, false, QUEUE_LEASE)
+        .await
+        .expect("they are stored");
+    let engines = [
+        rig.start(Lane::First).await,
+        rig.start(Lane::First).await,
+        rig.start(Lane::First).await,
+    ];
+    let promotion = rig
+        .it
+        .store
+        .promote_first_attempts(SystemClock.now(), 32, 100, QUEUE_LEASE)
+        .await;
+    for one in promoted(promotion.expect("some are promoted")) {
+        rig.publish(Queue::ResellerReady, &[one]).await;
+    }
+    rig.count_becomes(NotificationStatus::Sent, 600).await;
+    for engine in engines {
+        engine.stop().await;
+    }
+    let report = rig.receiver.report();
+    assert_eq!((report.received, report.distinct_ids), (600, 600));
 }

@@ -10,10 +10,9 @@ use domain::clock::{Clock, ManualClock, SystemClock};
 use domain::notification::NotificationStatus;
 use engine::webhook::Lane;
 use simulators::receiver::{Options, Receiver, Running, SecretFor};
-use sqlx::PgPool;
 use store::push::HoldView;
 use store::webhook::{FannedOut, NewEvent};
-use testkit::{eventually, with_installation};
+use testkit::{Installation, eventually};
 use tokio::net::TcpSocket;
 use uuid::Uuid;
 
@@ -116,60 +115,58 @@ async fn count(rig: &Rig, query: &'static str) -> i64 {
     count.await.expect("they can be counted")
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn an_outage_gives_up_nothing_and_ends_by_itself_with_everything_sent_in_order_of_age(pool: PgPool) {
-    with_installation(pool, async |mut it| {
-        // One at a time, so that the order in which they arrive is that in which they were sent.
-        it.config.reseller.delivery.max_in_flight_per_subscription = 1;
-        let rig = Rig::new(it).await;
-        let closed = Closed::new();
-        let subscriptions = subscribe(&rig, &closed).await;
-        // One that answers goes on.
-        rig.subscription().reseller("well").make(&rig.it.pool).await;
-        let clock = frozen();
-        let (first, retry, mut sent) = outage(&rig, &clock).await;
-        let held = probed(&rig, 2).await;
-        assert_eq!((&*held.class, held.answered_at), ("CONNECT", None));
-        assert!(held.last_answer.contains("refused"), "{held:?}");
+#[testkit::test]
+async fn an_outage_gives_up_nothing_and_ends_by_itself_with_everything_sent_in_order_of_age(
+    mut it: Installation,
+) {
+    // One at a time, so that the order in which they arrive is that in which they were sent.
+    it.config.reseller.delivery.max_in_flight_per_subscription = 1;
+    let rig = Rig::new(it).await;
+    let closed = Closed::new();
+    let subscriptions = subscribe(&rig, &closed).await;
+    // One that answers goes on.
+    rig.subscription().reseller("well").make(&rig.it.pool).await;
+    let clock = frozen();
+    let (first, retry, mut sent) = outage(&rig, &clock).await;
+    let held = probed(&rig, 2).await;
+    assert_eq!((&*held.class, held.answered_at), ("CONNECT", None));
+    assert!(held.last_answer.contains("refused"), "{held:?}");
 
-        // More rounds than there are attempts, hours apart.
-        for _ in 0..5 {
-            sent.extend(accept(&rig, (0..SUBSCRIPTIONS).map(reseller)).await);
-            let well = accept(&rig, ["well".to_owned()].into_iter()).await;
-            rig.settled(well[0].id, NotificationStatus::Sent).await;
-            clock.advance(TimeDelta::hours(1));
-            rig.promote(clock.now()).await;
-            let before = probed(&rig, 0).await.probes;
-            let now = probed(&rig, before + 2).await;
-            assert_eq!(now.since, held.since, "it is one outage");
-        }
-        assert_eq!(count(&rig, "SELECT count(*) FROM dead_letters").await, 0);
-        let ended =
-            "SELECT count(*) FROM notifications WHERE reseller_id <> 'well' AND finished_at IS NOT NULL";
-        assert_eq!(count(&rig, ended).await, 0);
-        let untried = "SELECT count(*) FROM notifications WHERE reseller_id <> 'well' AND attempts > 0";
-        assert!(count(&rig, untried).await <= i64::try_from(2 * SUBSCRIPTIONS).unwrap());
+    // More rounds than there are attempts, hours apart.
+    for _ in 0..5 {
+        sent.extend(accept(&rig, (0..SUBSCRIPTIONS).map(reseller)).await);
+        let well = accept(&rig, ["well".to_owned()].into_iter()).await;
+        rig.settled(well[0].id, NotificationStatus::Sent).await;
+        clock.advance(TimeDelta::hours(1));
+        rig.promote(clock.now()).await;
+        let before = probed(&rig, 0).await.probes;
+        let now = probed(&rig, before + 2).await;
+        assert_eq!(now.since, held.since, "it is one outage");
+    }
+    assert_eq!(count(&rig, "SELECT count(*) FROM dead_letters").await, 0);
+    let ended = "SELECT count(*) FROM notifications WHERE reseller_id <> 'well' AND finished_at IS NOT NULL";
+    assert_eq!(count(&rig, ended).await, 0);
+    let untried = "SELECT count(*) FROM notifications WHERE reseller_id <> 'well' AND attempts > 0";
+    assert!(count(&rig, untried).await <= i64::try_from(2 * SUBSCRIPTIONS).unwrap());
 
-        let opened = closed.open(&rig);
-        for one in &sent {
-            eventually("it to be sent", async || {
-                rig.promote(clock.now() + TimeDelta::days(1)).await;
-                clock.advance(TimeDelta::minutes(1));
-                let row = row(&rig.it.pool, one.id).await;
-                (row.status == NotificationStatus::Sent.as_str()).then_some(())
-            })
-            .await;
-        }
-        eventually("the class to be let go", async || {
-            hold(&rig).await.is_none().then_some(())
+    let opened = closed.open(&rig);
+    for one in &sent {
+        eventually("it to be sent", async || {
+            rig.promote(clock.now() + TimeDelta::days(1)).await;
+            clock.advance(TimeDelta::minutes(1));
+            let row = row(&rig.it.pool, one.id).await;
+            (row.status == NotificationStatus::Sent.as_str()).then_some(())
         })
         .await;
-        assert_eq!(count(&rig, "SELECT count(*) FROM emails").await, 0);
-        first.stop().await;
-        retry.stop().await;
-        in_order_of_age(&rig, &opened, &subscriptions).await;
+    }
+    eventually("the class to be let go", async || {
+        hold(&rig).await.is_none().then_some(())
     })
     .await;
+    assert_eq!(count(&rig, "SELECT count(*) FROM emails").await, 0);
+    first.stop().await;
+    retry.stop().await;
+    in_order_of_age(&rig, &opened, &subscriptions).await;
 }
 
 /// What had never been tried came in the order of its age; the others had their own times.
@@ -196,52 +193,45 @@ async fn in_order_of_age(rig: &Rig, opened: &Running, subscriptions: &[Uuid]) {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn what_a_killed_engine_held_ends_with_its_lease_and_the_next_one_holds_again(pool: PgPool) {
-    with_installation(pool, async |it| {
-        let rig = Rig::new(it).await;
-        let closed = Closed::new();
-        subscribe(&rig, &closed).await;
-        let clock = frozen();
-        let (first, retry, _) = outage(&rig, &clock).await;
-        first.kill();
-        retry.kill();
-        eventually("the row to end", async || {
-            hold(&rig).await.is_none().then_some(())
-        })
-        .await;
-        let again = rig.start_at(Lane::First, clock.clone()).await;
-        accept(&rig, (0..SUBSCRIPTIONS).map(reseller)).await;
-        let held = probed(&rig, 1).await;
-        assert_eq!(held.class, "CONNECT");
-        assert_eq!(count(&rig, "SELECT count(*) FROM dead_letters").await, 0);
-        again.stop().await;
+#[testkit::test]
+async fn what_a_killed_engine_held_ends_with_its_lease_and_the_next_one_holds_again(it: Installation) {
+    let rig = Rig::new(it).await;
+    let closed = Closed::new();
+    subscribe(&rig, &closed).await;
+    let clock = frozen();
+    let (first, retry, _) = outage(&rig, &clock).await;
+    first.kill();
+    retry.kill();
+    eventually("the row to end", async || {
+        hold(&rig).await.is_none().then_some(())
     })
     .await;
+    let _again = rig.start_at(Lane::First, clock.clone()).await;
+    accept(&rig, (0..SUBSCRIPTIONS).map(reseller)).await;
+    let held = probed(&rig, 1).await;
+    assert_eq!(held.class, "CONNECT");
+    assert_eq!(count(&rig, "SELECT count(*) FROM dead_letters").await, 0);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn one_reseller_with_many_subscriptions_on_one_dead_host_holds_nothing(pool: PgPool) {
-    with_installation(pool, async |it| {
-        let rig = Rig::new(it).await;
-        let closed = Closed::new();
-        for _ in 0..3 * SUBSCRIPTIONS {
-            rig.subscription().url(&closed.url(0)).make(&rig.it.pool).await;
-        }
-        let engine = rig.start_at(Lane::First, frozen()).await;
-        rig.send(1).await;
-        rig.count_becomes(
-            NotificationStatus::Retry,
-            i64::try_from(3 * SUBSCRIPTIONS).unwrap(),
-        )
-        .await;
-        engine.stop().await;
-        let tried = "SELECT count(*) FROM notifications WHERE attempts = 1 AND next_attempt_at > updated_at";
-        assert_eq!(
-            count(&rig, tried).await,
-            i64::try_from(3 * SUBSCRIPTIONS).unwrap()
-        );
-        assert_eq!(hold(&rig).await, None);
-    })
+#[testkit::test]
+async fn one_reseller_with_many_subscriptions_on_one_dead_host_holds_nothing(it: Installation) {
+    let rig = Rig::new(it).await;
+    let closed = Closed::new();
+    for _ in 0..3 * SUBSCRIPTIONS {
+        rig.subscription().url(&closed.url(0)).make(&rig.it.pool).await;
+    }
+    let engine = rig.start_at(Lane::First, frozen()).await;
+    rig.send(1).await;
+    rig.count_becomes(
+        NotificationStatus::Retry,
+        i64::try_from(3 * SUBSCRIPTIONS).unwrap(),
+    )
     .await;
+    engine.stop().await;
+    let tried = "SELECT count(*) FROM notifications WHERE attempts = 1 AND next_attempt_at > updated_at";
+    assert_eq!(
+        count(&rig, tried).await,
+        i64::try_from(3 * SUBSCRIPTIONS).unwrap()
+    );
+    assert_eq!(hold(&rig).await, None);
 }

@@ -7,8 +7,7 @@ use domain::clock::Clock;
 use domain::notification::NotificationStatus::{self, Failed, Retry, Sent};
 use engine::webhook::Lane;
 use simulators::receiver::Rule;
-use sqlx::PgPool;
-use testkit::{eventually, with_installation};
+use testkit::{Installation, eventually};
 use tokio::net::TcpSocket;
 
 use crate::rig::{Rig, frozen, row};
@@ -164,136 +163,124 @@ async fn check(rig: &Rig, now: DateTime<Utc>, case: &Case, outcome: Outcome) {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn every_answer_has_its_row_in_the_outcome_table(pool: PgPool) {
-    with_installation(pool, async |it| {
-        let rig = Rig::new(it).await;
-        let clock = frozen();
-        let now = clock.now();
-        let mut cases = Vec::new();
-        for code in [200, 201, 202, 204, 299] {
-            cases.push(answering(Rule::answering(code), Sent));
-        }
-        for code in [301, 302, 303, 307, 308, 410] {
-            let rule = with_header(Rule::answering(code), "Location", rig.receiver.url("/target"));
-            let mut case = answering(rule, Failed);
-            case.state = "DEACTIVATED";
-            cases.push(case);
-        }
-        for code in [400, 401, 402, 403, 404, 405, 409, 413, 415, 422, 451] {
-            cases.push(answering(Rule::answering(code), Failed));
-        }
-        for code in [408, 425, 429, 500, 501, 502, 503, 504, 599] {
-            cases.push(answering(Rule::answering(code), Retry));
-        }
-        for code in [408, 425, 429, 503] {
-            cases.push(put_off(code, "120", 120));
-            let date = (now + TimeDelta::seconds(600))
-                .format("%a, %d %b %Y %H:%M:%S GMT")
-                .to_string();
-            cases.push(put_off(code, &date, 600));
-        }
-        cases.push(put_off(429, "8640000", 86_400));
-        let mut unreadable = put_off(429, "soon", 0);
-        unreadable.window = backoff();
-        cases.push(unreadable);
-        run(&rig, now, clock, cases).await;
-    })
-    .await;
+#[testkit::test]
+async fn every_answer_has_its_row_in_the_outcome_table(it: Installation) {
+    let rig = Rig::new(it).await;
+    let clock = frozen();
+    let now = clock.now();
+    let mut cases = Vec::new();
+    for code in [200, 201, 202, 204, 299] {
+        cases.push(answering(Rule::answering(code), Sent));
+    }
+    for code in [301, 302, 303, 307, 308, 410] {
+        let rule = with_header(Rule::answering(code), "Location", rig.receiver.url("/target"));
+        let mut case = answering(rule, Failed);
+        case.state = "DEACTIVATED";
+        cases.push(case);
+    }
+    for code in [400, 401, 402, 403, 404, 405, 409, 413, 415, 422, 451] {
+        cases.push(answering(Rule::answering(code), Failed));
+    }
+    for code in [408, 425, 429, 500, 501, 502, 503, 504, 599] {
+        cases.push(answering(Rule::answering(code), Retry));
+    }
+    for code in [408, 425, 429, 503] {
+        cases.push(put_off(code, "120", 120));
+        let date = (now + TimeDelta::seconds(600))
+            .format("%a, %d %b %Y %H:%M:%S GMT")
+            .to_string();
+        cases.push(put_off(code, &date, 600));
+    }
+    cases.push(put_off(429, "8640000", 86_400));
+    let mut unreadable = put_off(429, "soon", 0);
+    unreadable.window = backoff();
+    cases.push(unreadable);
+    run(&rig, now, clock, cases).await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn the_strict_reading_retries_no_4xx(pool: PgPool) {
-    with_installation(pool, async |mut it| {
-        it.config.reseller.retry.strict_client_errors = true;
-        let rig = Rig::new(it).await;
-        let clock = frozen();
-        let mut cases = Vec::new();
-        for code in [400, 408, 425, 429, 499] {
-            cases.push(answering(Rule::answering(code), Failed));
+#[testkit::test]
+async fn the_strict_reading_retries_no_4xx(mut it: Installation) {
+    it.config.reseller.retry.strict_client_errors = true;
+    let rig = Rig::new(it).await;
+    let clock = frozen();
+    let mut cases = Vec::new();
+    for code in [400, 408, 425, 429, 499] {
+        cases.push(answering(Rule::answering(code), Failed));
+    }
+    cases.push(answering(Rule::answering(503), Retry));
+    cases.push(answering(Rule::answering(200), Sent));
+    run(&rig, clock.now(), clock, cases).await;
+}
+
+#[testkit::test]
+async fn whatever_keeps_an_answer_from_coming_is_tried_again(it: Installation) {
+    let rig = Rig::new(it).await;
+    let clock = frozen();
+    // Has the port, so that no other process gets it, and takes no connections.
+    let silent = TcpSocket::new_v4().expect("a socket");
+    silent
+        .bind("127.0.0.1:0".parse().expect("an address"))
+        .expect("a free port");
+    let refusing = format!("http://{}/", silent.local_addr().expect("an address"));
+    let hang = Rule {
+        hang: true,
+        ..Rule::default()
+    };
+    let drop_it = Rule {
+        drop: true,
+        ..Rule::default()
+    };
+    let tls_to_plain = rig.receiver.url("/").replace("http://", "https://");
+    let cases = vec![
+        Case {
+            timeout_millis: 1_500,
+            ..failing("hangs", Some(hang), None, "TIMEOUT")
+        },
+        failing("closes", Some(drop_it), None, "CONNECT"),
+        failing("refuses", None, Some(refusing), "CONNECT"),
+        failing("plain", None, Some(tls_to_plain), "TLS"),
+        failing(
+            "nowhere",
+            None,
+            Some("https://does-not-exist.invalid/".to_owned()),
+            "DNS",
+        ),
+        failing("private", None, Some("https://10.0.0.1/".to_owned()), "EGRESS"),
+        failing(
+            "metadata",
+            None,
+            Some("http://169.254.169.254/".to_owned()),
+            "EGRESS",
+        ),
+        failing("nonsense", None, Some("no url at all".to_owned()), "EGRESS"),
+    ];
+    run(&rig, clock.now(), clock, cases).await;
+}
+
+#[testkit::test]
+async fn the_status_decides_even_if_the_body_never_ends(it: Installation) {
+    let rig = Rig::new(it).await;
+    let clock = frozen();
+    let endless = |code, byte_millis, status| {
+        let rule = Rule {
+            endless: true,
+            byte_millis,
+            ..Rule::answering(code)
+        };
+        let case = answering(rule, status);
+        Case {
+            timeout_millis: 5_000,
+            error: case
+                .error
+                .map(|(kind, _)| (kind, format!("delivery/http/{code}/text"))),
+            ..case
         }
-        cases.push(answering(Rule::answering(503), Retry));
-        cases.push(answering(Rule::answering(200), Sent));
-        run(&rig, clock.now(), clock, cases).await;
-    })
-    .await;
-}
-
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn whatever_keeps_an_answer_from_coming_is_tried_again(pool: PgPool) {
-    with_installation(pool, async |it| {
-        let rig = Rig::new(it).await;
-        let clock = frozen();
-        // Has the port, so that no other process gets it, and takes no connections.
-        let silent = TcpSocket::new_v4().expect("a socket");
-        silent
-            .bind("127.0.0.1:0".parse().expect("an address"))
-            .expect("a free port");
-        let refusing = format!("http://{}/", silent.local_addr().expect("an address"));
-        let hang = Rule {
-            hang: true,
-            ..Rule::default()
-        };
-        let drop_it = Rule {
-            drop: true,
-            ..Rule::default()
-        };
-        let tls_to_plain = rig.receiver.url("/").replace("http://", "https://");
-        let cases = vec![
-            Case {
-                timeout_millis: 1_500,
-                ..failing("hangs", Some(hang), None, "TIMEOUT")
-            },
-            failing("closes", Some(drop_it), None, "CONNECT"),
-            failing("refuses", None, Some(refusing), "CONNECT"),
-            failing("plain", None, Some(tls_to_plain), "TLS"),
-            failing(
-                "nowhere",
-                None,
-                Some("https://does-not-exist.invalid/".to_owned()),
-                "DNS",
-            ),
-            failing("private", None, Some("https://10.0.0.1/".to_owned()), "EGRESS"),
-            failing(
-                "metadata",
-                None,
-                Some("http://169.254.169.254/".to_owned()),
-                "EGRESS",
-            ),
-            failing("nonsense", None, Some("no url at all".to_owned()), "EGRESS"),
-        ];
-        run(&rig, clock.now(), clock, cases).await;
-    })
-    .await;
-}
-
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn the_status_decides_even_if_the_body_never_ends(pool: PgPool) {
-    with_installation(pool, async |it| {
-        let rig = Rig::new(it).await;
-        let clock = frozen();
-        let endless = |code, byte_millis, status| {
-            let rule = Rule {
-                endless: true,
-                byte_millis,
-                ..Rule::answering(code)
-            };
-            let case = answering(rule, status);
-            Case {
-                timeout_millis: 5_000,
-                error: case
-                    .error
-                    .map(|(kind, _)| (kind, format!("delivery/http/{code}/text"))),
-                ..case
-            }
-        };
-        let cases = vec![
-            endless(200, None, Sent),
-            endless(201, Some(50), Sent),
-            endless(404, Some(50), Failed),
-            endless(500, None, Retry),
-        ];
-        run(&rig, clock.now(), clock, cases).await;
-    })
-    .await;
+    };
+    let cases = vec![
+        endless(200, None, Sent),
+        endless(201, Some(50), Sent),
+        endless(404, Some(50), Failed),
+        endless(500, None, Retry),
+    ];
+    run(&rig, clock.now(), clock, cases).await;
 }

@@ -4,9 +4,8 @@ use broker::Queue;
 use domain::notification::NotificationStatus;
 use engine::webhook::Lane;
 use simulators::receiver::Rule;
-use sqlx::PgPool;
 use store::webhook::FannedOut;
-use testkit::{eventually, with_installation};
+use testkit::{Installation, eventually};
 use uuid::Uuid;
 
 use crate::rig::Rig;
@@ -26,121 +25,108 @@ async fn drained(rig: &Rig, queue: Queue) {
     .await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_notification_with_several_messages_is_sent_once(pool: PgPool) {
-    with_installation(pool, async |it| {
-        let rig = Rig::new(it).await;
-        rig.subscription().make(&rig.it.pool).await;
-        let engines = [
-            rig.start(Lane::First).await,
-            rig.start(Lane::First).await,
-            rig.start(Lane::Retry).await,
-        ];
-        let notifications = rig.accept(40).await;
-        let thrice: Vec<FannedOut> = notifications.iter().flat_map(|one| [*one; 3]).collect();
-        rig.publish(Queue::ResellerReady, &thrice).await;
-        rig.publish(Queue::ResellerRetry, &notifications).await;
-        rig.count_becomes(NotificationStatus::Sent, 40).await;
-        rig.publish(Queue::ResellerReady, &notifications).await;
-        drained(&rig, Queue::ResellerReady).await;
-        drained(&rig, Queue::ResellerRetry).await;
-        for engine in engines {
-            engine.stop().await;
-        }
-        assert_eq!((attempts(&rig).await, rig.receiver.report().received), (40, 40));
-    })
-    .await;
-}
-
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_message_that_comes_again_during_the_attempt_starts_no_second_one(pool: PgPool) {
-    with_installation(pool, async |it| {
-        let rig = Rig::new(it).await;
-        rig.subscription().make(&rig.it.pool).await;
-        let slow = Rule {
-            delay_millis: Some(4_000),
-            ..Rule::default()
-        };
-        rig.script(vec![slow]);
-        let engine = rig.start(Lane::First).await;
-        let sent = rig.send(1).await;
-        rig.in_flight_becomes(1).await;
-        rig.publish(Queue::ResellerReady, &sent).await;
-        drained(&rig, Queue::ResellerReady).await;
-        rig.settled(sent[0].id, NotificationStatus::Sent).await;
+#[testkit::test]
+async fn a_notification_with_several_messages_is_sent_once(it: Installation) {
+    let rig = Rig::new(it).await;
+    rig.subscription().make(&rig.it.pool).await;
+    let engines = [
+        rig.start(Lane::First).await,
+        rig.start(Lane::First).await,
+        rig.start(Lane::Retry).await,
+    ];
+    let notifications = rig.accept(40).await;
+    let thrice: Vec<FannedOut> = notifications.iter().flat_map(|one| [*one; 3]).collect();
+    rig.publish(Queue::ResellerReady, &thrice).await;
+    rig.publish(Queue::ResellerRetry, &notifications).await;
+    rig.count_becomes(NotificationStatus::Sent, 40).await;
+    rig.publish(Queue::ResellerReady, &notifications).await;
+    drained(&rig, Queue::ResellerReady).await;
+    drained(&rig, Queue::ResellerRetry).await;
+    for engine in engines {
         engine.stop().await;
-        assert_eq!((attempts(&rig).await, rig.receiver.report().received), (1, 1));
-    })
-    .await;
+    }
+    assert_eq!((attempts(&rig).await, rig.receiver.report().received), (40, 40));
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn messages_about_nothing_do_no_harm(pool: PgPool) {
-    with_installation(pool, async |it| {
-        let rig = Rig::new(it).await;
-        let subscription = rig.subscription().make(&rig.it.pool).await;
-        let engine = rig.start(Lane::First).await;
-        let mut strange: Vec<FannedOut> = rig.accept(1).await;
-        let good = strange[0];
-        // One that does not exist, and one that names another subscription than its row does.
-        strange.push(FannedOut {
-            id: Uuid::now_v7().into(),
-            ..good
-        });
-        strange[0].subscription_id = Uuid::now_v7();
-        rig.publish(Queue::ResellerReady, &strange).await;
-        let without_group = format!(
-            r#"{{"schema":1,"kind":"notification","id":"{}","enqueued_at":"2026-01-01T00:00:00Z"}}"#,
-            Uuid::now_v7()
-        );
-        for body in [without_group.as_bytes(), b"nonsense"] {
-            rig.it.publish_raw(Queue::ResellerReady, body).await;
-        }
-        rig.settled(good.id, NotificationStatus::Sent).await;
-        eventually("what means nothing to be among the dead letters", async || {
-            let depth = rig.broker.depth(Queue::ResellerDead).await.ok()?;
-            (depth.messages == 2).then_some(())
-        })
-        .await;
-        // The slots of all of them are free again.
-        let more = rig.send(3).await;
-        for one in more {
-            assert_eq!(one.subscription_id, subscription);
-            rig.settled(one.id, NotificationStatus::Sent).await;
-        }
-        engine.stop().await;
-    })
-    .await;
+#[testkit::test]
+async fn a_message_that_comes_again_during_the_attempt_starts_no_second_one(it: Installation) {
+    let rig = Rig::new(it).await;
+    rig.subscription().make(&rig.it.pool).await;
+    let slow = Rule {
+        delay_millis: Some(4_000),
+        ..Rule::default()
+    };
+    rig.script(vec![slow]);
+    let engine = rig.start(Lane::First).await;
+    let sent = rig.send(1).await;
+    rig.in_flight_becomes(1).await;
+    rig.publish(Queue::ResellerReady, &sent).await;
+    drained(&rig, Queue::ResellerReady).await;
+    rig.settled(sent[0].id, NotificationStatus::Sent).await;
+    engine.stop().await;
+    assert_eq!((attempts(&rig).await, rig.receiver.report().received), (1, 1));
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_notification_that_the_database_refuses_for_good_holds_up_no_other(pool: PgPool) {
-    with_installation(pool, async |it| {
-        let rig = Rig::new(it).await;
-        rig.subscription().make(&rig.it.pool).await;
-        let notifications = rig.accept(3).await;
-        let refused = notifications[1].id;
-        sqlx::raw_sql(sqlx::AssertSqlSafe(format!(
-            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'never'; END $$;
-             CREATE TRIGGER refuse BEFORE UPDATE ON notifications FOR EACH ROW
-                 WHEN (OLD.id = '{refused}' AND NEW.lease_token IS NOT NULL) EXECUTE FUNCTION refuse()"
-        )))
-        .execute(&rig.it.pool)
+#[testkit::test]
+async fn messages_about_nothing_do_no_harm(it: Installation) {
+    let rig = Rig::new(it).await;
+    let subscription = rig.subscription().make(&rig.it.pool).await;
+    let _engine = rig.start(Lane::First).await;
+    let mut strange: Vec<FannedOut> = rig.accept(1).await;
+    let good = strange[0];
+    // One that does not exist, and one that names another subscription than its row does.
+    strange.push(FannedOut {
+        id: Uuid::now_v7().into(),
+        ..good
+    });
+    strange[0].subscription_id = Uuid::now_v7();
+    rig.publish(Queue::ResellerReady, &strange).await;
+    let without_group = format!(
+        r#"{{"schema":1,"kind":"notification","id":"{}","enqueued_at":"2026-01-01T00:00:00Z"}}"#,
+        Uuid::now_v7()
+    );
+    for body in [without_group.as_bytes(), b"nonsense"] {
+        rig.it.publish_raw(Queue::ResellerReady, body).await;
+    }
+    rig.settled(good.id, NotificationStatus::Sent).await;
+    eventually("what means nothing to be among the dead letters", async || {
+        let depth = rig.broker.depth(Queue::ResellerDead).await.ok()?;
+        (depth.messages == 2).then_some(())
+    })
+    .await;
+    // The slots of all of them are free again.
+    let more = rig.send(3).await;
+    for one in more {
+        assert_eq!(one.subscription_id, subscription);
+        rig.settled(one.id, NotificationStatus::Sent).await;
+    }
+}
+
+#[testkit::test]
+async fn a_notification_that_the_database_refuses_for_good_holds_up_no_other(it: Installation) {
+    let rig = Rig::new(it).await;
+    rig.subscription().make(&rig.it.pool).await;
+    let notifications = rig.accept(3).await;
+    let refused = notifications[1].id;
+    sqlx::raw_sql(sqlx::AssertSqlSafe(format!(
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'never'; END $$;
+         CREATE TRIGGER refuse BEFORE UPDATE ON notifications FOR EACH ROW
+             WHEN (OLD.id = '{refused}' AND NEW.lease_token IS NOT NULL) EXECUTE FUNCTION refuse()"
+    )))
+    .execute(&rig.it.pool)
+    .await
+    .expect("the trigger is made");
+    // All are in the queue before it is read, so that one batch holds them.
+    rig.publish(Queue::ResellerReady, &notifications).await;
+    let engine = rig.start(Lane::First).await;
+    rig.count_becomes(NotificationStatus::Sent, 2).await;
+    drained(&rig, Queue::ResellerReady).await;
+    engine.stop().await;
+    assert_eq!((attempts(&rig).await, rig.receiver.report().received), (2, 2));
+    let kept: (String, i32) = sqlx::query_as("SELECT status, attempts FROM notifications WHERE id = $1")
+        .bind(refused.uuid())
+        .fetch_one(&rig.it.pool)
         .await
-        .expect("the trigger is made");
-        // All are in the queue before it is read, so that one batch holds them.
-        rig.publish(Queue::ResellerReady, &notifications).await;
-        let engine = rig.start(Lane::First).await;
-        rig.count_becomes(NotificationStatus::Sent, 2).await;
-        drained(&rig, Queue::ResellerReady).await;
-        engine.stop().await;
-        assert_eq!((attempts(&rig).await, rig.receiver.report().received), (2, 2));
-        let kept: (String, i32) = sqlx::query_as("SELECT status, attempts FROM notifications WHERE id = $1")
-            .bind(refused.uuid())
-            .fetch_one(&rig.it.pool)
-            .await
-            .expect("it is there");
-        assert_eq!((kept.0.as_str(), kept.1), ("IN_MEMORY", 0));
-    })
-    .await;
+        .expect("it is there");
+    assert_eq!((kept.0.as_str(), kept.1), ("IN_MEMORY", 0));
 }

@@ -16,7 +16,7 @@ use sqlx::PgPool;
 use store::Store;
 use store::webhook::{FannedOut, InsertedEvent, LineTerms, NewEvent, PromotedNotification};
 use testkit::subscription_factory::SubscriptionRow;
-use testkit::{Installation, PATIENCE, eventually};
+use testkit::{Installation, Leftover, PATIENCE, eventually, leaves, see_end};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
@@ -34,8 +34,17 @@ pub(crate) struct Rig {
 /// A running engine, on a runtime of its own, as a process is.
 pub(crate) struct Engine {
     shutdown: Shutdown,
-    runtime: Option<Runtime>,
-    task: Option<JoinHandle<()>>,
+    run: Option<(OwnRuntime, JoinHandle<()>)>,
+}
+
+struct OwnRuntime(Option<Runtime>);
+
+impl Drop for OwnRuntime {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
 }
 
 impl Rig {
@@ -105,8 +114,7 @@ impl Rig {
         });
         Engine {
             shutdown,
-            runtime: Some(runtime),
-            task: Some(task),
+            run: Some((OwnRuntime(Some(runtime)), task)),
         }
     }
 
@@ -226,27 +234,32 @@ impl Rig {
 impl Engine {
     /// Stops it as a signal does.
     pub(crate) async fn stop(mut self) {
-        self.shutdown.trigger();
-        let task = self
-            .task
-            .take()
-            .expect("invariant: only this takes it, and the engine too");
-        tokio::time::timeout(PATIENCE, task)
-            .await
-            .expect("the engine stops")
-            .expect("the engine does not panic");
+        self.ended().await;
     }
 
-    /// Ends it in the middle of whatever it does.
-    pub(crate) fn kill(self) {
-        drop(self);
+    /// Ends it in the middle of whatever it does, and leaves what it has claimed.
+    pub(crate) fn kill(mut self) {
+        leaves(Leftover::Claims);
+        self.run = None;
+    }
+
+    fn ended(&mut self) -> impl Future<Output = ()> + Send + use<> {
+        self.shutdown.trigger();
+        let run = self.run.take();
+        async move {
+            let (_runtime, task) = run.expect("invariant: what takes it takes the engine too");
+            tokio::time::timeout(PATIENCE, task)
+                .await
+                .expect("the engine stops")
+                .expect("the engine does not panic");
+        }
     }
 }
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
+        if self.run.is_some() {
+            see_end(Box::pin(self.ended()));
         }
     }
 }

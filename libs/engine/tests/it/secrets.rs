@@ -6,9 +6,8 @@ use domain::notification::NotificationStatus;
 use engine::webhook::Lane;
 use signing::Secret;
 use simulators::receiver::SecretFor;
-use sqlx::PgPool;
+use testkit::Installation;
 use testkit::subscription_factory::SubscriptionRow;
-use testkit::with_installation;
 use uuid::Uuid;
 
 use crate::rig::{Rig, frozen};
@@ -54,105 +53,90 @@ async fn deliver(rig: &Rig) -> (bool, usize) {
     (received.verdict.is_believed(), signatures)
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn after_a_rotation_both_secrets_sign_until_the_old_one_expires(pool: PgPool) {
-    with_installation(pool, async |it| {
-        let rig = Rig::new(it).await;
-        let (row, new) = with_two_secrets(&rig).await;
-        let subscription = row.make(&rig.it.pool).await;
-        let clock = frozen();
-        let end = clock.now() + TimeDelta::seconds(60);
-        end_the_older(&rig, subscription, "expires_at", end).await;
-        let engine = rig.start_at(Lane::First, clock.clone()).await;
-        for secret in [&rig.secret, &new] {
-            know(&rig, secret);
-            assert_eq!(deliver(&rig).await, (true, 2));
-        }
-        clock.advance(TimeDelta::seconds(60));
-        know(&rig, &new);
-        assert_eq!(deliver(&rig).await, (true, 1));
-        know(&rig, &rig.secret);
-        assert_eq!(deliver(&rig).await, (false, 1), "the old one has expired");
-        engine.stop().await;
-    })
-    .await;
-}
-
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_revoked_secret_stops_signing_at_once(pool: PgPool) {
-    with_installation(pool, async |it| {
-        let rig = Rig::new(it).await;
-        let (row, new) = with_two_secrets(&rig).await;
-        let subscription = row.make(&rig.it.pool).await;
-        let engine = rig.start(Lane::First).await;
+#[testkit::test]
+async fn after_a_rotation_both_secrets_sign_until_the_old_one_expires(it: Installation) {
+    let rig = Rig::new(it).await;
+    let (row, new) = with_two_secrets(&rig).await;
+    let subscription = row.make(&rig.it.pool).await;
+    let clock = frozen();
+    let end = clock.now() + TimeDelta::seconds(60);
+    end_the_older(&rig, subscription, "expires_at", end).await;
+    let _engine = rig.start_at(Lane::First, clock.clone()).await;
+    for secret in [&rig.secret, &new] {
+        know(&rig, secret);
         assert_eq!(deliver(&rig).await, (true, 2));
-        end_the_older(&rig, subscription, "revoked_at", frozen().now()).await;
-        know(&rig, &rig.secret);
-        assert_eq!(deliver(&rig).await, (false, 1));
-        know(&rig, &new);
-        assert_eq!(deliver(&rig).await, (true, 1));
-        engine.stop().await;
-    })
-    .await;
+    }
+    clock.advance(TimeDelta::seconds(60));
+    know(&rig, &new);
+    assert_eq!(deliver(&rig).await, (true, 1));
+    know(&rig, &rig.secret);
+    assert_eq!(deliver(&rig).await, (false, 1), "the old one has expired");
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn what_cannot_be_signed_is_not_sent_and_is_no_fault_of_the_endpoint(pool: PgPool) {
-    with_installation(pool, async |it| {
-        let rig = Rig::new(it).await;
-        let unreadable = SubscriptionRow::active()
-            .url(&rig.receiver.url("/unreadable"))
-            .sealed_secret(vec![7; 80]);
-        let none = SubscriptionRow::active().url(&rig.receiver.url("/none"));
-        let foreign = rig
-            .sealer
-            .seal(Uuid::now_v7(), rig.secret.expose_bytes())
-            .expect("it seals");
-        let foreign = SubscriptionRow::active()
-            .url(&rig.receiver.url("/foreign"))
-            .sealed_secret(foreign);
-        for row in [&unreadable, &none, &foreign] {
-            row.make(&rig.it.pool).await;
-        }
-        rig.subscription().make(&rig.it.pool).await;
-        let engine = rig.start(Lane::First).await;
-        rig.send(1).await;
-        rig.count_becomes(NotificationStatus::Sent, 1).await;
-        rig.count_becomes(NotificationStatus::Retry, 3).await;
-        engine.stop().await;
-        assert_eq!(rig.receiver.report().received, 1);
-        let failing: i64 =
-            sqlx::query_scalar("SELECT count(*) FROM subscriptions WHERE failing_since IS NOT NULL")
-                .fetch_one(&rig.it.pool)
-                .await
-                .expect("subscriptions can be counted");
-        assert_eq!(failing, 0);
-        let types: Vec<String> =
-            sqlx::query_scalar("SELECT error_type FROM delivery_attempts WHERE status = 'ERROR'")
-                .fetch_all(&rig.it.pool)
-                .await
-                .expect("attempts can be read");
-        assert_eq!(types, ["OTHER", "OTHER", "OTHER"]);
-    })
-    .await;
+#[testkit::test]
+async fn a_revoked_secret_stops_signing_at_once(it: Installation) {
+    let rig = Rig::new(it).await;
+    let (row, new) = with_two_secrets(&rig).await;
+    let subscription = row.make(&rig.it.pool).await;
+    let _engine = rig.start(Lane::First).await;
+    assert_eq!(deliver(&rig).await, (true, 2));
+    end_the_older(&rig, subscription, "revoked_at", frozen().now()).await;
+    know(&rig, &rig.secret);
+    assert_eq!(deliver(&rig).await, (false, 1));
+    know(&rig, &new);
+    assert_eq!(deliver(&rig).await, (true, 1));
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn an_expired_secret_that_cannot_be_opened_any_more_does_not_matter(pool: PgPool) {
-    with_installation(pool, async |it| {
-        let rig = Rig::new(it).await;
-        let row = SubscriptionRow::active()
-            .url(&rig.receiver.url("/hook"))
-            .sealed_secret(vec![7; 80]);
-        let sealed = rig
-            .sealer
-            .seal(row.id(), rig.secret.expose_bytes())
-            .expect("it seals");
-        let subscription = row.sealed_secret(sealed).make(&rig.it.pool).await;
-        end_the_older(&rig, subscription, "expires_at", DateTime::UNIX_EPOCH).await;
-        let engine = rig.start(Lane::First).await;
-        assert_eq!(deliver(&rig).await, (true, 1));
-        engine.stop().await;
-    })
-    .await;
+#[testkit::test]
+async fn what_cannot_be_signed_is_not_sent_and_is_no_fault_of_the_endpoint(it: Installation) {
+    let rig = Rig::new(it).await;
+    let unreadable = SubscriptionRow::active()
+        .url(&rig.receiver.url("/unreadable"))
+        .sealed_secret(vec![7; 80]);
+    let none = SubscriptionRow::active().url(&rig.receiver.url("/none"));
+    let foreign = rig
+        .sealer
+        .seal(Uuid::now_v7(), rig.secret.expose_bytes())
+        .expect("it seals");
+    let foreign = SubscriptionRow::active()
+        .url(&rig.receiver.url("/foreign"))
+        .sealed_secret(foreign);
+    for row in [&unreadable, &none, &foreign] {
+        row.make(&rig.it.pool).await;
+    }
+    rig.subscription().make(&rig.it.pool).await;
+    let engine = rig.start(Lane::First).await;
+    rig.send(1).await;
+    rig.count_becomes(NotificationStatus::Sent, 1).await;
+    rig.count_becomes(NotificationStatus::Retry, 3).await;
+    engine.stop().await;
+    assert_eq!(rig.receiver.report().received, 1);
+    let failing: i64 =
+        sqlx::query_scalar("SELECT count(*) FROM subscriptions WHERE failing_since IS NOT NULL")
+            .fetch_one(&rig.it.pool)
+            .await
+            .expect("subscriptions can be counted");
+    assert_eq!(failing, 0);
+    let types: Vec<String> =
+        sqlx::query_scalar("SELECT error_type FROM delivery_attempts WHERE status = 'ERROR'")
+            .fetch_all(&rig.it.pool)
+            .await
+            .expect("attempts can be read");
+    assert_eq!(types, ["OTHER", "OTHER", "OTHER"]);
+}
+
+#[testkit::test]
+async fn an_expired_secret_that_cannot_be_opened_any_more_does_not_matter(it: Installation) {
+    let rig = Rig::new(it).await;
+    let row = SubscriptionRow::active()
+        .url(&rig.receiver.url("/hook"))
+        .sealed_secret(vec![7; 80]);
+    let sealed = rig
+        .sealer
+        .seal(row.id(), rig.secret.expose_bytes())
+        .expect("it seals");
+    let subscription = row.sealed_secret(sealed).make(&rig.it.pool).await;
+    end_the_older(&rig, subscription, "expires_at", DateTime::UNIX_EPOCH).await;
+    let _engine = rig.start(Lane::First).await;
+    assert_eq!(deliver(&rig).await, (true, 1));
 }

@@ -9,7 +9,7 @@ use domain::notification::NotificationState;
 use sqlx::PgPool;
 use testkit::notification_factory::NotificationRow;
 use testkit::subscription_factory::SubscriptionRow;
-use testkit::{Installation, eventually, with_installation};
+use testkit::{Installation, eventually};
 
 use crate::rig::{all_sent, enqueue_for, start};
 
@@ -38,37 +38,33 @@ async fn send(it: &Installation, broker: &Broker, notification: NotificationRow)
     assert_eq!(answers, [broker::Published::Confirmed]);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn pushes_are_sent_while_the_reseller_lane_has_all_of_its_connections_waiting(pool: PgPool) {
-    with_installation(pool, async |mut it| {
-        it.config.database.max_connections = CONNECTIONS;
-        it.config.database.acquire_timeout = Duration::from_secs(3);
-        let (dispatcher, broker) = (start(&it.config), it.broker());
-        eventually("a push to be sent", async || dispatcher.is_ready().then_some(())).await;
-        let first = enqueue_for(&it, &broker, "device-0").await;
-        all_sent(&it, &[first]).await;
+#[testkit::test]
+async fn pushes_are_sent_while_the_reseller_lane_has_all_of_its_connections_waiting(mut it: Installation) {
+    it.config.database.max_connections = CONNECTIONS;
+    it.config.database.acquire_timeout = Duration::from_secs(3);
+    let (dispatcher, broker) = (start(&it.config), it.broker());
+    eventually("a push to be sent", async || dispatcher.is_ready().then_some(())).await;
+    let first = enqueue_for(&it, &broker, "device-0").await;
+    all_sent(&it, &[first]).await;
 
-        let mut closed = it.pool.begin().await.unwrap();
-        sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended('postrider.lane/reseller', 0))")
-            .execute(&mut *closed)
-            .await
-            .unwrap();
-        let subscription = SubscriptionRow::active().make(&it.pool).await;
-        eventually("a push to be sent while all connections wait", async || {
-            let notification = NotificationRow::in_state(NotificationState::Queued, subscription);
-            send(&it, &broker, notification).await;
-            let before = waiting_since(&it.pool).await;
-            if before.len() < CONNECTIONS as usize {
-                return None;
-            }
-            let push = enqueue_for(&it, &broker, "device-1").await;
-            all_sent(&it, &[push]).await;
-            // The same statements have waited all the time.
-            (waiting_since(&it.pool).await == before).then_some(())
-        })
-        .await;
-        closed.rollback().await.unwrap();
-        dispatcher.stop().await;
+    let mut closed = it.pool.begin().await.unwrap();
+    sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended('postrider.lane/reseller', 0))")
+        .execute(&mut *closed)
+        .await
+        .unwrap();
+    let subscription = SubscriptionRow::active().make(&it.pool).await;
+    eventually("a push to be sent while all connections wait", async || {
+        let notification = NotificationRow::in_state(NotificationState::Queued, subscription);
+        send(&it, &broker, notification).await;
+        let before = waiting_since(&it.pool).await;
+        if before.len() < CONNECTIONS as usize {
+            return None;
+        }
+        let push = enqueue_for(&it, &broker, "device-1").await;
+        all_sent(&it, &[push]).await;
+        // The same statements have waited all the time.
+        (waiting_since(&it.pool).await == before).then_some(())
     })
     .await;
+    closed.rollback().await.unwrap();
 }

@@ -2,8 +2,7 @@
 
 use config::Secret;
 use domain::push::{AttemptStatus, ErrorType, Platform, PushRequest, PushStatus};
-use sqlx::PgPool;
-use testkit::{Installation, push_request, with_installation};
+use testkit::{Installation, push_request};
 
 use crate::rig::{DeadLetter, dead_letters, start};
 
@@ -44,49 +43,41 @@ async fn fails_for_its_prototype(it: &Installation, request: PushRequest, finger
     assert_eq!(dead_letters(&it.pool, id).await, [letter]);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_push_without_a_push_key_for_its_prototype_and_platform_fails_unsent(pool: PgPool) {
-    with_installation(pool, async |mut it| {
-        let keys = &mut it.config.swrve.message_prototype_push_keys;
-        keys.insert("Half", Platform::Android, Secret::new("half-android".to_owned()));
-        let dispatcher = start(&it.config);
-        for (prototype, fingerprint) in [
-            (Some("Unheard of"), "prototype-key/IOS/Unheard of"),
-            (Some("Half"), "prototype-key/IOS/Half"),
-            (None, "prototype-key/IOS/none"),
-        ] {
-            fails_for_its_prototype(&it, request(Platform::Ios, prototype), fingerprint).await;
-        }
-        assert_eq!(it.sim.report().received, 0);
-        dispatcher.stop().await;
-    })
-    .await;
+#[testkit::test]
+async fn a_push_without_a_push_key_for_its_prototype_and_platform_fails_unsent(mut it: Installation) {
+    let keys = &mut it.config.swrve.message_prototype_push_keys;
+    keys.insert("Half", Platform::Android, Secret::new("half-android".to_owned()));
+    let _dispatcher = start(&it.config);
+    for (prototype, fingerprint) in [
+        (Some("Unheard of"), "prototype-key/IOS/Unheard of"),
+        (Some("Half"), "prototype-key/IOS/Half"),
+        (None, "prototype-key/IOS/none"),
+    ] {
+        fails_for_its_prototype(&it, request(Platform::Ios, prototype), fingerprint).await;
+    }
+    assert_eq!(it.sim.report().received, 0);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_push_is_sent_with_the_push_key_of_its_prototype_and_platform(pool: PgPool) {
-    with_installation(pool, async |it| {
-        let (dispatcher, broker) = (start(&it.config), it.broker());
-        for (platform, key) in [
-            (Platform::Ios, "Good bye-IOS"),
-            (Platform::Android, "Good bye-ANDROID"),
-        ] {
-            let after = it.sim.report().received;
-            let id = it
-                .accept(PushStatus::InMemory, request(platform, Some("Good bye")))
-                .await;
-            it.publish(&broker, &[id]).await;
-            it.settled(id, PushStatus::Sent).await;
-            let page = it.sim.received(after, 10);
-            let [sent] = &page.items[..] else {
-                panic!("{page:?}")
-            };
-            assert_eq!(
-                (&*sent.push_key, &*sent.user, &*sent.message, sent.test),
-                (key, "device-1", "Hello client!", false)
-            );
-        }
-        dispatcher.stop().await;
-    })
-    .await;
+#[testkit::test]
+async fn a_push_is_sent_with_the_push_key_of_its_prototype_and_platform(it: Installation) {
+    let (_dispatcher, broker) = (start(&it.config), it.broker());
+    for (platform, key) in [
+        (Platform::Ios, "Good bye-IOS"),
+        (Platform::Android, "Good bye-ANDROID"),
+    ] {
+        let after = it.sim.report().received;
+        let id = it
+            .accept(PushStatus::InMemory, request(platform, Some("Good bye")))
+            .await;
+        it.publish(&broker, &[id]).await;
+        it.settled(id, PushStatus::Sent).await;
+        let page = it.sim.received(after, 10);
+        let [sent] = &page.items[..] else {
+            panic!("{page:?}")
+        };
+        assert_eq!(
+            (&*sent.push_key, &*sent.user, &*sent.message, sent.test),
+            (key, "device-1", "Hello client!", false)
+        );
+    }
 }

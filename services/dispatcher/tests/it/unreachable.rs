@@ -5,9 +5,8 @@ use std::time::Duration;
 use config::Config;
 use domain::push::{AttemptStatus, ErrorType, PushStatus};
 use simulators::swrve::Rule;
-use sqlx::PgPool;
 use store::push::{AttemptView, PushView};
-use testkit::{Installation, with_installation};
+use testkit::Installation;
 
 use crate::rig::{dead_letters, enqueue_for, start};
 
@@ -41,71 +40,59 @@ async fn attempt_that_ends_as(
     (push, attempt)
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_closed_connection_is_retried(pool: PgPool) {
-    with_installation(pool, async |it| {
-        let closing = Rule {
-            drop: true,
-            ..Rule::default()
-        };
-        it.sim.script(vec![closing]).unwrap();
-        let attempt = failed_attempt(&it, &it.config).await;
-        assert!(!attempt.swrve_error_message.unwrap().is_empty());
-        assert_eq!(
-            it.sim.report().received,
-            1,
-            "the client must not send again by itself"
-        );
-    })
-    .await;
+#[testkit::test]
+async fn a_closed_connection_is_retried(it: Installation) {
+    let closing = Rule {
+        drop: true,
+        ..Rule::default()
+    };
+    it.sim.script(vec![closing]).unwrap();
+    let attempt = failed_attempt(&it, &it.config).await;
+    assert!(!attempt.swrve_error_message.unwrap().is_empty());
+    assert_eq!(
+        it.sim.report().received,
+        1,
+        "the client must not send again by itself"
+    );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn no_answer_in_time_is_retried_and_the_attempt_says_how_long_it_waited(pool: PgPool) {
-    with_installation(pool, async |mut it| {
-        let silent = Rule {
-            hang: true,
-            ..Rule::default()
-        };
-        it.sim.script(vec![silent]).unwrap();
-        it.config.swrve.timeout = Duration::from_millis(300);
-        let attempt = failed_attempt(&it, &it.config).await;
-        assert_eq!(
-            attempt.swrve_error_message.as_deref(),
-            Some("no answer within 300 ms")
-        );
-        assert!(attempt.millis.unwrap() >= 300);
-    })
-    .await;
+#[testkit::test]
+async fn no_answer_in_time_is_retried_and_the_attempt_says_how_long_it_waited(mut it: Installation) {
+    let silent = Rule {
+        hang: true,
+        ..Rule::default()
+    };
+    it.sim.script(vec![silent]).unwrap();
+    it.config.swrve.timeout = Duration::from_millis(300);
+    let attempt = failed_attempt(&it, &it.config).await;
+    assert_eq!(
+        attempt.swrve_error_message.as_deref(),
+        Some("no answer within 300 ms")
+    );
+    assert!(attempt.millis.unwrap() >= 300);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_refused_connection_is_retried(pool: PgPool) {
-    with_installation(pool, async |mut it| {
-        "http://127.0.0.1:1".clone_into(&mut it.config.swrve.url);
-        let attempt = failed_attempt(&it, &it.config).await;
-        let message = attempt.swrve_error_message.unwrap();
-        assert!(message.contains("refused"), "{message}");
-        assert_eq!(it.sim.report().received, 0);
-    })
-    .await;
+#[testkit::test]
+async fn a_refused_connection_is_retried(mut it: Installation) {
+    "http://127.0.0.1:1".clone_into(&mut it.config.swrve.url);
+    let attempt = failed_attempt(&it, &it.config).await;
+    let message = attempt.swrve_error_message.unwrap();
+    assert!(message.contains("refused"), "{message}");
+    assert_eq!(it.sim.report().received, 0);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn without_retries_on_timeout_a_push_that_is_not_answered_has_failed(pool: PgPool) {
-    with_installation(pool, async |mut it| {
-        let silent = Rule {
-            hang: true,
-            ..Rule::default()
-        };
-        it.sim.script(vec![silent]).unwrap();
-        it.config.swrve.timeout = Duration::from_millis(300);
-        it.config.swrve.retry_on_timeout = false;
-        let (push, attempt) = attempt_that_ends_as(&it, &it.config, PushStatus::Failed).await;
-        assert_eq!(dead_letters(&it.pool, push.id).await.len(), 1);
-        assert_eq!(attempt.error_type, Some(ErrorType::Other));
-        assert_eq!(attempt.other_error.as_deref(), Some("no answer within 300 ms"));
-        assert_eq!(attempt.swrve_error_message, None);
-    })
-    .await;
+#[testkit::test]
+async fn without_retries_on_timeout_a_push_that_is_not_answered_has_failed(mut it: Installation) {
+    let silent = Rule {
+        hang: true,
+        ..Rule::default()
+    };
+    it.sim.script(vec![silent]).unwrap();
+    it.config.swrve.timeout = Duration::from_millis(300);
+    it.config.swrve.retry_on_timeout = false;
+    let (push, attempt) = attempt_that_ends_as(&it, &it.config, PushStatus::Failed).await;
+    assert_eq!(dead_letters(&it.pool, push.id).await.len(), 1);
+    assert_eq!(attempt.error_type, Some(ErrorType::Other));
+    assert_eq!(attempt.other_error.as_deref(), Some("no answer within 300 ms"));
+    assert_eq!(attempt.swrve_error_message, None);
 }

@@ -2,115 +2,95 @@
 
 use domain::key::Role;
 use domain::push::{PushId, PushState};
-use sqlx::PgPool;
+use testkit::Installation;
 use testkit::push_factory::PushRow;
-use testkit::with_installation;
 use uuid::Uuid;
 
 use crate::running::{Running, make_key, problem};
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn every_state_is_shown_with_its_attempts_and_without_its_content(pool: PgPool) {
-    with_installation(pool, async |installation| {
-        let service = Running::ready(&installation).await;
-        for state in PushState::ALL {
-            let made = PushRow::in_state(state).make(&installation.pool).await;
-            let view = service.look_up(made.id).await;
-            assert_eq!(view["id"], made.id.to_string());
-            assert_eq!(view["status"], state.status().as_str());
-            assert_eq!(view["attempts"], view["history"].as_array().unwrap().len());
-            assert_eq!(
-                view["finishedAt"].is_string(),
-                state.status().is_terminal(),
-                "{view}"
-            );
-            assert!(view["explanation"].as_str().unwrap().ends_with('.'), "{view}");
-            let text = view.to_string();
-            assert!(
-                !text.contains("device-1") && !text.contains("Hello client!"),
-                "{text}"
-            );
-        }
-        service.stop().await;
-    })
-    .await;
-}
-
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_failed_attempt_is_shown_with_what_swrve_said(pool: PgPool) {
-    with_installation(pool, async |installation| {
-        let service = Running::ready(&installation).await;
-        let row = PushRow::in_state(PushState::Retry)
-            .attempts(2)
-            .due_in(chrono::TimeDelta::minutes(1));
-        let view = service.look_up(row.make(&installation.pool).await.id).await;
-        let last = &view["history"][1];
-        assert_eq!((&last["number"], &last["status"]), (&2.into(), &"ERROR".into()));
+#[testkit::test]
+async fn every_state_is_shown_with_its_attempts_and_without_its_content(it: Installation) {
+    let service = Running::ready(&it).await;
+    for state in PushState::ALL {
+        let made = PushRow::in_state(state).make(&it.pool).await;
+        let view = service.look_up(made.id).await;
+        assert_eq!(view["id"], made.id.to_string());
+        assert_eq!(view["status"], state.status().as_str());
+        assert_eq!(view["attempts"], view["history"].as_array().unwrap().len());
         assert_eq!(
-            (&last["errorType"], &last["swrveErrorCode"]),
-            (&"SWRVE".into(), &503.into())
+            view["finishedAt"].is_string(),
+            state.status().is_terminal(),
+            "{view}"
         );
-        assert_eq!(
-            (&last["swrveErrorMessage"], &last["millis"]),
-            (&"503 Service Unavailable".into(), &250.into())
-        );
-        let explanation = view["explanation"].as_str().unwrap();
-        assert!(explanation.starts_with("Is tried again at 2"), "{explanation}");
+        assert!(view["explanation"].as_str().unwrap().ends_with('.'), "{view}");
+        let text = view.to_string();
         assert!(
-            explanation.contains("attempt 2 of 5 failed: Swrve answered 503"),
-            "{explanation}"
+            !text.contains("device-1") && !text.contains("Hello client!"),
+            "{text}"
         );
-        assert!(view["nextAttemptAt"].is_string(), "{view}");
-        service.stop().await;
-    })
-    .await;
+    }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn what_does_not_exist_is_not_found_whatever_its_form(pool: PgPool) {
-    with_installation(pool, async |installation| {
-        let service = Running::ready(&installation).await;
-        let unknown = PushId::at(chrono::DateTime::UNIX_EPOCH).to_string();
-        for id in [&unknown, &Uuid::nil().to_string(), "1", "..%2f", &"x".repeat(300)] {
-            problem(
-                service.get(&format!("/push/{id}")).send().await.unwrap(),
-                404,
-                "not-found",
-            )
-            .await;
-        }
-        service.stop().await;
-    })
-    .await;
+#[testkit::test]
+async fn a_failed_attempt_is_shown_with_what_swrve_said(it: Installation) {
+    let service = Running::ready(&it).await;
+    let row = PushRow::in_state(PushState::Retry)
+        .attempts(2)
+        .due_in(chrono::TimeDelta::minutes(1));
+    let view = service.look_up(row.make(&it.pool).await.id).await;
+    let last = &view["history"][1];
+    assert_eq!((&last["number"], &last["status"]), (&2.into(), &"ERROR".into()));
+    assert_eq!(
+        (&last["errorType"], &last["swrveErrorCode"]),
+        (&"SWRVE".into(), &503.into())
+    );
+    assert_eq!(
+        (&last["swrveErrorMessage"], &last["millis"]),
+        (&"503 Service Unavailable".into(), &250.into())
+    );
+    let explanation = view["explanation"].as_str().unwrap();
+    assert!(explanation.starts_with("Is tried again at 2"), "{explanation}");
+    assert!(
+        explanation.contains("attempt 2 of 5 failed: Swrve answered 503"),
+        "{explanation}"
+    );
+    assert!(view["nextAttemptAt"].is_string(), "{view}");
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn every_role_of_the_house_may_look_and_no_other(pool: PgPool) {
-    with_installation(pool, async |installation| {
-        let service = Running::ready(&installation).await;
-        let id = PushRow::in_state(PushState::Sent)
-            .make(&installation.pool)
-            .await
-            .id;
-        let path = format!("/push/{id}");
-        for role in Role::ALL {
-            let (_, key) = make_key(&installation.store, &[role]).await;
-            let answer = service
-                .request("GET", &path)
-                .bearer_auth(&key)
-                .send()
-                .await
-                .unwrap();
-            let expected = if role == Role::Reseller { 403 } else { 200 };
-            assert_eq!(answer.status().as_u16(), expected, "{role}");
-        }
+#[testkit::test]
+async fn what_does_not_exist_is_not_found_whatever_its_form(it: Installation) {
+    let service = Running::ready(&it).await;
+    let unknown = PushId::at(chrono::DateTime::UNIX_EPOCH).to_string();
+    for id in [&unknown, &Uuid::nil().to_string(), "1", "..%2f", &"x".repeat(300)] {
         problem(
-            service.request("GET", &path).send().await.unwrap(),
-            401,
-            "unauthorized",
+            service.get(&format!("/push/{id}")).send().await.unwrap(),
+            404,
+            "not-found",
         )
         .await;
-        service.stop().await;
-    })
+    }
+}
+
+#[testkit::test]
+async fn every_role_of_the_house_may_look_and_no_other(it: Installation) {
+    let service = Running::ready(&it).await;
+    let id = PushRow::in_state(PushState::Sent).make(&it.pool).await.id;
+    let path = format!("/push/{id}");
+    for role in Role::ALL {
+        let (_, key) = make_key(&it.store, &[role]).await;
+        let answer = service
+            .request("GET", &path)
+            .bearer_auth(&key)
+            .send()
+            .await
+            .unwrap();
+        let expected = if role == Role::Reseller { 403 } else { 200 };
+        assert_eq!(answer.status().as_u16(), expected, "{role}");
+    }
+    problem(
+        service.request("GET", &path).send().await.unwrap(),
+        401,
+        "unauthorized",
+    )
     .await;
 }

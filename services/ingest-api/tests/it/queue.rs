@@ -5,22 +5,21 @@ use std::time::Duration;
 use broker::{Broker, Queue};
 use domain::clock::{Clock as _, SystemClock};
 use domain::push::PushId;
-use sqlx::PgPool;
 use store::Store;
 use store::push::PromotionQueue;
-use testkit::{Installation, eventually, with_installation};
+use testkit::{Installation, eventually};
 
 use crate::running::{Running, push};
 
 /// Waits until every push is in the queue or pending; returns how many are in the queue and how many pending.
-async fn settle(installation: &Installation, broker: &Broker) -> (i64, i64) {
+async fn settle(it: &Installation, broker: &Broker) -> (i64, i64) {
     eventually("every push to be in the queue or pending", async || {
         let queued = i64::from(broker.depth(Queue::PushReady).await.ok()?.messages);
         let (in_memory, pending): (i64, i64) = sqlx::query_as(
             "SELECT count(*) FILTER (WHERE status = 'IN_MEMORY'), count(*) FILTER (WHERE status = 'PENDING')
              FROM push_notifications",
         )
-        .fetch_one(&installation.pool)
+        .fetch_one(&it.pool)
         .await
         .ok()?;
         (in_memory == queued).then_some((queued, pending))
@@ -63,9 +62,9 @@ async fn fill(service: &Running) {
 }
 
 /// Hands pushes in until one goes to the queue, moving what waits out of the way each time.
-async fn reopen(installation: &Installation, service: &Running) -> PushId {
+async fn reopen(it: &Installation, service: &Running) -> PushId {
     eventually("a push to go straight to the queue", async || {
-        let (store, lease) = (&installation.store, Duration::from_secs(600));
+        let (store, lease) = (&it.store, Duration::from_secs(600));
         store
             .promote_pushes(PromotionQueue::Pending, 100_000, lease)
             .await
@@ -76,50 +75,42 @@ async fn reopen(installation: &Installation, service: &Running) -> PushId {
     .await
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_full_queue_makes_pushes_pending_until_nothing_waits_and_there_is_room(pool: PgPool) {
-    with_installation(pool, async |mut installation| {
-        installation.config.push.queue.capacity = 10;
-        installation.config.push.job.send_pending.repeat_interval = Duration::from_millis(100);
-        let service = Running::ready(&installation).await;
-        let broker = installation.broker();
-        eventually("a connection", async || broker.depth(Queue::PushReady).await.ok()).await;
-        fill(&service).await;
-        // An empty queue alone does not open the gate: what waits would be overtaken.
-        let (queued, _) = settle(&installation, &broker).await;
-        until_one_has_waited(&installation.store, Duration::from_millis(200)).await;
-        take(&broker, queued).await;
-        for _ in 0..5 {
-            let id = service.accepted(&push()).await;
-            assert!(has_status(&service, id, "PENDING").await);
-        }
-        assert_eq!(broker.depth(Queue::PushReady).await.unwrap().messages, 0);
-        let id = reopen(&installation, &service).await;
-        let mut consumer = broker.consume(Queue::PushReady, 1);
-        let delivery = consumer.next_batch(1).await.unwrap().remove(0);
-        assert_eq!(delivery.envelope.id, id.uuid());
-        consumer.close().await;
-        broker.close().await;
-        service.stop().await;
-    })
-    .await;
+#[testkit::test]
+async fn a_full_queue_makes_pushes_pending_until_nothing_waits_and_there_is_room(mut it: Installation) {
+    it.config.push.queue.capacity = 10;
+    it.config.push.job.send_pending.repeat_interval = Duration::from_millis(100);
+    let service = Running::ready(&it).await;
+    let broker = it.broker();
+    eventually("a connection", async || broker.depth(Queue::PushReady).await.ok()).await;
+    fill(&service).await;
+    // An empty queue alone does not open the gate: what waits would be overtaken.
+    let (queued, _) = settle(&it, &broker).await;
+    until_one_has_waited(&it.store, Duration::from_millis(200)).await;
+    take(&broker, queued).await;
+    for _ in 0..5 {
+        let id = service.accepted(&push()).await;
+        assert!(has_status(&service, id, "PENDING").await);
+    }
+    assert_eq!(broker.depth(Queue::PushReady).await.unwrap().messages, 0);
+    let id = reopen(&it, &service).await;
+    let mut consumer = broker.consume(Queue::PushReady, 1);
+    let delivery = consumer.next_batch(1).await.unwrap().remove(0);
+    assert_eq!(delivery.envelope.id, id.uuid());
+    consumer.close().await;
+    broker.close().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_burst_larger_than_the_queue_leaves_nothing_in_between(pool: PgPool) {
-    with_installation(pool, async |mut installation| {
-        installation.config.push.queue.capacity = 20;
-        let service = Running::ready(&installation).await;
-        let requests = (0..300).map(|_| service.post(&push()).send());
-        for answer in futures::future::join_all(requests).await {
-            assert_eq!(answer.unwrap().status().as_u16(), 202);
-        }
-        let broker = installation.broker();
-        let (queued, pending) = settle(&installation, &broker).await;
-        assert_eq!(queued + pending, 300);
-        assert!(pending > 0, "{queued} of 300 pushes fit into a queue for 20");
-        broker.close().await;
-        service.stop().await;
-    })
-    .await;
+#[testkit::test]
+async fn a_burst_larger_than_the_queue_leaves_nothing_in_between(mut it: Installation) {
+    it.config.push.queue.capacity = 20;
+    let service = Running::ready(&it).await;
+    let requests = (0..300).map(|_| service.post(&push()).send());
+    for answer in futures::future::join_all(requests).await {
+        assert_eq!(answer.unwrap().status().as_u16(), 202);
+    }
+    let broker = it.broker();
+    let (queued, pending) = settle(&it, &broker).await;
+    assert_eq!(queued + pending, 300);
+    assert!(pending > 0, "{queued} of 300 pushes fit into a queue for 20");
+    broker.close().await;
 }

@@ -8,37 +8,34 @@ use domain::clock::{Clock, SystemClock};
 use domain::key::{KeyDigest, Role, format_key};
 use domain::push::PushId;
 use ingest_api::Error;
-use lifecycle::{Lifecycle, Readiness, Shutdown};
 use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
 use sqlx::PgPool;
 use store::{ApiKey, Store};
-use testkit::{Installation, eventually};
+use testkit::{Installation, PATIENCE, Service, eventually};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinHandle;
 use uuid::Uuid;
 
 /// A service that runs, and a key with which it can be used.
 pub(crate) struct Running {
     pub(crate) address: SocketAddr,
     pub(crate) key: String,
-    pub(crate) shutdown: Shutdown,
     client: Client,
-    task: JoinHandle<Result<(), Error>>,
+    pub(crate) service: Service<Error>,
 }
 
 impl Running {
     /// Starts the service and waits until it is ready.
-    pub(crate) async fn ready(installation: &Installation) -> Self {
-        let running = Self::start(installation, installation.config.clone()).await;
+    pub(crate) async fn ready(it: &Installation) -> Self {
+        let running = Self::start(it, it.config.clone()).await;
         running.until_ready().await;
         running
     }
 
     /// Starts the service with another configuration than the installation's.
-    pub(crate) async fn start(installation: &Installation, config: Config) -> Self {
-        let key = make_key(&installation.store, &[Role::Ingest]).await.1;
+    pub(crate) async fn start(it: &Installation, config: Config) -> Self {
+        let key = make_key(&it.store, &[Role::Ingest]).await.1;
         Self::start_with(config, key).await
     }
 
@@ -47,18 +44,15 @@ impl Running {
         lifecycle::crypto::install_default_provider();
         let listener = TcpListener::bind(config.ingest.listen).await.unwrap();
         let address = listener.local_addr().unwrap();
-        let shutdown = Shutdown::new();
-        let lifecycle = Lifecycle {
-            shutdown: shutdown.clone(),
-            readiness: Readiness::default(),
-        };
-        let task = tokio::spawn(ingest_api::run(Arc::new(config), listener, lifecycle));
+        // How long it takes to end is up to callers that have not finished.
+        let service = Service::start(PATIENCE, |lifecycle| {
+            ingest_api::run(Arc::new(config), listener, lifecycle)
+        });
         Self {
             address,
             key,
-            shutdown,
             client: Client::new(),
-            task,
+            service,
         }
     }
 
@@ -72,8 +66,7 @@ impl Running {
 
     /// Asks the service to stop and waits until it has.
     pub(crate) async fn stop(self) {
-        self.shutdown.trigger();
-        self.task.await.unwrap().unwrap();
+        self.service.stop().await;
     }
 
     pub(crate) fn request(&self, method: &str, path: &str) -> RequestBuilder {

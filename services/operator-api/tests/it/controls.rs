@@ -5,14 +5,13 @@ use chrono::TimeDelta;
 use domain::notification::NotificationState;
 use domain::push::{PushState, PushStatus};
 use serde_json::{Value, json};
-use sqlx::PgPool;
 use testkit::notification_factory::NotificationRow;
 use testkit::push_factory::PushRow;
 use testkit::subscription_factory::SubscriptionRow;
 use testkit::{eventually, push_request};
 use uuid::Uuid;
 
-use crate::rig::{Rig, fields, with_rig};
+use crate::rig::{Rig, fields};
 
 async fn audited(rig: &Rig) -> Vec<(String, String, Option<String>)> {
     sqlx::query_as("SELECT action, subject, note FROM audit_log ORDER BY at, id")
@@ -21,230 +20,212 @@ async fn audited(rig: &Rig) -> Vec<(String, String, Option<String>)> {
         .unwrap()
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_pause_is_seen_until_it_ends_and_repeating_it_changes_nothing(pool: PgPool) {
-    with_rig(pool, async |rig| {
-        let id = SubscriptionRow::active().make(&rig.it.pool).await;
-        for (path, scope, key) in [
-            ("/lanes/push".to_owned(), "lane", "push".to_owned()),
-            ("/lanes/reseller".to_owned(), "lane", "reseller".to_owned()),
-            (format!("/subscriptions/{id}"), "subscription", id.to_string()),
-            ("/resellers/acme".to_owned(), "reseller", "acme".to_owned()),
-        ] {
-            let pause = async |note: &str| {
-                rig.act(&format!("{path}/pause"), &json!({"note": note}), 200)
-                    .await
-            };
-            let first = pause("incident 17").await;
-            assert_eq!((&first["scope"], &first["key"]), (&json!(scope), &json!(key)));
-            assert_eq!(first["changed"], true);
-            let second = pause("me too").await;
-            assert_eq!(second["changed"], false);
-            assert_eq!(second["pause"], first["pause"], "the first note stays");
-            let listed = rig.see("/pauses").await;
-            assert_eq!(listed, json!({"items": [first["pause"]], "next": null}));
-            assert_eq!(listed["items"][0]["note"], "incident 17");
-            let resume = async || rig.act(&format!("{path}/resume"), &json!({}), 200).await;
-            assert_eq!(resume().await["changed"], true);
-            let again = resume().await;
-            assert_eq!(
-                (&again["changed"], &again["pause"]),
-                (&json!(false), &Value::Null)
-            );
-            assert_eq!(rig.see("/pauses").await["items"], json!([]));
-        }
-        assert_eq!(audited(rig).await.len(), 8);
-    })
-    .await;
-}
-
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn the_end_of_one_pause_names_those_that_remain(pool: PgPool) {
-    with_rig(pool, async |rig| {
-        let id = SubscriptionRow::active().paused().make(&rig.it.pool).await;
-        let note = json!({"note": "because"});
-        for path in [
-            "/lanes/reseller".to_owned(),
-            format!("/subscriptions/{id}"),
-            "/resellers/acme".to_owned(),
-        ] {
-            rig.act(&format!("{path}/pause"), &note, 200).await;
-        }
-        let resumed = rig
-            .act(&format!("/subscriptions/{id}/resume"), &json!({}), 200)
-            .await;
-        let expected = json!([
-            "the reseller lane is paused",
-            "all of reseller acme is paused",
-            "its reseller has paused it"
-        ]);
-        assert_eq!(resumed["stillPaused"], expected);
-    })
-    .await;
-}
-
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn what_is_unknown_or_lacks_a_reason_is_refused_and_changes_nothing(pool: PgPool) {
-    with_rig(pool, async |rig| {
-        let (unknown, note) = (Uuid::now_v7(), json!({"note": "because"}));
-        let id = SubscriptionRow::active().make(&rig.it.pool).await;
-        let push = PushRow::in_state(PushState::Pending).make(&rig.it.pool).await.id;
-        for path in [
-            "/lanes/pushes/pause".to_owned(),
-            "/lanes/pushes/resume".to_owned(),
-            format!("/subscriptions/{unknown}/pause"),
-            "/subscriptions/nonsense/pause".to_owned(),
-            "/resellers/unknown/pause".to_owned(),
-            "/resellers/a%00b/pause".to_owned(),
-            format!("/pushes/{unknown}/cancel"),
-            format!("/notifications/{unknown}/cancel"),
-        ] {
-            let refused = rig.refused("POST", &path, Some(&note), (404, "not-found")).await;
-            if path.starts_with("/lanes") {
-                let detail = refused["detail"].as_str().unwrap();
-                assert!(detail.contains("push and reseller"), "{detail}");
-            }
-        }
-        for path in [
-            "/lanes/push/pause".to_owned(),
-            format!("/subscriptions/{id}/pause"),
-            "/resellers/acme/pause".to_owned(),
-            format!("/pushes/{push}/cancel"),
-        ] {
-            for body in [json!({}), json!({"note": "  "})] {
-                let refused = rig.refused("POST", &path, Some(&body), (422, "validation")).await;
-                assert_eq!(fields(&refused), ["note"], "{path}");
-            }
-        }
-        assert_eq!(rig.see("/pauses").await["items"], json!([]));
-        assert_eq!(audited(rig).await, []);
-    })
-    .await;
-}
-
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn what_waits_can_be_cancelled_and_what_is_sent_or_ended_cannot(pool: PgPool) {
-    with_rig(pool, async |rig| {
-        let note = json!({"note": "sent by mistake"});
-        let subscription = SubscriptionRow::active().make(&rig.it.pool).await;
-        let push = async |state| PushRow::in_state(state).make(&rig.it.pool).await.id.uuid();
-        let notification = async |state| {
-            let row = NotificationRow::in_state(state, subscription);
-            row.make(&rig.it.pool).await.id.uuid()
-        };
-        for (path, previous) in [
-            (
-                format!("/pushes/{}/cancel", push(PushState::Scheduled).await),
-                "SCHEDULED",
-            ),
-            (
-                format!(
-                    "/notifications/{}/cancel",
-                    notification(NotificationState::Queued).await
-                ),
-                "IN_MEMORY",
-            ),
-        ] {
-            let cancelled = rig.act(&path, &note, 200).await;
-            assert_eq!(
-                (&cancelled["status"], &cancelled["reason"], &cancelled["previous"]),
-                (&json!("GIVEN_UP"), &json!("CANCELLED"), &json!(previous))
-            );
-        }
-        for (path, why) in [
-            (
-                format!("/pushes/{}/cancel", push(PushState::Sending).await),
-                "being sent",
-            ),
-            (
-                format!("/pushes/{}/cancel", push(PushState::Sent).await),
-                "it is SENT",
-            ),
-            (
-                format!(
-                    "/notifications/{}/cancel",
-                    notification(NotificationState::Sending).await
-                ),
-                "being sent",
-            ),
-            (
-                format!(
-                    "/notifications/{}/cancel",
-                    notification(NotificationState::GivenUp).await
-                ),
-                "it is GIVEN_UP",
-            ),
-        ] {
-            let refused = rig.refused("POST", &path, Some(&note), (409, "conflict")).await;
-            assert!(refused["detail"].as_str().unwrap().contains(why), "{refused}");
-        }
-        let letters: Vec<Uuid> =
-            sqlx::query_scalar("SELECT id FROM dead_letters WHERE state = 'DISCARDED' ORDER BY lane")
-                .fetch_all(&rig.it.pool)
+#[testkit::test]
+async fn a_pause_is_seen_until_it_ends_and_repeating_it_changes_nothing(rig: &Rig) {
+    let id = SubscriptionRow::active().make(&rig.it.pool).await;
+    for (path, scope, key) in [
+        ("/lanes/push".to_owned(), "lane", "push".to_owned()),
+        ("/lanes/reseller".to_owned(), "lane", "reseller".to_owned()),
+        (format!("/subscriptions/{id}"), "subscription", id.to_string()),
+        ("/resellers/acme".to_owned(), "reseller", "acme".to_owned()),
+    ] {
+        let pause = async |note: &str| {
+            rig.act(&format!("{path}/pause"), &json!({"note": note}), 200)
                 .await
-                .unwrap();
-        assert_eq!(letters.len(), 2, "each has one that needs no operator");
-        for letter in letters {
-            let path = format!("/dead-letters/{letter}/replay");
-            rig.refused("POST", &path, Some(&json!({})), (409, "cancelled"))
-                .await;
-        }
-        let audited = audited(rig).await;
-        let actions: Vec<_> = audited.iter().map(|(action, _, _)| action.as_str()).collect();
-        assert_eq!(actions, ["push.cancel", "notification.cancel"]);
-        assert!(
-            audited
-                .iter()
-                .all(|(_, _, note)| note.as_deref() == Some("sent by mistake"))
-        );
-    })
-    .await;
-}
-
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_rescue_says_what_it_found(pool: PgPool) {
-    with_rig(pool, async |rig| {
-        let lost = PushRow::in_state(PushState::Sending).leased_for(TimeDelta::seconds(-1));
-        let id = lost.attempts(1).make(&rig.it.pool).await.id;
-        let rescued = rig.act("/rescue", &json!({}), 200).await;
-        assert_eq!(rescued["pushes"], json!({"pending": 1, "givenUp": 0}));
+        };
+        let first = pause("incident 17").await;
+        assert_eq!((&first["scope"], &first["key"]), (&json!(scope), &json!(key)));
+        assert_eq!(first["changed"], true);
+        let second = pause("me too").await;
+        assert_eq!(second["changed"], false);
+        assert_eq!(second["pause"], first["pause"], "the first note stays");
+        let listed = rig.see("/pauses").await;
+        assert_eq!(listed, json!({"items": [first["pause"]], "next": null}));
+        assert_eq!(listed["items"][0]["note"], "incident 17");
+        let resume = async || rig.act(&format!("{path}/resume"), &json!({}), 200).await;
+        assert_eq!(resume().await["changed"], true);
+        let again = resume().await;
         assert_eq!(
-            rescued["notifications"],
-            json!({"pending": 0, "retry": 0, "givenUp": 0})
+            (&again["changed"], &again["pause"]),
+            (&json!(false), &Value::Null)
         );
-        rig.it.settled(id, PushStatus::Pending).await;
-    })
-    .await;
+        assert_eq!(rig.see("/pauses").await["items"], json!([]));
+    }
+    assert_eq!(audited(rig).await.len(), 8);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_wiped_broker_is_declared_again_and_what_was_queued_waits_again(pool: PgPool) {
-    with_rig(pool, async |rig| {
-        let broker = rig.it.broker();
-        let id = rig
-            .it
-            .accept(PushStatus::InMemory, push_request("device-0", "Hello"))
-            .await;
-        rig.it.publish(&broker, &[id]).await;
-        rig.it.wipe_queues().await;
-        // Who is connected may find out by itself first, and is then not connected for a moment.
-        let rebuilt = eventually("the broker to be told", async || {
-            let asked = rig
-                .call("POST", "/broker/rebuild")
-                .json(&json!({"note": "wiped"}));
-            let answer = asked.send().await.unwrap();
-            (answer.status() == 200).then_some(answer.json::<Value>())
-        })
+#[testkit::test]
+async fn the_end_of_one_pause_names_those_that_remain(rig: &Rig) {
+    let id = SubscriptionRow::active().paused().make(&rig.it.pool).await;
+    let note = json!({"note": "because"});
+    for path in [
+        "/lanes/reseller".to_owned(),
+        format!("/subscriptions/{id}"),
+        "/resellers/acme".to_owned(),
+    ] {
+        rig.act(&format!("{path}/pause"), &note, 200).await;
+    }
+    let resumed = rig
+        .act(&format!("/subscriptions/{id}/resume"), &json!({}), 200)
         .await;
-        assert_eq!(rebuilt.await.unwrap(), json!({"pushes": 1, "notifications": 0}));
-        rig.it.settled(id, PushStatus::Pending).await;
-        for queue in Queue::ALL {
-            let depth = eventually("the queue to be there", async || broker.depth(queue).await.ok()).await;
-            assert_eq!(depth.messages, 0, "{queue}");
+    let expected = json!([
+        "the reseller lane is paused",
+        "all of reseller acme is paused",
+        "its reseller has paused it"
+    ]);
+    assert_eq!(resumed["stillPaused"], expected);
+}
+
+#[testkit::test]
+async fn what_is_unknown_or_lacks_a_reason_is_refused_and_changes_nothing(rig: &Rig) {
+    let (unknown, note) = (Uuid::now_v7(), json!({"note": "because"}));
+    let id = SubscriptionRow::active().make(&rig.it.pool).await;
+    let push = PushRow::in_state(PushState::Pending).make(&rig.it.pool).await.id;
+    for path in [
+        "/lanes/pushes/pause".to_owned(),
+        "/lanes/pushes/resume".to_owned(),
+        format!("/subscriptions/{unknown}/pause"),
+        "/subscriptions/nonsense/pause".to_owned(),
+        "/resellers/unknown/pause".to_owned(),
+        "/resellers/a%00b/pause".to_owned(),
+        format!("/pushes/{unknown}/cancel"),
+        format!("/notifications/{unknown}/cancel"),
+    ] {
+        let refused = rig.refused("POST", &path, Some(&note), (404, "not-found")).await;
+        if path.starts_with("/lanes") {
+            let detail = refused["detail"].as_str().unwrap();
+            assert!(detail.contains("push and reseller"), "{detail}");
         }
-        let audited = audited(rig).await;
-        let actions: Vec<_> = audited.iter().map(|(action, _, _)| action.as_str()).collect();
-        assert_eq!(actions, ["broker.rebuild", "broker.rebuilt"]);
+    }
+    for path in [
+        "/lanes/push/pause".to_owned(),
+        format!("/subscriptions/{id}/pause"),
+        "/resellers/acme/pause".to_owned(),
+        format!("/pushes/{push}/cancel"),
+    ] {
+        for body in [json!({}), json!({"note": "  "})] {
+            let refused = rig.refused("POST", &path, Some(&body), (422, "validation")).await;
+            assert_eq!(fields(&refused), ["note"], "{path}");
+        }
+    }
+    assert_eq!(rig.see("/pauses").await["items"], json!([]));
+    assert_eq!(audited(rig).await, []);
+}
+
+#[testkit::test]
+async fn what_waits_can_be_cancelled_and_what_is_sent_or_ended_cannot(rig: &Rig) {
+    let note = json!({"note": "sent by mistake"});
+    let subscription = SubscriptionRow::active().make(&rig.it.pool).await;
+    let push = async |state| PushRow::in_state(state).make(&rig.it.pool).await.id.uuid();
+    let notification = async |state| {
+        let row = NotificationRow::in_state(state, subscription);
+        row.make(&rig.it.pool).await.id.uuid()
+    };
+    for (path, previous) in [
+        (
+            format!("/pushes/{}/cancel", push(PushState::Scheduled).await),
+            "SCHEDULED",
+        ),
+        (
+            format!(
+                "/notifications/{}/cancel",
+                notification(NotificationState::Queued).await
+            ),
+            "IN_MEMORY",
+        ),
+    ] {
+        let cancelled = rig.act(&path, &note, 200).await;
+        assert_eq!(
+            (&cancelled["status"], &cancelled["reason"], &cancelled["previous"]),
+            (&json!("GIVEN_UP"), &json!("CANCELLED"), &json!(previous))
+        );
+    }
+    for (path, why) in [
+        (
+            format!("/pushes/{}/cancel", push(PushState::Sending).await),
+            "being sent",
+        ),
+        (
+            format!("/pushes/{}/cancel", push(PushState::Sent).await),
+            "it is SENT",
+        ),
+        (
+            format!(
+                "/notifications/{}/cancel",
+                notification(NotificationState::Sending).await
+            ),
+            "being sent",
+        ),
+        (
+            format!(
+                "/notifications/{}/cancel",
+                notification(NotificationState::GivenUp).await
+            ),
+            "it is GIVEN_UP",
+        ),
+    ] {
+        let refused = rig.refused("POST", &path, Some(&note), (409, "conflict")).await;
+        assert!(refused["detail"].as_str().unwrap().contains(why), "{refused}");
+    }
+    let letters: Vec<Uuid> =
+        sqlx::query_scalar("SELECT id FROM dead_letters WHERE state = 'DISCARDED' ORDER BY lane")
+            .fetch_all(&rig.it.pool)
+            .await
+            .unwrap();
+    assert_eq!(letters.len(), 2, "each has one that needs no operator");
+    for letter in letters {
+        let path = format!("/dead-letters/{letter}/replay");
+        rig.refused("POST", &path, Some(&json!({})), (409, "cancelled"))
+            .await;
+    }
+    let audited = audited(rig).await;
+    let actions: Vec<_> = audited.iter().map(|(action, _, _)| action.as_str()).collect();
+    assert_eq!(actions, ["push.cancel", "notification.cancel"]);
+    assert!(
+        audited
+            .iter()
+            .all(|(_, _, note)| note.as_deref() == Some("sent by mistake"))
+    );
+}
+
+#[testkit::test]
+async fn a_rescue_says_what_it_found(rig: &Rig) {
+    let lost = PushRow::in_state(PushState::Sending).leased_for(TimeDelta::seconds(-1));
+    let id = lost.attempts(1).make(&rig.it.pool).await.id;
+    let rescued = rig.act("/rescue", &json!({}), 200).await;
+    assert_eq!(rescued["pushes"], json!({"pending": 1, "givenUp": 0}));
+    assert_eq!(
+        rescued["notifications"],
+        json!({"pending": 0, "retry": 0, "givenUp": 0})
+    );
+    rig.it.settled(id, PushStatus::Pending).await;
+}
+
+#[testkit::test]
+async fn a_wiped_broker_is_declared_again_and_what_was_queued_waits_again(rig: &Rig) {
+    let broker = rig.it.broker();
+    let id = rig
+        .it
+        .accept(PushStatus::InMemory, push_request("device-0", "Hello"))
+        .await;
+    rig.it.publish(&broker, &[id]).await;
+    rig.it.wipe_queues().await;
+    // Who is connected may find out by itself first, and is then not connected for a moment.
+    let rebuilt = eventually("the broker to be told", async || {
+        let asked = rig
+            .call("POST", "/broker/rebuild")
+            .json(&json!({"note": "wiped"}));
+        let answer = asked.send().await.unwrap();
+        (answer.status() == 200).then_some(answer.json::<Value>())
     })
     .await;
+    assert_eq!(rebuilt.await.unwrap(), json!({"pushes": 1, "notifications": 0}));
+    rig.it.settled(id, PushStatus::Pending).await;
+    for queue in Queue::ALL {
+        let depth = eventually("the queue to be there", async || broker.depth(queue).await.ok()).await;
+        assert_eq!(depth.messages, 0, "{queue}");
+    }
+    let audited = audited(rig).await;
+    let actions: Vec<_> = audited.iter().map(|(action, _, _)| action.as_str()).collect();
+    assert_eq!(actions, ["broker.rebuild", "broker.rebuilt"]);
 }

@@ -4,11 +4,10 @@ use chrono::TimeDelta;
 use domain::key::Role;
 use domain::push::PushState;
 use serde_json::{Value, json};
-use sqlx::PgPool;
 use testkit::push_factory::PushRow;
 use uuid::Uuid;
 
-use crate::rig::{Rig, fields, problem, with_rig};
+use crate::rig::{Rig, fields, problem};
 
 /// A push that failed, and the dead letter about it.
 async fn failed(rig: &Rig) -> (Uuid, Uuid) {
@@ -35,216 +34,218 @@ async fn everything(rig: &Rig) -> Value {
     .unwrap()
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_dead_letter_is_replayed_once_and_who_did_it_is_known(pool: PgPool) {
-    with_rig(pool, async |rig| {
-        let (push, letter) = failed(rig).await;
-        let path = format!("/dead-letters/{letter}/replay");
-        let shown = rig.act(&path, &json!({"note": "Swrve is back"}), 200).await;
-        assert_eq!(
-            (&shown["id"], &shown["state"]),
-            (&json!(letter), &json!("REPLAYED"))
-        );
-        assert_eq!(
-            (&shown["pushId"], &shown["note"]),
-            (&json!(push), &json!("Swrve is back"))
-        );
-        let before = everything(rig).await;
+#[testkit::test]
+async fn a_dead_letter_is_replayed_once_and_who_did_it_is_known(rig: &Rig) {
+    let (push, letter) = failed(rig).await;
+    let path = format!("/dead-letters/{letter}/replay");
+    let shown = rig.act(&path, &json!({"note": "Swrve is back"}), 200).await;
+    assert_eq!(
+        (&shown["id"], &shown["state"]),
+        (&json!(letter), &json!("REPLAYED"))
+    );
+    assert_eq!(
+        (&shown["pushId"], &shown["note"]),
+        (&json!(push), &json!("Swrve is back"))
+    );
+    let before = everything(rig).await;
+    let refused = rig
+        .refused("POST", &path, Some(&json!({})), (409, "conflict"))
+        .await;
+    assert_eq!(refused["detail"], "the dead letter was replayed before");
+    assert_eq!(everything(rig).await, before);
+
+    let log = rig.all("/audit", 1).await;
+    let [entry] = &log[..] else { panic!("{log:?}") };
+    assert_eq!(entry["actor"], shown["resolvedBy"]);
+    assert_eq!(entry["action"], "dead-letter.replay");
+    assert_eq!(entry["subject"], json!(format!("dead-letter/{letter}")));
+    assert_eq!(
+        (&entry["note"], &entry["at"]),
+        (&json!("Swrve is back"), &shown["resolvedAt"])
+    );
+    assert_eq!(entry["details"]["push"], json!(push));
+}
+
+#[testkit::test]
+async fn what_cannot_be_done_is_refused_with_the_reason_and_changes_nothing(rig: &Rig) {
+    let (_, letter) = failed(rig).await;
+    let malformed: Uuid = sqlx::query_scalar(
+        "INSERT INTO dead_letters (lane, reason, fingerprint, detail)
+         VALUES ('push', 'MALFORMED', 'broker/malformed', 'what') RETURNING id",
+    )
+    .fetch_one(&rig.it.pool)
+    .await
+    .unwrap();
+    let unknown = Uuid::now_v7();
+    let before = everything(rig).await;
+
+    let discard = format!("/dead-letters/{letter}/discard");
+    for body in [
+        json!({}),
+        json!({"note": " "}),
+        json!({"note": "x".repeat(2_001)}),
+    ] {
         let refused = rig
-            .refused("POST", &path, Some(&json!({})), (409, "conflict"))
+            .refused("POST", &discard, Some(&body), (422, "validation"))
             .await;
-        assert_eq!(refused["detail"], "the dead letter was replayed before");
-        assert_eq!(everything(rig).await, before);
-
-        let log = rig.all("/audit", 1).await;
-        let [entry] = &log[..] else { panic!("{log:?}") };
-        assert_eq!(entry["actor"], shown["resolvedBy"]);
-        assert_eq!(entry["action"], "dead-letter.replay");
-        assert_eq!(entry["subject"], json!(format!("dead-letter/{letter}")));
-        assert_eq!(
-            (&entry["note"], &entry["at"]),
-            (&json!("Swrve is back"), &shown["resolvedAt"])
-        );
-        assert_eq!(entry["details"]["push"], json!(push));
-    })
-    .await;
-}
-
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn what_cannot_be_done_is_refused_with_the_reason_and_changes_nothing(pool: PgPool) {
-    with_rig(pool, async |rig| {
-        let (_, letter) = failed(rig).await;
-        let malformed: Uuid = sqlx::query_scalar(
-            "INSERT INTO dead_letters (lane, reason, fingerprint, detail)
-             VALUES ('push', 'MALFORMED', 'broker/malformed', 'what') RETURNING id",
-        )
-        .fetch_one(&rig.it.pool)
-        .await
-        .unwrap();
-        let unknown = Uuid::now_v7();
-        let before = everything(rig).await;
-
-        let discard = format!("/dead-letters/{letter}/discard");
-        for body in [
-            json!({}),
-            json!({"note": " "}),
-            json!({"note": "x".repeat(2_001)}),
-        ] {
-            let refused = rig
-                .refused("POST", &discard, Some(&body), (422, "validation"))
-                .await;
-            assert_eq!(fields(&refused), ["note"]);
-        }
-        let replay = format!("/dead-letters/{malformed}/replay");
-        let refused = rig
-            .refused("POST", &replay, Some(&json!({})), (409, "conflict"))
+        assert_eq!(fields(&refused), ["note"]);
+    }
+    let replay = format!("/dead-letters/{malformed}/replay");
+    let refused = rig
+        .refused("POST", &replay, Some(&json!({})), (409, "conflict"))
+        .await;
+    assert!(
+        refused["detail"]
+            .as_str()
+            .unwrap()
+            .contains("discard the dead letter"),
+        "{refused}"
+    );
+    for path in [
+        format!("/dead-letters/{unknown}/replay"),
+        format!("/dead-letters/jobs/{unknown}/cancel"),
+    ] {
+        rig.refused("POST", &path, Some(&json!({})), (404, "not-found"))
             .await;
-        assert!(
-            refused["detail"]
-                .as_str()
-                .unwrap()
-                .contains("discard the dead letter"),
-            "{refused}"
-        );
-        for path in [
-            format!("/dead-letters/{unknown}/replay"),
-            format!("/dead-letters/jobs/{unknown}/cancel"),
-        ] {
-            rig.refused("POST", &path, Some(&json!({})), (404, "not-found"))
-                .await;
-        }
+    }
 
-        let jobs = "/dead-letters/jobs";
-        for (body, field) in [
-            (json!({"filter": {}}), "action"),
-            (json!({"action": "mend", "filter": {}}), "action"),
-            (json!({"action": "replay"}), "filter"),
-            (
-                json!({"action": "replay", "filter": {}, "ids": [letter]}),
-                "filter",
-            ),
-            (json!({"action": "replay", "ids": []}), "ids"),
-            (json!({"action": "replay", "ids": ["x"]}), "ids"),
-            (json!({"action": "replay", "ids": [letter, unknown]}), "ids"),
-            (
-                json!({"action": "replay", "filter": {"lane": "fast"}}),
-                "filter.lane",
-            ),
-            (
-                json!({"action": "replay", "filter": {"state": "REPLAYED"}}),
-                "filter.state",
-            ),
-            (
-                json!({"action": "replay", "filter": {}, "perSecond": 0}),
-                "perSecond",
-            ),
-            (
-                json!({"action": "replay", "filter": {}, "perSecond": 10_001}),
-                "perSecond",
-            ),
-            (json!({"action": "discard", "filter": {}}), "note"),
-        ] {
-            let refused = rig.refused("POST", jobs, Some(&body), (422, "validation")).await;
-            assert_eq!(fields(&refused), [field], "{body}");
-        }
-        let nothing = json!({"action": "replay", "filter": {"lane": "reseller", "reason": "FAILED"}});
-        rig.refused("POST", jobs, Some(&nothing), (409, "conflict")).await;
-        for query in ["status=DONE", "limit=0", "colour=red"] {
-            let path = format!("{jobs}?{query}");
-            rig.refused("GET", &path, None, (400, "invalid-query")).await;
-        }
-        for query in [
-            "since=yesterday",
-            "since=2026-11-21T12:00:00Z&until=2026-11-21T12:00:00Z",
-            "cursor=x",
-            "who=me",
-        ] {
-            rig.refused("GET", &format!("/audit?{query}"), None, (400, "invalid-query"))
-                .await;
-        }
-        assert_eq!(everything(rig).await, before);
-    })
-    .await;
+    let jobs = "/dead-letters/jobs";
+    for (body, field) in [
+        (json!({"filter": {}}), "action"),
+        (json!({"action": "mend", "filter": {}}), "action"),
+        (json!({"action": "replay"}), "filter"),
+        (
+            json!({"action": "replay", "filter": {}, "ids": [letter]}),
+            "filter",
+        ),
+        (json!({"action": "replay", "ids": []}), "ids"),
+        (json!({"action": "replay", "ids": ["x"]}), "ids"),
+        (json!({"action": "replay", "ids": [letter, unknown]}), "ids"),
+        (
+            json!({"action": "replay", "filter": {"lane": "fast"}}),
+            "filter.lane",
+        ),
+        (
+            json!({"action": "replay", "filter": {"state": "REPLAYED"}}),
+            "filter.state",
+        ),
+        (
+            json!({"action": "replay", "filter": {}, "perSecond": 0}),
+            "perSecond",
+        ),
+        (
+            json!({"action": "replay", "filter": {}, "perSecond": 10_001}),
+            "perSecond",
+        ),
+        (json!({"action": "discard", "filter": {}}), "note"),
+    ] {
+        let refused = rig.refused("POST", jobs, Some(&body), (422, "validation")).await;
+        assert_eq!(fields(&refused), [field], "{body}");
+    }
+    let nothing = json!({"action": "replay", "filter": {"lane": "reseller", "reason": "FAILED"}});
+    rig.refused("POST", jobs, Some(&nothing), (409, "conflict")).await;
+    for query in ["status=DONE", "limit=0", "colour=red"] {
+        let path = format!("{jobs}?{query}");
+        rig.refused("GET", &path, None, (400, "invalid-query")).await;
+    }
+    for query in [
+        "since=yesterday",
+        "since=2026-11-21T12:00:00Z&until=2026-11-21T12:00:00Z",
+        "cursor=x",
+        "who=me",
+    ] {
+        rig.refused("GET", &format!("/audit?{query}"), None, (400, "invalid-query"))
+            .await;
+    }
+    assert_eq!(everything(rig).await, before);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_viewer_sees_jobs_and_the_log_and_changes_nothing(pool: PgPool) {
-    with_rig(pool, async |rig| {
-        let (_, letter) = failed(rig).await;
-        let filter = json!({"action": "replay", "filter": {}, "note": "a"});
-        let made = rig.act("/dead-letters/jobs", &filter, 202).await;
-        let job = made["id"].as_str().unwrap();
-        let viewer = rig.key_of(Role::Viewer).await;
-        let before = everything(rig).await;
-        for path in [
-            "/dead-letters/jobs".to_owned(),
-            format!("/dead-letters/{letter}/replay"),
-            format!("/dead-letters/{letter}/discard"),
-            format!("/dead-letters/jobs/{job}/pause"),
-            format!("/dead-letters/jobs/{job}/cancel"),
-        ] {
-            let request = rig.request("POST", &path).bearer_auth(&viewer).json(&filter);
-            problem(request.send().await.unwrap(), 403, "forbidden").await;
-        }
-        assert_eq!(everything(rig).await, before);
-        for path in [
-            "/dead-letters/jobs".to_owned(),
-            format!("/dead-letters/jobs/{job}"),
-            "/audit".to_owned(),
-        ] {
-            let answer = rig
-                .request("GET", &path)
-                .bearer_auth(&viewer)
-                .send()
-                .await
-                .unwrap();
-            assert_eq!(answer.status(), 200, "{path}");
-        }
-    })
-    .await;
+#[testkit::test]
+async fn a_viewer_sees_jobs_and_the_log_and_changes_nothing(rig: &Rig) {
+    let (_, letter) = failed(rig).await;
+    let filter = json!({"action": "replay", "filter": {}, "note": "a"});
+    let made = rig.act("/dead-letters/jobs", &filter, 202).await;
+    let job = made["id"].as_str().unwrap();
+    let viewer = rig.key_of(Role::Viewer).await;
+    let before = everything(rig).await;
+    for path in [
+        "/dead-letters/jobs".to_owned(),
+        format!("/dead-letters/{letter}/replay"),
+        format!("/dead-letters/{letter}/discard"),
+        format!("/dead-letters/jobs/{job}/pause"),
+        format!("/dead-letters/jobs/{job}/cancel"),
+    ] {
+        let request = rig.request("POST", &path).bearer_auth(&viewer).json(&filter);
+        problem(request.send().await.unwrap(), 403, "forbidden").await;
+    }
+    assert_eq!(everything(rig).await, before);
+    for path in [
+        "/dead-letters/jobs".to_owned(),
+        format!("/dead-letters/jobs/{job}"),
+        "/audit".to_owned(),
+    ] {
+        let answer = rig
+            .request("GET", &path)
+            .bearer_auth(&viewer)
+            .send()
+            .await
+            .unwrap();
+        assert_eq!(answer.status(), 200, "{path}");
+    }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_job_is_counted_first_then_made_steered_and_listed(pool: PgPool) {
-    with_rig(pool, async |rig| {
-        let mut letters = Vec::new();
-        for _ in 0..3 {
-            letters.push(failed(rig).await.1);
-        }
-        let mut body = json!({"action": "discard", "filter": {"lane": "push", "fingerprint": "swrve/*"}, "dryRun": true});
-        let before = everything(rig).await;
-        let preview = rig.act("/dead-letters/jobs", &body, 200).await;
-        assert_eq!(preview["matching"], 3);
-        assert_eq!(
-            preview["byFingerprint"],
-            json!([{"lane": "push", "fingerprint": "swrve/503", "count": 3}])
-        );
-        assert_eq!(everything(rig).await, before);
+#[testkit::test]
+async fn a_job_is_counted_first_then_made_steered_and_listed(rig: &Rig) {
+    let mut letters = Vec::new();
+    for _ in 0..3 {
+        letters.push(failed(rig).await.1);
+    }
+    let mut body =
+        json!({"action": "discard", "filter": {"lane": "push", "fingerprint": "swrve/*"}, "dryRun": true});
+    let before = everything(rig).await;
+    let preview = rig.act("/dead-letters/jobs", &body, 200).await;
+    assert_eq!(preview["matching"], 3);
+    assert_eq!(
+        preview["byFingerprint"],
+        json!([{"lane": "push", "fingerprint": "swrve/503", "count": 3}])
+    );
+    assert_eq!(everything(rig).await, before);
 
-        body["dryRun"] = json!(false);
-        body["note"] = json!("the campaign is over");
-        body["perSecond"] = json!(1);
-        let job = rig.act("/dead-letters/jobs", &body, 202).await;
-        let path = format!("/dead-letters/jobs/{}", job["id"].as_str().unwrap());
-        assert_eq!(rig.see(&path).await, job);
-        assert_eq!((&job["status"], &job["matching"]), (&json!("RUNNING"), &json!(3)));
-        let eta = rig.now() + TimeDelta::seconds(3);
-        assert_eq!(job["eta"], json!(eta));
-        for (command, status) in [("pause", "PAUSED"), ("resume", "RUNNING"), ("cancel", "CANCELLED")] {
-            let command = format!("{path}/{command}");
-            for _ in 0..2 {
-                assert_eq!(rig.act(&command, &json!({}), 200).await["status"], status);
-            }
+    body["dryRun"] = json!(false);
+    body["note"] = json!("the campaign is over");
+    body["perSecond"] = json!(1);
+    let job = rig.act("/dead-letters/jobs", &body, 202).await;
+    let path = format!("/dead-letters/jobs/{}", job["id"].as_str().unwrap());
+    assert_eq!(rig.see(&path).await, job);
+    assert_eq!((&job["status"], &job["matching"]), (&json!("RUNNING"), &json!(3)));
+    let eta = rig.now() + TimeDelta::seconds(3);
+    assert_eq!(job["eta"], json!(eta));
+    for (command, status) in [
+        ("pause", "PAUSED"),
+        ("resume", "RUNNING"),
+        ("cancel", "CANCELLED"),
+    ] {
+        let command = format!("{path}/{command}");
+        for _ in 0..2 {
+            assert_eq!(rig.act(&command, &json!({}), 200).await["status"], status);
         }
-        rig.refused("POST", &format!("{path}/resume"), Some(&json!({})), (409, "conflict")).await;
-        let by_list = json!({"action": "replay", "ids": [letters[0], letters[0], letters[1]]});
-        let by_list = rig.act("/dead-letters/jobs", &by_list, 202).await;
-        assert_eq!((&by_list["matching"], &by_list["filter"]), (&json!(2), &Value::Null));
-        assert_eq!(by_list["ids"], json!([letters[0], letters[1]]));
-        assert_eq!(rig.all("/dead-letters/jobs", 1).await.len(), 2);
-        assert_eq!(rig.all("/dead-letters/jobs?status=CANCELLED", 1).await.len(), 1);
-        let log = rig.all("/audit?action=dead-letter-job", 2).await;
-        assert_eq!(log.len(), 5, "two were made, and one was told three things");
-    })
+    }
+    rig.refused(
+        "POST",
+        &format!("{path}/resume"),
+        Some(&json!({})),
+        (409, "conflict"),
+    )
     .await;
+    let by_list = json!({"action": "replay", "ids": [letters[0], letters[0], letters[1]]});
+    let by_list = rig.act("/dead-letters/jobs", &by_list, 202).await;
+    assert_eq!(
+        (&by_list["matching"], &by_list["filter"]),
+        (&json!(2), &Value::Null)
+    );
+    assert_eq!(by_list["ids"], json!([letters[0], letters[1]]));
+    assert_eq!(rig.all("/dead-letters/jobs", 1).await.len(), 2);
+    assert_eq!(rig.all("/dead-letters/jobs?status=CANCELLED", 1).await.len(), 1);
+    let log = rig.all("/audit?action=dead-letter-job", 2).await;
+    assert_eq!(log.len(), 5, "two were made, and one was told three things");
 }

@@ -1,10 +1,9 @@
 //! What the service says about itself.
 
 use serde_json::{Value, json};
-use sqlx::PgPool;
 use testkit::eventually;
 
-use crate::rig::{answer, with_rig};
+use crate::rig::{Rig, answer};
 
 #[test]
 fn the_committed_openapi_document_is_the_generated_one() {
@@ -19,29 +18,26 @@ fn every_operation_that_needs_a_key_names_its_problems() {
     testkit::openapi::assert_references_resolve(&document);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn the_documents_and_the_probes_need_no_key(pool: PgPool) {
-    with_rig(pool, async |rig| {
-        let open = async |path: &str| rig.request("GET", path).send().await.unwrap();
-        let served = answer(open("/openapi.json").await, 200).await;
-        assert_eq!(served, serde_json::to_value(operator_api::openapi()).unwrap());
-        let page = open("/docs").await.text().await.unwrap();
-        for path in served["paths"].as_object().unwrap().keys() {
-            assert!(page.contains(&format!("<code>{path}</code>")), "{path}");
-        }
-        assert_eq!(open("/healthz").await.status(), 200);
-        let conditions = eventually("readiness", async || {
-            let answer = open("/readyz").await;
-            let ready = answer.status() == 200;
-            let report: Value = answer.json().await.ok()?;
-            ready.then(|| report["conditions"].clone())
-        })
-        .await;
-        assert_eq!(
-            conditions,
-            json!({"broker": null, "database": null, "migrations": null})
-        );
-        assert_eq!(open("/nowhere").await.status(), 404);
+#[testkit::test]
+async fn the_documents_and_the_probes_need_no_key(rig: &Rig) {
+    let open = async |path: &str| rig.request("GET", path).send().await.unwrap();
+    let served = answer(open("/openapi.json").await, 200).await;
+    assert_eq!(served, serde_json::to_value(operator_api::openapi()).unwrap());
+    let page = open("/docs").await.text().await.unwrap();
+    for path in served["paths"].as_object().unwrap().keys() {
+        assert!(page.contains(&format!("<code>{path}</code>")), "{path}");
+    }
+    assert_eq!(open("/healthz").await.status(), 200);
+    let conditions = eventually("readiness", async || {
+        let answer = open("/readyz").await;
+        let ready = answer.status() == 200;
+        let report: Value = answer.json().await.ok()?;
+        ready.then(|| report["conditions"].clone())
     })
     .await;
+    assert_eq!(
+        conditions,
+        json!({"broker": null, "database": null, "migrations": null})
+    );
+    assert_eq!(open("/nowhere").await.status(), 404);
 }

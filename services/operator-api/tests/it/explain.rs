@@ -2,69 +2,62 @@
 
 use domain::push::PushStatus;
 use serde_json::json;
-use sqlx::PgPool;
 use testkit::push_request;
 use uuid::Uuid;
 
-use crate::rig::with_rig;
+use crate::rig::Rig;
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_push_is_explained_and_so_is_who_cancelled_it(pool: PgPool) {
-    with_rig(pool, async |rig| {
-        let id = rig
-            .it
-            .accept(PushStatus::Pending, push_request("device", "Hello client!"))
-            .await;
-        let path = format!("/explain/{id}");
-        let story = rig.see(&path).await;
-        assert_eq!(story["kind"], "push");
-        assert_eq!(story["state"], "PENDING");
-        assert_eq!(story["headline"], "Waits for room in the queue.");
-        assert_eq!(
-            story["commands"],
-            json!([format!("postrider cancel push {id} --note '…'")])
-        );
-
-        rig.act(
-            &format!("/pushes/{id}/cancel"),
-            &json!({"note": "wrong text"}),
-            200,
-        )
+#[testkit::test]
+async fn a_push_is_explained_and_so_is_who_cancelled_it(rig: &Rig) {
+    let id = rig
+        .it
+        .accept(PushStatus::Pending, push_request("device", "Hello client!"))
         .await;
-        let story = rig.see(&path).await;
-        assert_eq!(story["state"], "GIVEN_UP");
-        let headline = story["headline"].as_str().unwrap();
-        assert!(
-            headline.starts_with("Was cancelled by ") && headline.ends_with("wrong text."),
-            "{headline}"
-        );
-        assert_eq!(story["next"]["text"], "Nothing: it will not be sent.");
-    })
+    let path = format!("/explain/{id}");
+    let story = rig.see(&path).await;
+    assert_eq!(story["kind"], "push");
+    assert_eq!(story["state"], "PENDING");
+    assert_eq!(story["headline"], "Waits for room in the queue.");
+    assert_eq!(
+        story["commands"],
+        json!([format!("postrider cancel push {id} --note '…'")])
+    );
+
+    rig.act(
+        &format!("/pushes/{id}/cancel"),
+        &json!({"note": "wrong text"}),
+        200,
+    )
     .await;
+    let story = rig.see(&path).await;
+    assert_eq!(story["state"], "GIVEN_UP");
+    let headline = story["headline"].as_str().unwrap();
+    assert!(
+        headline.starts_with("Was cancelled by ") && headline.ends_with("wrong text."),
+        "{headline}"
+    );
+    assert_eq!(story["next"]["text"], "Nothing: it will not be sent.");
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn what_does_not_exist_is_answered_with_what_does(pool: PgPool) {
-    with_rig(pool, async |rig| {
-        for (path, said) in [
-            (
-                format!("/explain/{}", Uuid::now_v7()),
-                "no push, event, notification or dead letter has this identifier",
-            ),
-            ("/explain/order-17".to_owned(), "is no identifier"),
-            ("/explain/order-17?reseller=acme".to_owned(), "acme has no event"),
-        ] {
-            let problem = rig.refused("GET", &path, None, (404, "not-found")).await;
-            let detail = problem["detail"].as_str().unwrap();
-            assert!(detail.contains(said), "{detail}");
-        }
-        rig.refused(
-            "GET",
-            "/explain/order-17?owner=acme",
-            None,
-            (400, "invalid-query"),
-        )
-        .await;
-    })
+#[testkit::test]
+async fn what_does_not_exist_is_answered_with_what_does(rig: &Rig) {
+    for (path, said) in [
+        (
+            format!("/explain/{}", Uuid::now_v7()),
+            "no push, event, notification or dead letter has this identifier",
+        ),
+        ("/explain/order-17".to_owned(), "is no identifier"),
+        ("/explain/order-17?reseller=acme".to_owned(), "acme has no event"),
+    ] {
+        let problem = rig.refused("GET", &path, None, (404, "not-found")).await;
+        let detail = problem["detail"].as_str().unwrap();
+        assert!(detail.contains(said), "{detail}");
+    }
+    rig.refused(
+        "GET",
+        "/explain/order-17?owner=acme",
+        None,
+        (400, "invalid-query"),
+    )
     .await;
 }

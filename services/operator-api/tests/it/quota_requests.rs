@@ -2,13 +2,12 @@
 
 use domain::key::Role;
 use serde_json::{Value, json};
-use sqlx::PgPool;
 use store::Act;
 use store::webhook::{NewQuotaRequest, QuotaRequested};
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
 
-use crate::rig::{Rig, answer, fields, problem, with_rig};
+use crate::rig::{Rig, answer, fields, problem};
 
 /// A request of `acme`; returns its identifier and that of the subscription.
 async fn requested(rig: &Rig, quota: u32) -> (Uuid, Uuid) {
@@ -44,68 +43,62 @@ async fn quota_of(rig: &Rig, subscription: Uuid) -> Option<i32> {
         .unwrap()
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_request_is_decided_once_and_recorded(pool: PgPool) {
-    with_rig(pool, async |rig| {
-        let admin = rig.key_of(Role::Admin).await;
-        let post = async |id: Uuid, verb: &str, body: Value| {
-            let request = rig.request("POST", &format!("/quota-requests/{id}/{verb}"));
-            request.bearer_auth(&admin).json(&body).send().await.unwrap()
-        };
-        let ((first, raised), (second, kept)) = (requested(rig, 5).await, requested(rig, 6).await);
-        let waiting = rig.see("/quota-requests?status=REQUESTED").await;
-        let waiting = waiting["items"].as_array().unwrap();
-        assert!(waiting.len() == 2 && waiting.iter().all(|it| it["resellerId"] == "acme"));
+#[testkit::test]
+async fn a_request_is_decided_once_and_recorded(rig: &Rig) {
+    let admin = rig.key_of(Role::Admin).await;
+    let post = async |id: Uuid, verb: &str, body: Value| {
+        let request = rig.request("POST", &format!("/quota-requests/{id}/{verb}"));
+        request.bearer_auth(&admin).json(&body).send().await.unwrap()
+    };
+    let ((first, raised), (second, kept)) = (requested(rig, 5).await, requested(rig, 6).await);
+    let waiting = rig.see("/quota-requests?status=REQUESTED").await;
+    let waiting = waiting["items"].as_array().unwrap();
+    assert!(waiting.len() == 2 && waiting.iter().all(|it| it["resellerId"] == "acme"));
 
-        let too_little = problem(
-            post(first, "approve", json!({"granted": 0})).await,
-            422,
-            "validation",
-        )
-        .await;
-        assert_eq!(fields(&too_little), ["granted"]);
-        let body = json!({"granted": 4, "note": "For now."});
-        let decided = answer(post(first, "approve", body).await, 200).await;
-        assert_eq!(
-            (&decided["status"], &decided["granted"]),
-            (&json!("APPROVED"), &json!(4))
-        );
-        assert!(decided["decidedBy"].as_str().unwrap().starts_with("test ("));
-        problem(post(first, "approve", json!({})).await, 409, "conflict").await;
-        answer(post(second, "deny", json!({"note": "No."})).await, 200).await;
-        problem(post(second, "deny", json!({})).await, 409, "conflict").await;
-        assert_eq!(
-            (quota_of(rig, raised).await, quota_of(rig, kept).await),
-            (Some(4), None)
-        );
-
-        let entries = rig.see("/audit?action=quota-request").await;
-        let entries = entries["items"].as_array().unwrap();
-        let told: Vec<_> = entries.iter().map(|it| (&it["action"], &it["note"])).collect();
-        let (approve, deny) = (json!("quota-request.approve"), json!("quota-request.deny"));
-        // Before them, that they were made.
-        assert_eq!(
-            told[..2],
-            [(&deny, &json!("No.")), (&approve, &json!("For now."))]
-        );
-        assert_eq!(entries[1]["subject"], format!("subscription/{raised}"));
-        assert_eq!(entries[1]["details"]["request"], first.to_string());
-        assert_eq!(entries[1]["details"]["granted"], 4);
-    })
+    let too_little = problem(
+        post(first, "approve", json!({"granted": 0})).await,
+        422,
+        "validation",
+    )
     .await;
+    assert_eq!(fields(&too_little), ["granted"]);
+    let body = json!({"granted": 4, "note": "For now."});
+    let decided = answer(post(first, "approve", body).await, 200).await;
+    assert_eq!(
+        (&decided["status"], &decided["granted"]),
+        (&json!("APPROVED"), &json!(4))
+    );
+    assert!(decided["decidedBy"].as_str().unwrap().starts_with("test ("));
+    problem(post(first, "approve", json!({})).await, 409, "conflict").await;
+    answer(post(second, "deny", json!({"note": "No."})).await, 200).await;
+    problem(post(second, "deny", json!({})).await, 409, "conflict").await;
+    assert_eq!(
+        (quota_of(rig, raised).await, quota_of(rig, kept).await),
+        (Some(4), None)
+    );
+
+    let entries = rig.see("/audit?action=quota-request").await;
+    let entries = entries["items"].as_array().unwrap();
+    let told: Vec<_> = entries.iter().map(|it| (&it["action"], &it["note"])).collect();
+    let (approve, deny) = (json!("quota-request.approve"), json!("quota-request.deny"));
+    // Before them, that they were made.
+    assert_eq!(
+        told[..2],
+        [(&deny, &json!("No.")), (&approve, &json!("For now."))]
+    );
+    assert_eq!(entries[1]["subject"], format!("subscription/{raised}"));
+    assert_eq!(entries[1]["details"]["request"], first.to_string());
+    assert_eq!(entries[1]["details"]["granted"], 4);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn operators_see_requests_and_do_not_decide_them(pool: PgPool) {
-    with_rig(pool, async |rig| {
-        let (id, subscription) = requested(rig, 5).await;
-        assert_eq!(rig.see("/quota-requests").await["items"][0]["id"], id.to_string());
-        for verb in ["approve", "deny"] {
-            let path = format!("/quota-requests/{id}/{verb}");
-            rig.refused("POST", &path, Some(&json!({})), (403, "forbidden"))
-                .await;
-        }
-        assert_eq!(quota_of(rig, subscription).await, None);
-    })
-    .await;
+#[testkit::test]
+async fn operators_see_requests_and_do_not_decide_them(rig: &Rig) {
+    let (id, subscription) = requested(rig, 5).await;
+    assert_eq!(rig.see("/quota-requests").await["items"][0]["id"], id.to_string());
+    for verb in ["approve", "deny"] {
+        let path = format!("/quota-requests/{id}/{verb}");
+        rig.refused("POST", &path, Some(&json!({})), (403, "forbidden"))
+            .await;
+    }
+    assert_eq!(quota_of(rig, subscription).await, None);
 }

@@ -10,7 +10,7 @@ use domain::key::Role;
 use reqwest::{Client, RequestBuilder, Response};
 use serde_json::Value;
 use sqlx::PgPool;
-use testkit::{Installation, Service, eventually, key_of_the_house, with_installation};
+use testkit::{Fixture, Installation, Service, eventually, key_of_the_house};
 use tokio::net::TcpListener;
 
 /// The service at work, with the key of an operator.
@@ -22,26 +22,23 @@ pub(crate) struct Rig {
     pub(crate) key: String,
     address: SocketAddr,
     client: Client,
-    service: Service<operator_api::Error>,
+    _service: Service<operator_api::Error>,
 }
 
-/// Runs a test with the service; it is stopped afterwards, which has to go well.
-pub(crate) async fn with_rig(pool: PgPool, test: impl AsyncFnOnce(&Rig)) {
-    with_rig_of(pool, |_| {}, test).await;
-}
-
-/// The same with another configuration than the default.
-pub(crate) async fn with_rig_of(pool: PgPool, adapt: impl FnOnce(&mut Config), test: impl AsyncFnOnce(&Rig)) {
-    with_installation(pool, async |mut it| {
-        adapt(&mut it.config);
-        let rig = Rig::start(it).await;
-        test(&rig).await;
-        rig.service.stop().await;
-    })
-    .await;
+impl Fixture for Rig {
+    async fn on(pool: PgPool) -> Self {
+        Self::start(Installation::on(pool).await).await
+    }
 }
 
 impl Rig {
+    /// The service with another configuration than the default.
+    pub(crate) async fn with(pool: PgPool, adapt: impl FnOnce(&mut Config)) -> Self {
+        let mut it = Installation::on(pool).await;
+        adapt(&mut it.config);
+        Self::start(it).await
+    }
+
     async fn start(it: Installation) -> Self {
         lifecycle::crypto::install_default_provider();
         let clock = ManualClock::starting_at(SystemClock.now().trunc_subsecs(6));
@@ -53,7 +50,7 @@ impl Rig {
             key,
             address,
             client: Client::new(),
-            service,
+            _service: service,
         }
     }
 

@@ -8,7 +8,7 @@ use sqlx::PgPool;
 use testkit::{Service, eventually};
 use tokio::net::TcpListener;
 
-use crate::rig::{Rig, with_rig, with_rig_of};
+use crate::rig::Rig;
 
 /// With a key for secrets, so that the reseller lane is on.
 fn complete(config: &mut Config) {
@@ -54,84 +54,74 @@ async fn until_healthy(rig: &Rig) -> Value {
     .await
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::test]
 async fn what_is_broken_is_found_and_what_is_mended_is_healthy(pool: PgPool) {
-    with_rig_of(pool, complete, async |rig| {
-        let config = rig.it.shared_config();
-        let status = until_found(rig, "service-missing", 3).await;
-        assert_eq!(status["healthy"], false);
-        assert_eq!(status["findings"][0]["severity"], "critical");
+    let rig = &Rig::with(pool, complete).await;
+    let config = rig.it.shared_config();
+    let status = until_found(rig, "service-missing", 3).await;
+    assert_eq!(status["healthy"], false);
+    assert_eq!(status["findings"][0]["severity"], "critical");
 
-        let (sends, accepts) = (dispatcher(&config), ingest_api(&config).await);
-        let retries = retry_worker(&config);
-        let status = until_healthy(rig).await;
-        let services: Vec<&str> = status["processes"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|process| process["service"].as_str().unwrap())
-            .collect();
-        assert_eq!(
-            services,
-            ["dispatcher", "ingest-api", "operator-api", "retry-worker"]
-        );
-        eventually("a leader to be named", async || {
-            rig.see("/status").await["leader"]["holder"]
-                .is_string()
-                .then_some(())
-        })
+    let (sends, accepts) = (dispatcher(&config), ingest_api(&config).await);
+    let retries = retry_worker(&config);
+    let status = until_healthy(rig).await;
+    let services: Vec<&str> = status["processes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|process| process["service"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        services,
+        ["dispatcher", "ingest-api", "operator-api", "retry-worker"]
+    );
+    eventually("a leader to be named", async || {
+        rig.see("/status").await["leader"]["holder"]
+            .is_string()
+            .then_some(())
+    })
+    .await;
+
+    retries.stop().await;
+    let status = until_found(rig, "service-missing", 1).await;
+    let text = status["findings"][0]["text"].as_str().unwrap();
+    assert!(text.starts_with("No retry-worker runs"), "{text}");
+    assert_eq!(status["findings"][0]["command"], "postrider serve retry-worker");
+
+    let retries = retry_worker(&config);
+    until_healthy(rig).await;
+    retries.stop().await;
+    accepts.stop().await;
+    sends.stop().await;
+}
+
+#[testkit::test]
+async fn a_paused_lane_is_told_with_who_and_why(rig: &Rig) {
+    rig.act("/lanes/push/pause", &json!({"note": "incident 17"}), 200)
         .await;
+    let status = until_found(rig, "paused", 1).await;
+    let findings = status["findings"].as_array().unwrap();
+    let paused = findings.iter().find(|finding| finding["id"] == "paused").unwrap();
+    let text = paused["text"].as_str().unwrap();
+    assert!(
+        text.starts_with("The lane push is paused by ") && text.ends_with("incident 17"),
+        "{text}"
+    );
+    assert_eq!(paused["severity"], "notice");
+    assert_eq!(status["lanes"][0]["paused"], true);
+    assert_eq!(status["lanes"][1]["paused"], false);
 
-        retries.stop().await;
-        let status = until_found(rig, "service-missing", 1).await;
-        let text = status["findings"][0]["text"].as_str().unwrap();
-        assert!(text.starts_with("No retry-worker runs"), "{text}");
-        assert_eq!(status["findings"][0]["command"], "postrider serve retry-worker");
-
-        let retries = retry_worker(&config);
-        until_healthy(rig).await;
-        retries.stop().await;
-        accepts.stop().await;
-        sends.stop().await;
-    })
-    .await;
+    rig.act("/lanes/push/resume", &json!({}), 200).await;
+    until_found(rig, "paused", 0).await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_paused_lane_is_told_with_who_and_why(pool: PgPool) {
-    with_rig(pool, async |rig| {
-        rig.act("/lanes/push/pause", &json!({"note": "incident 17"}), 200)
-            .await;
-        let status = until_found(rig, "paused", 1).await;
-        let findings = status["findings"].as_array().unwrap();
-        let paused = findings.iter().find(|finding| finding["id"] == "paused").unwrap();
-        let text = paused["text"].as_str().unwrap();
-        assert!(
-            text.starts_with("The lane push is paused by ") && text.ends_with("incident 17"),
-            "{text}"
-        );
-        assert_eq!(paused["severity"], "notice");
-        assert_eq!(status["lanes"][0]["paused"], true);
-        assert_eq!(status["lanes"][1]["paused"], false);
-
-        rig.act("/lanes/push/resume", &json!({}), 200).await;
-        until_found(rig, "paused", 0).await;
-    })
-    .await;
-}
-
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_schema_that_lacks_a_migration_is_the_one_thing_that_is_known(pool: PgPool) {
-    with_rig(pool, async |rig| {
-        sqlx::query(
-            "DELETE FROM _sqlx_migrations WHERE version = (SELECT max(version) FROM _sqlx_migrations)",
-        )
+#[testkit::test]
+async fn a_schema_that_lacks_a_migration_is_the_one_thing_that_is_known(rig: &Rig) {
+    sqlx::query("DELETE FROM _sqlx_migrations WHERE version = (SELECT max(version) FROM _sqlx_migrations)")
         .execute(&rig.it.pool)
         .await
         .unwrap();
-        let status = until_found(rig, "migrations-missing", 1).await;
-        assert_eq!(status["lanes"], Value::Null);
-        assert_eq!(status["healthy"], false);
-    })
-    .await;
+    let status = until_found(rig, "migrations-missing", 1).await;
+    assert_eq!(status["lanes"], Value::Null);
+    assert_eq!(status["healthy"], false);
 }

@@ -5,9 +5,8 @@ use sqlx::PgPool;
 
 use crate::portal::{Portal, answer, emails, fields, id_of, problem};
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn an_address_is_confirmed_with_the_code_that_it_got(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn an_address_is_confirmed_with_the_code_that_it_got(portal: Portal) {
     let created = portal.created().await;
     assert_eq!(created["emailConfirmedAt"], json!(null));
     let path = format!("/subscriptions/{}", id_of(&created));
@@ -41,12 +40,10 @@ async fn an_address_is_confirmed_with_the_code_that_it_got(pool: PgPool) {
         second["emailConfirmedAt"], confirmed["emailConfirmedAt"],
         "for every subscription with it"
     );
-    portal.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_code_is_sent_again_three_times_a_day_at_most(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn a_code_is_sent_again_three_times_a_day_at_most(portal: Portal) {
     let resend = format!("/subscriptions/{}/email/resend", id_of(&portal.created().await));
     for _ in 0..2 {
         portal.done("POST", &resend, 202).await;
@@ -55,21 +52,18 @@ async fn a_code_is_sent_again_three_times_a_day_at_most(pool: PgPool) {
     assert_eq!(refused.headers()["retry-after"], "86401");
     problem(refused, 429, "too-many-requests").await;
     assert_eq!(emails(&portal.pool).await.len(), 3);
-    portal.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::test]
 async fn where_addresses_are_trusted_none_is_asked(pool: PgPool) {
     let portal = Portal::start_with(pool, |config| config.mail.confirm_addresses = false).await;
     let created = portal.created().await;
     assert_eq!(created["emailConfirmedAt"], created["createdAt"]);
     assert_eq!(emails(&portal.pool).await, []);
-    portal.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn what_a_reseller_does_is_in_the_audit_log_and_no_secret_is(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn what_a_reseller_does_is_in_the_audit_log_and_no_secret_is(portal: Portal) {
     let created = portal.created().await;
     let path = format!("/subscriptions/{}", id_of(&created));
     let change = json!({"url": "https://other.example/?token=hush"});
@@ -120,5 +114,4 @@ async fn what_a_reseller_does_is_in_the_audit_log_and_no_secret_is(pool: PgPool)
             "{details}"
         );
     }
-    portal.stop().await;
 }

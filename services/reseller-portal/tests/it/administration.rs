@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::notification::NotificationState;
 use serde_json::{Value, json};
-use sqlx::PgPool;
 use store::webhook::{Decided, Decision};
 use testkit::notification_factory::NotificationRow;
 use testkit::subscription_factory::SubscriptionRow;
@@ -34,9 +33,8 @@ async fn decided(portal: &Portal, request: &str, granted: Option<u32>, note: &st
     assert!(matches!(decided.unwrap(), Decided::Done(_)));
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_decision_is_seen_but_not_who_made_it(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn a_decision_is_seen_but_not_who_made_it(portal: Portal) {
     let (first, second) = (
         SubscriptionRow::active().make(&portal.pool).await,
         SubscriptionRow::active().make(&portal.pool).await,
@@ -58,12 +56,10 @@ async fn a_decision_is_seen_but_not_who_made_it(pool: PgPool) {
             "keys of the house are not told to resellers"
         );
     }
-    portal.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_higher_quota_tells_what_waits_its_new_day(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn a_higher_quota_tells_what_waits_its_new_day(portal: Portal) {
     let id = SubscriptionRow::active().daily_quota(10).make(&portal.pool).await;
     let now = portal.now();
     for n in 0..35 {
@@ -108,5 +104,4 @@ async fn a_higher_quota_tells_what_waits_its_new_day(pool: PgPool) {
     let request = requested(&portal, id, 20).await;
     decided(&portal, &request, Some(20), "").await;
     assert_eq!(by_day().await, BTreeMap::from([(0, 10), (1, 20), (2, 5)]));
-    portal.stop().await;
 }

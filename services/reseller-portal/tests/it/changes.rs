@@ -17,9 +17,8 @@ async fn version(pool: &PgPool, id: Uuid) -> i64 {
         .unwrap()
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_change_touches_what_it_names(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn a_change_touches_what_it_names(portal: Portal) {
     let id = SubscriptionRow::active()
         .event_types(&["domain.*"])
         .make(&portal.pool)
@@ -43,12 +42,10 @@ async fn a_change_touches_what_it_names(pool: PgPool) {
     assert_eq!(back["timeoutMillis"], 10_000);
     assert_eq!(back["resendAfterOutage"], true);
     assert_eq!(emails(&portal.pool).await, []);
-    portal.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn limits_are_refused_with_the_way_to_them(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn limits_are_refused_with_the_way_to_them(portal: Portal) {
     let id = id_of(&portal.created().await);
     for (field, value) in [("dailyQuota", json!(5)), ("requestsPerSecond", json!(null))] {
         let body = json!({field: value, "description": "changed"});
@@ -65,12 +62,10 @@ async fn limits_are_refused_with_the_way_to_them(pool: PgPool) {
         );
         assert_eq!(portal.see(&path).await["description"], "Domains");
     }
-    portal.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn another_endpoint_has_to_be_verified_first(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn another_endpoint_has_to_be_verified_first(portal: Portal) {
     for state in [SubscriptionState::Active, SubscriptionState::Degraded] {
         portal.clock.advance(TimeDelta::minutes(1));
         let id = SubscriptionRow::in_state(state).make(&portal.pool).await;
@@ -125,14 +120,12 @@ async fn another_endpoint_has_to_be_verified_first(pool: PgPool) {
         "url": "https://acme.example/other", "description": "", "resellerId": "acme",
     });
     assert_eq!(*data, expected);
-    portal.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::test]
 async fn a_deactivated_subscription_stays_so_when_it_moves_and_is_verified_when_it_is_activated(
-    pool: PgPool,
+    portal: Portal,
 ) {
-    let portal = Portal::start(pool).await;
     let id = SubscriptionRow::in_state(SubscriptionState::Deactivated)
         .make(&portal.pool)
         .await;
@@ -154,12 +147,10 @@ async fn a_deactivated_subscription_stays_so_when_it_moves_and_is_verified_when_
     assert_eq!(kinds, ["SECURITY_CHANGED"]);
     let activated = portal.done("POST", &format!("{path}/activate"), 200).await;
     assert_eq!(activated["state"], "PENDING_VERIFICATION");
-    portal.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn what_is_deleted_is_gone_with_what_belongs_to_it(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn what_is_deleted_is_gone_with_what_belongs_to_it(portal: Portal) {
     let id = id_of(&portal.created().await);
     let path = format!("/subscriptions/{id}");
     let since = portal.now() - TimeDelta::hours(1);
@@ -197,5 +188,4 @@ async fn what_is_deleted_is_gone_with_what_belongs_to_it(pool: PgPool) {
     .unwrap();
     assert_eq!(left, ("CANCELLED".to_owned(), "DENIED".to_owned(), true));
     assert!(version(&portal.pool, id).await > before);
-    portal.stop().await;
 }

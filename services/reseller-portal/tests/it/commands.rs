@@ -5,15 +5,13 @@ use domain::event;
 use domain::notification::NotificationId;
 use domain::subscription::SubscriptionState;
 use serde_json::{Value, json};
-use sqlx::PgPool;
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
 
 use crate::portal::{Portal, emails, problem};
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_deactivated_subscription_is_activated_and_its_failures_are_forgotten(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn a_deactivated_subscription_is_activated_and_its_failures_are_forgotten(portal: Portal) {
     let id = SubscriptionRow::in_state(SubscriptionState::Degraded)
         .make(&portal.pool)
         .await;
@@ -52,13 +50,11 @@ async fn a_deactivated_subscription_is_activated_and_its_failures_are_forgotten(
         .map(|(_, _, data)| (data["previous"].clone(), data["state"].clone()))
         .collect();
     assert_eq!(told, [(json!("DEACTIVATED"), json!("ACTIVE"))], "the latest");
-    portal.stop().await;
 }
 
 /// Of many that ask at once one is done, and one e-mail is sent.
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_change_of_state_is_done_and_told_once_however_many_ask(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn a_change_of_state_is_done_and_told_once_however_many_ask(portal: Portal) {
     let id = SubscriptionRow::active().make(&portal.pool).await;
     let path = format!("/subscriptions/{id}/deactivate");
     let asking = (0..8).map(|_| portal.call("POST", &path).send());
@@ -68,12 +64,10 @@ async fn a_change_of_state_is_done_and_told_once_however_many_ask(pool: PgPool) 
         .filter(|answer| answer.as_ref().unwrap().status() == 200);
     assert_eq!(done.count(), 1);
     assert_eq!(emails(&portal.pool).await.len(), 1);
-    portal.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_verification_that_was_given_up_starts_over(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn a_verification_that_was_given_up_starts_over(portal: Portal) {
     let id = SubscriptionRow::in_state(SubscriptionState::PendingVerification)
         .make(&portal.pool)
         .await;
@@ -98,12 +92,10 @@ async fn a_verification_that_was_given_up_starts_over(pool: PgPool) {
     portal
         .refused("POST", &path, None, (409, "subscription-state"))
         .await;
-    portal.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_verification_that_has_just_begun_is_not_begun_again(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn a_verification_that_has_just_begun_is_not_begun_again(portal: Portal) {
     let id = SubscriptionRow::in_state(SubscriptionState::PendingVerification)
         .make(&portal.pool)
         .await;
@@ -118,12 +110,10 @@ async fn a_verification_that_has_just_begun_is_not_begun_again(pool: PgPool) {
     problem(early, 429, "too-many-requests").await;
     portal.clock.advance(TimeDelta::seconds(10));
     portal.done("POST", &path, 200).await;
-    portal.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn pausing_twice_is_pausing_once(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn pausing_twice_is_pausing_once(portal: Portal) {
     let id = SubscriptionRow::active().make(&portal.pool).await;
     let path = format!("/subscriptions/{id}");
     let paused = portal.done("POST", &format!("{path}/pause"), 200).await;
@@ -136,7 +126,6 @@ async fn pausing_twice_is_pausing_once(pool: PgPool) {
     let resumed = portal.done("POST", &format!("{path}/resume"), 200).await;
     assert_eq!(resumed["pausedAt"], Value::Null);
     assert_eq!(portal.done("POST", &format!("{path}/resume"), 200).await, resumed);
-    portal.stop().await;
 }
 
 #[derive(Debug, sqlx::FromRow)]
@@ -148,9 +137,8 @@ struct TestRow {
     test_of: Option<Uuid>,
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_test_event_goes_to_one_subscription_and_uses_no_quota(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn a_test_event_goes_to_one_subscription_and_uses_no_quota(portal: Portal) {
     let id = SubscriptionRow::active()
         .event_types(&["contact.updated"])
         .make(&portal.pool)
@@ -189,12 +177,10 @@ async fn a_test_event_goes_to_one_subscription_and_uses_no_quota(pool: PgPool) {
     );
     let path = format!("/notifications/{}", sent["notificationId"].as_str().unwrap());
     assert_eq!(portal.see(&path).await["eventType"], "postrider.test");
-    portal.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn nothing_is_tested_that_gets_nothing(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn nothing_is_tested_that_gets_nothing(portal: Portal) {
     for state in [
         SubscriptionState::PendingVerification,
         SubscriptionState::Deactivated,
@@ -214,12 +200,10 @@ async fn nothing_is_tested_that_gets_nothing(pool: PgPool) {
         .await
         .unwrap();
     assert_eq!(events, 0);
-    portal.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn what_has_to_be_challenged_again_is_so_whichever_commands_come_in_between(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn what_has_to_be_challenged_again_is_so_whichever_commands_come_in_between(portal: Portal) {
     let id = SubscriptionRow::in_state(SubscriptionState::Deactivated)
         .make(&portal.pool)
         .await;
@@ -234,5 +218,4 @@ async fn what_has_to_be_challenged_again_is_so_whichever_commands_come_in_betwee
         assert_eq!(on["state"], "PENDING_VERIFICATION");
         portal.done("POST", &format!("{path}/deactivate"), 200).await;
     }
-    portal.stop().await;
 }

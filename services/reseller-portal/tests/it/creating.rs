@@ -5,9 +5,8 @@ use sqlx::PgPool;
 
 use crate::portal::{Portal, emails, fields, id_of, subscription};
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_new_subscription_waits_for_its_verification_and_shows_its_secret_once(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn a_new_subscription_waits_for_its_verification_and_shows_its_secret_once(portal: Portal) {
     let response = portal
         .call("POST", "/subscriptions")
         .json(&subscription())
@@ -50,12 +49,10 @@ async fn a_new_subscription_waits_for_its_verification_and_shows_its_secret_once
         ["ADDRESS_CONFIRMATION"],
         "a state that it was made in is no change"
     );
-    portal.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn everything_that_is_wrong_is_listed_at_once(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn everything_that_is_wrong_is_listed_at_once(portal: Portal) {
     let wrong = json!({
         "url": "ftp://reseller.example/",
         "eventTypes": ["domain.created", "dmain.*", "postrider.test", "Domain"],
@@ -87,10 +84,9 @@ async fn everything_that_is_wrong_is_listed_at_once(pool: PgPool) {
         .await
         .unwrap();
     assert_eq!(none, 0);
-    portal.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::test]
 async fn an_endpoint_that_may_not_be_dialled_is_refused(pool: PgPool) {
     let portal = Portal::start_with(pool, |config| {
         config.reseller.egress.allow_http = false;
@@ -115,10 +111,9 @@ async fn an_endpoint_that_may_not_be_dialled_is_refused(pool: PgPool) {
         assert_eq!(fields(&problem), ["url"], "{url}: {problem}");
         assert!(!problem.to_string().contains("s3cret"), "{problem}");
     }
-    portal.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::test]
 async fn without_a_sealing_key_no_subscription_can_be_made(pool: PgPool) {
     let portal = Portal::start_with(pool, |config| config.reseller.secrets.key = None).await;
     let problem = portal
@@ -136,10 +131,9 @@ async fn without_a_sealing_key_no_subscription_can_be_made(pool: PgPool) {
             .contains("reseller.secrets.key"),
         "{problem}"
     );
-    portal.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::test]
 async fn bodies_that_cannot_be_read_are_refused(pool: PgPool) {
     let portal = Portal::start_with(pool, |config| config.portal.max_body_bytes = 500).await;
     let post = |content_type: &str, body: String| {
@@ -158,12 +152,10 @@ async fn bodies_that_cannot_be_read_are_refused(pool: PgPool) {
         let answer = post(content_type, body.clone()).await.unwrap();
         assert_eq!(answer.status().as_u16(), status, "{body}");
     }
-    portal.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn subscriptions_are_listed_part_by_part(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn subscriptions_are_listed_part_by_part(portal: Portal) {
     let mut ids = Vec::new();
     for _ in 0..5 {
         ids.push(id_of(&portal.created().await));
@@ -182,12 +174,10 @@ async fn subscriptions_are_listed_part_by_part(pool: PgPool) {
         let path = format!("/subscriptions?{query}");
         portal.refused("GET", &path, None, (400, "invalid-query")).await;
     }
-    portal.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn the_catalogue_is_shown_as_resellers_have_it_in_a_file(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn the_catalogue_is_shown_as_resellers_have_it_in_a_file(portal: Portal) {
     let types = portal.see("/event-types").await["items"]
         .as_array()
         .unwrap()
@@ -208,5 +198,4 @@ async fn the_catalogue_is_shown_as_resellers_have_it_in_a_file(pool: PgPool) {
         let path = format!("/event-types/{name}");
         portal.refused("GET", &path, None, (404, "not-found")).await;
     }
-    portal.stop().await;
 }

@@ -19,7 +19,7 @@ fn every_operation_that_needs_a_key_names_its_problems() {
     testkit::openapi::assert_references_resolve(&document);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::test]
 async fn the_documents_and_the_sending_addresses_need_no_key(pool: PgPool) {
     let networks = ["203.0.113.7/32", "2001:db8::/48", "198.51.100.0/24"];
     let portal = Portal::start_with(pool, |config| {
@@ -60,5 +60,4 @@ async fn the_documents_and_the_sending_addresses_need_no_key(pool: PgPool) {
     .await;
     assert_eq!(conditions, json!({"database": null, "migrations": null}));
     assert_eq!(open("/nowhere").await.status(), 404);
-    portal.stop().await;
 }

@@ -26,9 +26,10 @@ async fn hostile(portal: &Portal) -> Vec<TcpStream> {
     open
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_reseller_is_answered_beside_connections_that_never_finish_and_keys_that_are_made_up(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn a_reseller_is_answered_beside_connections_that_never_finish_and_keys_that_are_made_up(
+    portal: Portal,
+) {
     let open = hostile(&portal).await;
     let made_up = async {
         for number in 0..200_u32 {
@@ -48,10 +49,9 @@ async fn a_reseller_is_answered_beside_connections_that_never_finish_and_keys_th
     };
     tokio::join!(made_up, well);
     drop(open);
-    portal.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::test]
 async fn a_connection_past_the_limit_is_closed_without_an_answer(pool: PgPool) {
     let portal = Portal::start_with(pool, |config| config.portal.max_connections = EACH).await;
     let mut held = Vec::new();
@@ -69,5 +69,4 @@ async fn a_connection_past_the_limit_is_closed_without_an_answer(pool: PgPool) {
     }
     assert!((1..=EACH).contains(&closed), "{closed}");
     drop(held);
-    portal.stop().await;
 }

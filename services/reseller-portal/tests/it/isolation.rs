@@ -154,9 +154,8 @@ async fn answer_to(request: RequestBuilder) -> (u16, String) {
     (answer.status().as_u16(), answer.text().await.unwrap())
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn what_belongs_to_another_is_answered_as_what_does_not_exist(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn what_belongs_to_another_is_answered_as_what_does_not_exist(portal: Portal) {
     let (names, nothing) = (furnished(&portal).await, Names::of_nothing());
     let stranger = portal.key_of("stranger").await;
     let before = everything(&portal.pool).await;
@@ -186,13 +185,11 @@ async fn what_belongs_to_another_is_answered_as_what_does_not_exist(pool: PgPool
         assert!(!foreign.1.contains("acme"), "{}: {}", operation.name, foreign.1);
     }
     assert_eq!(everything(&portal.pool).await, before, "nothing was touched");
-    portal.stop().await;
 }
 
 /// A secret or a replay below a subscription of one's own that belongs to a subscription of another reseller.
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_way_through_ones_own_subscription_leads_to_nothing_of_another_reseller(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn a_way_through_ones_own_subscription_leads_to_nothing_of_another_reseller(portal: Portal) {
     let names = furnished(&portal).await;
     let stranger = portal.key_of("stranger").await;
     let own = SubscriptionRow::active()
@@ -215,13 +212,11 @@ async fn a_way_through_ones_own_subscription_leads_to_nothing_of_another_reselle
         assert_eq!(status, 404, "{}: {text}", operation.name);
     }
     assert_eq!(everything(&portal.pool).await, before);
-    portal.stop().await;
 }
 
 /// Else the tests above would prove nothing: the same paths lead somewhere for their owner.
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn the_owner_finds_everything(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn the_owner_finds_everything(portal: Portal) {
     let names = furnished(&portal).await;
     for operation in operations() {
         let (status, text) = answer_to(operation.request(&portal, &names, Some(&portal.key))).await;
@@ -231,12 +226,10 @@ async fn the_owner_finds_everything(pool: PgPool) {
             operation.name
         );
     }
-    portal.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn keys_of_the_house_are_refused_and_so_are_strangers(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn keys_of_the_house_are_refused_and_so_are_strangers(portal: Portal) {
     let names = furnished(&portal).await;
     let before = everything(&portal.pool).await;
     let house = Role::ALL.into_iter().filter(|role| *role != Role::Reseller);
@@ -256,5 +249,4 @@ async fn keys_of_the_house_are_refused_and_so_are_strangers(pool: PgPool) {
         }
     }
     assert_eq!(everything(&portal.pool).await, before, "nothing was touched");
-    portal.stop().await;
 }

@@ -5,7 +5,7 @@ use sqlx::PgPool;
 use crate::portal::{Portal, answer, id_of, subscription};
 
 /// Each of many that ask at once sees too few to refuse, unless they take turns.
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::test]
 async fn there_are_never_more_than_allowed_however_many_ask_at_once(pool: PgPool) {
     let portal = Portal::start_with(pool, |config| config.database.max_connections = 20).await;
     let other = portal.key_of("other").await;
@@ -27,10 +27,9 @@ async fn there_are_never_more_than_allowed_however_many_ask_at_once(pool: PgPool
             .await
             .unwrap();
     assert_eq!(counts, [("acme".to_owned(), 10), ("other".to_owned(), 10)]);
-    portal.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::test]
 async fn what_is_deleted_makes_room(pool: PgPool) {
     let portal = Portal::start_with(pool, |config| config.reseller.subscription.maximum = 2).await;
     let first = id_of(&portal.created().await);
@@ -53,5 +52,4 @@ async fn what_is_deleted_makes_room(pool: PgPool) {
     portal.created().await;
     let request = portal.call("POST", "/subscriptions").json(&subscription());
     answer(request.send().await.unwrap(), 409).await;
-    portal.stop().await;
 }

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};
-use sqlx::PgPool;
 use store::Store;
 use store::webhook::{AttemptEnd, StatisticsDelta};
 use testkit::subscription_factory::SubscriptionRow;
@@ -16,9 +15,8 @@ fn delta(portal: &Portal, subscription: Uuid, age: TimeDelta) -> StatisticsDelta
     StatisticsDelta::new(subscription, portal.now() - age)
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn attempts_are_shown_as_rates_durations_and_answers(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn attempts_are_shown_as_rates_durations_and_answers(portal: Portal) {
     let id = SubscriptionRow::active().make(&portal.pool).await;
     let mut counted = delta(&portal, id, TimeDelta::zero());
     for _ in 0..97 {
@@ -42,12 +40,10 @@ async fn attempts_are_shown_as_rates_durations_and_answers(pool: PgPool) {
     let latency = |name: &str| seen["latencyMillis"][name].as_f64().unwrap();
     assert!((16.0..24.0).contains(&latency("p50")) && latency("p50") <= latency("p95"));
     assert!(latency("p99") < 24.0, "the one that timed out is the hundredth");
-    portal.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn hours_are_shown_one_by_one_as_far_back_as_is_asked_for(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn hours_are_shown_one_by_one_as_far_back_as_is_asked_for(portal: Portal) {
     let (id, other) = (
         SubscriptionRow::active().make(&portal.pool).await,
         SubscriptionRow::active().make(&portal.pool).await,
@@ -72,12 +68,10 @@ async fn hours_are_shown_one_by_one_as_far_back_as_is_asked_for(pool: PgPool) {
             .refused("GET", &format!("{path}{query}"), None, (400, "invalid-query"))
             .await;
     }
-    portal.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn nothing_sent_has_no_rates(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn nothing_sent_has_no_rates(portal: Portal) {
     let id = SubscriptionRow::active().make(&portal.pool).await;
     let seen = portal.see(&format!("/subscriptions/{id}/metrics")).await;
     for name in ["successRate", "failureRate", "retryRate"] {
@@ -87,13 +81,11 @@ async fn nothing_sent_has_no_rates(pool: PgPool) {
         seen["latencyMillis"],
         json!({"p50": null, "p95": null, "p99": null})
     );
-    portal.stop().await;
 }
 
 /// Many processes add to the same rows at once, in batches that name a row more than once.
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn nothing_is_lost_when_many_count_at_once(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn nothing_is_lost_when_many_count_at_once(portal: Portal) {
     let ids: Vec<Uuid> = (0..5).map(|_| Uuid::now_v7()).collect();
     let adding = (0..8).map(|turn| {
         let store = Store::from_pool(portal.pool.clone());
@@ -129,5 +121,4 @@ async fn nothing_is_lost_when_many_count_at_once(pool: PgPool) {
         assert_eq!(row.latencies.total(), 32);
         assert_eq!(row.statuses.values().copied().collect::<Vec<_>>(), [8; 4]);
     }
-    portal.stop().await;
 }

@@ -3,7 +3,6 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::notification::NotificationState;
 use serde_json::{Value, json};
-use sqlx::PgPool;
 use testkit::notification_factory::{MadeNotification, NotificationRow};
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
@@ -38,9 +37,8 @@ async fn hourly(portal: &Portal, subscription: Uuid, states: &[NotificationState
     made
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn the_newest_come_first_in_parts_of_any_size(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn the_newest_come_first_in_parts_of_any_size(portal: Portal) {
     let id = SubscriptionRow::active().make(&portal.pool).await;
     let made = names(&hourly(&portal, id, &NotificationState::ALL).await);
     let path = format!("/subscriptions/{id}/notifications");
@@ -53,12 +51,10 @@ async fn the_newest_come_first_in_parts_of_any_size(pool: PgPool) {
         (&json!("SENT"), &json!(1))
     );
     assert_eq!(first["eventType"], "domain.created");
-    portal.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn filters_thin_out_the_list_and_lose_nothing(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn filters_thin_out_the_list_and_lose_nothing(portal: Portal) {
     let id = SubscriptionRow::active().make(&portal.pool).await;
     use NotificationState::{Failed, GivenUp, Sent};
     let made = names(&hourly(&portal, id, &[Sent, Failed, Sent, GivenUp, Sent, Failed, Sent]).await);
@@ -99,12 +95,10 @@ async fn filters_thin_out_the_list_and_lose_nothing(pool: PgPool) {
             .refused("GET", &format!("{path}?{query}"), None, (400, "invalid-query"))
             .await;
     }
-    portal.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn the_list_ends_after_seven_days_whatever_is_asked_for(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn the_list_ends_after_seven_days_whatever_is_asked_for(portal: Portal) {
     let id = SubscriptionRow::active().make(&portal.pool).await;
     let aged = async |age| {
         let row = NotificationRow::in_state(NotificationState::Sent, id);
@@ -127,12 +121,10 @@ async fn the_list_ends_after_seven_days_whatever_is_asked_for(pool: PgPool) {
         "SENT",
         "it is still there"
     );
-    portal.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn what_is_scheduled_is_listed_soonest_first(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn what_is_scheduled_is_listed_soonest_first(portal: Portal) {
     let id = SubscriptionRow::active().make(&portal.pool).await;
     let mut made = Vec::new();
     for minutes in [30, 10, 20, 10] {
@@ -160,12 +152,10 @@ async fn what_is_scheduled_is_listed_soonest_first(pool: PgPool) {
         assert_eq!(ids(&portal, &path, limit).await, expected, "{limit}");
     }
     assert_eq!(portal.see(&path).await["items"][0]["reason"], "QUOTA");
-    portal.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn an_attempt_shows_what_was_sent_and_what_came_back_and_no_signature(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn an_attempt_shows_what_was_sent_and_what_came_back_and_no_signature(portal: Portal) {
     let id = SubscriptionRow::active().make(&portal.pool).await;
     let made = NotificationRow::in_state(NotificationState::Sent, id)
         .attempts(2)
@@ -217,5 +207,4 @@ async fn an_attempt_shows_what_was_sent_and_what_came_back_and_no_signature(pool
     ] {
         portal.refused("GET", &path, None, (404, "not-found")).await;
     }
-    portal.stop().await;
 }

@@ -6,7 +6,7 @@ use testkit::{FaultProxy, eventually};
 
 use crate::portal::{Portal, problem, subscription};
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::test]
 async fn without_the_database_callers_are_asked_to_come_back(pool: PgPool) {
     let url = pool.connect_options().to_url_lossy().to_string();
     let (proxy, through) = FaultProxy::for_url(&url).await;
@@ -43,5 +43,4 @@ async fn without_the_database_callers_are_asked_to_come_back(pool: PgPool) {
     })
     .await;
     assert_eq!(portal.all("/subscriptions", 50).await.len(), 1);
-    portal.stop().await;
 }

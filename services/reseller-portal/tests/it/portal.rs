@@ -12,7 +12,7 @@ use reqwest::{Client, RequestBuilder, Response};
 use serde_json::{Value, json};
 use sqlx::{ConnectOptions as _, PgPool};
 use store::Store;
-use testkit::{PATIENCE, Service, eventually, key_of_the_house, key_of_the_reseller};
+use testkit::{Fixture, PATIENCE, Service, eventually, key_of_the_house, key_of_the_reseller};
 use tokio::net::TcpListener;
 use uuid::Uuid;
 
@@ -26,6 +26,12 @@ pub(crate) struct Portal {
     pub(crate) address: SocketAddr,
     client: Client,
     service: Service<reseller_portal::Error>,
+}
+
+impl Fixture for Portal {
+    async fn on(pool: PgPool) -> Self {
+        Self::start(pool).await
+    }
 }
 
 impl Portal {

@@ -10,6 +10,7 @@ use store::Store;
 use store::webhook::{ClaimTerms, Limits};
 use testkit::notification_factory::NotificationRow;
 use testkit::subscription_factory::SubscriptionRow;
+use testkit::{Leftover, leaves};
 
 use crate::portal::Portal;
 
@@ -38,9 +39,9 @@ async fn by_day(pool: &PgPool) -> BTreeMap<NaiveDate, i64> {
     rows.into_iter().collect()
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn no_day_is_overbooked_while_the_quota_goes_up_and_down(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn no_day_is_overbooked_while_the_quota_goes_up_and_down(portal: Portal) {
+    leaves(Leftover::Claims);
     let id = SubscriptionRow::active().daily_quota(20).make(&portal.pool).await;
     let mut waiting: Vec<NotificationId> = Vec::new();
     for n in 0..WAITING {
@@ -91,5 +92,4 @@ async fn no_day_is_overbooked_while_the_quota_goes_up_and_down(pool: PgPool) {
         WAITING as i64,
         "what is not charged is in line"
     );
-    portal.stop().await;
 }

@@ -21,9 +21,8 @@ async fn take(portal: &Portal, subscription: Uuid, used: i64, quota: i32) {
     .unwrap();
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn the_use_of_a_day_is_shown_and_goes_over_to_the_next(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn the_use_of_a_day_is_shown_and_goes_over_to_the_next(portal: Portal) {
     let id = SubscriptionRow::active()
         .daily_quota(10)
         .requests_per_second(3)
@@ -47,10 +46,9 @@ async fn the_use_of_a_day_is_shown_and_goes_over_to_the_next(pool: PgPool) {
     assert_eq!(used(&portal.see(&path).await), (Some(4), Some(6)));
     portal.clock.advance(TimeDelta::days(1));
     assert_eq!(used(&portal.see(&path).await), (Some(0), Some(10)));
-    portal.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::test]
 async fn a_subscription_without_limits_of_its_own_has_the_defaults(pool: PgPool) {
     let portal = Portal::start_with(pool, |config| {
         config.reseller.subscription.daily_quota = 77;
@@ -70,12 +68,10 @@ async fn a_subscription_without_limits_of_its_own_has_the_defaults(pool: PgPool)
         "00",
         "midnight in Berlin is not midnight"
     );
-    portal.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn one_request_for_more_waits_at_a_time(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn one_request_for_more_waits_at_a_time(portal: Portal) {
     let id = SubscriptionRow::active().make(&portal.pool).await;
     let path = format!("/subscriptions/{id}/quota-requests");
     let body = json!({"dailyQuota": 2_000_000, "reason": "A merger."});
@@ -99,12 +95,10 @@ async fn one_request_for_more_waits_at_a_time(pool: PgPool) {
         (&json!("REQUESTED"), &json!(2_000_000))
     );
     assert_eq!(request["reason"], "A merger.");
-    portal.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_request_needs_a_number_and_a_reason(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn a_request_needs_a_number_and_a_reason(portal: Portal) {
     let id = SubscriptionRow::active().make(&portal.pool).await;
     let path = format!("/subscriptions/{id}/quota-requests");
     for (body, wrong) in [
@@ -124,5 +118,4 @@ async fn a_request_needs_a_number_and_a_reason(pool: PgPool) {
             .await;
         assert_eq!(fields(&problem), wrong, "{problem}");
     }
-    portal.stop().await;
 }

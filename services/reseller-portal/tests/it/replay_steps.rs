@@ -99,9 +99,8 @@ async fn statuses(pool: &PgPool) -> BTreeMap<String, i64> {
     rows.into_iter().collect()
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn what_was_missed_becomes_due_and_everything_else_is_left_alone(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn what_was_missed_becomes_due_and_everything_else_is_left_alone(portal: Portal) {
     let id = SubscriptionRow::active()
         .event_types(&["domain.*"])
         .make(&portal.pool)
@@ -164,7 +163,6 @@ async fn what_was_missed_becomes_due_and_everything_else_is_left_alone(pool: PgP
         (&json!("COMPLETED"), &json!(3), &json!(1))
     );
     assert_eq!(portal.store.running_replays().await.unwrap(), [] as [Uuid; 0]);
-    portal.stop().await;
 }
 
 async fn text(pool: &PgPool, id: Uuid) -> String {
@@ -175,9 +173,8 @@ async fn text(pool: &PgPool, id: Uuid) -> String {
         .unwrap()
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn it_keeps_its_rate_by_the_clock_that_it_is_given(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn it_keeps_its_rate_by_the_clock_that_it_is_given(portal: Portal) {
     let id = SubscriptionRow::active().make(&portal.pool).await;
     for n in 0..25 {
         missed(&portal, "acme", "domain.created", TimeDelta::minutes(60 - n)).await;
@@ -199,13 +196,11 @@ async fn it_keeps_its_rate_by_the_clock_that_it_is_given(pool: PgPool) {
         statuses(&portal.pool).await,
         BTreeMap::from([("PENDING".to_owned(), 25)])
     );
-    portal.stop().await;
 }
 
 /// More than one step has to pass over them, and that must not take the time that replaying them would.
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn what_was_delivered_is_passed_over_without_using_the_rate(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn what_was_delivered_is_passed_over_without_using_the_rate(portal: Portal) {
     let id = SubscriptionRow::active()
         .event_types(&["contact.updated"])
         .make(&portal.pool)
@@ -238,12 +233,10 @@ async fn what_was_delivered_is_passed_over_without_using_the_rate(pool: PgPool) 
         .await
         .unwrap();
     assert_eq!(made, last);
-    portal.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn many_at_once_do_it_once(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn many_at_once_do_it_once(portal: Portal) {
     let id = SubscriptionRow::active().make(&portal.pool).await;
     for n in 0..40 {
         missed(&portal, "acme", "domain.created", TimeDelta::minutes(60 - n)).await;
@@ -271,13 +264,11 @@ async fn many_at_once_do_it_once(pool: PgPool) {
         statuses(&portal.pool).await,
         BTreeMap::from([("PENDING".to_owned(), 40)])
     );
-    portal.stop().await;
 }
 
 /// The event has its identifier already, but the transaction that stores it has not ended.
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn an_event_that_appears_late_is_not_skipped(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn an_event_that_appears_late_is_not_skipped(portal: Portal) {
     let id = SubscriptionRow::active().make(&portal.pool).await;
     let late = portal.now() - TimeDelta::seconds(5);
     missed(&portal, "acme", "domain.created", TimeDelta::seconds(1)).await;
@@ -290,13 +281,11 @@ async fn an_event_that_appears_late_is_not_skipped(pool: PgPool) {
     ended(&portal, id, replay).await;
     let done = view(&portal, id, replay).await;
     assert_eq!((done.status, done.replayed), (ReplayStatus::Completed, 2));
-    portal.stop().await;
 }
 
 /// What stores an event may have begun when the subscription got nothing, and taken its time since.
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn an_event_that_is_being_stored_is_not_skipped_however_long_that_takes(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn an_event_that_is_being_stored_is_not_skipped_however_long_that_takes(portal: Portal) {
     let id = SubscriptionRow::active().make(&portal.pool).await;
     missed(&portal, "acme", "domain.created", TimeDelta::hours(1)).await;
     let mut storing = portal.pool.begin().await.unwrap();
@@ -311,12 +300,10 @@ async fn an_event_that_is_being_stored_is_not_skipped_however_long_that_takes(po
     ended(&portal, id, replay).await;
     let done = view(&portal, id, replay).await;
     assert_eq!((done.status, done.replayed), (ReplayStatus::Completed, 2));
-    portal.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn it_waits_while_its_subscription_gets_nothing(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn it_waits_while_its_subscription_gets_nothing(portal: Portal) {
     missed(&portal, "acme", "domain.created", TimeDelta::hours(1)).await;
     let off = SubscriptionRow::in_state(SubscriptionState::Deactivated)
         .make(&portal.pool)
@@ -343,5 +330,4 @@ async fn it_waits_while_its_subscription_gets_nothing(pool: PgPool) {
         let step = portal.store.advance_replay(*replay, portal.now()).await.unwrap();
         assert_eq!(step.replayed, 1);
     }
-    portal.stop().await;
 }

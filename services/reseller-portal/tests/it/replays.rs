@@ -2,14 +2,12 @@
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};
-use sqlx::PgPool;
 use testkit::subscription_factory::SubscriptionRow;
 
 use crate::portal::{Portal, fields};
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn one_replay_of_a_subscription_runs_at_a_time(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn one_replay_of_a_subscription_runs_at_a_time(portal: Portal) {
     let id = SubscriptionRow::active().make(&portal.pool).await;
     let path = format!("/subscriptions/{id}/replays");
     let body = json!({"since": portal.now() - TimeDelta::days(2)});
@@ -37,12 +35,10 @@ async fn one_replay_of_a_subscription_runs_at_a_time(pool: PgPool) {
         (&replay["progress"], &replay["replayed"]),
         (&json!(0.0), &json!(0))
     );
-    portal.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_cancelled_replay_makes_room_and_a_completed_one_cannot_be_cancelled(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn a_cancelled_replay_makes_room_and_a_completed_one_cannot_be_cancelled(portal: Portal) {
     let id = SubscriptionRow::active().make(&portal.pool).await;
     let path = format!("/subscriptions/{id}/replays");
     let body = json!({"since": portal.now() - TimeDelta::days(2)});
@@ -68,12 +64,10 @@ async fn a_cancelled_replay_makes_room_and_a_completed_one_cannot_be_cancelled(p
         let unknown = format!("{path}/{}", uuid::Uuid::nil());
         portal.refused(method, &unknown, None, (404, "not-found")).await;
     }
-    portal.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn the_time_has_to_lie_behind_and_not_too_far(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn the_time_has_to_lie_behind_and_not_too_far(portal: Portal) {
     let id = SubscriptionRow::active().make(&portal.pool).await;
     let path = format!("/subscriptions/{id}/replays");
     let at = |days: i64| json!(portal.now() - TimeDelta::days(days));
@@ -98,5 +92,4 @@ async fn the_time_has_to_lie_behind_and_not_too_far(pool: PgPool) {
         )
         .await;
     assert_eq!(problem["errors"][0]["field"], Value::from("since"));
-    portal.stop().await;
 }

@@ -19,9 +19,8 @@ const POLICY: RetryPolicy = RetryPolicy {
 };
 
 /// As `domain::lifecycle::transition` says, in every state.
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn what_has_ended_is_sent_again_and_what_has_not_is_left_alone(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn what_has_ended_is_sent_again_and_what_has_not_is_left_alone(portal: Portal) {
     let id = SubscriptionRow::active().make(&portal.pool).await;
     for state in NotificationState::ALL {
         let made = NotificationRow::in_state(state, id).make(&portal.pool).await;
@@ -57,7 +56,6 @@ async fn what_has_ended_is_sent_again_and_what_has_not_is_left_alone(pool: PgPoo
             }
         }
     }
-    portal.stop().await;
 }
 
 async fn row(pool: &PgPool, id: uuid::Uuid) -> String {
@@ -68,9 +66,8 @@ async fn row(pool: &PgPool, id: uuid::Uuid) -> String {
         .unwrap()
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn nothing_is_sent_again_to_whom_nothing_is_sent(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn nothing_is_sent_again_to_whom_nothing_is_sent(portal: Portal) {
     for state in [
         SubscriptionState::Deactivated,
         SubscriptionState::PendingVerification,
@@ -90,12 +87,10 @@ async fn nothing_is_sent_again_to_whom_nothing_is_sent(pool: PgPool) {
         .await;
     let path = format!("/notifications/{}/resend", made.id);
     portal.refused("POST", &path, None, (404, "not-found")).await;
-    portal.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn it_is_sent_again_once_however_many_ask(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn it_is_sent_again_once_however_many_ask(portal: Portal) {
     let id = SubscriptionRow::active().make(&portal.pool).await;
     let made = NotificationRow::in_state(NotificationState::Failed, id)
         .make(&portal.pool)
@@ -107,12 +102,10 @@ async fn it_is_sent_again_once_however_many_ask(pool: PgPool) {
         .into_iter()
         .filter(|answer| answer.as_ref().unwrap().status() == 202);
     assert_eq!(done.count(), 1);
-    portal.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn what_a_reseller_has_sent_is_in_the_audit_log_once(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn what_a_reseller_has_sent_is_in_the_audit_log_once(portal: Portal) {
     let id = SubscriptionRow::active().make(&portal.pool).await;
     let made = NotificationRow::in_state(NotificationState::Failed, id)
         .make(&portal.pool)
@@ -168,5 +161,4 @@ async fn what_a_reseller_has_sent_is_in_the_audit_log_once(pool: PgPool) {
             entry("replay.cancel", &subscription, json!({"replay": replay})),
         ]
     );
-    portal.stop().await;
 }

@@ -86,7 +86,7 @@ async fn database(pool: &PgPool) -> String {
     text
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::test]
 async fn a_secret_is_shown_once_and_found_nowhere_afterwards(pool: PgPool) {
     let log = Log::listen();
     let portal = Portal::start(pool).await;

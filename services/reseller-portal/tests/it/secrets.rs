@@ -11,9 +11,8 @@ fn ids(list: &Value) -> Vec<&str> {
     items.map(|secret| secret["id"].as_str().unwrap()).collect()
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_rotated_secret_signs_along_until_the_overlap_is_over(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn a_rotated_secret_signs_along_until_the_overlap_is_over(portal: Portal) {
     let created = portal.created().await;
     let path = format!("/subscriptions/{}/secrets", id_of(&created));
     portal.clock.advance(TimeDelta::minutes(1));
@@ -32,12 +31,10 @@ async fn a_rotated_secret_signs_along_until_the_overlap_is_over(pool: PgPool) {
     assert_eq!(portal.see(&path).await["items"][1]["active"], true);
     portal.clock.advance(TimeDelta::seconds(1));
     assert_eq!(portal.see(&path).await["items"][1]["active"], false);
-    portal.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_later_rotation_does_not_prolong_what_was_rotated_before(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn a_later_rotation_does_not_prolong_what_was_rotated_before(portal: Portal) {
     let created = portal.created().await;
     let path = format!("/subscriptions/{}/secrets", id_of(&created));
     portal.clock.advance(TimeDelta::minutes(1));
@@ -52,12 +49,10 @@ async fn a_later_rotation_does_not_prolong_what_was_rotated_before(pool: PgPool)
         .find(|it| it["id"] == created["secret"]["id"])
         .unwrap();
     assert_eq!(first["expiresAt"], end);
-    portal.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn the_last_secret_without_an_end_cannot_be_revoked(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn the_last_secret_without_an_end_cannot_be_revoked(portal: Portal) {
     let created = portal.created().await;
     let path = format!("/subscriptions/{}/secrets", id_of(&created));
     let first = format!("{path}/{}", created["secret"]["id"].as_str().unwrap());
@@ -75,13 +70,11 @@ async fn the_last_secret_without_an_end_cannot_be_revoked(pool: PgPool) {
     assert_eq!(list["items"][1]["active"], false);
     let unknown = format!("{path}/{}", uuid::Uuid::nil());
     portal.refused("DELETE", &unknown, None, (404, "not-found")).await;
-    portal.stop().await;
 }
 
 /// Two at once must not each leave the other's secret as the last one.
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn one_secret_without_an_end_is_always_left(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn one_secret_without_an_end_is_always_left(portal: Portal) {
     let created = portal.created().await;
     let path = format!("/subscriptions/{}/secrets", id_of(&created));
     portal.done("POST", &path, 201).await;
@@ -99,12 +92,10 @@ async fn one_secret_without_an_end_is_always_left(pool: PgPool) {
         .collect();
     statuses.sort_unstable();
     assert_eq!(statuses, [204, 409]);
-    portal.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn only_so_many_secrets_are_valid_at_once(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn only_so_many_secrets_are_valid_at_once(portal: Portal) {
     let path = format!("/subscriptions/{}/secrets", id_of(&portal.created().await));
     for _ in 0..4 {
         portal.done("POST", &path, 201).await;
@@ -114,12 +105,10 @@ async fn only_so_many_secrets_are_valid_at_once(pool: PgPool) {
         .await;
     portal.clock.advance(TimeDelta::hours(25));
     portal.done("POST", &path, 201).await;
-    portal.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn engines_notice_every_change_of_the_secrets(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn engines_notice_every_change_of_the_secrets(portal: Portal) {
     let created = portal.created().await;
     let version = async || -> i64 {
         sqlx::query_scalar("SELECT version FROM subscriptions")
@@ -134,7 +123,6 @@ async fn engines_notice_every_change_of_the_secrets(pool: PgPool) {
     let old = created["secret"]["id"].as_str().unwrap();
     portal.done("DELETE", &format!("{path}/{old}"), 204).await;
     assert!(first < second && second < version().await);
-    portal.stop().await;
 }
 
 /// `whsec_` and the base64 of 24 bytes that differ.
@@ -147,9 +135,8 @@ async fn actions(pool: &PgPool) -> Vec<String> {
         .unwrap()
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_secret_that_signs_is_shown_again_and_each_look_is_recorded(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn a_secret_that_signs_is_shown_again_and_each_look_is_recorded(portal: Portal) {
     let created = portal.created().await;
     let path = format!("/subscriptions/{}/secrets", id_of(&created));
     let first = format!("{path}/{}", created["secret"]["id"].as_str().unwrap());
@@ -172,10 +159,9 @@ async fn a_secret_that_signs_is_shown_again_and_each_look_is_recorded(pool: PgPo
             "secret.revoke"
         ]
     );
-    portal.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::test]
 async fn a_secret_that_was_sealed_with_an_earlier_key_is_shown(pool: PgPool) {
     let before = Portal::start(pool.clone()).await;
     let created = before.created().await;
@@ -193,10 +179,9 @@ async fn a_secret_that_was_sealed_with_an_earlier_key_is_shown(pool: PgPool) {
         .see(&format!("{path}/{}", created["secret"]["id"].as_str().unwrap()))
         .await;
     assert_eq!(shown["secret"], created["secret"]["secret"]);
-    after.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::test]
 async fn looking_at_secrets_can_be_switched_off(pool: PgPool) {
     let portal = Portal::start_with(pool, |config| config.reseller.secrets.allow_viewing = false).await;
     let created = portal.created().await;
@@ -204,12 +189,10 @@ async fn looking_at_secrets_can_be_switched_off(pool: PgPool) {
     let path = format!("/subscriptions/{}/secrets/{secret}", id_of(&created));
     portal.refused("GET", &path, None, (403, "secrets-hidden")).await;
     assert_eq!(actions(&portal.pool).await, ["subscription.create"]);
-    portal.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_reseller_brings_a_secret_of_its_own(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn a_reseller_brings_a_secret_of_its_own(portal: Portal) {
     let mut request = subscription();
     request["secret"] = OWN.into();
     let created = portal.sent("POST", "/subscriptions", &request, 201).await;
@@ -222,12 +205,10 @@ async fn a_reseller_brings_a_secret_of_its_own(pool: PgPool) {
         .see(&format!("{path}/{}", rotated["id"].as_str().unwrap()))
         .await;
     assert_eq!(shown["secret"], other);
-    portal.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_secret_that_could_be_guessed_is_refused(pool: PgPool) {
-    let portal = Portal::start(pool).await;
+#[testkit::test]
+async fn a_secret_that_could_be_guessed_is_refused(portal: Portal) {
     let path = format!("/subscriptions/{}/secrets", id_of(&portal.created().await));
     let repeating = "whsec_cGFzc3dvcmRwYXNzd29yZHBhc3N3b3JkcGFzc3dvcmQ=";
     for (secret, why) in [
@@ -245,10 +226,9 @@ async fn a_secret_that_could_be_guessed_is_refused(pool: PgPool) {
         assert!(detail.contains(why), "{detail}");
     }
     assert_eq!(portal.see(&path).await["items"].as_array().unwrap().len(), 1);
-    portal.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::test]
 async fn bringing_secrets_can_be_switched_off(pool: PgPool) {
     let portal = Portal::start_with(pool, |config| config.reseller.secrets.allow_choosing = false).await;
     let mut request = subscription();
@@ -263,5 +243,4 @@ async fn bringing_secrets_can_be_switched_off(pool: PgPool) {
         .refused("POST", &path, Some(&json!({ "secret": OWN })), refused)
         .await;
     portal.sent("POST", &path, &json!({}), 201).await;
-    portal.stop().await;
 }

@@ -76,7 +76,7 @@ async fn raw(portal: &Portal, line: &str) -> (u16, String) {
     (status, body.to_owned())
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::test]
 async fn files_come_with_their_type_and_protection(pool: PgPool) {
     let site = Site::new();
     let portal = site.serve(pool).await;
@@ -103,10 +103,9 @@ async fn files_come_with_their_type_and_protection(pool: PgPool) {
         assert_eq!(told(&head, "content-length"), text.len().to_string(), "{path}");
         assert_eq!(head.text().await.unwrap(), "", "{path}");
     }
-    portal.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::test]
 async fn folders_are_their_index_and_are_never_listed(pool: PgPool) {
     let site = Site::new();
     let portal = site.serve(pool).await;
@@ -128,10 +127,9 @@ async fn folders_are_their_index_and_are_never_listed(pool: PgPool) {
         let page = response.text().await.unwrap();
         assert!(!page.contains("only.svg") && !page.contains("site.css"), "{page}");
     }
-    portal.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::test]
 async fn a_page_that_is_not_there_is_answered_with_a_page(pool: PgPool) {
     let site = Site::new();
     let portal = site.serve(pool).await;
@@ -151,10 +149,9 @@ async fn a_page_that_is_not_there_is_answered_with_a_page(pool: PgPool) {
         let page = response.text().await.unwrap();
         assert!(page.contains("<a href=\"/docs/\">"), "{page}");
     }
-    portal.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::test]
 async fn nothing_outside_of_the_folder_is_served(pool: PgPool) {
     let site = Site::new();
     let (folder, outside) = (site.folder(), site.parent.path().join("outside"));
@@ -197,10 +194,9 @@ async fn nothing_outside_of_the_folder_is_served(pool: PgPool) {
         raw(&portal, "GET /docs/inside.html").await,
         (200, "<p>domain".to_owned())
     );
-    portal.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::test]
 async fn other_methods_are_refused(pool: PgPool) {
     let site = Site::new();
     let portal = site.serve(pool).await;
@@ -211,10 +207,9 @@ async fn other_methods_are_refused(pool: PgPool) {
             problem(response, 405, "method-not-allowed").await;
         }
     }
-    portal.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::test]
 async fn what_has_not_changed_is_not_sent_again(pool: PgPool) {
     let site = Site::new();
     let portal = site.serve(pool).await;
@@ -241,10 +236,9 @@ async fn what_has_not_changed_is_not_sent_again(pool: PgPool) {
     );
     let missing = get(&portal, "/docs/_static/none.css?v=1a2b").await;
     assert_eq!(told(&missing, "cache-control"), "no-cache");
-    portal.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::test]
 async fn any_number_of_pages_is_one_label(pool: PgPool) {
     // Recorders of a thread keep tests apart; all tasks of a test run on its own thread.
     let recorder = PrometheusBuilder::new().build_recorder();
@@ -269,10 +263,9 @@ async fn any_number_of_pages_is_one_label(pool: PgPool) {
         })
         .await;
     }
-    portal.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::test]
 async fn a_site_that_is_built_later_is_served_then(pool: PgPool) {
     let site = Site::new();
     let built = site.parent.path().join("built later");
@@ -281,10 +274,9 @@ async fn a_site_that_is_built_later_is_served_then(pool: PgPool) {
     assert_eq!(get(&portal, "/docs/").await.status(), 404);
     fs::rename(site.folder(), built).unwrap();
     assert_eq!(get(&portal, "/docs/").await.status(), 200);
-    portal.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::test]
 async fn the_openapi_page_is_there_with_and_without_a_site(pool: PgPool) {
     let site = Site::new();
     let portal = Portal::start(pool.clone()).await;
@@ -296,5 +288,4 @@ async fn the_openapi_page_is_there_with_and_without_a_site(pool: PgPool) {
 
     let portal = site.serve(pool).await;
     assert_eq!(get(&portal, "/openapi.html").await.text().await.unwrap(), page);
-    portal.stop().await;
 }

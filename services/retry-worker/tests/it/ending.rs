@@ -5,8 +5,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use domain::clock::Clock;
 use lifecycle::{Lifecycle, Readiness, Shutdown};
-use sqlx::PgPool;
-use testkit::{PATIENCE, with_installation};
+use testkit::{Installation, PATIENCE};
 
 /// Brings down the task that asks it.
 struct BrokenClock;
@@ -17,19 +16,16 @@ impl Clock for BrokenClock {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_job_that_dies_takes_the_service_with_it_and_leaves_the_others_alone(pool: PgPool) {
-    with_installation(pool, async |it| {
-        let _broker = it.broker();
-        let shutdown = Shutdown::new();
-        let lifecycle = Lifecycle {
-            shutdown: shutdown.clone(),
-            readiness: Readiness::default(),
-        };
-        let run = retry_worker::run_with_clock(it.shared_config(), lifecycle, Arc::new(BrokenClock));
-        let ended = tokio::time::timeout(PATIENCE, run).await.expect("it ends");
-        assert!(matches!(ended, Err(retry_worker::Error::TaskEnded)));
-        assert!(!shutdown.is_cancelled(), "other services of the process go on");
-    })
-    .await;
+#[testkit::test]
+async fn a_job_that_dies_takes_the_service_with_it_and_leaves_the_others_alone(it: Installation) {
+    let _broker = it.broker();
+    let shutdown = Shutdown::new();
+    let lifecycle = Lifecycle {
+        shutdown: shutdown.clone(),
+        readiness: Readiness::default(),
+    };
+    let run = retry_worker::run_with_clock(it.shared_config(), lifecycle, Arc::new(BrokenClock));
+    let ended = tokio::time::timeout(PATIENCE, run).await.expect("it ends");
+    assert!(matches!(ended, Err(retry_worker::Error::TaskEnded)));
+    assert!(!shutdown.is_cancelled(), "other services of the process go on");
 }

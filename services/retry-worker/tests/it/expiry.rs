@@ -5,10 +5,9 @@ use domain::clock::{Clock, SystemClock};
 use domain::month::Month;
 use domain::notification::NotificationState;
 use metrics_exporter_prometheus::PrometheusBuilder;
-use sqlx::PgPool;
 use testkit::notification_factory::NotificationRow;
 use testkit::subscription_factory::SubscriptionRow;
-use testkit::{Installation, eventually, with_installation};
+use testkit::{Installation, eventually};
 use uuid::Uuid;
 
 use crate::rig::{shows, start};
@@ -45,42 +44,35 @@ async fn wait(it: &Installation, subscription: Uuid, younger: TimeDelta) {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn what_has_waited_for_too_long_expires_and_is_counted(pool: PgPool) {
+#[testkit::test]
+async fn what_has_waited_for_too_long_expires_and_is_counted(it: Installation) {
     let recorder = PrometheusBuilder::new().build_recorder();
     let _recording = metrics::set_default_local_recorder(&recorder);
     let metrics = recorder.handle();
-    with_installation(pool, async |it| {
-        let paused = SubscriptionRow::active().paused().make(&it.pool).await;
-        wait(&it, paused, -TimeDelta::minutes(1)).await;
-        let worker = start(&it.config);
-        eventually("the notifications to expire", async || {
-            (standing(&it, paused).await == (3, 0)).then_some(())
-        })
-        .await;
-        shows(&metrics, "postrider_notifications_given_up_total 3").await;
-        worker.stop().await;
+    let paused = SubscriptionRow::active().paused().make(&it.pool).await;
+    wait(&it, paused, -TimeDelta::minutes(1)).await;
+    let _worker = start(&it.config);
+    eventually("the notifications to expire", async || {
+        (standing(&it, paused).await == (3, 0)).then_some(())
     })
     .await;
+    shows(&metrics, "postrider_notifications_given_up_total 3").await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn what_is_younger_goes_on_waiting(pool: PgPool) {
-    with_installation(pool, async |it| {
-        let (old, young) = (
-            SubscriptionRow::active().paused().make(&it.pool).await,
-            SubscriptionRow::active().paused().make(&it.pool).await,
-        );
-        wait(&it, young, TimeDelta::hours(1)).await;
-        // The job has been through when these have ended.
-        wait(&it, old, -TimeDelta::minutes(1)).await;
-        let worker = start(&it.config);
-        eventually("the old ones to expire", async || {
-            (standing(&it, old).await == (3, 0)).then_some(())
-        })
-        .await;
-        worker.stop().await;
-        assert_eq!(standing(&it, young).await, (0, 3));
+#[testkit::test]
+async fn what_is_younger_goes_on_waiting(it: Installation) {
+    let (old, young) = (
+        SubscriptionRow::active().paused().make(&it.pool).await,
+        SubscriptionRow::active().paused().make(&it.pool).await,
+    );
+    wait(&it, young, TimeDelta::hours(1)).await;
+    // The job has been through when these have ended.
+    wait(&it, old, -TimeDelta::minutes(1)).await;
+    let worker = start(&it.config);
+    eventually("the old ones to expire", async || {
+        (standing(&it, old).await == (3, 0)).then_some(())
     })
     .await;
+    worker.stop().await;
+    assert_eq!(standing(&it, young).await, (0, 3));
 }

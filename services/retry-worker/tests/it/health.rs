@@ -7,11 +7,10 @@ use domain::clock::{Clock, ManualClock, SystemClock};
 use domain::notification::{DeliveryOutcome, NotificationState, NotificationStatus};
 use domain::subscription::SubscriptionState;
 use metrics_exporter_prometheus::PrometheusBuilder;
-use sqlx::PgPool;
 use store::webhook::DeliveryCompletion;
 use testkit::notification_factory::NotificationRow;
 use testkit::subscription_factory::SubscriptionRow;
-use testkit::{Installation, eventually, with_installation};
+use testkit::{Installation, eventually};
 use uuid::Uuid;
 
 use crate::post::Post;
@@ -94,131 +93,120 @@ async fn subjects(post: &Post, count: usize) -> Vec<String> {
     .await
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn an_endpoint_that_fails_for_six_days_is_degraded_and_deactivated_to_the_second(pool: PgPool) {
-    with_installation(pool, async |mut it| {
-        let post = Post::open().await;
-        post.serve(&mut it.config);
-        let clock = clock_of_last_week();
-        let workers = [
-            start_at(&it.config, Arc::new(clock.clone())),
-            start_at(&it.config, Arc::new(clock.clone())),
-        ];
-        let id = SubscriptionRow::active().make(&it.pool).await;
-        let well = SubscriptionRow::active().make(&it.pool).await;
-        make_old(&it).await;
-        let start = (clock.now() + TimeDelta::minutes(1)).trunc_subsecs(0);
-        let go_to = |hours: i64, seconds: i64| {
-            let at = start + TimeDelta::hours(hours) + TimeDelta::seconds(seconds);
-            clock.advance(at - clock.now());
-        };
-        for hours in (0..48).step_by(6) {
-            go_to(hours, 0);
-            attempt(&it, &clock, id, 503).await;
-            attempt(&it, &clock, well, 200).await;
-        }
-        go_to(48, -1);
-        evaluated(&it).await;
-        assert_eq!(state(&it, id).await.0, "ACTIVE");
-        go_to(48, 0);
-        let changed_at = becomes(&it, id, SubscriptionState::Degraded).await;
-        assert_eq!((changed_at - start).num_seconds(), 48 * 3_600);
-        subjects(&post, 1).await;
-        for hours in (54..120).step_by(6) {
-            go_to(hours, 0);
-            attempt(&it, &clock, id, 503).await;
-        }
-        go_to(120, -1);
-        evaluated(&it).await;
-        assert_eq!(state(&it, id).await.0, "DEGRADED");
-        go_to(120, 0);
-        let changed_at = becomes(&it, id, SubscriptionState::Deactivated).await;
-        assert_eq!((changed_at - start).num_seconds(), 120 * 3_600);
-        go_to(144, 0);
-        evaluated(&it).await;
-        let subjects = subjects(&post, 2).await;
-        assert_eq!(
-            subjects,
-            [
-                "[Postrider] acme.example: subscription degraded, deliveries keep failing",
-                "[Postrider] acme.example: subscription deactivated after failing for days",
-            ]
-        );
-        assert_eq!(state(&it, well).await.0, "ACTIVE");
-        for worker in workers {
-            worker.stop().await;
-        }
-    })
-    .await;
-}
-
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_success_heals_and_the_days_are_counted_again(pool: PgPool) {
-    with_installation(pool, async |mut it| {
-        let post = Post::open().await;
-        post.serve(&mut it.config);
-        let clock = clock_of_last_week();
-        let worker = start_at(&it.config, Arc::new(clock.clone()));
-        let id = SubscriptionRow::active().make(&it.pool).await;
-        make_old(&it).await;
-        clock.advance(TimeDelta::minutes(1));
-        for _ in 0..5 {
-            attempt(&it, &clock, id, 503).await;
-            clock.advance(TimeDelta::hours(12));
-        }
-        becomes(&it, id, SubscriptionState::Degraded).await;
-        subjects(&post, 1).await;
-        attempt(&it, &clock, id, 200).await;
-        becomes(&it, id, SubscriptionState::Active).await;
-        assert_eq!(
-            subjects(&post, 2).await[1],
-            "[Postrider] acme.example: subscription active again"
-        );
-        for _ in 0..3 {
-            attempt(&it, &clock, id, 503).await;
-            clock.advance(TimeDelta::hours(15));
-        }
-        evaluated(&it).await;
-        assert_eq!(
-            state(&it, id).await.0,
-            "ACTIVE",
-            "45 hours since the success are not two days"
-        );
-        clock.advance(TimeDelta::hours(3));
-        becomes(&it, id, SubscriptionState::Degraded).await;
-        subjects(&post, 3).await;
+#[testkit::test]
+async fn an_endpoint_that_fails_for_six_days_is_degraded_and_deactivated_to_the_second(mut it: Installation) {
+    let post = Post::open().await;
+    post.serve(&mut it.config);
+    let clock = clock_of_last_week();
+    let workers = [
+        start_at(&it.config, Arc::new(clock.clone())),
+        start_at(&it.config, Arc::new(clock.clone())),
+    ];
+    let id = SubscriptionRow::active().make(&it.pool).await;
+    let well = SubscriptionRow::active().make(&it.pool).await;
+    make_old(&it).await;
+    let start = (clock.now() + TimeDelta::minutes(1)).trunc_subsecs(0);
+    let go_to = |hours: i64, seconds: i64| {
+        let at = start + TimeDelta::hours(hours) + TimeDelta::seconds(seconds);
+        clock.advance(at - clock.now());
+    };
+    for hours in (0..48).step_by(6) {
+        go_to(hours, 0);
+        attempt(&it, &clock, id, 503).await;
+        attempt(&it, &clock, well, 200).await;
+    }
+    go_to(48, -1);
+    evaluated(&it).await;
+    assert_eq!(state(&it, id).await.0, "ACTIVE");
+    go_to(48, 0);
+    let changed_at = becomes(&it, id, SubscriptionState::Degraded).await;
+    assert_eq!((changed_at - start).num_seconds(), 48 * 3_600);
+    subjects(&post, 1).await;
+    for hours in (54..120).step_by(6) {
+        go_to(hours, 0);
+        attempt(&it, &clock, id, 503).await;
+    }
+    go_to(120, -1);
+    evaluated(&it).await;
+    assert_eq!(state(&it, id).await.0, "DEGRADED");
+    go_to(120, 0);
+    let changed_at = becomes(&it, id, SubscriptionState::Deactivated).await;
+    assert_eq!((changed_at - start).num_seconds(), 120 * 3_600);
+    go_to(144, 0);
+    evaluated(&it).await;
+    let subjects = subjects(&post, 2).await;
+    assert_eq!(
+        subjects,
+        [
+            "[Postrider] acme.example: subscription degraded, deliveries keep failing",
+            "[Postrider] acme.example: subscription deactivated after failing for days",
+        ]
+    );
+    assert_eq!(state(&it, well).await.0, "ACTIVE");
+    for worker in workers {
         worker.stop().await;
-    })
-    .await;
+    }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn what_waits_for_a_deactivated_subscription_ends_and_is_counted(pool: PgPool) {
+#[testkit::test]
+async fn a_success_heals_and_the_days_are_counted_again(mut it: Installation) {
+    let post = Post::open().await;
+    post.serve(&mut it.config);
+    let clock = clock_of_last_week();
+    let _worker = start_at(&it.config, Arc::new(clock.clone()));
+    let id = SubscriptionRow::active().make(&it.pool).await;
+    make_old(&it).await;
+    clock.advance(TimeDelta::minutes(1));
+    for _ in 0..5 {
+        attempt(&it, &clock, id, 503).await;
+        clock.advance(TimeDelta::hours(12));
+    }
+    becomes(&it, id, SubscriptionState::Degraded).await;
+    subjects(&post, 1).await;
+    attempt(&it, &clock, id, 200).await;
+    becomes(&it, id, SubscriptionState::Active).await;
+    assert_eq!(
+        subjects(&post, 2).await[1],
+        "[Postrider] acme.example: subscription active again"
+    );
+    for _ in 0..3 {
+        attempt(&it, &clock, id, 503).await;
+        clock.advance(TimeDelta::hours(15));
+    }
+    evaluated(&it).await;
+    assert_eq!(
+        state(&it, id).await.0,
+        "ACTIVE",
+        "45 hours since the success are not two days"
+    );
+    clock.advance(TimeDelta::hours(3));
+    becomes(&it, id, SubscriptionState::Degraded).await;
+    subjects(&post, 3).await;
+}
+
+#[testkit::test]
+async fn what_waits_for_a_deactivated_subscription_ends_and_is_counted(it: Installation) {
     let recorder = PrometheusBuilder::new().build_recorder();
     let _recording = metrics::set_default_local_recorder(&recorder);
     let metrics = recorder.handle();
-    with_installation(pool, async |it| {
-        let row = SubscriptionRow::in_state(SubscriptionState::Deactivated);
-        let id = row.make(&it.pool).await;
-        for state in [NotificationState::Scheduled, NotificationState::Retry] {
-            let row = NotificationRow::in_state(state, id).due_in(TimeDelta::days(1));
-            row.make(&it.pool).await;
-        }
-        let worker = start_at(&it.config, Arc::new(stopped_clock()));
-        eventually("the notifications to end", async || {
-            let ended: i64 = sqlx::query_scalar(
-                "SELECT count(*) FROM notifications
-                 WHERE status = 'GIVEN_UP' AND reason = 'SUBSCRIPTION_DEACTIVATED'",
-            )
-            .fetch_one(&it.pool)
-            .await
-            .unwrap();
-            (ended == 2).then_some(())
-        })
-        .await;
-        shows(&metrics, "postrider_notifications_given_up_total 2").await;
-        shows(&metrics, "postrider_subscriptions{state=\"DEACTIVATED\"} 1").await;
-        worker.stop().await;
+    let row = SubscriptionRow::in_state(SubscriptionState::Deactivated);
+    let id = row.make(&it.pool).await;
+    for state in [NotificationState::Scheduled, NotificationState::Retry] {
+        let row = NotificationRow::in_state(state, id).due_in(TimeDelta::days(1));
+        row.make(&it.pool).await;
+    }
+    let _worker = start_at(&it.config, Arc::new(stopped_clock()));
+    eventually("the notifications to end", async || {
+        let ended: i64 = sqlx::query_scalar(
+            "SELECT count(*) FROM notifications
+             WHERE status = 'GIVEN_UP' AND reason = 'SUBSCRIPTION_DEACTIVATED'",
+        )
+        .fetch_one(&it.pool)
+        .await
+        .unwrap();
+        (ended == 2).then_some(())
     })
     .await;
+    shows(&metrics, "postrider_notifications_given_up_total 2").await;
+    shows(&metrics, "postrider_subscriptions{state=\"DEACTIVATED\"} 1").await;
 }

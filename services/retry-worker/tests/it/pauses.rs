@@ -10,7 +10,7 @@ use store::{Act, Lane, Pausable, Store};
 use testkit::notification_factory::NotificationRow;
 use testkit::push_factory::PushRow;
 use testkit::subscription_factory::SubscriptionRow;
-use testkit::{eventually, with_installation};
+use testkit::{Installation, eventually};
 
 use crate::rig::{hurry, queue_holds, rows, signs_of_life, start};
 
@@ -36,71 +36,63 @@ async fn executed(pool: &PgPool, job: &str) {
     .await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn what_is_due_in_a_paused_push_lane_stays_in_the_database_until_it_goes_on(pool: PgPool) {
-    with_installation(pool, async |mut it| {
-        hurry(&mut it.config);
-        pause(&it.store, Lane::Push).await;
-        let ago = TimeDelta::minutes(-1);
-        let ids = [
-            PushRow::in_state(PushState::Pending).make(&it.pool).await.id,
-            PushRow::in_state(PushState::Retry)
-                .due_in(ago)
-                .make(&it.pool)
-                .await
-                .id,
-        ];
-        let before = rows(&it.pool, &ids).await;
-        let broker = it.broker();
-        let worker = start(&it.config);
-        executed(&it.pool, "send-pending").await;
-        executed(&it.pool, "send-scheduled").await;
-        assert_eq!(rows(&it.pool, &ids).await, before);
-        queue_holds(&broker, Queue::PushReady, 0).await;
-        it.store.resume(&Pausable::Lane(Lane::Push), act()).await.unwrap();
-        queue_holds(&broker, Queue::PushReady, 2).await;
-        worker.stop().await;
-    })
-    .await;
+#[testkit::test]
+async fn what_is_due_in_a_paused_push_lane_stays_in_the_database_until_it_goes_on(mut it: Installation) {
+    hurry(&mut it.config);
+    pause(&it.store, Lane::Push).await;
+    let ago = TimeDelta::minutes(-1);
+    let ids = [
+        PushRow::in_state(PushState::Pending).make(&it.pool).await.id,
+        PushRow::in_state(PushState::Retry)
+            .due_in(ago)
+            .make(&it.pool)
+            .await
+            .id,
+    ];
+    let before = rows(&it.pool, &ids).await;
+    let broker = it.broker();
+    let _worker = start(&it.config);
+    executed(&it.pool, "send-pending").await;
+    executed(&it.pool, "send-scheduled").await;
+    assert_eq!(rows(&it.pool, &ids).await, before);
+    queue_holds(&broker, Queue::PushReady, 0).await;
+    it.store.resume(&Pausable::Lane(Lane::Push), act()).await.unwrap();
+    queue_holds(&broker, Queue::PushReady, 2).await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn what_is_due_in_a_paused_reseller_lane_stays_in_the_database_until_it_goes_on(pool: PgPool) {
-    with_installation(pool, async |mut it| {
-        hurry(&mut it.config);
-        // Without a key no engine takes the messages out of the queues again.
-        it.config.reseller.secrets.key = None;
-        pause(&it.store, Lane::Reseller).await;
-        let subscription = SubscriptionRow::active().make(&it.pool).await;
-        for state in [
-            NotificationState::Pending,
-            NotificationState::Scheduled,
-            NotificationState::Retry,
-        ] {
-            let row = NotificationRow::in_state(state, subscription).due_in(TimeDelta::minutes(-1));
-            row.make(&it.pool).await;
-        }
-        let broker = it.broker();
-        let worker = start(&it.config);
-        for job in [
-            "send-waiting-notifications",
-            "send-scheduled-notifications",
-            "send-retries",
-        ] {
-            executed(&it.pool, job).await;
-        }
-        queue_holds(&broker, Queue::ResellerReady, 0).await;
-        queue_holds(&broker, Queue::ResellerRetry, 0).await;
-        let queued = "SELECT count(*) FROM notifications WHERE status = 'IN_MEMORY'";
-        let count: i64 = sqlx::query_scalar(queued).fetch_one(&it.pool).await.unwrap();
-        assert_eq!(count, 0);
-        it.store
-            .resume(&Pausable::Lane(Lane::Reseller), act())
-            .await
-            .unwrap();
-        queue_holds(&broker, Queue::ResellerReady, 2).await;
-        queue_holds(&broker, Queue::ResellerRetry, 1).await;
-        worker.stop().await;
-    })
-    .await;
+#[testkit::test]
+async fn what_is_due_in_a_paused_reseller_lane_stays_in_the_database_until_it_goes_on(mut it: Installation) {
+    hurry(&mut it.config);
+    // Without a key no engine takes the messages out of the queues again.
+    it.config.reseller.secrets.key = None;
+    pause(&it.store, Lane::Reseller).await;
+    let subscription = SubscriptionRow::active().make(&it.pool).await;
+    for state in [
+        NotificationState::Pending,
+        NotificationState::Scheduled,
+        NotificationState::Retry,
+    ] {
+        let row = NotificationRow::in_state(state, subscription).due_in(TimeDelta::minutes(-1));
+        row.make(&it.pool).await;
+    }
+    let broker = it.broker();
+    let _worker = start(&it.config);
+    for job in [
+        "send-waiting-notifications",
+        "send-scheduled-notifications",
+        "send-retries",
+    ] {
+        executed(&it.pool, job).await;
+    }
+    queue_holds(&broker, Queue::ResellerReady, 0).await;
+    queue_holds(&broker, Queue::ResellerRetry, 0).await;
+    let queued = "SELECT count(*) FROM notifications WHERE status = 'IN_MEMORY'";
+    let count: i64 = sqlx::query_scalar(queued).fetch_one(&it.pool).await.unwrap();
+    assert_eq!(count, 0);
+    it.store
+        .resume(&Pausable::Lane(Lane::Reseller), act())
+        .await
+        .unwrap();
+    queue_holds(&broker, Queue::ResellerReady, 2).await;
+    queue_holds(&broker, Queue::ResellerRetry, 1).await;
 }

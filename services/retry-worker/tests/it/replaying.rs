@@ -7,11 +7,10 @@ use domain::clock::{Clock, SystemClock};
 use domain::notification::NotificationState;
 use domain::push::PushId;
 use metrics_exporter_prometheus::PrometheusBuilder;
-use sqlx::PgPool;
 use store::webhook::{NewReplay, ReplayRequested};
 use testkit::notification_factory::NotificationRow;
 use testkit::subscription_factory::SubscriptionRow;
-use testkit::{Installation, eventually, with_installation};
+use testkit::{Installation, eventually};
 use uuid::Uuid;
 
 use crate::rig::{shows, start};
@@ -69,72 +68,65 @@ async fn completed(it: &Installation, replay: Uuid) -> (i64, i64) {
 }
 
 /// The first worker is stopped in the middle, and two go on.
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_replay_goes_on_where_it_stood_and_does_everything_once(pool: PgPool) {
+#[testkit::test]
+async fn a_replay_goes_on_where_it_stood_and_does_everything_once(it: Installation) {
     let recorder = PrometheusBuilder::new().build_recorder();
     let _recording = metrics::set_default_local_recorder(&recorder);
     let metrics = recorder.handle();
-    with_installation(pool, async |it| {
-        let subscription = SubscriptionRow::active().make(&it.pool).await;
-        missed_events(&it).await;
-        let failed = NotificationRow::in_state(NotificationState::Failed, subscription)
-            .created_at(SystemClock.now() - TimeDelta::minutes(10))
-            .make(&it.pool)
-            .await;
-        let replay = replay(&it, subscription, 30).await;
-        let first = start(&it.config);
-        eventually("the replay to begin", async || {
-            let begun: i64 = sqlx::query_scalar("SELECT replayed FROM replays")
-                .fetch_one(&it.pool)
-                .await
-                .ok()?;
-            (begun > 0).then_some(())
-        })
+    let subscription = SubscriptionRow::active().make(&it.pool).await;
+    missed_events(&it).await;
+    let failed = NotificationRow::in_state(NotificationState::Failed, subscription)
+        .created_at(SystemClock.now() - TimeDelta::minutes(10))
+        .make(&it.pool)
         .await;
-        first.stop().await;
-        let others = [start(&it.config), start(&it.config)];
-        assert_eq!(completed(&it, replay).await, (MISSED + 1, MISSED + 1));
-        let counted = format!("postrider_notifications_replayed_total {}", MISSED + 1);
-        shows(&metrics, &counted).await;
-        for worker in others {
-            worker.stop().await;
-        }
-        let made: Vec<(Uuid, i64)> = sqlx::query_as("SELECT event, count(*) FROM notifications GROUP BY 1")
-            .fetch_all(&it.pool)
-            .await
-            .unwrap();
-        assert_eq!(made.len() as i64, MISSED + 1);
-        assert!(made.iter().all(|(_, count)| *count == 1));
-        let again: i32 = sqlx::query_scalar("SELECT resent_after FROM notifications WHERE id = $1")
-            .bind(failed.id.uuid())
+    let replay = replay(&it, subscription, 30).await;
+    let first = start(&it.config);
+    eventually("the replay to begin", async || {
+        let begun: i64 = sqlx::query_scalar("SELECT replayed FROM replays")
             .fetch_one(&it.pool)
             .await
-            .unwrap();
-        assert_eq!(again, 1);
+            .ok()?;
+        (begun > 0).then_some(())
     })
     .await;
+    first.stop().await;
+    let others = [start(&it.config), start(&it.config)];
+    assert_eq!(completed(&it, replay).await, (MISSED + 1, MISSED + 1));
+    let counted = format!("postrider_notifications_replayed_total {}", MISSED + 1);
+    shows(&metrics, &counted).await;
+    for worker in others {
+        worker.stop().await;
+    }
+    let made: Vec<(Uuid, i64)> = sqlx::query_as("SELECT event, count(*) FROM notifications GROUP BY 1")
+        .fetch_all(&it.pool)
+        .await
+        .unwrap();
+    assert_eq!(made.len() as i64, MISSED + 1);
+    assert!(made.iter().all(|(_, count)| *count == 1));
+    let again: i32 = sqlx::query_scalar("SELECT resent_after FROM notifications WHERE id = $1")
+        .bind(failed.id.uuid())
+        .fetch_one(&it.pool)
+        .await
+        .unwrap();
+    assert_eq!(again, 1);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_slow_replay_does_not_hold_up_another(pool: PgPool) {
-    with_installation(pool, async |it| {
-        let (slow, fast) = (
-            SubscriptionRow::active().make(&it.pool).await,
-            SubscriptionRow::active().make(&it.pool).await,
-        );
-        missed_events(&it).await;
-        let slow = replay(&it, slow, 1).await;
-        let fast = replay(&it, fast, 1_000).await;
-        let worker = start(&it.config);
-        assert_eq!(completed(&it, fast).await, (MISSED, MISSED));
-        let running: BTreeMap<Uuid, String> = sqlx::query_as("SELECT id, status FROM replays")
-            .fetch_all(&it.pool)
-            .await
-            .unwrap()
-            .into_iter()
-            .collect();
-        assert_eq!(running[&slow], "RUNNING");
-        worker.stop().await;
-    })
-    .await;
+#[testkit::test]
+async fn a_slow_replay_does_not_hold_up_another(it: Installation) {
+    let (slow, fast) = (
+        SubscriptionRow::active().make(&it.pool).await,
+        SubscriptionRow::active().make(&it.pool).await,
+    );
+    missed_events(&it).await;
+    let slow = replay(&it, slow, 1).await;
+    let fast = replay(&it, fast, 1_000).await;
+    let _worker = start(&it.config);
+    assert_eq!(completed(&it, fast).await, (MISSED, MISSED));
+    let running: BTreeMap<Uuid, String> = sqlx::query_as("SELECT id, status FROM replays")
+        .fetch_all(&it.pool)
+        .await
+        .unwrap()
+        .into_iter()
+        .collect();
+    assert_eq!(running[&slow], "RUNNING");
 }

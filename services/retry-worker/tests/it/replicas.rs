@@ -7,7 +7,7 @@ use domain::push::PushState;
 use lifecycle::{Lifecycle, Readiness, Shutdown};
 use sqlx::PgPool;
 use testkit::push_factory::PushRow;
-use testkit::{eventually, with_installation};
+use testkit::{Installation, eventually};
 use tokio::runtime::Runtime;
 use uuid::Uuid;
 
@@ -61,38 +61,35 @@ async fn fewest_renewals(pool: &PgPool) -> i64 {
         .unwrap()
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn each_job_has_one_worker_and_another_goes_on_when_that_one_vanishes(pool: PgPool) {
-    with_installation(pool, async |mut it| {
-        hurry(&mut it.config);
-        let broker = it.broker();
-        let mut reader = reader(&broker);
-        // A runtime of its own, whose tasks can be made to vanish without a farewell.
-        let doomed = Runtime::new().unwrap();
-        let lifecycle = Lifecycle {
-            shutdown: Shutdown::new(),
-            readiness: Readiness::default(),
-        };
-        doomed.spawn(retry_worker::run(it.shared_config(), lifecycle));
-        let held = all_held(&it.pool, &BTreeMap::new()).await;
-        let second = start(&it.config);
-        eventually("the second to be ready", async || second.is_ready().then_some(())).await;
-        for _ in 0..50 {
-            PushRow::in_state(PushState::Pending).make(&it.pool).await;
-        }
-        let mut published = read(&mut reader, 50).await;
-        published.sort();
-        published.dedup();
-        assert_eq!(published.len(), 50);
-        no_other_takes_over(&it.pool).await;
-        doomed.shutdown_background();
-        let id = PushRow::in_state(PushState::Pending).make(&it.pool).await.id;
-        assert_eq!(read(&mut reader, 1).await, [id]);
-        // A replica is the same holder in each of its terms.
-        all_held(&it.pool, &held).await;
-        queue_holds(&broker, Queue::PushReady, 0).await;
-        second.stop().await;
-        assert!(holders(&it.pool).await.is_empty(), "a replica that stops resigns");
-    })
-    .await;
+#[testkit::test]
+async fn each_job_has_one_worker_and_another_goes_on_when_that_one_vanishes(mut it: Installation) {
+    hurry(&mut it.config);
+    let broker = it.broker();
+    let mut reader = reader(&broker);
+    // A runtime of its own, whose tasks can be made to vanish without a farewell.
+    let doomed = Runtime::new().unwrap();
+    let lifecycle = Lifecycle {
+        shutdown: Shutdown::new(),
+        readiness: Readiness::default(),
+    };
+    doomed.spawn(retry_worker::run(it.shared_config(), lifecycle));
+    let held = all_held(&it.pool, &BTreeMap::new()).await;
+    let second = start(&it.config);
+    eventually("the second to be ready", async || second.is_ready().then_some(())).await;
+    for _ in 0..50 {
+        PushRow::in_state(PushState::Pending).make(&it.pool).await;
+    }
+    let mut published = read(&mut reader, 50).await;
+    published.sort();
+    published.dedup();
+    assert_eq!(published.len(), 50);
+    no_other_takes_over(&it.pool).await;
+    doomed.shutdown_background();
+    let id = PushRow::in_state(PushState::Pending).make(&it.pool).await.id;
+    assert_eq!(read(&mut reader, 1).await, [id]);
+    // A replica is the same holder in each of its terms.
+    all_held(&it.pool, &held).await;
+    queue_holds(&broker, Queue::PushReady, 0).await;
+    second.stop().await;
+    assert!(holders(&it.pool).await.is_empty(), "a replica that stops resigns");
 }

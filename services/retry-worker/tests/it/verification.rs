@@ -8,11 +8,10 @@ use domain::subscription::{CHALLENGE_FLOOR_MAX, SubscriptionChange, Subscription
 use encryption::{Sealer, SealingKey};
 use signing::Secret;
 use simulators::receiver::{Match, Options, Pattern, Receiver, Rule, Running, SecretFor};
-use sqlx::PgPool;
 use store::Act;
 use store::webhook::Addresses;
 use testkit::subscription_factory::SubscriptionRow;
-use testkit::{Installation, eventually, with_installation};
+use testkit::{Installation, eventually};
 use tokio::net::TcpListener;
 use uuid::Uuid;
 
@@ -108,183 +107,168 @@ impl Stage {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn an_endpoint_that_returns_a_signed_challenge_is_activated_and_told(pool: PgPool) {
-    with_installation(pool, async |mut it| {
-        // Nothing of answers is kept; those to challenges are read all the same.
-        it.config.reseller.delivery.response_body_bytes = 0;
-        let stage = Stage::set(it).await;
-        let id = stage.subscribe("/hook").await;
-        let workers = [stage.start(), stage.start()];
-        stage.activated(id).await;
-        for worker in workers {
-            worker.stop().await;
+#[testkit::test]
+async fn an_endpoint_that_returns_a_signed_challenge_is_activated_and_told(mut it: Installation) {
+    // Nothing of answers is kept; those to challenges are read all the same.
+    it.config.reseller.delivery.response_body_bytes = 0;
+    let stage = Stage::set(it).await;
+    let id = stage.subscribe("/hook").await;
+    let workers = [stage.start(), stage.start()];
+    stage.activated(id).await;
+    for worker in workers {
+        worker.stop().await;
+    }
+    let received = stage.receiver.received(0, 10).items;
+    assert_eq!(received.len(), 1, "{received:?}");
+    assert!(received[0].verdict.is_believed(), "{received:?}");
+    assert_eq!(received[0].event_type, "postrider.verification");
+    assert_eq!(received[0].headers["event-id"], received[0].id);
+    assert_eq!(
+        stage.mails().await,
+        [("STATE_CHANGED".to_owned(), Some("VERIFIED".to_owned()))]
+    );
+}
+
+#[testkit::test]
+async fn an_endpoint_that_answers_otherwise_is_asked_a_few_times_and_then_left_alone(mut it: Installation) {
+    it.config.reseller.verification.max_attempts = 4;
+    let delay = TimeDelta::from_std(it.config.reseller.verification.retry_delay).unwrap();
+    let stage = Stage::set(it).await;
+    let rule = |status, body: Option<&str>| Rule {
+        status: Some(status),
+        body: body.map(str::to_owned),
+        ..Rule::default()
+    };
+    let redirect = Rule {
+        headers: [("location".to_owned(), stage.receiver.url("/elsewhere"))].into(),
+        ..rule(302, None)
+    };
+    let hanging = Rule {
+        hang: true,
+        ..Rule::default()
+    };
+    stage.rule(rule(404, None));
+    let id = stage.subscribe("/hook").await;
+    let _worker = stage.start();
+    let error = stage.failed(id, 1).await;
+    assert_eq!(error, "the endpoint answered with another status than 200 to 299");
+    for (attempts, next, part) in [
+        (2, rule(200, Some("something else")), "not with the challenge"),
+        (3, redirect, "with another status"),
+        (4, hanging, "no answer in time"),
+    ] {
+        if next.hang {
+            sqlx::query("UPDATE subscriptions SET timeout_millis = 1000")
+                .execute(&stage.it.pool)
+                .await
+                .unwrap();
         }
-        let received = stage.receiver.received(0, 10).items;
-        assert_eq!(received.len(), 1, "{received:?}");
-        assert!(received[0].verdict.is_believed(), "{received:?}");
-        assert_eq!(received[0].event_type, "postrider.verification");
-        assert_eq!(received[0].headers["event-id"], received[0].id);
-        assert_eq!(
-            stage.mails().await,
-            [("STATE_CHANGED".to_owned(), Some("VERIFIED".to_owned()))]
-        );
+        stage.rule(next);
+        stage.clock.advance(delay);
+        let error = stage.failed(id, attempts).await;
+        assert!(error.contains(part), "{error}");
+    }
+    assert_eq!(stage.mails().await, [("VERIFICATION_FAILED".to_owned(), None)]);
+    stage.clock.advance(TimeDelta::days(30));
+    let seen = signs_of_life(&stage.it.pool, "verification").await.unwrap();
+    eventually("the job to be executed", async || {
+        signs_of_life(&stage.it.pool, "verification")
+            .await
+            .filter(|signs| *signs > seen + 2)
     })
     .await;
+    assert_eq!(stage.receiver.report().received, 4);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn an_endpoint_that_answers_otherwise_is_asked_a_few_times_and_then_left_alone(pool: PgPool) {
-    with_installation(pool, async |mut it| {
-        it.config.reseller.verification.max_attempts = 4;
-        let delay = TimeDelta::from_std(it.config.reseller.verification.retry_delay).unwrap();
-        let stage = Stage::set(it).await;
-        let rule = |status, body: Option<&str>| Rule {
-            status: Some(status),
-            body: body.map(str::to_owned),
-            ..Rule::default()
-        };
-        let redirect = Rule {
-            headers: [("location".to_owned(), stage.receiver.url("/elsewhere"))].into(),
-            ..rule(302, None)
-        };
-        let hanging = Rule {
-            hang: true,
-            ..Rule::default()
-        };
-        stage.rule(rule(404, None));
-        let id = stage.subscribe("/hook").await;
-        let worker = stage.start();
-        let error = stage.failed(id, 1).await;
-        assert_eq!(error, "the endpoint answered with another status than 200 to 299");
-        for (attempts, next, part) in [
-            (2, rule(200, Some("something else")), "not with the challenge"),
-            (3, redirect, "with another status"),
-            (4, hanging, "no answer in time"),
-        ] {
-            if next.hang {
-                sqlx::query("UPDATE subscriptions SET timeout_millis = 1000")
-                    .execute(&stage.it.pool)
-                    .await
-                    .unwrap();
-            }
-            stage.rule(next);
-            stage.clock.advance(delay);
-            let error = stage.failed(id, attempts).await;
-            assert!(error.contains(part), "{error}");
-        }
-        assert_eq!(stage.mails().await, [("VERIFICATION_FAILED".to_owned(), None)]);
-        stage.clock.advance(TimeDelta::days(30));
-        let seen = signs_of_life(&stage.it.pool, "verification").await.unwrap();
-        eventually("the job to be executed", async || {
-            signs_of_life(&stage.it.pool, "verification")
-                .await
-                .filter(|signs| *signs > seen + 2)
-        })
-        .await;
-        assert_eq!(stage.receiver.report().received, 4);
-        worker.stop().await;
+#[testkit::test]
+async fn the_answer_of_an_endpoint_that_is_not_the_subscriptions_any_more_activates_nothing(
+    it: Installation,
+) {
+    let stage = Stage::set(it).await;
+    stage.rule(Rule {
+        matching: Match {
+            path: Some(Pattern::Exact("/old".to_owned())),
+            ..Match::default()
+        },
+        delay_millis: Some(700),
+        status: Some(200),
+        ..Rule::default()
+    });
+    let id = stage.subscribe("/old").await;
+    let worker = stage.start();
+    eventually("the old endpoint to be challenged", async || {
+        (stage.receiver.report().received == 1).then_some(())
     })
     .await;
+    let change = SubscriptionChange {
+        url: Some(stage.receiver.url("/new")),
+        ..SubscriptionChange::default()
+    };
+    let act = Act {
+        by: "acme's key (1)",
+        note: None,
+        at: stage.clock.now(),
+    };
+    let changed = stage
+        .it
+        .store
+        .change_subscription("acme", id, &change, Addresses::Trusted, act);
+    assert!(changed.await.unwrap().is_some());
+    // A challenge has just been made; on a slow machine it has failed already, which makes the pause after it longer.
+    stage
+        .clock
+        .advance(TimeDelta::from_std(CHALLENGE_FLOOR_MAX).unwrap());
+    stage.activated(id).await;
+    worker.stop().await;
+    let paths: Vec<_> = stage
+        .receiver
+        .received(0, 10)
+        .items
+        .into_iter()
+        .map(|r| r.path)
+        .collect();
+    assert_eq!(paths, ["/old", "/new"]);
+    let (_, _, error) = stage.view(id).await;
+    assert_eq!(error, None);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn the_answer_of_an_endpoint_that_is_not_the_subscriptions_any_more_activates_nothing(pool: PgPool) {
-    with_installation(pool, async |it| {
-        let stage = Stage::set(it).await;
-        stage.rule(Rule {
-            matching: Match {
-                path: Some(Pattern::Exact("/old".to_owned())),
-                ..Match::default()
-            },
-            delay_millis: Some(700),
-            status: Some(200),
-            ..Rule::default()
-        });
-        let id = stage.subscribe("/old").await;
-        let worker = stage.start();
-        eventually("the old endpoint to be challenged", async || {
-            (stage.receiver.report().received == 1).then_some(())
-        })
+#[testkit::test]
+async fn a_challenge_that_was_lost_with_its_worker_is_made_again(it: Installation) {
+    let stage = Stage::set(it).await;
+    let id = stage.subscribe("/hook").await;
+    // Where a worker that is killed during a challenge leaves it.
+    let lease = std::time::Duration::from_secs(90);
+    let claimed = stage
+        .it
+        .store
+        .claim_verifications(stage.clock.now(), (10, 10), &[], lease)
         .await;
-        let change = SubscriptionChange {
-            url: Some(stage.receiver.url("/new")),
-            ..SubscriptionChange::default()
-        };
-        let act = Act {
-            by: "acme's key (1)",
-            note: None,
-            at: stage.clock.now(),
-        };
-        let changed = stage
-            .it
-            .store
-            .change_subscription("acme", id, &change, Addresses::Trusted, act);
-        assert!(changed.await.unwrap().is_some());
-        // A challenge has just been made; on a slow machine it has failed already, which makes the pause after it longer.
-        stage
-            .clock
-            .advance(TimeDelta::from_std(CHALLENGE_FLOOR_MAX).unwrap());
-        stage.activated(id).await;
-        worker.stop().await;
-        let paths: Vec<_> = stage
-            .receiver
-            .received(0, 10)
-            .items
-            .into_iter()
-            .map(|r| r.path)
-            .collect();
-        assert_eq!(paths, ["/old", "/new"]);
-        let (_, _, error) = stage.view(id).await;
-        assert_eq!(error, None);
+    assert_eq!(claimed.unwrap().len(), 1);
+    let _worker = stage.start();
+    eventually("the job to have been executed", async || {
+        signs_of_life(&stage.it.pool, "verification")
+            .await
+            .filter(|signs| *signs > 2)
     })
     .await;
+    assert_eq!(stage.receiver.report().received, 0);
+    stage.clock.advance(TimeDelta::seconds(90));
+    stage.activated(id).await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_challenge_that_was_lost_with_its_worker_is_made_again(pool: PgPool) {
-    with_installation(pool, async |it| {
-        let stage = Stage::set(it).await;
-        let id = stage.subscribe("/hook").await;
-        // Where a worker that is killed during a challenge leaves it.
-        let lease = std::time::Duration::from_secs(90);
-        let claimed = stage
-            .it
-            .store
-            .claim_verifications(stage.clock.now(), (10, 10), &[], lease)
-            .await;
-        assert_eq!(claimed.unwrap().len(), 1);
-        let worker = stage.start();
-        eventually("the job to have been executed", async || {
-            signs_of_life(&stage.it.pool, "verification")
-                .await
-                .filter(|signs| *signs > 2)
-        })
-        .await;
-        assert_eq!(stage.receiver.report().received, 0);
-        stage.clock.advance(TimeDelta::seconds(90));
-        stage.activated(id).await;
-        worker.stop().await;
+#[testkit::test]
+async fn without_a_sealing_key_no_endpoint_is_challenged(it: Installation) {
+    let mut stage = Stage::set(it).await;
+    let id = stage.subscribe("/hook").await;
+    stage.it.config.reseller.secrets.key = None;
+    let worker = stage.start();
+    eventually("the job to have been executed", async || {
+        signs_of_life(&stage.it.pool, "verification")
+            .await
+            .filter(|signs| *signs > 2)
     })
     .await;
-}
-
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn without_a_sealing_key_no_endpoint_is_challenged(pool: PgPool) {
-    with_installation(pool, async |it| {
-        let mut stage = Stage::set(it).await;
-        let id = stage.subscribe("/hook").await;
-        stage.it.config.reseller.secrets.key = None;
-        let worker = stage.start();
-        eventually("the job to have been executed", async || {
-            signs_of_life(&stage.it.pool, "verification")
-                .await
-                .filter(|signs| *signs > 2)
-        })
-        .await;
-        worker.stop().await;
-        assert_eq!(stage.view(id).await, ("PENDING_VERIFICATION".to_owned(), 0, None));
-        assert_eq!(stage.receiver.report().received, 0);
-    })
-    .await;
+    worker.stop().await;
+    assert_eq!(stage.view(id).await, ("PENDING_VERIFICATION".to_owned(), 0, None));
+    assert_eq!(stage.receiver.report().received, 0);
 }

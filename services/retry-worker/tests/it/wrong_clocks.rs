@@ -13,7 +13,7 @@ use sqlx::PgPool;
 use testkit::notification_factory::NotificationRow;
 use testkit::push_factory::PushRow;
 use testkit::subscription_factory::SubscriptionRow;
-use testkit::{Installation, eventually, with_installation};
+use testkit::{Installation, eventually, run};
 
 use crate::rig::{signs_of_life, start_at, stopped_clock};
 
@@ -87,7 +87,7 @@ async fn loses_nothing(pool: PgPool, ahead: TimeDelta) {
     let recorder = PrometheusBuilder::new().build_recorder();
     let _recording = metrics::set_default_local_recorder(&recorder);
     let metrics = recorder.handle();
-    with_installation(pool, async |it| {
+    run(pool, async |it: Installation| {
         make_rows(&it, SystemClock.now()).await;
         let before = rows(&it.pool).await;
         assert_eq!(before, [1, 3, 1, 1, 1, 1, 2]);

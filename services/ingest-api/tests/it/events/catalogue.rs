@@ -3,8 +3,7 @@
 use domain::key::Role;
 use reqwest::{Response, StatusCode};
 use serde_json::{Value, json};
-use sqlx::PgPool;
-use testkit::{eventually, with_installation};
+use testkit::{Installation, eventually};
 
 use crate::events::{body_of, event_with, key_with};
 use crate::running::{Running, problem};
@@ -29,234 +28,205 @@ async fn retire(service: &Running, key: &str, name: &str) -> Response {
     request.bearer_auth(key).send().await.unwrap()
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_type_is_put_changed_retired_and_put_again(pool: PgPool) {
-    with_installation(pool, async |installation| {
-        let service = Running::ready(&installation).await;
-        let admin = key_with(&installation, Role::Admin).await;
-        let name = "certificate.issued";
-        let event = event_with(json!({"type": name, "data": {"serial": "02"}}));
-        // Refused before, so that what is not there must not be remembered either.
-        let answer = service.post_event(&event).send().await.unwrap();
-        problem(answer, 422, "validation").await;
+#[testkit::test]
+async fn a_type_is_put_changed_retired_and_put_again(it: Installation) {
+    let service = Running::ready(&it).await;
+    let admin = key_with(&it, Role::Admin).await;
+    let name = "certificate.issued";
+    let event = event_with(json!({"type": name, "data": {"serial": "02"}}));
+    // Refused before, so that what is not there must not be remembered either.
+    let answer = service.post_event(&event).send().await.unwrap();
+    problem(answer, 422, "validation").await;
+    assert_eq!(
+        put(&service, &admin, name, &definition()).await.status(),
+        StatusCode::CREATED
+    );
+    service.accepted_event(&event).await;
+    let mut stricter = definition();
+    stricter["schema"]["properties"]["serial"] = json!({"const": "01"});
+    let answer = put(&service, &admin, name, &stricter).await;
+    assert_eq!(answer.status(), StatusCode::OK);
+    let stored: Value = answer.json().await.unwrap();
+    assert_eq!(
+        (&stored["name"], &stored["schema"]),
+        (&name.into(), &stricter["schema"])
+    );
+    let answer = service.post_event(&event).send().await.unwrap();
+    problem(answer, 422, "validation").await;
+    for _ in 0..2 {
         assert_eq!(
-            put(&service, &admin, name, &definition()).await.status(),
-            StatusCode::CREATED
+            retire(&service, &admin, name).await.status(),
+            StatusCode::NO_CONTENT
         );
-        service.accepted_event(&event).await;
-        let mut stricter = definition();
-        stricter["schema"]["properties"]["serial"] = json!({"const": "01"});
-        let answer = put(&service, &admin, name, &stricter).await;
-        assert_eq!(answer.status(), StatusCode::OK);
-        let stored: Value = answer.json().await.unwrap();
-        assert_eq!(
-            (&stored["name"], &stored["schema"]),
-            (&name.into(), &stricter["schema"])
-        );
-        let answer = service.post_event(&event).send().await.unwrap();
-        problem(answer, 422, "validation").await;
-        for _ in 0..2 {
-            assert_eq!(
-                retire(&service, &admin, name).await.status(),
-                StatusCode::NO_CONTENT
-            );
-        }
-        let valid = event_with(json!({"type": name, "data": {"serial": "01"}}));
-        let answer = service.post_event(&valid).send().await.unwrap();
-        let problem = problem(answer, 422, "validation").await;
-        assert!(
-            problem["errors"][0]["detail"]
-                .as_str()
-                .unwrap()
-                .contains("retired"),
-            "{problem}"
-        );
-        let shown: Value = service
-            .get(&format!("/event-types/{name}"))
-            .send()
-            .await
+    }
+    let valid = event_with(json!({"type": name, "data": {"serial": "01"}}));
+    let answer = service.post_event(&valid).send().await.unwrap();
+    let problem = problem(answer, 422, "validation").await;
+    assert!(
+        problem["errors"][0]["detail"]
+            .as_str()
             .unwrap()
+            .contains("retired"),
+        "{problem}"
+    );
+    let shown: Value = service
+        .get(&format!("/event-types/{name}"))
+        .send()
+        .await
+        .unwrap()
+        .json()
+        .await
+        .unwrap();
+    assert!(shown["retiredAt"].is_string(), "{shown}");
+    assert_eq!(
+        put(&service, &admin, name, &definition()).await.status(),
+        StatusCode::OK
+    );
+    service.accepted_event(&event).await;
+}
+
+#[testkit::test]
+async fn a_change_made_elsewhere_counts_within_seconds(it: Installation) {
+    let service = Running::ready(&it).await;
+    let other = Running::ready(&it).await;
+    let admin = key_with(&it, Role::Admin).await;
+    let name = "certificate.issued";
+    let event = event_with(json!({"type": name, "data": {"serial": "02"}}));
+    put(&other, &admin, name, &definition()).await;
+    service.accepted_event(&event).await;
+    retire(&other, &admin, name).await;
+    eventually("the retired type to be refused", async || {
+        let answer = service.post_event(&event).send().await.unwrap();
+        (answer.status().as_u16() == 422).then_some(())
+    })
+    .await;
+}
+
+#[testkit::test]
+async fn a_definition_that_cannot_be_used_is_refused(it: Installation) {
+    let service = Running::ready(&it).await;
+    let admin = key_with(&it, Role::Admin).await;
+    for (name, field, value, wrong) in [
+        ("certificate", "description", json!("x"), "name"),
+        ("postrider.mine", "description", json!("x"), "name"),
+        ("certificate.issued", "description", json!(""), "description"),
+        ("certificate.issued", "example", json!([]), "example"),
+        (
+            "certificate.issued",
+            "example",
+            json!({"serial": 1}),
+            "example/serial",
+        ),
+        (
+            "certificate.issued",
+            "variants",
+            json!([{"name": "Renewed", "description": "x", "data": {"serial": "02"}}]),
+            "variants[0].name",
+        ),
+        (
+            "certificate.issued",
+            "variants",
+            json!([{"name": "renewed", "description": "x", "data": {"serial": 2}}]),
+            "variants[0].data/serial",
+        ),
+        ("certificate.issued", "schema", json!({"type": "thing"}), "schema"),
+        (
+            "certificate.issued",
+            "schema",
+            json!({"$ref": "http://127.0.0.1:1/schema.json"}),
+            "schema",
+        ),
+    ] {
+        let mut definition = definition();
+        definition[field] = value;
+        let problem = problem(put(&service, &admin, name, &definition).await, 422, "validation").await;
+        assert_eq!(problem["errors"][0]["field"], wrong, "{problem}");
+    }
+    let answer = service
+        .get("/event-types/certificate.issued")
+        .send()
+        .await
+        .unwrap();
+    problem(answer, 404, "not-found").await;
+}
+
+#[testkit::test]
+async fn variants_are_stored_and_a_definition_without_them_takes_them_away(it: Installation) {
+    let service = Running::ready(&it).await;
+    let admin = key_with(&it, Role::Admin).await;
+    let name = "certificate.issued";
+    let mut with_variants = definition();
+    with_variants["variants"] = json!([
+        {"name": "renewed", "description": "It took the place of another.", "data": {"serial": "02", "previous": "01"}},
+    ]);
+    for (definition, stored) in [
+        (with_variants.clone(), with_variants["variants"].clone()),
+        (definition(), json!([])),
+    ] {
+        put(&service, &admin, name, &definition).await;
+        let path = format!("/event-types/{name}");
+        let shown: Value = service.get(&path).send().await.unwrap().json().await.unwrap();
+        assert_eq!(shown["variants"], stored);
+    }
+}
+
+#[testkit::test]
+async fn a_definition_may_be_as_large_as_all_that_it_may_hold(it: Installation) {
+    let service = Running::ready(&it).await;
+    let admin = key_with(&it, Role::Admin).await;
+    let serial = "7".repeat(60_000);
+    let variants = (1..=4).map(|number| {
+        json!({"name": format!("variant-{number}"), "description": "A long one.", "data": {"serial": serial}})
+    });
+    let mut large = definition();
+    large["variants"] = variants.collect();
+    large["example"]["serial"] = json!(serial);
+    let stored = put(&service, &admin, "certificate.issued", &large).await;
+    assert_eq!(stored.status(), 201);
+}
+
+#[testkit::test]
+async fn a_type_says_what_becomes_of_fields_that_it_does_not_list(it: Installation) {
+    let service = Running::ready(&it).await;
+    let admin = key_with(&it, Role::Admin).await;
+    let name = "certificate.issued";
+    let data = json!({"serial": "02", "privateKey": "s3cr3t"});
+    let event = event_with(json!({"type": name, "eventId": "e-1", "data": data}));
+    for (unknown_fields, stored) in [(json!(null), "REFUSE"), (json!("DROP"), "DROP")] {
+        let mut definition = definition();
+        if !unknown_fields.is_null() {
+            definition["unknownFields"] = unknown_fields;
+        }
+        let answer: Value = put(&service, &admin, name, &definition)
+            .await
             .json()
             .await
             .unwrap();
-        assert!(shown["retiredAt"].is_string(), "{shown}");
-        assert_eq!(
-            put(&service, &admin, name, &definition()).await.status(),
-            StatusCode::OK
-        );
-        service.accepted_event(&event).await;
-        service.stop().await;
-    })
-    .await;
-}
-
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_change_made_elsewhere_counts_within_seconds(pool: PgPool) {
-    with_installation(pool, async |installation| {
-        let service = Running::ready(&installation).await;
-        let other = Running::ready(&installation).await;
-        let admin = key_with(&installation, Role::Admin).await;
-        let name = "certificate.issued";
-        let event = event_with(json!({"type": name, "data": {"serial": "02"}}));
-        put(&other, &admin, name, &definition()).await;
-        service.accepted_event(&event).await;
-        retire(&other, &admin, name).await;
-        eventually("the retired type to be refused", async || {
+        assert_eq!(answer["unknownFields"], stored);
+        if stored == "REFUSE" {
             let answer = service.post_event(&event).send().await.unwrap();
-            (answer.status().as_u16() == 422).then_some(())
-        })
-        .await;
-        other.stop().await;
-        service.stop().await;
-    })
-    .await;
-}
-
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_definition_that_cannot_be_used_is_refused(pool: PgPool) {
-    with_installation(pool, async |installation| {
-        let service = Running::ready(&installation).await;
-        let admin = key_with(&installation, Role::Admin).await;
-        for (name, field, value, wrong) in [
-            ("certificate", "description", json!("x"), "name"),
-            ("postrider.mine", "description", json!("x"), "name"),
-            ("certificate.issued", "description", json!(""), "description"),
-            ("certificate.issued", "example", json!([]), "example"),
-            (
-                "certificate.issued",
-                "example",
-                json!({"serial": 1}),
-                "example/serial",
-            ),
-            (
-                "certificate.issued",
-                "variants",
-                json!([{"name": "Renewed", "description": "x", "data": {"serial": "02"}}]),
-                "variants[0].name",
-            ),
-            (
-                "certificate.issued",
-                "variants",
-                json!([{"name": "renewed", "description": "x", "data": {"serial": 2}}]),
-                "variants[0].data/serial",
-            ),
-            ("certificate.issued", "schema", json!({"type": "thing"}), "schema"),
-            (
-                "certificate.issued",
-                "schema",
-                json!({"$ref": "http://127.0.0.1:1/schema.json"}),
-                "schema",
-            ),
-        ] {
-            let mut definition = definition();
-            definition[field] = value;
-            let problem = problem(put(&service, &admin, name, &definition).await, 422, "validation").await;
-            assert_eq!(problem["errors"][0]["field"], wrong, "{problem}");
+            let problem = problem(answer, 422, "validation").await;
+            assert_eq!(problem["errors"][0]["field"], "data/privateKey", "{problem}");
         }
-        let answer = service
-            .get("/event-types/certificate.issued")
-            .send()
-            .await
-            .unwrap();
-        problem(answer, 404, "not-found").await;
-        service.stop().await;
-    })
-    .await;
+    }
+    let id = service.accepted_event(&event).await;
+    let passed_on = body_of(&it.pool, id).await;
+    let passed_on: Value = serde_json::from_str(&passed_on).unwrap();
+    assert_eq!(passed_on["data"], json!({"serial": "02"}));
+    // What was handed in is known again, although it was not passed on as a whole.
+    assert_eq!(service.accepted_event(&event).await, id);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn variants_are_stored_and_a_definition_without_them_takes_them_away(pool: PgPool) {
-    with_installation(pool, async |installation| {
-        let service = Running::ready(&installation).await;
-        let admin = key_with(&installation, Role::Admin).await;
-        let name = "certificate.issued";
-        let mut with_variants = definition();
-        with_variants["variants"] = json!([
-            {"name": "renewed", "description": "It took the place of another.", "data": {"serial": "02", "previous": "01"}},
-        ]);
-        for (definition, stored) in [
-            (with_variants.clone(), with_variants["variants"].clone()),
-            (definition(), json!([])),
-        ] {
-            put(&service, &admin, name, &definition).await;
-            let path = format!("/event-types/{name}");
-            let shown: Value = service.get(&path).send().await.unwrap().json().await.unwrap();
-            assert_eq!(shown["variants"], stored);
-        }
-        service.stop().await;
-    })
-    .await;
-}
-
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_definition_may_be_as_large_as_all_that_it_may_hold(pool: PgPool) {
-    with_installation(pool, async |installation| {
-        let service = Running::ready(&installation).await;
-        let admin = key_with(&installation, Role::Admin).await;
-        let serial = "7".repeat(60_000);
-        let variants = (1..=4).map(|number| {
-            json!({"name": format!("variant-{number}"), "description": "A long one.", "data": {"serial": serial}})
-        });
-        let mut large = definition();
-        large["variants"] = variants.collect();
-        large["example"]["serial"] = json!(serial);
-        let stored = put(&service, &admin, "certificate.issued", &large).await;
-        assert_eq!(stored.status(), 201);
-        service.stop().await;
-    })
-    .await;
-}
-
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_type_says_what_becomes_of_fields_that_it_does_not_list(pool: PgPool) {
-    with_installation(pool, async |installation| {
-        let service = Running::ready(&installation).await;
-        let admin = key_with(&installation, Role::Admin).await;
-        let name = "certificate.issued";
-        let data = json!({"serial": "02", "privateKey": "s3cr3t"});
-        let event = event_with(json!({"type": name, "eventId": "e-1", "data": data}));
-        for (unknown_fields, stored) in [(json!(null), "REFUSE"), (json!("DROP"), "DROP")] {
-            let mut definition = definition();
-            if !unknown_fields.is_null() {
-                definition["unknownFields"] = unknown_fields;
-            }
-            let answer: Value = put(&service, &admin, name, &definition)
-                .await
-                .json()
-                .await
-                .unwrap();
-            assert_eq!(answer["unknownFields"], stored);
-            if stored == "REFUSE" {
-                let answer = service.post_event(&event).send().await.unwrap();
-                let problem = problem(answer, 422, "validation").await;
-                assert_eq!(problem["errors"][0]["field"], "data/privateKey", "{problem}");
-            }
-        }
-        let id = service.accepted_event(&event).await;
-        let passed_on = body_of(&installation.pool, id).await;
-        let passed_on: Value = serde_json::from_str(&passed_on).unwrap();
-        assert_eq!(passed_on["data"], json!({"serial": "02"}));
-        // What was handed in is known again, although it was not passed on as a whole.
-        assert_eq!(service.accepted_event(&event).await, id);
-        service.stop().await;
-    })
-    .await;
-}
-
-#[sqlx::test(migrator = "store::MIGRATOR")]
-async fn only_an_admin_may_change_the_catalogue(pool: PgPool) {
-    with_installation(pool, async |installation| {
-        let service = Running::ready(&installation).await;
-        for role in Role::ALL.into_iter().filter(|role| *role != Role::Admin) {
-            let key = key_with(&installation, role).await;
-            problem(put(&service, &key, "a.b", &definition()).await, 403, "forbidden").await;
-            problem(retire(&service, &key, "domain.created").await, 403, "forbidden").await;
-        }
-        let admin = key_with(&installation, Role::Admin).await;
-        problem(retire(&service, &admin, "no.such_type").await, 404, "not-found").await;
-        let with_nul = retire(&service, &admin, "a.%00").await;
-        problem(with_nul, 404, "not-found").await;
-        service.stop().await;
-    })
-    .await;
+#[testkit::test]
+async fn only_an_admin_may_change_the_catalogue(it: Installation) {
+    let service = Running::ready(&it).await;
+    for role in Role::ALL.into_iter().filter(|role| *role != Role::Admin) {
+        let key = key_with(&it, role).await;
+        problem(put(&service, &key, "a.b", &definition()).await, 403, "forbidden").await;
+        problem(retire(&service, &key, "domain.created").await, 403, "forbidden").await;
+    }
+    let admin = key_with(&it, Role::Admin).await;
+    problem(retire(&service, &admin, "no.such_type").await, 404, "not-found").await;
+    let with_nul = retire(&service, &admin, "a.%00").await;
+    problem(with_nul, 404, "not-found").await;
 }

@@ -105,6 +105,6 @@ pub(crate) async fn body_of(pool: &PgPool, id: Uuid) -> String {
 }
 
 /// A key with this role.
-pub(crate) async fn key_with(installation: &Installation, role: Role) -> String {
-    make_key(&installation.store, &[role]).await.1
+pub(crate) async fn key_with(it: &Installation, role: Role) -> String {
+    make_key(&it.store, &[role]).await.1
 }

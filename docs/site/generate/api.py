@@ -43,6 +43,8 @@ class Reference:
         self.openapi = openapi
         self.prose = prose
         self.types = Types(openapi["components"]["schemas"], prose)
+        operations = (one for item in openapi["paths"].values() for one in item.values())
+        self.types.taken(body_of(operation) for operation in operations)
 
     def pages(self) -> Iterator[tuple[str, str]]:
         """Each page's name and text."""
@@ -112,6 +114,10 @@ class Reference:
             yield from ("**Body**", "", *self.types.fields(body))
         yield from ("**Answers**", "", *table(("status", "", "body"), self.answers(operation)))
         yield from ("```sh", *self.curl(path, method, operation), "```", "")
+        answer = answer_of(operation)
+        if answer:
+            sample = json.dumps(self.types.sample(answer), indent=2, ensure_ascii=False)
+            yield from ("is answered with", "", "```json", *sample.split("\n"), "```", "")
 
     def parameters(self, parameters: list[dict]) -> list[str]:
         rows = []
@@ -156,6 +162,13 @@ class Reference:
             lines.append("-H 'Content-Type: application/json'")
             lines.append(f"-d '{json.dumps(self.types.example(body), indent=2)}'")
         return " \\\n    ".join(lines).split("\n")
+
+
+def answer_of(operation: dict) -> dict | None:
+    """The schema of what a success is answered with, if it is JSON."""
+    good = (answer for status, answer in operation["responses"].items() if status.startswith("2"))
+    content = next(good, {}).get("content", {})
+    return content.get("application/json", {}).get("schema")
 
 
 def body_of(operation: dict) -> dict | None:

@@ -8,7 +8,8 @@ SPECIAL = re.compile(r"([\\*_\[\]<>{}#|])")
 
 
 class Prose:
-    """Writes plain text as Markdown that shows exactly this text. Keys of the configuration are shown with their defaults."""
+    """Writes plain text as Markdown that shows exactly this text. Keys of the configuration, which are the
+    operators' affair, are shown as their defaults."""
 
     def __init__(self, config: dict[str, object]) -> None:
         self.config = config
@@ -23,7 +24,10 @@ class Prose:
         for found in KEY.finditer(text):
             if found.group() in self.config:
                 written.append(SPECIAL.sub(r"\\\1", text[end : found.start()]))
-                written.append(f"`{found.group()}` ({self.config[found.group()]} by default)")
+                value = self.config[found.group()]
+                said = str(value).lower() if isinstance(value, bool) else value
+                written.append(f"{said:,}" if isinstance(said, int) else f"{said}")
+                written.append(" (by default)")
                 end = found.end()
         return "".join(written) + SPECIAL.sub(r"\\\1", text[end:])
 

@@ -1,7 +1,7 @@
 """The types of an OpenAPI document in words and tables."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from .markdown import Prose, slug, table
 
@@ -10,6 +10,9 @@ LIST = "List_"
 # Of the house; no operation of resellers uses them.
 LEFT_OUT = {"AdminQuotaRequest", "Approval", "Denial", "Readiness"}
 TIME = "2026-11-20T00:00:00Z"
+ID = "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d"
+# Lists within lists are shown empty from here on.
+DEEPEST = 4
 
 
 class Types:
@@ -18,6 +21,11 @@ class Types:
     def __init__(self, schemas: dict[str, dict], prose: Prose) -> None:
         self.schemas = schemas
         self.prose = prose
+
+    def taken(self, schemas: Iterable[dict | None]) -> None:
+        """Notes which types are bodies of requests: what is required there, an answer always has."""
+        references = (schema.get("$ref", "") for schema in schemas if schema)
+        self.requests = {reference.removeprefix(PREFIX) for reference in references}
 
     def resolve(self, schema: dict) -> dict:
         """What a reference stands for."""
@@ -71,24 +79,24 @@ class Types:
                 )
         return ", ".join(said)
 
-    def fields(self, schema: dict) -> list[str]:
-        """A table of an object's fields."""
+    def fields(self, schema: dict, need: str = "required") -> list[str]:
+        """A table of an object's fields. `need` is said of those that are never missing."""
         schema = self.resolve(schema)
         lines: list[str] = []
         for part in schema.get("allOf", []):
             if "$ref" in part:
                 lines += [f"Everything of {self.name(part)}, and:", ""]
             else:
-                lines += self.fields(part)
+                lines += self.fields(part, need)
         required = set(schema.get("required", []))
         rows = []
         for name, field in schema.get("properties", {}).items():
-            need = "" if name in required else "optional"
+            said = need if name in required else "optional"
             example = f" Example: `{code(field['example'])}`" if "example" in field else ""
             meaning = (
                 self.prose(field.get("description") or self.option_description(field)) + example
             )
-            rows.append((f"`{name}`", self.name(field), need, self.limits(field), meaning))
+            rows.append((f"`{name}`", self.name(field), said, self.limits(field), meaning))
         return lines + table(("field", "type", "", "limits", "meaning"), rows)
 
     @staticmethod
@@ -121,7 +129,40 @@ class Types:
                     "One of " + ", ".join(f"`{value}`" for value in schema["enum"]) + ".",
                     "",
                 )
-            yield from self.fields(schema)
+            yield from self.fields(schema, "required" if name in self.requests else "always")
+
+    def sample(self, schema: dict, depth: int = 0) -> object:
+        """An answer as it looks, with everything that it can hold."""
+        if "example" in schema:
+            return schema["example"]
+        schema = self.resolve(schema)
+        if "example" in schema:
+            return schema["example"]
+        options = [one for one in schema.get("oneOf", []) if one.get("type") != "null"]
+        if options:
+            return self.sample(options[0], depth)
+        if "enum" in schema:
+            return schema["enum"][0]
+        merged: dict = {}
+        for part in schema.get("allOf", []):
+            merged |= self.sample(part, depth)
+        for name, field in schema.get("properties", {}).items():
+            merged[name] = self.sample(field, depth + 1)
+        if merged or "properties" in schema:
+            return merged
+        kinds = schema.get("type", "object")
+        if "null" in kinds:
+            return None
+        kind = kinds if isinstance(kinds, str) else kinds[0]
+        if kind == "array":
+            return [] if depth > DEEPEST else [self.sample(schema["items"], depth + 1)]
+        return {
+            "string": TIME if schema.get("format") == "date-time" else ID if schema.get("format") == "uuid" else "…",
+            "integer": schema.get("default", schema.get("minimum", 0)),
+            "number": 0.0,
+            "boolean": True,
+            "object": {},
+        }.get(kind)
 
     def example(self, schema: dict) -> object:
         """A value that keeps to the schema, of what is required and what has an example."""

@@ -53,11 +53,11 @@ class Reference(unittest.TestCase):
     def test_every_field_of_a_body_has_its_limits(self) -> None:
         section = self.section(OPENAPI["paths"]["/subscriptions"]["post"])
         for part in (
-            "| `url` | string |  | at most 2,048 bytes |",
-            "| `eventTypes` | array of string |  | at least 1 entries, at most 200 entries |",
-            "| `email` | string |  | at most 254 bytes |",
+            "| `url` | string | required | at most 2,048 bytes |",
+            "| `eventTypes` | array of string | required | at least 1 entries, at most 200 entries |",
+            "| `email` | string | required | at most 254 bytes |",
             "| `description` | string or null | optional | at most 500 bytes |",
-            "`reseller.delivery.maxTimeoutMillis` (30000 by default)",
+            "at most 30,000 (by default)",
         ):
             self.assertIn(part, section)
 
@@ -86,7 +86,22 @@ class Reference(unittest.TestCase):
                 self.assertLessEqual(required, set(sent), operation["operationId"])
             self.assertEqual("-X" in example, method != "get")
 
+    def test_an_answer_is_shown_with_every_field_that_it_always_has(self) -> None:
+        shown = 0
+        for _, _, operation in self.operations():
+            answer = api.answer_of(operation)
+            if not answer:
+                continue
+            section = self.section(operation)
+            sample = json.loads(section.split("```json\n")[1].split("\n```")[0])
+            schema = OPENAPI["components"]["schemas"][answer["$ref"].rsplit("/", 1)[1]]
+            for part in schema.get("allOf", [schema]):
+                self.assertLessEqual(set(part.get("required", [])), set(sample), operation["operationId"])
+            shown += 1
+        self.assertGreater(shown, 20)
+
     def test_nothing_of_the_house_is_told(self) -> None:
+        self.assertNotRegex(self.text, r"\b(reseller|portal)\.[a-z]+[A-Z.]")
         self.assertNotIn("/admin/", self.text)
         self.assertNotIn("AdminQuotaRequest", self.text)
 
@@ -261,7 +276,7 @@ class Figures(unittest.TestCase):
         self.assertEqual(prose("the `next` of {id}\nand <b>"), r"the `next` of \{id\} and \<b\>")
         self.assertEqual(
             prose("at most reseller.replay.perSecond."),
-            "at most `reseller.replay.perSecond` (100 by default).",
+            "at most 100 (by default).",
         )
 
 

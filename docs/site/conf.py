@@ -19,7 +19,9 @@ version = release = tomllib.loads((CHECKOUT / "Cargo.toml").read_text())["worksp
 copyright = "the Postrider authors"
 language = "en"
 
-extensions = ["myst_parser", "sphinx_design"]
+extensions = ["myst_parser", "sphinx_copybutton", "sphinx_design"]
+# What programs print is not there to be copied.
+copybutton_selector = "div:not(.highlight-text) > div.highlight > pre"
 myst_enable_extensions = ["attrs_block", "attrs_inline", "colon_fence", "deflist", "substitution"]
 myst_substitutions = figures.figures(CHECKOUT / "config/default.yaml")
 myst_heading_anchors = 4

@@ -4,8 +4,6 @@ use anyhow::{Context as _, bail};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::nearest;
-
 /// What a database has after its migrations.
 const BUILT_IN: &str = include_str!("../../sdks/catalogue.json");
 
@@ -67,7 +65,7 @@ impl Catalogue {
             Some(found) => Ok(found),
             None => bail!(
                 "the catalogue has no event type {name:?}{} `postrider events list` shows all of them",
-                match nearest::question(name, names) {
+                match domain::nearest::question(name, names) {
                     nothing if nothing.is_empty() => ";".to_owned(),
                     question => question,
                 }

@@ -14,7 +14,6 @@ mod diagnosis;
 mod file;
 mod help;
 mod ingest;
-mod nearest;
 mod operator;
 mod output;
 mod portal;

@@ -15,6 +15,7 @@ pub mod latency;
 pub mod lifecycle;
 pub mod month;
 pub mod names;
+pub mod nearest;
 pub mod notification;
 pub mod origin;
 pub mod push;

@@ -5,14 +5,22 @@ use std::task::{Context, Poll, Waker};
 
 use axum::extract::FromRequestParts as _;
 use http::{HeaderMap, Request};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use crate::json::{self, Handling};
 use crate::problem::Problem;
 use crate::request::Params;
 
 /// The key in `Authorization`.
 pub fn api_key(headers: &HeaderMap) -> Result<&str, Problem> {
     crate::auth::presented(headers)
+}
+
+/// A body as a handler gets it.
+pub fn payload<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Problem> {
+    let (payload, wrong) = json::read(body, Handling::Strict)?;
+    wrong.merge(Ok(payload))
 }
 
 /// A query string as a handler gets it; `None` when it cannot be part of a request.

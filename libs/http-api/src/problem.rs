@@ -136,6 +136,16 @@ impl Problem {
         self
     }
 
+    /// What is wrong in this case.
+    pub fn detail(&self) -> &str {
+        &self.0.detail
+    }
+
+    /// The fields that are wrong.
+    pub(crate) fn into_errors(self) -> Vec<FieldProblem> {
+        self.0.errors
+    }
+
     /// Tells the caller to try again in `seconds`.
     pub fn retry_after(mut self, seconds: u32) -> Self {
         self.0.hint = Hint::RetryAfter(seconds);

@@ -8,16 +8,18 @@ use std::sync::Arc;
 
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{FromRequest, FromRequestParts, OptionalFromRequest, Query, RawPathParams, Request};
+use domain::nearest;
 use http::request::Parts;
 use hyper::body::Body as _;
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
+use url::form_urlencoded;
 use uuid::Uuid;
 
 use crate::body;
-use crate::json;
+use crate::json::{self, Handling, Wrong};
 use crate::kind::ProblemKind;
-use crate::problem::Problem;
+use crate::problem::{FieldProblem, Problem};
 
 /// The last identifier in the path. What is no identifier is not found.
 #[derive(Debug)]
@@ -67,15 +69,50 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         match Query::from_request_parts(parts, state).await {
             Ok(Query(params)) => Ok(Self(params)),
-            Err(QueryRejection::FailedToDeserializeQueryString(error)) => {
-                Err(Problem::new(ProblemKind::INVALID_QUERY, error.body_text()))
+            Err(rejection) => {
+                let query = parts.uri.query().unwrap_or_default();
+                Err(wrong_parameters::<T>(query, &rejection))
             }
-            Err(_) => Err(Problem::new(
-                ProblemKind::INVALID_QUERY,
-                "the query string cannot be read",
-            )),
         }
     }
+}
+
+/// Parameters that are looked at.
+const PARAMETERS_MAX: usize = 50;
+
+/// Looks at each parameter by itself.
+fn wrong_parameters<T: DeserializeOwned>(query: &str, rejection: &QueryRejection) -> Problem {
+    let known = json::fields_of::<T>();
+    let mut wrong = Vec::new();
+    for (name, value) in form_urlencoded::parse(query.as_bytes()).take(PARAMETERS_MAX) {
+        if !known.is_empty() && !known.contains(&name.as_ref()) {
+            let said = match nearest::question(&name, known.iter().copied()) {
+                nothing if nothing.is_empty() => format!("; it takes {}", known.join(", ")),
+                question => question,
+            };
+            let detail = format!("is no parameter of this request{said}");
+            wrong.push(FieldProblem::new(name.into_owned(), detail));
+            continue;
+        }
+        let alone = form_urlencoded::Serializer::for_suffix(String::from("/?"), "/?".len())
+            .append_pair(&name, &value)
+            .finish();
+        let read = alone.parse().ok().map(|uri| Query::<T>::try_from_uri(&uri));
+        if let Some(Err(error)) = read {
+            let text = error.body_text();
+            let detail = text.rsplit(": ").next().unwrap_or(&text);
+            wrong.push(FieldProblem::new(
+                name.into_owned(),
+                format!("cannot be {value:?}: {detail}"),
+            ));
+        }
+    }
+    let detail = match wrong.first() {
+        Some(first) => format!("{} {}", first.field, first.detail),
+        // Each is right by itself: one is missing, or is there twice.
+        None => rejection.body_text(),
+    };
+    Problem::new(ProblemKind::INVALID_QUERY, detail).with_errors(wrong)
 }
 
 /// What a service allows of the bodies that it takes.
@@ -87,6 +124,22 @@ pub trait TakesBodies: Send + Sync {
     fn deadline(&self) -> Instant;
 }
 
+/// The body, which is a JSON object, as far as it can be read: its values are checked before anything is refused.
+#[derive(Debug)]
+pub struct Draft<T>(pub T, pub Wrong);
+
+impl<A: TakesBodies, T: DeserializeOwned> FromRequest<Arc<A>> for Draft<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &Arc<A>) -> Result<Self, Problem> {
+        let (parts, body) = request.into_parts();
+        body::require_json(&parts.headers)?;
+        let body = body::read(&parts.headers, body, app.max_body_bytes(), app.deadline()).await?;
+        let (payload, wrong) = json::read(&body, Handling::preferred(&parts.headers))?;
+        Ok(Self(payload, wrong))
+    }
+}
+
 /// The body, which is a JSON object.
 #[derive(Debug)]
 pub struct Payload<T>(pub T);
@@ -95,10 +148,8 @@ impl<A: TakesBodies, T: DeserializeOwned> FromRequest<Arc<A>> for Payload<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, app: &Arc<A>) -> Result<Self, Problem> {
-        let (parts, body) = request.into_parts();
-        body::require_json(&parts.headers)?;
-        let body = body::read(&parts.headers, body, app.max_body_bytes(), app.deadline()).await?;
-        Ok(Self(json::read(&body)?))
+        let Draft(payload, wrong) = Draft::from_request(request, app).await?;
+        wrong.merge(Ok(Self(payload)))
     }
 }
 

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 use domain::event::EventRequest;
 use domain::push::{Limits, PushRequest};
-use http_api::{FieldProblem, Problem};
+use http_api::{FieldProblem, Handling, Problem, Wrong};
 use store::webhook::NewEvent;
 use tokio::time::Instant;
 
@@ -15,13 +15,13 @@ use crate::request::RequestContext;
 
 /// The push that the body of `POST /push` hands in.
 pub fn push(body: &[u8], limits: &Limits, at: (DateTime<Utc>, Tz)) -> Result<PushRequest, Problem> {
-    crate::push::submit::read(body, limits, at)
+    crate::push::submit::read(body, Handling::Strict, limits, at)
 }
 
 /// The event that the body of `POST /events` hands in, when the catalogue has its type.
 pub fn single(body: &[u8], max_data_bytes: usize, now: DateTime<Utc>) -> Result<NewEvent, Problem> {
-    let payload: EventPayload<'_> = http_api::read_json(body)?;
-    checked(&payload, 0, max_data_bytes, now).map_err(Problem::fields)
+    let (payload, wrong): (EventPayload<'_>, Wrong) = http_api::read_json(body, Handling::Strict)?;
+    wrong.merge(checked(&payload, 0, max_data_bytes, now).map_err(Problem::fields))
 }
 
 /// The events that the body of `POST /events/batch` hands in, when the catalogue has all of their types.
@@ -31,12 +31,13 @@ pub fn batch(
     max_data_bytes: usize,
     now: DateTime<Utc>,
 ) -> Result<Vec<NewEvent>, Problem> {
-    let payload: BatchPayload<'_> = http_api::read_json(body)?;
-    let payloads = counted(payload.events, max)?;
-    let events = payloads.iter().enumerate();
-    events
-        .map(|(place, payload)| checked(payload, place, max_data_bytes, now).map_err(Problem::fields))
-        .collect()
+    let (payload, wrong): (BatchPayload<'_>, Wrong) = http_api::read_json(body, Handling::Strict)?;
+    let events = counted(wrong.merge(Ok(payload.events))?, max)?;
+    let read = events.into_iter().enumerate().map(|(place, event)| {
+        let (payload, wrong) = http_api::read_json(event.get().as_bytes(), Handling::Strict)?;
+        wrong.merge(checked(&payload, place, max_data_bytes, now).map_err(Problem::fields))
+    });
+    read.collect()
 }
 
 fn checked(
@@ -56,6 +57,7 @@ fn checked(
         deadline: Instant::now(),
         traceparent: None,
         key: None,
+        handling: Handling::Strict,
     };
     Ok(event(&request, &data, place, &context))
 }

@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use domain::key::Role;
 use http::request::Parts;
 use http::{HeaderValue, StatusCode, header};
-use http_api::{Problem, ProblemKind, REPLAYED};
+use http_api::{Handling, Problem, ProblemKind, REPLAYED};
 use sha2::{Digest as _, Sha256};
 use store::push::IdempotencyKey;
 use tokio::time::Instant;
@@ -25,6 +25,8 @@ pub(crate) struct RequestContext {
     pub(crate) traceparent: Option<String>,
     /// Its `Idempotency-Key`.
     pub(crate) key: Option<IdempotencyKey>,
+    /// What becomes of fields that are not known.
+    pub(crate) handling: Handling,
 }
 
 /// A request of a caller that may hand things in. Its body is not read yet.
@@ -70,6 +72,7 @@ impl<'a> Admitted<'a> {
             deadline: self.deadline,
             traceparent: http_api::traceparent(headers, self.app.traced),
             key,
+            handling: Handling::preferred(headers),
         };
         Ok((body, context))
     }

@@ -44,7 +44,7 @@ pub fn audit(query: &str) -> Option<Result<AuditFilter, Problem>> {
 
 /// Reads a body of `POST /dead-letters/jobs`.
 pub fn job(body: &[u8]) -> Result<NewDeadLetterJob, Problem> {
-    read(http_api::read_json::<NewJobPayload>(body)?)
+    read(http_api::fuzzing::payload::<NewJobPayload>(body)?)
 }
 
 /// Reads the note that goes with an act.

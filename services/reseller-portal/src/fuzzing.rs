@@ -5,6 +5,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use domain::subscription::{Bounds, SubscriptionChange, SubscriptionRequest};
 use http_api::Problem;
+use http_api::fuzzing::payload;
 use http_client::EgressPolicy;
 use store::webhook::NotificationFilter;
 use uuid::Uuid;
@@ -19,7 +20,7 @@ pub fn subscription(
     bounds: Bounds<'_>,
     egress: &EgressPolicy,
 ) -> Result<SubscriptionRequest, Problem> {
-    create::validate(http_api::read_json(body)?, bounds, egress)
+    create::validate(payload(body)?, bounds, egress)
 }
 
 /// Reads a body of `PATCH /subscriptions/{id}`.
@@ -28,12 +29,12 @@ pub fn changes(
     bounds: Bounds<'_>,
     egress: &EgressPolicy,
 ) -> Result<SubscriptionChange, Problem> {
-    change::validate(http_api::read_json(body)?, bounds, egress)
+    change::validate(payload(body)?, bounds, egress)
 }
 
 /// Reads a body of `POST /subscriptions/{id}/quota-requests`.
 pub fn quota_request(body: &[u8]) -> Result<(u32, String), Problem> {
-    quotas::check(http_api::read_json(body)?)
+    quotas::check(payload(body)?)
 }
 
 /// Reads a body of `POST /subscriptions/{id}/replays`.
@@ -42,7 +43,7 @@ pub fn replay(
     max_age: Duration,
     now: DateTime<Utc>,
 ) -> Result<(DateTime<Utc>, DateTime<Utc>), Problem> {
-    replays::check(&http_api::read_json(body)?, max_age, now)
+    replays::check(&payload(body)?, max_age, now)
 }
 
 /// Reads a query string of `GET /subscriptions/{id}/notifications`; `None` when it cannot be part of a request.

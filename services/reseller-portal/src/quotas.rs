@@ -10,7 +10,7 @@ use domain::quota::{day_of, start_of};
 use domain::subscription::QuotaRequestStatus;
 use http::StatusCode;
 use http_api::paging::{self, List};
-use http_api::{FieldProblem, Id, Params, Payload, Problem};
+use http_api::{Draft, FieldProblem, Id, Params, Problem};
 use serde::{Deserialize, Serialize};
 use store::webhook::{NewQuotaRequest, QuotaRequestView, QuotaRequested, QuotaView};
 use utoipa::ToSchema;
@@ -152,9 +152,9 @@ pub(crate) async fn request(
     State(app): State<Arc<App>>,
     reseller: Reseller,
     Id(subscription): Id,
-    Payload(payload): Payload<QuotaRequestPayload>,
+    Draft(payload, unread): Draft<QuotaRequestPayload>,
 ) -> Result<(StatusCode, Json<QuotaRequestDocument>), Problem> {
-    let (requested, reason) = check(payload)?;
+    let (requested, reason) = unread.merge(check(payload))?;
     let now = app.now();
     let new = NewQuotaRequest {
         id: new_id(now),

@@ -9,7 +9,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::subscription::ReplayStatus;
 use http::{HeaderName, StatusCode, header};
 use http_api::paging::{self, List};
-use http_api::{FieldProblem, Id, Ids, Params, Payload, Problem, ProblemKind};
+use http_api::{Draft, FieldProblem, Id, Ids, Params, Problem, ProblemKind};
 use serde::{Deserialize, Serialize};
 use store::webhook::{Cancelled, NewReplay, ReplayRequested, ReplayView};
 use utoipa::ToSchema;
@@ -117,11 +117,11 @@ pub(crate) async fn create(
     State(app): State<Arc<App>>,
     reseller: Reseller,
     Id(subscription): Id,
-    Payload(payload): Payload<ReplayPayload>,
+    Draft(payload, unread): Draft<ReplayPayload>,
 ) -> Result<(StatusCode, [(HeaderName, String); 1], Json<ReplayDocument>), Problem> {
     let now = app.now();
     let max_age = app.config.reseller.replay.max_age;
-    let (since, until) = check(&payload, max_age, now)?;
+    let (since, until) = unread.merge(check(&payload, max_age, now))?;
     let new = NewReplay {
         id: new_id(now),
         subscription,

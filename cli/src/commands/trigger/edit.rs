@@ -5,8 +5,6 @@ use std::str::FromStr;
 use anyhow::{anyhow, bail};
 use serde_json::Value;
 
-use crate::nearest;
-
 /// A change of one value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Edit {
@@ -102,7 +100,7 @@ impl Edit {
     }
 
     fn lost(&self, depth: usize, part: &str, known: &[&str]) -> anyhow::Error {
-        let question = match nearest::question(part, known.iter().copied()) {
+        let question = match domain::nearest::question(part, known.iter().copied()) {
             nothing if nothing.is_empty() => ".".to_owned(),
             question => question,
         };

@@ -6,8 +6,9 @@ use axum::Json;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
-use http_api::{FieldProblem, Object, Problem, ProblemKind};
+use http_api::{FieldProblem, Problem, ProblemKind, Wrong};
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use store::webhook::NewEvent;
 use tokio::time::timeout_at;
 use utoipa::ToSchema;
@@ -35,7 +36,7 @@ pub(crate) struct BatchPayload<'a> {
     /// 1 to reseller.event.batchMax of them, of one reseller or of several.
     #[serde(borrow, default)]
     #[schema(value_type = Vec<EventPayload>, required = true, min_items = 1)]
-    pub(crate) events: Option<Vec<Object<EventPayload<'a>>>>,
+    pub(crate) events: Option<Vec<&'a RawValue>>,
 }
 
 /// What became of the events of a batch.
@@ -98,12 +99,12 @@ pub(crate) async fn submit_batch(State(app): State<Arc<App>>, request: Request) 
         return Err(not_stored(NotStored::Busy));
     };
     let (body, context) = admitted.read(app.max_batch_bytes).await?;
-    let payload: BatchPayload<'_> = http_api::read_json(&body)?;
-    let payloads = counted(payload.events, app.batch_max)?;
-    let events = match check_all(&app, &payloads, &context).await {
+    let (payload, wrong): (BatchPayload<'_>, Wrong) = http_api::read_json(&body, context.handling)?;
+    let listed = counted(wrong.merge(Ok(payload.events))?, app.batch_max)?;
+    let events = match check_all(&app, &listed, &context).await {
         Ok(events) => events,
         Err(problem) if problem.kind() == ProblemKind::VALIDATION => {
-            let first = recall_all(&app, &payloads, &context).await;
+            let first = recall_all(&app, &listed, &context).await;
             return first.map(accepted).ok_or(problem);
         }
         Err(problem) => return Err(problem),
@@ -112,14 +113,9 @@ pub(crate) async fn submit_batch(State(app): State<Arc<App>>, request: Request) 
     stored(storing.await.map_err(not_stored)?).map(accepted)
 }
 
-pub(crate) fn counted(
-    events: Option<Vec<Object<EventPayload<'_>>>>,
-    max: usize,
-) -> Result<Vec<EventPayload<'_>>, Problem> {
+pub(crate) fn counted(events: Option<Vec<&RawValue>>, max: usize) -> Result<Vec<&RawValue>, Problem> {
     match events {
-        Some(events) if (1..=max).contains(&events.len()) => {
-            Ok(events.into_iter().map(|Object(event)| event).collect())
-        }
+        Some(events) if (1..=max).contains(&events.len()) => Ok(events),
         _ => {
             let detail = format!("must be a list of 1 to {max} events");
             Err(Problem::fields(vec![FieldProblem::new("events", detail)]))
@@ -129,16 +125,27 @@ pub(crate) fn counted(
 
 async fn check_all(
     app: &App,
-    payloads: &[EventPayload<'_>],
+    listed: &[&RawValue],
     context: &RequestContext,
 ) -> Result<Vec<NewEvent>, Problem> {
-    let mut events = Vec::with_capacity(payloads.len());
+    let mut events = Vec::with_capacity(listed.len());
     let mut wrong = Vec::new();
-    for (place, payload) in payloads.iter().enumerate() {
+    for (place, event) in listed.iter().enumerate() {
         if place % TURN == TURN - 1 {
             tokio::task::yield_now().await;
         }
-        match check(app, payload, place, context).await {
+        let (payload, unread) =
+            match http_api::read_json::<EventPayload<'_>>(event.get().as_bytes(), context.handling) {
+                Ok(read) => read,
+                Err(problem) => {
+                    wrong.push(FieldProblem::new(
+                        format!("events[{place}]"),
+                        problem.detail().to_owned(),
+                    ));
+                    continue;
+                }
+            };
+        match check(app, (&payload, unread), place, context).await {
             Ok(event) => events.push(event),
             Err(Invalid::Problem(problem)) => return Err(problem),
             Err(Invalid::Fields(fields)) => wrong.extend(fields.into_iter().map(|problem| {
@@ -159,14 +166,12 @@ async fn check_all(
 }
 
 /// The events that the same request made when all of them were still acceptable.
-async fn recall_all(
-    app: &App,
-    payloads: &[EventPayload<'_>],
-    context: &RequestContext,
-) -> Option<Vec<StoredEvent>> {
-    let mut events = Vec::with_capacity(payloads.len());
-    for (place, payload) in payloads.iter().enumerate() {
-        let keys = idempotency::remembered(payload, context.key.as_ref(), place);
+async fn recall_all(app: &App, listed: &[&RawValue], context: &RequestContext) -> Option<Vec<StoredEvent>> {
+    let mut events = Vec::with_capacity(listed.len());
+    for (place, event) in listed.iter().enumerate() {
+        let (payload, _): (EventPayload<'_>, Wrong) =
+            http_api::read_json(event.get().as_bytes(), context.handling).ok()?;
+        let keys = idempotency::remembered(&payload, context.key.as_ref(), place);
         // A request that was never accepted is found out at its first event.
         let first = recall(app, &keys, context.deadline).await?;
         events.push(repeated(first));

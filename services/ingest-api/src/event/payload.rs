@@ -1,7 +1,6 @@
 //! The body of `POST /events`.
 //!
-//! Fields that are not known are ignored, so that a caller can be ahead of the service. It deliberately judges no value:
-//! that is `domain`'s part, and the catalogue's.
+//! It deliberately judges no value: that is `domain`'s part, and the catalogue's.
 
 use std::borrow::Cow;
 
@@ -54,10 +53,14 @@ impl EventPayload<'_> {
 
 #[cfg(test)]
 mod tests {
+    use http_api::Handling;
+
     use super::*;
 
     fn read(body: &str) -> Result<EventPayload<'_>, serde_json::Value> {
-        http_api::read_json(body.as_bytes()).map_err(|problem| problem.example())
+        let read = http_api::read_json(body.as_bytes(), Handling::Strict);
+        let whole = read.and_then(|(payload, wrong)| wrong.merge(Ok(payload)));
+        whole.map_err(|problem| problem.example())
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::response::Response;
-use http_api::{FieldProblem, Problem, ProblemKind};
+use http_api::{FieldProblem, Problem, ProblemKind, Wrong};
 use store::webhook::EventKey;
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
@@ -23,7 +23,8 @@ use crate::request::{self, Admitted, key_reused};
 /// its type matches; where each of them stands is told at the address in `Location`. An event that matches nothing is
 /// stored as well. Delivery is at least once.
 ///
-/// Fields that are not listed are ignored. `data` is passed on to the byte.
+/// Fields that are not listed are refused; a caller that may be ahead of the service sends `Prefer: handling=lenient`, and they are
+/// ignored. `data` is passed on to the byte.
 #[utoipa::path(
     post,
     path = "/events",
@@ -57,8 +58,8 @@ use crate::request::{self, Admitted, key_reused};
 pub(crate) async fn submit(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
     let admitted = Admitted::check(&app, request).await?;
     let (body, context) = admitted.read(app.max_body_bytes).await?;
-    let payload: EventPayload<'_> = http_api::read_json(&body)?;
-    let event = match check(&app, &payload, 0, &context).await {
+    let (payload, unread): (EventPayload<'_>, Wrong) = http_api::read_json(&body, context.handling)?;
+    let event = match check(&app, (&payload, unread), 0, &context).await {
         Ok(event) => event,
         Err(Invalid::Problem(problem)) => return Err(problem),
         Err(Invalid::Fields(wrong)) => {

@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use domain::key::Role;
 use event_schema::{DEFINITION_MAX, Definition};
 use http::{HeaderMap, StatusCode};
-use http_api::{FieldProblem, Problem, ProblemKind};
+use http_api::{FieldProblem, Handling, Problem, ProblemKind, Wrong};
 use serde::Serialize;
 use serde_json::Value;
 use store::Act;
@@ -203,13 +203,16 @@ pub(crate) async fn put(
     http_api::require_json(&head.headers)?;
     let limit = app.max_body_bytes.max(DEFINITION_MAX);
     let body = http_api::read_body(&head.headers, body, limit, deadline).await?;
-    let definition: Definition = http_api::read_json(&body)?;
-    let findings = definition.findings(&name);
-    if !findings.is_empty() {
-        let wrong = findings
-            .into_iter()
-            .map(|finding| FieldProblem::new(finding.field, finding.detail));
-        return Err(Problem::fields(wrong.collect()));
+    let (definition, wrong): (Definition, Wrong) =
+        http_api::read_json(&body, Handling::preferred(&head.headers))?;
+    let findings = definition.findings(&name).into_iter();
+    let wrong = wrong.and(
+        findings
+            .map(|finding| FieldProblem::new(finding.field, finding.detail))
+            .collect(),
+    );
+    if !wrong.is_empty() {
+        return Err(Problem::fields(wrong));
     }
     let event_type = NewEventType {
         name,

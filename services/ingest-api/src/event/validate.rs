@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use domain::event::{self, EventError, EventRequest};
 use domain::push::PushId;
 use event_schema::{Checked, PayloadRules, Violation};
-use http_api::{FieldProblem, Problem};
+use http_api::{FieldProblem, Problem, Wrong};
 use serde_json::Value;
 use store::webhook::NewEvent;
 use tokio::time::Instant;
@@ -23,10 +23,10 @@ pub(crate) enum Invalid {
     Problem(Problem),
 }
 
-/// Makes an event of the payload at a place of the request.
+/// Makes an event of the payload at a place of the request, or says what is wrong with it and with what of it could not be read.
 pub(crate) async fn check(
     app: &App,
-    payload: &EventPayload<'_>,
+    (payload, unread): (&EventPayload<'_>, Wrong),
     place: usize,
     context: &RequestContext,
 ) -> Result<NewEvent, Invalid> {
@@ -40,6 +40,7 @@ pub(crate) async fn check(
         .await
         .map_err(Invalid::Problem)?;
     wrong.append(&mut further);
+    let wrong = unread.and(wrong);
     match checked {
         Ok(request) if wrong.is_empty() => {
             let data = data.as_deref().unwrap_or(request.data);

@@ -1,7 +1,6 @@
 //! The body of `POST /push`.
 //!
-//! Fields that are not known are ignored, so that a caller can be ahead of the service. It deliberately judges no value:
-//! that is `domain`'s part.
+//! It deliberately judges no value: that is `domain`'s part.
 
 use std::borrow::Cow;
 

@@ -7,7 +7,7 @@ use axum::response::Response;
 use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 use domain::push::{FieldError, Limits, PushId, PushRequest, PushStatus};
-use http_api::{FieldProblem, Problem};
+use http_api::{FieldProblem, Handling, Problem, Wrong};
 use store::push::{Inserted, NewPush};
 use tokio::time::timeout_at;
 
@@ -20,7 +20,8 @@ use crate::request::{self, Admitted, RequestContext, key_reused, not_stored};
 /// 202 means that the push is stored durably and will be sent, now or when its cron expression allows it; what becomes
 /// of it is told at the address in `Location`. Delivery is at least once.
 ///
-/// Fields that are not listed are ignored.
+/// Fields that are not listed are refused; a caller that may be ahead of the service sends `Prefer: handling=lenient`, and they are
+/// ignored.
 #[utoipa::path(
     post,
     path = "/push",
@@ -53,7 +54,7 @@ use crate::request::{self, Admitted, RequestContext, key_reused, not_stored};
 pub(crate) async fn submit(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
     let admitted = Admitted::check(&app, request).await?;
     let (body, context) = admitted.read(app.max_body_bytes).await?;
-    let request = match read(&body, &app.limits, (context.now, app.time_zone)) {
+    let request = match read(&body, context.handling, &app.limits, (context.now, app.time_zone)) {
         Ok(request) => request,
         Err(problem) => {
             let first = recall(&app, &context).await;
@@ -86,9 +87,14 @@ async fn recall(app: &App, context: &RequestContext) -> Option<PushId> {
 }
 
 /// The push that a body hands in.
-pub(crate) fn read(body: &[u8], limits: &Limits, at: (DateTime<Utc>, Tz)) -> Result<PushRequest, Problem> {
-    let payload: Payload<'_> = http_api::read_json(body)?;
-    PushRequest::check(
+pub(crate) fn read(
+    body: &[u8],
+    handling: Handling,
+    limits: &Limits,
+    at: (DateTime<Utc>, Tz),
+) -> Result<PushRequest, Problem> {
+    let (payload, wrong): (Payload<'_>, Wrong) = http_api::read_json(body, handling)?;
+    let checked = PushRequest::check(
         payload.platform.as_deref(),
         payload.message_prototype_key,
         payload.push_key,
@@ -96,8 +102,8 @@ pub(crate) fn read(body: &[u8], limits: &Limits, at: (DateTime<Utc>, Tz)) -> Res
         payload.cron_expression,
         limits,
         at,
-    )
-    .map_err(|errors| not_acceptable(&errors))
+    );
+    wrong.merge(checked.map_err(|errors| not_acceptable(&errors)))
 }
 
 fn accepted(id: PushId, replayed: bool) -> Response {

@@ -52,6 +52,7 @@ async fn every_json_content_type_and_a_sparse_body_are_accepted(it: Installation
         let request = service.request("POST", "/push").bearer_auth(&service.key);
         let request = request
             .header("content-type", content_type)
+            .header("prefer", "handling=lenient")
             .body(sparse.to_string());
         let view = service.look_up(location(&request.send().await.unwrap())).await;
         assert!(

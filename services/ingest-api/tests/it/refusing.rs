@@ -230,6 +230,48 @@ async fn every_field_that_is_wrong_is_named(it: Installation) {
     assert_eq!(stored(&it.pool).await, 0);
 }
 
+/// A slip in the name of an optional field must not send at once what was to be sent later.
+#[testkit::test]
+async fn fields_that_are_not_known_are_refused_unless_the_caller_prefers_leniency(it: Installation) {
+    let service = Running::ready(&it).await;
+    let mut late = push();
+    late["cronExpresion"] = json!("0 0 12 * * ? 2099");
+    late["pushKey"] = json!(5);
+    let refused = problem(service.post(&late).send().await.unwrap(), 422, "validation").await;
+    let errors = refused["errors"].as_array().unwrap();
+    let mut fields: Vec<_> = errors
+        .iter()
+        .map(|error| error["field"].as_str().unwrap())
+        .collect();
+    fields.sort_unstable();
+    assert_eq!(fields, ["cronExpresion", "pushKey"], "{refused}");
+    let detail = "is no field of this request; did you mean cronExpression?";
+    assert!(errors.iter().any(|error| error["detail"] == detail), "{refused}");
+    let event = json!({"resellerId": "acme", "type": "domain.created", "data": {}, "eventid": "e-1"});
+    for (path, body, field) in [
+        ("/events", event.clone(), "eventid"),
+        ("/events/batch", json!({"events": [event]}), "events[0].eventid"),
+    ] {
+        let request = service
+            .request("POST", path)
+            .bearer_auth(&service.key)
+            .json(&body);
+        let refused = problem(request.send().await.unwrap(), 422, "validation").await;
+        let named = refused["errors"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|error| error["field"] == field);
+        assert!(named, "{refused}");
+    }
+    assert_eq!(stored(&it.pool).await, 0);
+
+    late["pushKey"] = json!("k");
+    let lenient = service.post(&late).header("prefer", "handling=lenient");
+    assert_eq!(lenient.send().await.unwrap().status(), StatusCode::ACCEPTED);
+    assert_eq!(stored(&it.pool).await, 1);
+}
+
 #[testkit::test]
 async fn unknown_paths_and_methods_are_answered_with_problems(it: Installation) {
     let service = Running::ready(&it).await;

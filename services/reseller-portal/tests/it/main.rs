@@ -18,6 +18,7 @@ mod metrics;
 mod notifications;
 mod outages;
 mod portal;
+mod problems;
 mod quota_races;
 mod quotas;
 mod replay_steps;

@@ -7,7 +7,7 @@ use event_schema::{Definition, PayloadRules};
 
 /// Checks the property.
 pub fn check(body: &[u8]) {
-    let definition: Definition = match http_api::read_json(body) {
+    let definition: Definition = match http_api::fuzzing::payload(body) {
         Ok(definition) => definition,
         Err(problem) => return crate::given::is_explained(&problem),
     };
@@ -37,6 +37,6 @@ pub fn check(body: &[u8]) {
     assert!(names.len() == definition.variants.len() && names.len() <= 50);
     let written = serde_json::to_vec(&definition).expect("a definition can be written");
     let again: Definition =
-        http_api::read_json(&written).unwrap_or_else(|problem| panic!("{}", problem.example()));
+        http_api::fuzzing::payload(&written).unwrap_or_else(|problem| panic!("{}", problem.example()));
     assert_eq!(again, definition);
 }

@@ -48,7 +48,7 @@ fn same(one: &NewEvent, other: &NewEvent) -> bool {
 
 fn is_sound(body: &[u8], event: &NewEvent) {
     let object = RawObject::read(body).expect("only an object is accepted");
-    assert!(!object.repeats_one_of(&MEMBERS));
+    assert!(object.is_made_of(&MEMBERS));
     let data = object.raw("data").expect("only with data");
     assert!(data.len() <= MAX_DATA_BYTES);
     let told: Value = serde_json::from_str(&event.body).expect("the body is JSON");

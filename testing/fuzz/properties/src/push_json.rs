@@ -33,7 +33,7 @@ pub fn check(body: &[u8]) {
 
 /// What the documented rules make of a body.
 fn promised(body: &[u8]) -> Option<PushRequest> {
-    let object = RawObject::read(body).filter(|object| !object.repeats_one_of(&MEMBERS))?;
+    let object = RawObject::read(body).filter(|object| object.is_made_of(&MEMBERS))?;
     let [platform, prototype, key, message, cron] = MEMBERS.map(|name| object.text(name));
     let platform = match platform.ok()?.as_deref() {
         Some("IOS") => domain::push::Platform::Ios,

@@ -15,10 +15,11 @@ impl<'a> RawObject<'a> {
         serde_json::from_slice(body).ok()
     }
 
-    /// Whether one of these members is there twice.
-    pub(crate) fn repeats_one_of(&self, names: &[&str]) -> bool {
+    /// Whether it has no members but these, and each at most once.
+    pub(crate) fn is_made_of(&self, names: &[&str]) -> bool {
         let times = |name: &str| self.0.iter().filter(|(other, _)| other == name).count();
-        names.iter().any(|name| times(name) > 1)
+        let is_known = |name: &String| names.contains(&name.as_str());
+        self.0.iter().all(|(name, _)| is_known(name)) && names.iter().all(|name| times(name) <= 1)
     }
 
     /// A member that is a text, or missing or null.

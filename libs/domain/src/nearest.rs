@@ -6,7 +6,7 @@ const LIKE: f64 = 0.6;
 const OFFERED: usize = 3;
 
 /// The known names that are most like `name`, the likest first.
-pub(crate) fn names<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+pub fn names<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let name = name.to_lowercase();
     let mut found: Vec<(f64, &str)> = known
         .into_iter()
@@ -23,7 +23,7 @@ pub(crate) fn names<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) ->
 }
 
 /// `"; did you mean a, b or c?"`, or nothing when no name is like it.
-pub(crate) fn question<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+pub fn question<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     match names(name, known).as_slice() {
         [] => String::new(),
         [one] => format!("; did you mean {one}?"),

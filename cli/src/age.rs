@@ -1,8 +1,32 @@
-//! Ages as people write them: `90s`, `30m`, `2h`, `3d`.
+//! Times as people write them and as tables show them, and ages: `90s`, `30m`, `2h`, `3d`.
 
 use std::str::FromStr;
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, Utc};
+
+/// A time as RFC 3339 has it, as tables show it, or a day, which begins at midnight; in UTC where nothing else is said.
+pub(crate) fn time(text: &str) -> Result<DateTime<Utc>, &'static str> {
+    const FORM: &str =
+        "a time is written like 2026-11-21T12:00:00Z, \"2026-11-21 12:00:00\" (UTC) or 2026-11-21";
+    let text = text.trim();
+    if let Ok(time) = DateTime::parse_from_rfc3339(text) {
+        return Ok(time.to_utc());
+    }
+    let bare = text.strip_suffix("UTC").or_else(|| text.strip_suffix('Z'));
+    let bare = bare.unwrap_or(text).trim_end();
+    let formats = [
+        "%Y-%m-%d %H:%M:%S%.f",
+        "%Y-%m-%dT%H:%M:%S%.f",
+        "%Y-%m-%d %H:%M",
+        "%Y-%m-%dT%H:%M",
+    ];
+    let times = formats
+        .iter()
+        .find_map(|format| NaiveDateTime::parse_from_str(bare, format).ok());
+    let day = || NaiveDate::parse_from_str(bare, "%Y-%m-%d").map(|day| day.and_time(NaiveTime::MIN));
+    let time = times.or_else(|| day().ok()).ok_or(FORM)?;
+    Ok(time.and_utc())
+}
 
 /// How long ago something was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +62,25 @@ impl FromStr for Age {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_is_read_as_it_is_shown() {
+        let noon = Ok("2026-11-21T12:00:00Z".parse().unwrap());
+        for text in [
+            "2026-11-21T12:00:00Z",
+            "2026-11-21T13:00:00+01:00",
+            "2026-11-21 12:00:00",
+            "2026-11-21 12:00:00 UTC",
+            "2026-11-21 12:00",
+            " 2026-11-21T12:00:00 ",
+        ] {
+            assert_eq!(time(text), noon, "{text}");
+        }
+        assert_eq!(time("2026-11-21"), Ok("2026-11-21T00:00:00Z".parse().unwrap()));
+        for none in ["", "yesterday", "2026-13-01", "12:00", "2026-11-21 25:00:00"] {
+            assert!(time(none).is_err(), "{none:?}");
+        }
+    }
 
     #[test]
     fn an_age_is_a_number_with_a_unit() {

@@ -99,7 +99,7 @@ pub(crate) enum Tool {
     /// Brings the schema of the database up to date.
     Migrate(MigrateArgs),
     /// Makes, lists and revokes API keys.
-    #[command(subcommand)]
+    #[command(subcommand, alias = "key")]
     Keys(KeysCommand),
     /// Checks and shows the configuration.
     #[command(subcommand)]
@@ -116,7 +116,7 @@ pub(crate) enum Tool {
     #[command(subcommand)]
     Event(EventCommand),
     /// Shows and maintains the catalogue of event types.
-    #[command(subcommand)]
+    #[command(subcommand, alias = "event-type")]
     EventTypes(EventTypesCommand),
     /// Lists and decides quota requests of resellers, and sets limits of subscriptions.
     #[command(subcommand)]
@@ -132,10 +132,10 @@ pub(crate) enum Tool {
     /// Exits 0 when the URL answers with a 2xx status; for containers.
     Healthcheck(HealthcheckArgs),
     /// Finds out what was given up and why, and sends it again or puts it aside.
-    #[command(subcommand)]
+    #[command(subcommand, alias = "dead-letter", alias = "dl")]
     DeadLetters(DeadLettersCommand),
     /// Shows and steers bulk work on dead letters.
-    #[command(subcommand)]
+    #[command(subcommand, alias = "job")]
     Jobs(JobsCommand),
     /// Shows who changed what, when, and why.
     Audit(AuditArgs),
@@ -178,10 +178,10 @@ pub(crate) enum Tool {
     #[command(subcommand)]
     Events(EventsCommand),
     /// Makes, shows and changes a reseller's subscriptions.
-    #[command(subcommand)]
+    #[command(subcommand, alias = "subscription")]
     Subscriptions(SubscriptionsCommand),
     /// Lists a subscription's notifications, or shows one.
-    #[command(subcommand)]
+    #[command(subcommand, alias = "notification")]
     Notifications(NotificationsCommand),
     /// Shows the attempts to deliver a notification, and what was answered.
     Attempts(AttemptsArgs),
@@ -193,12 +193,14 @@ pub(crate) enum Tool {
     #[command(subcommand)]
     Quota(QuotaCommand),
     /// Lists, rotates and revokes the signing secrets of a subscription.
-    #[command(subcommand)]
+    #[command(subcommand, alias = "secret")]
     Secrets(SecretsCommand),
     /// Follows new notifications and what comes of them.
     Tail(TailArgs),
     /// Prints what makes a shell complete this command line.
     Completions(CompletionsArgs),
+    /// Prints the version.
+    Version,
 }
 
 #[cfg(test)]

@@ -44,7 +44,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ("Services", &["up", "serve", "config", "healthcheck"]),
     (
         "To try things, and the rest",
-        &["demo", "receive", "sim", "completions", "help"],
+        &["demo", "receive", "sim", "completions", "version", "help"],
     ),
 ];
 

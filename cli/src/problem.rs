@@ -61,14 +61,9 @@ impl Refusal {
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} answered {}: {}",
-            self.url,
-            self.status.as_u16(),
-            // What is told may be a stranger's text that is said to be wrong.
-            output::harmless(&self.problem.to_string())
-        )
+        // What is told may be a stranger's text that is said to be wrong.
+        let problem = output::harmless(&self.problem.to_string());
+        write!(f, "{problem} ({} answered {})", self.url, self.status.as_u16())
     }
 }
 

@@ -26,10 +26,10 @@ pub(crate) struct AuditArgs {
     #[arg(long)]
     subject: Option<String>,
     /// At this time or later, such as 2026-11-21T12:00:00Z.
-    #[arg(long, value_name = "TIME", conflicts_with = "newer_than")]
+    #[arg(long, value_name = "TIME", value_parser = crate::age::time, conflicts_with = "newer_than")]
     since: Option<DateTime<Utc>>,
     /// Before this time.
-    #[arg(long, value_name = "TIME", conflicts_with = "older_than")]
+    #[arg(long, value_name = "TIME", value_parser = crate::age::time, conflicts_with = "older_than")]
     until: Option<DateTime<Utc>>,
     /// Less than this long ago, such as 3d.
     #[arg(long, value_name = "AGE")]

@@ -21,6 +21,7 @@ use crate::output::{self, Column};
   postrider event-types retire domain.updated")]
 pub(crate) enum EventTypesCommand {
     /// Lists the catalogue, retired types included.
+    #[command(visible_alias = "ls")]
     List {
         /// As JSON.
         #[arg(long)]

@@ -18,6 +18,7 @@ Examples:
   postrider events show domain.created --variant several-years --json")]
 pub(crate) enum EventsCommand {
     /// Lists event types.
+    #[command(visible_alias = "ls")]
     List(ListArgs),
     /// Shows an event type: its attributes, its variants and its data.
     Show(ShowArgs),

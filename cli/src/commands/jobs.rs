@@ -29,6 +29,7 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(500);
   postrider jobs cancel 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --note 'the filter was too wide'")]
 pub(crate) enum JobsCommand {
     /// Lists jobs, the newest first.
+    #[command(visible_alias = "ls")]
     List(ListArgs),
     /// Shows a job.
     Show(JobArgs),

@@ -27,6 +27,7 @@ pub(crate) enum KeysCommand {
     )]
     Create(CreateArgs),
     /// Lists all keys, revoked ones included.
+    #[command(visible_alias = "ls")]
     List {
         /// As JSON.
         #[arg(long)]

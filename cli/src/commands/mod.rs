@@ -34,7 +34,7 @@ use std::process::ExitCode;
 use ::config::Sources;
 
 use crate::args::Tool;
-use crate::demo;
+use crate::{demo, output};
 
 /// Runs a tool. Most say with their exit code only whether they failed; one that says more returns it by itself.
 pub(crate) async fn run(sources: &Sources, tool: Tool) -> anyhow::Result<ExitCode> {
@@ -75,6 +75,7 @@ pub(crate) async fn run(sources: &Sources, tool: Tool) -> anyhow::Result<ExitCod
         Tool::Secrets(command) => reseller::secrets::run(command).await,
         Tool::Tail(args) => reseller::tail::run(args).await,
         Tool::Completions(args) => completions::run(&args),
+        Tool::Version => output::result(concat!("postrider ", env!("CARGO_PKG_VERSION"))).map_err(Into::into),
     };
     done.map(|()| ExitCode::SUCCESS)
 }

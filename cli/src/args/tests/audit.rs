@@ -165,6 +165,7 @@ const OTHER_COMMANDS: &[&str] = &[
     "trigger",
     "up",
     "verify",
+    "version",
 ];
 
 /// The operations of an OpenAPI document that change something, by their names.

@@ -36,10 +36,10 @@ pub(crate) struct FilterArgs {
     #[arg(long, value_parser = NonEmptyStringValueParser::new())]
     prototype: Option<String>,
     /// Written at this time or later, such as 2026-11-21T12:00:00Z.
-    #[arg(long, value_name = "TIME", conflicts_with = "newer_than")]
+    #[arg(long, value_name = "TIME", value_parser = crate::age::time, conflicts_with = "newer_than")]
     since: Option<DateTime<Utc>>,
     /// Written before this time.
-    #[arg(long, value_name = "TIME", conflicts_with = "older_than")]
+    #[arg(long, value_name = "TIME", value_parser = crate::age::time, conflicts_with = "older_than")]
     until: Option<DateTime<Utc>>,
     /// Written less than this long ago, such as 3d.
     #[arg(long, value_name = "AGE")]

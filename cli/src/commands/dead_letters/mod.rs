@@ -19,6 +19,7 @@ Examples:
   postrider dead-letters list                                     what is open
   postrider dead-letters list --fingerprint 'delivery/http/*' --reseller acme --newer-than 2h
   postrider dead-letters list --state ALL --order oldest --limit 200 --json")]
+    #[command(visible_alias = "ls")]
     List(list::ListArgs),
     /// Counts dead letters by kind of failure and by where it was, the most frequent first.
     #[command(after_help = "\

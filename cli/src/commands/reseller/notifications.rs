@@ -26,6 +26,7 @@ const POLL: Duration = Duration::from_millis(500);
   postrider notifications show 019aa2f0-5b1c-8025-9519-0863916ea2df")]
 pub(crate) enum NotificationsCommand {
     /// Lists those of the last 7 days, the newest event first.
+    #[command(visible_alias = "ls")]
     List(Box<ListArgs>),
     /// Shows one, with its body.
     Show(OneNotification),
@@ -43,10 +44,10 @@ pub(crate) struct ListArgs {
     #[arg(long, value_name = "TYPES")]
     event_types: Option<String>,
     /// Of events that were accepted at this time or later, such as 2026-11-21T12:00:00Z.
-    #[arg(long, value_name = "TIME", conflicts_with = "newer_than")]
+    #[arg(long, value_name = "TIME", value_parser = crate::age::time, conflicts_with = "newer_than")]
     since: Option<DateTime<Utc>>,
     /// Of events that were accepted before this time.
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = crate::age::time)]
     until: Option<DateTime<Utc>>,
     /// Of events that were accepted less than this long ago, such as 3h.
     #[arg(long, value_name = "AGE")]
@@ -211,14 +212,22 @@ pub(crate) async fn resend(args: ResendArgs) -> anyhow::Result<()> {
     let (one, portal) = (&args.one, Portal::connect(&args.one.common.portal)?);
     let path = format!("/notifications/{}/resend", one.id);
     let document: Value = portal.post(&path, &json!({})).await?;
-    if one.common.json {
-        output::json(&document)?;
-    } else {
-        output::result(standing(&document))?;
-    }
     if args.wait {
-        return until_ended(&portal, one.id).await;
+        let ended = until_ended(&portal, one.id).await;
+        if one.common.json {
+            output::json(&find(&portal, one.id).await?)?;
+        } else if ended.is_ok() {
+            output::result(standing(&find(&portal, one.id).await?))?;
+        }
+        return ended;
     }
+    if one.common.json {
+        return output::json(&document);
+    }
+    output::result(format_args!(
+        "{} is sent again; `postrider attempts {}` shows what comes of it",
+        one.id, one.id
+    ))?;
     Ok(())
 }
 

@@ -33,13 +33,13 @@ pub(crate) struct ReplayArgs {
     /// Of events that were accepted at this time or later, such as 2026-11-21T12:00:00Z.
     #[arg(
         long,
-        value_name = "TIME",
+        value_name = "TIME", value_parser = crate::age::time,
         required_unless_present = "newer_than",
         conflicts_with = "newer_than"
     )]
     since: Option<DateTime<Utc>>,
     /// Of events that were accepted before this time; until now when not given.
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = crate::age::time)]
     until: Option<DateTime<Utc>>,
     /// Of events that were accepted less than this long ago, such as 2h.
     #[arg(long, value_name = "AGE")]

@@ -23,6 +23,7 @@ Examples:
   postrider secrets revoke 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d 01a1fd84-191a-7187-8c92-644d9a28fa8b")]
 pub(crate) enum SecretsCommand {
     /// Lists them, without what they are.
+    #[command(visible_alias = "ls")]
     List(Of),
     /// Makes a new one, or takes yours; standard output is the secret and nothing else.
     Rotate {

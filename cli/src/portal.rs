@@ -5,6 +5,7 @@ use std::ops::Deref;
 use anyhow::{Context as _, bail};
 use clap::Args;
 use reqwest::StatusCode;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -19,6 +20,9 @@ static SERVICE: Service = Service {
     address: "PORTAL_URL or --portal-url",
     advice,
 };
+
+/// As many entries of a list as the portal gives at once.
+pub(crate) const PAGE_MAX: &str = "200";
 
 /// Where the reseller portal is, and the key for it.
 #[derive(Debug, Clone, Args)]
@@ -134,6 +138,34 @@ impl Portal {
             );
         }
         Self::new(web::address("--portal-url or PORTAL_URL", &args.portal_url)?, key)
+    }
+
+    /// The first entry of a list, which is the newest.
+    pub(crate) async fn newest<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<Option<T>> {
+        let page: Page<T> = self.get(path, &[("limit", "1")]).await?;
+        Ok(page.items.into_iter().next())
+    }
+
+    /// A list from its newest entry back to `since`.
+    pub(crate) async fn all_since<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        since: Option<&str>,
+    ) -> anyhow::Result<Vec<T>> {
+        let (mut rows, mut cursor) = (Vec::new(), None);
+        loop {
+            let query = [
+                ("limit", Some(PAGE_MAX)),
+                ("since", since),
+                ("cursor", cursor.as_deref()),
+            ];
+            let page: Page<T> = self.get(path, &query).await?;
+            rows.extend(page.items);
+            match page.next {
+                Some(next) => cursor = Some(next),
+                None => return Ok(rows),
+            }
+        }
     }
 
     /// The catalogue with everything that is said of it, without types that are retired.

@@ -6,6 +6,7 @@
 
 mod arrival;
 mod forward;
+mod relay;
 mod server;
 mod statuses;
 
@@ -20,11 +21,15 @@ use lifecycle::Shutdown;
 use serde_json::json;
 use signing::Secret;
 use tokio::net::TcpListener;
+use uuid::Uuid;
 
+use crate::commands::reseller::identifier;
 use crate::output;
+use crate::portal::{Portal, PortalArgs};
 use crate::signing_secrets::SecretArgs;
 
 use forward::Forward;
+use relay::Relay;
 use server::Endpoint;
 use statuses::{Answers, Statuses};
 
@@ -36,6 +41,7 @@ Without a secret it makes one and prints it: give it to `postrider trigger`, or 
 Examples:
   postrider listen
   postrider listen --secret whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw --forward-to http://127.0.0.1:8000/hooks
+  postrider listen --subscription 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --forward-to http://127.0.0.1:8000/hooks
   postrider listen --status 500,500,200 --status 'contact.*=410' --delay 2s
   postrider listen --json --count 1 | tail -1 | jq .body")]
 pub(crate) struct ListenArgs {
@@ -50,6 +56,12 @@ pub(crate) struct ListenArgs {
     /// Passes what was verified on to this URL, byte for byte and with its headers, and answers what that answers.
     #[arg(long, value_name = "URL", conflicts_with = "statuses")]
     forward_to: Option<reqwest::Url>,
+    /// Reads the notifications of this subscription from the portal as they come, and hands them to this endpoint too, signed with
+    /// the secrets of this run. The subscription's own endpoint gets them all the same.
+    #[arg(long, value_name = "ID", value_parser = identifier)]
+    subscription: Option<Uuid>,
+    #[command(flatten)]
+    portal: PortalArgs,
     /// What to answer: statuses for one notification after the other, of which the last stays. With a type (or domain.*)
     /// before it, for notifications of that type alone. May be repeated.
     #[arg(long = "status", value_name = "[TYPE=]STATUS[,STATUS…]")]
@@ -79,6 +91,13 @@ pub(crate) async fn run(args: ListenArgs) -> anyhow::Result<ExitCode> {
     })?;
     let url = format!("http://{}", listener.local_addr()?);
     let count = args.count;
+    let relay = match args.subscription {
+        Some(subscription) => {
+            let portal = Portal::connect(&args.portal)?;
+            Some(Relay::begin(portal, subscription, secrets.clone(), url.parse()?).await?)
+        }
+        None => None,
+    };
     introduce(&args, &url, secrets.len(), made.as_ref())?;
     let endpoint = Arc::new(Endpoint::new(
         secrets,
@@ -89,7 +108,14 @@ pub(crate) async fn run(args: ListenArgs) -> anyhow::Result<ExitCode> {
         (args.json, args.count),
         shutdown.clone(),
     ));
-    server::serve(listener, endpoint.clone(), shutdown).await?;
+    let serving = server::serve(listener, endpoint.clone(), shutdown);
+    match relay {
+        None => serving.await?,
+        Some(relay) => tokio::select! {
+            served = serving => served?,
+            ended = relay.run() => ended?,
+        },
+    }
     output::note(endpoint.summary());
     Ok(if count.is_some() && endpoint.refused() > 0 {
         ExitCode::FAILURE
@@ -112,6 +138,11 @@ fn introduce(args: &ListenArgs, url: &str, known: usize, made: Option<&Secret>) 
     if let Some(secret) = &secret {
         output::result(format_args!("secret {}", secret.as_str()))?;
         output::note("the secret was made for this run; give your own with --secret or SIGNING_SECRET");
+    }
+    if let Some(subscription) = args.subscription {
+        output::note(format_args!(
+            "reading what the subscription {subscription} is sent from now on"
+        ));
     }
     if let Some(target) = &args.forward_to {
         output::note(format_args!("passing on to {target} what is verified"));

@@ -34,7 +34,7 @@ pub(crate) struct Common {
 }
 
 /// An identifier of the portal, as an argument.
-fn identifier(text: &str) -> Result<Uuid, &'static str> {
+pub(crate) fn identifier(text: &str) -> Result<Uuid, &'static str> {
     text.parse().map_err(|_| {
         "write an identifier such as 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d; `postrider subscriptions list`, `notifications list` and \
          `secrets list` show them"
@@ -42,7 +42,7 @@ fn identifier(text: &str) -> Result<Uuid, &'static str> {
 }
 
 /// What is at `path`, for a command that waits for something there: a portal that cannot answer now is asked again.
-async fn look(portal: &Portal, path: &str) -> anyhow::Result<Value> {
+pub(in crate::commands) async fn look(portal: &Portal, path: &str) -> anyhow::Result<Value> {
     let (pause, times) = NOT_NOW;
     let mut asked = 1;
     loop {

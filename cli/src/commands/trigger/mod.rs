@@ -21,6 +21,7 @@ use crate::signing_secrets::SecretArgs;
 use crate::{output, pretty, web};
 
 use edit::Edit;
+pub(super) use sample::signed_headers;
 use sample::{Sample, Wanted};
 
 /// As long as Postrider gives an endpoint by default.

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::catalogue::{Catalogue, EventType};
 use crate::portal::{Portal, PortalArgs};
-use crate::{file, nearest, output};
+use crate::{file, output};
 
 use super::edit::Edit;
 
@@ -57,24 +57,10 @@ impl Sample {
             .as_str()
             .filter(|_| wanted.event_type == VERIFICATION);
         let body = domain::event::body(&id, wanted.event_type, wanted.at, &data.to_string());
-        let secrets: Vec<&Secret> = secrets.iter().collect();
-        let timestamp = wanted.at.timestamp();
-        let headers = vec![
-            ("content-type", "application/json".to_owned()),
-            ("user-agent", USER_AGENT.to_owned()),
-            (signing::HEADER_ID, id.clone()),
-            (signing::HEADER_TIMESTAMP, timestamp.to_string()),
-            (
-                signing::HEADER_SIGNATURE,
-                signature_header(&secrets, &id, timestamp, body.as_bytes()),
-            ),
-            ("event-id", id.clone()),
-            ("idempotency-key", idempotency_key(body.as_bytes())),
-        ];
         Ok(Self {
             challenge: challenge.map(str::to_owned),
+            headers: signed_headers(secrets, &id, wanted.at, &body),
             id,
-            headers,
             body,
         })
     }
@@ -88,6 +74,29 @@ impl Sample {
             .collect();
         json!({"method": "POST", "url": to.as_str(), "headers": headers, "body": self.body})
     }
+}
+
+/// What Postrider sends with a body.
+pub(in crate::commands) fn signed_headers(
+    secrets: &[Secret],
+    id: &str,
+    at: DateTime<Utc>,
+    body: &str,
+) -> Vec<(&'static str, String)> {
+    let secrets: Vec<&Secret> = secrets.iter().collect();
+    let timestamp = at.timestamp();
+    vec![
+        ("content-type", "application/json".to_owned()),
+        ("user-agent", USER_AGENT.to_owned()),
+        (signing::HEADER_ID, id.to_owned()),
+        (signing::HEADER_TIMESTAMP, timestamp.to_string()),
+        (
+            signing::HEADER_SIGNATURE,
+            signature_header(&secrets, id, timestamp, body.as_bytes()),
+        ),
+        ("event-id", id.to_owned()),
+        ("idempotency-key", idempotency_key(body.as_bytes())),
+    ]
 }
 
 /// The identifier becomes a header and a part of what is signed.
@@ -172,7 +181,7 @@ fn remark(known: &EventType, edits: &[Edit], data: &Value) {
             .iter()
             .any(|name| *name == attribute || name.starts_with(&format!("{attribute}.")));
         if !is_known {
-            let question = nearest::question(&attribute, names.iter().copied());
+            let question = domain::nearest::question(&attribute, names.iter().copied());
             let name = output::harmless(&edit.path());
             output::note(format_args!(
                 "note: the catalogue has no attribute {name} of {}{question}",

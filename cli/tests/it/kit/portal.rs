@@ -6,6 +6,7 @@ use serde_json::Value;
 use testkit::{Installation, eventually};
 use tokio::net::TcpListener;
 
+use super::json_line;
 use crate::postrider::{Finished, postrider};
 use crate::reseller::Lane;
 
@@ -140,6 +141,37 @@ async fn notifications_are_listed_sent_again_and_replayed(it: Installation) {
     assert!(unknown.contains("404"), "{unknown}");
     let status = refused(&lane, &format!("notifications list {id} --status GONE")).await;
     assert!(status.contains("GIVEN_UP"), "{status}");
+}
+
+#[testkit::test]
+async fn real_notifications_are_brought_to_an_endpoint_that_nothing_can_reach(it: Installation) {
+    let lane = Lane::start(&it).await;
+    let id = subscribed(&lane).await;
+    lane.send("before it listens").await;
+    lane.arrived(1).await;
+    let mut process = lane
+        .reseller(&format!("listen --json --count 1 --subscription {id}"))
+        .start();
+    let introduction = json_line(&mut process);
+    assert!(introduction["listening"].is_string(), "{introduction}");
+    lane.send("for the laptop").await;
+    let brought = json_line(&mut process);
+    assert_eq!(brought["verdict"], "verified", "{brought}");
+    let body = brought["body"].as_str().expect("a body");
+    assert!(body.contains("for the laptop"), "{body}");
+    assert_eq!(process.end().await, Some(0));
+    eventually("the subscription's own endpoint to have it as well", async || {
+        let received = lane.endpoint.received(0, usize::MAX).items;
+        let is_there = received.iter().any(|one| one.body.contains("for the laptop"));
+        is_there.then_some(())
+    })
+    .await;
+    let unknown = refused(
+        &lane,
+        "listen --subscription 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d",
+    )
+    .await;
+    assert!(unknown.contains("404"), "{unknown}");
 }
 
 #[testkit::test]

@@ -23,13 +23,11 @@ use super::{Common, identifier};
 use crate::age::Age;
 use crate::api::Page;
 use crate::output;
-use crate::portal::Portal;
+use crate::portal::{PAGE_MAX, Portal};
 use crate::problem::Refusal;
 
 use follow::{Follower, Found, News, accepted_at};
 
-/// As many entries as the portal gives at once.
-const PAGE: &str = "200";
 /// How many notifications are asked for one by one at a time: the portal counts a reseller's requests.
 const SINGLE_MAX: usize = 20;
 /// Longest pause while the portal does not answer.
@@ -154,15 +152,15 @@ impl Tail {
     /// When the newest event was accepted, by the clock of the process that accepted it: ours may differ.
     async fn newest(&self, id: Uuid) -> anyhow::Result<Option<DateTime<Utc>>> {
         let path = format!("/subscriptions/{id}/notifications");
-        let first: Page<Value> = self.portal.get(&path, &[("limit", "1")]).await?;
-        Ok(first.items.first().and_then(accepted_at))
+        let newest: Option<Value> = self.portal.newest(&path).await?;
+        Ok(newest.as_ref().and_then(accepted_at))
     }
 
     async fn subscriptions(&self) -> anyhow::Result<Vec<Uuid>> {
         if !self.chosen.is_empty() {
             return Ok(self.chosen.clone());
         }
-        let all = self.whole("/subscriptions", None).await?;
+        let all = self.portal.all_since::<Value>("/subscriptions", None).await?;
         let ids = all.iter().filter_map(|one| one["id"].as_str()?.parse().ok());
         Ok(ids.collect())
     }
@@ -219,8 +217,8 @@ impl Tail {
         let since = follower
             .horizon()
             .map(|at| at.to_rfc3339_opts(SecondsFormat::Millis, true));
-        let mut rows = self.whole(&path, since.as_deref()).await?;
-        let waiting = [("status", UNFINISHED), ("limit", PAGE)];
+        let mut rows = self.portal.all_since(&path, since.as_deref()).await?;
+        let waiting = [("status", UNFINISHED), ("limit", PAGE_MAX)];
         let waiting: Page<Value> = self.portal.get(&path, &waiting).await?;
         rows.extend(waiting.items);
         let looked_at: HashSet<Uuid> = rows
@@ -241,24 +239,6 @@ impl Tail {
             singles: asked.len(),
         })
     }
-
-    /// A list from its newest entry back to `since`.
-    async fn whole(&self, path: &str, since: Option<&str>) -> anyhow::Result<Vec<Value>> {
-        let (mut rows, mut cursor) = (Vec::new(), None);
-        loop {
-            let query = [
-                ("limit", Some(PAGE)),
-                ("since", since),
-                ("cursor", cursor.as_deref()),
-            ];
-            let page: Page<Value> = self.portal.get(path, &query).await?;
-            rows.extend(page.items);
-            match page.next {
-                Some(next) => cursor = Some(next),
-                None => return Ok(rows),
-            }
-        }
-    }
 }
 
 fn status(error: &anyhow::Error) -> Option<StatusCode> {
@@ -266,7 +246,7 @@ fn status(error: &anyhow::Error) -> Option<StatusCode> {
 }
 
 /// Whether looking again would be of no use.
-fn is_hopeless(error: &anyhow::Error) -> bool {
+pub(in crate::commands) fn is_hopeless(error: &anyhow::Error) -> bool {
     matches!(
         status(error),
         Some(

@@ -68,7 +68,7 @@ mod tests {
     use crate::email::EmailKind;
     use crate::event::UnknownFields;
     use crate::key::Role;
-    use crate::notification::OutageClass;
+    use crate::notification::{OutageClass, RetryPlan};
     use crate::push::{AttemptStatus, ErrorType, Platform, PushStatus};
     use crate::reason::{PushReason, StateReason};
     use crate::subscription::{QuotaRequestStatus, RecoveryEnd, ReplayStatus, SubscriptionState};
@@ -90,6 +90,7 @@ mod tests {
             AttemptStatus: "IN_PROCESS OK ERROR",
             ErrorType: "SWRVE MESSAGE_PROTOTYPE_KEY OTHER",
             Platform: "IOS ANDROID",
+            RetryPlan: "SHORT DAY",
             PushReason: "REPLAYED CANCELLED",
             SubscriptionState: "PENDING_VERIFICATION ACTIVE DEGRADED DEACTIVATED",
             StateReason: "CREATED VERIFIED FAILING RECOVERED REDIRECTED GONE BY_RESELLER ENDPOINT_CHANGED VERIFICATION_REQUESTED",

@@ -1,7 +1,7 @@
 //! The story of a notification. Pure.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::notification::NotificationStatus;
+use domain::notification::{NotificationStatus, RetryPlan, RetryPolicy};
 use domain::push::AttemptStatus;
 use domain::quota::day_of;
 use domain::reason::NotificationReason;
@@ -322,7 +322,11 @@ impl Describer<'_> {
             );
         }
         let retry = it.attempts - it.resent_after.min(it.attempts);
-        let retries = self.context.rules.delivery_retries.max(retry);
+        let retries = match it.subscription.retry_plan {
+            RetryPlan::Short => self.context.rules.delivery_retries,
+            RetryPlan::Day => RetryPolicy::DAY_RETRIES,
+        };
+        let retries = retries.max(retry);
         let failure = self.last_failure();
         match it.next_attempt_at.filter(|at| *at > self.context.now) {
             Some(at) => (

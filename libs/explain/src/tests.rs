@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, TimeZone as _, Utc};
 use chrono_tz::Tz;
-use domain::notification::{NotificationId, NotificationStatus, OutageClass};
+use domain::notification::{NotificationId, NotificationStatus, OutageClass, RetryPlan};
 use domain::push::{AttemptStatus, ErrorType, Platform, PushId, PushStatus};
 use domain::reason::{NotificationReason, PushReason, StateReason};
 use domain::subscription::{Miss, SubscriptionState};
@@ -395,6 +395,7 @@ fn notification(status: NotificationStatus, attempts: u32) -> NotificationTimeli
             requests_per_second: None,
             withheld_for: None,
             resend_after_outage: None,
+            retry_plan: RetryPlan::Short,
             budget_day: None,
             budget_used: None,
         },

@@ -67,6 +67,9 @@ struct Refusal {
     status: Option<u16>,
     /// When the first of them was refused.
     since: Option<DateTime<Utc>>,
+    /// Whether they are tried again all the same.
+    #[serde(default)]
+    retried: bool,
 }
 
 /// Nothing in it is of the reseller's choice: the mail goes to whatever address it named.

@@ -8,6 +8,7 @@ use std::time::Duration;
 use domain::dead_letter_job::{JobAction, JobStatus};
 use domain::email::EmailKind;
 use domain::event::UnknownFields;
+use domain::notification::RetryPlan;
 use domain::push::{AttemptStatus, ErrorType, Platform, PushStatus};
 use domain::reason::{NotificationReason, StateReason};
 use domain::subscription::{QuotaRequestStatus, RecoveryEnd, ReplayStatus, SubscriptionState};
@@ -93,6 +94,6 @@ becomes! {
 
 names! {
     AttemptStatus, DeadLetterLane, DeadLetterReason, DeadLetterState, EmailKind, ErrorType, JobAction,
-    JobStatus, NotificationReason, Platform, PushStatus, QuotaRequestStatus, RecoveryEnd, ReplayStatus,
+    JobStatus, NotificationReason, Platform, PushStatus, QuotaRequestStatus, RecoveryEnd, ReplayStatus, RetryPlan,
     StateReason, SubscriptionState, UnknownFields
 }

@@ -3,7 +3,7 @@
 //! Bounded like all that people read: of what was replayed hundreds of times, the last dead letters and acts are told.
 
 use chrono::{DateTime, NaiveDate, Utc};
-use domain::notification::{NotificationId, NotificationStatus, OutageClass};
+use domain::notification::{NotificationId, NotificationStatus, OutageClass, RetryPlan};
 use domain::push::PushId;
 use domain::reason::{NotificationReason, StateReason};
 use domain::subscription::SubscriptionState;
@@ -101,6 +101,8 @@ pub struct Recipient {
     pub withheld_for: Option<OutageClass>,
     /// Whether what an outage gives up is sent again by itself; the default when `None`.
     pub resend_after_outage: Option<bool>,
+    /// For how long what failed is tried again.
+    pub retry_plan: RetryPlan,
     /// The day that was charged last.
     pub budget_day: Option<NaiveDate>,
     /// With how many notifications.
@@ -128,8 +130,8 @@ impl Store {
                    n.lease_token IS NOT NULL AS "claimed!", n.reason, n.attempts, n.resent_after, n.resent_at,
                    n.next_attempt_at, n.leased_until, n.created_at, n.updated_at, n.finished_at,
                    s.id AS subscription, s.url, s.state, s.state_reason, s.state_changed_at, s.paused_at, s.held_at,
-                   s.deleted_at, s.daily_quota, s.requests_per_second, s.resend_after_outage, b.day AS "day?",
-                   b.used AS "used?",
+                   s.deleted_at, s.daily_quota, s.requests_per_second, s.resend_after_outage, s.retry_plan,
+                   b.day AS "day?", b.used AS "used?",
                    (SELECT l.outage_class FROM subscription_sidelines l
                     WHERE l.subscription_id = s.id AND l.lane = CASE WHEN n.attempts > 0 THEN 'retry' ELSE 'first' END
                       AND l.outage_until BETWEEN now() AND now() + $2::interval) AS withheld_for,
@@ -171,6 +173,7 @@ impl Store {
                 requests_per_second: row.requests_per_second.map(i32::unsigned_abs),
                 withheld_for: row.withheld_for.and_then(|class| class.parse().ok()),
                 resend_after_outage: row.resend_after_outage,
+                retry_plan: stored("retry plan", &row.retry_plan)?,
                 budget_day: row.day,
                 budget_used: row.used.map(|used| u32::try_from(used).unwrap_or(0)),
             },

@@ -123,7 +123,7 @@ fn hundred(status: &str) -> Option<u16> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::notification::{DeliveryOutcome, FailureKind};
+    use crate::notification::{ClientErrors, DeliveryOutcome, FailureKind};
     use crate::push::{Platform, SendOutcome};
 
     #[test]
@@ -183,7 +183,7 @@ mod tests {
         let deliveries = failed
             .into_iter()
             .chain(answered)
-            .map(|outcome| outcome.classification(false).fingerprint);
+            .map(|outcome| outcome.classification(ClientErrors::Usual).fingerprint);
         let message = String::new;
         let sends = [
             SendOutcome::Refused {

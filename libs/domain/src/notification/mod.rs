@@ -10,8 +10,8 @@ use std::time::Duration;
 
 pub use id::NotificationId;
 pub use outage::{OUTAGE_WINDOW, Observation, OutageChange, OutageClass, OutageDecision, OutageWatch, Tried};
-pub use outcome::{Classification, DeliveryOutcome, FailureKind, HealthSignal};
-pub use retry::{RetryAfter, RetryPolicy};
+pub use outcome::{Classification, ClientErrors, DeliveryOutcome, FailureKind, HealthSignal};
+pub use retry::{RetryAfter, RetryPlan, RetryPolicy};
 
 /// How long a queued notification is left in peace at least before it is taken for lost. Queues of the default capacity are short:
 /// the engine that reads them puts what it has no room for back into the database. One that is taken for lost too early is sent once all

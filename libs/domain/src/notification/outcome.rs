@@ -66,6 +66,17 @@ impl FailureKind {
     }
 }
 
+/// Which answers from 400 to 499 are tried again; 410 never is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClientErrors {
+    /// None: the reading of the original system.
+    Final,
+    /// Those that ask for another attempt: 408, 425 and 429.
+    Usual,
+    /// All.
+    Retried,
+}
+
 /// What an attempt says about the subscription.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HealthSignal {
@@ -101,14 +112,14 @@ pub struct Classification {
 }
 
 impl DeliveryOutcome {
-    /// Draws the consequences. `strict` is the original system's reading: no 4xx is ever retried.
-    pub fn classification(self, strict: bool) -> Classification {
+    /// Draws the consequences.
+    pub fn classification(self, client_errors: ClientErrors) -> Classification {
         match self {
             Self::Answered {
                 status,
                 retry_after,
                 body,
-            } => answered(status, retry_after, body, strict),
+            } => answered(status, retry_after, body, client_errors),
             Self::Failed { kind, message } => Classification {
                 event: match kind {
                     FailureKind::Local => Event::Postpone,
@@ -129,7 +140,12 @@ impl DeliveryOutcome {
     }
 }
 
-fn answered(status: u16, retry_after: Option<RetryAfter>, body: String, strict: bool) -> Classification {
+fn answered(
+    status: u16,
+    retry_after: Option<RetryAfter>,
+    body: String,
+    client_errors: ClientErrors,
+) -> Classification {
     let (event, health, error) = match status {
         200..=299 => (Event::Succeed, HealthSignal::Success, None),
         300..=399 => (
@@ -144,13 +160,16 @@ fn answered(status: u16, retry_after: Option<RetryAfter>, body: String, strict: 
             HealthSignal::Gone,
             Some("the endpoint says that it is gone (410)".to_owned()),
         ),
-        408 | 425 | 429 if !strict => (
+        408 | 425 | 429 if client_errors != ClientErrors::Final => (
             Event::FailRetryable,
             HealthSignal::Failure,
             Some(format!("the endpoint asks for another attempt later ({status})")),
         ),
         400..=499 => (
-            Event::FailPermanently,
+            match client_errors {
+                ClientErrors::Retried => Event::FailRetryable,
+                _ => Event::FailPermanently,
+            },
             HealthSignal::Failure,
             Some(format!("the endpoint refuses the notification ({status})")),
         ),
@@ -177,13 +196,13 @@ fn answered(status: u16, retry_after: Option<RetryAfter>, body: String, strict: 
 mod tests {
     use super::*;
 
-    fn of(status: u16, strict: bool) -> (Event, HealthSignal) {
+    fn of(status: u16, client_errors: ClientErrors) -> (Event, HealthSignal) {
         let outcome = DeliveryOutcome::Answered {
             status,
             retry_after: None,
             body: String::new(),
         };
-        let classification = outcome.classification(strict);
+        let classification = outcome.classification(client_errors);
         assert_eq!(
             classification.error.is_none(),
             classification.event == Event::Succeed
@@ -205,7 +224,7 @@ mod tests {
                 400..=499 => (Event::FailPermanently, HealthSignal::Failure),
                 _ => (Event::FailRetryable, HealthSignal::Failure),
             };
-            assert_eq!(of(status, false), expected, "{status}");
+            assert_eq!(of(status, ClientErrors::Usual), expected, "{status}");
         }
     }
 
@@ -217,7 +236,7 @@ mod tests {
                 retry_after: None,
                 body: body.to_owned(),
             };
-            outcome.classification(false).fingerprint
+            outcome.classification(ClientErrors::Usual).fingerprint
         };
         assert_eq!(of(r#"{"error":17}"#).as_deref(), Some("delivery/http/503/json"));
         assert_eq!(
@@ -229,16 +248,33 @@ mod tests {
     #[test]
     fn the_strict_reading_retries_no_4xx() {
         for status in 400..=499 {
-            assert_eq!(of(status, true).0, Event::FailPermanently, "{status}");
+            assert_eq!(
+                of(status, ClientErrors::Final).0,
+                Event::FailPermanently,
+                "{status}"
+            );
         }
-        assert_eq!(of(503, true).0, Event::FailRetryable);
+        assert_eq!(of(503, ClientErrors::Final).0, Event::FailRetryable);
+    }
+
+    #[test]
+    fn a_subscription_can_have_what_it_refuses_tried_again_save_that_it_is_gone() {
+        for status in 400..=499 {
+            let expected = match status {
+                410 => (Event::FailPermanently, HealthSignal::Gone),
+                _ => (Event::FailRetryable, HealthSignal::Failure),
+            };
+            assert_eq!(of(status, ClientErrors::Retried), expected, "{status}");
+        }
+        assert_eq!(of(302, ClientErrors::Retried).1, HealthSignal::Gone);
     }
 
     #[test]
     fn no_answer_is_retried_whatever_the_reason_and_our_own_failure_is_not_the_receivers() {
         for kind in FailureKind::ALL {
             let message = String::from("no");
-            let classification = DeliveryOutcome::Failed { kind, message }.classification(true);
+            let classification =
+                DeliveryOutcome::Failed { kind, message }.classification(ClientErrors::Final);
             let ours = matches!(kind, FailureKind::Other | FailureKind::Local);
             let untried = kind == FailureKind::Local;
             assert_eq!(classification.health == HealthSignal::None, ours);

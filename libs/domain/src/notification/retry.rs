@@ -5,6 +5,7 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::lifecycle::LaneRules;
+use crate::named;
 
 /// Each delay is this many times the one before: with few retries, a small factor would be over while the receiver is
 /// still restarting.
@@ -25,6 +26,32 @@ pub struct RetryPolicy {
     pub max_retry_after: Duration,
 }
 
+/// For how long what failed is tried again; a subscription says which.
+#[derive(
+    serde::Deserialize,
+    serde::Serialize,
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Default,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub enum RetryPlan {
+    /// As configured: for some minutes.
+    #[default]
+    Short,
+    /// For a day, with growing waits.
+    Day,
+}
+
+named!(RetryPlan, "retry plan");
+
 /// What a receiver said about when to come again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetryAfter {
@@ -35,6 +62,25 @@ pub enum RetryAfter {
 }
 
 impl RetryPolicy {
+    /// The retries of [`RetryPlan::Day`]: after 30 s, 2, 8, 32 and 128 minutes, and three times after 7 hours, which is 24 hours in all.
+    pub const DAY_RETRIES: u32 = 8;
+    const DAY_INITIAL_DELAY: Duration = Duration::from_secs(30);
+    const DAY_MAX_DELAY: Duration = Duration::from_secs(7 * 3_600);
+
+    /// What it is with this plan.
+    #[must_use]
+    pub fn with(self, plan: RetryPlan) -> Self {
+        match plan {
+            RetryPlan::Short => self,
+            RetryPlan::Day => Self {
+                max_retries: Self::DAY_RETRIES,
+                initial_delay: Self::DAY_INITIAL_DELAY,
+                max_delay: Self::DAY_MAX_DELAY,
+                ..self
+            },
+        }
+    }
+
     /// What the life cycle of notifications is with it.
     pub fn rules(&self) -> LaneRules {
         LaneRules::notifications(self.max_retries)
@@ -93,6 +139,18 @@ mod tests {
             [1, 2, 3, 40].map(|attempts| delay(attempts, None, 0.5)),
             [30, 120, 300, 300]
         );
+    }
+
+    #[test]
+    fn the_plan_of_a_day_takes_a_day_whatever_is_configured() {
+        let day = POLICY.with(RetryPlan::Day);
+        let waits = (1..=day.max_retries).map(|attempts| day.backoff(attempts).as_secs());
+        let waits: Vec<u64> = waits.collect();
+        assert_eq!(waits, [30, 120, 480, 1_920, 7_680, 25_200, 25_200, 25_200]);
+        let all: u64 = waits.iter().sum();
+        assert!(all.abs_diff(24 * 3_600) < 900, "{all}");
+        assert_eq!(day.max_retry_after, POLICY.max_retry_after);
+        assert_eq!(POLICY.with(RetryPlan::Short), POLICY);
     }
 
     #[test]

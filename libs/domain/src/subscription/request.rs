@@ -7,6 +7,7 @@ use super::EventFilter;
 use super::field::{
     FieldError, Findings, check_description, check_email, check_filter, check_timeout, check_url,
 };
+use crate::notification::RetryPlan;
 
 /// What a request is measured by.
 #[derive(Debug, Clone, Copy)]
@@ -32,6 +33,12 @@ pub struct SubscriptionDraft {
     pub timeout_millis: Option<i64>,
     /// Whether what an outage gives up is sent again by itself.
     pub resend_after_outage: Option<bool>,
+    /// For how long what failed is tried again.
+    pub retry_plan: Option<RetryPlan>,
+    /// Whether answers from 400 to 499 are tried again.
+    pub retry_client_errors: Option<bool>,
+    /// Whether it is challenged only when its reseller asks for it.
+    pub verify_later: Option<bool>,
     /// Whether a daily quota is asked for, whatever it is.
     pub daily_quota: bool,
     /// Whether a number of requests per second is asked for, whatever it is.
@@ -53,6 +60,12 @@ pub struct SubscriptionRequest {
     pub timeout_millis: Option<u32>,
     /// Whether what an outage gives up is sent again by itself; the default when `None`.
     pub resend_after_outage: Option<bool>,
+    /// For how long what failed is tried again.
+    pub retry_plan: RetryPlan,
+    /// Whether answers from 400 to 499 are tried again.
+    pub retry_client_errors: bool,
+    /// Whether it is challenged only when its reseller asks for it.
+    pub verify_later: bool,
 }
 
 /// Changes as they were asked for: of each field nothing, `null` or a value.
@@ -70,6 +83,10 @@ pub struct ChangeDraft {
     pub timeout_millis: Option<Option<i64>>,
     /// Whether what an outage gives up is sent again by itself.
     pub resend_after_outage: Option<Option<bool>>,
+    /// For how long what failed is tried again.
+    pub retry_plan: Option<Option<RetryPlan>>,
+    /// Whether answers from 400 to 499 are tried again.
+    pub retry_client_errors: Option<Option<bool>>,
     /// Whether the daily quota is to be changed, to whatever.
     pub daily_quota: bool,
     /// Whether the requests per second are to be changed, to whatever.
@@ -91,6 +108,10 @@ pub struct SubscriptionChange {
     pub timeout_millis: Option<Option<u32>>,
     /// Whether what an outage gives up is sent again by itself; the default when `Some(None)`.
     pub resend_after_outage: Option<Option<bool>>,
+    /// For how long what failed is tried again.
+    pub retry_plan: Option<RetryPlan>,
+    /// Whether answers from 400 to 499 are tried again.
+    pub retry_client_errors: Option<bool>,
 }
 
 impl SubscriptionRequest {
@@ -114,6 +135,9 @@ impl SubscriptionRequest {
                     description,
                     timeout_millis,
                     resend_after_outage: draft.resend_after_outage,
+                    retry_plan: draft.retry_plan.unwrap_or_default(),
+                    retry_client_errors: draft.retry_client_errors.unwrap_or_default(),
+                    verify_later: draft.verify_later.unwrap_or_default(),
                 })
             }
             _ => Err(found.0),
@@ -147,6 +171,8 @@ impl SubscriptionChange {
             description,
             timeout_millis,
             resend_after_outage: draft.resend_after_outage,
+            retry_plan: draft.retry_plan.map(Option::unwrap_or_default),
+            retry_client_errors: draft.retry_client_errors.map(Option::unwrap_or_default),
         })
     }
 }
@@ -200,9 +226,8 @@ mod tests {
             email: Some("nobody".to_owned()),
             description: Some("a\0".to_owned()),
             timeout_millis: Some(30_001),
-            resend_after_outage: None,
             daily_quota: true,
-            requests_per_second: false,
+            ..SubscriptionDraft::default()
         };
         assert_eq!(
             refused(wrong),
@@ -258,12 +283,16 @@ mod tests {
         let draft = ChangeDraft {
             timeout_millis: Some(None),
             description: Some(None),
+            retry_plan: Some(None),
+            retry_client_errors: Some(Some(true)),
             ..ChangeDraft::default()
         };
         let change = SubscriptionChange::check(draft, bounds(&catalogue())).unwrap();
         let expected = SubscriptionChange {
             timeout_millis: Some(None),
             description: Some(String::new()),
+            retry_plan: Some(RetryPlan::Short),
+            retry_client_errors: Some(true),
             ..SubscriptionChange::default()
         };
         assert_eq!(change, expected);

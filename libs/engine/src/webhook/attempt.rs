@@ -7,7 +7,8 @@ use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::lifecycle::transition;
 use domain::notification::{
-    DeliveryOutcome, FailureKind, NotificationState, NotificationStatus, OutageDecision, RetryPolicy, Tried,
+    Classification, ClientErrors, DeliveryOutcome, FailureKind, NotificationState, NotificationStatus,
+    OutageDecision, RetryPolicy, Tried,
 };
 use http_client::WebhookRequest;
 use store::webhook::{ClaimedNotification, DeliveryCompletion, NotificationRelease};
@@ -113,16 +114,21 @@ pub(crate) async fn make(
     if outages.observe(tried, &outcome) != OutageDecision::Counts {
         return Err(hand_back("outage"));
     }
-    let strict = tools.config.reseller.retry.strict_client_errors;
+    let client_errors = if target.retry_client_errors {
+        ClientErrors::Retried
+    } else if tools.config.reseller.retry.strict_client_errors {
+        ClientErrors::Final
+    } else {
+        ClientErrors::Usual
+    };
     Ok(Attempted {
         subscription: claimed.subscription_id,
         payload_bytes,
         elapsed,
         completion: complete(
             &claimed,
-            outcome,
-            policy,
-            strict,
+            outcome.classification(client_errors),
+            &policy.with(target.retry_plan),
             (started_at, elapsed),
             tools.clock.now(),
         ),
@@ -146,13 +152,11 @@ fn request(
 
 fn complete(
     claimed: &ClaimedNotification,
-    outcome: DeliveryOutcome,
+    classification: Classification,
     policy: &RetryPolicy,
-    strict: bool,
     (started_at, elapsed): (DateTime<Utc>, Duration),
     now: DateTime<Utc>,
 ) -> DeliveryCompletion {
-    let classification = outcome.classification(strict);
     let state = transition(
         NotificationState::Sending,
         classification.event,

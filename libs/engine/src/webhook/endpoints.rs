@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use domain::notification::RetryPlan;
 use encryption::Sealer;
 use http_client::Endpoint;
 use lifecycle::error_chain;
@@ -29,6 +30,8 @@ pub(crate) struct Target {
     /// What the endpoint belongs to; see [`Endpoint::site`].
     pub(crate) site: String,
     pub(crate) timeout: Duration,
+    pub(crate) retry_plan: RetryPlan,
+    pub(crate) retry_client_errors: bool,
     secrets: Vec<SigningSecret>,
 }
 
@@ -125,6 +128,8 @@ impl Endpoints {
             site: parsed.as_ref().map(Endpoint::site).unwrap_or_default(),
             endpoint: parsed,
             timeout: timeout.min(self.longest),
+            retry_plan: endpoint.retry_plan,
+            retry_client_errors: endpoint.retry_client_errors,
             secrets: endpoint
                 .secrets
                 .iter()

@@ -213,6 +213,56 @@ async fn the_strict_reading_retries_no_4xx(mut it: Installation) {
 }
 
 #[testkit::test]
+async fn a_subscription_says_for_how_long_and_whether_refusals_are_tried_again(it: Installation) {
+    let rig = Rig::new(it).await;
+    let clock = frozen();
+    let patient = rig.subscription().make(&rig.it.pool).await;
+    rig.subscription().make(&rig.it.pool).await;
+    sqlx::query("UPDATE subscriptions SET retry_plan = 'DAY', retry_client_errors = true WHERE id = $1")
+        .bind(patient)
+        .execute(&rig.it.pool)
+        .await
+        .expect("the row is changed");
+    rig.script(vec![Rule::answering(401).first(2), Rule::answering(503)]);
+    let engine = rig.start_at(Lane::First, clock.clone()).await;
+    let refused = rig.send(1).await;
+    rig.count_becomes(Retry, 1).await;
+    rig.count_becomes(Failed, 1).await;
+    engine.stop().await;
+    let told: Vec<(uuid::Uuid, bool)> = sqlx::query_as(
+        "SELECT subscription_id, (data ->> 'retried')::boolean FROM emails WHERE kind = 'DELIVERY_REFUSED' ORDER BY 2 DESC",
+    )
+    .fetch_all(&rig.it.pool)
+    .await
+    .expect("mails are read");
+    assert_eq!(told.iter().map(|mail| mail.1).collect::<Vec<_>>(), [true, false]);
+    assert_eq!(told[0].0, patient, "told although it is tried again");
+    let again = refused
+        .iter()
+        .find(|one| one.subscription_id == patient)
+        .expect("there is one");
+
+    // The attempt after the configured retries.
+    sqlx::query("UPDATE notifications SET attempts = 3, next_attempt_at = $1 WHERE status = 'RETRY'")
+        .bind(clock.now())
+        .execute(&rig.it.pool)
+        .await
+        .expect("the row is changed");
+    let engine = rig.start_at(Lane::Retry, clock.clone()).await;
+    assert_eq!(rig.promote(clock.now()).await, 1);
+    eventually("the attempt after the configured retries", async || {
+        let row = row(&rig.it.pool, again.id).await;
+        (row.attempts == 4 && row.status != "IN_MEMORY").then_some(())
+    })
+    .await;
+    let row = row(&rig.it.pool, again.id).await;
+    assert_eq!(row.status, "RETRY", "a day has more");
+    let wait = row.next_attempt_at.expect("it is tried again") - clock.now();
+    assert!((24..=40).contains(&wait.num_minutes()), "{wait}");
+    engine.stop().await;
+}
+
+#[testkit::test]
 async fn whatever_keeps_an_answer_from_coming_is_tried_again(it: Installation) {
     let rig = Rig::new(it).await;
     let clock = frozen();

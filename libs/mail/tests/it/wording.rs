@@ -96,6 +96,14 @@ fn many_notifications_that_were_refused() {
 }
 
 #[test]
+fn a_refusal_that_is_tried_again_is_told_as_one() {
+    let data = json!({ "status": 404, "since": "2026-11-21T07:50:00Z", "retried": true });
+    let mail = told(&letter(EmailKind::DeliveryRefused, &data));
+    assert!(mail.contains("tried again all the same"), "{mail}");
+    assert!(!mail.contains("not retried"), "{mail}");
+}
+
+#[test]
 fn each_status_of_a_refusal_has_a_place_to_look_at() {
     for (status, place) in [
         (401, "rotate the signing secret"),

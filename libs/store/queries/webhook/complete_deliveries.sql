@@ -12,7 +12,7 @@ claimed AS (
         next_attempt_at = i.next_attempt_at, updated_at = $13,
         finished_at = CASE WHEN i.status IN ('SENT', 'FAILED', 'GIVEN_UP') THEN $13::timestamptz END
     FROM input i WHERE n.id = i.id AND n.lease_token = i.token
-    RETURNING n.attempts, n.subscription_id, n.reseller_id, n.event_type, i.*),
+    RETURNING n.attempts, n.resent_after, n.subscription_id, n.reseller_id, n.event_type, i.*),
 attempt AS (
     UPDATE delivery_attempts a
     SET status = CASE WHEN c.error_type IS NULL THEN 'OK' ELSE 'ERROR' END, started_at = c.started_at,
@@ -32,8 +32,11 @@ dead AS (
 current AS (
     SELECT c.subscription_id, c.status, c.event_type, c.error, c.response_status,
            CASE WHEN c.started_at >= s.state_changed_at THEN c.health ELSE 'NONE' END AS health,
-           c.status = 'FAILED' AND c.response_status BETWEEN 400 AND 499
-               AND c.response_status <> 410 AS refused
+           c.response_status BETWEEN 400 AND 499 AND c.response_status <> 410
+               AND (c.status = 'FAILED'
+                    -- What is tried again for the subscription's sake is told of at its first attempt.
+                    OR c.status = 'RETRY' AND s.retry_client_errors AND c.attempts - c.resent_after = 1
+                       AND c.response_status NOT IN (408, 425, 429)) AS refused
     FROM claimed c JOIN subscriptions s ON s.id = c.subscription_id),
 signals AS (
     SELECT subscription_id, bool_or(health = 'SUCCESS') AS success,
@@ -85,7 +88,7 @@ refused_mail AS (
     SELECT gen_random_uuid(), 'DELIVERY_REFUSED', s.id, s.email,
            jsonb_build_object('url', s.url, 'description', s.description, 'resellerId', s.reseller_id,
                               'eventType', g.refused_type, 'status', g.refused_status,
-                              'since', $13::timestamptz),
+                              'since', $13::timestamptz, 'retried', s.retry_client_errors),
            g.refused,
            greatest($13, (SELECT coalesce(l.finished_at, $13) + interval '1 hour' FROM emails l
                           WHERE l.subscription_id = s.id AND l.kind = 'DELIVERY_REFUSED'

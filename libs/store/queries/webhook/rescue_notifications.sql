@@ -1,8 +1,11 @@
 WITH lost AS (
     SELECT id, lease_token IS NOT NULL AS claimed, attempts,
-           CASE WHEN lease_token IS NOT NULL AND attempts - resent_after > $2 THEN 'GIVEN_UP'
+           CASE WHEN lease_token IS NOT NULL
+                     AND attempts - resent_after > (SELECT CASE s.retry_plan WHEN 'DAY' THEN $4::integer ELSE $2::integer END
+                                                    FROM subscriptions s WHERE s.id = n.subscription_id)
+                THEN 'GIVEN_UP'
                 WHEN attempts > 0 THEN 'RETRY' ELSE 'PENDING' END AS next
-    FROM notifications
+    FROM notifications n
     WHERE status = 'IN_MEMORY' AND leased_until < now()
     ORDER BY leased_until LIMIT $1 FOR UPDATE SKIP LOCKED),
 rescued AS (

@@ -39,12 +39,16 @@ fn signal(health: HealthSignal) -> &'static str {
     }
 }
 
-/// Whether a completion leaves no dead letter and stops nothing.
+/// Whether a completion leaves no dead letter, stops nothing and needs no mail.
 fn is_ordinary(completion: &DeliveryCompletion) -> bool {
-    matches!(
-        completion.status,
-        NotificationStatus::Sent | NotificationStatus::Retry
-    ) && completion.classification.health != HealthSignal::Gone
+    match completion.status {
+        NotificationStatus::Sent => completion.classification.health != HealthSignal::Gone,
+        NotificationStatus::Retry => !matches!(
+            completion.classification.response_status,
+            Some(400..=407 | 409..=424 | 426..=428 | 430..=499)
+        ),
+        _ => false,
+    }
 }
 
 /// Runs a statement that completes; it takes the completions as lists, one for each column.

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
+use domain::notification::RetryPlan;
 use uuid::Uuid;
 
-use crate::{Error, Store};
+use crate::{Error, Store, stored};
 
 /// Where and how a subscription is delivered to. It stays true for as long as its version does, so that it can be kept.
 #[derive(Debug, Clone)]
@@ -20,6 +21,10 @@ pub struct Endpoint {
     pub url: String,
     /// Longest time for one request, in milliseconds; `None`: the configured default.
     pub timeout_millis: Option<u32>,
+    /// For how long what failed is tried again.
+    pub retry_plan: RetryPlan,
+    /// Whether answers from 400 to 499 are tried again.
+    pub retry_client_errors: bool,
     /// The secrets that sign, the newest first.
     pub secrets: Vec<SealedSecret>,
 }
@@ -47,6 +52,7 @@ impl Store {
         let rows = sqlx::query!(
             r#"
             SELECT s.id, s.reseller_id, s.version, s.url, s.timeout_millis,
+                   s.retry_plan, s.retry_client_errors,
                    s.state IN ('ACTIVE', 'DEGRADED') AND s.deleted_at IS NULL AS "takes_notifications!",
                    k.sealed AS "sealed?", k.expires_at
             FROM UNNEST($1::uuid[]) AS i(id)
@@ -61,12 +67,15 @@ impl Store {
         .await?;
         let mut endpoints: HashMap<Uuid, Endpoint> = HashMap::new();
         for row in rows {
+            let retry_plan = stored("retry plan", &row.retry_plan)?;
             let endpoint = endpoints.entry(row.id).or_insert_with(|| Endpoint {
                 version: row.version,
                 reseller: row.reseller_id,
                 takes_notifications: row.takes_notifications,
                 url: row.url,
                 timeout_millis: row.timeout_millis.map(i32::unsigned_abs),
+                retry_plan,
+                retry_client_errors: row.retry_client_errors,
                 secrets: Vec::new(),
             });
             endpoint.secrets.extend(row.sealed.map(|sealed| SealedSecret {

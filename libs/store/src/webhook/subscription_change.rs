@@ -2,6 +2,7 @@
 //! here it is carried out on a locked row, in one transaction with the e-mail that tells of it.
 
 use chrono::{DateTime, Utc};
+use domain::notification::RetryPlan;
 use domain::origin::origin;
 use domain::subscription::{Command, CommandRefused, SubscriptionChange, SubscriptionState};
 use serde_json::{Value, json};
@@ -163,6 +164,8 @@ fn details(change: &SubscriptionChange, before: &Locked) -> Value {
         ("description", change.description.is_some()),
         ("timeoutMillis", change.timeout_millis.is_some()),
         ("resendAfterOutage", change.resend_after_outage.is_some()),
+        ("retryPlan", change.retry_plan.is_some()),
+        ("retryClientErrors", change.retry_client_errors.is_some()),
     ];
     let named = named.into_iter().filter(|(_, is_named)| *is_named);
     let mut details = json!({ "fields": named.map(|(name, _)| name).collect::<Vec<_>>() });
@@ -198,6 +201,7 @@ async fn update_fields(
             description = coalesce($5, description),
             timeout_millis = CASE WHEN $6 THEN $7 ELSE timeout_millis END,
             resend_after_outage = CASE WHEN $9 THEN $10 ELSE resend_after_outage END,
+            retry_plan = coalesce($11, retry_plan), retry_client_errors = coalesce($12, retry_client_errors),
             verified_at = CASE WHEN url = coalesce($2, url) THEN verified_at END,
             updated_at = $8
         WHERE id = $1
@@ -212,6 +216,8 @@ async fn update_fields(
         now,
         change.resend_after_outage.is_some(),
         change.resend_after_outage.flatten(),
+        change.retry_plan.map(RetryPlan::as_str),
+        change.retry_client_errors,
     )
     .execute(connection)
     .await?;

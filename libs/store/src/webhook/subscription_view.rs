@@ -1,6 +1,7 @@
 //! Subscriptions as their reseller sees them. Every operation names the reseller: what belongs to another does not exist.
 
 use chrono::{DateTime, Utc};
+use domain::notification::RetryPlan;
 use domain::reason::StateReason;
 use domain::subscription::SubscriptionState;
 use sqlx::PgConnection;
@@ -44,6 +45,10 @@ pub struct SubscriptionView {
     pub requests_per_second: Option<u32>,
     /// Whether what an outage gives up is sent again by itself; the default when `None`.
     pub resend_after_outage: Option<bool>,
+    /// For how long what failed is tried again.
+    pub retry_plan: RetryPlan,
+    /// Whether answers from 400 to 499 are tried again.
+    pub retry_client_errors: bool,
     /// The first failed attempt since the last success.
     pub failing_since: Option<DateTime<Utc>>,
     /// When it is challenged next.
@@ -100,8 +105,8 @@ pub(super) async fn select(
                 WHERE a.reseller_id = s.reseller_id AND a.address = lower(s.email)) AS email_confirmed_at,
                state AS "state: Name<_>", state_reason AS "state_reason: Name<_>", state_changed_at, paused_at, held_at,
                timeout_millis AS "timeout_millis!: Nullable<Count>", daily_quota AS "daily_quota!: Nullable<Count>",
-               requests_per_second AS "requests_per_second!: Nullable<Count>", resend_after_outage, failing_since,
-               verification_due_at, verification_attempts AS "verification_attempts: Count", verification_error,
+               requests_per_second AS "requests_per_second!: Nullable<Count>", resend_after_outage,
+               retry_plan AS "retry_plan: Name<_>", retry_client_errors, failing_since, verification_due_at, verification_attempts AS "verification_attempts: Count", verification_error,
                verified_at, created_at, updated_at
         FROM subscriptions s
         WHERE reseller_id = $1 AND deleted_at IS NULL AND ($2::uuid IS NULL OR id = $2) AND ($3::uuid IS NULL OR id > $3)

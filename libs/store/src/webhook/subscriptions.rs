@@ -124,9 +124,10 @@ async fn insert(transaction: &mut Transaction<'_, Postgres>, new: &NewSubscripti
         r#"
         INSERT INTO subscriptions (id, reseller_id, description, url, event_types, email, state, state_reason,
                                    state_changed_at, timeout_millis, verification_due_at, created_at, updated_at,
-                                   held_at, resend_after_outage)
-        VALUES ($1, $2, $3, $4, $5, $6, 'PENDING_VERIFICATION', 'CREATED', $8, $7, $8, $8, $8,
-                (SELECT paused_at FROM pauses WHERE scope = 'reseller' AND key = $2), $9)
+                                   held_at, resend_after_outage, retry_plan, retry_client_errors)
+        VALUES ($1, $2, $3, $4, $5, $6, 'PENDING_VERIFICATION', 'CREATED', $8, $7,
+                CASE WHEN NOT $12 THEN $8::timestamptz END, $8, $8,
+                (SELECT paused_at FROM pauses WHERE scope = 'reseller' AND key = $2), $9, $10, $11)
         "#,
         new.id,
         new.reseller,
@@ -137,6 +138,9 @@ async fn insert(transaction: &mut Transaction<'_, Postgres>, new: &NewSubscripti
         millis(request.timeout_millis),
         new.created_at,
         request.resend_after_outage,
+        request.retry_plan.as_str(),
+        request.retry_client_errors,
+        request.verify_later,
     )
     .execute(&mut **transaction)
     .await?;

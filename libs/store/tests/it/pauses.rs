@@ -5,7 +5,7 @@ use std::time::Duration;
 use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
 use domain::clock::{Clock, SystemClock};
 use domain::key::KeyDigest;
-use domain::notification::NotificationState;
+use domain::notification::{NotificationState, RetryPlan};
 use domain::push::PushState;
 use domain::reason::PushReason;
 use domain::subscription::{HealthPolicy, SubscriptionRequest, SubscriptionState};
@@ -263,6 +263,9 @@ async fn subscribe(store: &Store, reseller: &str) -> Uuid {
             email: "ops@example.org".to_owned(),
             timeout_millis: None,
             resend_after_outage: None,
+            retry_plan: RetryPlan::Short,
+            retry_client_errors: false,
+            verify_later: false,
         },
         secret: NewSecret {
             id: Uuid::now_v7(),

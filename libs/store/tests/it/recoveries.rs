@@ -8,7 +8,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::clock::{Clock, SystemClock};
 use domain::dead_letter_job::{JobCommand, JobStatus};
 use domain::lifecycle::transition;
-use domain::notification::{DeliveryOutcome, FailureKind, NotificationId, NotificationState};
+use domain::notification::{ClientErrors, DeliveryOutcome, FailureKind, NotificationId, NotificationState};
 use domain::subscription::{Command, RecoveryEnd};
 use sqlx::PgPool;
 use store::webhook::DeliveryCompletion;
@@ -125,7 +125,7 @@ impl Scene {
             .unwrap();
         let mut batch = Vec::new();
         for claimed in &claims.claimed {
-            let classification = outcome.clone().classification(false);
+            let classification = outcome.clone().classification(ClientErrors::Usual);
             let next = transition(
                 NotificationState::Sending,
                 classification.event,

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
+use domain::notification::RetryPlan;
 use domain::subscription::{Bounds, ChangeDraft, SubscriptionChange};
-use http_api::{Id, Payload, Problem};
+use http_api::{Draft, Id, Problem};
 use http_client::EgressPolicy;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -46,6 +47,14 @@ pub(crate) struct ChangePayload {
     #[serde(deserialize_with = "present")]
     #[schema(value_type = Option<bool>)]
     resend_after_outage: Option<Option<bool>>,
+    /// For how long what failed is tried again: SHORT, or DAY, 8 retries within 24 hours; null for SHORT. It holds from the next attempt on.
+    #[serde(deserialize_with = "present")]
+    #[schema(value_type = Option<RetryPlan>)]
+    retry_plan: Option<Option<RetryPlan>>,
+    /// Whether what the endpoint answers with 400 to 499 is tried again as well, save 410; null for false.
+    #[serde(deserialize_with = "present")]
+    #[schema(value_type = Option<bool>)]
+    retry_client_errors: Option<Option<bool>>,
     #[serde(deserialize_with = "present")]
     #[schema(ignore)]
     daily_quota: Option<Value>,
@@ -74,9 +83,9 @@ pub(crate) async fn change(
     State(app): State<Arc<App>>,
     reseller: Reseller,
     Id(id): Id,
-    Payload(payload): Payload<ChangePayload>,
+    Draft(payload, unread): Draft<ChangePayload>,
 ) -> Result<Json<SubscriptionDocument>, Problem> {
-    let change = check(&app, &reseller, payload).await?;
+    let change = unread.merge(check(&app, &reseller, payload).await)?;
     let change = app.store.change_subscription(
         &reseller.id,
         id,
@@ -119,6 +128,8 @@ pub(crate) fn validate(
         description: payload.description,
         timeout_millis: payload.timeout_millis,
         resend_after_outage: payload.resend_after_outage,
+        retry_plan: payload.retry_plan,
+        retry_client_errors: payload.retry_client_errors,
         daily_quota: payload.daily_quota.is_some(),
         requests_per_second: payload.requests_per_second.is_some(),
     };

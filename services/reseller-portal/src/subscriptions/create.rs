@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
+use domain::notification::RetryPlan;
 use domain::subscription::{Bounds, FieldError, SubscriptionDraft, SubscriptionRequest};
 use http::{HeaderName, StatusCode, header};
-use http_api::{FieldProblem, Payload, Problem, ProblemKind};
+use http_api::{Draft, FieldProblem, Problem, ProblemKind};
 use http_client::{EgressPolicy, check_endpoint};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -45,6 +46,12 @@ pub(crate) struct CreatePayload {
     /// Whether what an outage of the endpoint gives up is sent again by itself once it answers; reseller.replay.afterOutage when
     /// missing.
     resend_after_outage: Option<bool>,
+    /// For how long what failed is tried again: SHORT, which is reseller.retry and the default, or DAY, 8 retries within 24 hours.
+    retry_plan: Option<RetryPlan>,
+    /// Whether what the endpoint answers with 400 to 499 is tried again as well, save 410; false when missing.
+    retry_client_errors: Option<bool>,
+    /// Whether the endpoint is challenged only when POST /subscriptions/{id}/verify asks for it; false when missing.
+    verify_later: Option<bool>,
     #[schema(ignore)]
     daily_quota: Option<Value>,
     #[schema(ignore)]
@@ -76,12 +83,12 @@ pub(crate) struct CreatedDocument {
 pub(crate) async fn create(
     State(app): State<Arc<App>>,
     reseller: Reseller,
-    Payload(mut payload): Payload<CreatePayload>,
+    Draft(mut payload, unread): Draft<CreatePayload>,
 ) -> Result<(StatusCode, [(HeaderName, String); 2], Json<CreatedDocument>), Problem> {
     app.sealer()?;
     let (now, chosen) = (app.now(), payload.secret.take());
     let id = new_id(now);
-    let request = check(&app, &reseller, payload).await?;
+    let request = unread.merge(check(&app, &reseller, payload).await)?;
     let (sealed, shown) = secrets::make(&app, id, chosen.as_deref(), now)?;
     let new = NewSubscription {
         id,
@@ -136,6 +143,9 @@ pub(crate) fn validate(
         description: payload.description,
         timeout_millis: payload.timeout_millis,
         resend_after_outage: payload.resend_after_outage,
+        retry_plan: payload.retry_plan,
+        retry_client_errors: payload.retry_client_errors,
+        verify_later: payload.verify_later,
         daily_quota: payload.daily_quota.is_some(),
         requests_per_second: payload.requests_per_second.is_some(),
     };

@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use config::Config;
+use domain::notification::RetryPlan;
 use domain::subscription::SubscriptionState;
 use serde::Serialize;
 use store::webhook::SubscriptionView;
@@ -54,6 +55,10 @@ pub(crate) struct SubscriptionDocument {
     requests_per_second: Option<u32>,
     /// Whether what an outage of the endpoint gives up is sent again by itself once it answers.
     resend_after_outage: bool,
+    /// For how long what failed is tried again: SHORT, or DAY, 8 retries within 24 hours.
+    retry_plan: RetryPlan,
+    /// Whether what the endpoint answers with 400 to 499 is tried again as well, save 410.
+    retry_client_errors: bool,
     /// When it was made.
     created_at: DateTime<Utc>,
     /// When it was last changed.
@@ -106,6 +111,8 @@ impl SubscriptionDocument {
             resend_after_outage: view
                 .resend_after_outage
                 .unwrap_or(config.reseller.replay.after_outage),
+            retry_plan: view.retry_plan,
+            retry_client_errors: view.retry_client_errors,
             created_at: view.created_at,
             updated_at: view.updated_at,
         }

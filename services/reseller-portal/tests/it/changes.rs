@@ -28,6 +28,7 @@ async fn a_change_touches_what_it_names(portal: Portal) {
     portal.clock.advance(TimeDelta::minutes(1));
     let change = json!({
         "eventTypes": ["contact.updated"], "description": "Contacts", "timeoutMillis": 2_500, "resendAfterOutage": false,
+        "retryPlan": "DAY", "retryClientErrors": true,
     });
     let after = portal.sent("PATCH", &path, &change, 200).await;
     let mut expected = before.clone();
@@ -37,10 +38,14 @@ async fn a_change_touches_what_it_names(portal: Portal) {
     expected["updatedAt"] = after["updatedAt"].clone();
     assert_eq!(after, expected);
     assert_ne!(after["updatedAt"], before["updatedAt"]);
-    let defaults = json!({"timeoutMillis": null, "resendAfterOutage": null});
+    let defaults = json!({"timeoutMillis": null, "resendAfterOutage": null, "retryPlan": null, "retryClientErrors": null});
     let back = portal.sent("PATCH", &path, &defaults, 200).await;
     assert_eq!(back["timeoutMillis"], 10_000);
     assert_eq!(back["resendAfterOutage"], true);
+    assert_eq!(
+        (&back["retryPlan"], &back["retryClientErrors"]),
+        (&json!("SHORT"), &json!(false))
+    );
     assert_eq!(emails(&portal.pool).await, []);
 }
 

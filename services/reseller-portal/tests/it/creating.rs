@@ -52,6 +52,33 @@ async fn a_new_subscription_waits_for_its_verification_and_shows_its_secret_once
 }
 
 #[testkit::test]
+async fn a_subscription_can_be_verified_later_and_says_how_it_is_retried(portal: Portal) {
+    let mut wanted = subscription();
+    for (field, value) in [
+        ("verifyLater", json!(true)),
+        ("retryPlan", json!("DAY")),
+        ("retryClientErrors", json!(true)),
+    ] {
+        wanted[field] = value;
+    }
+    let created = portal.sent("POST", "/subscriptions", &wanted, 201).await;
+    assert_eq!(created["state"], "PENDING_VERIFICATION");
+    assert_eq!(created["verification"]["nextAttemptAt"], Value::Null);
+    assert_eq!(
+        (&created["retryPlan"], &created["retryClientErrors"]),
+        (&json!("DAY"), &json!(true))
+    );
+    let path = format!("/subscriptions/{}/verify", id_of(&created));
+    let asked = portal.sent("POST", &path, &json!({}), 200).await;
+    assert!(asked["verification"]["nextAttemptAt"].is_string(), "{asked}");
+    wanted["retryPlan"] = json!("WEEK");
+    let problem = portal
+        .refused("POST", "/subscriptions", Some(&wanted), (422, "validation"))
+        .await;
+    assert_eq!(fields(&problem), ["retryPlan"]);
+}
+
+#[testkit::test]
 async fn everything_that_is_wrong_is_listed_at_once(portal: Portal) {
     let wrong = json!({
         "url": "ftp://reseller.example/",

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
 use domain::clock::{Clock, ManualClock, SystemClock};
-use domain::notification::{DeliveryOutcome, NotificationState, NotificationStatus};
+use domain::notification::{ClientErrors, DeliveryOutcome, NotificationState, NotificationStatus};
 use domain::subscription::SubscriptionState;
 use metrics_exporter_prometheus::PrometheusBuilder;
 use store::webhook::DeliveryCompletion;
@@ -52,7 +52,7 @@ async fn attempt(it: &Installation, clock: &ManualClock, subscription: Uuid, sta
         next_attempt_at: None,
         started_at: clock.now(),
         millis: 5,
-        classification: outcome.classification(false),
+        classification: outcome.classification(ClientErrors::Usual),
     };
     let completed = it.store.complete_deliveries(&[completion], clock.now()).await;
     assert_eq!(completed.unwrap().len(), 1);

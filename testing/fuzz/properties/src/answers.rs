@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use arbitrary::{Result, Unstructured};
 use domain::dead_letter::FailureClass;
-use domain::notification::{DeliveryOutcome, RetryAfter};
+use domain::notification::{ClientErrors, DeliveryOutcome, RetryAfter};
 use domain::push::{SendOutcome, StatusClass, classify};
 use engine::webhook::Answer;
 use http::header::RETRY_AFTER;
@@ -95,8 +95,8 @@ fn of_endpoint(status: u16, kept: usize, header: Option<&HeaderValue>, outcome: 
         Some(RetryAfter::At(at)) => assert!(!digits && can_be_stored(*at), "{at}"),
         None => assert!(!digits, "{text}"),
     }
-    for strict in [false, true] {
-        let classification = outcome.clone().classification(strict);
+    for client_errors in [ClientErrors::Final, ClientErrors::Usual, ClientErrors::Retried] {
+        let classification = outcome.clone().classification(client_errors);
         assert_eq!(classification.fingerprint.is_none(), (200..300).contains(&status));
         is_known(classification.fingerprint.as_deref());
     }

@@ -3,7 +3,7 @@
 //! Both have one life cycle, so that a row is the same in either.
 
 use domain::lifecycle::{Attempts, Event, LaneRules, State, transition};
-use domain::notification::{self, DeliveryOutcome};
+use domain::notification::{self, ClientErrors, DeliveryOutcome};
 use domain::push::SendOutcome;
 
 /// A lane and its rules.
@@ -67,7 +67,7 @@ impl Lane {
         if self.is_push {
             swrve_said(outcome).classification().event
         } else {
-            endpoint_said(outcome).classification(false).event
+            endpoint_said(outcome).classification(ClientErrors::Usual).event
         }
     }
 

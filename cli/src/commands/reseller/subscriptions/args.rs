@@ -9,12 +9,15 @@ use crate::commands::reseller::{Common, identifier};
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:
   postrider subscriptions create --url https://reseller.example/hooks --event-types 'domain.*' --email ops@reseller.example
+  (printf whsec_; openssl rand -base64 32) > secret
+  postrider subscriptions create --url https://reseller.example/hooks --event-types '*' --email ops@reseller.example --secret-file secret
   postrider subscriptions list
   postrider subscriptions update 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --event-types 'domain.*,contact.updated'
   postrider subscriptions verify 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --wait
   postrider subscriptions test 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --wait")]
 pub(crate) enum SubscriptionsCommand {
     /// Lists subscriptions.
+    #[command(visible_alias = "ls")]
     List(Common),
     /// Shows one.
     Show(One),
@@ -71,6 +74,14 @@ pub(crate) struct Fields {
     #[arg(long, value_name = "true|false")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) resend_after_outage: Option<bool>,
+    /// For how long what failed is tried again: some minutes, or a day with growing waits.
+    #[arg(long, value_name = "PLAN", value_parser = ["SHORT", "DAY"])]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) retry_plan: Option<String>,
+    /// Whether what the endpoint answers with 400 to 499 is tried again as well, save 410.
+    #[arg(long, value_name = "true|false")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) retry_client_errors: Option<bool>,
 }
 
 #[derive(Debug, Args)]
@@ -86,6 +97,12 @@ pub(crate) struct CreateArgs {
     pub(super) email: String,
     #[command(flatten)]
     pub(super) fields: Fields,
+    /// File with a signing secret of your own; - for standard input. A new one is made without it.
+    #[arg(long, value_name = "FILE")]
+    pub(super) secret_file: Option<String>,
+    /// Challenges the endpoint only when `postrider subscriptions verify` asks for it.
+    #[arg(long, conflicts_with = "wait")]
+    pub(super) verify_later: bool,
     /// Waits until the endpoint has answered its challenge; exit code 1 when it does not.
     #[arg(long)]
     pub(super) wait: bool,

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{Common, look, notifications};
+use crate::file;
 use crate::output::{self, Column};
 use crate::portal::Portal;
 use crate::progress::Progress;
@@ -31,7 +32,7 @@ const COLUMNS: [ShownColumn; 6] = [
     (Column::whole("paused since").spare(2), "/pausedAt"),
 ];
 
-const ROWS: [Shown; 17] = [
+const ROWS: [Shown; 19] = [
     ("url", "/url"),
     ("event types", "/eventTypes"),
     ("email", "/email"),
@@ -49,6 +50,8 @@ const ROWS: [Shown; 17] = [
     ("daily quota", "/dailyQuota"),
     ("requests a second", "/requestsPerSecond"),
     ("sent again after an outage", "/resendAfterOutage"),
+    ("retry plan", "/retryPlan"),
+    ("retries of 4xx", "/retryClientErrors"),
 ];
 
 /// Does what the command says.
@@ -109,6 +112,10 @@ async fn create(args: CreateArgs) -> anyhow::Result<()> {
     body["url"] = args.url.into();
     body["eventTypes"] = args.event_types.into();
     body["email"] = args.email.into();
+    body["verifyLater"] = args.verify_later.into();
+    if let Some(path) = &args.secret_file {
+        body["secret"] = file::read(path)?.trim().into();
+    }
     let created: Value = portal.post("/subscriptions", &body).await?;
     if args.common.json {
         output::json(&created)?;
@@ -119,11 +126,34 @@ async fn create(args: CreateArgs) -> anyhow::Result<()> {
     output::note(
         "keep the secret like a password; `postrider secrets show` shows it where the operator allows that",
     );
+    output::note(next_step(
+        args.verify_later,
+        args.secret_file.is_none(),
+        &cell(&created, "/id"),
+    ));
     if args.wait {
         let id: Uuid = cell(&created, "/id").parse()?;
         return until_active(&portal, id).await;
     }
     Ok(())
+}
+
+/// What a first-time user does next.
+fn next_step(verify_later: bool, is_new: bool, id: &str) -> String {
+    let start = if is_new {
+        "start your endpoint with this secret, then "
+    } else {
+        ""
+    };
+    if verify_later {
+        format!("{start}have it challenged: postrider subscriptions verify {id} --wait")
+    } else if is_new {
+        format!(
+            "the first challenge is on its way; {start}have it challenged again: postrider subscriptions verify {id} --wait"
+        )
+    } else {
+        String::from("the challenge is on its way")
+    }
 }
 
 async fn update(args: UpdateArgs) -> anyhow::Result<()> {
@@ -139,8 +169,8 @@ async fn update(args: UpdateArgs) -> anyhow::Result<()> {
     }
     if body == json!({}) {
         bail!(
-            "nothing is to be changed; give one of --url, --event-types, --email, --description, --timeout-millis and \
-             --resend-after-outage"
+            "nothing is to be changed; give one of --url, --event-types, --email, --description, --timeout-millis, \
+             --resend-after-outage, --retry-plan and --retry-client-errors"
         );
     }
     let portal = portal(&args.common)?;

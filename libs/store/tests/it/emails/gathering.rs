@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::email::EmailKind;
-use domain::notification::{DeliveryOutcome, NotificationState, NotificationStatus};
+use domain::notification::{ClientErrors, DeliveryOutcome, NotificationState, NotificationStatus};
 use serde_json::Value;
 use sqlx::PgPool;
 use store::Store;
@@ -34,7 +34,7 @@ async fn give_up(pool: &PgPool, subscription: Uuid, count: usize, at: DateTime<U
             next_attempt_at: None,
             started_at: at,
             millis: 5,
-            classification: outcome.classification(false),
+            classification: outcome.classification(ClientErrors::Usual),
         });
     }
     let store = Store::from_pool(pool.clone());

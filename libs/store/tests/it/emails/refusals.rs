@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::email::EmailKind;
-use domain::notification::{DeliveryOutcome, NotificationState, NotificationStatus};
+use domain::notification::{ClientErrors, DeliveryOutcome, NotificationState, NotificationStatus};
 use sqlx::PgPool;
 use store::Store;
 use store::webhook::{Addresses, DeliveryCompletion, PutBack};
@@ -15,31 +15,52 @@ use crate::scene::LONG;
 
 /// Completes `count` notifications of a subscription at the time `at`, each answered with `status`.
 async fn answered(pool: &PgPool, subscription: Uuid, status: u16, count: usize, at: DateTime<Utc>) {
+    let ended = match status {
+        500.. => NotificationStatus::GivenUp,
+        _ => NotificationStatus::Failed,
+    };
     let mut completions = Vec::new();
     for _ in 0..count {
-        let row = NotificationRow::in_state(NotificationState::Sending, subscription).attempts(4);
-        let made = row.make(pool).await;
-        let outcome = DeliveryOutcome::Answered {
-            status,
-            retry_after: None,
-            body: String::new(),
-        };
-        completions.push(DeliveryCompletion {
-            id: made.id,
-            lease_token: made.lease_token,
-            status: match status {
-                500.. => NotificationStatus::GivenUp,
-                _ => NotificationStatus::Failed,
-            },
-            next_attempt_at: None,
-            started_at: at,
-            millis: 5,
-            classification: outcome.classification(false),
-        });
+        completions.push(completion(pool, subscription, (status, 4), ended, at).await);
     }
+    complete(pool, &completions, at).await;
+}
+
+async fn retried(pool: &PgPool, subscription: Uuid, status: u16, attempts: u32, at: DateTime<Utc>) {
+    let again = NotificationStatus::Retry;
+    let completion = completion(pool, subscription, (status, attempts), again, at).await;
+    complete(pool, &[completion], at).await;
+}
+
+async fn completion(
+    pool: &PgPool,
+    subscription: Uuid,
+    (status, attempts): (u16, u32),
+    next: NotificationStatus,
+    at: DateTime<Utc>,
+) -> DeliveryCompletion {
+    let row = NotificationRow::in_state(NotificationState::Sending, subscription).attempts(attempts);
+    let made = row.make(pool).await;
+    let outcome = DeliveryOutcome::Answered {
+        status,
+        retry_after: None,
+        body: String::new(),
+    };
+    DeliveryCompletion {
+        id: made.id,
+        lease_token: made.lease_token,
+        status: next,
+        next_attempt_at: (next == NotificationStatus::Retry).then_some(at),
+        started_at: at,
+        millis: 5,
+        classification: outcome.classification(ClientErrors::Usual),
+    }
+}
+
+async fn complete(pool: &PgPool, completions: &[DeliveryCompletion], at: DateTime<Utc>) {
     let store = Store::from_pool(pool.clone());
-    let completed = store.complete_deliveries(&completions, at).await.unwrap();
-    assert_eq!(completed.len(), count);
+    let completed = store.complete_deliveries(completions, at).await.unwrap();
+    assert_eq!(completed.len(), completions.len());
 }
 
 async fn kinds(pool: &PgPool) -> Vec<String> {
@@ -122,6 +143,21 @@ async fn what_deactivates_or_is_retried_is_no_refusal(pool: PgPool) {
         assert_eq!(kinds(&pool).await, [kind], "{status}");
         sqlx::query("DELETE FROM emails").execute(&pool).await.unwrap();
     }
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_refusal_that_is_tried_again_is_told_at_its_first_attempt_alone(pool: PgPool) {
+    let subscription = SubscriptionRow::active().make(&pool).await;
+    sqlx::query("UPDATE subscriptions SET retry_client_errors = true")
+        .execute(&pool)
+        .await
+        .unwrap();
+    let start = now() + TimeDelta::seconds(1);
+    for (status, attempts, mails) in [(429, 1, 0), (404, 2, 0), (404, 1, 1)] {
+        retried(&pool, subscription, status, attempts, start).await;
+        assert_eq!(kinds(&pool).await.len(), mails, "{status} at attempt {attempts}");
+    }
+    assert_eq!(only_row(&pool).await.data["retried"], true);
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]

@@ -86,6 +86,23 @@ async fn what_was_lost_waits_again_and_the_last_attempt_is_given_up(pool: PgPool
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
+async fn the_last_attempt_is_that_of_the_subscriptions_plan(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let subscription = SubscriptionRow::active().make(&pool).await;
+    set(
+        &pool,
+        "UPDATE subscriptions SET retry_plan = 'DAY' WHERE id = $1",
+        subscription,
+    )
+    .await;
+    let ninth = lost(&pool, NotificationState::Sending, subscription, 9).await;
+    let eighth = lost(&pool, NotificationState::Sending, subscription, 8).await;
+    store.rescue_notifications(noon(), 100, 3).await.unwrap();
+    assert_eq!(row(&pool, eighth.id).await.state(), NotificationState::Retry);
+    assert_eq!(row(&pool, ninth.id).await.status, "GIVEN_UP");
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
 async fn what_comes_after_the_rescue_changes_nothing(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().make(&pool).await;

@@ -5,7 +5,9 @@ use std::time::Duration;
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use domain::clock::{Clock, SystemClock};
 use domain::lifecycle::{Attempts, transition};
-use domain::notification::{DeliveryOutcome, FailureKind, NotificationId, NotificationState, RetryPolicy};
+use domain::notification::{
+    ClientErrors, DeliveryOutcome, FailureKind, NotificationId, NotificationState, RetryPolicy,
+};
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, PgPool};
 use store::Store;
@@ -192,7 +194,7 @@ pub(crate) fn completion(
         total: attempts,
         before_resend: 0,
     };
-    let classification = outcome.classification(false);
+    let classification = outcome.classification(ClientErrors::Usual);
     let next = transition(
         NotificationState::Sending,
         classification.event,

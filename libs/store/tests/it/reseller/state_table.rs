@@ -4,7 +4,7 @@
 use chrono::TimeDelta;
 use domain::clock::{Clock, SystemClock};
 use domain::lifecycle::{Attempts, Event, transition};
-use domain::notification::{DeliveryOutcome, NotificationState, NotificationStatus};
+use domain::notification::{ClientErrors, DeliveryOutcome, NotificationState, NotificationStatus};
 use sqlx::PgPool;
 use store::webhook::{ClaimTerms, DeliveryCompletion, NotificationRelease, Resent, SpillReason};
 use store::{Act, Cancellation, Store};
@@ -149,7 +149,7 @@ async fn complete(
         next_attempt_at: (status == NotificationStatus::Retry).then_some(now),
         started_at: now,
         millis: 983,
-        classification: outcome.classification(false),
+        classification: outcome.classification(ClientErrors::Usual),
     };
     let completed = store.complete_deliveries(&[completion], now).await.unwrap();
     completed.contains(&made.id)

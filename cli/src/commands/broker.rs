@@ -2,6 +2,7 @@
 //! themselves.
 
 use clap::{Args, Subcommand};
+use domain::counted::of;
 use serde_json::json;
 
 use crate::operator::Common;
@@ -40,9 +41,11 @@ async fn rebuild(args: &RebuildArgs) -> anyhow::Result<()> {
     let body = json!({"note": args.note});
     args.common
         .act("/broker/rebuild", &body, |document| {
+            let count = |name: &str| document[name].as_u64().unwrap_or_default();
             format!(
-                "the queues are declared; {} pushes and {} notifications go to them again",
-                document["pushes"], document["notifications"]
+                "the queues are declared; {} and {} go to them again",
+                of(count("pushes"), "push", "pushes"),
+                of(count("notifications"), "notification", "notifications")
             )
         })
         .await

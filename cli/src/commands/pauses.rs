@@ -158,7 +158,7 @@ fn sentence(change: &Value, pausing: bool) -> String {
             cell(change, "/pause/note")
         ),
         (true, false) => format!("{what} was paused before"),
-        (false, true) if obstacles.is_empty() => format!("{what} goes on"),
+        (false, true) if obstacles.is_empty() => format!("{what} is resumed"),
         (false, true) => format!("the pause of {what} is over"),
         (false, false) => format!("{what} was not paused"),
     };
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn what_keeps_it_waiting_is_said_when_a_pause_ends() {
         assert_eq!(said(true, &[], true), "subscription 7 is paused");
-        assert_eq!(said(true, &[], false), "subscription 7 goes on");
+        assert_eq!(said(true, &[], false), "subscription 7 is resumed");
         assert_eq!(said(false, &[], false), "subscription 7 was not paused");
         assert_eq!(
             said(true, &["all of reseller acme is paused"], false),

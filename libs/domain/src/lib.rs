@@ -5,6 +5,7 @@
 //! home here and is mirrored, never re-invented, by guarded SQL in `store`.
 
 pub mod clock;
+pub mod counted;
 pub mod dead_letter;
 pub mod dead_letter_job;
 pub mod email;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
+pub use domain::counted::number;
 pub use domain::origin::origin;
 
 /// A time, to the second.
@@ -52,19 +53,6 @@ pub fn when(at: DateTime<Utc>, now: DateTime<Utc>) -> String {
     format!("{} ({})", time(at), relative(at, now))
 }
 
-/// A number with its thousands apart.
-pub fn number(count: u64) -> String {
-    let digits = count.to_string();
-    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
-}
-
 /// A number that was counted up to a bound: `more than 100,000`.
 pub fn counted(count: u64) -> String {
     if count > store::status::COUNTED_MAX {
@@ -108,9 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_grouped_and_bounded() {
-        assert_eq!(number(1_234_567), "1,234,567");
-        assert_eq!(number(100), "100");
+    fn what_is_counted_is_bounded() {
         assert_eq!(counted(100_001), "more than 100,000");
         assert_eq!(of(1, "push", "pushes"), "1 push");
         assert_eq!(of(2, "push", "pushes"), "2 pushes");

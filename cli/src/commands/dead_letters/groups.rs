@@ -77,10 +77,12 @@ pub(crate) async fn run(args: &GroupsArgs) -> anyhow::Result<()> {
     output::result(table_of(&groups.items))?;
     let shown: u64 = groups.items.iter().map(|group| group.count).sum();
     let least = if groups.at_least { "at least " } else { "" };
-    output::note(format!(
-        "{least}{} dead letters, {shown} of them in the groups above",
-        groups.total
-    ));
+    let all = domain::counted::of(groups.total, "dead letter", "dead letters");
+    if groups.at_least || shown < groups.total {
+        output::note(format!("{least}{all}, {shown} of them in the groups above"));
+    } else {
+        output::note(all);
+    }
     Ok(())
 }
 

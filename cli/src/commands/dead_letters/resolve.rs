@@ -6,6 +6,7 @@ use anyhow::{Context as _, anyhow, bail};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory as _};
 use domain::clock::{Clock as _, SystemClock};
+use domain::counted::of;
 use serde::Serialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -162,10 +163,10 @@ async fn resolve(action: Action, args: &WhatArgs, note: Option<&str>) -> anyhow:
         return output::json(&document);
     }
     output::result(format_args!(
-        "job {} will {} {} dead letters; `postrider jobs watch {}` shows how far it is",
+        "job {} will {} {}; `postrider jobs watch {}` shows how far it is",
         job.id,
         action.verb(),
-        job.matching,
+        dead_letters(job.matching),
         job.id
     ))?;
     Ok(())
@@ -208,8 +209,8 @@ fn show(preview: &Value, as_json: bool) -> anyhow::Result<()> {
     output::result(kinds_of(preview))?;
     let word = |name: &str| preview[name].as_str().unwrap_or("-").to_owned();
     output::result(format_args!(
-        "{} dead letters, from {} to {}",
-        matching(preview),
+        "{}, from {} to {}",
+        dead_letters(matching(preview)),
         word("oldest"),
         word("newest")
     ))?;
@@ -228,6 +229,10 @@ fn kinds_of(preview: &Value) -> Table {
     table
 }
 
+fn dead_letters(count: u64) -> String {
+    of(count, "dead letter", "dead letters")
+}
+
 fn matching(preview: &Value) -> u64 {
     preview["matching"].as_u64().unwrap_or_default()
 }
@@ -241,12 +246,12 @@ fn confirm(action: Action, preview: &Value, yes: bool) -> anyhow::Result<()> {
     if yes {
         return Ok(());
     }
-    let verb = action.verb();
+    let (verb, count) = (action.verb(), dead_letters(count));
     if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
-        bail!("this would {verb} {count} dead letters; add --yes to do it, or --dry-run to see which kinds");
+        bail!("this would {verb} {count}; add --yes to do it, or --dry-run to see which kinds");
     }
     output::note(kinds_of(preview));
-    output::note(format_args!("{verb} {count} dead letters? [y/N]"));
+    output::note(format_args!("{verb} {count}? [y/N]"));
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer)?;
     if matches!(answer.trim(), "y" | "Y" | "yes") {

@@ -15,7 +15,8 @@ use super::month_end::{Dates, MonthEnd};
 pub enum CronError {
     /// The wrong number of fields.
     #[error(
-        "it has {found} fields, but must have 6 or 7: second minute hour day-of-month month day-of-week [year]"
+        "it has {}, but must have 6 or 7: second minute hour day-of-month month day-of-week [year]",
+        crate::counted::of(*found as u64, "field", "fields")
     )]
     FieldCount {
         /// How many there are.
@@ -321,6 +322,7 @@ mod tests {
         for (expression, expected) in [
             ("* * *", "it has 3 fields"),
             ("", "it has 0 fields"),
+            ("*", "it has 1 field,"),
             (
                 "0 0 25 * * ?",
                 "column 5, field hour: 25 is out of range, it must be 0 to 23",

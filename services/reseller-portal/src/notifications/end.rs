@@ -1,5 +1,6 @@
 //! How a notification ended that was not delivered, and what its reseller can do, in a sentence. Pure.
 
+use domain::counted;
 use domain::notification::NotificationStatus;
 use domain::reason::NotificationReason;
 
@@ -30,7 +31,8 @@ pub(super) fn said_of(
         }
         (NotificationStatus::GivenUp, _) => {
             return Some(format!(
-                "Given up: the last of {attempts} attempts failed. A resend or a replay sends it."
+                "Given up: the last of {} failed. A resend or a replay sends it.",
+                counted::of(attempts.into(), "attempt", "attempts")
             ));
         }
         _ => return None,
@@ -55,6 +57,8 @@ mod tests {
             let text = said(NotificationStatus::GivenUp, reason).unwrap_or_default();
             assert!(text.contains(part), "{reason}: {text}");
         }
+        let once = said_of(NotificationStatus::GivenUp, None, 1).unwrap_or_default();
+        assert!(once.contains("the last of 1 attempt failed"), "{once}");
         assert!(said(NotificationStatus::Failed, "delivery/http/404/empty").is_some());
         for status in NotificationStatus::ALL {
             let ended_badly = matches!(status, NotificationStatus::Failed | NotificationStatus::GivenUp);

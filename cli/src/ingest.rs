@@ -77,6 +77,7 @@ pub(crate) struct Push {
     pub(crate) id: Uuid,
     pub(crate) status: PushStatus,
     pub(crate) explanation: String,
+    pub(crate) reason: Option<String>,
     pub(crate) platform: String,
     pub(crate) message_prototype_key: Option<String>,
     pub(crate) cron_expression: Option<String>,

@@ -135,6 +135,7 @@ fn properties(push: &Push) -> Vec<(&'static str, String)> {
     let rows = [
         ("status", Some(push.status.to_string())),
         ("explanation", Some(push.explanation.clone())),
+        ("reason", push.reason.clone()),
         ("platform", Some(push.platform.clone())),
         ("prototype", push.message_prototype_key.clone()),
         ("cron", push.cron_expression.clone()),

@@ -10,6 +10,7 @@ use std::str::FromStr;
 use strum::IntoEnumIterator as _;
 
 use crate::named;
+use crate::notification::NotificationStatus;
 
 /// Why a push was moved by hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
@@ -65,6 +66,16 @@ impl NotificationReason {
     /// Every one that has a name of its own.
     pub fn all() -> impl Iterator<Item = Self> {
         Self::iter()
+    }
+
+    /// What is told as the reason of a notification, of which `stored` is stored: that it is paused, while a pause holds it back, and not
+    /// when that has ended. The reason of one that is tried again stays its last failure.
+    pub fn told(stored: Option<Self>, status: NotificationStatus, is_paused: bool) -> Option<Self> {
+        if is_paused && status != NotificationStatus::Retry {
+            Some(Self::Paused)
+        } else {
+            stored.filter(|reason| is_paused || *reason != Self::Paused)
+        }
     }
 
     /// The name, as it is stored and shown.
@@ -139,6 +150,22 @@ mod tests {
             NotificationReason::Other("delivery/http/503/json".to_owned())
         );
         assert_eq!(failure.to_string(), "delivery/http/503/json");
+    }
+
+    #[test]
+    fn a_pause_is_the_reason_while_it_lasts_and_no_longer() {
+        use NotificationReason::{Paused, Quota};
+        let (pending, retry) = (NotificationStatus::Pending, NotificationStatus::Retry);
+        for (stored, status, is_paused, told) in [
+            (None, pending, true, Some(Paused)),
+            (Some(Quota), NotificationStatus::Scheduled, true, Some(Paused)),
+            (Some(Quota), retry, true, Some(Quota)),
+            (Some(Paused), pending, false, None),
+            (Some(Quota), pending, false, Some(Quota)),
+            (None, pending, false, None),
+        ] {
+            assert_eq!(NotificationReason::told(stored, status, is_paused), told);
+        }
     }
 
     #[test]

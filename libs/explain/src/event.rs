@@ -1,10 +1,12 @@
 //! The story of an event: what became of each of its notifications, in short. Pure.
 
 use domain::notification::NotificationStatus;
+use domain::subscription::PausedBy;
+use store::PauseView;
 use store::webhook::{EventNotification, EventView};
 
-use crate::explanation::{Context, Explanation, Line, Next};
-use crate::words::{number, origin};
+use crate::explanation::{Context, Explanation, Line, Next, said_of, sentence};
+use crate::words::{number, of, origin};
 
 /// Most notifications that are told one by one.
 const TOLD_MAX: usize = 50;
@@ -42,11 +44,11 @@ pub fn describe(event: &EventView, context: &Context) -> Explanation {
             Some(missed) if notifications.is_empty() && missed.is_empty() => {
                 "Matched nothing: its reseller had no subscription when it came. It is stored, and nothing is sent.".to_owned()
             }
-            _ => headline(notifications.len(), sent, failed, waiting),
+            _ => headline(notifications.len(), sent, failed, waiting) + &held_back(event, context),
         },
         story: lines(event, context),
-        next: next(notifications, waiting, context),
-        commands: commands(notifications),
+        next: next(event, waiting, context),
+        commands: commands(event, context),
     }
 }
 
@@ -59,10 +61,10 @@ fn headline(all: usize, sent: usize, failed: usize, waiting: usize) -> String {
         1 if failed == 1 => "Its one notification will not be delivered.".to_owned(),
         1 => "Its one notification is still to be delivered.".to_owned(),
         _ => format!(
-            "Of its {} notifications {} are delivered, {} still to be delivered, and {} will not be.",
+            "Of its {} notifications {} delivered, {} still to be delivered, and {} will not be.",
             count(all),
-            count(sent),
-            count(waiting),
+            of(sent as u64, "is", "are"),
+            of(waiting as u64, "is", "are"),
             count(failed)
         ),
     }
@@ -99,35 +101,89 @@ fn lines(event: &EventView, context: &Context) -> Vec<Line> {
             it.id.uuid(),
             it.subscription_id,
             origin(&it.url),
-            crate::event_notification(it, context.now)
+            standing(it, event, context)
         ),
     }));
     lines.sort_by_key(|line| line.at);
     lines
 }
 
-fn next(notifications: &[EventNotification], waiting: usize, context: &Context) -> Next {
-    if waiting == 0 {
-        return Next::some_time("Nothing: it is done.");
-    }
-    let ahead = notifications.iter().filter_map(|it| it.next_attempt_at);
-    match ahead.filter(|at| *at > context.now).min() {
-        Some(at) => Next::at(
-            at,
-            format!(
-                "The next attempt that waits for a time is at {}.",
-                context.when(at)
-            ),
-        ),
-        None => Next::some_time("What waits is sent in the turn of its subscription."),
+/// The pause by an operator for whose end a notification waits.
+fn pause_of<'a>(it: &EventNotification, event: &EventView, context: &'a Context) -> Option<&'a PauseView> {
+    match it.waits_for()? {
+        PausedBy::Lane => context.pause("lane", "reseller"),
+        PausedBy::AllOfReseller => context.pause("reseller", &event.reseller_id),
+        PausedBy::Operator => context.pause("subscription", &it.subscription_id.to_string()),
+        PausedBy::Reseller => None,
     }
 }
 
-fn commands(notifications: &[EventNotification]) -> Vec<String> {
-    let open = notifications
+/// Where a notification stands; of one that an operator holds back also who, since when and why.
+fn standing(it: &EventNotification, event: &EventView, context: &Context) -> String {
+    match pause_of(it, event, context) {
+        Some(pause) => sentence(&format!("Waits: {}", said_of(pause))),
+        None => crate::event_notification(it, context.now),
+    }
+}
+
+/// What keeps all that waits from being sent, as it follows the headline; nothing when some of it is on its way.
+fn held_back(event: &EventView, context: &Context) -> String {
+    let mut waiting = event.notifications.iter().filter(|it| !it.status.is_terminal());
+    let Some(first) = waiting.clone().next() else {
+        return String::new();
+    };
+    let Some(by) = first.waits_for() else {
+        return String::new();
+    };
+    if !waiting.all(|it| it.waits_for() == Some(by)) {
+        return String::new();
+    }
+    let why = pause_of(first, event, context).map_or(by.said().to_owned(), said_of);
+    sentence(&format!(" It is held back: {why}"))
+}
+
+fn next(event: &EventView, waiting: usize, context: &Context) -> Next {
+    if waiting == 0 {
+        return Next::some_time("Nothing: it is done.");
+    }
+    let (paused, open): (Vec<_>, Vec<_>) = event
+        .notifications
+        .iter()
+        .filter(|it| !it.status.is_terminal())
+        .partition(|it| it.waits_for().is_some());
+    let ends = paused.first().map(|it| match pause_of(it, event, context) {
+        Some(pause) => format!("when the {} {} is resumed", pause.scope, pause.key),
+        None if it.waits_for() == Some(PausedBy::Reseller) => {
+            "when its reseller resumes the subscription, unless it is too old by then".to_owned()
+        }
+        None => "when an operator resumes it".to_owned(),
+    });
+    if let (Some(ends), true) = (&ends, open.is_empty()) {
+        return Next::some_time(format!("It goes on {ends}."));
+    }
+    let ahead = open.iter().filter_map(|it| it.next_attempt_at);
+    let mut next = match ahead.filter(|at| *at > context.now).min() {
+        Some(at) => Next::at(at, "The next attempt that waits for a time is made."),
+        None => Next::some_time("What waits is sent in the turn of its subscription."),
+    };
+    if let Some(ends) = ends {
+        next.text = format!("{} What is paused goes on {ends}.", next.text);
+    }
+    next
+}
+
+fn commands(event: &EventView, context: &Context) -> Vec<String> {
+    let resume = event
+        .notifications
+        .iter()
+        .find_map(|it| pause_of(it, event, context))
+        .map(|pause| format!("postrider resume {} {}", pause.scope, pause.key));
+    let open = event
+        .notifications
         .iter()
         .filter(|it| it.status != NotificationStatus::Sent);
-    open.take(COMMANDS_MAX)
-        .map(|it| format!("postrider explain {}", it.id.uuid()))
-        .collect()
+    let open = open
+        .take(COMMANDS_MAX)
+        .map(|it| format!("postrider explain {}", it.id.uuid()));
+    resume.into_iter().chain(open).collect()
 }

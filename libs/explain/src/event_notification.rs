@@ -3,17 +3,18 @@
 use chrono::{DateTime, Utc};
 use domain::notification::NotificationStatus;
 use domain::reason::NotificationReason;
+use domain::subscription::PausedBy;
 use store::webhook::EventNotification;
 
 use crate::notification::cause;
-use crate::words::time;
+use crate::words::{of, time};
 
 /// Where `notification` stands at `now`, in a sentence.
 pub fn describe(notification: &EventNotification, now: DateTime<Utc>) -> String {
+    if let Some(by) = notification.waits_for() {
+        return paused(notification, by);
+    }
     match notification.status {
-        NotificationStatus::Scheduled | NotificationStatus::Pending if notification.paused => {
-            "Waits because the subscription is paused.".to_owned()
-        }
         NotificationStatus::Scheduled => scheduled(notification, now),
         NotificationStatus::Pending => pending(notification),
         NotificationStatus::InMemory => in_memory(notification, now),
@@ -28,6 +29,16 @@ pub fn describe(notification: &EventNotification, now: DateTime<Utc>) -> String 
         ),
         NotificationStatus::GivenUp => given_up(notification),
     }
+}
+
+/// What a pause holds back may be due or not, and be in the queue or not: it waits for the end of the pause.
+fn paused(notification: &EventNotification, by: PausedBy) -> String {
+    let waits = format!("Waits because {}", by.said());
+    if notification.status == NotificationStatus::Retry {
+        let (attempt, failure) = (notification.attempts, last_failure(notification));
+        return format!("{waits}; attempt {attempt} failed: {failure}.");
+    }
+    format!("{waits}.")
 }
 
 fn scheduled(notification: &EventNotification, now: DateTime<Utc>) -> String {
@@ -51,7 +62,9 @@ fn scheduled(notification: &EventNotification, now: DateTime<Utc>) -> String {
 
 fn pending(notification: &EventNotification) -> String {
     match &notification.reason {
-        Some(NotificationReason::Paused) => "Waits because the subscription is paused.".to_owned(),
+        Some(NotificationReason::Paused) => {
+            "Was held back by a pause that has ended; waits for room in the queue.".to_owned()
+        }
         Some(NotificationReason::Unverified) => {
             "Waits because the subscription's endpoint is not verified.".to_owned()
         }
@@ -82,8 +95,6 @@ fn retry(notification: &EventNotification, now: DateTime<Utc>) -> String {
         _ => "Is due to be tried again".to_owned(),
     };
     let obstacle = match &notification.reason {
-        _ if notification.paused => ", unless the subscription is still paused then",
-        Some(NotificationReason::Paused) => ", unless the subscription is still paused then",
         Some(NotificationReason::Unverified) => ", unless its endpoint is still not verified then",
         Some(NotificationReason::Quota) => ", since the subscription's daily quota is used up",
         _ => "",
@@ -104,8 +115,8 @@ fn given_up(notification: &EventNotification) -> String {
             "Given up: the subscription was deactivated; a replay sends it.".to_owned()
         }
         _ => format!(
-            "Given up: the last of {} attempts failed: {}.",
-            notification.attempts,
+            "Given up: the last of {} failed: {}.",
+            of(notification.attempts.into(), "attempt", "attempts"),
             last_failure(notification)
         ),
     }
@@ -141,7 +152,7 @@ mod tests {
             id: NotificationId::of(Uuid::nil(), Uuid::nil()),
             subscription_id: Uuid::nil(),
             url: "https://example.org".to_owned(),
-            paused: false,
+            paused_by: None,
             status,
             claimed: false,
             reason: None,
@@ -170,7 +181,7 @@ mod tests {
         let quota = said(NotificationStatus::Scheduled, 0, "QUOTA");
         assert!(quota.contains("daily quota") && quota.ends_with("until 2026-11-21 12:01:30 UTC."));
         assert!(said(NotificationStatus::Scheduled, 0, "RATE").contains("requests per second"));
-        assert!(said(NotificationStatus::Pending, 0, "PAUSED").contains("paused"));
+        assert!(said(NotificationStatus::Pending, 0, "PAUSED").contains("a pause that has ended"));
         assert!(said(NotificationStatus::Pending, 0, "BUSY").contains("at once"));
         assert_eq!(
             said(NotificationStatus::Pending, 0, ""),
@@ -179,14 +190,25 @@ mod tests {
     }
 
     #[test]
-    fn a_paused_subscription_explains_what_never_reached_the_queue() {
-        let mut waiting = notification(NotificationStatus::Pending, 0);
-        waiting.paused = true;
-        assert!(describe(&waiting, now()).contains("paused"));
-        waiting.status = NotificationStatus::Scheduled;
-        assert!(describe(&waiting, now()).contains("paused"));
-        waiting.status = NotificationStatus::Retry;
-        assert!(describe(&waiting, now()).contains("unless the subscription is still paused then"));
+    fn whatever_a_pause_holds_back_says_whose_pause_it_is() {
+        for by in PausedBy::ALL {
+            for status in NotificationStatus::ALL {
+                let mut waiting = notification(status, 1);
+                waiting.paused_by = Some(by);
+                let said = describe(&waiting, now());
+                let waits = said.starts_with(&format!("Waits because {}", by.said()));
+                assert_eq!(waits, !status.is_terminal(), "{said}");
+            }
+        }
+        let mut waiting = notification(NotificationStatus::Retry, 2);
+        waiting.paused_by = Some(PausedBy::AllOfReseller);
+        assert_eq!(
+            describe(&waiting, now()),
+            "Waits because its reseller is paused by an operator; attempt 2 failed: the endpoint answered 503."
+        );
+        let mut sending = notification(NotificationStatus::InMemory, 1);
+        (sending.paused_by, sending.claimed) = (Some(PausedBy::Lane), true);
+        assert_eq!(describe(&sending, now()), "Is being sent: attempt 1.");
     }
 
     #[test]

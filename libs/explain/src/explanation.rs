@@ -135,16 +135,20 @@ impl Context {
     }
 }
 
-/// What `pause` means, as the end of a sentence.
+/// What `pause` means, as the end of a sentence. One whose note is not for the reader has none.
 pub(crate) fn said_of(pause: &PauseView) -> String {
-    format!(
-        "the {} {} is paused by {} since {}: {}",
+    let said = format!(
+        "the {} {} is paused by {} since {}",
         pause.scope,
         pause.key,
         pause.paused_by,
-        time(pause.paused_at),
-        pause.note
-    )
+        time(pause.paused_at)
+    );
+    if pause.note.is_empty() {
+        said
+    } else {
+        format!("{said}: {}", pause.note)
+    }
 }
 
 /// What the dead letters of a thing tell of it.

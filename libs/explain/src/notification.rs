@@ -360,8 +360,8 @@ impl Describer<'_> {
             Some(NotificationReason::Expired) => "Given up: it had waited for too long.".to_owned(),
             Some(NotificationReason::Cancelled) => self.item().cancelled(),
             _ => format!(
-                "Given up: the last of {} attempts {}",
-                it.attempts,
+                "Given up: the last of {} {}",
+                of(it.attempts.into(), "attempt", "attempts"),
                 self.last_failure()
             ),
         };

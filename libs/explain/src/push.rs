@@ -205,8 +205,8 @@ impl Describer<'_> {
             return (self.item().cancelled(), next);
         }
         let headline = format!(
-            "Given up: the last of {} attempts {}",
-            push.attempts,
+            "Given up: the last of {} {}",
+            of(push.attempts.into(), "attempt", "attempts"),
             self.last_failure()
         );
         (headline, self.after_the_end())

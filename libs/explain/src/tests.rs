@@ -7,7 +7,7 @@ use chrono_tz::Tz;
 use domain::notification::{NotificationId, NotificationStatus, OutageClass, RetryPlan};
 use domain::push::{AttemptStatus, ErrorType, Platform, PushId, PushStatus};
 use domain::reason::{NotificationReason, PushReason, StateReason};
-use domain::subscription::{Miss, SubscriptionState};
+use domain::subscription::{Miss, PausedBy, SubscriptionState};
 use store::push::{AttemptView, PushView};
 use store::timeline::{NotificationTimeline, PushTimeline, Recipient};
 use store::webhook::{DeliveryAttemptView, EventNotification, EventView, MissedSubscription};
@@ -695,7 +695,7 @@ fn an_event_counts_its_notifications() {
         id: NotificationId::from(Uuid::from_u128(id)),
         subscription_id: Uuid::from_u128(5),
         url: "https://acme.example/hook?secret=1".to_owned(),
-        paused: false,
+        paused_by: None,
         status,
         claimed: false,
         reason: None,
@@ -719,9 +719,92 @@ fn an_event_counts_its_notifications() {
     let story = super::event(&event, &context());
     assert_eq!(
         story.headline,
-        "Of its 3 notifications 1 are delivered, 1 still to be delivered, and 1 will not be."
+        "Of its 3 notifications 1 is delivered, 1 is still to be delivered, and 1 will not be."
     );
     assert_eq!(story.commands.len(), 2, "{story:?}");
+}
+
+/// A notification of [`unmatched`] that a pause holds back.
+fn held(by: PausedBy) -> EventNotification {
+    EventNotification {
+        id: NotificationId::from(Uuid::from_u128(7)),
+        subscription_id: Uuid::from_u128(5),
+        url: "https://acme.example/hook?secret=1".to_owned(),
+        paused_by: Some(by),
+        status: NotificationStatus::Retry,
+        claimed: false,
+        reason: None,
+        attempts: 1,
+        next_attempt_at: Some(now() + TimeDelta::seconds(30)),
+        leased_until: None,
+        updated_at: now(),
+        finished_at: None,
+        last: None,
+    }
+}
+
+#[test]
+fn an_event_whose_notifications_are_paused_says_whose_pause_it_is_and_what_ends_it() {
+    let mut event = unmatched();
+    for (by, scope, key) in [
+        (PausedBy::Lane, "lane", "reseller"),
+        (PausedBy::AllOfReseller, "reseller", "acme"),
+        (
+            PausedBy::Operator,
+            "subscription",
+            "00000000-0000-0000-0000-000000000005",
+        ),
+    ] {
+        event.notifications = vec![held(by)];
+        let story = super::event(&event, &paused(scope, key));
+        let said =
+            format!("the {scope} {key} is paused by ann (1) since 2026-11-21 11:30:00 UTC: incident 17.");
+        assert_eq!(
+            story.headline,
+            format!("Its one notification is still to be delivered. It is held back: {said}")
+        );
+        assert!(
+            story
+                .story
+                .iter()
+                .any(|line| line.text.ends_with(&format!("Waits: {said}"))),
+            "{story:?}"
+        );
+        assert_eq!(
+            story.next,
+            Next::some_time(format!("It goes on when the {scope} {key} is resumed."))
+        );
+        assert_eq!(story.commands[0], format!("postrider resume {scope} {key}"));
+    }
+    event.notifications = vec![held(PausedBy::Reseller)];
+    let story = super::event(&event, &context());
+    assert!(
+        story
+            .headline
+            .ends_with("It is held back: its reseller has paused the subscription."),
+        "{story:?}"
+    );
+    assert!(
+        story
+            .next
+            .text
+            .starts_with("It goes on when its reseller resumes"),
+        "{story:?}"
+    );
+
+    let mut open = held(PausedBy::Reseller);
+    (open.paused_by, open.subscription_id) = (None, Uuid::from_u128(6));
+    event.notifications.push(open);
+    let story = super::event(&event, &context());
+    assert_eq!(story.next.at, Some(now() + TimeDelta::seconds(30)));
+    assert!(
+        story
+            .next
+            .text
+            .contains("What is paused goes on when its reseller"),
+        "{story:?}"
+    );
+    assert!(!story.headline.contains("held back"), "{story:?}");
 }
 
 #[test]

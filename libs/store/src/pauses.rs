@@ -5,17 +5,19 @@
 //! It deliberately says nothing about a reseller's own pause, which is in its subscription, and stops no process: engines look
 //! here by themselves, and the claiming statements refuse whatever they ask meanwhile.
 
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use domain::named;
+use domain::subscription::PausedBy;
 use serde::Serialize;
 use serde_json::json;
 use sqlx::{PgConnection, Postgres, Transaction};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::read::Count;
+use crate::read::{Count, Name};
 use crate::text::storable;
 use crate::{Act, Error, Store};
 
@@ -239,6 +241,40 @@ impl Store {
             }
         }
         Ok(others)
+    }
+
+    /// Whose pause keeps the notifications of each of these subscriptions back; those are left out that are not paused.
+    pub async fn paused_by(&self, subscriptions: &[Uuid]) -> Result<HashMap<Uuid, PausedBy>, Error> {
+        let rows = sqlx::query!(
+            r#"
+            SELECT s.id, p.paused_by AS "paused_by!: Name<PausedBy>" FROM subscriptions s
+            CROSS JOIN LATERAL (
+                SELECT CASE WHEN (SELECT paused FROM lanes WHERE name = 'reseller') THEN 'LANE'
+                            WHEN s.held_at IS NOT NULL
+                                 AND EXISTS (SELECT FROM pauses WHERE scope = 'reseller' AND key = s.reseller_id)
+                                THEN 'ALL_OF_RESELLER'
+                            WHEN s.held_at IS NOT NULL THEN 'OPERATOR'
+                            WHEN s.paused_at IS NOT NULL THEN 'RESELLER' END AS paused_by) AS p
+            WHERE s.id = ANY ($1) AND p.paused_by IS NOT NULL
+            "#,
+            subscriptions,
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        Ok(rows
+            .into_iter()
+            .map(|row| (row.id, row.paused_by.into()))
+            .collect())
+    }
+
+    /// Since when a lane is paused, if it is.
+    pub async fn lane_paused_at(&self, lane: Lane) -> Result<Option<DateTime<Utc>>, Error> {
+        Ok(sqlx::query_scalar!(
+            "SELECT paused_at FROM pauses WHERE scope = 'lane' AND key = $1",
+            lane.as_str()
+        )
+        .fetch_optional(&self.pool)
+        .await?)
     }
 
     /// Whether a lane is paused, as far as engines look.

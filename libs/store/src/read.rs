@@ -11,7 +11,7 @@ use domain::event::UnknownFields;
 use domain::notification::RetryPlan;
 use domain::push::{AttemptStatus, ErrorType, Platform, PushStatus};
 use domain::reason::{NotificationReason, StateReason};
-use domain::subscription::{QuotaRequestStatus, RecoveryEnd, ReplayStatus, SubscriptionState};
+use domain::subscription::{PausedBy, QuotaRequestStatus, RecoveryEnd, ReplayStatus, SubscriptionState};
 use sqlx::error::BoxDynError;
 use sqlx::postgres::PgValueRef;
 use sqlx::{Decode, Postgres, ValueRef as _};
@@ -94,6 +94,6 @@ becomes! {
 
 names! {
     AttemptStatus, DeadLetterLane, DeadLetterReason, DeadLetterState, EmailKind, ErrorType, JobAction,
-    JobStatus, NotificationReason, Platform, PushStatus, QuotaRequestStatus, RecoveryEnd, ReplayStatus, RetryPlan,
+    JobStatus, NotificationReason, PausedBy, Platform, PushStatus, QuotaRequestStatus, RecoveryEnd, ReplayStatus, RetryPlan,
     StateReason, SubscriptionState, UnknownFields
 }

@@ -6,6 +6,7 @@ use chrono::{DateTime, SubsecRound as _, Utc};
 use config::Config;
 use domain::clock::Clock;
 use domain::push::PushId;
+use domain::subscription::PausedBy;
 use encryption::{Sealer, SealingKey};
 use http_api::{Keys, Problem, Remembered, TakesBodies};
 use http_client::EgressPolicy;
@@ -112,6 +113,14 @@ impl App {
         let look = self.store.find_subscription(&reseller.id, id);
         let found = http_api::by(reseller.deadline, ("the subscription", "read"), look).await?;
         found.ok_or_else(problems::no_subscription)
+    }
+
+    /// Whose pause holds back what a subscription is to get, if one does.
+    pub(crate) async fn paused_by(&self, reseller: &Reseller, id: Uuid) -> Result<Option<PausedBy>, Problem> {
+        let ids = [id];
+        let look = self.store.paused_by(&ids);
+        let found = http_api::by(reseller.deadline, ("the subscription", "read"), look).await?;
+        Ok(found.get(&id).copied())
     }
 
     /// The names of the event types that can be selected, as of some seconds ago at most: to read the whole catalogue for

@@ -93,22 +93,24 @@ pub(crate) struct ResendArgs {
     wait: bool,
 }
 
-const COLUMNS: [ShownColumn; 7] = [
+const COLUMNS: [ShownColumn; 8] = [
     (Column::whole("notification"), "/id"),
     (Column::whole("event").spare(2), "/eventId"),
     (Column::whole("event type"), "/eventType"),
     (Column::whole("status"), "/status"),
     (Column::whole("reason").spare(3), "/reason"),
+    (Column::whole("paused by").spare(5), "/pausedBy"),
     (Column::whole("attempts").spare(1), "/attempts"),
     (Column::whole("accepted").spare(4), "/acceptedAt"),
 ];
 
-const ROWS: [Shown; 10] = [
+const ROWS: [Shown; 11] = [
     ("event", "/eventId"),
     ("event type", "/eventType"),
     ("subscription", "/subscriptionId"),
     ("status", "/status"),
     ("reason", "/reason"),
+    ("paused by", "/pausedBy"),
     ("attempts", "/attempts"),
     ("next attempt", "/nextAttemptAt"),
     ("accepted", "/acceptedAt"),

@@ -111,6 +111,11 @@ impl SwrveWatch {
         self.trust == Trust::None
     }
 
+    /// Since when nothing but failures came; `None` when the last sign was that it works, or none came.
+    pub fn failing_since(&self) -> Option<DateTime<Utc>> {
+        self.since
+    }
+
     /// Takes an outcome of the time `at` in, and says whether it counts. The failure that decides is spared.
     pub fn observe(&mut self, push: PushId, sign: Sign, at: DateTime<Utc>) -> HoldDecision {
         match (sign, self.trust) {
@@ -209,11 +214,14 @@ mod tests {
         for push in &pushes {
             watch.observe(*push, Sign::Fails, at(0));
         }
+        assert_eq!(watch.failing_since(), Some(at(0)));
         watch.observe(pushes[0], Sign::Works, at(4));
+        assert_eq!(watch.failing_since(), None);
         assert_eq!(
             watch.observe(pushes[0], Sign::Fails, at(60)),
             HoldDecision::Counts
         );
+        assert_eq!(watch.failing_since(), Some(at(60)));
         assert_eq!(watch.accused(), pushes[..1]);
     }
 

@@ -7,6 +7,7 @@ mod field;
 mod filter;
 mod health;
 mod miss;
+mod paused_by;
 mod rate_budget;
 mod recovery;
 mod request;
@@ -19,6 +20,7 @@ pub use field::FieldError;
 pub use filter::{EventFilter, FilterError, is_event_type, patterns_of};
 pub use health::{Health, HealthPolicy};
 pub use miss::Miss;
+pub use paused_by::PausedBy;
 pub use rate_budget::RateBudget;
 pub use recovery::{
     Probe, RECOVERIES_MAX, RECOVERY_PARTS, RecoveryEnd, RecoveryGround, RecoveryStep, recovery_delay,

@@ -19,6 +19,8 @@ pub struct Depths {
     pub pending: u64,
     /// In the queue.
     pub queued: u64,
+    /// For how long the first of these has been there.
+    pub queued_for: Option<Duration>,
     /// Being sent.
     pub sending: u64,
     /// Waiting to be tried again.
@@ -27,6 +29,13 @@ pub struct Depths {
     pub lost: u64,
     /// How long ago the first of these leases ran out.
     pub lost_for: Option<Duration>,
+}
+
+impl Depths {
+    /// What waits for nothing but its turn.
+    pub fn backlog(&self) -> u64 {
+        self.pending + self.queued
+    }
 }
 
 /// What is due and has not been put into the queue. What is paused, not verified or not yet due does not count.
@@ -58,7 +67,8 @@ impl Store {
             SELECT (SELECT count(*) FROM (SELECT FROM push_notifications WHERE status = 'PENDING' LIMIT $1) AS p)
                        AS "pending!: Count",
                    d.scheduled AS "scheduled!: Count", d.retry AS "retry!: Count", m.queued AS "queued!: Count",
-                   m.sending AS "sending!: Count", m.lost AS "lost!: Count", m.lost_for AS "lost_for!: Nullable<Age>"
+                   m.sending AS "sending!: Count", m.lost AS "lost!: Count", m.lost_for AS "lost_for!: Nullable<Age>",
+                   m.queued_for AS "queued_for!: Nullable<Age>"
             FROM (SELECT count(*) FILTER (WHERE status = 'SCHEDULED') AS scheduled,
                          count(*) FILTER (WHERE status = 'RETRY') AS retry
                   FROM (SELECT status FROM push_notifications WHERE status IN ('SCHEDULED', 'RETRY')
@@ -67,8 +77,9 @@ impl Store {
                 SELECT count(*) FILTER (WHERE lease_token IS NULL) AS queued,
                        count(*) FILTER (WHERE lease_token IS NOT NULL) AS sending,
                        count(*) FILTER (WHERE leased_until < now()) AS lost,
-                       extract(epoch FROM max(now() - leased_until) FILTER (WHERE leased_until < now()))::float8 AS lost_for
-                FROM (SELECT lease_token, leased_until FROM push_notifications WHERE status = 'IN_MEMORY'
+                       extract(epoch FROM max(now() - leased_until) FILTER (WHERE leased_until < now()))::float8 AS lost_for,
+                       extract(epoch FROM now() - min(updated_at) FILTER (WHERE lease_token IS NULL))::float8 AS queued_for
+                FROM (SELECT lease_token, leased_until, updated_at FROM push_notifications WHERE status = 'IN_MEMORY'
                       ORDER BY leased_until LIMIT $1) AS first_leased) AS m
             "#,
             counted(),
@@ -103,13 +114,15 @@ impl Store {
                        AS "scheduled!: Count",
                    (SELECT count(*) FROM (SELECT FROM notifications WHERE status = 'RETRY' LIMIT $1) AS r) AS "retry!: Count",
                    m.queued AS "queued!: Count", m.sending AS "sending!: Count", m.lost AS "lost!: Count",
-                   m.lost_for AS "lost_for!: Nullable<Age>"
+                   m.lost_for AS "lost_for!: Nullable<Age>",
+                   m.queued_for AS "queued_for!: Nullable<Age>"
             FROM (SELECT count(*) FILTER (WHERE lease_token IS NULL) AS queued,
                          count(*) FILTER (WHERE lease_token IS NOT NULL) AS sending,
                          count(*) FILTER (WHERE leased_until < now()) AS lost,
                          extract(epoch FROM max(now() - leased_until) FILTER (WHERE leased_until < now()))::float8
-                             AS lost_for
-                  FROM (SELECT lease_token, leased_until FROM notifications WHERE status = 'IN_MEMORY'
+                             AS lost_for,
+                         extract(epoch FROM now() - min(updated_at) FILTER (WHERE lease_token IS NULL))::float8 AS queued_for
+                  FROM (SELECT lease_token, leased_until, updated_at FROM notifications WHERE status = 'IN_MEMORY'
                         ORDER BY leased_until LIMIT $1) AS first_leased) AS m
             "#,
             counted(),

@@ -3,10 +3,14 @@
 //! Every question is answered from the heads of indexes, and whatever is counted is counted up to a bound, so that asking
 //! stays cheap with any backlog. It deliberately judges nothing.
 
+mod answers;
 mod lanes;
+mod paused;
 mod rest;
 
+pub use answers::SwrveFailure;
 pub use lanes::{Depths, Overdue, Waiting};
+pub use paused::PausedWaiting;
 pub use rest::{Deaths, JobInProgress, Leadership, MailsInTrouble, SubscriptionCount, SubscriptionInTrouble};
 
 /// Up to how many rows are counted. A count above it means "more than that".

@@ -134,7 +134,7 @@ impl Store {
     }
 
     /// The subscriptions that are in trouble at `now`, the worst first, at most 100: deactivated within the last day by
-    /// what their endpoint did, degraded, or failing.
+    /// what their endpoint did, degraded, or failing. What is paused is not tried, and so fails no more.
     pub async fn subscriptions_in_trouble(
         &self,
         now: DateTime<Utc>,
@@ -146,7 +146,7 @@ impl Store {
                    state_reason AS reason, state_changed_at AS since, failing_since
             FROM subscriptions
             WHERE deleted_at IS NULL
-              AND (state = 'DEGRADED' OR state = 'ACTIVE' AND failing_since IS NOT NULL
+              AND (NOT suspended AND (state = 'DEGRADED' OR state = 'ACTIVE' AND failing_since IS NOT NULL)
                    OR state = 'DEACTIVATED' AND state_changed_at > $1
                       AND state_reason IN ('FAILING', 'REDIRECTED', 'GONE'))
             ORDER BY CASE state WHEN 'DEACTIVATED' THEN 0 WHEN 'DEGRADED' THEN 1 ELSE 2 END,

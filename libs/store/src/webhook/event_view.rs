@@ -5,7 +5,7 @@
 use chrono::{DateTime, Utc};
 use domain::notification::{NotificationId, NotificationStatus};
 use domain::reason::NotificationReason;
-use domain::subscription::Miss;
+use domain::subscription::{Miss, PausedBy};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -73,8 +73,8 @@ pub struct EventNotification {
     pub subscription_id: Uuid,
     /// Where to, as the subscription has it now.
     pub url: String,
-    /// Whether its reseller or an operator has paused the subscription.
-    pub paused: bool,
+    /// Whose pause keeps its subscription from being sent anything.
+    pub paused_by: Option<PausedBy>,
     /// Where it stands.
     pub status: NotificationStatus,
     /// Whether an engine has claimed it.
@@ -106,6 +106,14 @@ pub struct LastAttempt {
     pub error_type: Option<String>,
     /// The failure in words.
     pub error: Option<String>,
+}
+
+impl EventNotification {
+    /// Whose pause it waits for, if it waits for its turn to be sent and has one.
+    pub fn waits_for(&self) -> Option<PausedBy> {
+        self.paused_by
+            .filter(|_| !self.status.is_terminal() && !self.claimed)
+    }
 }
 
 impl Store {
@@ -142,7 +150,7 @@ impl Store {
             r#"
             SELECT n.id, n.subscription_id, n.status, n.lease_token IS NOT NULL AS "claimed!", n.reason, n.attempts,
                    n.next_attempt_at, n.leased_until, n.updated_at, n.finished_at, s.url,
-                   s.suspended AS "paused!", a.number AS "number?", a.response_status,
+                   a.number AS "number?", a.response_status,
                    a.error_type, a.error
             FROM notifications n
             JOIN subscriptions s ON s.id = n.subscription_id
@@ -158,6 +166,8 @@ impl Store {
         )
         .fetch_all(&self.pool)
         .await?;
+        let subscriptions: Vec<Uuid> = rows.iter().map(|row| row.subscription_id).collect();
+        let paused_by = self.paused_by(&subscriptions).await?;
         let mut notifications = Vec::with_capacity(rows.len());
         for row in rows {
             let status = stored("notification status", &row.status)?;
@@ -165,7 +175,7 @@ impl Store {
                 id: row.id.into(),
                 subscription_id: row.subscription_id,
                 url: row.url,
-                paused: row.paused,
+                paused_by: paused_by.get(&row.subscription_id).copied(),
                 status,
                 claimed: row.claimed,
                 reason: stored_if("reason of a notification", row.reason.as_deref())?,

@@ -61,6 +61,8 @@ pub struct NotificationRow {
     pub event_type: String,
     /// Where it stands.
     pub status: NotificationStatus,
+    /// Whether an engine has claimed it.
+    pub claimed: bool,
     /// Why it waits or has ended.
     pub reason: Option<NotificationReason>,
     /// Attempts so far.
@@ -99,6 +101,7 @@ impl Store {
             NotificationRow,
             r#"
             SELECT n.id, coalesce(e.event_id, '') AS "event_id!", n.event_type, n.status AS "status: Name<_>",
+                   n.lease_token IS NOT NULL AS "claimed!",
                    n.reason AS "reason!: Nullable<Name<_>>", n.attempts AS "attempts: Count", n.next_attempt_at,
                    n.payload_bytes AS "payload_bytes: Count", coalesce(e.created_at, n.created_at) AS "accepted_at!",
                    n.updated_at, n.finished_at
@@ -160,6 +163,7 @@ impl Store {
             NotificationRow,
             r#"
             SELECT n.id, coalesce(e.event_id, '') AS "event_id!", n.event_type, n.status AS "status: Name<_>",
+                   n.lease_token IS NOT NULL AS "claimed!",
                    n.reason AS "reason!: Nullable<Name<_>>", n.attempts AS "attempts: Count", n.next_attempt_at,
                    n.payload_bytes AS "payload_bytes: Count", coalesce(e.created_at, n.created_at) AS "accepted_at!",
                    n.updated_at, n.finished_at

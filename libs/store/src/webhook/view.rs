@@ -57,7 +57,7 @@ impl Store {
     ) -> Result<Option<NotificationView>, Error> {
         let row = sqlx::query!(
             r#"
-            SELECT n.subscription_id, e.event_id, n.event_type, n.status, n.reason, n.attempts, n.next_attempt_at,
+            SELECT n.subscription_id, e.event_id, n.event_type, n.status, n.lease_token IS NOT NULL AS "claimed!", n.reason, n.attempts, n.next_attempt_at,
                    n.payload_bytes, e.created_at AS accepted_at, n.updated_at, n.finished_at, e.body
             FROM notifications n
             JOIN events e ON e.id = n.event
@@ -80,6 +80,7 @@ impl Store {
                 event_id: row.event_id,
                 event_type: row.event_type,
                 status,
+                claimed: row.claimed,
                 reason: stored_if("reason of a notification", row.reason.as_deref())?,
                 attempts: row.attempts.unsigned_abs(),
                 next_attempt_at: due,

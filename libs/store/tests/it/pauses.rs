@@ -1,5 +1,6 @@
 //! Pauses by operators: what they stop and what they leave alone, and that none is overtaken by a claim.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
@@ -8,7 +9,7 @@ use domain::key::KeyDigest;
 use domain::notification::{NotificationState, RetryPlan};
 use domain::push::PushState;
 use domain::reason::PushReason;
-use domain::subscription::{HealthPolicy, SubscriptionRequest, SubscriptionState};
+use domain::subscription::{HealthPolicy, PausedBy, SubscriptionRequest, SubscriptionState};
 use sqlx::PgPool;
 use store::webhook::{Addresses, HealthChanges, NewSecret, NewSubscription};
 use store::{Act, Lane, Pausable, PauseChange, Store};
@@ -419,4 +420,48 @@ async fn what_is_cancelled_says_so_and_is_recorded(pool: PgPool) {
         audited(&pool).await,
         [("push.cancel".to_owned(), format!("push/{}", push.id))]
     );
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn the_widest_pause_is_named_and_what_waits_for_each_is_counted(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let subscription = SubscriptionRow::active().reseller("acme").make(&pool).await;
+    let other = SubscriptionRow::active().reseller("other").make(&pool).await;
+    for state in [
+        NotificationState::Pending,
+        NotificationState::Retry,
+        NotificationState::Scheduled,
+        NotificationState::Sent,
+    ] {
+        notifications(&pool, state, subscription, 2).await;
+        notifications(&pool, state, other, 1).await;
+    }
+    let named = async || store.paused_by(&[subscription, other]).await.unwrap();
+    assert!(named().await.is_empty());
+    sqlx::query("UPDATE subscriptions SET paused_at = now() WHERE id = $1")
+        .bind(subscription)
+        .execute(&pool)
+        .await
+        .unwrap();
+    let mut expected = HashMap::from([(subscription, PausedBy::Reseller)]);
+    assert_eq!(named().await, expected);
+    let wider = [
+        (Pausable::Subscription(subscription), PausedBy::Operator),
+        (Pausable::Reseller("acme".to_owned()), PausedBy::AllOfReseller),
+    ];
+    for (what, by) in wider {
+        assert_eq!(pause(&store, &what).await, PauseChange::Changed);
+        expected.insert(subscription, by);
+        assert_eq!(named().await, expected);
+    }
+    let waiting = store.waiting_for_pauses().await.unwrap();
+    let waiting: Vec<_> = waiting.iter().map(|it| (it.scope.as_str(), it.waiting)).collect();
+    assert_eq!(waiting, [("subscription", 6), ("reseller", 6)]);
+
+    assert_eq!(store.lane_paused_at(Lane::Reseller).await.unwrap(), None);
+    pause(&store, &Pausable::Lane(Lane::Reseller)).await;
+    assert!(store.lane_paused_at(Lane::Reseller).await.unwrap().is_some());
+    assert_eq!(store.lane_paused_at(Lane::Push).await.unwrap(), None);
+    let all = HashMap::from([(subscription, PausedBy::Lane), (other, PausedBy::Lane)]);
+    assert_eq!(named().await, all);
 }

@@ -31,6 +31,8 @@ async fn an_empty_installation_has_nothing_to_say(pool: PgPool) {
     assert_eq!(store.subscriptions_in_trouble(now).await.unwrap(), []);
     assert_eq!(store.mails_in_trouble(now).await.unwrap(), Default::default());
     assert_eq!(store.jobs_in_progress(now).await.unwrap(), []);
+    assert_eq!(store.swrve_failures().await.unwrap(), []);
+    assert_eq!(store.waiting_for_pauses().await.unwrap(), []);
     let month = Month::containing(now);
     assert!(store.has_partitions(month).await.unwrap());
     assert!(!store.has_partitions(month.plus(40)).await.unwrap());
@@ -59,12 +61,14 @@ async fn pushes_are_counted_by_what_they_wait_for(pool: PgPool) {
         scheduled: 1,
         pending: 2,
         queued: 4,
+        queued_for: depths.queued_for,
         sending: 4,
         retry: 5,
         lost: 1,
         lost_for: Some(lost_for),
     };
     assert_eq!(depths, expected);
+    assert!(depths.queued_for.is_some(), "{depths:?}");
     let overdue = store.push_overdue().await.unwrap();
     assert!(overdue.pending_for.is_some(), "{overdue:?}");
     assert!(overdue.due_at.unwrap() < SystemClock.now(), "{overdue:?}");
@@ -144,10 +148,71 @@ async fn a_leader_is_named_with_its_time_and_trouble_comes_worst_first(pool: PgP
     let ids: Vec<_> = trouble.iter().map(|it| it.id).collect();
     assert_eq!(ids, [degraded, failing]);
     assert!(!ids.contains(&healthy));
+    for paused in [failing, degraded] {
+        sqlx::query("UPDATE subscriptions SET paused_at = now() WHERE id = $1")
+            .bind(paused)
+            .execute(&pool)
+            .await
+            .unwrap();
+    }
+    let trouble = store.subscriptions_in_trouble(SystemClock.now()).await.unwrap();
+    assert_eq!(trouble, [], "what is paused is not tried");
     let states = store.subscription_states().await.unwrap();
     let counts: Vec<_> = states
         .iter()
         .map(|it| (it.state.as_str(), it.count, it.paused))
         .collect();
-    assert_eq!(counts, [("ACTIVE", 2, 0), ("DEGRADED", 1, 0)]);
+    assert_eq!(counts, [("ACTIVE", 2, 1), ("DEGRADED", 1, 1)]);
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn what_swrve_said_is_counted_by_the_last_attempts_of_pushes_that_wait(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    for (state, count) in [
+        (PushState::Retry, 3),
+        (PushState::Pending, 2),
+        (PushState::Scheduled, 1),
+        (PushState::GivenUp, 2),
+        (PushState::Sent, 2),
+    ] {
+        pushes(&pool, state, count).await;
+    }
+    let silent = pushes(&pool, PushState::Retry, 1).await;
+    // It waits in the queue again.
+    let queued = pushes(&pool, PushState::Retry, 1).await;
+    let replayed = pushes(&pool, PushState::Retry, 1).await;
+    for (statement, push) in [
+        (
+            "UPDATE send_attempts SET swrve_error_code = NULL, swrve_error_message = 'no answer within 6000 ms' \
+             WHERE push_notification_id = $1",
+            &silent,
+        ),
+        (
+            "UPDATE push_notifications SET status = 'IN_MEMORY', next_attempt_at = NULL, leased_until = now() WHERE id = $1",
+            &queued,
+        ),
+        (
+            "UPDATE push_notifications SET replayed_after = attempts WHERE id = $1",
+            &replayed,
+        ),
+    ] {
+        let done = sqlx::query(statement)
+            .bind(push[0].id.uuid())
+            .execute(&pool)
+            .await
+            .unwrap();
+        assert!(done.rows_affected() > 0, "{statement}");
+    }
+    let failures = store.swrve_failures().await.unwrap();
+    let told: Vec<_> = failures
+        .iter()
+        .map(|it| (it.code, it.message.as_deref().unwrap(), it.pushes))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (Some(503), "503 Service Unavailable", 4),
+            (None, "no answer within 6000 ms", 1)
+        ]
+    );
 }

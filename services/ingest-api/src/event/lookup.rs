@@ -10,6 +10,8 @@ use axum::extract::{Path, State};
 use chrono::{DateTime, Utc};
 use domain::notification::NotificationStatus;
 use domain::origin::origin;
+use domain::reason::NotificationReason;
+use domain::subscription::PausedBy;
 use http::HeaderMap;
 use http_api::{Problem, ProblemKind};
 use serde::Serialize;
@@ -90,9 +92,14 @@ pub(crate) struct NotificationDocument {
         example = "Will be tried again after 2026-11-21 12:01:30 UTC: attempt 2 failed: the endpoint answered 503."
     )]
     explanation: String,
-    /// Why it waits or has ended, as a stable text for programs.
+    /// Why it waits or has ended, as a stable text for programs; PAUSED while a pause holds it back, save one in RETRY, whose reason
+    /// is its last failure.
     #[schema(example = "QUOTA")]
     reason: Option<String>,
+    /// Whose pause holds it back: LANE, ALL_OF_RESELLER or OPERATOR (an operator has paused all deliveries, those of the reseller, or
+    /// those of the subscription), or RESELLER (its reseller has paused the subscription).
+    #[schema(example = "RESELLER")]
+    paused_by: Option<&'static str>,
     /// Attempts to deliver it so far.
     attempts: u32,
     /// When it is due, if it is SCHEDULED or RETRY.
@@ -164,13 +171,16 @@ impl From<MissedSubscription> for MissedDocument {
 }
 
 fn notified(notification: EventNotification, now: DateTime<Utc>) -> NotificationDocument {
+    let paused_by = notification.waits_for();
     NotificationDocument {
         explanation: explain::event_notification(&notification, now),
+        paused_by: paused_by.map(PausedBy::as_str),
         id: notification.id.uuid(),
         subscription_id: notification.subscription_id,
         url: origin(&notification.url),
         status: notification.status,
-        reason: notification.reason.map(|reason| reason.to_string()),
+        reason: NotificationReason::told(notification.reason, notification.status, paused_by.is_some())
+            .map(|reason| reason.to_string()),
         attempts: notification.attempts,
         next_attempt_at: notification.next_attempt_at,
         updated_at: notification.updated_at,

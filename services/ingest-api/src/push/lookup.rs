@@ -13,8 +13,9 @@ use domain::reason::PushReason;
 use http::HeaderMap;
 use http_api::{Problem, ProblemKind};
 use serde::Serialize;
-use store::push::{AttemptView, PushView};
+use store::push::{AttemptView, HoldView, PushView};
 use store::timeline::PushTimeline;
+use store::{Lane, PauseView};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -35,7 +36,8 @@ pub(crate) struct PushDocument {
         example = "Is tried again at 2026-11-21 12:01:30 UTC (in 30 s): attempt 2 of 5 failed: Swrve answered 503."
     )]
     explanation: String,
-    /// Why it stands there, when an operator has moved it by hand: REPLAYED or CANCELLED.
+    /// Why it stands there: PAUSED while it waits because operators have paused the lane, else how an operator has moved it by
+    /// hand: REPLAYED or CANCELLED.
     #[schema(example = "REPLAYED")]
     reason: Option<&'static str>,
     /// The platform of the client's device.
@@ -105,13 +107,32 @@ pub(crate) async fn find(
     let deadline = app.reader(&headers).await?;
     let not_found = || Problem::new(ProblemKind::NOT_FOUND, "no push has this identifier");
     let Path(id) = id.map_err(|_| not_found())?;
-    let reading = app.store.find_push(PushId::from(id));
+    let reading = async {
+        let store = &app.store;
+        let found = store.find_push(PushId::from(id)).await?;
+        let stops = (store.lane_paused_at(Lane::Push).await?, store.list_holds().await?);
+        Ok(found.map(|push| (push, stops)))
+    };
     let found = http_api::by(deadline, ("the push", "read"), reading).await?;
-    Ok(Json(document(found.ok_or_else(not_found)?, &app)))
+    let (push, (paused_at, holds)) = found.ok_or_else(not_found)?;
+    Ok(Json(document(push, paused_at, holds, &app)))
 }
 
-fn document(push: PushView, app: &App) -> PushDocument {
-    // What operators have paused, and what became of its dead letters, is theirs to see.
+fn document(
+    push: PushView,
+    paused_at: Option<DateTime<Utc>>,
+    holds: Vec<HoldView>,
+    app: &App,
+) -> PushDocument {
+    // Who has paused the lane and why, and what became of its dead letters, is for operators to see.
+    let pause = |paused_at| PauseView {
+        scope: "lane".to_owned(),
+        key: Lane::Push.to_string(),
+        reseller: None,
+        note: String::new(),
+        paused_by: "an operator".to_owned(),
+        paused_at,
+    };
     let timeline = PushTimeline {
         push,
         dead_letters: Vec::new(),
@@ -119,17 +140,21 @@ fn document(push: PushView, app: &App) -> PushDocument {
     };
     let context = explain::Context {
         now: app.clock.now(),
-        pauses: Vec::new(),
-        holds: Vec::new(),
+        pauses: paused_at.map(pause).into_iter().collect(),
+        holds,
         rules: app.rules.clone(),
     };
     let explanation = explain::push(&timeline, &context).headline;
     let push = timeline.push;
+    let waits = !push.status.is_terminal() && !push.claimed;
     PushDocument {
         explanation,
         id: push.id.uuid(),
         status: push.status,
-        reason: push.reason.map(PushReason::as_str),
+        reason: match paused_at {
+            Some(_) if waits => Some("PAUSED"),
+            _ => push.reason.map(PushReason::as_str),
+        },
         platform: push.platform,
         message_prototype_key: push.message_prototype_key,
         cron_expression: push.cron_expression,

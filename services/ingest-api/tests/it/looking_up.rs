@@ -58,6 +58,35 @@ async fn a_failed_attempt_is_shown_with_what_swrve_said(it: Installation) {
 }
 
 #[testkit::test]
+async fn a_push_that_waits_for_the_end_of_a_pause_says_so_and_not_who_paused_it(it: Installation) {
+    let service = Running::ready(&it).await;
+    let act = store::Act {
+        by: "ann (1)",
+        note: Some("incident 17"),
+        at: domain::clock::Clock::now(&domain::clock::SystemClock),
+    };
+    let lane = store::Pausable::Lane(store::Lane::Push);
+    it.store.pause(&lane, act).await.unwrap();
+    for state in PushState::ALL {
+        let made = PushRow::in_state(state).make(&it.pool).await;
+        let view = service.look_up(made.id).await;
+        let waits = !state.status().is_terminal() && state != PushState::Sending;
+        assert_eq!(view["reason"] == "PAUSED", waits, "{view}");
+        let text = view["explanation"].as_str().unwrap();
+        let said = "Is held back: the lane push is paused by an operator since 2";
+        assert_eq!(text.starts_with(said), waits, "{text}");
+        assert!(
+            !view.to_string().contains("ann") && !view.to_string().contains("incident"),
+            "{view}"
+        );
+    }
+    it.store.resume(&lane, act).await.unwrap();
+    let made = PushRow::in_state(PushState::Queued).make(&it.pool).await;
+    let view = service.look_up(made.id).await;
+    assert_eq!(view["reason"], serde_json::Value::Null, "{view}");
+}
+
+#[testkit::test]
 async fn what_does_not_exist_is_not_found_whatever_its_form(it: Installation) {
     let service = Running::ready(&it).await;
     let unknown = PushId::at(chrono::DateTime::UNIX_EPOCH).to_string();

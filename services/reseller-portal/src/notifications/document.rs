@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use domain::notification::{FailureKind, NotificationStatus};
 use domain::push::AttemptStatus;
+use domain::reason::NotificationReason;
+use domain::subscription::PausedBy;
 use http_client::NO_PUBLIC_ADDRESS;
 use serde::Serialize;
 use store::webhook::{DeliveryAttemptView, NotificationRow, NotificationView};
@@ -28,11 +30,15 @@ pub(crate) struct RowDocument {
     event_type: String,
     /// Where it stands.
     status: NotificationStatus,
-    /// Why it waits or has ended: QUOTA or RATE (a limit of the subscription), PAUSED, UNVERIFIED (the endpoint has not answered
+    /// Why it waits or has ended: QUOTA or RATE (a limit of the subscription), PAUSED (see pausedBy), UNVERIFIED (the endpoint has not answered
     /// its challenge yet), RESENT, REPLAYED, BUSY or BACKLOG (others of the subscription come first), POSTPONED (we could not try), SUBSCRIPTION_DEACTIVATED,
     /// SUBSCRIPTION_DELETED, EXPIRED (it waited for too long), CANCELLED (by the operator of the platform), or the kind of the
     /// last failure, such as delivery/http/503/json.
     reason: Option<String>,
+    /// Whose pause holds it back: RESELLER (you have paused the subscription) or OPERATOR (the operators of Postrider have, and let it go
+    /// on); null when none does. One in RETRY keeps its last failure as reason.
+    #[schema(value_type = Option<String>, example = "RESELLER")]
+    paused_by: Option<&'static str>,
     /// Of one that will not be delivered: how it ended and what can be done, in a sentence.
     #[schema(example = "Given up: it waited for too long. A resend or a replay sends it.")]
     end: Option<String>,
@@ -138,15 +144,20 @@ pub(crate) enum ErrorTypeName {
     Other,
 }
 
-impl From<NotificationRow> for RowDocument {
-    fn from(row: NotificationRow) -> Self {
+impl RowDocument {
+    /// Of a subscription that is `paused_by` this one, if it is paused.
+    pub(super) fn of(row: NotificationRow, paused_by: Option<PausedBy>) -> Self {
+        let paused_by = paused_by.filter(|_| !row.status.is_terminal() && !row.claimed);
+        let end = end::said_of(row.status, row.reason.as_ref(), row.attempts);
+        let reason = NotificationReason::told(row.reason, row.status, paused_by.is_some());
         Self {
             id: row.id.uuid(),
             event_id: row.event_id,
             event_type: row.event_type,
             status: row.status,
-            end: end::said_of(row.status, row.reason.as_ref(), row.attempts),
-            reason: row.reason.map(|reason| told_reason(reason.to_string())),
+            end,
+            reason: reason.map(|reason| told_reason(reason.to_string())),
+            paused_by: paused_by.map(PausedBy::for_reseller),
             attempts: row.attempts,
             next_attempt_at: row.next_attempt_at,
             payload_bytes: row.payload_bytes,
@@ -157,15 +168,16 @@ impl From<NotificationRow> for RowDocument {
     }
 }
 
-impl From<NotificationView> for NotificationDocument {
-    fn from(view: NotificationView) -> Self {
+impl NotificationDocument {
+    /// As [`RowDocument::of`].
+    pub(super) fn of(view: NotificationView, paused_by: Option<PausedBy>) -> Self {
         let key = signing::idempotency_key(view.body.as_bytes());
         let attempt = |attempt| AttemptDocument::of(attempt, &view.row.event_id, &key);
         Self {
             history: view.history.into_iter().map(attempt).collect(),
             subscription_id: view.subscription,
             body: view.body,
-            row: view.row.into(),
+            row: RowDocument::of(view.row, paused_by),
         }
     }
 }

@@ -60,7 +60,12 @@ pub(crate) async fn list(
     app.subscription(&reseller, id).await?;
     let list = app.store.list_notifications(&filter);
     let page = http_api::by(reseller.deadline, ("the notifications", "read"), list).await?;
-    let items = page.items.into_iter().map(RowDocument::from).collect();
+    let paused_by = app.paused_by(&reseller, id).await?;
+    let items = page
+        .items
+        .into_iter()
+        .map(|row| RowDocument::of(row, paused_by))
+        .collect();
     Ok(Json(List::new(items, page.next.map(paging::write_id))))
 }
 
@@ -118,6 +123,8 @@ fn event_types(text: Option<&str>) -> Result<Vec<String>, Problem> {
 }
 
 /// Lists what waits in line for quota or for the requests per second, oldest first.
+///
+/// What a pause alone holds back is not in line: `GET /subscriptions/{id}/notifications?status=PENDING,IN_MEMORY,RETRY` lists it, with `pausedBy`.
 #[utoipa::path(
     get, path = "/subscriptions/{id}/scheduled", tag = "notifications", operation_id = "listScheduled",
     security(("apiKey" = [])),
@@ -135,6 +142,11 @@ pub(crate) async fn scheduled(
     app.subscription(&reseller, id).await?;
     let list = app.store.list_scheduled(id, after, limit);
     let page = http_api::by(reseller.deadline, ("the notifications", "read"), list).await?;
-    let items = page.items.into_iter().map(RowDocument::from).collect();
+    let paused_by = app.paused_by(&reseller, id).await?;
+    let items = page
+        .items
+        .into_iter()
+        .map(|row| RowDocument::of(row, paused_by))
+        .collect();
     Ok(Json(List::new(items, page.next.map(paging::write_at))))
 }

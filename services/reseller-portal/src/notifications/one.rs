@@ -7,7 +7,7 @@ use axum::extract::State;
 use domain::notification::NotificationId;
 use http::StatusCode;
 use http_api::{Id, Problem};
-use store::webhook::{NotificationView, Resent};
+use store::webhook::Resent;
 
 use super::NotificationDocument;
 use crate::app::App;
@@ -26,7 +26,7 @@ pub(crate) async fn find(
     reseller: Reseller,
     Id(id): Id,
 ) -> Result<Json<NotificationDocument>, Problem> {
-    Ok(Json(look_up(&app, &reseller, id.into()).await?.into()))
+    Ok(Json(look_up(&app, &reseller, id.into()).await?))
 }
 
 /// Sends a notification again that is SENT, FAILED or GIVEN_UP.
@@ -62,11 +62,17 @@ pub(crate) async fn resend(
         Resent::Unknown => return Err(problems::no_notification()),
     }
     let found = look_up(&app, &reseller, id).await?;
-    Ok((StatusCode::ACCEPTED, Json(found.into())))
+    Ok((StatusCode::ACCEPTED, Json(found)))
 }
 
-async fn look_up(app: &App, reseller: &Reseller, id: NotificationId) -> Result<NotificationView, Problem> {
+async fn look_up(
+    app: &App,
+    reseller: &Reseller,
+    id: NotificationId,
+) -> Result<NotificationDocument, Problem> {
     let find = app.store.find_notification(&reseller.id, id);
     let found = http_api::by(reseller.deadline, ("the notification", "read"), find).await?;
-    found.ok_or_else(problems::no_notification)
+    let found = found.ok_or_else(problems::no_notification)?;
+    let paused_by = app.paused_by(reseller, found.subscription).await?;
+    Ok(NotificationDocument::of(found, paused_by))
 }

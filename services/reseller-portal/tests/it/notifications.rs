@@ -54,6 +54,53 @@ async fn the_newest_come_first_in_parts_of_any_size(portal: Portal) {
 }
 
 #[testkit::test]
+async fn what_a_pause_holds_back_says_so_and_whose_pause_it_is(portal: Portal) {
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    let made = hourly(&portal, id, &NotificationState::ALL).await;
+    let path = format!("/subscriptions/{id}");
+    let told = async || {
+        let listed = portal.all(&format!("{path}/notifications"), 50).await;
+        for (it, state) in listed.iter().zip(NotificationState::ALL) {
+            let one = portal
+                .see(&format!("/notifications/{}", it["id"].as_str().unwrap()))
+                .await;
+            for field in ["reason", "pausedBy"] {
+                assert_eq!(one[field], it[field], "{state:?}");
+            }
+        }
+        listed
+    };
+    let before = told().await;
+    assert_eq!(before.len(), made.len());
+    assert!(before.iter().all(|it| it["pausedBy"].is_null()), "{before:?}");
+
+    portal.done("POST", &format!("{path}/pause"), 200).await;
+    for by in ["RESELLER", "OPERATOR"] {
+        for ((it, was), state) in told().await.iter().zip(&before).zip(NotificationState::ALL) {
+            let waits = !state.status().is_terminal() && state != NotificationState::Sending;
+            let expected = if waits { json!(by) } else { Value::Null };
+            assert_eq!(it["pausedBy"], expected, "{state:?}");
+            let replaced = waits && state != NotificationState::Retry;
+            let reason = if replaced {
+                &json!("PAUSED")
+            } else {
+                &was["reason"]
+            };
+            assert_eq!(it["reason"], *reason, "{state:?}");
+        }
+        let scheduled = portal.see(&format!("{path}/scheduled")).await;
+        assert_eq!(scheduled["items"][0]["pausedBy"], by, "{scheduled}");
+        let act = store::Act {
+            by: "ann (1)",
+            note: Some("incident 17"),
+            at: portal.now(),
+        };
+        let all = store::Pausable::Subscription(id);
+        portal.store.pause(&all, act).await.unwrap();
+    }
+}
+
+#[testkit::test]
 async fn filters_thin_out_the_list_and_lose_nothing(portal: Portal) {
     let id = SubscriptionRow::active().make(&portal.pool).await;
     use NotificationState::{Failed, GivenUp, Sent};

@@ -85,6 +85,13 @@ async fn only_subscriptions_that_match_and_receive_are_notified(it: Installation
             if waits { "PENDING" } else { "IN_MEMORY" },
             "{notification}"
         );
+        let told = (&notification["reason"], &notification["pausedBy"]);
+        let expected = if waits {
+            (json!("PAUSED"), json!("RESELLER"))
+        } else {
+            (Value::Null, Value::Null)
+        };
+        assert_eq!(told, (&expected.0, &expected.1), "{notification}");
     }
 }
 

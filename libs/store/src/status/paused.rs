@@ -1,0 +1,50 @@
+//! What waits because of pauses.
+
+use crate::read::Count;
+use crate::{Error, Store};
+
+/// Most notifications that are counted for a pause.
+const COUNTED: i64 = 10_000;
+/// Most pauses for which they are counted.
+const PAUSES: i64 = 10;
+
+/// How many notifications wait that a pause concerns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PausedWaiting {
+    /// `subscription` or `reseller`.
+    pub scope: String,
+    /// Which one.
+    pub key: String,
+    /// How many, counted up to 10,000.
+    pub waiting: u64,
+}
+
+impl Store {
+    /// What waits because of the first ten pauses of subscriptions and resellers, the longest first.
+    pub async fn waiting_for_pauses(&self) -> Result<Vec<PausedWaiting>, Error> {
+        Ok(sqlx::query_as!(
+            PausedWaiting,
+            r#"
+            SELECT p.scope, p.key, w.waiting AS "waiting!: Count"
+            FROM (SELECT scope, key, paused_at FROM pauses WHERE scope <> 'lane' ORDER BY paused_at, key LIMIT $2) AS p
+            CROSS JOIN LATERAL (
+                SELECT count(*) AS waiting FROM (
+                    SELECT 1 FROM subscriptions s
+                    CROSS JOIN LATERAL (
+                        (SELECT 1 FROM notifications n WHERE n.subscription_id = s.id AND n.status = 'PENDING' LIMIT $1)
+                        UNION ALL
+                        (SELECT 1 FROM notifications n WHERE n.subscription_id = s.id AND n.status = 'RETRY' LIMIT $1)
+                        UNION ALL
+                        (SELECT 1 FROM notifications n WHERE n.subscription_id = s.id AND n.status = 'SCHEDULED' LIMIT $1)) AS n
+                    WHERE s.deleted_at IS NULL
+                      AND (p.scope = 'subscription' AND s.id::text = p.key OR p.scope = 'reseller' AND s.reseller_id = p.key)
+                    LIMIT $1) AS counted) AS w
+            ORDER BY p.paused_at, p.key
+            "#,
+            COUNTED,
+            PAUSES,
+        )
+        .fetch_all(&self.pool)
+        .await?)
+    }
+}

@@ -118,7 +118,9 @@ catalogue! {
     PushLeader = "postrider_push_leader", Kind::Gauge, Count, [],
         "1 while this process is the one that sends, otherwise 0.";
     PushLeaderEpoch = "postrider_push_leader_epoch", Kind::Gauge, Count, [],
-        "Epoch of the sender's lease; it grows by one at every change of the sender.";
+        "Epoch of the sender's lease; it grows by one with every term of a sender: at a change, and when the lane goes on after a pause or a hold.";
+    PushFailingSince = "postrider_push_failing_since_timestamp_seconds", Kind::Gauge, Seconds, [],
+        "Since when Swrve has failed every attempt of the process that sends, as Unix time; 0 when its last answer was that it works, NaN while nothing was heard of it.";
     LeaseLosses = "postrider_lease_losses_total", Kind::Counter, Count, ["kind"],
         "Leases lost before they were given back; `kind` is `leader` or `claim`.";
     PushPromoted = "postrider_push_promoted_total", Kind::Counter, Count, ["job"],

@@ -4,6 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use chrono::{DateTime, Utc};
 use domain::push::{HoldDecision, PushId, SendOutcome, Sign, SwrveWatch};
+use telemetry::Metric;
 use tokio::sync::watch;
 
 /// What Swrve said last.
@@ -27,7 +28,9 @@ struct State {
 }
 
 impl HealthWatch {
+    /// For a term that begins: nothing has been heard of Swrve yet.
     pub(crate) fn new(watch: SwrveWatch) -> Self {
+        Metric::PushFailingSince.set(f64::NAN);
         Self {
             holds: watch::Sender::new(watch.holds()),
             state: Mutex::new(State {
@@ -51,6 +54,11 @@ impl HealthWatch {
         }
         state.answer = Some(Answer { works, words });
         let ruling = state.watch.observe(push, sign, at);
+        Metric::PushFailingSince.set(if works {
+            0.0
+        } else {
+            state.watch.failing_since().unwrap_or(at).timestamp() as f64
+        });
         self.holds.send_if_modified(|holds| {
             let changed = *holds != state.watch.holds();
             *holds = state.watch.holds();

@@ -93,6 +93,7 @@ impl Lane {
                 let _ = tokio::time::timeout(self.config.push.leader.ttl, shutdown.cancelled()).await;
             }
             Metric::PushLeader.set(0);
+            Metric::PushFailingSince.set(f64::NAN);
             // What the term left behind is found by its leases.
             Metric::PushClaimsInFlight.set(0);
         }

@@ -2,6 +2,7 @@
 //!
 //! It deliberately disturbs nothing: while the database is away it is silent, and no work waits for it.
 
+use std::collections::VecDeque;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,7 @@ use store::{Beat, Store};
 use tokio::time::MissedTickBehavior;
 use uuid::Uuid;
 
-use super::Report;
+use super::report::{Counters, Earlier, LATELY, Report};
 
 /// How often a service reports itself.
 pub const INTERVAL: Duration = Duration::from_secs(5);
@@ -44,6 +45,7 @@ pub(crate) async fn run(store: Store, readiness: Readiness, shutdown: Shutdown) 
         service: store.service_name(),
         started: Instant::now(),
         clock_ahead: None,
+        history: VecDeque::new(),
         store,
         readiness,
     };
@@ -70,14 +72,17 @@ struct Heartbeat {
     store: Store,
     readiness: Readiness,
     clock_ahead: Option<TimeDelta>,
+    /// What had been counted at each report of the last minutes.
+    history: VecDeque<(Instant, Counters)>,
 }
 
 impl Heartbeat {
     async fn beat(&mut self) {
-        let report = Report::now(
+        let mut report = Report::now(
             self.readiness.report(),
             self.clock_ahead.map(|ahead| ahead.num_milliseconds()),
         );
+        report.earlier = earlier(&mut self.history, Instant::now(), report.counters);
         let state = serde_json::to_value(&report)
             .expect("invariant: a struct of numbers, strings and maps with text keys is valid JSON");
         let beat = Beat {
@@ -111,6 +116,20 @@ impl Heartbeat {
     }
 }
 
+/// What had been counted at the beginning of [`LATELY`]; takes in what is counted now.
+fn earlier(history: &mut VecDeque<(Instant, Counters)>, now: Instant, counters: Counters) -> Option<Earlier> {
+    history.push_back((now, counters));
+    while history
+        .front()
+        .is_some_and(|(at, _)| now.duration_since(*at) > LATELY)
+    {
+        history.pop_front();
+    }
+    let (at, counters) = *history.front()?;
+    let seconds = now.duration_since(at).as_secs();
+    (seconds > 0).then_some(Earlier { seconds, counters })
+}
+
 /// How far the own clock is ahead of the database's, which answered somewhere between the question and the answer.
 /// `None` when that was too long to tell.
 fn ahead(asked: DateTime<Utc>, database: DateTime<Utc>, answered: DateTime<Utc>) -> Option<TimeDelta> {
@@ -122,6 +141,26 @@ fn ahead(asked: DateTime<Utc>, database: DateTime<Utc>, answered: DateTime<Utc>)
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_counted_is_remembered_for_as_long_as_alerts_look_back() {
+        let start = Instant::now();
+        let counters = |pushes_sent| Counters {
+            pushes_sent,
+            ..Counters::default()
+        };
+        let mut history = VecDeque::new();
+        assert_eq!(earlier(&mut history, start, counters(0)), None);
+        let beats = LATELY.as_secs() / INTERVAL.as_secs();
+        for beat in 1..=3 * beats {
+            let now = start + INTERVAL * u32::try_from(beat).unwrap();
+            let told = earlier(&mut history, now, counters(beat)).unwrap();
+            let back = beat.min(beats);
+            assert_eq!(told.seconds, back * INTERVAL.as_secs());
+            assert_eq!(told.counters.pushes_sent, beat - back);
+        }
+        assert_eq!(history.len() as u64, beats + 1);
+    }
 
     #[test]
     fn a_clock_is_compared_with_the_middle_of_question_and_answer() {

@@ -3,6 +3,7 @@
 //! It deliberately judges nothing. Every field may be missing in a report of another version.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -22,11 +23,37 @@ pub struct Report {
     pub deliveries_in_flight: u64,
     /// The epoch in which it leads the push lane, if it does.
     pub leading: Option<i64>,
+    /// What it has heard of Swrve since it leads, if it has heard anything.
+    pub swrve: Option<SwrveReport>,
+    /// Whether it measures the lanes; `None` when that is not known.
+    pub measures: Option<bool>,
     /// How far the process's clock is ahead of that of the database, in milliseconds, as far as one can tell.
     pub clock_ahead_millis: Option<i64>,
     /// The report before.
     pub previous: Option<Previous>,
+    /// What it had counted some minutes ago.
+    pub earlier: Option<Earlier>,
 }
+
+/// What the sender of pushes has heard of Swrve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SwrveReport {
+    /// Since when every attempt has failed; `None` when its last answer was that it works.
+    pub failing_since: Option<DateTime<Utc>>,
+}
+
+/// What a process had counted at the beginning of [`LATELY`], or when it was started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Earlier {
+    /// How long before the report.
+    pub seconds: u64,
+    /// What it had counted.
+    pub counters: Counters,
+}
+
+/// Over how long a report tells what was done lately, as alerts look at it.
+pub const LATELY: Duration = Duration::from_secs(5 * 60);
 
 /// What of an earlier report is kept.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -60,6 +87,18 @@ pub struct Counters {
     pub notifications_retried: u64,
     /// What could not be tried for want of something of the process's own.
     pub own_faults: u64,
+    /// Pushes claimed for sending.
+    pub pushes_claimed: u64,
+    /// Attempts to send a push that have ended, well or not.
+    pub push_attempts: u64,
+    /// Of them, those that failed at Swrve.
+    pub swrve_errors: u64,
+    /// Notifications claimed for sending.
+    pub notifications_claimed: u64,
+    /// Requests that handed in pushes or events.
+    pub ingest_requests: u64,
+    /// Of them, those that were answered with 5xx.
+    pub ingest_errors: u64,
 }
 
 impl Counters {
@@ -75,8 +114,42 @@ impl Counters {
             notifications_failed: count(Metric::NotificationsFailed) + count(Metric::NotificationsGivenUp),
             notifications_retried: count(Metric::NotificationsRetried),
             own_faults: count(Metric::OwnFaults),
+            pushes_claimed: count(Metric::PushClaimed),
+            push_attempts: count(Metric::PushSent) + count(Metric::PushErrors),
+            swrve_errors: readings.count_of(Metric::PushErrors, |labels| labels.contains(r#"type="swrve""#)),
+            notifications_claimed: count(Metric::NotificationsClaimed),
+            ingest_requests: readings.count_of(Metric::HttpRequests, hands_in),
+            ingest_errors: readings.count_of(Metric::HttpRequests, |labels| {
+                hands_in(labels) && labels.contains(r#"status="5"#)
+            }),
         }
     }
+}
+
+/// Whether a request with these labels handed in pushes or events.
+fn hands_in(labels: &str) -> bool {
+    ["/push", "/events", "/events/batch"]
+        .iter()
+        .any(|route| labels.contains(&format!("route=\"{route}\"")))
+}
+
+/// What is told of Swrve by a process that leads.
+fn swrve(readings: &Readings) -> Option<SwrveReport> {
+    let since = readings
+        .value(Metric::PushFailingSince)
+        .filter(|since| since.is_finite())?;
+    #[expect(clippy::cast_possible_truncation, reason = "it is a time in whole seconds")]
+    let failing_since = (since > 0.0)
+        .then(|| DateTime::from_timestamp(since as i64, 0))
+        .flatten();
+    Some(SwrveReport { failing_since })
+}
+
+/// Whether the process measures the lanes; not known without metrics.
+fn measures(readings: &Readings) -> Option<bool> {
+    readings.value(Metric::Ready)?;
+    let monitor = |labels: &str| labels.contains(r#"name="monitor""#);
+    Some(readings.count_of(Metric::JobLastSuccess, monitor) > 0)
 }
 
 impl Report {
@@ -96,8 +169,11 @@ impl Report {
             leading: leads
                 .then(|| i64::try_from(readings.count(Metric::PushLeaderEpoch)).ok())
                 .flatten(),
+            swrve: leads.then(|| swrve(&readings)).flatten(),
+            measures: measures(&readings),
             clock_ahead_millis,
             previous: None,
+            earlier: None,
         }
     }
 }
@@ -105,6 +181,48 @@ impl Report {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn since_when_swrve_fails_is_told_or_that_it_works_or_nothing() {
+        let told = |value: &str| {
+            swrve(&Readings::of(format!(
+                "postrider_push_failing_since_timestamp_seconds {value}\n"
+            )))
+        };
+        let failing_since = DateTime::from_timestamp(1_795_262_400, 0);
+        assert_eq!(told("1795262400"), Some(SwrveReport { failing_since }));
+        assert_eq!(told("0"), Some(SwrveReport { failing_since: None }));
+        assert_eq!(told("NaN"), None);
+        assert_eq!(swrve(&Readings::of("")), None);
+    }
+
+    #[test]
+    fn requests_that_hand_something_in_are_counted_with_their_failures() {
+        let readings = Readings::of(
+            r#"postrider_http_requests_total{route="/push",status="202"} 7
+postrider_http_requests_total{route="/push",status="503"} 2
+postrider_http_requests_total{route="/events/batch",status="500"} 1
+postrider_http_requests_total{route="/push/{id}",status="500"} 100
+postrider_push_sent_total 5
+postrider_push_errors_total{type="swrve"} 3
+postrider_push_errors_total{type="other"} 1
+"#,
+        );
+        let counters = Counters::of(&readings);
+        assert_eq!((counters.ingest_requests, counters.ingest_errors), (10, 3));
+        assert_eq!((counters.push_attempts, counters.swrve_errors), (9, 3));
+    }
+
+    #[test]
+    fn only_a_process_with_metrics_says_whether_it_measures() {
+        let ready = "postrider_ready{condition=\"broker\"} 1\n";
+        let job =
+            |name| format!("{ready}postrider_job_last_success_timestamp_seconds{{name=\"{name}\"}} 17\n");
+        assert_eq!(measures(&Readings::of("")), None);
+        assert_eq!(measures(&Readings::of(ready)), Some(false));
+        assert_eq!(measures(&Readings::of(job("rescue"))), Some(false));
+        assert_eq!(measures(&Readings::of(job("monitor"))), Some(true));
+    }
 
     #[test]
     fn a_report_of_another_version_is_read_as_far_as_it_is_understood() {
@@ -116,5 +234,6 @@ mod tests {
         assert_eq!(report.counters.pushes_sent, 3);
         assert_eq!(report.failing["broker"], "connecting");
         assert_eq!(report.previous.unwrap().counters, None);
+        assert_eq!(report.swrve, None);
     }
 }

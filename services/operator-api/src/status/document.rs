@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::evaluate::is_healthy;
-use super::facts::{Database, Facts, Process, Rates, Tables};
+use super::facts::{Database, Facts, Process, Rates, Tables, time_to_send};
 use super::finding::Finding;
 use explain::words::origin;
 
@@ -70,6 +70,9 @@ struct LaneDocument {
     /// How long ago the first lease ran out.
     oldest_lost_seconds: Option<u64>,
     rate_per_second: RateDocument,
+    /// How long what is pending and queued takes at the present rate, or at least, where more is pending than is counted; null while
+    /// nothing waits or hardly anything is delivered.
+    backlog_seconds: Option<u64>,
     dead_letters: DeathsDocument,
 }
 
@@ -166,6 +169,9 @@ struct PauseDocument {
     note: String,
     paused_by: String,
     paused_at: DateTime<Utc>,
+    /// How many pushes or notifications wait because of it, counted up to 10,000 (of a lane up to `countedUpTo` in each status); null
+    /// where it is not counted.
+    waiting: Option<u64>,
 }
 
 /// The subscriptions of all resellers.
@@ -303,6 +309,8 @@ fn lane(
             .due_at
             .map(|due| (now - due).to_std().unwrap_or_default().as_secs()),
         oldest_lost_seconds: depths.lost_for.map(|age| age.as_secs()),
+        backlog_seconds: time_to_send(depths.backlog(), rate_per_second.delivered)
+            .map(|takes| takes.as_secs()),
         rate_per_second,
         dead_letters: DeathsDocument {
             open: deaths.open,
@@ -392,6 +400,7 @@ fn pauses(tables: &Tables) -> Vec<PauseDocument> {
         note: pause.note.clone(),
         paused_by: pause.paused_by.clone(),
         paused_at: pause.paused_at,
+        waiting: tables.waiting_for(pause),
     });
     pauses.collect()
 }

@@ -11,11 +11,11 @@ use chrono::{DateTime, TimeDelta, Utc};
 use config::Config;
 use domain::month::Month;
 use lifecycle::error_chain;
-use runtime::connections::{Counters, Report};
+use runtime::connections::{Counters, LATELY, Report};
 use store::push::HoldView;
 use store::status::{
-    Deaths, Depths, JobInProgress, Leadership, MailsInTrouble, Overdue, SubscriptionCount,
-    SubscriptionInTrouble, Waiting,
+    Deaths, Depths, JobInProgress, Leadership, MailsInTrouble, Overdue, PausedWaiting, SubscriptionCount,
+    SubscriptionInTrouble, SwrveFailure, Waiting,
 };
 use store::webhook::Outbox;
 use store::{PauseView, ProcessView, Store};
@@ -25,6 +25,8 @@ use uuid::Uuid;
 const LIMIT: Duration = Duration::from_secs(5);
 /// What counts as the last time, of dead letters.
 pub(crate) const RECENT: TimeDelta = TimeDelta::minutes(10);
+/// How far back a failure of an endpoint says that it fails, as the metric has it: one that gets nothing cannot succeed either.
+const FAILING: TimeDelta = TimeDelta::hours(1);
 /// The lease of the dispatcher that sends pushes.
 const PUSH_LEASE: &str = "push";
 
@@ -86,12 +88,16 @@ pub(crate) struct Tables {
     pub(crate) processes: Vec<Process>,
     pub(crate) leader: Option<Leadership>,
     pub(crate) pauses: Vec<PauseView>,
+    /// How much waits because of those of subscriptions and resellers.
+    pub(crate) paused: Vec<PausedWaiting>,
     /// What is held because what it goes to is out of order.
     pub(crate) holds: Vec<HoldView>,
     pub(crate) push: PushFacts,
     pub(crate) reseller: ResellerFacts,
     pub(crate) subscriptions: Vec<SubscriptionCount>,
     pub(crate) in_trouble: Vec<SubscriptionInTrouble>,
+    /// How many subscriptions that are served fail.
+    pub(crate) failing: u64,
     pub(crate) outbox: Outbox,
     pub(crate) mails: MailsInTrouble,
     pub(crate) months_ahead: i32,
@@ -104,6 +110,8 @@ pub(crate) struct PushFacts {
     pub(crate) depths: Depths,
     pub(crate) overdue: Overdue,
     pub(crate) deaths: Deaths,
+    /// What Swrve last said of those that wait.
+    pub(crate) failures: Vec<SwrveFailure>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -216,7 +224,67 @@ impl Rates {
     }
 }
 
+/// What all processes together have done within the last minutes, or since they were started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Lately {
+    /// How far back the oldest report looks.
+    pub(crate) span: Duration,
+    pub(crate) pushes_claimed: u64,
+    pub(crate) push_attempts: u64,
+    pub(crate) swrve_errors: u64,
+    pub(crate) notifications_claimed: u64,
+    pub(crate) ingest_requests: u64,
+    pub(crate) ingest_errors: u64,
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "nothing is done so often within minutes"
+)]
+impl Lately {
+    /// Whether `count` is more than `per_second` over all of the last minutes, however long ago the processes were started.
+    pub(crate) fn exceeds(&self, count: u64, per_second: f64) -> bool {
+        count as f64 > per_second * LATELY.as_secs_f64()
+    }
+
+    /// Which part of `all` is `count`; none of nothing.
+    pub(crate) fn share(&self, count: u64, all: u64) -> f64 {
+        count as f64 / all.max(1) as f64
+    }
+}
+
+/// How long `waiting` take at a rate; `None` when nothing waits, or hardly anything is done.
+pub(crate) fn time_to_send(waiting: u64, per_second: f64) -> Option<Duration> {
+    #[expect(clippy::cast_precision_loss, reason = "a time to the second needs no more")]
+    let seconds = waiting as f64 / per_second;
+    let known = waiting > 0 && per_second >= 0.1;
+    // In whole seconds, the last one begun.
+    known
+        .then(|| Duration::try_from_secs_f64(seconds.ceil()).ok())
+        .flatten()
+}
+
 impl Tables {
+    /// What all processes together have done within the last minutes.
+    pub(crate) fn lately(&self) -> Lately {
+        let mut sum = Lately::default();
+        for process in self.living() {
+            let Some(earlier) = process.report.earlier else {
+                continue;
+            };
+            let (after, before) = (&process.report.counters, &earlier.counters);
+            let done = |count: fn(&Counters) -> u64| count(after).saturating_sub(count(before));
+            sum.span = sum.span.max(Duration::from_secs(earlier.seconds));
+            sum.pushes_claimed += done(|c| c.pushes_claimed);
+            sum.push_attempts += done(|c| c.push_attempts);
+            sum.swrve_errors += done(|c| c.swrve_errors);
+            sum.notifications_claimed += done(|c| c.notifications_claimed);
+            sum.ingest_requests += done(|c| c.ingest_requests);
+            sum.ingest_errors += done(|c| c.ingest_errors);
+        }
+        sum
+    }
+
     /// One report of each process that lives: services that share one count the same things.
     pub(crate) fn living(&self) -> impl Iterator<Item = &Process> {
         let mut latest: BTreeMap<Uuid, &Process> = BTreeMap::new();
@@ -254,6 +322,20 @@ impl Tables {
     /// The classes of failures that are held because most endpoints fail in them.
     pub(crate) fn outages(&self) -> impl Iterator<Item = &HoldView> {
         self.holds.iter().filter(|hold| hold.class != store::push::SWRVE)
+    }
+
+    /// How much waits because of a pause, as far as it is counted. What an operator stops by a lane is all that is due there.
+    pub(crate) fn waiting_for(&self, pause: &PauseView) -> Option<u64> {
+        if pause.scope == "lane" {
+            let depths = match pause.key.as_str() {
+                "push" => &self.push.depths,
+                _ => &self.reseller.depths,
+            };
+            return Some(depths.backlog() + depths.retry);
+        }
+        let mut counts = self.paused.iter();
+        let count = counts.find(|it| it.scope == pause.scope && it.key == pause.key)?;
+        Some(count.waiting)
     }
 
     /// Whether an operator has stopped a lane.
@@ -301,18 +383,20 @@ async fn look_into(store: &Store, now: DateTime<Utc>) -> Result<Database, store:
     if !store.is_migrated().await? {
         return Ok(Database::NotMigrated);
     }
-    let (processes, leader, pauses, holds, push, reseller) = tokio::try_join!(
+    let (processes, leader, pauses, paused, holds, push, reseller) = tokio::try_join!(
         store.list_processes(),
         store.leadership(PUSH_LEASE),
         store.list_pauses(),
+        store.waiting_for_pauses(),
         store.list_holds(),
         push_facts(store, now),
         reseller_facts(store, now),
     )?;
     let month = Month::containing(now);
-    let (subscriptions, in_trouble, outbox, mails, months_ahead, has_this_month, jobs) = tokio::try_join!(
+    let (subscriptions, in_trouble, failing, outbox, mails, months_ahead, has_this_month, jobs) = tokio::try_join!(
         store.subscription_states(),
         store.subscriptions_in_trouble(now),
+        store.count_failing_subscriptions(now - FAILING),
         store.outbox(),
         store.mails_in_trouble(now),
         store.partitions_ahead(month),
@@ -323,11 +407,13 @@ async fn look_into(store: &Store, now: DateTime<Utc>) -> Result<Database, store:
         processes: processes.into_iter().map(Process::from).collect(),
         leader,
         pauses,
+        paused,
         holds,
         push,
         reseller,
         subscriptions,
         in_trouble,
+        failing,
         outbox,
         mails,
         months_ahead,
@@ -341,6 +427,7 @@ async fn push_facts(store: &Store, now: DateTime<Utc>) -> Result<PushFacts, stor
         depths: store.push_depths().await?,
         overdue: store.push_overdue().await?,
         deaths: store.deaths("push", now - RECENT).await?,
+        failures: store.swrve_failures().await?,
     })
 }
 

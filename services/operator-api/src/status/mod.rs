@@ -4,6 +4,7 @@ mod document;
 mod evaluate;
 mod facts;
 mod finding;
+mod thresholds;
 
 use std::sync::Arc;
 

@@ -1,8 +1,11 @@
 //! The story of one thing, and of what does not exist.
 
+use domain::notification::NotificationState;
 use domain::push::PushStatus;
 use serde_json::json;
+use testkit::notification_factory::NotificationRow;
 use testkit::push_request;
+use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
 
 use crate::rig::Rig;
@@ -37,6 +40,35 @@ async fn a_push_is_explained_and_so_is_who_cancelled_it(rig: &Rig) {
         "{headline}"
     );
     assert_eq!(story["next"]["text"], "Nothing: it will not be sent.");
+}
+
+#[testkit::test]
+async fn an_event_of_a_paused_reseller_waits_for_that_pause_and_says_so(rig: &Rig) {
+    let subscription = SubscriptionRow::active().reseller("acme");
+    let subscription = subscription.make(&rig.it.pool).await;
+    let made = NotificationRow::in_state(NotificationState::Pending, subscription).reseller("acme");
+    let event = made.make(&rig.it.pool).await.event;
+    rig.act("/resellers/acme/pause", &json!({"note": "incident 17"}), 200)
+        .await;
+    let story = rig.see(&format!("/explain/{event}")).await;
+    let headline = story["headline"].as_str().unwrap();
+    assert!(
+        headline.contains("It is held back: the reseller acme is paused by ")
+            && headline.ends_with("incident 17."),
+        "{headline}"
+    );
+    assert_eq!(
+        story["next"]["text"],
+        "It goes on when the reseller acme is resumed."
+    );
+    let status = rig.see("/status").await;
+    assert_eq!(status["pauses"][0]["waiting"], 1, "{status}");
+    rig.act("/resellers/acme/resume", &json!({}), 200).await;
+    let story = rig.see(&format!("/explain/{event}")).await;
+    assert_eq!(
+        story["headline"],
+        "Its one notification is still to be delivered."
+    );
 }
 
 #[testkit::test]

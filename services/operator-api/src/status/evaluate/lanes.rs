@@ -8,57 +8,29 @@ use store::status::{Depths, Overdue};
 
 use super::processes::led_for;
 use super::{Finding, Known, SETTLING, Severity};
-use explain::words::{length, number, of, time};
+use crate::status::facts::Process;
+use crate::status::thresholds::{LATELY, LOST, NOTIFICATIONS_LATE, OVERDUE, PUSHES_LATE};
+use explain::words::{length, of, time};
 
-/// How long something may wait for room in the queue, or for being put there. Jobs look every few seconds at most.
-const OVERDUE: Duration = Duration::from_secs(2 * 60);
-/// From here on it also matters when the lane does all it can.
-const OVERDUE_UNDER_LOAD: Duration = Duration::from_secs(15 * 60);
-/// How long a lease may have run out: rescuers look every few seconds.
-const LOST: Duration = Duration::from_secs(60);
 /// Pushes in a second from which on the lane does all it can; Swrve allows 250.
 const FULL_PACE: f64 = 150.0;
-/// Pushes that wait to be tried again and say nothing about Swrve.
-const FEW_RETRIES: u64 = 10;
+/// How far back a report must look, in seconds, for nothing to have happened in all of [`LATELY`]: reports come every few seconds.
+const NEARLY_LATELY: u64 = LATELY.as_secs() - 2 * runtime::connections::BEAT_INTERVAL.as_secs();
 /// Messages of the broker's dead letters that may lie there for a moment.
 const DEAD_MESSAGES: u32 = 100;
 
 pub(super) fn evaluate(known: &Known<'_>, findings: &mut Vec<Finding>) {
-    findings.extend(swrve_held(known));
-    findings.extend(swrve_fails(known));
+    findings.extend(super::swrve::evaluate(known));
     findings.extend(known.tables.outages().map(deliveries_held));
     findings.extend(unconsumed(known));
     findings.extend(reseller_lane_off(known));
     findings.extend(pushes_overdue(known));
     findings.extend(notifications_overdue(known));
+    findings.extend(stalled(known));
     let (push, reseller) = (&known.tables.push.depths, &known.tables.reseller.depths);
     findings.extend(lost(push, "push", "pushes"));
     findings.extend(lost(reseller, "notification", "notifications"));
     findings.extend(full_queues(known));
-}
-
-/// The push lane holds itself, or is making up for it.
-fn swrve_held(known: &Known<'_>) -> Option<Finding> {
-    let hold = known.tables.swrve_hold()?;
-    let since = time(hold.since);
-    let finding = match hold.answered_at {
-        None => Finding::new(
-            ("swrve-held", Severity::Critical, "swrve-is-down"),
-            format!(
-                "The push lane is held since {since}: Swrve is out of order. {} failed, the last one with: {}.",
-                of(hold.probes.unsigned_abs(), "probe has", "probes have"),
-                hold.last_answer.trim_end_matches('.')
-            ),
-            "One push a second is tried. No attempt is used up and nothing is given up; when Swrve answers, everything is sent by \
-             itself, the oldest first.",
-        ),
-        Some(at) => Finding::new(
-            ("swrve-catching-up", Severity::Notice, "swrve-is-down"),
-            format!("Swrve was out of order from {since} to {}.", time(at)),
-            "What waited meanwhile is being sent, the oldest first.",
-        ),
-    };
-    Some(finding.with("postrider status"))
 }
 
 /// Most endpoints fail in one way at once.
@@ -76,25 +48,6 @@ fn deliveries_held(hold: &HoldView) -> Finding {
          notification a second in turn; when endpoints answer, everything is sent by itself, the oldest first.",
     )
     .with("postrider status")
-}
-
-/// Attempts fail and none succeeds. A few that fail while nothing else is sent are no news.
-fn swrve_fails(known: &Known<'_>) -> Option<Finding> {
-    let rates = known.tables.rates();
-    let few = known.tables.push.depths.retry < FEW_RETRIES;
-    if few || known.tables.swrve_hold().is_some() || rates.pushes_sent > 0.0 || rates.pushes_retried <= 0.0 {
-        return None;
-    }
-    let waiting = of(known.tables.push.depths.retry, "push waits", "pushes wait");
-    Some(
-        Finding::new(
-            ("swrve-fails", Severity::Warning, "swrve-is-down"),
-            format!("Swrve has accepted nothing in the last seconds, and attempts fail; {waiting} to be tried again."),
-            "Each is tried again until its attempts are used up, and is given up then; a dead letter remains, which can be \
-             replayed.",
-        )
-        .with("postrider dead-letters groups --lane push"),
-    )
 }
 
 /// Queues that hold something and that no process takes from, although one should.
@@ -184,12 +137,12 @@ fn pushes_overdue(known: &Known<'_>) -> Option<Finding> {
     }
     let full_pace = known.tables.rates().pushes_sent >= FULL_PACE;
     let waited = longest(known, &known.tables.push.overdue)?;
-    let severity = severity(waited, full_pace)?;
-    let waiting = known.tables.push.depths.pending;
+    let severity = severity(waited, full_pace, PUSHES_LATE)?;
     let text = format!(
-        "Pushes have waited for {} to be put into the queue; {} are PENDING.",
+        "Pushes have waited for {} to be put into the queue; {} PENDING{}.",
         length(waited),
-        explain::words::counted(waiting)
+        of(known.tables.push.depths.pending, "push is", "pushes are"),
+        known.backlog_of_pushes()
     );
     let meaning = if full_pace {
         "More came than Swrve may be sent, 250 in a second. They are sent in the order in which they came."
@@ -207,11 +160,16 @@ fn notifications_overdue(known: &Known<'_>) -> Option<Finding> {
     let waiting = &known.tables.reseller.waiting;
     let waited = longest(known, &waiting.overdue)?;
     // One subscription that gets more than its endpoint takes is served in turns, and others do not notice.
-    let severity = severity(waited, waiting.subscriptions == 1)?;
+    let severity = severity(waited, waiting.subscriptions == 1, NOTIFICATIONS_LATE)?;
     let whose = match (waiting.subscriptions, waiting.worst) {
         (0, _) | (_, None) => String::new(),
         (1, Some(worst)) => format!(", all of the subscription {worst}"),
-        (count, Some(worst)) => format!(", of {} subscriptions, longest of {worst}", number(count)),
+        (count, Some(worst)) => {
+            format!(
+                ", of {}, longest of {worst}",
+                of(count, "subscription", "subscriptions")
+            )
+        }
     };
     let finding = Finding::new(
         ("notifications-overdue", severity, "notifications-are-late"),
@@ -236,12 +194,69 @@ fn longest(known: &Known<'_>, overdue: &Overdue) -> Option<Duration> {
     due.max(overdue.pending_for)
 }
 
-fn severity(waited: Duration, excused: bool) -> Option<Severity> {
+/// An excuse holds until what waits is `late`.
+fn severity(waited: Duration, excused: bool, late: Duration) -> Option<Severity> {
     match waited {
         waited if waited < OVERDUE => None,
-        waited if excused && waited < OVERDUE_UNDER_LOAD => Some(Severity::Notice),
+        waited if excused && waited < late => Some(Severity::Notice),
         _ => Some(Severity::Warning),
     }
+}
+
+/// Lanes in which nothing was claimed lately although something waits. What is overdue by then is told as that.
+fn stalled(known: &Known<'_>) -> Vec<Finding> {
+    let (tables, lately) = (known.tables, known.tables.lately());
+    let settled = |service: &str| {
+        let mut living = tables.processes.iter().filter(|process| !process.is_silent());
+        let earlier = |process: &Process| process.report.earlier.map(|earlier| earlier.seconds);
+        living.any(|process| process.service == service && earlier(process) >= Some(NEARLY_LATELY))
+    };
+    // What is on its way to an engine is in the queue for a moment, too.
+    let waits = |depths: &Depths, queues: &[Queue]| {
+        let mut taken = known
+            .facts
+            .broker
+            .queues
+            .iter()
+            .filter(|it| queues.contains(&it.queue));
+        depths.queued_for >= Some(OVERDUE)
+            && taken.any(|it| {
+                it.depth
+                    .is_some_and(|depth| depth.messages > 0 && depth.consumers > 0)
+            })
+    };
+    let finding = |lane: &str, runbook| {
+        Finding::new(
+            ("lane-stalled", Severity::Critical, runbook),
+            format!(
+                "Messages of the {lane} lane wait in the queue, and none was claimed within the last {}, although a process takes them.",
+                length(LATELY)
+            ),
+            "Nothing of the lane is sent. The log of the process that takes them says why; restarting it lets another go on.",
+        )
+        .with("postrider status")
+    };
+    let mut findings = Vec::new();
+    if known.broker_fails {
+        return findings;
+    }
+    let led = led_for(known).is_some_and(|led| led >= LATELY);
+    let open = !tables.lane_is_paused("push") && tables.swrve_hold().is_none();
+    if led
+        && open
+        && lately.pushes_claimed == 0
+        && settled("dispatcher")
+        && waits(&tables.push.depths, &[Queue::PushReady])
+    {
+        findings.push(finding("push", "pushes-are-late"));
+    }
+    let queues = [Queue::ResellerReady, Queue::ResellerRetry];
+    let settled = settled("dispatcher") && settled("retry-worker");
+    let open = !tables.lane_is_paused("reseller");
+    if open && lately.notifications_claimed == 0 && settled && waits(&tables.reseller.depths, &queues) {
+        findings.push(finding("reseller", "notifications-are-late"));
+    }
+    findings
 }
 
 fn lost(depths: &Depths, one: &str, many: &str) -> Option<Finding> {

@@ -3,16 +3,26 @@
 //! A system that was started a moment ago, an idle one and one under load have no finding that is more than a notice: what
 //! passes by itself is no finding, and what follows from something worse is not told twice.
 
+#[cfg(test)]
+mod alerts;
+#[cfg(test)]
+mod cases;
 mod lanes;
 mod processes;
 mod rest;
+#[cfg(test)]
+mod scene;
 mod servers;
+mod swrve;
 #[cfg(test)]
 mod tests;
 
 use std::time::Duration;
 
-use super::facts::{Database, Facts, Tables};
+use explain::words::length;
+use store::status::COUNTED_MAX;
+
+use super::facts::{Database, Facts, Tables, time_to_send};
 use super::finding::{Finding, Severity};
 
 /// How long a service may take to find its feet.
@@ -59,6 +69,18 @@ struct Known<'a> {
 }
 
 impl Known<'_> {
+    /// How long the pushes that wait take, as it follows how many they are; nothing while none is sent.
+    fn backlog_of_pushes(&self) -> String {
+        let (waiting, rate) = (self.tables.push.depths.backlog(), self.tables.rates().pushes_sent);
+        match time_to_send(waiting, rate) {
+            None => String::new(),
+            Some(takes) if waiting > COUNTED_MAX => {
+                format!("; at {rate:.0} a second that takes more than {}", length(takes))
+            }
+            Some(takes) => format!("; at {rate:.0} a second that takes {}", length(takes)),
+        }
+    }
+
     /// Whether a service of this name reports itself.
     fn runs(&self, service: &str) -> bool {
         let mut processes = self.tables.processes.iter();

@@ -6,7 +6,8 @@ use domain::clock::CLOCKS_APART_MAX;
 
 use super::{Finding, Known, SETTLING, Severity};
 use crate::status::facts::Process;
-use explain::words::{length, relative};
+use crate::status::thresholds::{INGEST_ERROR_SHARE, INGEST_ERRORS_PER_SECOND, LATELY};
+use explain::words::{length, number, of};
 
 /// The services without which nothing is delivered, and what happens without them.
 const NEEDED: [(&str, &str); 3] = [
@@ -31,6 +32,9 @@ pub(super) fn evaluate(known: &Known<'_>, findings: &mut Vec<Finding>) {
     for (service, meaning) in NEEDED {
         findings.extend(missing(known, service, meaning));
     }
+    findings.extend(portal_missing(known));
+    findings.extend(unmeasured(known));
+    findings.extend(ingest_errors(known));
     findings.extend(no_leader(known));
     for process in &known.tables.processes {
         if process.is_silent() {
@@ -47,13 +51,11 @@ fn missing(known: &Known<'_>, service: &str, meaning: &str) -> Option<Finding> {
     if known.runs(service) {
         return None;
     }
-    let last = known
-        .tables
-        .processes
-        .iter()
-        .filter(|process| process.service == service);
-    let last = last.min_by_key(|process| process.age);
-    let seen = last.map_or(String::new(), |process| {
+    Some(not_there(known, service, meaning, Severity::Critical))
+}
+
+fn not_there(known: &Known<'_>, service: &str, meaning: &str, severity: Severity) -> Finding {
+    let seen = last_seen(known, service).map_or(String::new(), |process| {
         format!(
             "; the last one, process {} on {}, was heard of {} ago",
             process.pid,
@@ -62,11 +64,73 @@ fn missing(known: &Known<'_>, service: &str, meaning: &str) -> Option<Finding> {
         )
     });
     let finding = Finding::new(
-        ("service-missing", Severity::Critical, "a-process-is-down"),
+        ("service-missing", severity, "a-process-is-down"),
         format!("No {service} runs{seen}."),
         meaning,
     );
-    Some(finding.with(format!("postrider serve {service}")))
+    finding.with(format!("postrider serve {service}"))
+}
+
+fn last_seen<'a>(known: &Known<'a>, service: &str) -> Option<&'a Process> {
+    let of_it = known
+        .tables
+        .processes
+        .iter()
+        .filter(|process| process.service == service);
+    of_it.min_by_key(|process| process.age)
+}
+
+/// An installation may have none; one that fell silent was not taken away on purpose.
+fn portal_missing(known: &Known<'_>) -> Option<Finding> {
+    let service = "reseller-portal";
+    if known.runs(service) {
+        return None;
+    }
+    last_seen(known, service)?;
+    let meaning = "Resellers reach neither their subscriptions nor their notifications. What is delivered is not concerned.";
+    Some(not_there(known, service, meaning, Severity::Warning))
+}
+
+/// Retry workers run, and none of them measures the lanes: most alerts are blind.
+fn unmeasured(known: &Known<'_>) -> Option<Finding> {
+    let mut workers = known
+        .tables
+        .processes
+        .iter()
+        .filter(|process| process.service == "retry-worker" && !process.is_silent())
+        .peekable();
+    let settled = workers.peek()?.uptime() >= LATELY;
+    if !settled || !workers.all(|process| process.report.measures == Some(false)) {
+        return None;
+    }
+    Some(Finding::new(
+        (
+            "lanes-not-measured",
+            Severity::Warning,
+            "a-periodic-job-does-not-run",
+        ),
+        "No retry-worker measures the lanes, although one runs.",
+        "Alerts about lag, queues, dead letters and mails are blind. Its log says why its jobs fail.",
+    ))
+}
+
+/// Callers are answered with 5xx, as the alert has it.
+fn ingest_errors(known: &Known<'_>) -> Option<Finding> {
+    let lately = known.tables.lately();
+    let share = lately.share(lately.ingest_errors, lately.ingest_requests);
+    if !lately.exceeds(lately.ingest_errors, INGEST_ERRORS_PER_SECOND) || share <= INGEST_ERROR_SHARE {
+        return None;
+    }
+    Some(Finding::new(
+        ("ingest-errors", Severity::Warning, "ingest-answers-with-errors"),
+        format!(
+            "{} of the last {} to hand in pushes or events, within {}, were answered with 5xx.",
+            number(lately.ingest_errors),
+            of(lately.ingest_requests, "request", "requests"),
+            length(lately.span)
+        ),
+        "Callers keep what was not taken, and have to try again.",
+    ))
 }
 
 fn silent(known: &Known<'_>, process: &Process) -> Option<Finding> {
@@ -126,8 +190,11 @@ fn own_faults(process: &Process) -> Option<Finding> {
             "a-process-cannot-open-connections",
         ),
         format!(
-            "The {} with process id {} on {} lately had no descriptor, port, memory, route or resolver for {count} attempts.",
-            process.service, process.pid, process.host
+            "The {} with process id {} on {} lately had no descriptor, port, memory, route or resolver for {}.",
+            process.service,
+            process.pid,
+            process.host,
+            of(count, "attempt", "attempts")
         ),
         "They are handed back and tried again in seconds; no attempt is used, and no endpoint is blamed.",
     ))
@@ -194,9 +261,4 @@ pub(super) fn led_for(known: &Known<'_>) -> Option<Duration> {
     let taken = leader.taken_at?;
     leader.holder?;
     (known.facts.now - taken).to_std().ok()
-}
-
-/// When a pause began, in words.
-pub(super) fn since(known: &Known<'_>, at: chrono::DateTime<chrono::Utc>) -> String {
-    relative(at, known.facts.now)
 }

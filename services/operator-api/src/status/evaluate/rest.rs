@@ -4,19 +4,17 @@ use std::time::Duration;
 
 use domain::dead_letter_job::JobStatus;
 use domain::subscription::SubscriptionState;
+use store::PauseView;
 use store::status::{Deaths, SubscriptionInTrouble};
 
-use super::processes::since;
 use super::{Finding, Known, Severity};
-use explain::words::{length, number, of, origin};
+use crate::status::thresholds::{LARGE_SHARE, MANY_SUBSCRIPTIONS, MONTHS_AHEAD};
+use explain::words::{length, number, of, origin, when};
 
 /// Open dead letters of the last ten minutes that are no longer a few.
 const MANY_DEAD_LETTERS: u64 = 20;
 /// Most pauses that are told one by one.
 const PAUSES_TOLD: usize = 10;
-/// Subscriptions in trouble at once, and their share of all, from which on the cause is likely ours.
-const MANY_SUBSCRIPTIONS: u64 = 3;
-const LARGE_SHARE: f64 = 0.2;
 /// How long mails may wait without a mail server before it is worth a word.
 const MAILS_OVERDUE: Duration = Duration::from_secs(15 * 60);
 /// How long a running job may do nothing.
@@ -36,7 +34,7 @@ pub(super) fn evaluate(known: &Known<'_>, findings: &mut Vec<Finding>) {
 fn months(known: &Known<'_>) -> Option<Finding> {
     let (severity, text) = if !known.tables.has_this_month {
         (Severity::Critical, "The present month has no partitions.")
-    } else if known.tables.months_ahead < 1 {
+    } else if known.tables.months_ahead < MONTHS_AHEAD {
         (Severity::Warning, "The coming month has no partitions.")
     } else {
         return None;
@@ -64,24 +62,48 @@ fn pauses(known: &Known<'_>) -> Vec<Finding> {
     let pauses = &known.tables.pauses;
     let told = pauses.iter().take(PAUSES_TOLD).map(|pause| {
         let text = format!(
-            "The {} {} is paused by {}, {}: {}",
+            "The {} {} is paused by {} since {}: {}",
             pause.scope,
             pause.key,
             pause.paused_by,
-            since(known, pause.paused_at),
+            when(pause.paused_at, known.facts.now),
             pause.note
         );
-        let meaning = "Nothing of it is sent until it is resumed. What comes is stored and waits.";
-        Finding::new(("paused", Severity::Notice, "a-lane-is-paused"), text, meaning)
+        let waits = known.tables.waiting_for(pause).map_or(String::new(), |waiting| {
+            format!(" {} now.", waits(pause, waiting))
+        });
+        let meaning =
+            format!("Nothing of it is sent until it is resumed. What comes is stored and waits.{waits}");
+        Finding::new(("paused", Severity::Notice, page_of(&pause.scope)), text, meaning)
             .with(format!("postrider resume {} {}", pause.scope, pause.key))
     });
     let mut findings: Vec<Finding> = told.collect();
     if let Some(more) = pauses.len().checked_sub(PAUSES_TOLD).filter(|more| *more > 0) {
-        let text = format!("{} more pauses are in force.", number(more as u64));
-        let finding = Finding::new(("paused", Severity::Notice, "a-lane-is-paused"), text, "");
+        let text = format!(
+            "{} in force.",
+            of(more as u64, "more pause is", "more pauses are")
+        );
+        let finding = Finding::new(("paused", Severity::Notice, page_of("reseller")), text, "");
         findings.push(finding.with("postrider pauses"));
     }
     findings
+}
+
+fn waits(pause: &PauseView, waiting: u64) -> String {
+    let of_pushes = pause.scope == "lane" && pause.key == "push";
+    let (one, many) = if of_pushes {
+        ("push waits", "pushes wait")
+    } else {
+        ("notification waits", "notifications wait")
+    };
+    of(waiting, one, many)
+}
+
+fn page_of(scope: &str) -> &'static str {
+    match scope {
+        "lane" => "a-lane-is-paused",
+        _ => "a-subscription-or-a-reseller-is-paused",
+    }
 }
 
 fn dead_letters(lane: &str, deaths: &Deaths) -> Option<Finding> {
@@ -93,8 +115,9 @@ fn dead_letters(lane: &str, deaths: &Deaths) -> Option<Finding> {
         .fingerprint
         .as_deref()
         .map_or(String::new(), |fingerprint| {
+            let mostly = if deaths.recent == 1 { "" } else { "mostly " };
             format!(
-                ", {} of them in the last 10 minutes, mostly {fingerprint}",
+                ", {} of them in the last 10 minutes, {mostly}{fingerprint}",
                 number(deaths.recent)
             )
         });
@@ -117,25 +140,22 @@ fn dead_letters(lane: &str, deaths: &Deaths) -> Option<Finding> {
 fn subscriptions(known: &Known<'_>) -> Option<Finding> {
     let trouble = &known.tables.in_trouble;
     let worst = trouble.first()?;
+    let (ours, failing) = (fail_widely(known), known.tables.failing);
     let count = |state| trouble.iter().filter(|it| it.state == state).count() as u64;
     let kinds = [
         (count(SubscriptionState::Deactivated), "deactivated within a day"),
         (count(SubscriptionState::Degraded), "degraded"),
-        (count(SubscriptionState::Active), "failing"),
+        // The list of them is bounded, and the count is not.
+        (
+            count(SubscriptionState::Active).max(failing.saturating_sub(count(SubscriptionState::Degraded))),
+            "failing",
+        ),
     ];
     let kinds: Vec<String> = kinds
         .iter()
         .filter(|(count, _)| *count > 0)
         .map(|(count, kind)| format!("{} {kind}", number(*count)))
         .collect();
-    let all: u64 = known.tables.subscriptions.iter().map(|it| it.count).sum();
-    let many = trouble.len() as u64;
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "a share of subscriptions needs no more precision"
-    )]
-    let share = many as f64 / all.max(1) as f64;
-    let ours = many >= MANY_SUBSCRIPTIONS && share >= LARGE_SHARE;
     let meaning = if ours {
         "Many at once are hardly their resellers' business: look at the name servers, the way out, the clock."
     } else {
@@ -160,15 +180,35 @@ fn subscriptions(known: &Known<'_>) -> Option<Finding> {
     )
 }
 
+/// Whether so many fail at once that the cause is likely ours.
+fn fail_widely(known: &Known<'_>) -> bool {
+    let is_deactivated = |state| state == SubscriptionState::Deactivated;
+    let trouble = &known.tables.in_trouble;
+    let deactivated = trouble.iter().filter(|it| is_deactivated(it.state)).count() as u64;
+    let failing = known.tables.failing.max(trouble.len() as u64 - deactivated);
+    let served = known
+        .tables
+        .subscriptions
+        .iter()
+        .filter(|it| matches!(it.state, SubscriptionState::Active | SubscriptionState::Degraded));
+    let served = served.map(|it| it.count).sum::<u64>();
+    let (many, all) = (failing + deactivated, served + deactivated);
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a share of subscriptions needs no more precision"
+    )]
+    let share = many as f64 / all.max(1) as f64;
+    many >= MANY_SUBSCRIPTIONS && share >= LARGE_SHARE
+}
+
 fn said_of(known: &Known<'_>, worst: &SubscriptionInTrouble) -> String {
     let failing = worst.failing_since.map_or(String::new(), |at| {
-        let failing = (known.facts.now - at).to_std().unwrap_or_default();
-        format!(" fails for {}", length(failing))
+        format!(" fails since {}", when(at, known.facts.now))
     });
     let deactivated = if worst.state == SubscriptionState::Deactivated {
         format!(
-            " was deactivated {} ({})",
-            since(known, worst.since),
+            " was deactivated at {}, {}",
+            when(worst.since, known.facts.now),
             worst.reason
         )
     } else {
@@ -198,7 +238,8 @@ fn mails(known: &Known<'_>) -> Vec<Finding> {
             (Severity::Notice, "mail.smtpUrl is not set")
         };
         let text = format!(
-            "{waiting} to resellers cannot be sent for {}: {why}.",
+            "{waiting} to resellers {} not been sent for {}: {why}.",
+            if outbox.waiting == 1 { "has" } else { "have" },
             length(overdue)
         );
         findings.push(Finding::new(

@@ -1,0 +1,506 @@
+//! What each state of the system amounts to, as a table: the change of a healthy system, and the finding that it makes.
+
+use std::time::Duration;
+
+use broker::{ConnectionState, Queue};
+use chrono::TimeDelta;
+use domain::dead_letter_job::JobStatus;
+use domain::subscription::SubscriptionState;
+use runtime::connections::{Counters, Previous};
+use store::webhook::Outbox;
+use uuid::Uuid;
+
+use super::Severity;
+use super::scene::{
+    MINUTE, depth, has_done, hears, hold, job, now, one, pause, process, sends, tables, trouble,
+};
+use crate::status::facts::{Database, Facts};
+
+/// A case: its finding, what is changed about a running system, and what the sentence says.
+pub(super) type Case = (&'static str, Severity, fn(&mut Facts), &'static str);
+
+pub(super) const CASES: &[Case] = &[
+    (
+        "database-away",
+        Severity::Critical,
+        |f| f.database = Database::Away("it does not answer".to_owned()),
+        "does not answer",
+    ),
+    (
+        "migrations-missing",
+        Severity::Critical,
+        |f| f.database = Database::NotMigrated,
+        "lacks migrations",
+    ),
+    (
+        "broker-away",
+        Severity::Critical,
+        |f| {
+            f.broker.state = ConnectionState::Connecting {
+                last_error: Some("connection refused".to_owned()),
+            }
+        },
+        "connection refused",
+    ),
+    (
+        "broker-blocked",
+        Severity::Critical,
+        |f| {
+            f.broker.state = ConnectionState::Blocked {
+                generation: 1,
+                reason: "low on disk".to_owned(),
+            }
+        },
+        "low on disk",
+    ),
+    (
+        "broker-blocked",
+        Severity::Critical,
+        |f| {
+            let failing = &mut one(f, "ingest-api").report.failing;
+            failing.insert("broker".to_owned(), "blocked: low on memory".to_owned());
+        },
+        "low on memory",
+    ),
+    (
+        "own-faults",
+        Severity::Critical,
+        |f| {
+            let report = &mut one(f, "dispatcher").report;
+            report.counters.own_faults = 12;
+            report.previous = Some(Previous {
+                at: now(),
+                counters: Some(Counters {
+                    own_faults: 5,
+                    ..Counters::default()
+                }),
+            });
+        },
+        "lately had no descriptor, port, memory, route or resolver for 7 attempts",
+    ),
+    (
+        "service-missing",
+        Severity::Critical,
+        |f| one(f, "retry-worker").age = MINUTE,
+        "No retry-worker runs; the last one, process 17 on one, was heard of 1 min ago",
+    ),
+    (
+        "service-missing",
+        Severity::Critical,
+        |f| tables(f).processes.retain(|p| p.service != "dispatcher"),
+        "No dispatcher runs.",
+    ),
+    (
+        "service-missing",
+        Severity::Critical,
+        |f| tables(f).processes.retain(|p| p.service != "ingest-api"),
+        "No ingest-api runs.",
+    ),
+    (
+        "process-silent",
+        Severity::Notice,
+        |f| {
+            let mut dead = process("dispatcher", MINUTE);
+            dead.age = 2 * MINUTE;
+            tables(f).processes.push(dead);
+        },
+        "has fallen silent: process 17 on one, 2 min ago",
+    ),
+    (
+        "process-not-ready",
+        Severity::Warning,
+        |f| {
+            let failing = &mut one(f, "dispatcher").report.failing;
+            failing.insert("swrve".to_owned(), "no such host".to_owned());
+        },
+        "swrve (no such host)",
+    ),
+    (
+        "no-leader",
+        Severity::Critical,
+        |f| tables(f).leader.as_mut().unwrap().renewed = MINUTE,
+        "for 1 min",
+    ),
+    (
+        "no-leader",
+        Severity::Critical,
+        |f| tables(f).leader = None,
+        "has no leader",
+    ),
+    (
+        "queue-not-consumed",
+        Severity::Critical,
+        |f| depth(f, Queue::PushReady, 5, 0),
+        "push.ready holds 5 messages",
+    ),
+    (
+        "queue-not-consumed",
+        Severity::Critical,
+        |f| depth(f, Queue::ResellerRetry, 1, 0),
+        "reseller.retry holds 1 message",
+    ),
+    (
+        "queue-not-consumed",
+        Severity::Warning,
+        |f| depth(f, Queue::PushDead, 101, 0),
+        "push.dead",
+    ),
+    (
+        "queue-full",
+        Severity::Notice,
+        |f| depth(f, Queue::PushReady, 10_000, 1),
+        "push.ready is full",
+    ),
+    (
+        "reseller-lane-off",
+        Severity::Warning,
+        |f| depth(f, Queue::ResellerReady, 0, 0),
+        "no dispatcher delivers",
+    ),
+    (
+        "reseller-lane-off",
+        Severity::Warning,
+        |f| {
+            f.settings.has_sealing_key = false;
+            depth(f, Queue::ResellerReady, 0, 0);
+        },
+        "knows no reseller.secrets.key",
+    ),
+    (
+        "pushes-overdue",
+        Severity::Warning,
+        |f| tables(f).push.overdue.pending_for = Some(3 * MINUTE),
+        "waited for 3 min",
+    ),
+    (
+        "pushes-overdue",
+        Severity::Warning,
+        |f| tables(f).push.overdue.due_at = Some(now() - TimeDelta::minutes(4)),
+        "waited for 4 min",
+    ),
+    (
+        "pushes-overdue",
+        Severity::Notice,
+        |f| {
+            sends(f, 600, 0);
+            tables(f).push.overdue.pending_for = Some(4 * MINUTE);
+            tables(f).push.depths.pending = 12_161;
+        },
+        "waited for 4 min to be put into the queue; 12,161 pushes are PENDING; at 240 a second that takes 51 s.",
+    ),
+    (
+        "pushes-overdue",
+        Severity::Warning,
+        |f| {
+            sends(f, 600, 0);
+            tables(f).push.overdue.pending_for = Some(14 * MINUTE);
+            tables(f).push.depths.pending = 100_001;
+        },
+        "more than 100,000 pushes are PENDING; at 240 a second that takes more than 6 min 57 s.",
+    ),
+    (
+        "lane-stalled",
+        Severity::Critical,
+        |f| {
+            has_done(f, Counters::default());
+            depth(f, Queue::PushReady, 5, 1);
+            tables(f).push.depths.queued_for = Some(2 * MINUTE);
+        },
+        "Messages of the push lane wait in the queue, and none was claimed within the last 5 min",
+    ),
+    (
+        "lane-stalled",
+        Severity::Critical,
+        |f| {
+            has_done(f, Counters::default());
+            depth(f, Queue::ResellerRetry, 5, 1);
+            tables(f).reseller.depths.queued_for = Some(2 * MINUTE);
+        },
+        "Messages of the reseller lane",
+    ),
+    (
+        "lanes-not-measured",
+        Severity::Warning,
+        |f| one(f, "retry-worker").report.measures = Some(false),
+        "No retry-worker measures",
+    ),
+    (
+        "ingest-errors",
+        Severity::Warning,
+        |f| {
+            has_done(
+                f,
+                Counters {
+                    ingest_requests: 200,
+                    ingest_errors: 20,
+                    ..Counters::default()
+                },
+            );
+        },
+        "40 of the last 400 requests to hand in pushes or events, within 5 min, were answered with 5xx.",
+    ),
+    (
+        "service-missing",
+        Severity::Warning,
+        |f| one(f, "reseller-portal").age = MINUTE,
+        "No reseller-portal runs",
+    ),
+    (
+        "notifications-overdue",
+        Severity::Warning,
+        |f| {
+            let waiting = &mut tables(f).reseller.waiting;
+            waiting.overdue.pending_for = Some(20 * MINUTE);
+            (waiting.subscriptions, waiting.worst) = (1, Some(Uuid::from_u128(5)));
+        },
+        "all of the subscription 00000000-0000-0000-0000-000000000005",
+    ),
+    (
+        "not-rescued",
+        Severity::Warning,
+        |f| {
+            let depths = &mut tables(f).push.depths;
+            (depths.lost, depths.lost_for) = (3, Some(5 * MINUTE));
+        },
+        "3 pushes with leases that ran out, the first 5 min ago",
+    ),
+    (
+        "not-rescued",
+        Severity::Warning,
+        |f| {
+            let depths = &mut tables(f).reseller.depths;
+            (depths.lost, depths.lost_for) = (1, Some(5 * MINUTE));
+        },
+        "1 notification with",
+    ),
+    (
+        "swrve-fails",
+        Severity::Warning,
+        |f| {
+            hears(f, Some(Duration::from_secs(40)));
+            tables(f).push.depths.retry = 300;
+        },
+        "Swrve has accepted nothing since 2026-11-21 11:59:20 UTC (40 s ago), its last answers are: 503 Service Unavailable (41), no \
+         answer within 6000 ms (3); 300 pushes wait.",
+    ),
+    (
+        "swrve-fails",
+        Severity::Warning,
+        |f| {
+            hears(f, Some(6 * MINUTE));
+            tables(f).push.depths.sending = 1;
+        },
+        "1 push waits.",
+    ),
+    (
+        "swrve-fails",
+        Severity::Notice,
+        |f| {
+            hears(f, Some(MINUTE));
+            tables(f).push.depths.retry = 1;
+        },
+        "1 push waits.",
+    ),
+    (
+        "swrve-fails",
+        Severity::Notice,
+        |f| hears(f, Some(60 * MINUTE)),
+        "no push waits.",
+    ),
+    // A leader that has heard nothing yet: what is on record decides.
+    (
+        "swrve-fails",
+        Severity::Warning,
+        |f| {
+            hears(f, None);
+            one(f, "dispatcher").report.swrve = None;
+            tables(f).push.depths.retry = 44;
+        },
+        "Swrve has accepted nothing since 2026-11-21 11:59:00 UTC (1 min ago)",
+    ),
+    (
+        "swrve-fails",
+        Severity::Warning,
+        |f| {
+            let done = Counters {
+                push_attempts: 100,
+                swrve_errors: 60,
+                ..Counters::default()
+            };
+            has_done(f, done);
+            hears(f, None);
+            tables(f).push.depths.retry = 44;
+        },
+        "Swrve has failed 120 of 200 attempts within the last 5 min, its last answers are: 503",
+    ),
+    (
+        "swrve-fails",
+        Severity::Notice,
+        |f| {
+            hears(f, None);
+            tables(f).push.depths.retry = 44;
+        },
+        "Swrve accepts pushes and fails some, its last answers are: 503",
+    ),
+    (
+        "swrve-held",
+        Severity::Critical,
+        |f| {
+            tables(f).holds = vec![hold()];
+            // What follows from it is not told twice.
+            tables(f).push.overdue.pending_for = Some(20 * MINUTE);
+            depth(f, Queue::PushReady, 10_000, 0);
+        },
+        "17 probes have failed, the last one with: 503 Service Unavailable.",
+    ),
+    (
+        "deliveries-held",
+        Severity::Critical,
+        |f| {
+            tables(f).holds = vec![store::push::HoldView {
+                class: "DNS".to_owned(),
+                last_answer: "the name servers did not answer".to_owned(),
+                ..hold()
+            }];
+            // What follows from it is not told twice.
+            tables(f).reseller.waiting.overdue.pending_for = Some(20 * MINUTE);
+        },
+        "Most endpoints fail in the class DNS since 2026-11-21",
+    ),
+    (
+        "swrve-catching-up",
+        Severity::Notice,
+        |f| {
+            tables(f).holds = vec![store::push::HoldView {
+                answered_at: Some(now()),
+                ..hold()
+            }];
+        },
+        "Swrve was out of order from 2026-11-21",
+    ),
+    (
+        "paused",
+        Severity::Notice,
+        |f| tables(f).pauses = vec![pause("lane", "push")],
+        "The lane push is paused by ann (1) since 2026-11-21 10:00:00 UTC (2 h ago): incident 17",
+    ),
+    (
+        "paused",
+        Severity::Notice,
+        |f| tables(f).pauses = (0..12).map(|_| pause("reseller", "acme")).collect(),
+        "reseller acme",
+    ),
+    (
+        "dead-letters-grow",
+        Severity::Warning,
+        |f| {
+            let deaths = &mut tables(f).push.deaths;
+            (deaths.open, deaths.recent) = (500, 300);
+            deaths.fingerprint = Some("swrve/400".to_owned());
+        },
+        "500 open dead letters, 300 of them in the last 10 minutes, mostly swrve/400",
+    ),
+    (
+        "dead-letters-open",
+        Severity::Notice,
+        |f| tables(f).reseller.deaths.open = 1,
+        "reseller lane has 1 open dead letter.",
+    ),
+    (
+        "subscriptions-in-trouble",
+        Severity::Notice,
+        |f| tables(f).in_trouble = vec![trouble(SubscriptionState::Degraded)],
+        "https://acme.example fails since 2026-11-18 12:00:00 UTC (3 days ago).",
+    ),
+    (
+        "subscriptions-in-trouble",
+        Severity::Notice,
+        |f| tables(f).in_trouble = vec![trouble(SubscriptionState::Deactivated)],
+        "was deactivated at 2026-11-21 11:00:00 UTC (1 h ago), FAILING.",
+    ),
+    (
+        "subscriptions-in-trouble",
+        Severity::Warning,
+        |f| tables(f).in_trouble = (0..4).map(|_| trouble(SubscriptionState::Active)).collect(),
+        "4 failing",
+    ),
+    // More than are listed, of many.
+    (
+        "subscriptions-in-trouble",
+        Severity::Warning,
+        |f| {
+            tables(f).in_trouble = (0..100).map(|_| trouble(SubscriptionState::Active)).collect();
+            tables(f).subscriptions[0].count = 1_000;
+            tables(f).failing = 400;
+        },
+        "Subscriptions: 400 failing",
+    ),
+    (
+        "mails-stuck",
+        Severity::Warning,
+        |f| {
+            (tables(f).mails.retried, tables(f).mails.last_error) = (2, Some("no route to host".to_owned()));
+        },
+        "no route to host",
+    ),
+    (
+        "mails-stuck",
+        Severity::Notice,
+        |f| {
+            f.settings.has_mail_server = false;
+            tables(f).outbox = Outbox {
+                waiting: 3,
+                oldest_due: Some(now() - TimeDelta::hours(1)),
+            };
+        },
+        "3 mails to resellers have not been sent for 1 h: mail.smtpUrl is not set",
+    ),
+    (
+        "egress-open",
+        Severity::Notice,
+        |f| f.settings.opens_egress = true,
+        "more than public addresses",
+    ),
+    (
+        "mails-failed",
+        Severity::Notice,
+        |f| tables(f).mails.failed = 2,
+        "2 mails were given up",
+    ),
+    (
+        "partitions-missing",
+        Severity::Warning,
+        |f| tables(f).months_ahead = 0,
+        "coming month",
+    ),
+    (
+        "partitions-missing",
+        Severity::Critical,
+        |f| tables(f).has_this_month = false,
+        "present month",
+    ),
+    (
+        "clocks-differ",
+        Severity::Warning,
+        |f| one(f, "dispatcher").report.clock_ahead_millis = Some(4_000),
+        "4 s ahead of",
+    ),
+    (
+        "clocks-differ",
+        Severity::Critical,
+        |f| one(f, "dispatcher").report.clock_ahead_millis = Some(-90_000),
+        "1 min 30 s behind",
+    ),
+    (
+        "job-paused",
+        Severity::Notice,
+        |f| tables(f).jobs = vec![job(JobStatus::Paused, MINUTE)],
+        "paused at 10 of 40",
+    ),
+    (
+        "job-stuck",
+        Severity::Warning,
+        |f| tables(f).jobs = vec![job(JobStatus::Running, 6 * MINUTE)],
+        "nothing for 6 min",
+    ),
+];

@@ -1,0 +1,170 @@
+//! Swrve: whether it takes pushes, since when it does not, and what it says.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use store::status::SwrveFailure;
+
+use super::{Finding, Known, Severity};
+use crate::status::thresholds::{SWRVE_ATTEMPTS_PER_SECOND, SWRVE_FAILING, SWRVE_FAILING_SHARE};
+use explain::words::{length, number, of, time, when};
+
+/// Pushes that wait and say little about Swrve.
+const FEW_PUSHES: u64 = 10;
+/// One failure between many successes is the last answer at the moment of a report now and then: at the pace of a lane that is busy, nothing
+/// but failures for as long as this is an outage.
+const LASTING: Duration = Duration::from_secs(5);
+
+/// At most one: while the lane is held, or makes up for it, the failures that led to that are told as what they are.
+pub(super) fn evaluate(known: &Known<'_>) -> Option<Finding> {
+    if known.tables.swrve_hold().is_some() {
+        return held(known);
+    }
+    accepts_nothing(known)
+        .or_else(|| fails_mostly(known))
+        .or_else(|| fails_some(known))
+}
+
+/// The push lane holds itself, or is making up for it.
+fn held(known: &Known<'_>) -> Option<Finding> {
+    let hold = known.tables.swrve_hold()?;
+    let since = time(hold.since);
+    let finding = match hold.answered_at {
+        None => Finding::new(
+            ("swrve-held", Severity::Critical, "swrve-is-down"),
+            format!(
+                "The push lane is held since {since}: Swrve is out of order. {} failed, the last one with: {}.",
+                of(hold.probes.unsigned_abs(), "probe has", "probes have"),
+                hold.last_answer.trim_end_matches('.')
+            ),
+            "One push a second is tried. No attempt is used up and nothing is given up; when Swrve answers, everything is sent by \
+             itself, the oldest first.",
+        ),
+        Some(at) => Finding::new(
+            ("swrve-catching-up", Severity::Notice, "swrve-is-down"),
+            format!("Swrve was out of order from {since} to {}.", time(at)),
+            format!(
+                "What waited meanwhile is being sent, the oldest first{}.",
+                known.backlog_of_pushes()
+            ),
+        ),
+    };
+    Some(finding.with("postrider status"))
+}
+
+/// Swrve has accepted nothing since some time, however seldom it is asked: this ends with a success, and not between two attempts.
+fn accepts_nothing(known: &Known<'_>) -> Option<Finding> {
+    let (since, lasting) = failing_since(known)?;
+    let waiting = waiting(known);
+    let matters = waiting >= FEW_PUSHES || waiting > 0 && lasting >= SWRVE_FAILING;
+    let (severity, left) = match waiting {
+        0 => (Severity::Notice, "no push waits".to_owned()),
+        _ if matters => (Severity::Warning, of(waiting, "push waits", "pushes wait")),
+        _ => (Severity::Notice, of(waiting, "push waits", "pushes wait")),
+    };
+    Some(finding(
+        severity,
+        format!(
+            "Swrve has accepted nothing since {}{}; {left}.",
+            when(since, known.facts.now),
+            answers(&known.tables.push.failures)
+        ),
+    ))
+}
+
+/// Since when nothing but failures came, and for how long. The leader knows; one that has just begun knows nothing before its first answer,
+/// and then the attempts on record decide.
+fn failing_since(known: &Known<'_>) -> Option<(DateTime<Utc>, Duration)> {
+    let leader = known.tables.leading().filter(|leader| !leader.is_silent());
+    let heard = leader.and_then(|leader| Some((leader.report.swrve?, leader.beat_at)));
+    let (since, seen_at) = match heard {
+        Some((swrve, beat_at)) => (swrve.failing_since?, beat_at),
+        // Of a version that does not tell what it hears.
+        None if known.tables.rates().pushes_sent > 0.0 => return None,
+        None => {
+            let since = known.tables.push.failures.iter().map(|failure| failure.since);
+            (since.min()?, known.facts.now)
+        }
+    };
+    let lasting = (seen_at - since).to_std().unwrap_or_default();
+    (lasting >= LASTING).then_some((since, lasting))
+}
+
+/// More fails than succeeds, as the alert has it. That what failed has been sent since ends it before the last minutes are over.
+fn fails_mostly(known: &Known<'_>) -> Option<Finding> {
+    let lately = known.tables.lately();
+    let enough = lately.exceeds(lately.push_attempts, SWRVE_ATTEMPTS_PER_SECOND);
+    let share = lately.share(lately.swrve_errors, lately.push_attempts);
+    if !enough || share <= SWRVE_FAILING_SHARE || waiting(known) == 0 {
+        return None;
+    }
+    Some(finding(
+        Severity::Warning,
+        format!(
+            "Swrve has failed {} of {} within the last {}{}; {} to be tried again.",
+            number(lately.swrve_errors),
+            of(lately.push_attempts, "attempt", "attempts"),
+            length(lately.span),
+            answers(&known.tables.push.failures),
+            of(known.tables.push.depths.retry, "push waits", "pushes wait"),
+        ),
+    ))
+}
+
+/// Some fail while others are accepted.
+fn fails_some(known: &Known<'_>) -> Option<Finding> {
+    let failures = &known.tables.push.failures;
+    let retry = known.tables.push.depths.retry;
+    if failures.is_empty() || retry < FEW_PUSHES {
+        return None;
+    }
+    Some(finding(
+        Severity::Notice,
+        format!(
+            "Swrve accepts pushes and fails some{}; {} to be tried again.",
+            answers(failures),
+            of(retry, "push waits", "pushes wait")
+        ),
+    ))
+}
+
+fn finding(severity: Severity, text: String) -> Finding {
+    Finding::new(
+        ("swrve-fails", severity, "swrve-is-down"),
+        text,
+        "Each is tried again until its attempts are used up, and is given up then; a dead letter remains, which can be \
+         replayed. When nothing but failures come for half a minute, the lane is held and no attempt is used up.",
+    )
+    .with("postrider status")
+}
+
+/// Every push that is still to be accepted, wherever it is between two attempts.
+fn waiting(known: &Known<'_>) -> u64 {
+    let depths = &known.tables.push.depths;
+    depths.pending + depths.queued + depths.sending + depths.retry
+}
+
+/// What Swrve said, as it follows that it fails.
+fn answers(failures: &[SwrveFailure]) -> String {
+    if failures.is_empty() {
+        return String::new();
+    }
+    let said = |failure: &SwrveFailure| {
+        let message = failure
+            .message
+            .as_deref()
+            .unwrap_or_default()
+            .trim_end_matches('.');
+        let code = failure.code.map(|code| code.to_string()).unwrap_or_default();
+        let words = match (code.is_empty(), message.is_empty()) {
+            (true, true) => "no answer".to_owned(),
+            (true, false) => message.to_owned(),
+            (false, true) => code,
+            (false, false) if message.starts_with(&code) => message.to_owned(),
+            (false, false) => format!("{code} {message}"),
+        };
+        format!("{words} ({})", number(failure.pushes))
+    };
+    let said: Vec<String> = failures.iter().map(said).collect();
+    format!(", its last answers are: {}", said.join(", "))
+}

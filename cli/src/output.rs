@@ -10,8 +10,10 @@ mod wrap;
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};
 
+use domain::counted::of;
 pub(crate) use domain::foreign_text::harmless;
 use serde::Serialize;
+use unicode_width::UnicodeWidthStr as _;
 
 #[cfg(test)]
 pub(crate) use table::tests::at_widths;
@@ -36,6 +38,47 @@ pub(crate) fn width() -> Option<usize> {
         .filter(|width| *width > 0);
     told.or_else(|| comfy_table::Table::new().width().map(usize::from))
         .filter(|width| *width > 0)
+}
+
+/// Lines of the terminal that results go to; none where there is no terminal, unless `LINES` is in the environment.
+pub(crate) fn height() -> Option<usize> {
+    let told = std::env::var("LINES")
+        .ok()
+        .and_then(|lines| lines.parse().ok())
+        .filter(|height| *height > 0);
+    let of_terminal = || rustix::termios::tcgetwinsize(io::stdout()).ok();
+    told.or_else(|| of_terminal().map(|size| usize::from(size.ws_row)))
+        .filter(|height| *height > 0)
+}
+
+/// As much of a text as a screen shows, from its beginning; the last line says how much more there is, and which command shows it.
+pub(crate) fn top(text: &str, (width, height): (Option<usize>, usize), whole: &str) -> String {
+    let rows = |line: &str| {
+        let shown = anstream::adapter::strip_str(line).to_string().width();
+        width.map_or(1, |width| shown.div_ceil(width).max(1))
+    };
+    // The cursor stands below the last line.
+    let room = height.saturating_sub(1);
+    if text.lines().map(rows).sum::<usize>() <= room {
+        return text.to_owned();
+    }
+    let mut left = room.saturating_sub(1);
+    let mut shown = Vec::new();
+    for line in text.lines() {
+        let Some(rest) = left.checked_sub(rows(line)) else {
+            break;
+        };
+        left = rest;
+        shown.push(line);
+    }
+    let more = of(
+        (text.lines().count() - shown.len()) as u64,
+        "more line",
+        "more lines",
+    );
+    let more = format!("{more}: {whole}");
+    shown.push(&more);
+    shown.join("\n")
 }
 
 /// Sentences behind what begins their first line, the other lines as far to the right.

@@ -7,14 +7,15 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
+use domain::counted::of;
 use reqwest::StatusCode;
 use serde_json::Value;
 
 use crate::api::Api;
 use crate::operator::OperatorArgs;
 use crate::output::{
-    BAD, COMMAND, Column, GOOD, Table, error, exact, hanging, harmless, json, of_severity, result, styled,
-    table,
+    BAD, COMMAND, Column, GOOD, Table, error, exact, hanging, harmless, height, json, of_severity, result,
+    styled, table, top, width,
 };
 use crate::problem::Refusal;
 use crate::shown::items;
@@ -29,7 +30,7 @@ const CLEAR: &str = "\u{1b}[2J\u{1b}[H";
 const EXAMPLES: &str = "\
 Examples:
   postrider status                 what is wrong, and the command that helps; then lanes, queues and processes
-  postrider status --watch         the same every two seconds, until Ctrl-C
+  postrider status --watch         what fits on the screen of it every two seconds, until Ctrl-C
   postrider status --watch 10
   postrider status --json | jq '.findings[] | select(.severity == \"critical\") | .text'
 
@@ -74,13 +75,17 @@ pub(crate) async fn run(args: StatusArgs) -> anyhow::Result<ExitCode> {
             _ = &mut interrupted => return Ok(last),
             asked = ask(&api) => asked,
         };
-        if io::stdout().is_terminal() && !args.json {
+        let screen = height().filter(|_| io::stdout().is_terminal() && !args.json);
+        if screen.is_some() {
             // Past what takes colours away, which takes this away, too.
             exact(CLEAR)?;
         }
         match asked {
             Ok(status) => {
-                show(&status, args.json)?;
+                match screen {
+                    Some(height) => result(on_screen(&status, (width(), height)))?,
+                    None => show(&status, args.json)?,
+                }
                 last = code(&status);
             }
             Err(failure) => {
@@ -137,6 +142,11 @@ fn show(status: &Value, as_json: bool) -> anyhow::Result<()> {
     }
     result(picture(status))?;
     Ok(())
+}
+
+/// What fits on a screen, what is wrong first: the rest would push that out of sight.
+fn on_screen(status: &Value, screen: (Option<usize>, usize)) -> String {
+    top(&picture(status), screen, "postrider status")
 }
 
 /// Everything, as people read it.
@@ -201,6 +211,7 @@ fn lanes(status: &Value) -> Table {
         Column::whole("retry"),
         Column::whole("lost"),
         Column::whole("oldest due"),
+        Column::whole("time left").spare(5),
         Column::whole("per second").spare(1),
         Column::whole("failed").spare(4),
         Column::whole("dead letters"),
@@ -225,12 +236,22 @@ fn lanes(status: &Value) -> Table {
             count(&lane["retry"]),
             count(&lane["lost"]),
             oldest.map_or("-".to_owned(), seconds),
+            time_left(lane, bound),
             words(&rate["delivered"]),
             words(&rate["failed"]),
             count(&lane["deadLetters"]["open"]),
         ]);
     }
     shown
+}
+
+/// How long the backlog of a lane takes at its present pace; of more than is counted, at least how long.
+fn time_left(lane: &Value, bound: u64) -> String {
+    let more = lane["pending"].as_u64() > Some(bound);
+    let least = if more { "> " } else { "" };
+    lane["backlogSeconds"]
+        .as_u64()
+        .map_or("-".to_owned(), |left| format!("{least}{}", seconds(left)))
 }
 
 fn broker(status: &Value) -> Table {
@@ -329,8 +350,12 @@ fn rest(status: &Value) -> String {
     if status["partitions"].is_object() {
         let _ = writeln!(
             text,
-            "partitions: {} months ahead",
-            words(&status["partitions"]["monthsAhead"])
+            "partitions: {} ahead",
+            of(
+                status["partitions"]["monthsAhead"].as_u64().unwrap_or_default(),
+                "month",
+                "months"
+            )
         );
     }
     for job in items(&status["jobs"]) {
@@ -406,6 +431,45 @@ mod tests {
         found("1 min 1 s");
     }
 
+    /// What the lines of a picture take on a terminal of this width.
+    fn rows(text: &str, width: usize) -> usize {
+        text.lines()
+            .map(|line| line.chars().count().div_ceil(width).max(1))
+            .sum()
+    }
+
+    #[test]
+    fn a_screen_ends_at_its_height_with_what_is_wrong_first() {
+        let finding = |number: u64| json!({"severity": "warning", "text": format!("Finding {number}."), "meaning": "m".repeat(100), "runbook": "clocks"});
+        let queue = |number: u64| json!({"name": format!("queue-{number}"), "messages": number});
+        let status = json!({
+            "healthy": false, "findings": (0..3).map(finding).collect::<Vec<_>>(),
+            "broker": {"queues": (0..20).map(queue).collect::<Vec<_>>()},
+        });
+        let whole = plain(&status);
+        for (width, height) in [(80, 24), (80, 6), (200, 24), (40, 10), (80, 2)] {
+            let shown = on_screen(&status, (Some(width), height));
+            let shown = anstream::adapter::strip_str(&shown).to_string();
+            assert!(rows(&shown, width) < height, "{width} x {height}: {shown}");
+            let (top, last) = shown.rsplit_once('\n').unwrap_or(("", &shown));
+            assert!(whole.starts_with(top), "{shown}");
+            let above = if top.is_empty() {
+                0
+            } else {
+                top.split('\n').count()
+            };
+            let left = whole.lines().count() - above;
+            assert_eq!(last, format!("{left} more lines: postrider status"));
+            if height == 24 {
+                assert!(top.contains("Finding 2."), "{width} x {height}: {shown}");
+            }
+        }
+        assert_eq!(
+            rows(&on_screen(&status, (None, 1_000)), 1_000),
+            rows(&whole, 1_000)
+        );
+    }
+
     #[test]
     fn an_api_without_a_database_is_something_wrong_and_not_a_failure() {
         let status = away("the API key cannot be looked up now");
@@ -423,7 +487,7 @@ mod tests {
     fn lanes_and_processes_fit_the_terminal() {
         let lane = |lane, paused| {
             json!({"lane": lane, "paused": paused, "scheduled": 1_204, "pending": 100_001, "queued": 5_000, "inFlight": 61,
-                   "retry": 12, "lost": 0, "oldestDueSeconds": 93_784, "ratePerSecond": {"delivered": 244.7, "failed": 0.02},
+                   "retry": 12, "lost": 0, "oldestDueSeconds": 93_784, "backlogSeconds": 430, "ratePerSecond": {"delivered": 244.7, "failed": 0.02},
                    "deadLetters": {"open": 12_043}})
         };
         let process = |service, failing: Value| {

@@ -440,7 +440,10 @@ mod tests {
 
     #[test]
     fn a_screen_ends_at_its_height_with_what_is_wrong_first() {
-        let finding = |number: u64| json!({"severity": "warning", "text": format!("Finding {number}."), "meaning": "m".repeat(100), "runbook": "clocks"});
+        let finding = |number: u64| {
+            let text = format!("Finding {number}.");
+            json!({"severity": "warning", "text": text, "meaning": "m".repeat(100), "runbook": "clocks"})
+        };
         let queue = |number: u64| json!({"name": format!("queue-{number}"), "messages": number});
         let status = json!({
             "healthy": false, "findings": (0..3).map(finding).collect::<Vec<_>>(),

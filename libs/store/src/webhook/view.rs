@@ -57,8 +57,8 @@ impl Store {
     ) -> Result<Option<NotificationView>, Error> {
         let row = sqlx::query!(
             r#"
-            SELECT n.subscription_id, e.event_id, n.event_type, n.status, n.lease_token IS NOT NULL AS "claimed!", n.reason, n.attempts, n.next_attempt_at,
-                   n.payload_bytes, e.created_at AS accepted_at, n.updated_at, n.finished_at, e.body
+            SELECT n.subscription_id, e.event_id, n.event_type, n.status, n.lease_token IS NOT NULL AS "claimed!",
+                   n.reason, n.attempts, n.next_attempt_at, n.payload_bytes, e.created_at AS accepted_at, n.updated_at, n.finished_at, e.body
             FROM notifications n
             JOIN events e ON e.id = n.event
             JOIN subscriptions s ON s.id = n.subscription_id AND s.deleted_at IS NULL

@@ -10,7 +10,7 @@ mod rest;
 
 pub use answers::SwrveFailure;
 pub use lanes::{Depths, Overdue, Waiting};
-pub use paused::PausedWaiting;
+pub use paused::{PAUSED_COUNTED_MAX, PausedWaiting};
 pub use rest::{Deaths, JobInProgress, Leadership, MailsInTrouble, SubscriptionCount, SubscriptionInTrouble};
 
 /// Up to how many rows are counted. A count above it means "more than that".

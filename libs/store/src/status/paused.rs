@@ -3,8 +3,8 @@
 use crate::read::Count;
 use crate::{Error, Store};
 
-/// Most notifications that are counted for a pause.
-const COUNTED: i64 = 10_000;
+/// Most notifications that are counted for a pause; one more says that there are more.
+pub const PAUSED_COUNTED_MAX: u64 = 10_000;
 /// Most pauses for which they are counted.
 const PAUSES: i64 = 10;
 
@@ -15,7 +15,7 @@ pub struct PausedWaiting {
     pub scope: String,
     /// Which one.
     pub key: String,
-    /// How many, counted up to 10,000.
+    /// How many, counted up to one more than [`PAUSED_COUNTED_MAX`].
     pub waiting: u64,
 }
 
@@ -41,7 +41,7 @@ impl Store {
                     LIMIT $1) AS counted) AS w
             ORDER BY p.paused_at, p.key
             "#,
-            COUNTED,
+            PAUSED_COUNTED_MAX.cast_signed() + 1,
             PAUSES,
         )
         .fetch_all(&self.pool)

@@ -307,16 +307,33 @@ pub(super) const CASES: &[Case] = &[
         |f| hears(f, Some(60 * MINUTE)),
         "no push waits.",
     ),
-    // A leader that has heard nothing yet: what is on record decides.
+    // Few wait, and most attempts fail all the same: that pages.
     (
         "swrve-fails",
         Severity::Warning,
         |f| {
+            let done = Counters {
+                push_attempts: 100,
+                swrve_errors: 80,
+                ..Counters::default()
+            };
+            has_done(f, done);
+            hears(f, Some(Duration::from_secs(20)));
+            tables(f).push.depths.retry = 5;
+        },
+        "Swrve has failed 160 of 200 attempts",
+    ),
+    // A leader that has heard nothing yet: what is on record decides.
+    (
+        "swrve-fails",
+        Severity::Notice,
+        |f| {
+            has_done(f, Counters::default());
             hears(f, None);
             one(f, "dispatcher").report.swrve = None;
             tables(f).push.depths.retry = 44;
         },
-        "Swrve has accepted nothing since 2026-11-21 11:59:00 UTC (1 min ago)",
+        "what waits has failed there since 2026-11-21 11:59:00 UTC (1 min ago)",
     ),
     (
         "swrve-fails",

@@ -1,4 +1,4 @@
-//! The lanes: what waits in them, and whether anybody takes it.
+//! The lanes: what waits in them, and whether a process takes it.
 
 use std::time::Duration;
 
@@ -207,9 +207,11 @@ fn severity(waited: Duration, excused: bool, late: Duration) -> Option<Severity>
 fn stalled(known: &Known<'_>) -> Vec<Finding> {
     let (tables, lately) = (known.tables, known.tables.lately());
     let settled = |service: &str| {
-        let mut living = tables.processes.iter().filter(|process| !process.is_silent());
+        let of_it = |process: &&Process| process.service == service && !process.is_silent();
+        let mut living = tables.processes.iter().filter(of_it).peekable();
         let earlier = |process: &Process| process.report.earlier.map(|earlier| earlier.seconds);
-        living.any(|process| process.service == service && earlier(process) >= Some(NEARLY_LATELY))
+        // All of them: one of a version before does not say what it claims.
+        living.peek().is_some() && living.all(|process| earlier(process) >= Some(NEARLY_LATELY))
     };
     // What is on its way to an engine is in the queue for a moment, too.
     let waits = |depths: &Depths, queues: &[Queue]| {

@@ -74,10 +74,11 @@ impl Known<'_> {
         let (waiting, rate) = (self.tables.push.depths.backlog(), self.tables.rates().pushes_sent);
         match time_to_send(waiting, rate) {
             None => String::new(),
-            Some(takes) if waiting > COUNTED_MAX => {
-                format!("; at {rate:.0} a second that takes more than {}", length(takes))
+            Some(takes) => {
+                let digits = usize::from(rate < 10.0);
+                let more = if waiting > COUNTED_MAX { "more than " } else { "" };
+                format!("; at {rate:.digits$} a second that takes {more}{}", length(takes))
             }
-            Some(takes) => format!("; at {rate:.0} a second that takes {}", length(takes)),
         }
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use domain::dead_letter_job::JobStatus;
 use domain::subscription::SubscriptionState;
 use store::PauseView;
-use store::status::{Deaths, SubscriptionInTrouble};
+use store::status::{Deaths, PAUSED_COUNTED_MAX, SubscriptionInTrouble};
 
 use super::{Finding, Known, Severity};
 use crate::status::thresholds::{LARGE_SHARE, MANY_SUBSCRIPTIONS, MONTHS_AHEAD};
@@ -96,6 +96,9 @@ fn waits(pause: &PauseView, waiting: u64) -> String {
     } else {
         ("notification waits", "notifications wait")
     };
+    if waiting > PAUSED_COUNTED_MAX && !of_pushes {
+        return format!("more than {}", of(PAUSED_COUNTED_MAX, one, many));
+    }
     of(waiting, one, many)
 }
 

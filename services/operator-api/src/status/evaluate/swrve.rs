@@ -20,9 +20,11 @@ pub(super) fn evaluate(known: &Known<'_>) -> Option<Finding> {
     if known.tables.swrve_hold().is_some() {
         return held(known);
     }
-    accepts_nothing(known)
-        .or_else(|| fails_mostly(known))
-        .or_else(|| fails_some(known))
+    let nothing = accepts_nothing(known);
+    match fails_mostly(known) {
+        Some(mostly) if nothing.as_ref().is_none_or(|it| it.severity == Severity::Notice) => Some(mostly),
+        _ => nothing.or_else(|| fails_some(known)),
+    }
 }
 
 /// The push lane holds itself, or is making up for it.
@@ -54,9 +56,9 @@ fn held(known: &Known<'_>) -> Option<Finding> {
 
 /// Swrve has accepted nothing since some time, however seldom it is asked: this ends with a success, and not between two attempts.
 fn accepts_nothing(known: &Known<'_>) -> Option<Finding> {
-    let (since, lasting) = failing_since(known)?;
+    let (since, lasting, is_heard) = failing_since(known)?;
     let waiting = waiting(known);
-    let matters = waiting >= FEW_PUSHES || waiting > 0 && lasting >= SWRVE_FAILING;
+    let matters = is_heard && waiting >= FEW_PUSHES || waiting > 0 && lasting >= SWRVE_FAILING;
     let (severity, left) = match waiting {
         0 => (Severity::Notice, "no push waits".to_owned()),
         _ if matters => (Severity::Warning, of(waiting, "push waits", "pushes wait")),
@@ -65,7 +67,12 @@ fn accepts_nothing(known: &Known<'_>) -> Option<Finding> {
     Some(finding(
         severity,
         format!(
-            "Swrve has accepted nothing since {}{}; {left}.",
+            "{} {}{}; {left}.",
+            if is_heard {
+                "Swrve has accepted nothing since"
+            } else {
+                "The sender has asked Swrve for nothing yet; what waits has failed there since"
+            },
             when(since, known.facts.now),
             answers(&known.tables.push.failures)
         ),
@@ -74,28 +81,33 @@ fn accepts_nothing(known: &Known<'_>) -> Option<Finding> {
 
 /// Since when nothing but failures came, and for how long. The leader knows; one that has just begun knows nothing before its first answer,
 /// and then the attempts on record decide.
-fn failing_since(known: &Known<'_>) -> Option<(DateTime<Utc>, Duration)> {
+fn failing_since(known: &Known<'_>) -> Option<(DateTime<Utc>, Duration, bool)> {
     let leader = known.tables.leading().filter(|leader| !leader.is_silent());
     let heard = leader.and_then(|leader| Some((leader.report.swrve?, leader.beat_at)));
+    let is_heard = heard.is_some();
     let (since, seen_at) = match heard {
         Some((swrve, beat_at)) => (swrve.failing_since?, beat_at),
         // Of a version that does not tell what it hears.
-        None if known.tables.rates().pushes_sent > 0.0 => return None,
+        None if leader.is_some_and(|leader| leader.report.earlier.is_none())
+            || known.tables.rates().pushes_sent > 0.0 =>
+        {
+            return None;
+        }
         None => {
             let since = known.tables.push.failures.iter().map(|failure| failure.since);
             (since.min()?, known.facts.now)
         }
     };
     let lasting = (seen_at - since).to_std().unwrap_or_default();
-    (lasting >= LASTING).then_some((since, lasting))
+    (lasting >= LASTING).then_some((since, lasting, is_heard))
 }
 
-/// More fails than succeeds, as the alert has it. That what failed has been sent since ends it before the last minutes are over.
+/// More fails than succeeds, as the alert has it, and for as long as that has it.
 fn fails_mostly(known: &Known<'_>) -> Option<Finding> {
     let lately = known.tables.lately();
     let enough = lately.exceeds(lately.push_attempts, SWRVE_ATTEMPTS_PER_SECOND);
     let share = lately.share(lately.swrve_errors, lately.push_attempts);
-    if !enough || share <= SWRVE_FAILING_SHARE || waiting(known) == 0 {
+    if !enough || share <= SWRVE_FAILING_SHARE {
         return None;
     }
     Some(finding(

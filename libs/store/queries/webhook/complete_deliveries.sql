@@ -34,9 +34,13 @@ current AS (
            CASE WHEN c.started_at >= s.state_changed_at THEN c.health ELSE 'NONE' END AS health,
            c.response_status BETWEEN 400 AND 499 AND c.response_status <> 410
                AND (c.status = 'FAILED'
-                    -- What is tried again for the subscription's sake is told of at its first attempt.
-                    OR c.status = 'RETRY' AND s.retry_client_errors AND c.attempts - c.resent_after = 1
-                       AND c.response_status NOT IN (408, 425, 429)) AS refused
+                    -- What is tried again for the subscription's sake is told of when it is refused first.
+                    OR c.status = 'RETRY' AND s.retry_client_errors
+                       AND c.response_status NOT IN (408, 425, 429)
+                       AND NOT EXISTS (SELECT FROM delivery_attempts a
+                                       WHERE a.notification_id = c.id AND a.number > c.resent_after
+                                         AND a.number < c.attempts AND a.response_status BETWEEN 400 AND 499
+                                         AND a.response_status NOT IN (408, 425, 429))) AS refused
     FROM claimed c JOIN subscriptions s ON s.id = c.subscription_id),
 signals AS (
     SELECT subscription_id, bool_or(health = 'SUCCESS') AS success,
@@ -49,7 +53,8 @@ signals AS (
            -- A redirect and 410 deactivate, of which another mail tells.
            count(*) FILTER (WHERE refused) AS refused,
            (array_agg(event_type) FILTER (WHERE refused))[1] AS refused_type,
-           (array_agg(response_status) FILTER (WHERE refused))[1] AS refused_status
+           (array_agg(response_status) FILTER (WHERE refused))[1] AS refused_status,
+           bool_and(status = 'RETRY') FILTER (WHERE refused) AS refused_retried
     FROM current GROUP BY subscription_id),
 touched AS (
     SELECT s.id, s.state AS previous, g.success AND NOT g.gone AS healed,
@@ -88,7 +93,7 @@ refused_mail AS (
     SELECT gen_random_uuid(), 'DELIVERY_REFUSED', s.id, s.email,
            jsonb_build_object('url', s.url, 'description', s.description, 'resellerId', s.reseller_id,
                               'eventType', g.refused_type, 'status', g.refused_status,
-                              'since', $13::timestamptz, 'retried', s.retry_client_errors),
+                              'since', $13::timestamptz, 'retried', g.refused_retried),
            g.refused,
            greatest($13, (SELECT coalesce(l.finished_at, $13) + interval '1 hour' FROM emails l
                           WHERE l.subscription_id = s.id AND l.kind = 'DELIVERY_REFUSED'

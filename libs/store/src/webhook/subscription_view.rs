@@ -106,8 +106,8 @@ pub(super) async fn select(
                state AS "state: Name<_>", state_reason AS "state_reason: Name<_>", state_changed_at, paused_at, held_at,
                timeout_millis AS "timeout_millis!: Nullable<Count>", daily_quota AS "daily_quota!: Nullable<Count>",
                requests_per_second AS "requests_per_second!: Nullable<Count>", resend_after_outage,
-               retry_plan AS "retry_plan: Name<_>", retry_client_errors, failing_since, verification_due_at, verification_attempts AS "verification_attempts: Count", verification_error,
-               verified_at, created_at, updated_at
+               retry_plan AS "retry_plan: Name<_>", retry_client_errors, failing_since, verification_due_at,
+               verification_attempts AS "verification_attempts: Count", verification_error, verified_at, created_at, updated_at
         FROM subscriptions s
         WHERE reseller_id = $1 AND deleted_at IS NULL AND ($2::uuid IS NULL OR id = $2) AND ($3::uuid IS NULL OR id > $3)
         ORDER BY id

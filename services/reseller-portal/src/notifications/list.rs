@@ -124,7 +124,7 @@ fn event_types(text: Option<&str>) -> Result<Vec<String>, Problem> {
 
 /// Lists what waits in line for quota or for the requests per second, oldest first.
 ///
-/// What a pause alone holds back is not in line: `GET /subscriptions/{id}/notifications?status=PENDING,IN_MEMORY,RETRY` lists it, with `pausedBy`.
+/// What a pause alone holds back is not in line: `GET /subscriptions/{id}/notifications?status=PENDING,IN_MEMORY,RETRY,SCHEDULED` lists it, with `pausedBy`.
 #[utoipa::path(
     get, path = "/subscriptions/{id}/scheduled", tag = "notifications", operation_id = "listScheduled",
     security(("apiKey" = [])),

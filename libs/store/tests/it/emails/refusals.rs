@@ -26,9 +26,23 @@ async fn answered(pool: &PgPool, subscription: Uuid, status: u16, count: usize, 
     complete(pool, &completions, at).await;
 }
 
-async fn retried(pool: &PgPool, subscription: Uuid, status: u16, attempts: u32, at: DateTime<Utc>) {
+/// Answered with `status` at attempt `attempts`, and with `before` at those before it.
+async fn retried(
+    pool: &PgPool,
+    subscription: Uuid,
+    (status, attempts, before): (u16, u32, i32),
+    at: DateTime<Utc>,
+) {
     let again = NotificationStatus::Retry;
     let completion = completion(pool, subscription, (status, attempts), again, at).await;
+    sqlx::query(
+        "UPDATE delivery_attempts SET response_status = $2 WHERE notification_id = $1 AND status = 'ERROR'",
+    )
+    .bind(completion.id.uuid())
+    .bind(before)
+    .execute(pool)
+    .await
+    .unwrap();
     complete(pool, &[completion], at).await;
 }
 
@@ -146,16 +160,31 @@ async fn what_deactivates_or_is_retried_is_no_refusal(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
-async fn a_refusal_that_is_tried_again_is_told_at_its_first_attempt_alone(pool: PgPool) {
+async fn a_refusal_that_is_tried_again_is_told_when_it_comes_first(pool: PgPool) {
     let subscription = SubscriptionRow::active().make(&pool).await;
     sqlx::query("UPDATE subscriptions SET retry_client_errors = true")
         .execute(&pool)
         .await
         .unwrap();
     let start = now() + TimeDelta::seconds(1);
-    for (status, attempts, mails) in [(429, 1, 0), (404, 2, 0), (404, 1, 1)] {
-        retried(&pool, subscription, status, attempts, start).await;
-        assert_eq!(kinds(&pool).await.len(), mails, "{status} at attempt {attempts}");
+    let told = [
+        (429, 1, 503, 0),
+        (404, 2, 503, 1),
+        (401, 1, 503, 2),
+        (404, 2, 401, 2),
+        (404, 2, 429, 3),
+    ];
+    for (status, attempts, before, notifications) in told {
+        retried(&pool, subscription, (status, attempts, before), start).await;
+        let counted: Option<i64> = sqlx::query_scalar("SELECT sum(occurrences)::bigint FROM emails")
+            .fetch_one(&pool)
+            .await
+            .unwrap();
+        assert_eq!(
+            counted.unwrap_or(0),
+            notifications,
+            "{status} at attempt {attempts} after {before}"
+        );
     }
     assert_eq!(only_row(&pool).await.data["retried"], true);
 }

@@ -2,7 +2,8 @@
 //! compares the two, and finds a warning at least for whatever the rules page for.
 //!
 //! Durations that are the same for the one who looks at `status` and for an alert stand here once. An alert also has to last for a while, and
-//! `status` tells at once, so that it never says less.
+//! `status` tells at once, so that it never says less. What only one finding of `status` goes by, and no alert, stands beside that finding in
+//! `evaluate`.
 
 use std::time::Duration;
 

@@ -1,6 +1,7 @@
 //! Times as people write them and as tables show them, and ages: `90s`, `30m`, `2h`, `3d`.
 
 use std::str::FromStr;
+use std::time::Duration;
 
 use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, Utc};
 
@@ -37,6 +38,13 @@ impl Age {
     pub(crate) fn before(self, now: DateTime<Utc>) -> DateTime<Utc> {
         let before = now.checked_sub_signed(self.0);
         before.unwrap_or_default().max(DateTime::UNIX_EPOCH)
+    }
+}
+
+impl Age {
+    /// As long as it is.
+    pub(crate) fn duration(self) -> Duration {
+        self.0.to_std().unwrap_or_default()
     }
 }
 

@@ -18,6 +18,7 @@ use crate::commands::healthcheck::HealthcheckArgs;
 use crate::commands::jobs::JobsCommand;
 use crate::commands::keys::KeysCommand;
 use crate::commands::listen::ListenArgs;
+use crate::commands::mails::MailsCommand;
 use crate::commands::migrate::MigrateArgs;
 use crate::commands::pauses::{PauseCommand, PausesArgs, ResumeCommand};
 use crate::commands::push::PushArgs;
@@ -26,10 +27,11 @@ use crate::commands::receive::ReceiveArgs;
 use crate::commands::rescue::RescueArgs;
 use crate::commands::reseller::notifications::{AttemptsArgs, NotificationsCommand, ResendArgs};
 use crate::commands::reseller::quota::QuotaCommand;
-use crate::commands::reseller::replay::ReplayArgs;
+use crate::commands::reseller::replay::{ReplayArgs, ReplaysCommand};
 use crate::commands::reseller::secrets::SecretsCommand;
 use crate::commands::reseller::subscriptions::SubscriptionsCommand;
 use crate::commands::reseller::tail::TailArgs;
+use crate::commands::search::ResellersArgs;
 use crate::commands::serve::ServeArgs;
 use crate::commands::sign::SignArgs;
 use crate::commands::sim::SimCommand;
@@ -64,6 +66,7 @@ Exit codes:
   1   failed; the reason is on standard error
   2   the command line is wrong
   3   `postrider status` found something wrong
+  4   a replay that was waited for is through, and not everything was delivered
   64  the configuration is wrong; all of its errors are on standard error";
 
 /// The durable delivery platform for pushes and events: its services and the tools around them.
@@ -110,7 +113,7 @@ pub(crate) enum Tool {
     /// Runs and asks simulators of receivers and of a mail server.
     #[command(subcommand)]
     Sim(SimCommand),
-    /// Hands in a push, or shows one.
+    /// Hands in a push, shows one, or lists some.
     Push(PushArgs),
     /// Hands in an event, or shows one with its notifications.
     #[command(subcommand)]
@@ -137,6 +140,11 @@ pub(crate) enum Tool {
     /// Shows and steers bulk work on dead letters.
     #[command(subcommand, alias = "job")]
     Jobs(JobsCommand),
+    /// Lists resellers, and how their subscriptions are.
+    Resellers(ResellersArgs),
+    /// Shows what resellers are told by mail, and sends it at once.
+    #[command(subcommand, alias = "mail")]
+    Mails(MailsCommand),
     /// Shows who changed what, when, and why.
     Audit(AuditArgs),
     /// Stops a lane, a subscription, or all of a reseller for a while.
@@ -177,10 +185,10 @@ pub(crate) enum Tool {
     /// Shows which notifications there are and what they look like.
     #[command(subcommand)]
     Events(EventsCommand),
-    /// Makes, shows and changes a reseller's subscriptions.
+    /// Makes, shows and changes a reseller's subscriptions; operators see those of all.
     #[command(subcommand, alias = "subscription")]
     Subscriptions(SubscriptionsCommand),
-    /// Lists a subscription's notifications, or shows one.
+    /// Lists notifications of a subscription, or for operators of a reseller; or shows one.
     #[command(subcommand, alias = "notification")]
     Notifications(NotificationsCommand),
     /// Shows the attempts to deliver a notification, and what was answered.
@@ -189,6 +197,9 @@ pub(crate) enum Tool {
     Resend(ResendArgs),
     /// Sends again what a subscription missed.
     Replay(ReplayArgs),
+    /// Shows replays, and ends one.
+    #[command(subcommand)]
+    Replays(ReplaysCommand),
     /// Shows how much a subscription may get, or asks for more.
     #[command(subcommand)]
     Quota(QuotaCommand),

@@ -18,6 +18,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
             "attempts",
             "resend",
             "replay",
+            "replays",
             "quota",
             "secrets",
             "tail",
@@ -31,6 +32,8 @@ const GROUPS: [(&str, &[&str]); 7] = [
             "explain",
             "dead-letters",
             "jobs",
+            "resellers",
+            "mails",
             "pause",
             "resume",
             "pauses",
@@ -48,9 +51,34 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ),
 ];
 
-/// The same command line with a help that lists its commands in groups.
+/// The commands that read the configuration.
+const CONFIGURED: [&str; 8] = [
+    "migrate",
+    "keys",
+    "event-types",
+    "quotas",
+    "up",
+    "serve",
+    "config",
+    "sim",
+];
+
+/// The same command line with a help that lists its commands in groups, and `--config` in the help of those alone that read it.
 pub(crate) fn grouped(command: Command) -> Command {
     let list = list(&command);
+    let config = command
+        .get_arguments()
+        .find(|argument| argument.get_id() == "config")
+        .cloned();
+    let others: Vec<String> = command
+        .get_subcommands()
+        .map(|command| command.get_name().to_owned())
+        .filter(|name| !CONFIGURED.contains(&name.as_str()))
+        .collect();
+    let hidden = config.map(|argument| argument.hide(true));
+    let command = others.into_iter().fold(command, |command, name| {
+        command.mut_subcommand(name, |below| below.args(hidden.clone()))
+    });
     command.help_template(format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{list}Options:\n{{options}}{{after-help}}"
     ))
@@ -98,6 +126,35 @@ mod tests {
             .collect();
         grouped.sort_unstable();
         assert_eq!(grouped, known);
+    }
+
+    #[test]
+    fn only_commands_that_read_the_configuration_offer_it_and_all_take_it() {
+        let mut command = grouped(Cli::command());
+        command.build();
+        for (name, offered) in [("migrate", true), ("status", false), ("jobs", false)] {
+            let below = command.find_subcommand_mut(name).expect("a command");
+            assert_eq!(
+                below.render_long_help().to_string().contains("--config"),
+                offered,
+                "{name}"
+            );
+        }
+        let jobs = command.find_subcommand_mut("jobs").expect("a command");
+        let list = jobs.find_subcommand_mut("list").expect("a command");
+        assert!(!list.render_long_help().to_string().contains("--config"));
+        let line = ["postrider", "jobs", "list", "--config", "x.yaml"];
+        let matches = grouped(Cli::command())
+            .try_get_matches_from(line)
+            .expect("a command line");
+        assert_eq!(
+            matches
+                .get_one::<std::path::PathBuf>("config")
+                .expect("a file")
+                .to_str(),
+            Some("x.yaml")
+        );
+        grouped(Cli::command()).debug_assert();
     }
 
     #[test]

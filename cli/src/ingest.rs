@@ -8,6 +8,7 @@ use clap::Args;
 use domain::push::{ErrorType, PushStatus};
 use reqwest::{Method, StatusCode, header};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
@@ -167,15 +168,14 @@ pub(crate) fn are_one(answers: &[Answer]) -> bool {
     }
 }
 
-/// Tells what was answered to one push or event; `again` is said of one that was stored before.
-pub(crate) fn tell(answer: &Answer, what: &str, again: &str) -> anyhow::Result<()> {
+/// The identifier of one push or event that was handed in; `again` is noted of one that was stored before.
+pub(crate) fn accepted(answer: &Answer, what: &str, again: &str) -> anyhow::Result<Uuid> {
     match answer {
         Answer::Accepted { id, replayed } => {
-            output::result(id)?;
             if *replayed {
                 output::note(again);
             }
-            Ok(())
+            Ok(*id)
         }
         Answer::Refused { status, problem } => bail!(
             "the {what} was refused with {status} ({}): {problem}",
@@ -209,7 +209,7 @@ impl Ingest {
     /// Hands in a push.
     pub(crate) async fn post(
         &self,
-        push: &PushRequest,
+        push: &impl Serialize,
         idempotency_key: Option<&str>,
     ) -> anyhow::Result<Answer> {
         self.hand_in("/push", push, idempotency_key).await
@@ -262,6 +262,12 @@ impl Ingest {
     /// What has become of a push.
     pub(crate) async fn find(&self, id: Uuid) -> anyhow::Result<Push> {
         self.get(&format!("/push/{id}"), &()).await
+    }
+
+    /// Where the notifications of an event stand, by what its caller called it.
+    pub(crate) async fn find_event_of(&self, reseller: &str, event_id: &str) -> anyhow::Result<Value> {
+        self.get("/events", &[("resellerId", reseller), ("eventId", event_id)])
+            .await
     }
 
     /// Where an event's notifications stand.

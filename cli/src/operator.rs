@@ -6,7 +6,7 @@ use reqwest::StatusCode;
 use serde_json::Value;
 
 use crate::api::{Api, Service};
-use crate::output;
+use crate::output::{self, Form, FormArgs, JsonArgs};
 
 static SERVICE: Service = Service {
     name: "operator API",
@@ -27,15 +27,20 @@ pub(crate) struct OperatorArgs {
 
 /// What commands take that ask the operator API for one thing.
 #[derive(Debug, Args)]
-pub(crate) struct Common {
-    /// As JSON, just as the API answers.
-    #[arg(long)]
-    pub(crate) json: bool,
+pub(crate) struct Common<F: Args = FormArgs> {
+    #[command(flatten)]
+    form: F,
     #[command(flatten)]
     pub(crate) operator: OperatorArgs,
 }
 
 impl Common {
+    pub(crate) fn form(&self) -> Form {
+        self.form.form()
+    }
+}
+
+impl Common<JsonArgs> {
     /// Acts, and shows what came of it: the answer as it came, or what is `told` of it.
     pub(crate) async fn act(
         &self,
@@ -44,7 +49,7 @@ impl Common {
         told: impl FnOnce(&Value) -> String,
     ) -> anyhow::Result<()> {
         let document: Value = self.operator.connect()?.post(path, body).await?;
-        if self.json {
+        if self.form.is_json() {
             return output::json(&document);
         }
         Ok(output::result(told(&document))?)
@@ -52,6 +57,11 @@ impl Common {
 }
 
 impl OperatorArgs {
+    /// Whether the operator API can be asked at all.
+    pub(crate) fn has_key(&self) -> bool {
+        self.key.as_deref().is_some_and(|key| !key.is_empty())
+    }
+
     /// A caller with this address and key.
     pub(crate) fn connect(&self) -> anyhow::Result<Api> {
         let Some(key) = self.key.as_deref().filter(|key| !key.is_empty()) else {

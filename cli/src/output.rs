@@ -3,6 +3,7 @@
 //! Text comes with its colours. They are taken away on the way to where there are to be none: `--color` decides, else
 //! `NO_COLOR` and its like, else whether there is a terminal.
 
+mod form;
 mod table;
 mod tone;
 mod wrap;
@@ -15,6 +16,7 @@ pub(crate) use domain::foreign_text::harmless;
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr as _;
 
+pub(crate) use form::{Form, FormArgs, JsonArgs};
 #[cfg(test)]
 pub(crate) use table::tests::at_widths;
 pub(crate) use table::{Column, Table};

@@ -228,7 +228,7 @@ fn advice(status: StatusCode) -> Option<&'static str> {
         ),
         StatusCode::FORBIDDEN => Some("the API key is of another role; this needs one of the role reseller"),
         StatusCode::NOT_FOUND => Some(
-            "not found; identifiers are shown by `postrider subscriptions list` and `postrider notifications list`",
+            "not found; identifiers are shown by `postrider subscriptions list`, `notifications list`, `secrets list` and `replays list`",
         ),
         StatusCode::TOO_MANY_REQUESTS => Some("the portal wants a pause; try again in some seconds"),
         _ => None,

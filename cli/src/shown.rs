@@ -4,7 +4,7 @@ use anyhow::Context as _;
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::Value;
 
-use crate::output::{self, Column, Table};
+use crate::output::{self, Column, Form, Table};
 
 /// What is shown in a row of a record: its name, and where the value is (RFC 6901).
 pub(crate) type Shown = (&'static str, &'static str);
@@ -36,7 +36,16 @@ pub(crate) fn items(value: &Value) -> &[Value] {
 
 /// One document: a row for each value that it has.
 pub(crate) fn record<const ROWS: usize>(title: &'static str, document: &Value, rows: [Shown; ROWS]) -> Table {
-    let mut table = Table::record(title, &cell(document, "/id"));
+    record_of((title, &cell(document, "/id")), document, rows)
+}
+
+/// The same of a document that does not say whose it is.
+pub(crate) fn record_of<const ROWS: usize>(
+    (title, id): (&'static str, &str),
+    document: &Value,
+    rows: [Shown; ROWS],
+) -> Table {
+    let mut table = Table::record(title, id);
     for (head, pointer) in rows {
         let shown = cell(document, pointer);
         if !shown.is_empty() {
@@ -70,11 +79,11 @@ fn shown(item: &Value, (column, pointer): &ShownColumn) -> String {
 /// Prints a part of a list: as it came, or as a table and how it goes on.
 pub(crate) fn print<const COLUMNS: usize>(
     document: &Value,
-    as_json: bool,
+    form: Form,
     columns: [ShownColumn; COLUMNS],
     nothing: &str,
 ) -> anyhow::Result<()> {
-    if as_json {
+    if form == Form::Json {
         return output::json(document);
     }
     let items = document["items"]
@@ -82,9 +91,8 @@ pub(crate) fn print<const COLUMNS: usize>(
         .context("the answer has no items; is this the API of Postrider?")?;
     if items.is_empty() {
         output::note(nothing);
-    } else {
-        output::result(list(&document["items"], columns))?;
     }
+    form.table(&list(&document["items"], columns))?;
     note_next(document);
     Ok(())
 }
@@ -113,8 +121,8 @@ mod tests {
 
     #[test]
     fn what_is_not_there_has_no_row() {
-        let table = record("thing", &json!({"id": "1", "a": "x"}), [("a", "/a"), ("b", "/b")]).to_string();
-        assert!(table.contains("│ a"), "{table}");
-        assert!(!table.contains("│ b"), "{table}");
+        let table = record("thing", &json!({"id": "1", "a": "x"}), [("a", "/a"), ("b", "/b")]).plain();
+        let rows: Vec<&str> = table.lines().skip(1).collect();
+        assert_eq!(rows, ["a      x"], "{table}");
     }
 }

@@ -157,7 +157,14 @@ write_environment() {
         POSTRIDER_PID SWRVE_SIM_PID RECEIVER_PID SMTP_SINK_PID POSTGRES_PID RABBITMQ_PID; do
         # The servers' pids are known only of private servers.
         [[ -z ${!name:-} ]] || shell_line "$name" "${!name}"
-    done | write_private "$ENV_FILE"
+    done | { cat && path_line; } | write_private "$ENV_FILE"
+}
+
+# path_line: puts the command postrider on PATH, once.
+path_line() {
+    local folder quote="'\\''"
+    folder=\'${DEV_DIR//\'/$quote}\'
+    printf 'case :$PATH: in *:%s:*) ;; *) PATH=%s:$PATH ;; esac\n' "$folder" "$folder"
 }
 
 # services_match: running, on the same servers as DATABASE_URL and AMQP_URL name now, and all that this version knows of.

@@ -14,6 +14,7 @@ use crate::shown::{self, ShownColumn};
 #[command(after_help = "Examples:
   postrider audit --newer-than 1d
   postrider audit --action dead-letter-job
+  postrider audit --without rescue
   postrider audit --subject push/019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d")]
 pub(crate) struct AuditArgs {
     /// By this actor: the name of an API key, or all of what an entry says.
@@ -22,6 +23,9 @@ pub(crate) struct AuditArgs {
     /// Of this action, such as dead-letter.replay; dead-letter stands for every action on dead letters.
     #[arg(long)]
     action: Option<String>,
+    /// Not of this action, such as rescue for every action on rescues.
+    #[arg(long, value_name = "ACTION")]
+    without: Option<String>,
     /// About this, such as push/019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d.
     #[arg(long)]
     subject: Option<String>,
@@ -49,9 +53,9 @@ pub(crate) struct AuditArgs {
 
 const COLUMNS: [ShownColumn; 5] = [
     (Column::time("at"), "/at"),
-    (Column::whole("actor").spare(1), "/actor"),
+    (Column::whole("actor"), "/actor"),
     (Column::whole("action"), "/action"),
-    (Column::whole("subject"), "/subject"),
+    (Column::whole("subject").spare(1).name(), "/subject"),
     (Column::prose("note").spare(2), "/note"),
 ];
 
@@ -65,6 +69,7 @@ pub(crate) async fn run(args: &AuditArgs) -> anyhow::Result<()> {
     let query = [
         ("actor", args.actor.clone()),
         ("action", args.action.clone()),
+        ("without", args.without.clone()),
         ("subject", args.subject.clone()),
         ("since", time(args.since, args.newer_than)),
         ("until", time(args.until, args.older_than)),
@@ -72,5 +77,5 @@ pub(crate) async fn run(args: &AuditArgs) -> anyhow::Result<()> {
         ("limit", Some(args.limit.to_string())),
     ];
     let document: Value = args.common.operator.connect()?.get("/audit", &query).await?;
-    shown::print(&document, args.common.json, COLUMNS, "no entry matches")
+    shown::print(&document, args.common.form(), COLUMNS, "no entry matches")
 }

@@ -6,7 +6,7 @@ use domain::counted::of;
 use serde_json::json;
 
 use crate::operator::Common;
-use crate::output;
+use crate::output::{self, JsonArgs};
 
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:
@@ -25,7 +25,7 @@ pub(crate) struct RebuildArgs {
     #[arg(long)]
     note: Option<String>,
     #[command(flatten)]
-    common: Common,
+    common: Common<JsonArgs>,
 }
 
 /// Does what the command says.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::operator::Common;
-use crate::output;
+use crate::output::{self, JsonArgs};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CancelCommand {
@@ -23,7 +23,7 @@ pub(crate) struct CancelArgs {
     #[arg(long)]
     note: String,
     #[command(flatten)]
-    common: Common,
+    common: Common<JsonArgs>,
 }
 
 /// Does what the command says.

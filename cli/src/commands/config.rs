@@ -13,7 +13,8 @@ pub(crate) enum ConfigCommand {
         #[arg(long)]
         production: bool,
     },
-    /// Prints the effective configuration as YAML without secrets, and where each value comes from.
+    /// Prints the configuration that a service started from this shell would have, as YAML without secrets, and where each value
+    /// comes from. A service that runs elsewhere, or since before a change, may have another one.
     Show,
 }
 
@@ -36,7 +37,13 @@ pub(crate) fn run(sources: &Sources, command: &ConfigCommand) -> anyhow::Result<
             }
             output::result("the configuration is fine")?;
         }
-        ConfigCommand::Show => output::result(config.redacted_yaml().trim_end())?,
+        ConfigCommand::Show => {
+            output::note(
+                "this is what a service started from here would have: defaults, file and environment of this shell; one that runs was \
+                 started with its own",
+            );
+            output::result(config.redacted_yaml().trim_end())?;
+        }
     }
     Ok(())
 }

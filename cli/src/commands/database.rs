@@ -1,5 +1,7 @@
 //! What the commands that work on the database share: opening it, and saying clearly when it is away or not prepared.
 
+use std::sync::LazyLock;
+
 use anyhow::{Context as _, bail};
 use chrono::{DateTime, Utc};
 use config::{Config, Sources};
@@ -49,10 +51,20 @@ impl Database {
     }
 }
 
-/// What a change that is made past the services is signed with in the audit log: there is no key that could tell who it was.
+/// What a change that is made past the services is signed with in the audit log. There is no key that could tell who it was: the user and the
+/// machine do, as far as they say the truth.
 pub(crate) fn by_hand(at: DateTime<Utc>) -> Act<'static> {
+    static BY: LazyLock<String> = LazyLock::new(|| {
+        let named = ["SUDO_USER", "USER", "LOGNAME"].into_iter();
+        let user = named
+            .filter_map(|name| std::env::var(name).ok())
+            .find(|user| !user.is_empty());
+        let user = user.unwrap_or_else(|| rustix::process::getuid().as_raw().to_string());
+        let machine = rustix::system::uname();
+        format!("postrider-cli ({user}@{})", machine.nodename().to_string_lossy())
+    });
     Act {
-        by: "postrider-cli",
+        by: &BY,
         note: None,
         at,
     }

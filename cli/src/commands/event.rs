@@ -1,6 +1,7 @@
 //! `postrider event`: handing in one event, and looking at one.
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
+use chrono::{DateTime, SecondsFormat, Utc};
 use clap::{Args, Subcommand};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -8,23 +9,26 @@ use uuid::Uuid;
 
 use crate::file;
 use crate::ingest::{self, Event, EventRequest, Ingest, IngestArgs, Missed};
-use crate::output::{self, Column, Table};
+use crate::output::{self, Column, Form, FormArgs, Table};
 
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:
   postrider event send --type contact.deleted --reseller acme --data '{\"contact\": {\"id\": \"contact-42\"}}'
   postrider event send --type domain.created --reseller acme --data @event.json --event-id order-4711
-  postrider event show 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d")]
+  postrider event show 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d
+  postrider event show order-4711 --reseller acme")]
 pub(crate) enum EventCommand {
     /// Hands in an event; standard output is its identifier.
     Send(SendArgs),
     /// Shows an event and where each of its notifications stands.
     Show {
-        /// Its identifier, as `postrider event send` printed it.
-        id: Uuid,
-        /// As JSON, just as GET /events/{id} answers.
-        #[arg(long)]
-        json: bool,
+        /// Its identifier, as `postrider event send` printed it; with --reseller your own name of it (`--event-id`).
+        id: String,
+        /// Whose event it is, when you give your own name of it.
+        #[arg(long, value_name = "ID")]
+        reseller: Option<String>,
+        #[command(flatten)]
+        form: FormArgs,
         #[command(flatten)]
         ingest: IngestArgs,
     },
@@ -51,6 +55,8 @@ pub(crate) struct SendArgs {
     #[arg(long)]
     idempotency_key: Option<String>,
     #[command(flatten)]
+    form: FormArgs,
+    #[command(flatten)]
     ingest: IngestArgs,
 }
 
@@ -58,7 +64,12 @@ pub(crate) struct SendArgs {
 pub(crate) async fn run(command: EventCommand) -> anyhow::Result<()> {
     match command {
         EventCommand::Send(args) => send(args).await,
-        EventCommand::Show { id, json, ingest } => show(&Ingest::new(&ingest)?, id, json).await,
+        EventCommand::Show {
+            id,
+            reseller,
+            form,
+            ingest,
+        } => show(&Ingest::new(&ingest)?, (&id, reseller.as_deref()), form.form()).await,
     }
 }
 
@@ -76,25 +87,40 @@ async fn send(args: SendArgs) -> anyhow::Result<()> {
         event_id: args.event_id,
     };
     let answer = ingest.post_event(&event, args.idempotency_key.as_deref()).await?;
-    ingest::tell(
+    let id = ingest::accepted(
         &answer,
         "event",
         "it was handed in before; nothing new was stored",
-    )
+    )?;
+    match args.form.form() {
+        Form::Table | Form::Name => Ok(output::result(id)?),
+        form => show(&ingest, (&id.to_string(), None), form).await,
+    }
 }
 
-async fn show(ingest: &Ingest, id: Uuid, json: bool) -> anyhow::Result<()> {
-    if json {
-        return output::json(&ingest.get::<Value>(&format!("/events/{id}"), &()).await?);
+async fn show(ingest: &Ingest, (id, reseller): (&str, Option<&str>), form: Form) -> anyhow::Result<()> {
+    let document: Value = match (reseller, last_part(id).parse::<Uuid>()) {
+        (Some(reseller), _) => ingest.find_event_of(reseller, id).await?,
+        (None, Ok(id)) => ingest.get(&format!("/events/{id}"), &()).await?,
+        (None, Err(_)) => bail!(
+            "{id:?} is no identifier such as 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d; if it is your own name of the event, say whose event it is \
+             with --reseller"
+        ),
+    };
+    if form == Form::Json {
+        return output::json(&document);
     }
-    let event = ingest.find_event(id).await?;
+    let event: Event = serde_json::from_value(document)?;
     let mut table = Table::record("event", &event.id.to_string());
     for (name, value) in properties(&event) {
-        table.add_row([name, value.as_str()]);
+        table.add_row([name, output::harmless(&value).as_str()]);
     }
-    output::result(table)?;
+    form.table(&table)?;
+    if !form.is_for_people() {
+        return Ok(());
+    }
     if event.notifications.is_empty() {
-        return show_missed(event.missed);
+        return show_missed(event.missed, form);
     }
     let mut notifications = output::table([
         Column::whole("subscription"),
@@ -112,12 +138,16 @@ async fn show(ingest: &Ingest, id: Uuid, json: bool) -> anyhow::Result<()> {
             notification.explanation,
         ]);
     }
-    output::result(notifications)?;
-    Ok(())
+    form.table(&notifications)
+}
+
+/// An identifier may come with the path of a `Location` before it.
+fn last_part(id: &str) -> &str {
+    id.rsplit('/').next().unwrap_or(id)
 }
 
 /// Whom an event missed that became nothing.
-fn show_missed(missed: Option<Vec<Missed>>) -> anyhow::Result<()> {
+fn show_missed(missed: Option<Vec<Missed>>, form: Form) -> anyhow::Result<()> {
     let Some(missed) = missed else { return Ok(()) };
     if missed.is_empty() {
         output::note("its reseller had no subscription when it was accepted");
@@ -127,8 +157,11 @@ fn show_missed(missed: Option<Vec<Missed>>) -> anyhow::Result<()> {
     for one in missed {
         table.add_row([one.subscription_id.to_string(), one.explanation]);
     }
-    output::result(table)?;
-    Ok(())
+    form.table(&table)
+}
+
+fn time(at: DateTime<Utc>) -> String {
+    at.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
 fn properties(event: &Event) -> [(&'static str, String); 6] {
@@ -136,8 +169,8 @@ fn properties(event: &Event) -> [(&'static str, String); 6] {
         ("type", event.event_type.clone()),
         ("reseller", event.reseller_id.clone()),
         ("event id", event.event_id.clone()),
-        ("occurred", event.occurred_at.to_rfc3339()),
-        ("accepted", event.created_at.to_rfc3339()),
+        ("occurred", time(event.occurred_at)),
+        ("accepted", time(event.created_at)),
         ("notifications", event.notifications.len().to_string()),
     ]
 }

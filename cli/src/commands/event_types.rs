@@ -1,6 +1,7 @@
 //! `postrider event-types`: the catalogue of event types.
 
 use anyhow::{Context as _, bail};
+use chrono::SecondsFormat;
 use clap::Subcommand;
 use config::Sources;
 use domain::clock::{Clock as _, SystemClock};
@@ -11,7 +12,7 @@ use store::webhook::{EventType, NewEventType};
 
 use super::database::{Database, by_hand};
 use crate::file;
-use crate::output::{self, Column};
+use crate::output::{self, Column, Form, FormArgs, Table};
 
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:
@@ -23,9 +24,8 @@ pub(crate) enum EventTypesCommand {
     /// Lists the catalogue, retired types included.
     #[command(visible_alias = "ls")]
     List {
-        /// As JSON.
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        form: FormArgs,
     },
     /// Shows one event type as JSON, in the form that `put` reads.
     Show {
@@ -57,41 +57,41 @@ struct Named {
 pub(crate) async fn run(sources: &Sources, command: EventTypesCommand) -> anyhow::Result<()> {
     let database = Database::open_migrated(sources).await?;
     match command {
-        EventTypesCommand::List { json } => list(&database, json).await,
+        EventTypesCommand::List { form } => list(&database, form.form()).await,
         EventTypesCommand::Show { name } => show(&database, &name).await,
         EventTypesCommand::Put { file } => put(&database, &file).await,
         EventTypesCommand::Retire { name } => retire(&database, &name).await,
     }
 }
 
-async fn list(database: &Database, as_json: bool) -> anyhow::Result<()> {
+async fn list(database: &Database, form: Form) -> anyhow::Result<()> {
     let types = database
         .store
         .list_event_types()
         .await
         .with_context(|| database.failure("read the event types from"))?;
-    if as_json {
-        return output::json(&json!(types));
-    }
+    form.print(&json!({ "items": types }), || table_of(&types))
+}
+
+fn table_of(types: &[EventType]) -> Table {
     let mut table = output::table([
         Column::whole("event type"),
         Column::prose("description").spare(1),
-        Column::whole("checked"),
+        Column::whole("has a schema"),
         Column::whole("retired"),
     ]);
     for event_type in types {
         table.add_row([
-            event_type.name,
-            event_type.description,
+            event_type.name.clone(),
+            output::harmless(&event_type.description),
             if event_type.schema.is_some() { "yes" } else { "no" }.to_owned(),
             event_type
                 .retired_at
-                .map(|at| at.to_rfc3339())
+                .map(|at| at.to_rfc3339_opts(SecondsFormat::Secs, true))
                 .unwrap_or_default(),
         ]);
     }
-    output::result(table)?;
-    Ok(())
+    table
 }
 
 async fn show(database: &Database, name: &str) -> anyhow::Result<()> {

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use crate::catalogue::{Catalogue, EventType};
-use crate::output::{self, Column};
+use crate::output::{self, Column, FormArgs, JsonArgs, Table};
 use crate::portal::{Portal, PortalArgs};
 use crate::pretty;
 
@@ -29,6 +29,8 @@ pub(crate) struct ListArgs {
     /// Only types that hold this text, such as domain. or transfer.
     filter: Option<String>,
     #[command(flatten)]
+    form: FormArgs,
+    #[command(flatten)]
     from: From,
 }
 
@@ -39,6 +41,9 @@ pub(crate) struct ShowArgs {
     /// Shows the data of this variant instead of the example.
     #[arg(long, value_name = "NAME")]
     variant: Option<String>,
+    // Of a variant it is the data alone.
+    #[command(flatten)]
+    form: JsonArgs,
     #[command(flatten)]
     from: From,
 }
@@ -48,9 +53,6 @@ struct From {
     /// Asks no portal, whether there is a key or not.
     #[arg(long)]
     built_in: bool,
-    /// As JSON; of a variant, its data alone.
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
     portal: PortalArgs,
 }
@@ -79,34 +81,36 @@ async fn list(args: &ListArgs) -> anyhow::Result<()> {
             .types
             .retain(|event_type| event_type.name.contains(filter.as_str()));
     }
-    if args.from.json {
-        return output::json(&catalogue.types);
-    }
     if catalogue.types.is_empty() {
         output::note("no event type matches");
-        return Ok(());
     }
+    let form = args.form.form();
+    form.print(&json!({ "items": catalogue.types }), || {
+        table_of(&catalogue.types)
+    })
+}
+
+fn table_of(types: &[EventType]) -> Table {
     let mut table = output::table([
         Column::whole("event type"),
         Column::prose("description"),
         Column::whole("variants"),
     ]);
-    for event_type in &catalogue.types {
+    for event_type in types {
         table.add_row([
             event_type.name.clone(),
             output::harmless(&event_type.description),
             event_type.variants.len().to_string(),
         ]);
     }
-    output::result(table)?;
-    Ok(())
+    table
 }
 
 async fn show(args: &ShowArgs) -> anyhow::Result<()> {
     let catalogue = args.from.catalogue().await?;
     let event_type = catalogue.find(&args.event_type)?;
     let data = event_type.data(args.variant.as_deref())?;
-    if args.from.json {
+    if args.form.is_json() {
         return match args.variant {
             Some(_) => output::json(data),
             None => output::json(&json!(event_type)),

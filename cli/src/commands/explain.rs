@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 use clap::Args;
 use serde_json::Value;
 
+use crate::commands::search;
 use crate::operator::OperatorArgs;
-use crate::output::{COMMAND, STRONG, hanging, harmless, json, result, styled};
+use crate::output::{COMMAND, Form, JsonArgs, STRONG, hanging, harmless, json, result, styled};
 use crate::shown::items;
 use crate::web;
 
@@ -14,28 +15,42 @@ const EXAMPLES: &str = "\
 Examples:
   postrider explain 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d
   postrider explain order-17 --reseller acme      an event, by what its caller called it
+  postrider explain --device 463B3209             did the device get its push?
   postrider explain 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --json";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ExplainArgs {
     /// The identifier of a push, an event, a notification or a dead letter; with --reseller the `eventId` of an event.
-    id: String,
+    #[arg(required_unless_present = "device")]
+    id: Option<String>,
+    /// The push for this device, or a list of them if there are several: the push key that they were handed in with.
+    #[arg(long, value_name = "PUSH_KEY", conflicts_with_all = ["id", "reseller"])]
+    device: Option<String>,
     /// Whose event it is, when the identifier is the `eventId` that its caller gave.
     #[arg(long, value_name = "RESELLER")]
     reseller: Option<String>,
-    /// Prints the API's document instead.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    form: JsonArgs,
     #[command(flatten)]
     operator: OperatorArgs,
 }
 
 pub(crate) async fn run(args: ExplainArgs) -> anyhow::Result<()> {
     let api = args.operator.connect()?;
+    let listed = if args.form.is_json() {
+        Form::Json
+    } else {
+        Form::Table
+    };
+    let id = match args.device {
+        Some(device) => search::pushes_of(&args.operator, &device, listed).await?,
+        None => args.id,
+    };
+    let Some(id) = id else { return Ok(()) };
     let query = [("reseller", &args.reseller)];
-    let story: Value = api.get(&web::path(&["explain", &args.id]), &query).await?;
-    if args.json {
+    let story: Value = api.get(&web::path(&["explain", &id]), &query).await?;
+    if args.form.is_json() {
         return json(&story);
     }
     result(told(&story))?;

@@ -1,6 +1,7 @@
 //! `postrider jobs`: bulk work on dead letters, on its way.
 
 use std::collections::BTreeMap;
+use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::bail;
@@ -11,8 +12,9 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::api::Api;
+use crate::commands::outcome::{self, Outcome, Patience};
 use crate::operator::Common;
-use crate::output::{self, Column, Table};
+use crate::output::{self, Column, Form, Table};
 use crate::progress::Progress;
 use crate::shown::{self, ShownColumn};
 
@@ -31,7 +33,7 @@ pub(crate) enum JobsCommand {
     /// Lists jobs, the newest first.
     #[command(visible_alias = "ls")]
     List(ListArgs),
-    /// Shows a job.
+    /// Shows a job, and what became of what it has sent again.
     Show(JobArgs),
     /// Stops a job until it is resumed; what it has done stays done.
     Pause(CommandArgs),
@@ -39,8 +41,10 @@ pub(crate) enum JobsCommand {
     Resume(CommandArgs),
     /// Ends a job before it is through; what it has done stays done.
     Cancel(CommandArgs),
-    /// Shows how far a job is until it has ended; exits 1 if it was cancelled.
-    Watch(JobArgs),
+    /// Shows how far a job is until it has ended, and what became of what it has sent again.
+    ///
+    /// Exits 1 if it was cancelled, and 4 if not all of what it has sent again was delivered.
+    Watch(WatchArgs),
 }
 
 #[derive(Debug, Args)]
@@ -64,6 +68,14 @@ pub(crate) struct JobArgs {
     id: Uuid,
     #[command(flatten)]
     common: Common,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WatchArgs {
+    #[command(flatten)]
+    job: JobArgs,
+    #[command(flatten)]
+    patience: Patience,
 }
 
 #[derive(Debug, Args)]
@@ -110,21 +122,26 @@ pub(crate) struct Job {
 }
 
 /// Does what the command says.
-pub(crate) async fn run(command: JobsCommand) -> anyhow::Result<()> {
-    match command {
+pub(crate) async fn run(command: JobsCommand) -> anyhow::Result<ExitCode> {
+    let done = match command {
         JobsCommand::List(args) => list(&args).await,
         JobsCommand::Show(args) => {
             let api = args.common.operator.connect()?;
-            let document: Value = api.get(&path(args.id), &()).await?;
-            show(document, args.common.json)
+            let mut document: Value = api.get(&path(args.id), &()).await?;
+            if document["action"] == "replay" {
+                document["outcome"] = outcome::of(&api, args.id).await?.unwrap_or_default();
+            }
+            show(document, args.common.form())
         }
         JobsCommand::Pause(args) => tell(&args, "pause").await,
         JobsCommand::Resume(args) => tell(&args, "resume").await,
         JobsCommand::Cancel(args) => tell(&args, "cancel").await,
-        JobsCommand::Watch(JobArgs { id, common }) => {
-            wait(&common.operator.connect()?, id, common.json).await
+        JobsCommand::Watch(WatchArgs { job, patience }) => {
+            let api = job.common.operator.connect()?;
+            return wait(&api, job.id, job.common.form(), patience).await;
         }
-    }
+    };
+    done.map(|()| ExitCode::SUCCESS)
 }
 
 fn path(id: Uuid) -> String {
@@ -139,7 +156,7 @@ async fn list(args: &ListArgs) -> anyhow::Result<()> {
         ("cursor", args.cursor.clone()),
     ];
     let mut document: Value = api.get("/dead-letters/jobs", &query).await?;
-    if !args.common.json {
+    if args.common.form() != Form::Json {
         let jobs = document["items"].as_array_mut().into_iter().flatten();
         for job in jobs.filter(|job| job.is_object()) {
             let skipped = job["skipped"].as_object().into_iter().flatten();
@@ -149,20 +166,24 @@ async fn list(args: &ListArgs) -> anyhow::Result<()> {
                 .into();
         }
     }
-    shown::print(&document, args.common.json, COLUMNS, "no job matches")
+    shown::print(&document, args.common.form(), COLUMNS, "no job matches")
 }
 
 async fn tell(args: &CommandArgs, command: &str) -> anyhow::Result<()> {
     let api = args.job.common.operator.connect()?;
     let path = format!("{}/{command}", path(args.job.id));
     let document: Value = api.post(&path, &json!({ "note": args.note })).await?;
-    show(document, args.job.common.json)
+    show(document, args.job.common.form())
 }
 
-fn show(document: Value, as_json: bool) -> anyhow::Result<()> {
-    if as_json {
+pub(crate) fn show(document: Value, form: Form) -> anyhow::Result<()> {
+    if form == Form::Json {
         return output::json(&document);
     }
+    let outcome = match &document["outcome"] {
+        Value::Null => None,
+        outcome => Some(Outcome::read(outcome)?),
+    };
     let job: Job = serde_json::from_value(document)?;
     let mut table = Table::record("job", &job.id.to_string());
     let skipped: Vec<String> = job
@@ -171,7 +192,7 @@ fn show(document: Value, as_json: bool) -> anyhow::Result<()> {
         .map(|(reason, count)| format!("{reason} {count}"))
         .collect();
     let which = match &job.filter {
-        Some(filter) => format!("those open that match {filter}"),
+        Some(filter) => format!("those open that match {}", options(filter)),
         None => "those chosen one by one".to_owned(),
     };
     let rows = [
@@ -191,28 +212,61 @@ fn show(document: Value, as_json: bool) -> anyhow::Result<()> {
             job.recovers.map(|id| id.to_string()).unwrap_or_default(),
         ),
         ("note", job.note.unwrap_or_default()),
+        (
+            "outcome",
+            outcome.as_ref().map(Outcome::sentence).unwrap_or_default(),
+        ),
     ];
     for (name, value) in rows {
         if !value.is_empty() {
             table.add_row([name, output::harmless(&value).as_str()]);
         }
     }
-    output::result(table)?;
-    Ok(())
+    form.table(&table)?;
+    match outcome.and_then(|outcome| outcome.table()) {
+        Some(kinds) if form.is_for_people() => form.table(&kinds),
+        _ => Ok(()),
+    }
+}
+
+/// A filter of the API as the options that say the same.
+fn options(filter: &Value) -> String {
+    let members = filter.as_object().into_iter().flatten();
+    let options = members
+        .filter(|(name, value)| *name != "state" && !value.is_null())
+        .map(|(name, _)| {
+            let value = shown::cell(filter, &format!("/{name}"));
+            let quote = if value
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || "-_./:".contains(c))
+            {
+                ""
+            } else {
+                "'"
+            };
+            let name = name.replace("eventType", "event-type");
+            format!("--{name} {quote}{value}{quote}")
+        });
+    let options: Vec<String> = options.collect();
+    if options.is_empty() {
+        "--all".to_owned()
+    } else {
+        options.join(" ")
+    }
 }
 
 fn time(at: DateTime<Utc>) -> String {
     at.to_rfc3339_opts(SecondsFormat::Secs, true)
 }
 
-/// Shows how far a job is until it has ended.
+/// Shows how far a job is until it has ended, and then what became of what it has sent again.
 ///
 /// # Errors
 ///
 /// When it was cancelled, among others: what the caller waited for will not happen.
-pub(crate) async fn wait(api: &Api, id: Uuid, as_json: bool) -> anyhow::Result<()> {
+pub(crate) async fn wait(api: &Api, id: Uuid, form: Form, patience: Patience) -> anyhow::Result<ExitCode> {
     let progress = Progress::of("dead letters");
-    let document = loop {
+    let mut document = loop {
         let document: Value = api.get(&path(id), &()).await?;
         let job: Job = serde_json::from_value(document.clone())?;
         progress.show(job.examined, job.matching, &word(&job));
@@ -223,11 +277,21 @@ pub(crate) async fn wait(api: &Api, id: Uuid, as_json: bool) -> anyhow::Result<(
     };
     drop(progress);
     let cancelled = document["status"] == "CANCELLED";
-    show(document, as_json)?;
+    // Nothing becomes of what was discarded.
+    let code = if document["action"] == "replay" {
+        let found = outcome::wait(patience, async || outcome::of(api, id).await).await?;
+        let outcome = found.as_ref().map(Outcome::read).transpose()?;
+        let skipped = serde_json::from_value(document["skipped"].clone()).unwrap_or_default();
+        document["outcome"] = found.unwrap_or_default();
+        outcome::exit_code(outcome.as_ref(), &skipped)
+    } else {
+        ExitCode::SUCCESS
+    };
+    show(document, form)?;
     if cancelled {
         bail!("the job was cancelled before it was through");
     }
-    Ok(())
+    Ok(code)
 }
 
 /// What there is to say besides how many.
@@ -238,5 +302,21 @@ fn word(job: &Job) -> String {
             .map(|eta| format!("through at {}", time(eta)))
             .unwrap_or_default(),
         other => other.to_lowercase(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_filter_of_a_job_is_shown_as_the_options_that_say_the_same() {
+        let filter = json!({"fingerprint": "swrve/*", "eventType": "domain.created", "since": "2026-11-21T12:00:00Z", "state": "OPEN",
+                            "lane": null});
+        assert_eq!(
+            options(&filter),
+            "--event-type domain.created --fingerprint 'swrve/*' --since 2026-11-21T12:00:00Z"
+        );
+        assert_eq!(options(&json!({"state": "OPEN"})), "--all");
     }
 }

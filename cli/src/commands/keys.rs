@@ -1,6 +1,7 @@
 //! `postrider keys`: API keys. Only their digests are stored, so a key is shown once.
 
 use anyhow::{Context as _, bail};
+use chrono::{DateTime, SecondsFormat, Utc};
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory as _, Subcommand};
@@ -16,7 +17,7 @@ use uuid::Uuid;
 
 use super::database::{Database, by_hand};
 use crate::args::Cli;
-use crate::output::{self, Column};
+use crate::output::{self, Column, Form, FormArgs, Table};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeysCommand {
@@ -29,9 +30,8 @@ pub(crate) enum KeysCommand {
     /// Lists all keys, revoked ones included.
     #[command(visible_alias = "ls")]
     List {
-        /// As JSON.
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        form: FormArgs,
     },
     /// Revokes a key. Services that remember it refuse it some seconds later.
     Revoke {
@@ -83,7 +83,7 @@ pub(crate) async fn run(sources: &Sources, command: KeysCommand) -> anyhow::Resu
     let database = Database::open_migrated(sources).await?;
     match command {
         KeysCommand::Create(args) => create(&database, args).await,
-        KeysCommand::List { json } => list(&database, json).await,
+        KeysCommand::List { form } => list(&database, form.form()).await,
         KeysCommand::Revoke { id } => revoke(&database, id).await,
     }
 }
@@ -137,15 +137,16 @@ async fn create(database: &Database, args: CreateArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn list(database: &Database, as_json: bool) -> anyhow::Result<()> {
+async fn list(database: &Database, form: Form) -> anyhow::Result<()> {
     let keys = database
         .store
         .list_api_keys()
         .await
         .with_context(|| database.failure("read the keys from"))?;
-    if as_json {
-        return output::json(&json!(keys));
-    }
+    form.print(&json!({ "items": keys }), || table_of(&keys))
+}
+
+fn table_of(keys: &[ApiKey]) -> Table {
     let mut table = output::table([
         Column::whole("id"),
         Column::prose("name"),
@@ -154,19 +155,18 @@ async fn list(database: &Database, as_json: bool) -> anyhow::Result<()> {
         Column::whole("created").spare(2),
         Column::whole("revoked").spare(3),
     ]);
-    let time = |at: chrono::DateTime<chrono::Utc>| at.format("%Y-%m-%d %H:%M:%S UTC").to_string();
-    for key in &keys {
+    let time = |at: DateTime<Utc>| at.to_rfc3339_opts(SecondsFormat::Secs, true);
+    for key in keys {
         table.add_row([
             key.id.to_string(),
-            key.name.clone(),
+            output::harmless(&key.name),
             role_names(key),
             key.reseller_id.clone().unwrap_or_default(),
             time(key.created_at),
             key.revoked_at.map(time).unwrap_or_default(),
         ]);
     }
-    output::result(table)?;
-    Ok(())
+    table
 }
 
 async fn revoke(database: &Database, id: Uuid) -> anyhow::Result<()> {

@@ -15,13 +15,16 @@ pub(crate) mod healthcheck;
 pub(crate) mod jobs;
 pub(crate) mod keys;
 pub(crate) mod listen;
+pub(crate) mod mails;
 pub(crate) mod migrate;
+pub(crate) mod outcome;
 pub(crate) mod pauses;
 pub(crate) mod push;
 pub(crate) mod quotas;
 pub(crate) mod receive;
 pub(crate) mod rescue;
 pub(crate) mod reseller;
+pub(crate) mod search;
 pub(crate) mod serve;
 pub(crate) mod sign;
 pub(crate) mod sim;
@@ -58,8 +61,10 @@ pub(crate) async fn run(sources: &Sources, tool: Tool) -> anyhow::Result<ExitCod
         Tool::Healthcheck(args) => healthcheck::run(&args).await,
         Tool::Explain(args) => explain::run(args).await,
         Tool::Status(args) => return status::run(args).await,
-        Tool::DeadLetters(command) => dead_letters::run(command).await,
-        Tool::Jobs(command) => jobs::run(command).await,
+        Tool::DeadLetters(command) => return dead_letters::run(command).await,
+        Tool::Jobs(command) => return jobs::run(command).await,
+        Tool::Resellers(args) => search::resellers(&args).await,
+        Tool::Mails(command) => mails::run(command).await,
         Tool::Audit(args) => audit::run(&args).await,
         Tool::Listen(args) => return listen::run(args).await,
         Tool::Trigger(args) => return trigger::run(*args).await,
@@ -70,7 +75,8 @@ pub(crate) async fn run(sources: &Sources, tool: Tool) -> anyhow::Result<ExitCod
         Tool::Notifications(command) => reseller::notifications::run(command).await,
         Tool::Attempts(args) => reseller::notifications::attempts(args).await,
         Tool::Resend(args) => reseller::notifications::resend(args).await,
-        Tool::Replay(args) => reseller::replay::run(args).await,
+        Tool::Replay(args) => return reseller::replay::run(args).await,
+        Tool::Replays(command) => reseller::replay::replays(command).await,
         Tool::Quota(command) => reseller::quota::run(command).await,
         Tool::Secrets(command) => reseller::secrets::run(command).await,
         Tool::Tail(args) => reseller::tail::run(args).await,

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::operator::Common;
-use crate::output::Column;
+use crate::output::{Column, JsonArgs};
 use crate::shown::{self, ShownColumn, cell};
 use crate::web::path;
 
@@ -85,7 +85,7 @@ pub(crate) struct Reason {
     #[arg(long)]
     note: String,
     #[command(flatten)]
-    common: Common,
+    common: Common<JsonArgs>,
 }
 
 #[derive(Debug, Args)]
@@ -94,7 +94,7 @@ pub(crate) struct Word {
     #[arg(long)]
     note: Option<String>,
     #[command(flatten)]
-    common: Common,
+    common: Common<JsonArgs>,
 }
 
 #[derive(Debug, Args)]
@@ -108,9 +108,9 @@ pub(crate) struct PausesArgs {
 
 const COLUMNS: [ShownColumn; 6] = [
     (Column::whole("what"), "/scope"),
-    (Column::whole("which"), "/key"),
+    (Column::whole("which").name(), "/key"),
     (Column::whole("reseller").spare(1), "/resellerId"),
-    (Column::whole("since").spare(3), "/pausedAt"),
+    (Column::time("since").spare(3), "/pausedAt"),
     (Column::whole("by").spare(2), "/pausedBy"),
     (Column::prose("note").spare(4), "/note"),
 ];
@@ -142,7 +142,7 @@ pub(crate) async fn resume(command: ResumeCommand) -> anyhow::Result<()> {
 /// Lists what is paused.
 pub(crate) async fn list(args: &PausesArgs) -> anyhow::Result<()> {
     let document: Value = args.common.operator.connect()?.get("/pauses", &()).await?;
-    shown::print(&document, args.common.json, COLUMNS, "nothing is paused")
+    shown::print(&document, args.common.form(), COLUMNS, "nothing is paused")
 }
 
 /// What has come of it.

@@ -1,23 +1,36 @@
-//! `postrider push`: handing in one push, and looking at one.
+//! `postrider push`: handing in one push, looking at one, and finding some.
 
-use anyhow::Context as _;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use chrono::{DateTime, SecondsFormat, Utc};
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{Args, Subcommand};
-use domain::push::Platform;
+use domain::counted::of;
+use domain::push::{Platform, PushStatus};
 use serde_json::Value;
 use uuid::Uuid;
 
+use crate::commands::search::{self, PushListArgs};
+use crate::file;
 use crate::ingest::{self, Attempt, Ingest, IngestArgs, Push, PushRequest};
-use crate::output::{self, Column, Table};
+use crate::output::{self, Column, Form, FormArgs, Table};
+use crate::progress::Progress;
+
+const AGAIN: &str = "it was handed in before with this idempotency key; nothing new was stored";
+/// How often a push is looked at that is waited for.
+const POLL: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Args)]
 #[command(
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
     after_help = "Examples:
-  postrider push --platform ANDROID --prototype 'Good bye' --push-key 463B3209 --message 'See you!'
-  postrider push --platform IOS --push-key 463B3209 --message 'Good morning' --cron '* * 9-17 ? * MON-FRI'
-  postrider push show 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d"
+  postrider push --platform ANDROID --prototype 'Good bye' --push-key 463B3209 --message 'See you!' --wait
+  postrider push --platform IOS --prototype Hello --push-key 463B3209 --message 'Good morning' --cron '* * 9-17 ? * MON-FRI'
+  postrider push --data @pushes.jsonl
+  postrider push show 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d
+  postrider push list --device 463B3209"
 )]
 pub(crate) struct PushArgs {
     #[command(subcommand)]
@@ -32,37 +45,55 @@ pub(crate) struct PushArgs {
 enum PushCommand {
     /// Shows what has become of a push.
     Show {
-        /// Its identifier, as `postrider push` printed it.
+        /// Its identifier, as `postrider push` printed it, or the Location that POST /push answered.
+        #[arg(value_parser = identifier)]
         id: Uuid,
-        /// As JSON, just as GET /push/{id} answers.
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        form: FormArgs,
         #[command(flatten)]
         ingest: IngestArgs,
     },
+    /// Lists pushes of a device, of a prototype or in a status; over the operator API.
+    #[command(visible_alias = "ls")]
+    List(Box<PushListArgs>),
 }
 
 /// Required unless a subcommand is given, which is why the types are optional.
 #[derive(Debug, Args)]
 struct PostArgs {
     /// The platform of the client's device.
-    #[arg(long, required = true, ignore_case = true, value_parser = platform())]
+    #[arg(long, required_unless_present = "data", ignore_case = true, value_parser = platform())]
     platform: Option<Platform>,
-    /// The message prototype, which decides on the Swrve push key.
+    /// The message prototype, which decides on the Swrve push key; a push without it is accepted, and fails.
     #[arg(long)]
     prototype: Option<String>,
     /// The client's device id in Swrve.
-    #[arg(long, required = true)]
+    #[arg(long, required_unless_present = "data")]
     push_key: Option<String>,
     /// The text.
-    #[arg(long, required = true)]
+    #[arg(long, required_unless_present = "data")]
     message: Option<String>,
     /// When it may be sent, as a Quartz cron expression; at once when not given.
     #[arg(long)]
     cron: Option<String>,
+    /// The push as POST /push takes it, or several, one after another; @FILE reads them from there (@- from standard input).
+    #[arg(long, value_name = "JSON", conflicts_with_all = ["platform", "prototype", "push_key", "message", "cron"])]
+    data: Option<String>,
     /// Makes it safe to repeat the command: the same key and push are stored once.
     #[arg(long)]
     idempotency_key: Option<String>,
+    /// Waits until it has ended; exit code 1 when it is not SENT.
+    #[arg(long)]
+    wait: bool,
+    #[command(flatten)]
+    form: FormArgs,
+}
+
+/// An identifier, or the path of a `Location` that ends with one.
+fn identifier(text: &str) -> Result<Uuid, &'static str> {
+    let last = text.rsplit('/').next().unwrap_or(text);
+    last.parse()
+        .map_err(|_| "write the identifier of a push, such as 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d")
 }
 
 fn platform() -> impl clap::builder::TypedValueParser<Value = Platform> {
@@ -73,41 +104,110 @@ fn platform() -> impl clap::builder::TypedValueParser<Value = Platform> {
 /// Does what the command says.
 pub(crate) async fn run(args: PushArgs) -> anyhow::Result<()> {
     match args.command {
-        Some(PushCommand::Show { id, json, ingest }) => show(&Ingest::new(&ingest)?, id, json).await,
+        Some(PushCommand::Show { id, form, ingest }) => show(&Ingest::new(&ingest)?, id, form.form()).await,
+        Some(PushCommand::List(args)) => search::pushes(&args).await,
         None => post(&Ingest::new(&args.ingest)?, args.push).await,
     }
 }
 
 async fn post(ingest: &Ingest, args: PostArgs) -> anyhow::Result<()> {
+    let pushes = requests(&args)?;
+    let key = args.idempotency_key.as_deref();
+    if pushes.len() > 1 && key.is_some() {
+        bail!(
+            "an idempotency key belongs to one push, and {} are given; hand them in one by one, or without --idempotency-key",
+            pushes.len()
+        );
+    }
+    let form = args.form.form();
+    let mut unsent = 0_usize;
+    for push in &pushes {
+        let answer = ingest.post(push, key).await?;
+        let id = ingest::accepted(&answer, "push", AGAIN)?;
+        let was_sent = !args.wait || until_ended(ingest, id).await?;
+        unsent += usize::from(!was_sent);
+        match form {
+            Form::Table | Form::Name => output::result(id)?,
+            form => show(ingest, id, form).await?,
+        }
+    }
+    if unsent > 0 {
+        bail!(
+            "{unsent} of {} not sent",
+            of(pushes.len() as u64, "push", "pushes")
+        );
+    }
+    Ok(())
+}
+
+/// What is to be handed in, as the API takes it.
+fn requests(args: &PostArgs) -> anyhow::Result<Vec<Value>> {
+    if let Some(data) = &args.data {
+        let text = match data.strip_prefix('@') {
+            Some(path) => file::read(path)?,
+            None => data.clone(),
+        };
+        let pushes = serde_json::Deserializer::from_str(&text).into_iter::<Value>();
+        let pushes: Vec<Value> = pushes.collect::<Result<_, _>>().context("--data is not JSON")?;
+        if pushes.is_empty() {
+            bail!("--data holds no push; write one as a JSON object, several one after another");
+        }
+        return Ok(pushes);
+    }
+    if args.prototype.is_none() {
+        output::note("note: without --prototype there is no Swrve push key, so that the push will fail");
+    }
     let missing = "invariant: clap has seen to it that it is given";
     let request = PushRequest {
         platform: args.platform.context(missing)?.as_str().to_owned(),
-        message_prototype_key: args.prototype,
-        push_key: args.push_key.context(missing)?,
-        message: args.message.context(missing)?,
-        cron_expression: args.cron,
+        message_prototype_key: args.prototype.clone(),
+        push_key: args.push_key.clone().context(missing)?,
+        message: args.message.clone().context(missing)?,
+        cron_expression: args.cron.clone(),
     };
-    let answer = ingest.post(&request, args.idempotency_key.as_deref()).await?;
-    ingest::tell(
-        &answer,
-        "push",
-        "it was handed in before with this idempotency key; nothing new was stored",
-    )
+    Ok(vec![serde_json::to_value(request)?])
 }
 
-async fn show(ingest: &Ingest, id: Uuid, json: bool) -> anyhow::Result<()> {
-    if json {
-        return output::json(&ingest.get::<Value>(&format!("/push/{id}"), &()).await?);
+/// Waits until a push has ended, and says whether it was sent.
+async fn until_ended(ingest: &Ingest, id: Uuid) -> anyhow::Result<bool> {
+    let progress = Progress::waiting("waiting until it has ended");
+    let mut told = String::new();
+    loop {
+        let push = ingest.find(id).await?;
+        let standing = format!("{id} is {}: {}", push.status, output::harmless(&push.explanation));
+        match push.status {
+            PushStatus::Sent | PushStatus::Failed | PushStatus::GivenUp => {
+                progress.note(standing);
+                return Ok(push.status == PushStatus::Sent);
+            }
+            PushStatus::Retry | PushStatus::Scheduled if told != standing => {
+                progress.note(&standing);
+                told = standing;
+            }
+            _ => {}
+        }
+        tokio::time::sleep(POLL).await;
     }
-    let push = ingest.find(id).await?;
+}
+
+async fn show(ingest: &Ingest, id: Uuid, form: Form) -> anyhow::Result<()> {
+    let document: Value = ingest.get(&format!("/push/{id}"), &()).await?;
+    if form == Form::Json {
+        return output::json(&document);
+    }
+    let push: Push = serde_json::from_value(document)?;
     let mut table = Table::record("push", &push.id.to_string());
     for (name, value) in properties(&push) {
-        table.add_row([name, value.as_str()]);
+        table.add_row([name, output::harmless(&value).as_str()]);
     }
-    output::result(table)?;
-    if push.history.is_empty() {
-        return Ok(());
+    form.table(&table)?;
+    if form.is_for_people() {
+        form.table(&attempts_of(&push))?;
     }
+    Ok(())
+}
+
+fn attempts_of(push: &Push) -> Table {
     let mut attempts = output::table([
         Column::whole("attempt"),
         Column::whole("started").spare(2),
@@ -118,17 +218,20 @@ async fn show(ingest: &Ingest, id: Uuid, json: bool) -> anyhow::Result<()> {
     for attempt in &push.history {
         attempts.add_row([
             attempt.number.to_string(),
-            attempt.started_at.to_rfc3339(),
+            time(attempt.started_at),
             attempt
                 .millis
                 .map(|millis| format!("{millis} ms"))
                 .unwrap_or_default(),
             attempt.status.clone(),
-            error_of(attempt),
+            output::harmless(&error_of(attempt)),
         ]);
     }
-    output::result(attempts)?;
-    Ok(())
+    attempts
+}
+
+fn time(at: DateTime<Utc>) -> String {
+    at.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
 fn properties(push: &Push) -> Vec<(&'static str, String)> {
@@ -139,9 +242,9 @@ fn properties(push: &Push) -> Vec<(&'static str, String)> {
         ("platform", Some(push.platform.clone())),
         ("prototype", push.message_prototype_key.clone()),
         ("cron", push.cron_expression.clone()),
-        ("created", Some(push.created_at.to_rfc3339())),
-        ("next attempt", push.next_attempt_at.map(|at| at.to_rfc3339())),
-        ("finished", push.finished_at.map(|at| at.to_rfc3339())),
+        ("created", Some(time(push.created_at))),
+        ("next attempt", push.next_attempt_at.map(time)),
+        ("finished", push.finished_at.map(time)),
         ("attempts", Some(push.attempts.to_string())),
     ];
     let given = |(name, value): (_, Option<_>)| Some((name, value?));
@@ -157,4 +260,22 @@ fn error_of(attempt: &Attempt) -> String {
         attempt.other_error.clone(),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_push_is_named_by_its_identifier_or_by_the_location_that_was_answered() {
+        let id = "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d";
+        for text in [
+            id.to_owned(),
+            format!("/push/{id}"),
+            format!("http://127.0.0.1:8080/push/{id}"),
+        ] {
+            assert_eq!(identifier(&text).unwrap().to_string(), id);
+        }
+        assert!(identifier("/push/nonsense").is_err());
+    }
 }

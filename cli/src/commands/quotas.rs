@@ -10,7 +10,7 @@ use store::webhook::{Decided, Decision, Limits};
 use uuid::Uuid;
 
 use super::database::{Database, by_hand};
-use crate::output::{self, Column};
+use crate::output::{self, Column, Form, FormArgs};
 use crate::shown::{self, ShownColumn};
 
 /// Most quota requests that are listed.
@@ -23,9 +23,8 @@ pub(crate) enum QuotasCommand {
         /// Of this status: REQUESTED, APPROVED or DENIED; of any when missing.
         #[arg(long, value_parser = |name: &str| name.parse::<QuotaRequestStatus>())]
         status: Option<QuotaRequestStatus>,
-        /// As JSON.
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        form: FormArgs,
     },
     /// Approves a quota request; what waits for a coming day gets a new place.
     Approve {
@@ -86,7 +85,7 @@ const COLUMNS: [ShownColumn; 7] = [
 pub(crate) async fn run(sources: &Sources, command: QuotasCommand) -> anyhow::Result<()> {
     let database = Database::open_migrated(sources).await?;
     match command {
-        QuotasCommand::Requests { status, json } => list(&database, status, json).await,
+        QuotasCommand::Requests { status, form } => list(&database, status, form.form()).await,
         QuotasCommand::Approve { id, granted, note } => {
             decide(&database, id, decision(true, granted, note)).await
         }
@@ -105,18 +104,18 @@ fn decision(approve: bool, granted: Option<u32>, note: Option<String>) -> Decisi
     }
 }
 
-async fn list(database: &Database, status: Option<QuotaRequestStatus>, as_json: bool) -> anyhow::Result<()> {
+async fn list(database: &Database, status: Option<QuotaRequestStatus>, form: Form) -> anyhow::Result<()> {
     let requests = database
         .store
         .list_quota_requests(None, status, None, LISTED_MAX)
         .await
         .with_context(|| database.failure("read the quota requests from"))?;
-    let requests = json!(requests);
-    if as_json {
-        return output::json(&requests);
-    }
-    output::result(shown::list(&requests, COLUMNS))?;
-    Ok(())
+    shown::print(
+        &json!({ "items": requests }),
+        form,
+        COLUMNS,
+        "no quota request matches",
+    )
 }
 
 async fn decide(database: &Database, id: Uuid, decision: Decision) -> anyhow::Result<()> {

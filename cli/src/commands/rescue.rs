@@ -4,6 +4,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::operator::Common;
+use crate::output::JsonArgs;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
@@ -13,7 +14,7 @@ pub(crate) struct RescueArgs {
     #[arg(long)]
     note: Option<String>,
     #[command(flatten)]
-    common: Common,
+    common: Common<JsonArgs>,
 }
 
 /// Rescues what there is to rescue.

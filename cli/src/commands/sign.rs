@@ -6,8 +6,9 @@ use domain::clock::{Clock as _, SystemClock};
 use serde_json::{Map, Value};
 use signing::{HEADER_ID, HEADER_SIGNATURE, HEADER_TIMESTAMP, Secret, idempotency_key, signature_header};
 
+use crate::file;
+use crate::output::{self, JsonArgs};
 use crate::signing_secrets::SecretArgs;
-use crate::{file, output};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -30,11 +31,11 @@ pub(crate) struct SignArgs {
     #[command(flatten)]
     secrets: SecretArgs,
     /// Prints the value of webhook-signature alone.
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with_all = ["json", "output"])]
     signature_only: bool,
-    /// The headers as a JSON object.
-    #[arg(long)]
-    json: bool,
+    // The headers as an object.
+    #[command(flatten)]
+    form: JsonArgs,
 }
 
 /// Does what the command says.
@@ -63,7 +64,7 @@ pub(crate) fn run(args: &SignArgs) -> anyhow::Result<()> {
         (HEADER_SIGNATURE, signature),
         ("idempotency-key", idempotency_key(&body)),
     ];
-    if args.json {
+    if args.form.is_json() {
         let headers = headers.map(|(name, value)| (name.to_owned(), Value::from(value)));
         return output::json(&Map::from_iter(headers));
     }

@@ -8,10 +8,10 @@ use clap::{Args, Subcommand};
 use config::Sources;
 use lifecycle::Shutdown;
 use simulators::smtp::SmtpSink;
-use simulators::swrve::{Options, Report, ResponseTime, SwrveSim, parse_script};
+use simulators::swrve::{Options, ResponseTime, SwrveSim, parse_script};
 use tokio::net::TcpListener;
 
-use crate::output::{self, Table};
+use crate::output::{self, Column, FormArgs, Table};
 use crate::simulator::Simulator;
 
 #[derive(Debug, Subcommand)]
@@ -33,9 +33,8 @@ More in docs/swrve-simulator.md.")]
         /// Where it listens.
         #[arg(env = "SWRVE_SIM_URL", default_value = "http://127.0.0.1:8090")]
         url: String,
-        /// As JSON.
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        form: FormArgs,
     },
 }
 
@@ -88,12 +87,10 @@ pub(crate) async fn run(sources: &Sources, command: SimCommand) -> anyhow::Resul
     match command {
         SimCommand::Swrve(args) => swrve(sources, args).await,
         SimCommand::Smtp(args) => smtp(args).await,
-        SimCommand::Report { url, json } => {
+        SimCommand::Report { url, form } => {
             let report = Simulator::new(&url)?.report().await?;
-            if json {
-                return output::json(&report);
-            }
-            show(&report)
+            let fields = serde_json::to_value(&report)?;
+            form.form().print(&report, || table_of(&fields))
         }
     }
 }
@@ -152,17 +149,13 @@ async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
     })
 }
 
-fn show(report: &Report) -> anyhow::Result<()> {
-    let mut table = Table::record("arrived", &report.received.to_string());
-    // The report's own names, so that they can be looked up.
-    let serde_json::Value::Object(fields) = serde_json::to_value(report)? else {
-        return Ok(());
-    };
-    for (name, value) in fields.into_iter().filter(|(name, _)| name != "received") {
+/// The report's own names, so that they can be looked up.
+fn table_of(report: &serde_json::Value) -> Table {
+    let mut table = Table::of([Column::whole("at the simulator"), Column::prose("value")]);
+    for (name, value) in report.as_object().cloned().unwrap_or_default() {
         table.add_row([name, value.to_string()]);
     }
-    output::result(table)?;
-    Ok(())
+    table
 }
 
 #[cfg(test)]

@@ -14,8 +14,8 @@ use serde_json::Value;
 use crate::api::Api;
 use crate::operator::OperatorArgs;
 use crate::output::{
-    BAD, COMMAND, Column, GOOD, Table, error, exact, hanging, harmless, height, json, of_severity, result,
-    styled, table, top, width,
+    BAD, COMMAND, Column, GOOD, JsonArgs, Table, error, exact, hanging, harmless, height, json, of_severity,
+    result, styled, table, top, width,
 };
 use crate::problem::Refusal;
 use crate::shown::items;
@@ -42,9 +42,8 @@ Exit codes:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct StatusArgs {
-    /// Prints the API's document instead.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    form: JsonArgs,
     /// Asks again every so many seconds, until Ctrl-C; the exit code is that of the last answer.
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "2",
           value_parser = clap::value_parser!(u64).range(1..=3_600))]
@@ -57,7 +56,7 @@ pub(crate) async fn run(args: StatusArgs) -> anyhow::Result<ExitCode> {
     let api = args.operator.connect()?;
     let Some(seconds) = args.watch else {
         let status = ask(&api).await?;
-        show(&status, args.json)?;
+        show(&status, args.form.is_json())?;
         return Ok(code(&status));
     };
     let mut last = ExitCode::FAILURE;
@@ -75,7 +74,7 @@ pub(crate) async fn run(args: StatusArgs) -> anyhow::Result<ExitCode> {
             _ = &mut interrupted => return Ok(last),
             asked = ask(&api) => asked,
         };
-        let screen = height().filter(|_| io::stdout().is_terminal() && !args.json);
+        let screen = height().filter(|_| io::stdout().is_terminal() && !args.form.is_json());
         if screen.is_some() {
             // Past what takes colours away, which takes this away, too.
             exact(CLEAR)?;
@@ -84,7 +83,7 @@ pub(crate) async fn run(args: StatusArgs) -> anyhow::Result<ExitCode> {
             Ok(status) => {
                 match screen {
                     Some(height) => result(on_screen(&status, (width(), height)))?,
-                    None => show(&status, args.json)?,
+                    None => show(&status, args.form.is_json())?,
                 }
                 last = code(&status);
             }

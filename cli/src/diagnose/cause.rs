@@ -75,6 +75,11 @@ pub(crate) enum Cause {
     Altered,
     /// The body belongs to another message than the headers.
     OtherId,
+    /// The signature is right for another timestamp.
+    OtherTimestamp {
+        /// By how many seconds that is later than the header; below zero when it is earlier.
+        later: i64,
+    },
     /// The body is what was sent: so it is the secret that does not fit.
     WrongSecret {
         /// How many were tried.
@@ -108,6 +113,7 @@ impl Cause {
                 "altered_body"
             }
             Self::OtherId => "other_id",
+            Self::OtherTimestamp { .. } => "other_timestamp",
             Self::WrongSecret { .. } => "wrong_secret",
             Self::Unknown { .. } => "wrong_secret_or_altered_body",
         }
@@ -158,6 +164,9 @@ impl Cause {
             Self::Rewritten => BodyAccident::Respaced.mend().to_owned(),
             Self::Altered => "find out what changes the body between its arrival and the check".to_owned(),
             Self::OtherId => "keep the headers and the body of one request together".to_owned(),
+            Self::OtherTimestamp { .. } => {
+                format!("take {HEADER_TIMESTAMP} as it arrived with this very request, and not the time of its arrival")
+            }
             Self::WrongSecret { .. } | Self::Unknown { .. } => {
                 "compare the secret with the one of this very subscription (each has its own; `postrider secrets list` shows \
                  since when), and take the body as it arrived"
@@ -229,6 +238,12 @@ impl fmt::Display for Cause {
             Self::Rewritten => f.write_str(REWRITTEN),
             Self::Altered => f.write_str(ALTERED),
             Self::OtherId => write!(f, "the id in the body is not what the header {HEADER_ID} says"),
+            Self::OtherTimestamp { later } => write!(
+                f,
+                "the secret and the body are right, but {HEADER_TIMESTAMP} was changed: the signature is for a time {} {}",
+                span(later.unsigned_abs()),
+                if *later > 0 { "later" } else { "earlier" }
+            ),
             Self::WrongSecret { tried } => write!(
                 f,
                 "the body is the one that was sent (its SHA-256 is the idempotency-key), so {} wrong, or {HEADER_ID}, \

@@ -13,6 +13,11 @@ use super::accident::{BodyAccident, ContentAccident, KeyAccident, SecretAccident
 use super::body;
 use super::cause::Cause;
 
+/// How far another timestamp may be away that is tried: as far as one that is accepted is from the present.
+const SHIFT_MAX: i64 = 300;
+/// As many bytes are hashed in each direction for that.
+const SHIFTED_MAX_BYTES: usize = 8 << 20;
+
 type Code = [u8; 32];
 type Key = Zeroizing<Vec<u8>>;
 
@@ -60,7 +65,8 @@ impl<'a> Search<'a> {
         if self.proper.is_empty() && !causes.iter().any(|cause| matches!(cause, Cause::Signature(_))) {
             causes.insert(0, Cause::NoSignatures);
         }
-        if body::id(self.evidence.body).is_some_and(|id| id != self.id) {
+        let is_of_another = body::id(self.evidence.body).is_some_and(|id| id != self.id);
+        if is_of_another && !causes.contains(&Cause::OtherId) {
             causes.insert(0, Cause::OtherId);
         }
         causes
@@ -83,8 +89,28 @@ impl<'a> Search<'a> {
         }
         self.undecoded_key(body)
             .or_else(|| self.other_content(body))
+            .or_else(|| self.other_headers(body))
             .into_iter()
             .collect()
+    }
+
+    /// The secret fits when the identifier is that of the body, or the timestamp one of shortly before or after: then a header was changed.
+    fn other_headers(&self, body: &[u8]) -> Option<Cause> {
+        let fits = |id: &str, timestamp: &str| {
+            let parts: [&[u8]; 5] = [id.as_bytes(), b".", timestamp.as_bytes(), b".", body];
+            self.usable().any(|key| self.holds(&code(key, &parts)))
+        };
+        if body::id(body).is_some_and(|id| fits(&id, self.timestamp)) {
+            return Some(Cause::OtherId);
+        }
+        let timestamp: i64 = self.timestamp.parse().ok()?;
+        let affordable = SHIFTED_MAX_BYTES / body.len().max(1);
+        let reach = SHIFT_MAX.min(i64::try_from(affordable).unwrap_or(SHIFT_MAX));
+        let shifts = (1..=reach).flat_map(|shift| [shift, -shift]);
+        let found = shifts
+            .filter_map(|shift| Some((shift, timestamp.checked_add(shift)?)))
+            .find(|(_, other)| fits(self.id, &other.to_string()));
+        found.map(|(later, _)| Cause::OtherTimestamp { later })
     }
 
     fn undecoded_key(&self, body: &[u8]) -> Option<Cause> {

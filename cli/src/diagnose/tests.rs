@@ -204,6 +204,20 @@ fn what_can_be_seen_of_a_body_is_said() {
 }
 
 #[test]
+fn a_changed_header_is_told_from_a_wrong_secret() {
+    let mut message = Message::right();
+    message.id = Some("order-9999-created".to_owned());
+    assert_eq!(message.causes(), [Cause::OtherId]);
+    let signed_at: i64 = SIGNED_AT.parse().unwrap();
+    for later in [1, -40, 300] {
+        let mut message = Message::right();
+        message.timestamp = Some((signed_at - later).to_string());
+        let diagnosis = message.at(signed_at - later);
+        assert_eq!(diagnosis.causes, [Cause::OtherTimestamp { later }]);
+    }
+}
+
+#[test]
 fn malformed_secrets_are_named_before_guesses() {
     let message = Message {
         secrets: vec![

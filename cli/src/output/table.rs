@@ -2,7 +2,7 @@
 //!
 //! Cells are broken at blanks at most, and never inside an identifier, a fingerprint or an address. What does not fit loses the
 //! columns that matter least, and says which; what does not fit even so is shown as one block of lines for each row. Without a
-//! width, as in a pipe, each row is one line with everything in it.
+//! width, as in a pipe, there are no boxes, and each row is one line with everything in it.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -17,6 +17,8 @@ use super::{tone, wrap};
 const PROSE_MIN: usize = 24;
 /// How far a value stands to the right that does not fit beside its label.
 const INDENT: usize = 2;
+/// What is between columns that have no lines between them.
+const GAP: &str = "  ";
 
 /// A column: its head, and what may be done to it for want of width.
 #[derive(Debug, Clone)]
@@ -25,6 +27,7 @@ pub(crate) struct Column {
     is_prose: bool,
     /// Its cells are times, of which parts of seconds do not matter.
     pub(crate) is_time: bool,
+    is_name: bool,
     spare: u8,
 }
 
@@ -35,6 +38,7 @@ impl Column {
             head: Cow::Borrowed(head),
             is_prose: false,
             is_time: false,
+            is_name: false,
             spare: 0,
         }
     }
@@ -51,6 +55,12 @@ impl Column {
         let mut column = Self::whole(head);
         column.is_prose = true;
         column
+    }
+
+    /// The one with which the next command is called, where that is not the first.
+    pub(crate) const fn name(mut self) -> Self {
+        self.is_name = true;
+        self
     }
 
     /// May be left out, those with a greater number first.
@@ -108,11 +118,22 @@ impl Table {
     pub(crate) fn at(&self, width: Option<usize>) -> String {
         let mut shown: Vec<usize> = (0..self.columns.len()).collect();
         let Some(width) = width else {
-            return self.drawn(&shown, None);
+            return self.plain();
         };
+        let fits = |shown: &[usize]| self.widths(shown, width).is_some();
+        if !fits(&shown) {
+            // Nothing is lost with a column that has nothing in it.
+            shown.retain(|&column| {
+                self.columns[column].spare == 0 || self.cells(column).any(|cell| !cell.is_empty())
+            });
+        }
+        let all = shown.clone();
         loop {
+            if fits(&shown) {
+                self.put_back(&all, &mut shown, width);
+            }
             if let Some(widths) = self.widths(&shown, width) {
-                return self.drawn(&shown, Some(&widths)) + &self.left_out(&shown, width);
+                return self.drawn(&shown, &widths) + &self.left_out(&shown, width);
             }
             let sparest = shown
                 .iter()
@@ -124,6 +145,86 @@ impl Table {
                 None => return self.stacked(width),
             }
         }
+    }
+
+    /// Shows again what was left out before a wider column was, and has room without it: those that matter most first.
+    fn put_back(&self, all: &[usize], shown: &mut Vec<usize>, width: usize) {
+        let mut missing: Vec<usize> = all
+            .iter()
+            .copied()
+            .filter(|column| !shown.contains(column))
+            .collect();
+        missing.sort_by_key(|&column| self.columns[column].spare);
+        for column in missing {
+            let with: Vec<usize> = all
+                .iter()
+                .copied()
+                .filter(|one| *one == column || shown.contains(one))
+                .collect();
+            if self.widths(&with, width).is_some() {
+                *shown = with;
+            }
+        }
+    }
+
+    /// A line each row with everything in it, in columns without lines between them.
+    pub(crate) fn plain(&self) -> String {
+        let heads: Vec<String> = self
+            .columns
+            .iter()
+            .map(|column| column.head.to_string())
+            .collect();
+        let rows = self
+            .rows
+            .iter()
+            .map(|row| row.iter().map(|cell| cell.replace('\n', GAP)).collect());
+        let rows: Vec<Vec<String>> = rows.collect();
+        let widths: Vec<usize> = (0..heads.len())
+            .map(|column| {
+                wrap::widest(
+                    rows.iter()
+                        .chain([&heads])
+                        .filter_map(|row| Some(row.get(column)?.as_str())),
+                )
+            })
+            .collect();
+        let line = |row: &[String], dressed: &dyn Fn(&str) -> String| {
+            let padded = row
+                .iter()
+                .zip(&widths)
+                .map(|(cell, width)| format!("{}{}", dressed(cell), " ".repeat(width - cell.width())));
+            padded.collect::<Vec<_>>().join(GAP).trim_end().to_owned()
+        };
+        let mut lines = vec![line(&heads, &|head| tone::styled(head, tone::STRONG))];
+        lines.extend(rows.iter().map(|row| line(row, &tone::dressed)));
+        lines.join("\n")
+    }
+
+    /// The names of what is in it, one a line.
+    pub(crate) fn names(&self) -> String {
+        if self.is_record {
+            return self
+                .columns
+                .get(1)
+                .map(|value| value.head.to_string())
+                .unwrap_or_default();
+        }
+        let named = self.columns.iter().position(|column| column.is_name).unwrap_or(0);
+        let names = self.rows.iter().filter_map(|row| row.get(named));
+        names.map(|name| on_one_line(name)).collect::<Vec<_>>().join("\n")
+    }
+
+    /// For scripts: a line of heads and one each row, with tabs between cells and nowhere else.
+    pub(crate) fn tsv(&self) -> String {
+        let line =
+            |cells: &mut dyn Iterator<Item = &str>| cells.map(on_one_line).collect::<Vec<_>>().join("\t");
+        let mut lines = vec![line(&mut self.columns.iter().map(|column| &*column.head))];
+        lines.extend(
+            self.rows
+                .iter()
+                .map(|row| line(&mut row.iter().map(String::as_str))),
+        );
+        lines.join("\n")
     }
 
     fn cells(&self, column: usize) -> impl Iterator<Item = &str> {
@@ -166,7 +267,7 @@ impl Table {
         }
     }
 
-    fn drawn(&self, shown: &[usize], widths: Option<&[usize]>) -> String {
+    fn drawn(&self, shown: &[usize], widths: &[usize]) -> String {
         let mut drawing = comfy_table::Table::new();
         drawing
             .load_style(UTF8_FULL_CONDENSED)
@@ -189,7 +290,7 @@ impl Table {
                 }
             }));
         }
-        for (column, width) in drawing.column_iter_mut().zip(widths.unwrap_or_default()) {
+        for (column, width) in drawing.column_iter_mut().zip(widths) {
             let with_blanks = u16::try_from(width + 2).unwrap_or(u16::MAX);
             column.set_constraint(ColumnConstraint::Absolute(Width::Fixed(with_blanks)));
         }
@@ -237,6 +338,16 @@ impl Table {
         let blocks: Vec<String> = blocks.iter().map(|pairs| block(pairs, labels, width)).collect();
         blocks.join("\n\n")
     }
+}
+
+/// The text with a symbol in place of each control character, so that a cell has no tab and no line end in it.
+fn on_one_line(text: &str) -> String {
+    let symbol = |character: char| match character {
+        '\u{0}'..='\u{1f}' => char::from_u32(0x2400 + u32::from(character)).unwrap_or('\u{fffd}'),
+        '\u{7f}' => '\u{2421}',
+        other => domain::foreign_text::harmless_char(other),
+    };
+    text.chars().map(symbol).collect()
 }
 
 /// A label, its value, and whether that may be broken at blanks.

@@ -28,6 +28,17 @@ pub(crate) fn of_severity(severity: &str) -> Style {
     }
 }
 
+/// A cell in the colour of how something stands, if it says that.
+pub(super) fn dressed(cell: &str) -> String {
+    let colour = match of_state(cell) {
+        Some(Color::DarkGreen) => AnsiColor::Green,
+        Some(Color::DarkRed) => AnsiColor::Red,
+        Some(_) => AnsiColor::Yellow,
+        None => return cell.to_owned(),
+    };
+    styled(cell, colour.on_default())
+}
+
 /// The colour of a cell that says how something stands; none for every other.
 pub(super) fn of_state(cell: &str) -> Option<Color> {
     let state = cell.split(',').next().unwrap_or_default();

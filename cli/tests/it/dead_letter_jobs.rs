@@ -51,6 +51,38 @@ async fn failed_pushes(it: &Installation, count: usize) -> Vec<Uuid> {
         .expect("the rows can be read")
 }
 
+/// As the lane would have left them.
+async fn end_all(it: &Installation, status: &str) {
+    sqlx::query(
+        "UPDATE push_notifications
+         SET status = $1, finished_at = now(), next_attempt_at = NULL, leased_until = NULL, lease_token = NULL",
+    )
+    .bind(status)
+    .execute(&it.pool)
+    .await
+    .expect("the rows can be changed");
+}
+
+#[testkit::test]
+async fn a_filter_that_matches_nothing_fails_and_says_what_may_have_been_meant(it: Installation) {
+    let desk = Desk::open(&it).await;
+    failed_pushes(&it, 1).await;
+    sqlx::query("UPDATE dead_letters SET target = 'https://hooks.acme.example'")
+        .execute(&it.pool)
+        .await
+        .expect("the row can be changed");
+    let run = desk.run(
+        "dead-letters replay --target https://hooks.acme.example/postrider --dry-run",
+        None,
+    );
+    assert_eq!(run.code, Some(1), "{run:?}");
+    assert!(
+        run.stderr.contains("no open dead letter matches")
+            && run.stderr.contains("such as https://hooks.acme.example,"),
+        "{run:?}"
+    );
+}
+
 #[testkit::test]
 async fn dead_letters_are_counted_then_replayed_while_an_operator_waits(it: Installation) {
     let desk = Desk::open(&it).await;
@@ -79,12 +111,14 @@ async fn dead_letters_are_counted_then_replayed_while_an_operator_waits(it: Inst
 
     let worker = postrider("serve retry-worker").within(&it).start();
     let waited = desk.run(
-        "dead-letters replay --lane push --yes --wait",
+        "dead-letters replay --lane push --yes --wait --outcome-within 0s",
         Some("Swrve is back"),
     );
-    assert_eq!(waited.code, Some(0), "{waited:?}");
+    assert_eq!(waited.code, Some(4), "nothing sends them: {waited:?}");
     assert!(
-        waited.stdout.contains("COMPLETED") && waited.stdout.contains("3 of 3"),
+        waited.stdout.contains("COMPLETED")
+            && waited.stdout.contains("3 of 3")
+            && waited.stdout.contains("0 delivered, 3 waiting, 0 failed again"),
         "{waited:?}"
     );
     let jobs = desk.json("jobs list --status completed");
@@ -95,8 +129,15 @@ async fn dead_letters_are_counted_then_replayed_while_an_operator_waits(it: Inst
     let until = &jobs["items"][0]["filter"]["until"];
     assert!(until.is_string(), "only what was counted is meant: {jobs}");
     let id = jobs["items"][0]["id"].as_str().unwrap().to_owned();
+    worker.stop().await;
+    end_all(&it, "SENT").await;
     let watched = desk.run(&format!("jobs watch {id}"), None);
     assert_eq!(watched.code, Some(0), "{watched:?}");
+    assert!(watched.stdout.contains("3 delivered, 0 waiting"), "{watched:?}");
+    end_all(&it, "FAILED").await;
+    let watched = desk.run(&format!("jobs watch {id}"), None);
+    assert_eq!(watched.code, Some(4), "{watched:?}");
+    assert!(watched.stdout.contains("3 failed again"), "{watched:?}");
     let late = desk.run(&format!("jobs pause {id}"), None);
     assert!(
         late.code == Some(1) && late.stderr.contains("COMPLETED"),
@@ -110,7 +151,6 @@ async fn dead_letters_are_counted_then_replayed_while_an_operator_waits(it: Inst
     );
     let log = desk.json(&format!("audit --subject dead-letter-job/{id} --newer-than 1h"));
     assert_eq!(log["items"].as_array().unwrap().len(), 2);
-    worker.stop().await;
     desk.service.stop().await;
 }
 

@@ -56,9 +56,9 @@ async fn a_type_is_put_shown_retired_and_put_again(pool: PgPool) {
         "{twice:?}"
     );
     let listed = postrider("event-types list --json").on(&pool).run().stdout;
-    let listed: Vec<Value> = serde_json::from_str(&listed).expect("JSON");
+    let listed: Value = serde_json::from_str(&listed).expect("JSON");
+    let listed = listed["items"].as_array().expect("items").iter();
     let retired: Vec<_> = listed
-        .iter()
         .filter(|event_type| !event_type["retiredAt"].is_null())
         .map(|event_type| &event_type["name"])
         .collect();

@@ -40,8 +40,8 @@ async fn a_key_is_shown_once_listed_without_it_and_revoked(pool: PgPool) {
     assert!(!table.contains(key));
     let listed: serde_json::Value =
         serde_json::from_str(&postrider("keys list --json").on(&pool).run().stdout).expect("JSON");
-    assert_eq!(listed[0]["id"], stored.id.to_string());
-    assert_eq!(listed[0]["revokedAt"], serde_json::Value::Null);
+    assert_eq!(listed["items"][0]["id"], stored.id.to_string());
+    assert_eq!(listed["items"][0]["revokedAt"], serde_json::Value::Null);
 
     let revoke = format!("keys revoke {}", stored.id);
     let revoked = postrider(&revoke).on(&pool).run();
@@ -93,8 +93,8 @@ async fn the_key_of_a_reseller_is_stored_and_listed_with_it(pool: PgPool) {
     assert!(table.contains("acme:eu-1"), "{table}");
     let listed: serde_json::Value =
         serde_json::from_str(&postrider("keys list --json").on(&pool).run().stdout).expect("JSON");
-    assert_eq!(listed[0]["resellerId"], "acme:eu-1");
-    assert_eq!(listed[0]["roles"], serde_json::json!(["reseller"]));
+    assert_eq!(listed["items"][0]["resellerId"], "acme:eu-1");
+    assert_eq!(listed["items"][0]["roles"], serde_json::json!(["reseller"]));
 }
 
 #[test]

@@ -66,6 +66,33 @@ impl Up {
 }
 
 #[testkit::test]
+async fn several_pushes_are_handed_in_together_and_waited_for(it: Installation) {
+    let up = Up::start(&it, PUSH_KEYS).await;
+    let pushes = tempfile::NamedTempFile::new().expect("a file");
+    let text = r#"{"platform": "IOS", "messagePrototypeKey": "Hello", "pushKey": "device-1", "message": "one"}
+                  {"platform": "IOS", "pushKey": "device-2", "message": "without a prototype there is no key"}"#;
+    std::fs::write(pushes.path(), text).expect("written");
+    let command = format!("push --wait --data @{}", pushes.path().display());
+    let waited = eventually("an answer", async || {
+        let finished = up.caller(&command).run();
+        (!is_put_off(&finished)).then_some(finished)
+    })
+    .await;
+    assert_eq!(waited.code, Some(1), "{waited:?}");
+    assert!(waited.stderr.contains("1 of 2 pushes not sent"), "{waited:?}");
+    let ids: Vec<&str> = waited.stdout.lines().collect();
+    let [sent, failed] = ids[..] else {
+        panic!("{waited:?}")
+    };
+    for (id, status) in [(sent, "status\tSENT"), (failed, "status\tFAILED")] {
+        let shown = up.caller(&format!("push show /push/{id} -o tsv")).run();
+        assert!(shown.stdout.lines().any(|line| line == status), "{shown:?}");
+    }
+    let keyed = up.caller(&format!("{command} --idempotency-key once")).run();
+    assert!(keyed.stderr.contains("belongs to one push"), "{keyed:?}");
+}
+
+#[testkit::test]
 async fn the_demo_finds_everything_as_it_should_be(it: Installation) {
     let up = Up::start(&it, PUSH_KEYS).await;
     let finished = up.demo().await;

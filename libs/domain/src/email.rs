@@ -28,6 +28,22 @@ pub enum EmailKind {
 
 named!(EmailKind, "kind of e-mail");
 
+/// Where a mail stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
+pub enum EmailStatus {
+    /// It waits for its time.
+    Pending,
+    /// It is being given to the mail server.
+    Sending,
+    /// The mail server took it.
+    Sent,
+    /// It was refused, or grew too old.
+    Failed,
+}
+
+named!(EmailStatus, "status of an e-mail");
+
 /// How long a mail waits that could not be sent, after so many attempts: twice as long each time, up to sixteen times
 /// `first`. A mail server that is away for long is then asked rarely, and mails still go out soon after it is back.
 pub fn retry_delay(first: Duration, attempts: u32) -> Duration {

@@ -10,9 +10,27 @@ pub fn origin(url: &str) -> String {
     format!("{scheme}://{host}")
 }
 
+/// The same with the path, by which endpoints on one host are told apart; for those of the house, who may see it. Without the query.
+pub fn endpoint(url: &str) -> String {
+    let rest = url.split_once("://").map_or("", |(_, rest)| rest);
+    let place = rest.split(['?', '#']).next().unwrap_or_default();
+    let path = place.find('/').map_or("", |slash| &place[slash..]);
+    format!("{}{path}", origin(url))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_endpoint_is_told_from_others_on_its_host_without_its_query() {
+        assert_eq!(
+            endpoint("https://user:word@acme.example:8443/hooks/1?key=1"),
+            "https://acme.example:8443/hooks/1"
+        );
+        assert_eq!(endpoint("https://acme.example?key=/1"), "https://acme.example");
+        assert_eq!(endpoint("nothing"), "an endpoint");
+    }
 
     #[test]
     fn of_an_endpoint_only_the_origin_is_shown() {

@@ -6,7 +6,7 @@ use store::PauseView;
 use store::webhook::{EventNotification, EventView};
 
 use crate::explanation::{Context, Explanation, Line, Next, said_of, sentence};
-use crate::words::{number, of, origin};
+use crate::words::{endpoint, number, of};
 
 /// Most notifications that are told one by one.
 const TOLD_MAX: usize = 50;
@@ -100,7 +100,7 @@ fn lines(event: &EventView, context: &Context) -> Vec<Line> {
             "The notification {} for {} ({}): {}",
             it.id.uuid(),
             it.subscription_id,
-            origin(&it.url),
+            endpoint(&it.url),
             standing(it, event, context)
         ),
     }));

@@ -95,6 +95,8 @@ pub struct Context {
 #[derive(Debug, Clone)]
 pub struct Rules {
     pub(crate) push_attempts: u32,
+    /// The least time between two pushes.
+    pub(crate) push_pace: Duration,
     pub(crate) push_zone: Tz,
     /// For how long a push may still be sent after its window.
     pub(crate) window_grace: Duration,
@@ -112,6 +114,7 @@ impl From<&Config> for Rules {
         let (push, reseller) = (&config.push, &config.reseller);
         Self {
             push_attempts: push.retry.max_attempts,
+            push_pace: config.swrve.delay,
             push_zone: push.time_zone,
             window_grace: push.cron.grace,
             delivery_retries: reseller.retry.max_retries,

@@ -13,7 +13,7 @@ use crate::explanation::{
     Context, Explanation, Line, Next, of_acts, of_dead_letters, open, said_of, sentence,
 };
 use crate::item::{Item, after, is_lost, last_failure};
-use crate::words::{number, of, origin};
+use crate::words::{endpoint, number, of};
 
 /// What became of a notification.
 pub fn describe(history: &NotificationTimeline, context: &Context) -> Explanation {
@@ -50,7 +50,7 @@ impl Describer<'_> {
                 it.event,
                 it.subscription.id,
                 it.reseller,
-                origin(&it.subscription.url)
+                endpoint(&it.subscription.url)
             ),
         }];
         lines.extend(it.history.iter().map(|attempt| Line {
@@ -409,7 +409,7 @@ impl Describer<'_> {
 fn said_of_attempt(attempt: &DeliveryAttemptView) -> String {
     let number = attempt.number;
     let took = after(attempt.millis);
-    let place = origin(&attempt.url);
+    let place = endpoint(&attempt.url);
     match attempt.status {
         AttemptStatus::InProcess => format!("Attempt {number} began, to {place}."),
         AttemptStatus::Ok => {

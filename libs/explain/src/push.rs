@@ -2,14 +2,14 @@
 
 use domain::push::{AttemptStatus, ErrorType, PushStatus, SendingWindow};
 use domain::reason::PushReason;
-use store::push::{AttemptView, HoldView};
+use store::push::{Ahead, AttemptView, HoldView};
 use store::timeline::PushTimeline;
 
 use crate::explanation::{
     Context, Explanation, Line, Next, of_acts, of_dead_letters, open, said_of, sentence,
 };
 use crate::item::{Item, after, is_lost, last_failure};
-use crate::words::of;
+use crate::words::{length, of};
 
 /// What became of a push.
 pub fn describe(history: &PushTimeline, context: &Context) -> Explanation {
@@ -142,7 +142,26 @@ impl Describer<'_> {
             )
         };
         let next = "The retry-worker puts it into the queue as soon as there is room, the oldest first.";
-        (sentence(&why), self.within_window(Next::some_time(next)))
+        (
+            sentence(&format!("{why}{}", self.place())),
+            self.within_window(Next::some_time(next)),
+        )
+    }
+
+    /// How many are before it, and how long that takes at the pace of the lane.
+    fn place(&self) -> String {
+        let Some(Ahead { pushes, are_all }) = self.history.ahead.filter(|ahead| ahead.pushes > 0) else {
+            return String::new();
+        };
+        let pace = self.context.rules.push_pace;
+        let takes = length(pace.saturating_mul(u32::try_from(pushes).unwrap_or(u32::MAX)));
+        let (more, about) = if are_all {
+            ("", "about")
+        } else {
+            ("more than ", "more than")
+        };
+        let pushes = of(pushes, "push is", "pushes are");
+        format!("; {more}{pushes} before it, which takes {about} {takes}")
     }
 
     fn item(&self) -> Item<'_> {
@@ -166,7 +185,7 @@ impl Describer<'_> {
                 let since = self.context.when(self.history.push.updated_at);
                 let next = "The dispatcher that leads sends it when its turn comes.";
                 (
-                    format!("Is in the queue, since {since}."),
+                    format!("Is in the queue, since {since}{}.", self.place()),
                     self.within_window(Next::some_time(next)),
                 )
             })

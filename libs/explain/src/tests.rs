@@ -8,7 +8,7 @@ use domain::notification::{NotificationId, NotificationStatus, OutageClass, Retr
 use domain::push::{AttemptStatus, ErrorType, Platform, PushId, PushStatus};
 use domain::reason::{NotificationReason, PushReason, StateReason};
 use domain::subscription::{Miss, PausedBy, SubscriptionState};
-use store::push::{AttemptView, PushView};
+use store::push::{Ahead, AttemptView, PushView};
 use store::timeline::{NotificationTimeline, PushTimeline, Recipient};
 use store::webhook::{DeliveryAttemptView, EventNotification, EventView, MissedSubscription};
 use store::{AuditView, DeadLetterLane, DeadLetterReason, DeadLetterState, DeadLetterView, PauseView};
@@ -27,6 +27,7 @@ fn context() -> Context {
         holds: Vec::new(),
         rules: Rules {
             push_attempts: 5,
+            push_pace: Duration::from_millis(4),
             push_zone: Tz::UTC,
             window_grace: Duration::from_secs(60),
             delivery_retries: 3,
@@ -72,6 +73,7 @@ fn push(status: PushStatus, attempts: u32) -> PushTimeline {
             finished_at: None,
             history: (1..=attempts).map(failed_send).collect(),
         },
+        ahead: None,
         dead_letters: Vec::new(),
         acts: Vec::new(),
     }
@@ -151,6 +153,31 @@ const PUSHES: &[PushCase] = &[
         |_| {},
         "Waits for room in the queue.",
         "The retry-worker puts it into the queue as soon as there is room, the oldest first.",
+    ),
+    (
+        PushStatus::Pending,
+        0,
+        |it| {
+            it.ahead = Some(Ahead {
+                pushes: 12_161,
+                are_all: true,
+            })
+        },
+        "Waits for room in the queue; 12,161 pushes are before it, which takes about 48 s.",
+        "The retry-worker puts it into the queue as soon as there is room, the oldest first.",
+    ),
+    (
+        PushStatus::InMemory,
+        0,
+        |it| {
+            it.push.leased_until = Some(now() + TimeDelta::minutes(1));
+            it.ahead = Some(Ahead {
+                pushes: 100_000,
+                are_all: false,
+            });
+        },
+        "Is in the queue, since 2026-11-21 11:59:00 UTC (1 min ago); more than 100,000 pushes are before it, which takes more than 6 min 40 s.",
+        "The dispatcher that leads sends it when its turn comes.",
     ),
     (
         PushStatus::Pending,

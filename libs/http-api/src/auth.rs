@@ -43,10 +43,13 @@ impl Caller {
         if self.roles.iter().copied().any(allows) {
             return Ok(());
         }
-        Err(Problem::new(
-            ProblemKind::FORBIDDEN,
-            "none of the API key's roles allows this request",
-        ))
+        let allowed = Role::ALL.into_iter().filter(|role| allows(*role));
+        let allowed: Vec<&str> = allowed.map(Role::as_str).collect();
+        let detail = format!(
+            "none of the API key's roles allows this request; it needs {}",
+            allowed.join(" or ")
+        );
+        Err(Problem::new(ProblemKind::FORBIDDEN, detail))
     }
 
     /// Who it is, for the records: what the key is called, and which one it is.

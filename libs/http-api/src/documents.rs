@@ -12,12 +12,14 @@ use http::{HeaderName, header};
 use utoipa::openapi::OpenApi;
 
 use crate::docs_page;
+use crate::taken::Operations;
 
 /// A service's OpenAPI document, rendered once.
 pub struct Documents {
     json: Bytes,
     page: Bytes,
     guide: Option<Router>,
+    pub(crate) operations: Arc<Operations>,
 }
 
 impl Documents {
@@ -29,6 +31,7 @@ impl Documents {
             json: document.to_string().into(),
             page: docs_page::render(&document).into(),
             guide: None,
+            operations: Arc::new(Operations::of(&document)),
         }
     }
 

@@ -186,10 +186,36 @@ fn refused<'a, T: Deserialize<'a>>(name: &str, value: &'a RawValue) -> Option<Fi
 /// The error without its place, which would count from the beginning of the value.
 fn said(error: &serde_json::Error) -> String {
     let text = error.to_string();
-    match text.rfind(" at line ") {
-        Some(place) => text[..place].to_owned(),
-        None => text,
+    let text = text
+        .rfind(" at line ")
+        .map_or(text.as_str(), |place| &text[..place]);
+    plain(text)
+}
+
+/// What a parser expected, in words that are not its own.
+pub(crate) fn plain(text: &str) -> String {
+    const WORDS: [(&str, &str); 9] = [
+        ("expected i64", "expected a whole number"),
+        ("expected u64", "expected a whole number"),
+        ("expected i32", "expected a whole number"),
+        ("expected u32", "expected a whole number"),
+        ("expected a sequence", "expected a list"),
+        ("expected a string", "expected a text"),
+        ("invalid digit found in string", "must be a whole number"),
+        (
+            "premature end of input",
+            "must be a time such as 2026-11-21T12:00:00Z",
+        ),
+        (
+            "input contains invalid characters",
+            "must be a time such as 2026-11-21T12:00:00Z",
+        ),
+    ];
+    let mut plain = text.to_owned();
+    for (parsers, ours) in WORDS {
+        plain = plain.replace(parsers, ours);
     }
+    plain
 }
 
 /// With the place of `value`, which is a part of `body`.
@@ -365,7 +391,7 @@ mod tests {
         let error = &problem["errors"][1];
         let place = (error["line"].as_u64(), error["column"].as_u64());
         assert_eq!(place, (Some(2), Some(13)));
-        assert_eq!(error["detail"], "invalid type: integer `5`, expected a string");
+        assert_eq!(error["detail"], "invalid type: integer `5`, expected a text");
     }
 
     #[test]

@@ -27,7 +27,7 @@ impl ProblemKind {
         "malformed-body",
         StatusCode::BAD_REQUEST,
         "The body is not readable",
-        "The body is not JSON, not an object, or a field has another JSON type than it should; field, line and column say where.",
+        "The body is not JSON; line and column say where. JSON of another form than the request has is `validation`.",
     );
     /// A header is not valid.
     pub const INVALID_HEADER: Self = Self::new(

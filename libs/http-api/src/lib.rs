@@ -27,6 +27,7 @@ mod response_headers;
 mod router;
 mod server;
 mod strangers;
+mod taken;
 
 pub use auth::{Caller, Keys};
 pub use body::{read as read_body, require_json};
@@ -42,3 +43,4 @@ pub use remembered::Remembered;
 pub use request::{Draft, Id, Ids, Params, Payload, TakesBodies};
 pub use router::complete;
 pub use server::{ConnectionLimits, serve};
+pub use taken::refuse_in_vain;

@@ -142,6 +142,18 @@ impl Problem {
     }
 
     /// The fields that are wrong.
+    /// Both as one, where both are about fields; else the first.
+    pub fn and(self, other: Self) -> Self {
+        let is_of_fields =
+            |problem: &Self| problem.kind() == ProblemKind::VALIDATION && !problem.0.errors.is_empty();
+        if !is_of_fields(&self) || !is_of_fields(&other) {
+            return self;
+        }
+        let mut errors = self.into_errors();
+        errors.extend(other.into_errors());
+        Self::fields(errors)
+    }
+
     pub(crate) fn into_errors(self) -> Vec<FieldProblem> {
         self.0.errors
     }

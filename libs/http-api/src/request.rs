@@ -100,7 +100,7 @@ fn wrong_parameters<T: DeserializeOwned>(query: &str, rejection: &QueryRejection
         let read = alone.parse().ok().map(|uri| Query::<T>::try_from_uri(&uri));
         if let Some(Err(error)) = read {
             let text = error.body_text();
-            let detail = text.rsplit(": ").next().unwrap_or(&text);
+            let detail = json::plain(text.rsplit(": ").next().unwrap_or(&text));
             wrong.push(FieldProblem::new(
                 name.into_owned(),
                 format!("cannot be {value:?}: {detail}"),

@@ -1,19 +1,24 @@
 //! Around a service's own routes: its documents, its probes, and answers for every path and method that it lacks.
 
+use std::sync::Arc;
+
 use axum::Router;
+use axum::middleware::from_fn_with_state;
 use lifecycle::Readiness;
 
 use crate::documents::Documents;
 use crate::kind::ProblemKind;
 use crate::observe::Observer;
 use crate::problem::Problem;
-use crate::response_headers;
+use crate::{response_headers, taken};
 
 /// The routes of a service with what every service has: `/openapi.json`, `/docs`, `/healthz`, `/readyz`, problems for
 /// paths and methods that do not exist, headers that keep browsers from guessing and keeping, and `observer` around all
 /// of them.
 pub fn complete(routes: Router, documents: Documents, readiness: Readiness, observer: Observer) -> Router {
+    let operations = Arc::clone(&documents.operations);
     let routes = routes
+        .layer(from_fn_with_state(operations, taken::find))
         .merge(documents.router())
         .merge(telemetry::admin::probes(readiness))
         .fallback(not_found)
@@ -22,7 +27,10 @@ pub fn complete(routes: Router, documents: Documents, readiness: Readiness, obse
 }
 
 async fn not_found() -> Problem {
-    Problem::new(ProblemKind::NOT_FOUND, "the path does not exist")
+    Problem::new(
+        ProblemKind::NOT_FOUND,
+        "the path does not exist; /docs shows those that do",
+    )
 }
 
 async fn method_not_allowed() -> Problem {

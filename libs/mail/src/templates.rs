@@ -62,6 +62,10 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     templates.add_filter("time", |at: &str| {
         Ok::<_, Error>(read(at)?.format("%Y-%m-%d %H:%M:%S UTC").to_string())
     });
+    // Two mails can be about one second: an inbox tells by this which of them came later.
+    templates.add_filter("moment", |at: &str| {
+        Ok::<_, Error>(read(at)?.format("%Y-%m-%d %H:%M:%S%.3f UTC").to_string())
+    });
     templates.add_filter("until", |since: &str, at: &str| {
         Ok::<_, Error>(span(read(at)? - read(since)?))
     });

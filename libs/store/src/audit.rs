@@ -103,6 +103,8 @@ pub struct AuditFilter {
     pub actor: Option<String>,
     /// Of this action; one without a verb stands for every action on such things.
     pub action: Option<String>,
+    /// Not of this action, in the same way.
+    pub without: Option<String>,
     /// About this subject.
     pub subject: Option<String>,
     /// From here on.
@@ -134,6 +136,7 @@ impl Store {
               AND ($3::text IS NULL OR subject = $3)
               AND id >= $4 AND at >= $5 AND ($6::timestamptz IS NULL OR at < $6)
               AND ($7::uuid IS NULL OR id < $7)
+              AND ($9::text IS NULL OR NOT (action = $9 OR starts_with(action, $9 || '.')))
             ORDER BY id DESC LIMIT $8
             "#,
             filter.actor,
@@ -144,6 +147,7 @@ impl Store {
             filter.until,
             filter.before,
             i64::from(limit),
+            filter.without,
         )
         .fetch_all(&self.pool)
         .await?)

@@ -13,6 +13,8 @@ mod connections;
 mod cutoff;
 mod dead_letters;
 mod error;
+mod examined;
+mod indexes;
 mod lease;
 mod open_dead_letters;
 mod partition;
@@ -46,18 +48,19 @@ pub use connections::Connections;
 pub use cutoff::Cutoff;
 pub use dead_letters::{
     BrokerDeadLetter, DeadLetterCursor, DeadLetterFilter, DeadLetterGroup, DeadLetterGroups,
-    DeadLetterHistory, DeadLetterLane, DeadLetterOrder, DeadLetterReason, DeadLetterState, DeadLetterSubject,
-    DeadLetterView,
+    DeadLetterHistory, DeadLetterHour, DeadLetterLane, DeadLetterOrder, DeadLetterReason, DeadLetterState,
+    DeadLetterSubject, DeadLetterView,
 };
 pub use error::{Error, singly, within};
+pub use examined::Examined;
 pub use lease::{Lease, LeaseView};
 pub use partition::OldMonth;
 pub use pauses::{Lane, Pausable, PauseChange, PauseCounts, PauseView};
 pub use processes::{Beat, ProcessView};
 pub use rescued::Rescued;
 pub use resolution::{
-    DeadLetterJob, DeadLetterKind, DeadLetterSelection, DeadLetterStep, JobCommanded, JobCreated,
-    NewDeadLetterJob, Preview, RecoveryTerms, Resolved, SettledRecovery, Skipped,
+    DeadLetterJob, DeadLetterKind, DeadLetterSelection, DeadLetterStep, Fates, JobCommanded, JobCreated,
+    JobOutcome, KindOutcome, NewDeadLetterJob, Preview, RecoveryTerms, Resolved, SettledRecovery, Skipped,
 };
 pub use restore::{Requeued, RescuedNow};
 pub use retention::Kept;

@@ -6,11 +6,11 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use domain::dead_letter_job::{JobAction, JobStatus};
-use domain::email::EmailKind;
+use domain::email::{EmailKind, EmailStatus};
 use domain::event::UnknownFields;
 use domain::notification::RetryPlan;
 use domain::push::{AttemptStatus, ErrorType, Platform, PushStatus};
-use domain::reason::{NotificationReason, StateReason};
+use domain::reason::{NotificationReason, PushReason, StateReason};
 use domain::subscription::{PausedBy, QuotaRequestStatus, RecoveryEnd, ReplayStatus, SubscriptionState};
 use sqlx::error::BoxDynError;
 use sqlx::postgres::PgValueRef;
@@ -93,7 +93,7 @@ becomes! {
 }
 
 names! {
-    AttemptStatus, DeadLetterLane, DeadLetterReason, DeadLetterState, EmailKind, ErrorType, JobAction,
-    JobStatus, NotificationReason, PausedBy, Platform, PushStatus, QuotaRequestStatus, RecoveryEnd, ReplayStatus, RetryPlan,
+    AttemptStatus, DeadLetterLane, DeadLetterReason, DeadLetterState, EmailKind, EmailStatus, ErrorType, JobAction,
+    JobStatus, NotificationReason, PausedBy, Platform, PushReason, PushStatus, QuotaRequestStatus, RecoveryEnd, ReplayStatus, RetryPlan,
     StateReason, SubscriptionState, UnknownFields
 }

@@ -9,10 +9,12 @@ use domain::reason::{NotificationReason, StateReason};
 use domain::subscription::SubscriptionState;
 use uuid::Uuid;
 
-use crate::push::PushView;
+use crate::push::{Ahead, PushView};
 use crate::webhook::{DeliveryAttemptView, WITHHELD_FOR};
 use crate::{AuditFilter, AuditView, DeadLetterView, Error, Store, interval, stored, stored_if};
 
+/// Most pushes that are counted before one.
+const AHEAD_MAX: u32 = 100_000;
 /// Most dead letters and audit entries that are told of.
 const TOLD_MAX: u32 = 100;
 
@@ -21,6 +23,8 @@ const TOLD_MAX: u32 = 100;
 pub struct PushTimeline {
     /// The push and its attempts.
     pub push: PushView,
+    /// How many are sent before it, of one that waits for room in the queue or is in it; counted up to a bound.
+    pub ahead: Option<Ahead>,
     /// Its dead letters, the first one first.
     pub dead_letters: Vec<DeadLetterView>,
     /// What was done to it by hand, the first act first.
@@ -116,6 +120,7 @@ impl Store {
             return Ok(None);
         };
         Ok(Some(PushTimeline {
+            ahead: self.pushes_ahead(&push, AHEAD_MAX).await?,
             push,
             dead_letters: self.dead_letters_about(Some(id), None).await?,
             acts: self.acts_on(format!("push/{id}")).await?,

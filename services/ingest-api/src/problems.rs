@@ -8,22 +8,14 @@ use crate::event::idempotency::EVENT_ID_REUSED;
 /// The problems of an operation; none for those that need no key.
 pub(crate) fn of(method: &str, path: &str) -> Vec<Problem> {
     let further = match (method, path) {
-        ("POST", "/push") => of_body(
-            "pushKey",
-            "The body is longer than ingest.maxBodyBytes.",
-            wrong_push(),
-        ),
+        ("POST", "/push") => of_body("The body is longer than ingest.maxBodyBytes.", wrong_push()),
         ("POST", "/events") => {
-            let body = of_body(
-                "eventId",
-                "The body is longer than ingest.maxBodyBytes.",
-                wrong_event(""),
-            );
+            let body = of_body("The body is longer than ingest.maxBodyBytes.", wrong_event(""));
             [body, vec![event_id_reused("")]].concat()
         }
         ("POST", "/events/batch") => {
             let meaning = "The body is longer than a batch may be.";
-            let body = of_body("events[3].eventId", meaning, wrong_event("events[3]."));
+            let body = of_body(meaning, wrong_event("events[3]."));
             [body, vec![event_id_reused("events[3].")]].concat()
         }
         ("GET", "/push/{id}") => not_found(
@@ -34,6 +26,14 @@ pub(crate) fn of(method: &str, path: &str) -> Vec<Problem> {
             "No event has this identifier, or the path does not exist.",
             "no event has this identifier",
         ),
+        ("GET", "/events") => {
+            let mut problems = not_found(
+                "The reseller has no event of this eventId, or the eventId is forgotten.",
+                "the reseller has no event of this eventId, or it is forgotten",
+            );
+            problems.push(typical(ProblemKind::INVALID_QUERY));
+            problems
+        }
         ("GET", "/event-types") => Vec::new(),
         ("GET" | "DELETE", "/event-types/{name}") => not_found(
             "The catalogue has no event type of this name, or the path does not exist.",
@@ -44,7 +44,7 @@ pub(crate) fn of(method: &str, path: &str) -> Vec<Problem> {
                 "example/domain/name",
                 "value is longer than 253 characters",
             )];
-            let mut problems = of_body("example", "The body is longer than ingest.maxBodyBytes.", wrong);
+            let mut problems = of_body("The body is longer than ingest.maxBodyBytes.", wrong);
             problems.retain(|problem| {
                 let kind = problem.kind();
                 kind != ProblemKind::INVALID_HEADER && kind != ProblemKind::IDEMPOTENCY_KEY_REUSED
@@ -74,19 +74,19 @@ fn always(path: &str) -> Vec<Problem> {
 }
 
 /// What every operation that takes a body can answer.
-fn of_body(malformed: &'static str, too_large: &'static str, wrong: Vec<FieldProblem>) -> Vec<Problem> {
-    let wrong_form = "invalid type: integer `5`, expected a string at line 2 column 13";
+fn of_body(too_large: &'static str, wrong: Vec<FieldProblem>) -> Vec<Problem> {
     let place = FieldProblem {
         line: Some(2),
         column: Some(13),
-        ..FieldProblem::new(malformed, wrong_form)
+        ..FieldProblem::new("", "expected value at line 2 column 13")
     };
     vec![
         Problem::new(
             ProblemKind::MALFORMED_BODY,
-            format!("the body is JSON of another form: {wrong_form}"),
+            "the body is not JSON: expected value at line 2 column 13",
         )
         .with_errors(vec![place]),
+        typical(ProblemKind::INVALID_QUERY),
         typical(ProblemKind::INVALID_HEADER),
         typical(ProblemKind::REQUEST_TIMEOUT),
         typical(ProblemKind::BODY_TOO_LARGE.meant(too_large)),

@@ -46,6 +46,7 @@ impl<'a> Admitted<'a> {
         let (head, body) = request.into_parts();
         let caller = app.caller(&head.headers, deadline).await?;
         caller.require(Role::may_ingest)?;
+        http_api::refuse_in_vain(&head)?;
         http_api::require_json(&head.headers)?;
         let key = http_api::idempotency_key(&head.headers)?.map(str::to_owned);
         Ok(Self {

@@ -34,7 +34,7 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::with_openapi(Service::openapi())
         .routes(routes!(push::submit::submit))
         .routes(routes!(push::lookup::find))
-        .routes(routes!(event::submit::submit))
+        .routes(routes!(event::submit::submit, event::lookup::find_by_own_id))
         .routes(routes!(event::batch::submit_batch))
         .routes(routes!(event::lookup::find))
         .routes(routes!(event::types::list))

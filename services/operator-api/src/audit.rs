@@ -29,6 +29,8 @@ pub(crate) struct AuditParams {
     actor: Option<String>,
     /// Of this action, such as `dead-letter.replay`; without a verb, such as `dead-letter`, every action on such things.
     action: Option<String>,
+    /// Not of this action, such as `rescue.start`; without a verb, such as `rescue`, of none on such things.
+    without: Option<String>,
     /// About this, such as `push/019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d`.
     subject: Option<String>,
     /// From here on (RFC 3339).
@@ -65,6 +67,7 @@ pub(crate) fn filter(params: AuditParams) -> Result<AuditFilter, Problem> {
     for (name, text) in [
         ("actor", &params.actor),
         ("action", &params.action),
+        ("without", &params.without),
         ("subject", &params.subject),
     ] {
         if text.as_ref().is_some_and(|text| text.contains('\0')) {
@@ -78,6 +81,7 @@ pub(crate) fn filter(params: AuditParams) -> Result<AuditFilter, Problem> {
     Ok(AuditFilter {
         actor: params.actor,
         action: params.action,
+        without: params.without,
         subject: params.subject,
         since,
         until,

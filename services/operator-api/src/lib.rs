@@ -11,12 +11,16 @@ mod audit;
 mod cancel;
 mod dead_letter_jobs;
 mod dead_letters;
+mod examined;
 mod explain;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
+mod mails;
 mod note;
+mod notifications;
 mod openapi;
 mod pauses;
+mod pushes;
 mod quota_requests;
 mod request;
 mod resolve;
@@ -24,6 +28,7 @@ mod restore;
 mod router;
 mod service;
 mod status;
+mod subscriptions;
 
 pub use openapi::document as openapi;
 pub use runtime::connections::OpenError as Error;

@@ -38,6 +38,8 @@ pub fn document() -> utoipa::openapi::OpenApi {
         (name = "cancel", description = "Not sending what has not been sent yet."),
         (name = "restore", description = "Bringing back at once what comes back by itself in time."),
         (name = "quota requests", description = "What resellers ask for; administrators decide."),
+        (name = "mails", description = "What resellers are told by mail."),
+        (name = "search", description = "Finding pushes, notifications, subscriptions and resellers."),
         (name = "status", description = "How the system is, and what became of one thing."),
         (name = "service", description = "The service itself; no API key is needed."),
     ),

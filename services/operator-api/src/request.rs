@@ -87,6 +87,7 @@ async fn caller(parts: &Parts, app: &App, allows: fn(Role) -> bool) -> Result<(I
     let deadline = app.deadline();
     let caller = app.keys.caller(&parts.headers, deadline).await?;
     caller.require(allows)?;
+    http_api::refuse_in_vain(parts)?;
     Ok((deadline, caller.signature()))
 }
 

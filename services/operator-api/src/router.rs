@@ -11,7 +11,8 @@ use utoipa_axum::router::OpenApiRouter;
 use crate::app::App;
 use crate::openapi::Service;
 use crate::{
-    audit, cancel, dead_letter_jobs, dead_letters, explain, pauses, quota_requests, resolve, restore, status,
+    audit, cancel, dead_letter_jobs, dead_letters, explain, mails, notifications, pauses, pushes,
+    quota_requests, resolve, restore, status, subscriptions,
 };
 
 /// The router of the service.
@@ -28,10 +29,14 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .merge(cancel::routes())
         .merge(dead_letters::routes())
         .merge(dead_letter_jobs::routes())
+        .merge(mails::routes())
+        .merge(notifications::routes())
         .merge(pauses::routes())
+        .merge(pushes::routes())
         .merge(quota_requests::routes())
         .merge(resolve::routes())
         .merge(restore::routes())
         .merge(status::routes())
+        .merge(subscriptions::routes())
         .merge(explain::routes())
 }

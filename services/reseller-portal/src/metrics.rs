@@ -38,7 +38,7 @@ pub(crate) struct MetricsDocument {
     since: DateTime<Utc>,
     #[serde(flatten)]
     counts: Counts,
-    /// Notifications delivered, of those that ended; null when none did.
+    /// Notifications delivered, of those that ended; null when none did, as while all are tried again: see `retryRate`.
     success_rate: Option<f64>,
     /// Notifications that failed for good, of those that ended; null when none did.
     failure_rate: Option<f64>,
@@ -50,7 +50,9 @@ pub(crate) struct MetricsDocument {
     payload_bytes: PayloadDocument,
     /// Answers by status code.
     answers: BTreeMap<u16, u64>,
-    /// Those of them that blame the request.
+    /// Attempts without an answer: it did not come in time, or there was no connection.
+    unanswered: u64,
+    /// Those answers that blame the request.
     client_errors: BTreeMap<u16, u64>,
     /// The same counts hour by hour; hours without attempts are left out.
     hours: Vec<HourDocument>,
@@ -159,6 +161,7 @@ fn document(subscription: Uuid, since: DateTime<Utc>, rows: &[StatisticsDelta]) 
             average: ratio(sum.payload_bytes, sum.attempts).map(tenths),
         },
         client_errors: blaming.map(|(status, count)| (*status, *count)).collect(),
+        unanswered: sum.attempts.saturating_sub(sum.statuses.values().sum()),
         answers: sum.statuses,
         hours: rows
             .iter()

@@ -6,9 +6,9 @@ use utoipa::OpenApi;
 use utoipa::openapi::path::Operation;
 
 use crate::problems::{
-    CODE_VOID, LAST_SECRET, NOTIFICATION_CANCELLED, NOTIFICATION_UNFINISHED, QUOTA_REQUEST_OPEN,
-    REPLAY_COMPLETED, REPLAY_RUNNING, SUBSCRIPTION_STATE, TOO_MANY_REQUESTS, TOO_MANY_SECRETS,
-    TOO_MANY_SUBSCRIPTIONS,
+    CODE_VOID, LAST_SECRET, NOTIFICATION_CANCELLED, NOTIFICATION_UNFINISHED, QUOTA_REQUEST_DECIDED,
+    QUOTA_REQUEST_OPEN, REPLAY_COMPLETED, REPLAY_RUNNING, SUBSCRIPTION_STATE, TOO_MANY_REQUESTS,
+    TOO_MANY_SECRETS, TOO_MANY_SUBSCRIPTIONS,
 };
 use crate::router::routes;
 
@@ -114,6 +114,7 @@ fn conflicts_of(operation: &str) -> &'static [ProblemKind] {
         "rotateSecret" => &[TOO_MANY_SECRETS],
         "revokeSecret" => &[LAST_SECRET],
         "requestQuota" => &[QUOTA_REQUEST_OPEN],
+        "withdrawQuotaRequest" => &[QUOTA_REQUEST_DECIDED],
         "resendNotification" => &[
             NOTIFICATION_UNFINISHED,
             NOTIFICATION_CANCELLED,

@@ -53,6 +53,14 @@ pub(crate) const QUOTA_REQUEST_OPEN: ProblemKind = ProblemKind::new(
     "The subscription has a quota request that is not decided yet.",
 );
 
+/// A quota request is decided.
+pub(crate) const QUOTA_REQUEST_DECIDED: ProblemKind = ProblemKind::new(
+    "quota-request-decided",
+    StatusCode::CONFLICT,
+    "The quota request has been decided",
+    "A quota request that was approved or denied cannot be withdrawn any more; make another one.",
+);
+
 /// A notification is still on its way.
 pub(crate) const NOTIFICATION_UNFINISHED: ProblemKind = ProblemKind::new(
     "notification-unfinished",

@@ -10,14 +10,14 @@ use domain::quota::{day_of, start_of};
 use domain::subscription::QuotaRequestStatus;
 use http::StatusCode;
 use http_api::paging::{self, List};
-use http_api::{Draft, FieldProblem, Id, Params, Problem};
+use http_api::{Draft, FieldProblem, Id, Ids, Params, Problem, ProblemKind};
 use serde::{Deserialize, Serialize};
-use store::webhook::{NewQuotaRequest, QuotaRequestView, QuotaRequested, QuotaView};
+use store::webhook::{NewQuotaRequest, QuotaRequestView, QuotaRequested, QuotaView, Withdrawn};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::app::{App, new_id};
-use crate::problems::{self, QUOTA_REQUEST_OPEN};
+use crate::problems::{self, QUOTA_REQUEST_DECIDED, QUOTA_REQUEST_OPEN};
 use crate::request::{PartParams, Reseller};
 
 /// Greatest daily quota.
@@ -221,6 +221,41 @@ pub(crate) fn check(payload: QuotaRequestPayload) -> Result<(u32, String), Probl
 fn check_quota(asked: Option<i64>) -> Option<u32> {
     let quota = u32::try_from(asked?).ok()?;
     (1..=QUOTA_MAX).contains(&quota).then_some(quota)
+}
+
+/// Takes a quota request back.
+///
+/// One that waits for a decision is gone then, so that another one can be made.
+#[utoipa::path(
+    delete, path = "/subscriptions/{id}/quota-requests/{request}", tag = "quotas", operation_id = "withdrawQuotaRequest",
+    security(("apiKey" = [])),
+    params(
+        ("id" = Uuid, Path, description = "The subscription's identifier."),
+        ("request" = Uuid, Path, description = "The quota request's identifier."),
+    ),
+    responses((status = 204, description = "It is withdrawn."))
+)]
+pub(crate) async fn withdraw(
+    State(app): State<Arc<App>>,
+    reseller: Reseller,
+    Ids(subscription, request): Ids,
+) -> Result<StatusCode, Problem> {
+    app.subscription(&reseller, subscription).await?;
+    let act = reseller.act(app.now());
+    let withdraw = app
+        .store
+        .withdraw_quota_request(&reseller.id, (subscription, request), act);
+    match http_api::by(reseller.deadline, ("the quota request", "withdrawn"), withdraw).await? {
+        Withdrawn::Done => Ok(StatusCode::NO_CONTENT),
+        Withdrawn::Decided => Err(Problem::new(
+            QUOTA_REQUEST_DECIDED,
+            "the quota request has been decided already",
+        )),
+        Withdrawn::Unknown => Err(Problem::new(
+            ProblemKind::NOT_FOUND,
+            "no quota request has this identifier",
+        )),
+    }
 }
 
 /// Lists the quota requests of a subscription, the newest first.

@@ -56,6 +56,7 @@ impl FromRequestParts<Arc<App>> for Reseller {
         let deadline = app.deadline();
         let caller = app.keys.caller(&parts.headers, deadline).await?;
         caller.require(|role| role == Role::Reseller)?;
+        http_api::refuse_in_vain(parts)?;
         let id = caller.reseller()?.to_owned();
         app.limits.count(&id, &parts.method)?;
         let turn = app.limits.turn(&id, app.latest_turn()).await?;

@@ -47,6 +47,7 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(secrets::view, secrets::revoke))
         .routes(routes!(quotas::show))
         .routes(routes!(quotas::list, quotas::request))
+        .routes(routes!(quotas::withdraw))
         .routes(routes!(notifications::list))
         .routes(routes!(notifications::scheduled))
         .routes(routes!(notifications::find))

@@ -25,7 +25,8 @@ const CONTENT_SECURITY_POLICY: HeaderValue = HeaderValue::from_static(
 const ASK_AGAIN: HeaderValue = HeaderValue::from_static("no-cache");
 /// For what is asked for with the hash of what it holds.
 const FOR_GOOD: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
-const NOT_FOUND: &str = "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Page not found</title></head>\
+const NOT_FOUND: &str = "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Page not found</title><meta name=\"viewport\" content=\"width=device-width\">\
+    <style>:root{color-scheme:light dark}body{font:1rem/1.5 system-ui,sans-serif;max-width:40rem;margin:4rem auto;padding:0 1rem}</style></head>\
     <body><h1>Page not found</h1><p>The documentation has no such page. It begins at <a href=\"/docs/\">/docs/</a>.</p>\
     </body></html>\n";
 
@@ -46,6 +47,7 @@ pub(crate) fn router(folder: PathBuf) -> Router {
         );
     }
     Router::new()
+        .route("/", get(async || Redirect::temporary("/docs/")))
         .route("/docs", get(async || Redirect::temporary("/docs/")))
         .route("/docs/", get(index))
         .route("/docs/{*path}", get(page))

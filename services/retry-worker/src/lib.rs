@@ -25,8 +25,8 @@ use periodic::Job;
 
 use jobs::{
     CountDeadLetters, CountSubscriptions, EndInactive, EvaluateHealth, Expire, FindLines, Mailer,
-    MaintainPartitions, Monitor, Prune, PruneKeys, Recover, Replay, RescueNotifications, RescuePushes,
-    RunDeadLetterJobs, SendPending, SendRetries, SendScheduled, SendScheduledNotifications,
+    MaintainPartitions, MakeIndexes, Monitor, Prune, PruneKeys, Recover, Replay, RescueNotifications,
+    RescuePushes, RunDeadLetterJobs, SendPending, SendRetries, SendScheduled, SendScheduledNotifications,
     SendWaitingNotifications, VerifyEndpoints,
 };
 
@@ -93,6 +93,7 @@ pub async fn run_with_clock(
         start(&tasks, SendPending, &context, &shutdown),
         start(&tasks, RescuePushes, &context, &shutdown),
         start(&tasks, MaintainPartitions, &context, &shutdown),
+        start(&tasks, MakeIndexes, &context, &shutdown),
         start(&tasks, PruneKeys, &context, &shutdown),
         start(&tasks, Prune, &context, &shutdown),
         start(&tasks, Monitor, &context, &shutdown),

@@ -58,6 +58,11 @@ impl FilterArgs {
         self.filter(DateTime::UNIX_EPOCH).is_empty()
     }
 
+    /// The target, if one is given.
+    pub(super) fn target(&self) -> Option<&str> {
+        self.target.as_deref()
+    }
+
     /// The filter, with ages counted from `now`.
     pub(crate) fn filter(&self, now: DateTime<Utc>) -> Filter {
         let time = |at: Option<DateTime<Utc>>, age: Option<Age>| {

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::filter::FilterArgs;
 use crate::operator::OperatorArgs;
-use crate::output::{self, Column, Table};
+use crate::output::{self, Column, Form, FormArgs, Table};
 
 /// Longest detail in a table, in characters.
 const DETAIL_MAX: usize = 60;
@@ -23,9 +23,8 @@ pub(crate) struct GroupsArgs {
     /// How many groups.
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: u32,
-    /// As JSON, just as the operator API gives it.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    form: FormArgs,
     #[command(flatten)]
     operator: OperatorArgs,
 }
@@ -66,15 +65,16 @@ pub(crate) async fn run(args: &GroupsArgs) -> anyhow::Result<()> {
         .connect()?
         .get("/dead-letters/groups", &query)
         .await?;
-    if args.json {
+    let form = args.form.form();
+    if form == Form::Json {
         return output::json(&document);
     }
     let groups: Groups = serde_json::from_value(document)?;
     if groups.items.is_empty() {
         output::note("no dead letter matches");
-        return Ok(());
+        return form.table(&table_of(&[], false));
     }
-    output::result(table_of(&groups.items))?;
+    form.table(&table_of(&groups.items, form == Form::Table))?;
     let shown: u64 = groups.items.iter().map(|group| group.count).sum();
     let least = if groups.at_least { "at least " } else { "" };
     let all = domain::counted::of(groups.total, "dead letter", "dead letters");
@@ -86,15 +86,17 @@ pub(crate) async fn run(args: &GroupsArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn table_of(groups: &[Group]) -> Table {
+fn table_of(groups: &[Group], is_short: bool) -> Table {
+    let most = if is_short { DETAIL_MAX } else { usize::MAX };
     let mut table = output::table([
         Column::whole("dead letters"),
         Column::whole("kind").spare(2),
-        Column::whole("fingerprint"),
+        Column::whole("fingerprint").name(),
         Column::whole("target").spare(3),
         Column::whole("first").spare(5),
         Column::whole("last").spare(4),
-        Column::prose("the last one").spare(1),
+        Column::whole("the last one").spare(6),
+        Column::prose("detail").spare(1),
     ]);
     for group in groups {
         table.add_row([
@@ -104,11 +106,8 @@ fn table_of(groups: &[Group]) -> Table {
             output::harmless(&group.target),
             super::seconds(&group.first_seen),
             super::seconds(&group.last_seen),
-            format!(
-                "{} {}",
-                group.sample.id,
-                super::shortened(&group.sample.detail, DETAIL_MAX)
-            ),
+            group.sample.id.clone(),
+            super::shortened(&group.sample.detail, most),
         ]);
     }
     table
@@ -146,6 +145,6 @@ mod tests {
                 "attempt 1 failed with 400",
             ),
         ];
-        insta::assert_snapshot!(output::at_widths(&table_of(&groups)));
+        insta::assert_snapshot!(output::at_widths(&table_of(&groups, true)));
     }
 }

@@ -7,9 +7,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::filter::FilterArgs;
+use super::nothing;
 use crate::api::Page;
 use crate::operator::OperatorArgs;
-use crate::output::{self, Column, Table};
+use crate::output::{self, Column, Form, FormArgs, Table};
 
 /// Longest detail in a table, in characters.
 const DETAIL_MAX: usize = 80;
@@ -30,9 +31,8 @@ pub(crate) struct ListArgs {
     /// Goes on where another list ended, which says how.
     #[arg(long)]
     cursor: Option<String>,
-    /// As JSON, just as the operator API gives it.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    form: FormArgs,
     #[command(flatten)]
     operator: OperatorArgs,
 }
@@ -60,20 +60,22 @@ pub(crate) async fn run(args: &ListArgs) -> anyhow::Result<()> {
             .clone()
             .map(|cursor| ("cursor".to_owned(), cursor.into())),
     );
-    let document: Value = args.operator.connect()?.get("/dead-letters", &query).await?;
-    if args.json {
+    let api = args.operator.connect()?;
+    let document: Value = api.get("/dead-letters", &query).await?;
+    let form = args.form.form();
+    if form == Form::Json {
         return output::json(&document);
     }
     let page: Page<DeadLetter> = serde_json::from_value(document)?;
     if page.items.is_empty() {
-        output::note(if page.next.is_some() {
-            "no dead letter among those that were looked at"
+        if page.next.is_some() {
+            output::note("no dead letter among those that were looked at");
         } else {
-            "no dead letter matches"
-        });
-    } else {
-        output::result(table_of(&page.items))?;
+            let hint = nothing::hint(&api, &args.filter).await?;
+            output::note(format_args!("no dead letter matches{hint}"));
+        }
     }
+    form.table(&table_of(&page.items))?;
     if let Some(next) = page.next {
         output::note(format!("there are more: the same again with --cursor {next}"));
     }

@@ -3,10 +3,14 @@
 pub(crate) mod filter;
 mod groups;
 mod list;
+mod nothing;
 mod resolve;
 mod show;
+mod timeline;
 
-use chrono::{DateTime, Utc};
+use std::process::ExitCode;
+
+use chrono::{DateTime, SecondsFormat, Utc};
 use clap::Subcommand;
 
 use crate::output;
@@ -27,6 +31,12 @@ Examples:
   postrider dead-letters groups                                   what went wrong, and how often
   postrider dead-letters groups --lane reseller --older-than 1d")]
     Groups(groups::GroupsArgs),
+    /// Counts dead letters by the hour in which they were written, whatever became of them since.
+    #[command(after_help = "\
+Examples:
+  postrider dead-letters timeline                                 which kinds still grow?
+  postrider dead-letters timeline --fingerprint 'delivery/http/*' --hours 168")]
+    Timeline(timeline::TimelineArgs),
     /// Shows one dead letter: its history, its trace, and a command that repeats the request.
     #[command(after_help = "\
 Examples:
@@ -40,20 +50,22 @@ Examples:
 }
 
 /// Does what the command says.
-pub(crate) async fn run(command: DeadLettersCommand) -> anyhow::Result<()> {
-    match command {
+pub(crate) async fn run(command: DeadLettersCommand) -> anyhow::Result<ExitCode> {
+    let done = match command {
         DeadLettersCommand::List(args) => list::run(&args).await,
         DeadLettersCommand::Groups(args) => groups::run(&args).await,
+        DeadLettersCommand::Timeline(args) => timeline::run(&args).await,
         DeadLettersCommand::Show(args) => show::run(&args).await,
-        DeadLettersCommand::Replay(args) => resolve::replay(args).await,
-        DeadLettersCommand::Discard(args) => resolve::discard(args).await,
-    }
+        DeadLettersCommand::Replay(args) => return resolve::replay(args).await,
+        DeadLettersCommand::Discard(args) => return resolve::discard(args).await,
+    };
+    done.map(|()| ExitCode::SUCCESS)
 }
 
-/// A time of the API to the second, as people read it; what is none is shown as it is.
+/// A time of the API to the second, as it can be typed back; what is none is shown as it is.
 fn seconds(time: &str) -> String {
     match time.parse::<DateTime<Utc>>() {
-        Ok(at) => at.format("%Y-%m-%d %H:%M:%S").to_string(),
+        Ok(at) => at.to_rfc3339_opts(SecondsFormat::Secs, true),
         Err(_) => output::harmless(time),
     }
 }

@@ -1,6 +1,7 @@
 //! `postrider dead-letters replay` and `discard`: one dead letter at once, more of them as a job.
 
 use std::io::{BufRead as _, IsTerminal as _};
+use std::process::ExitCode;
 
 use anyhow::{Context as _, anyhow, bail};
 use clap::error::ErrorKind;
@@ -12,11 +13,14 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::filter::{Filter, FilterArgs, only_up_to};
+use super::nothing;
 use crate::api::Api;
 use crate::args::Cli;
 use crate::commands::jobs::{self, Job};
+use crate::commands::outcome::Patience;
 use crate::operator::OperatorArgs;
-use crate::output::{self, Table};
+use crate::output::{self, Column, Form, FormArgs, Table};
+use crate::shown;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -63,12 +67,14 @@ struct WhatArgs {
     /// Does it without asking.
     #[arg(long, short)]
     yes: bool,
-    /// Waits until the job has ended, and shows how far it is.
+    /// Waits until the job has ended, and of a replay then for what becomes of what it has sent again; exit code 4 if not all of that was
+    /// delivered.
     #[arg(long)]
     wait: bool,
-    /// Prints what the API answers, as JSON.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    patience: Patience,
+    #[command(flatten)]
+    form: FormArgs,
     #[command(flatten)]
     operator: OperatorArgs,
 }
@@ -112,16 +118,16 @@ struct NewJob<'a> {
 }
 
 /// Sends again what dead letters are about.
-pub(crate) async fn replay(args: ReplayArgs) -> anyhow::Result<()> {
+pub(crate) async fn replay(args: ReplayArgs) -> anyhow::Result<ExitCode> {
     resolve(Action::Replay, &args.what, args.note.as_deref()).await
 }
 
 /// Puts dead letters aside.
-pub(crate) async fn discard(args: DiscardArgs) -> anyhow::Result<()> {
+pub(crate) async fn discard(args: DiscardArgs) -> anyhow::Result<ExitCode> {
     resolve(Action::Discard, &args.what, args.note.as_deref()).await
 }
 
-async fn resolve(action: Action, args: &WhatArgs, note: Option<&str>) -> anyhow::Result<()> {
+async fn resolve(action: Action, args: &WhatArgs, note: Option<&str>) -> anyhow::Result<ExitCode> {
     let by_list = !args.ids.is_empty();
     match (by_list, args.filter.is_empty()) {
         (true, false) => usage("give identifiers or a filter, not both"),
@@ -132,8 +138,12 @@ async fn resolve(action: Action, args: &WhatArgs, note: Option<&str>) -> anyhow:
         _ => {}
     }
     let api = args.operator.connect()?;
-    if let ([id], false) = (&args.ids[..], args.dry_run) {
-        return one(&api, action, *id, (note, args.json)).await;
+    let form = args.form.form();
+    // What is waited for is told by a job alone.
+    let waits = args.wait && action == Action::Replay;
+    if let ([id], false) = (&args.ids[..], args.dry_run || waits) {
+        one(&api, action, *id, (note, form)).await?;
+        return Ok(ExitCode::SUCCESS);
     }
     let mut new = NewJob {
         action: action.verb(),
@@ -145,8 +155,16 @@ async fn resolve(action: Action, args: &WhatArgs, note: Option<&str>) -> anyhow:
     };
     if args.dry_run || !by_list {
         let preview: Value = api.post("/dead-letters/jobs", &new).await?;
+        if matching(&preview) == 0 {
+            if args.dry_run && form == Form::Json {
+                output::json(&preview)?;
+            }
+            let hint = nothing::hint(&api, &args.filter).await?;
+            bail!("no open dead letter matches; nothing was done{hint}");
+        }
         if args.dry_run {
-            return show(&preview, args.json);
+            show(&preview, form)?;
+            return Ok(ExitCode::SUCCESS);
         }
         confirm(action, &preview, args.yes)?;
         let newest = preview["newest"].as_str().unwrap_or_default().parse();
@@ -157,10 +175,11 @@ async fn resolve(action: Action, args: &WhatArgs, note: Option<&str>) -> anyhow:
     let document: Value = api.post("/dead-letters/jobs", &new).await?;
     let job: Job = serde_json::from_value(document.clone())?;
     if args.wait {
-        return jobs::wait(&api, job.id, args.json).await;
+        return jobs::wait(&api, job.id, form, args.patience).await;
     }
-    if args.json {
-        return output::json(&document);
+    if !form.is_for_people() {
+        jobs::show(document, form)?;
+        return Ok(ExitCode::SUCCESS);
     }
     output::result(format_args!(
         "job {} will {} {}; `postrider jobs watch {}` shows how far it is",
@@ -169,7 +188,7 @@ async fn resolve(action: Action, args: &WhatArgs, note: Option<&str>) -> anyhow:
         dead_letters(job.matching),
         job.id
     ))?;
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Ends the program as clap does for a command line that it does not take.
@@ -179,16 +198,16 @@ fn usage(detail: &str) {
         .exit()
 }
 
-async fn one(
-    api: &Api,
-    action: Action,
-    id: Uuid,
-    (note, as_json): (Option<&str>, bool),
-) -> anyhow::Result<()> {
+async fn one(api: &Api, action: Action, id: Uuid, (note, form): (Option<&str>, Form)) -> anyhow::Result<()> {
     let path = format!("/dead-letters/{id}/{}", action.verb());
     let letter: Value = api.post(&path, &json!({ "note": note })).await?;
-    if as_json {
-        return output::json(&letter);
+    if !form.is_for_people() {
+        let rows = [
+            ("state", "/state"),
+            ("push", "/pushId"),
+            ("notification", "/notificationId"),
+        ];
+        return form.print(&letter, || shown::record("dead letter", &letter, rows));
     }
     let about = ["pushId", "notificationId"]
         .iter()
@@ -202,11 +221,11 @@ async fn one(
     Ok(())
 }
 
-fn show(preview: &Value, as_json: bool) -> anyhow::Result<()> {
-    if as_json {
-        return output::json(preview);
+fn show(preview: &Value, form: Form) -> anyhow::Result<()> {
+    form.print(preview, || kinds_of(preview))?;
+    if !form.is_for_people() {
+        return Ok(());
     }
-    output::result(kinds_of(preview))?;
     let word = |name: &str| preview[name].as_str().unwrap_or("-").to_owned();
     output::result(format_args!(
         "{}, from {} to {}",
@@ -218,7 +237,11 @@ fn show(preview: &Value, as_json: bool) -> anyhow::Result<()> {
 }
 
 fn kinds_of(preview: &Value) -> Table {
-    let mut table = output::table(["lane", "fingerprint", "dead letters"]);
+    let mut table = output::table([
+        Column::whole("lane"),
+        Column::whole("fingerprint").name(),
+        Column::whole("dead letters"),
+    ]);
     for kind in preview["byFingerprint"].as_array().into_iter().flatten() {
         table.add_row([
             kind["lane"].as_str().unwrap_or_default().to_owned(),
@@ -240,9 +263,6 @@ fn matching(preview: &Value) -> u64 {
 /// Makes sure that as many dead letters are meant as match.
 fn confirm(action: Action, preview: &Value, yes: bool) -> anyhow::Result<()> {
     let count = matching(preview);
-    if count == 0 {
-        bail!("no open dead letter matches; nothing was done");
-    }
     if yes {
         return Ok(());
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::operator::OperatorArgs;
-use crate::output::{self, Column, Table};
+use crate::output::{self, Column, FormArgs, Table};
 use crate::shown::{self, cell};
 
 #[derive(Debug, Args)]
@@ -15,11 +15,10 @@ pub(crate) struct ShowArgs {
     /// The dead letter's identifier, from `postrider dead-letters list`.
     id: Uuid,
     /// Only the command that repeats the request, to be copied or piped into a file.
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with_all = ["json", "output"])]
     curl: bool,
-    /// As JSON, just as the operator API gives it.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    form: FormArgs,
     #[command(flatten)]
     operator: OperatorArgs,
 }
@@ -50,8 +49,9 @@ const FIELDS: [(&str, &str); 18] = [
 pub(crate) async fn run(args: &ShowArgs) -> anyhow::Result<()> {
     let path = format!("/dead-letters/{}", args.id);
     let document: Value = args.operator.connect()?.get(&path, &()).await?;
-    if args.json {
-        return output::json(&document);
+    let form = args.form.form();
+    if !form.is_for_people() {
+        return form.print(&document, || record(&document));
     }
     let curl = document["curl"].as_str();
     if args.curl {
@@ -65,7 +65,7 @@ pub(crate) async fn run(args: &ShowArgs) -> anyhow::Result<()> {
     output::result(story(&document))?;
     let attempts = shown::items(&document["history"]["attempts"]);
     if !attempts.is_empty() {
-        output::result(attempts_of(attempts))?;
+        form.table(&attempts_of(attempts))?;
     }
     if let Some(curl) = curl {
         // A command is text to be copied: what it quotes has to stay as it is.
@@ -74,6 +74,17 @@ pub(crate) async fn run(args: &ShowArgs) -> anyhow::Result<()> {
         ))?;
     }
     Ok(())
+}
+
+fn record(document: &Value) -> Table {
+    let mut record = Table::record("dead letter", &cell(document, "/id"));
+    for (name, field) in FIELDS.into_iter().skip(1) {
+        let value = cell(document, &format!("/{field}"));
+        if !value.is_empty() {
+            record.add_row([name, value.as_str()]);
+        }
+    }
+    record
 }
 
 fn story(document: &Value) -> String {

@@ -24,7 +24,7 @@ use tokio::net::TcpListener;
 use uuid::Uuid;
 
 use crate::commands::reseller::identifier;
-use crate::output;
+use crate::output::{self, JsonArgs};
 use crate::portal::{Portal, PortalArgs};
 use crate::signing_secrets::SecretArgs;
 
@@ -72,9 +72,9 @@ pub(crate) struct ListenArgs {
     /// Ends after so many requests; with exit code 1 when one of them was not verified.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// Prints everything as lines of JSON: where it listens, then each request with its headers and body.
-    #[arg(long)]
-    json: bool,
+    // Lines: where it listens, then each request with its headers and body.
+    #[command(flatten)]
+    form: JsonArgs,
 }
 
 /// Does what the command says.
@@ -105,7 +105,7 @@ pub(crate) async fn run(args: ListenArgs) -> anyhow::Result<ExitCode> {
         args.delay,
         Statuses::new(args.statuses),
         args.forward_to.map(Forward::new).transpose()?,
-        (args.json, args.count),
+        (args.form.is_json(), args.count),
         shutdown.clone(),
     ));
     let serving = server::serve(listener, endpoint.clone(), shutdown);
@@ -126,7 +126,7 @@ pub(crate) async fn run(args: ListenArgs) -> anyhow::Result<ExitCode> {
 
 fn introduce(args: &ListenArgs, url: &str, known: usize, made: Option<&Secret>) -> anyhow::Result<()> {
     let secret = made.map(Secret::reveal);
-    if args.json {
+    if args.form.is_json() {
         let mut line = json!({"listening": url, "secrets": known});
         if let Some(secret) = &secret {
             line["secret"] = secret.as_str().into();

@@ -66,7 +66,7 @@ impl Relay {
         to: Url,
     ) -> anyhow::Result<Self> {
         let list = format!("/subscriptions/{subscription}/notifications");
-        let page = look(&portal, &format!("{list}?limit=1")).await?;
+        let page = look(&portal, &list, &[("limit", "1")]).await?;
         let page: Page<Row> = serde_json::from_value(page).context("the portal shows no list")?;
         let before = page.items.first().map(|row| row.accepted_at);
         Ok(Self {
@@ -120,7 +120,7 @@ impl Relay {
 
     /// Whatever the endpoint answers was shown by it.
     async fn send(&self, id: Uuid) -> anyhow::Result<()> {
-        let document = look(&self.portal, &format!("/notifications/{id}")).await?;
+        let document = look(&self.portal, &format!("/notifications/{id}"), &()).await?;
         let Document { event_id, body } =
             Document::deserialize(&document).context("the portal shows no notification")?;
         let mut request = self.client.post(self.to.clone());

@@ -16,7 +16,7 @@ use tokio::net::TcpListener;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
-use crate::output;
+use crate::output::{self, JsonArgs};
 
 pub(crate) use behaviour::Answers;
 
@@ -55,9 +55,9 @@ pub(crate) struct ReceiveArgs {
     tolerance_seconds: u64,
     #[command(flatten)]
     behaviour: BehaviourArgs,
-    /// Prints everything as lines of JSON: where it listens, then each request with its headers and body.
-    #[arg(long)]
-    json: bool,
+    // Lines: where it listens, then each request with its headers and body.
+    #[command(flatten)]
+    form: JsonArgs,
     /// PEM file with the certificate chain; makes it an HTTPS server.
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
@@ -80,14 +80,14 @@ pub(crate) async fn run(args: ReceiveArgs) -> anyhow::Result<()> {
     // Before anybody can know where it listens: not a request is missed.
     let followed = receiver.follow();
     let url = receiver.url("");
-    if args.json {
+    if args.form.is_json() {
         output::result(serde_json::json!({ "listening": url }))?;
     } else {
         output::result(format_args!("listening on {url}"))?;
     }
     tokio::select! {
         () = shutdown.cancelled() => {}
-        printed = print(followed, args.json) => printed?,
+        printed = print(followed, args.form.is_json()) => printed?,
     }
     output::note(summary(&receiver.report()));
     receiver.shutdown().await;

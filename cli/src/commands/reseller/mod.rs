@@ -14,23 +14,39 @@ use std::time::Duration;
 
 use clap::Args;
 use reqwest::StatusCode;
+use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
 
+use crate::output::{Form, FormArgs, JsonArgs};
 use crate::portal::{Portal, PortalArgs};
 use crate::problem::Refusal;
 
 /// How long and how often a portal is asked again that cannot answer now.
 const NOT_NOW: (Duration, u32) = (Duration::from_secs(1), 60);
 
-/// What every command here takes.
+/// The heading of what only operators are answered.
+const OPERATORS: &str = "For operators, over the operator API";
+
+/// What every command here takes; those that act and say that it is done print JSON or words.
 #[derive(Debug, Args)]
-pub(crate) struct Common {
-    /// As JSON, just as the portal answers.
-    #[arg(long)]
-    json: bool,
+pub(crate) struct Common<F: Args = FormArgs> {
+    #[command(flatten)]
+    form: F,
     #[command(flatten)]
     portal: PortalArgs,
+}
+
+impl Common {
+    fn form(&self) -> Form {
+        self.form.form()
+    }
+}
+
+impl Common<JsonArgs> {
+    fn is_json(&self) -> bool {
+        self.form.is_json()
+    }
 }
 
 /// An identifier of the portal, as an argument.
@@ -42,11 +58,15 @@ pub(crate) fn identifier(text: &str) -> Result<Uuid, &'static str> {
 }
 
 /// What is at `path`, for a command that waits for something there: a portal that cannot answer now is asked again.
-pub(in crate::commands) async fn look(portal: &Portal, path: &str) -> anyhow::Result<Value> {
+pub(in crate::commands) async fn look(
+    portal: &Portal,
+    path: &str,
+    query: &(impl Serialize + ?Sized),
+) -> anyhow::Result<Value> {
     let (pause, times) = NOT_NOW;
     let mut asked = 1;
     loop {
-        match portal.get(path, &()).await {
+        match portal.get(path, query).await {
             Err(error) if asked < times && is_not_now(&error) => {
                 asked += 1;
                 tokio::time::sleep(pause).await;

@@ -9,9 +9,11 @@ use domain::clock::{Clock as _, SystemClock};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{Common, identifier, look};
+use super::{Common, OPERATORS, identifier, look};
 use crate::age::Age;
-use crate::output::{self, Column};
+use crate::commands::search::{self, NotificationQuery, Stretch};
+use crate::operator::OperatorArgs;
+use crate::output::{self, Column, FormArgs, JsonArgs};
 use crate::portal::Portal;
 use crate::pretty;
 use crate::progress::Progress;
@@ -23,9 +25,11 @@ const POLL: Duration = Duration::from_millis(500);
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:
   postrider notifications list 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --status FAILED,GIVEN_UP --newer-than 1d
+  postrider notifications list --reseller acme --value example.org --newer-than 1d      for operators
+  postrider notifications list --all --status RETRY                                     for operators
   postrider notifications show 019aa2f0-5b1c-8025-9519-0863916ea2df")]
 pub(crate) enum NotificationsCommand {
-    /// Lists those of the last 7 days, the newest event first.
+    /// Lists those of the last 7 days, the newest event first; for operators all that are kept.
     #[command(visible_alias = "ls")]
     List(Box<ListArgs>),
     /// Shows one, with its body.
@@ -35,40 +39,41 @@ pub(crate) enum NotificationsCommand {
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
     /// Of which subscription.
-    #[arg(value_parser = identifier)]
-    subscription: Uuid,
-    /// Of these statuses, such as FAILED,GIVEN_UP.
+    #[arg(value_parser = identifier, required_unless_present_any = ["reseller", "event_id", "all"])]
+    subscription: Option<Uuid>,
+    /// For operators: of this reseller, whichever the subscription.
+    #[arg(long, value_name = "ID", help_heading = OPERATORS)]
+    reseller: Option<String>,
+    /// For operators: of all resellers.
+    #[arg(long, conflicts_with_all = ["subscription", "reseller", "event_id"], help_heading = OPERATORS)]
+    all: bool,
+    /// For operators: of this event; with --reseller by what its caller called it.
+    #[arg(long, value_name = "ID", help_heading = OPERATORS)]
+    event_id: Option<String>,
+    /// For operators: of events that have this text as a whole value in their data, such as the name of a domain.
+    #[arg(long, value_name = "TEXT", help_heading = OPERATORS)]
+    value: Option<String>,
+    /// Of these statuses, such as FAILED,GIVEN_UP; operators name one.
     #[arg(long)]
     status: Option<String>,
-    /// Of these event types, such as domain.created.
-    #[arg(long, value_name = "TYPES")]
+    /// Of these event types, such as domain.created; operators name one.
+    #[arg(long, value_name = "TYPES", alias = "event-type")]
     event_types: Option<String>,
-    /// Of events that were accepted at this time or later, such as 2026-11-21T12:00:00Z.
-    #[arg(long, value_name = "TIME", value_parser = crate::age::time, conflicts_with = "newer_than")]
-    since: Option<DateTime<Utc>>,
-    /// Of events that were accepted before this time.
-    #[arg(long, value_name = "TIME", value_parser = crate::age::time)]
-    until: Option<DateTime<Utc>>,
-    /// Of events that were accepted less than this long ago, such as 3h.
-    #[arg(long, value_name = "AGE")]
-    newer_than: Option<Age>,
-    /// How many.
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=200))]
-    limit: u32,
-    /// Where the previous part ended.
-    #[arg(long)]
-    cursor: Option<String>,
+    #[command(flatten)]
+    stretch: Stretch,
     #[command(flatten)]
     common: Common,
+    #[command(flatten)]
+    operator: OperatorArgs,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct OneNotification {
+pub(crate) struct OneNotification<F: Args = FormArgs> {
     /// The notification.
     #[arg(value_parser = identifier)]
     id: Uuid,
     #[command(flatten)]
-    common: Common,
+    common: Common<F>,
 }
 
 #[derive(Debug, Args)]
@@ -87,21 +92,22 @@ Example:
   postrider resend 019aa2f0-5b1c-8025-9519-0863916ea2df --wait")]
 pub(crate) struct ResendArgs {
     #[command(flatten)]
-    one: OneNotification,
+    one: OneNotification<JsonArgs>,
     /// Waits until it has ended; exit code 1 when it is not SENT.
     #[arg(long)]
     wait: bool,
 }
 
-const COLUMNS: [ShownColumn; 8] = [
+const COLUMNS: [ShownColumn; 9] = [
     (Column::whole("notification"), "/id"),
-    (Column::whole("event").spare(2), "/eventId"),
-    (Column::whole("event type"), "/eventType"),
+    (Column::whole("event").spare(6), "/eventId"),
+    (Column::whole("event type").spare(4), "/eventType"),
     (Column::whole("status"), "/status"),
-    (Column::whole("reason").spare(3), "/reason"),
-    (Column::whole("paused by").spare(5), "/pausedBy"),
-    (Column::whole("attempts").spare(1), "/attempts"),
-    (Column::whole("accepted").spare(4), "/acceptedAt"),
+    (Column::whole("reason").spare(1), "/reason"),
+    (Column::whole("paused by").spare(2), "/pausedBy"),
+    (Column::whole("attempts").spare(7), "/attempts"),
+    (Column::time("accepted").spare(3), "/acceptedAt"),
+    (Column::time("next attempt").spare(5), "/nextAttemptAt"),
 ];
 
 const ROWS: [Shown; 11] = [
@@ -134,11 +140,11 @@ pub(crate) async fn run(command: NotificationsCommand) -> anyhow::Result<()> {
         NotificationsCommand::List(args) => list(*args).await,
         NotificationsCommand::Show(one) => {
             let document = find(&Portal::connect(&one.common.portal)?, one.id).await?;
-            if one.common.json {
-                return output::json(&document);
+            let form = one.common.form();
+            form.print(&document, || shown::record("notification", &document, ROWS))?;
+            if form.is_for_people() {
+                output::result(pretty::json(document["body"].as_str().unwrap_or_default()))?;
             }
-            output::result(shown::record("notification", &document, ROWS))?;
-            output::result(pretty::json(document["body"].as_str().unwrap_or_default()))?;
             Ok(())
         }
     }
@@ -148,22 +154,40 @@ async fn find(portal: &Portal, id: Uuid) -> anyhow::Result<Value> {
     portal.get(&format!("/notifications/{id}"), &()).await
 }
 
+/// Resellers ask the portal, and operators their API: who has named what only that knows, or has no key of a reseller.
 async fn list(args: ListArgs) -> anyhow::Result<()> {
-    let since = args
-        .since
-        .or_else(|| args.newer_than.map(|age| age.before(SystemClock.now())));
-    let written = |at: DateTime<Utc>| at.to_rfc3339_opts(SecondsFormat::AutoSi, true);
+    let is_operator = args.all || args.reseller.is_some() || args.event_id.is_some() || args.value.is_some();
+    let subscription = match args.subscription {
+        Some(id) if !is_operator && (args.common.portal.has_key() || !args.operator.has_key()) => id,
+        subscription => {
+            let asked = NotificationQuery {
+                reseller: args.reseller,
+                subscription,
+                event_id: args.event_id,
+                value: args.value,
+                status: args.status,
+                event_type: args.event_types,
+            };
+            return search::notifications(&args.operator, args.common.form(), asked, &args.stretch).await;
+        }
+    };
+    let stretch = &args.stretch;
+    let now = SystemClock.now();
+    let time = |at: Option<DateTime<Utc>>, age: Option<Age>| {
+        let at = at.or_else(|| age.map(|age| age.before(now)))?;
+        Some(at.to_rfc3339_opts(SecondsFormat::AutoSi, true))
+    };
     let query = [
         ("status", args.status),
         ("eventType", args.event_types),
-        ("since", since.map(written)),
-        ("until", args.until.map(written)),
-        ("limit", Some(args.limit.to_string())),
-        ("cursor", args.cursor),
+        ("since", time(stretch.since, stretch.newer_than)),
+        ("until", time(stretch.until, stretch.older_than)),
+        ("limit", Some(stretch.limit.to_string())),
+        ("cursor", stretch.cursor.clone()),
     ];
-    let path = format!("/subscriptions/{}/notifications", args.subscription);
+    let path = format!("/subscriptions/{subscription}/notifications");
     let document: Value = Portal::connect(&args.common.portal)?.get(&path, &query).await?;
-    shown::print(&document, args.common.json, COLUMNS, "no notification matches")
+    shown::print(&document, args.common.form(), COLUMNS, "no notification matches")
 }
 
 /// Shows what was tried, and what came of it.
@@ -171,13 +195,12 @@ pub(crate) async fn attempts(args: AttemptsArgs) -> anyhow::Result<()> {
     let AttemptsArgs { one } = args;
     let document = find(&Portal::connect(&one.common.portal)?, one.id).await?;
     let history = &document["history"];
-    if one.common.json {
-        return output::json(history);
+    let form = one.common.form();
+    if !form.is_for_people() {
+        return form.print(&json!({ "items": history }), || shown::list(history, ATTEMPTS));
     }
     output::note(standing(&document));
-    if *history != json!([]) {
-        output::result(shown::list(history, ATTEMPTS))?;
-    }
+    form.table(&shown::list(history, ATTEMPTS))?;
     for attempt in history.as_array().into_iter().flatten() {
         let body = attempt["response"]["body"].as_str().unwrap_or_default();
         if !body.is_empty() {
@@ -216,14 +239,14 @@ pub(crate) async fn resend(args: ResendArgs) -> anyhow::Result<()> {
     let document: Value = portal.post(&path, &json!({})).await?;
     if args.wait {
         let ended = until_ended(&portal, one.id).await;
-        if one.common.json {
+        if one.common.is_json() {
             output::json(&find(&portal, one.id).await?)?;
         } else if ended.is_ok() {
             output::result(standing(&find(&portal, one.id).await?))?;
         }
         return ended;
     }
-    if one.common.json {
+    if one.common.is_json() {
         return output::json(&document);
     }
     output::result(format_args!(
@@ -233,12 +256,22 @@ pub(crate) async fn resend(args: ResendArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Whose pause something waits for, in words.
+fn held_by(paused_by: &str) -> String {
+    match paused_by {
+        "RESELLER" => {
+            String::from("you have paused its subscription; `postrider subscriptions resume` lets it go on")
+        }
+        _ => String::from("the operators have paused it; it goes on by itself when they let it"),
+    }
+}
+
 /// Waits until a notification has ended.
 pub(super) async fn until_ended(portal: &Portal, id: Uuid) -> anyhow::Result<()> {
     let progress = Progress::waiting("waiting until it has ended");
     let mut told = String::new();
     loop {
-        let document = look(portal, &format!("/notifications/{id}")).await?;
+        let document = look(portal, &format!("/notifications/{id}"), &()).await?;
         let standing = standing(&document);
         match document["status"].as_str().unwrap_or_default() {
             "SENT" => {
@@ -246,6 +279,13 @@ pub(super) async fn until_ended(portal: &Portal, id: Uuid) -> anyhow::Result<()>
                 return Ok(());
             }
             "FAILED" | "GIVEN_UP" => bail!("{standing}; `postrider attempts {id}` shows what was answered"),
+            _ if !document["pausedBy"].is_null() => {
+                let by = held_by(&cell(&document, "/pausedBy"));
+                if told != by {
+                    progress.note(format_args!("{id} waits: {by}"));
+                    told = by;
+                }
+            }
             "RETRY" | "SCHEDULED" if told != standing => {
                 progress.note(format_args!(
                     "{standing}; next attempt {}",

@@ -1,18 +1,20 @@
 //! `postrider quota`: how much a subscription may get, and asking for more.
 
+use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{Common, identifier};
-use crate::output::{self, Column};
-use crate::portal::Portal;
+use crate::output::{self, Column, Form};
+use crate::portal::{Portal, PortalArgs};
 use crate::shown::{self, Shown, ShownColumn};
 
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:
   postrider quota show 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d
-  postrider quota request 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --daily-quota 2000000 --reason 'We take over a registrar.'")]
+  postrider quota request 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --daily-quota 2000000 --reason 'We take over a registrar.'
+  postrider quota withdraw 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d")]
 pub(crate) enum QuotaCommand {
     /// Shows what is used today, what is left, and what was asked for.
     Show {
@@ -24,6 +26,17 @@ pub(crate) enum QuotaCommand {
     },
     /// Asks for another daily quota; an administrator decides.
     Request(RequestArgs),
+    /// Takes back a request that is not decided yet.
+    Withdraw {
+        /// Of which subscription.
+        #[arg(value_parser = identifier)]
+        subscription: Uuid,
+        /// The request, from `postrider quota show`; the one that waits when not given.
+        #[arg(value_parser = identifier)]
+        request: Option<Uuid>,
+        #[command(flatten)]
+        portal: PortalArgs,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -57,7 +70,15 @@ const REQUESTS: [ShownColumn; 6] = [
     (Column::whole("status"), "/status"),
     (Column::whole("granted"), "/granted"),
     (Column::prose("note").spare(1), "/note"),
-    (Column::whole("made").spare(2), "/createdAt"),
+    (Column::time("made").spare(2), "/createdAt"),
+];
+
+/// A quota request by itself.
+const REQUEST: [Shown; 4] = [
+    ("asked for", "/dailyQuota"),
+    ("reason", "/reason"),
+    ("status", "/status"),
+    ("made", "/createdAt"),
 ];
 
 /// Does what the command says.
@@ -65,6 +86,11 @@ pub(crate) async fn run(command: QuotaCommand) -> anyhow::Result<()> {
     match command {
         QuotaCommand::Show { subscription, common } => show(subscription, &common).await,
         QuotaCommand::Request(args) => request(&args).await,
+        QuotaCommand::Withdraw {
+            subscription,
+            request,
+            portal,
+        } => withdraw(&Portal::connect(&portal)?, subscription, request).await,
     }
 }
 
@@ -73,16 +99,15 @@ async fn show(subscription: Uuid, common: &Common) -> anyhow::Result<()> {
     let quota: Value = portal
         .get(&format!("/subscriptions/{subscription}/quota"), &())
         .await?;
-    if common.json {
-        return output::json(&quota);
+    let form = common.form();
+    let whose = ("subscription", &*subscription.to_string());
+    form.print(&quota, || shown::record_of(whose, &quota, ROWS))?;
+    if !form.is_for_people() {
+        return Ok(());
     }
-    output::result(shown::record("quota", &quota, ROWS))?;
     let path = format!("/subscriptions/{subscription}/quota-requests");
     let requests: Value = portal.get(&path, &()).await?;
-    if requests["items"] != json!([]) {
-        output::result(shown::list(&requests["items"], REQUESTS))?;
-    }
-    Ok(())
+    form.table(&shown::list(&requests["items"], REQUESTS))
 }
 
 async fn request(args: &RequestArgs) -> anyhow::Result<()> {
@@ -90,10 +115,30 @@ async fn request(args: &RequestArgs) -> anyhow::Result<()> {
     let body = json!({"dailyQuota": args.daily_quota, "reason": args.reason});
     let portal = Portal::connect(&args.common.portal)?;
     let request: Value = portal.post(&path, &body).await?;
-    if args.common.json {
-        return output::json(&request);
+    match args.common.form() {
+        Form::Table => output::result(shown::cell(&request, "/id"))?,
+        form => form.print(&request, || shown::record("quota request", &request, REQUEST))?,
     }
-    output::result(shown::cell(&request, "/id"))?;
-    output::note("it waits for a decision; `postrider quota show` shows it");
+    output::note(
+        "it waits for a decision; `postrider quota show` shows it, and `postrider quota withdraw` takes it back",
+    );
+    Ok(())
+}
+
+async fn withdraw(portal: &Portal, subscription: Uuid, request: Option<Uuid>) -> anyhow::Result<()> {
+    let path = format!("/subscriptions/{subscription}/quota-requests");
+    let request = match request {
+        Some(request) => request.to_string(),
+        None => {
+            // One waits at a time, and it is the newest.
+            let newest: Option<Value> = portal.newest(&path).await?;
+            let waits = newest.filter(|newest| newest["status"] == "REQUESTED");
+            let waits = waits
+                .context("no quota request of the subscription waits for a decision; nothing was done")?;
+            shown::cell(&waits, "/id")
+        }
+    };
+    portal.delete(&format!("{path}/{request}")).await?;
+    output::note(format_args!("the quota request {request} is withdrawn"));
     Ok(())
 }

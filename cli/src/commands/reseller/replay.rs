@@ -1,23 +1,30 @@
 //! `postrider replay`: sends again what a subscription missed.
 
+use std::collections::BTreeMap;
+use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::bail;
 use chrono::{DateTime, SecondsFormat, Utc};
-use clap::Args;
+use clap::{Args, Subcommand};
 use domain::clock::{Clock as _, SystemClock};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{Common, identifier, look};
 use crate::age::Age;
-use crate::output;
-use crate::portal::Portal;
+use crate::commands::outcome::{self, Outcome, Patience};
+use crate::output::{self, Column};
+use crate::portal::{PAGE_MAX, Portal};
 use crate::progress::Progress;
-use crate::shown::{self, Shown, cell};
+use crate::shown::{self, Shown, ShownColumn, cell};
 
 /// How often a replay is looked at that is waited for.
 const POLL: Duration = Duration::from_millis(500);
+/// The statuses of what has not been delivered.
+const NOT_DELIVERED: &str = "SCHEDULED,PENDING,IN_MEMORY,RETRY,FAILED,GIVEN_UP";
+/// As many parts of the list are looked at for the outcome; of a longer one it is that of a sample.
+const PARTS_MAX: u32 = 10;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -31,12 +38,7 @@ pub(crate) struct ReplayArgs {
     #[arg(value_parser = identifier)]
     subscription: Uuid,
     /// Of events that were accepted at this time or later, such as 2026-11-21T12:00:00Z.
-    #[arg(
-        long,
-        value_name = "TIME", value_parser = crate::age::time,
-        required_unless_present = "newer_than",
-        conflicts_with = "newer_than"
-    )]
+    #[arg(long, value_name = "TIME", value_parser = crate::age::time, conflicts_with = "newer_than")]
     since: Option<DateTime<Utc>>,
     /// Of events that were accepted before this time; until now when not given.
     #[arg(long, value_name = "TIME", value_parser = crate::age::time)]
@@ -44,9 +46,12 @@ pub(crate) struct ReplayArgs {
     /// Of events that were accepted less than this long ago, such as 2h.
     #[arg(long, value_name = "AGE")]
     newer_than: Option<Age>,
-    /// Waits until it has been through all events.
+    /// Waits until it has been through all events, and then for what becomes of what it has sent again; exit code 4 if not all of that
+    /// was delivered.
     #[arg(long)]
     wait: bool,
+    #[command(flatten)]
+    patience: Patience,
     #[command(flatten)]
     common: Common,
 }
@@ -61,37 +66,181 @@ const ROWS: [Shown; 7] = [
     ("notifications", "/replayed"),
 ];
 
+#[derive(Debug, Subcommand)]
+#[command(after_help = "Examples:
+  postrider replays list 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d
+  postrider replays cancel 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d 01a1fd84-191a-7187-8c92-644d9a28fa8b")]
+pub(crate) enum ReplaysCommand {
+    /// Lists them, the newest first.
+    #[command(visible_alias = "ls")]
+    List {
+        /// Of which subscription.
+        #[arg(value_parser = identifier)]
+        subscription: Uuid,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Shows how far one is.
+    Show(OneReplay),
+    /// Ends one that runs; what it has sent again stays so.
+    Cancel(OneReplay),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OneReplay {
+    /// Of which subscription.
+    #[arg(value_parser = identifier)]
+    subscription: Uuid,
+    /// The replay, from `postrider replays list`.
+    #[arg(value_parser = identifier)]
+    replay: Uuid,
+    #[command(flatten)]
+    common: Common,
+}
+
+const COLUMNS: [ShownColumn; 7] = [
+    (Column::whole("replay"), "/id"),
+    (Column::whole("status"), "/status"),
+    (Column::time("since").spare(2), "/since"),
+    (Column::time("until").spare(3), "/until"),
+    (Column::whole("events").spare(4), "/examined"),
+    (Column::whole("notifications"), "/replayed"),
+    (Column::time("ended").spare(1), "/finishedAt"),
+];
+
+/// Shows and ends replays.
+pub(crate) async fn replays(command: ReplaysCommand) -> anyhow::Result<()> {
+    let (one, is_cancelled) = match command {
+        ReplaysCommand::List { subscription, common } => {
+            let path = format!("/subscriptions/{subscription}/replays");
+            let document: Value = Portal::connect(&common.portal)?.get(&path, &()).await?;
+            return shown::print(&document, common.form(), COLUMNS, "there is no replay");
+        }
+        ReplaysCommand::Show(one) => (one, false),
+        ReplaysCommand::Cancel(one) => (one, true),
+    };
+    let portal = Portal::connect(&one.common.portal)?;
+    let path = format!("/subscriptions/{}/replays/{}", one.subscription, one.replay);
+    if is_cancelled {
+        portal.delete(&path).await?;
+    }
+    let document: Value = portal.get(&path, &()).await?;
+    one.common
+        .form()
+        .print(&document, || shown::record("replay", &document, ROWS))
+}
+
 /// Does what the command says.
-pub(crate) async fn run(args: ReplayArgs) -> anyhow::Result<()> {
-    let portal = Portal::connect(&args.common.portal)?;
+pub(crate) async fn run(args: ReplayArgs) -> anyhow::Result<ExitCode> {
     let since = args
         .since
         .or_else(|| args.newer_than.map(|age| age.before(SystemClock.now())));
+    let Some(since) = since else {
+        bail!("say from when on: --newer-than 2h, or --since 2026-11-21T12:00:00Z");
+    };
+    let portal = Portal::connect(&args.common.portal)?;
     let written = |at: DateTime<Utc>| at.to_rfc3339_opts(SecondsFormat::AutoSi, true);
-    let mut body = json!({ "since": since.map(written) });
+    let mut body = json!({ "since": written(since) });
     if let Some(until) = args.until {
         body["until"] = written(until).into();
     }
     let path = format!("/subscriptions/{}/replays", args.subscription);
     let mut replay: Value = portal.post(&path, &body).await?;
-    let path = format!("{path}/{}", cell(&replay, "/id"));
-    let progress = args.wait.then(|| Progress::waiting("replaying"));
-    while let Some(progress) = &progress
-        && replay["status"] == "RUNNING"
-    {
-        let looked_at = cell(&replay, "/examined");
-        progress.say(&format!("{looked_at} events looked at"));
-        tokio::time::sleep(POLL).await;
-        replay = look(&portal, &path).await?;
+    let (id, of) = (cell(&replay, "/id"), args.subscription);
+    output::note(format_args!(
+        "replay {id} runs; `postrider replays show {of} {id}` shows how far it is, and `postrider replays cancel {of} {id}` ends it"
+    ));
+    if args.wait {
+        tell_of_a_pause(&portal, of).await?;
+        replay = until_ended(&portal, &format!("{path}/{}", cell(&replay, "/id"))).await?;
+        let outcome = outcome::wait(args.patience, async || {
+            outcome_of(&portal, &replay).await.map(Some)
+        });
+        replay["outcome"] = outcome.await?.unwrap_or_default();
     }
-    drop(progress);
-    if args.common.json {
-        output::json(&replay)?;
-    } else {
-        output::result(shown::record("replay", &replay, ROWS))?;
-    }
+    let outcome = match &replay["outcome"] {
+        Value::Null => None,
+        outcome => Some(Outcome::read(outcome)?),
+    };
+    args.common.form().print(&replay, || {
+        let mut record = shown::record("replay", &replay, ROWS);
+        if let Some(outcome) = &outcome {
+            record.add_row(["outcome", outcome.sentence().as_str()]);
+        }
+        record
+    })?;
     if args.wait && replay["status"] != "COMPLETED" {
         bail!("the replay ended as {}", cell(&replay, "/status"));
     }
+    if !args.wait {
+        return Ok(ExitCode::SUCCESS);
+    }
+    Ok(outcome::exit_code(outcome.as_ref(), &BTreeMap::new()))
+}
+
+/// A replay of a subscription that is paused waits for the end of the pause.
+async fn tell_of_a_pause(portal: &Portal, subscription: Uuid) -> anyhow::Result<()> {
+    let document = look(portal, &format!("/subscriptions/{subscription}"), &()).await?;
+    if !document["pausedAt"].is_null() {
+        output::note(
+            "the subscription is paused: nothing is replayed before `postrider subscriptions resume`",
+        );
+    } else if !document["heldAt"].is_null() {
+        output::note(
+            "the operators have paused the subscription: nothing is replayed before they let it go on",
+        );
+    }
     Ok(())
+}
+
+async fn until_ended(portal: &Portal, path: &str) -> anyhow::Result<Value> {
+    let progress = Progress::waiting("replaying");
+    loop {
+        let replay = look(portal, path, &()).await?;
+        if replay["status"] != "RUNNING" {
+            return Ok(replay);
+        }
+        progress.say(&format!("{} events looked at", cell(&replay, "/examined")));
+        tokio::time::sleep(POLL).await;
+    }
+}
+
+/// What became of what a replay has sent again, in the form in which jobs have it. Of the notifications of its time those are
+/// counted that have not been delivered and that changed since it began, as many as it has sent again at most: others, which were being tried
+/// again anyhow, cannot be told from them.
+async fn outcome_of(portal: &Portal, replay: &Value) -> anyhow::Result<Value> {
+    let replayed = replay["replayed"].as_u64().unwrap_or_default();
+    let path = format!("/subscriptions/{}/notifications", cell(replay, "/subscriptionId"));
+    let began: Option<DateTime<Utc>> = cell(replay, "/createdAt").parse().ok();
+    let (mut waiting, mut failed, mut examined) = (0_u64, 0_u64, 0_u64);
+    let mut cursor = None;
+    for part in 1.. {
+        let query = [
+            ("status", Some(NOT_DELIVERED.to_owned())),
+            ("since", Some(cell(replay, "/since"))),
+            ("until", Some(cell(replay, "/until"))),
+            ("limit", Some(PAGE_MAX.to_owned())),
+            ("cursor", cursor),
+        ];
+        let page = look(portal, &path, &query).await?;
+        for notification in shown::items(&page["items"]) {
+            examined += 1;
+            let changed: Option<DateTime<Utc>> = cell(notification, "/updatedAt").parse().ok();
+            match notification["status"].as_str() {
+                _ if changed < began => {}
+                Some("FAILED" | "GIVEN_UP") => failed += 1,
+                _ => waiting += 1,
+            }
+        }
+        cursor = page["next"].as_str().map(str::to_owned);
+        if cursor.is_none() || part == PARTS_MAX {
+            break;
+        }
+    }
+    failed = failed.min(replayed);
+    waiting = waiting.min(replayed - failed);
+    Ok(json!({
+        "delivered": replayed - failed - waiting, "waiting": waiting, "failedAgain": failed, "cancelled": 0, "gone": 0,
+        "examined": examined, "whole": cursor.is_none(), "byFingerprint": [],
+    }))
 }

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::{Common, identifier};
 use crate::file;
-use crate::output::{self, Column};
+use crate::output::{self, Column, FormArgs, JsonArgs};
 use crate::portal::Portal;
 use crate::shown::{self, ShownColumn, cell};
 
@@ -24,7 +24,7 @@ Examples:
 pub(crate) enum SecretsCommand {
     /// Lists them, without what they are.
     #[command(visible_alias = "ls")]
-    List(Of),
+    List(Of<FormArgs>),
     /// Makes a new one, or takes yours; standard output is the secret and nothing else.
     Rotate {
         #[command(flatten)]
@@ -52,20 +52,20 @@ pub(crate) enum SecretsCommand {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Of {
+pub(crate) struct Of<F: Args = JsonArgs> {
     /// Of which subscription.
     #[arg(value_parser = identifier)]
     subscription: Uuid,
     #[command(flatten)]
-    common: Common,
+    common: Common<F>,
 }
 
 const COLUMNS: [ShownColumn; 5] = [
     (Column::whole("secret"), "/id"),
     (Column::whole("signs"), "/active"),
-    (Column::whole("made").spare(1), "/createdAt"),
-    (Column::whole("signs until"), "/expiresAt"),
-    (Column::whole("revoked").spare(2), "/revokedAt"),
+    (Column::time("made").spare(2), "/createdAt"),
+    (Column::time("signs until"), "/expiresAt"),
+    (Column::time("revoked").spare(1), "/revokedAt"),
 ];
 
 /// Does what the command says.
@@ -73,7 +73,7 @@ pub(crate) async fn run(command: SecretsCommand) -> anyhow::Result<()> {
     match command {
         SecretsCommand::List(of) => {
             let document: Value = portal(&of)?.get(&path(&of), &()).await?;
-            shown::print(&document, of.common.json, COLUMNS, "there is no secret")
+            shown::print(&document, of.common.form(), COLUMNS, "there is no secret")
         }
         SecretsCommand::Rotate { of, from_file } => rotate(&of, from_file.as_deref()).await,
         SecretsCommand::Show { of, secret } => {
@@ -88,11 +88,11 @@ pub(crate) async fn run(command: SecretsCommand) -> anyhow::Result<()> {
     }
 }
 
-fn portal(of: &Of) -> anyhow::Result<Portal> {
+fn portal<F: Args>(of: &Of<F>) -> anyhow::Result<Portal> {
     Portal::connect(&of.common.portal)
 }
 
-fn path(of: &Of) -> String {
+fn path<F: Args>(of: &Of<F>) -> String {
     format!("/subscriptions/{}/secrets", of.subscription)
 }
 
@@ -108,7 +108,7 @@ async fn rotate(of: &Of, from_file: Option<&str>) -> anyhow::Result<()> {
 }
 
 fn print(of: &Of, secret: &Value) -> anyhow::Result<()> {
-    if of.common.json {
+    if of.common.is_json() {
         return output::json(secret);
     }
     output::result(cell(secret, "/secret"))?;

@@ -16,9 +16,10 @@ use domain::clock::{Clock as _, SystemClock};
 use reqwest::{Response, Url};
 use serde_json::{Value, json};
 
+use crate::output::{self, JsonArgs};
 use crate::portal::PortalArgs;
 use crate::signing_secrets::SecretArgs;
-use crate::{output, pretty, web};
+use crate::{pretty, web};
 
 use edit::Edit;
 pub(super) use sample::signed_headers;
@@ -69,11 +70,11 @@ pub(crate) struct TriggerArgs {
     #[arg(long)]
     dry_run: bool,
     /// Prints a command line for curl that sends it, and sends nothing.
-    #[arg(long, conflicts_with_all = ["dry_run", "json"])]
+    #[arg(long, conflicts_with_all = ["dry_run", "json", "output"])]
     print_curl: bool,
-    /// As JSON: the request, and the answer.
-    #[arg(long)]
-    json: bool,
+    // The request, and the answer.
+    #[command(flatten)]
+    form: JsonArgs,
     #[command(flatten)]
     portal: PortalArgs,
 }
@@ -160,8 +161,8 @@ async fn beginning(mut response: Response) -> anyhow::Result<String> {
 }
 
 fn show_request(args: &TriggerArgs, sample: &Sample) -> anyhow::Result<()> {
-    if args.json {
-        return output::json(&json!({ "request": sample.document(&args.to) }));
+    if args.form.is_json() {
+        return output::json(&sample.document(&args.event_type, &args.to));
     }
     let headers: Vec<String> = sample
         .headers
@@ -178,11 +179,11 @@ fn show_request(args: &TriggerArgs, sample: &Sample) -> anyhow::Result<()> {
 }
 
 fn show_answer(args: &TriggerArgs, sample: &Sample, answer: &Answer) -> anyhow::Result<()> {
-    if args.json {
-        return output::json(&json!({
-            "request": sample.document(&args.to),
-            "answer": {"status": answer.status, "body": answer.body, "millis": answer.millis},
-        }));
+    if args.form.is_json() {
+        let mut document = sample.document(&args.event_type, &args.to);
+        document["status"] = answer.status.into();
+        document["answer"] = json!({"body": answer.body, "millis": answer.millis});
+        return output::json(&document);
     }
     output::result(format_args!(
         "sent {} {} to {}",

@@ -65,14 +65,16 @@ impl Sample {
         })
     }
 
-    /// For programs.
-    pub(super) fn document(&self, to: &Url) -> Value {
+    /// For programs: as `postrider listen` has a request that came.
+    pub(super) fn document(&self, event_type: &str, to: &Url) -> Value {
         let headers: serde_json::Map<String, Value> = self
             .headers
             .iter()
             .map(|(name, value)| ((*name).to_owned(), value.as_str().into()))
             .collect();
-        json!({"method": "POST", "url": to.as_str(), "headers": headers, "body": self.body})
+        json!({
+            "method": "POST", "url": to.as_str(), "id": self.id, "type": event_type, "headers": headers, "body": self.body,
+        })
     }
 }
 

@@ -13,8 +13,9 @@ use serde_json::json;
 use signing::{HEADER_ID, HEADER_SIGNATURE, HEADER_TIMESTAMP, SignedHeaders};
 
 use crate::diagnose::{Diagnosis, Evidence, diagnose};
+use crate::output::{self, JsonArgs};
 use crate::signing_secrets::SecretArgs;
-use crate::{diagnosis, file, output};
+use crate::{diagnosis, file};
 
 use request::Request;
 
@@ -46,9 +47,8 @@ pub(crate) struct VerifyArgs {
     /// How far the timestamp may be away.
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     tolerance_seconds: u64,
-    /// As JSON.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    form: JsonArgs,
 }
 
 /// When a request is judged.
@@ -116,7 +116,7 @@ fn show(args: &VerifyArgs, request: &Request, found: &Diagnosis, secrets: usize)
         .header(HEADER_TIMESTAMP)
         .and_then(|text| DateTime::from_timestamp_secs(text.parse().ok()?))
         .map(|at| at.to_rfc3339_opts(SecondsFormat::Secs, true));
-    if args.json {
+    if args.form.is_json() {
         return output::json(&json!({
             "verdict": diagnosis::verdict(found),
             "secret": found.verdict.ok().map(|signed| signed.secret + 1),

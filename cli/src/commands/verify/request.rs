@@ -14,19 +14,13 @@ pub(super) struct Request {
     pub(super) body: Vec<u8>,
 }
 
-/// What `postrider listen --json` and `postrider receive --json` print.
+/// What `postrider listen --json`, `postrider receive --json` and `postrider trigger --json` print.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Line {
     headers: BTreeMap<String, String>,
     body: String,
     body_base64: Option<String>,
-}
-
-/// `trigger --dry-run --json` puts it one level deeper.
-#[derive(Deserialize)]
-struct Around {
-    request: Line,
 }
 
 impl Request {
@@ -75,13 +69,10 @@ impl Request {
     }
 
     fn of_json(bytes: &[u8]) -> anyhow::Result<Self> {
-        let line = match serde_json::from_slice::<Around>(bytes) {
-            Ok(around) => around.request,
-            Err(_) => serde_json::from_slice::<Line>(bytes).context(
-                "the request is JSON, but not one object with headers and body, as a line of `postrider listen --json` is; to \
-                 check a body alone leave --request out and give the headers with -H",
-            )?,
-        };
+        let line: Line = serde_json::from_slice(bytes).context(
+            "the request is JSON, but not one object with headers and body, as a line of `postrider listen --json` is; to \
+             check a body alone leave --request out and give the headers with -H",
+        )?;
         let body = match line.body_base64 {
             Some(encoded) => STANDARD
                 .decode(encoded)
@@ -153,9 +144,8 @@ mod tests {
     #[test]
     fn lines_of_json_are_read_in_each_form_that_is_printed() {
         let line = r#"{"number":1,"headers":{"webhook-id":"1"},"body":"{}","status":200}"#;
-        let around = format!("{{\"request\":{line}}}");
         let base64 = r#"{"headers":{"webhook-id":"1"},"body":"?","bodyBase64":"e30="}"#;
-        for text in [line, around.as_str(), base64] {
+        for text in [line, base64] {
             let request = Request::read(text.as_bytes()).unwrap();
             assert_eq!(
                 (request.header("webhook-id"), request.body.as_slice()),

@@ -143,3 +143,58 @@ fn states_have_colours_and_what_is_only_called_so_has_none() {
         [true, true, false, false]
     );
 }
+
+#[test]
+fn a_pipe_has_columns_without_boxes_and_scripts_have_tabs_and_names() {
+    let mut table = Table::of([
+        Column::time("at"),
+        Column::whole("subject").name(),
+        Column::prose("note"),
+    ]);
+    table.add_row([
+        "2026-11-21T12:00:00Z",
+        "push/1",
+        "first\nsecond\tthird\u{7f}\u{202e}",
+    ]);
+    table.add_row(["2026-11-21T12:00:01Z", "lane/push", ""]);
+    let plain = "at                    subject    note\n\
+                 2026-11-21T12:00:00Z  push/1     first  second\tthird\u{7f}\u{202e}\n\
+                 2026-11-21T12:00:01Z  lane/push";
+    assert_eq!(
+        strip_str(&table.plain()).to_string(),
+        strip_str(plain).to_string()
+    );
+    assert_eq!(table.names(), "push/1\nlane/push");
+    assert_eq!(
+        table.tsv(),
+        "at\tsubject\tnote\n\
+         2026-11-21T12:00:00Z\tpush/1\tfirst␊second␉third␡\u{fffd}\n\
+         2026-11-21T12:00:01Z\tlane/push\t"
+    );
+}
+
+#[test]
+fn the_name_of_a_record_is_its_identifier_and_of_a_list_the_first_column() {
+    let mut record = Table::record("push", "019aa2f0");
+    record.add_row(["status", "SENT"]);
+    assert_eq!(record.names(), "019aa2f0");
+    assert_eq!(record.tsv(), "push\t019aa2f0\nstatus\tSENT");
+    let mut list = Table::of(["id", "state"]);
+    assert_eq!(list.names(), "");
+    list.add_row(["7", "OPEN"]);
+    assert_eq!(list.names(), "7");
+}
+
+proptest! {
+    #[test]
+    fn each_row_of_tsv_is_one_line_with_a_cell_for_each_column(rows in prop::collection::vec((".*", ".*", ".*"), 0..5)) {
+        let mut table = Table::of(["a", "b", "c"]);
+        for (a, b, c) in &rows {
+            table.add_row([a.as_str(), b, c]);
+        }
+        let shown = table.tsv();
+        prop_assert_eq!(shown.split('\n').count(), rows.len() + 1);
+        prop_assert!(shown.split('\n').all(|line| line.split('\t').count() == 3), "{}", shown);
+        prop_assert!(shown.chars().all(|c| matches!(c, '\t' | '\n') || !c.is_control()), "{}", shown);
+    }
+}

@@ -8,7 +8,8 @@ use crate::postrider::postrider;
 fn catalogue() -> Vec<Value> {
     let listed = postrider("events list --json").run();
     assert_eq!(listed.code, Some(0), "{listed:?}");
-    serde_json::from_str(&listed.stdout).expect("JSON")
+    let mut listed: Value = serde_json::from_str(&listed.stdout).expect("JSON");
+    serde_json::from_value(listed["items"].take()).expect("items")
 }
 
 #[test]

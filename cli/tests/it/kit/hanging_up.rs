@@ -20,7 +20,7 @@ async fn a_caller_that_hangs_up_before_the_answer_is_shown_and_answers_go_back_w
         url(&introduction)
     ));
     let request: Value = serde_json::from_str(&request.stdout).expect("JSON");
-    let (at, request) = (url(&introduction).to_owned(), &request["request"]);
+    let (at, request) = (url(&introduction).to_owned(), &request);
 
     // The answer is held back until the caller is gone.
     let address = at.strip_prefix("http://").expect("HTTP");

@@ -21,15 +21,17 @@ async fn what_is_triggered_is_verified_here_and_where_it_is_handed_on_to() {
     ));
     assert_eq!(sent.code, Some(0), "{sent:?}");
     let sent: Value = serde_json::from_str(&sent.stdout).expect("JSON");
-    assert_eq!(sent["answer"]["status"], 200);
+    assert_eq!(sent["status"], 200);
     let (here, there) = (json_line(&mut first), json_line(&mut last));
     for arrived in [&here, &there] {
         assert_eq!(
             (&arrived["verdict"], &arrived["id"]),
             (&"verified".into(), &"order-17".into())
         );
-        assert_eq!(arrived["body"], sent["request"]["body"]);
-        for (name, value) in sent["request"]["headers"].as_object().expect("headers") {
+        for member in ["id", "type", "body"] {
+            assert_eq!(arrived[member], sent[member], "{member}");
+        }
+        for (name, value) in sent["headers"].as_object().expect("headers") {
             assert_eq!(&arrived["headers"][name], value, "{name}");
         }
     }
@@ -124,7 +126,7 @@ async fn answers_are_those_that_were_chosen() {
     .map(|event_type| {
         let sent = trigger(&format!("{event_type} --to {to} --json"));
         let document: Value = serde_json::from_str(&sent.stdout).expect("JSON");
-        (document["answer"]["status"].as_u64(), sent.code)
+        (document["status"].as_u64(), sent.code)
     });
     let failed = |status| (Some(status), Some(1));
     let wanted = [

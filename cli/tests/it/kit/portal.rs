@@ -117,10 +117,10 @@ async fn notifications_are_listed_sent_again_and_replayed(it: Installation) {
     succeed(&lane, &format!("resend {notification} --wait")).await;
     let attempts = document(&lane, &format!("attempts {notification}")).await;
     assert!(
-        attempts.as_array().is_some_and(|attempts| attempts.len() >= 2),
+        attempts["items"].as_array().is_some_and(|items| items.len() >= 2),
         "{attempts}"
     );
-    assert_eq!(attempts[0]["response"]["status"], 200);
+    assert_eq!(attempts["items"][0]["response"]["status"], 200);
     // What the endpoint refuses is FAILED, and a replay sends it again.
     lane.endpoint
         .script(vec![simulators::receiver::Rule::answering(400).first(1)])
@@ -137,6 +137,20 @@ async fn notifications_are_listed_sent_again_and_replayed(it: Installation) {
         (&replay["status"], &replay["replayed"]),
         (&"COMPLETED".into(), &1.into())
     );
+    assert_eq!(replay["outcome"]["delivered"], 1, "{replay}");
+    // What fails again is told, and the exit code says it.
+    let refusals = simulators::receiver::Rule::answering(400).first(2);
+    lane.endpoint.script(vec![refusals]).expect("a rule");
+    lane.send("refused twice").await;
+    eventually("the refusal", async || {
+        let failed = document(&lane, &path).await;
+        (failed["items"].as_array()?.len() == 1).then_some(())
+    })
+    .await;
+    let again = format!("replay {id} --newer-than 1h --wait --outcome-within 5m");
+    let again = call(&lane, &again).await;
+    let told = "0 delivered, 0 waiting, 1 failed again";
+    assert!(again.code == Some(4) && again.stdout.contains(told), "{again:?}");
     let unknown = refused(&lane, "resend 019aa2f0-5b1c-8025-9519-0863916ea2df").await;
     assert!(unknown.contains("404"), "{unknown}");
     let status = refused(&lane, &format!("notifications list {id} --status GONE")).await;

@@ -1,9 +1,11 @@
 //! The fields of a request about a subscription, one check each.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::{EventFilter, email};
+use crate::nearest;
 
 /// Longest URL, in bytes.
 const URL_MAX_BYTES: usize = 2_048;
@@ -62,12 +64,16 @@ pub enum FieldError {
         found: String,
     },
     /// An entry of the filter selects no event type of the catalogue.
-    #[error("is {found:?}, but the catalogue has no such event type; GET /event-types lists what it has")]
+    #[error(
+        "is {found:?}, but the catalogue has no such event type{question}; GET /event-types lists what it has"
+    )]
     UnknownEventType {
         /// Its position.
         index: usize,
         /// What was given.
         found: String,
+        /// What may have been meant, or nothing.
+        question: String,
     },
     /// The timeout is too short or too long.
     #[error("is {found}, but must be between 1 and {limit}")]
@@ -214,6 +220,15 @@ fn check_entry(index: usize, entry: &str, catalogue: &[String]) -> Result<EventF
         Err(FieldError::UnknownEventType {
             index,
             found: found(),
+            question: meant(entry, catalogue),
         })
     }
+}
+
+/// Event types and prefixes that are like an entry that selects nothing.
+fn meant(entry: &str, catalogue: &[String]) -> String {
+    let heads = catalogue.iter().filter_map(|name| name.split_once('.'));
+    let prefixes: BTreeSet<String> = heads.map(|(head, _)| format!("{head}.*")).collect();
+    let names = catalogue.iter().filter(|_| !entry.ends_with('*'));
+    nearest::question(entry, names.chain(&prefixes).map(String::as_str))
 }

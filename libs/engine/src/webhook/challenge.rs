@@ -146,7 +146,7 @@ pub(crate) fn classify(outcome: DeliveryOutcome, text: &str) -> Answer {
             detail: format!("the endpoint answered {status}, but not with the challenge as the body"),
         },
         DeliveryOutcome::Answered { status, .. } => Answer::Wrong {
-            told: "the endpoint answered with another status than 200 to 299",
+            told: "the endpoint answered with another status than 200 to 299; its own log says which (often it checks the signature with another secret)",
             detail: format!("the endpoint answered {status}"),
         },
         DeliveryOutcome::Failed {

@@ -6,6 +6,7 @@
 mod archive;
 mod filter;
 mod groups;
+mod growth;
 mod kinds;
 mod list;
 mod show;
@@ -15,6 +16,7 @@ mod view;
 pub use archive::{BrokerDeadLetter, DeadLetterLane};
 pub use filter::{DeadLetterFilter, DeadLetterReason, DeadLetterState};
 pub use groups::{DeadLetterGroup, DeadLetterGroups};
+pub use growth::DeadLetterHour;
 pub use list::{DeadLetterCursor, DeadLetterOrder};
 pub use show::{DeadLetterHistory, DeadLetterSubject};
 pub use view::DeadLetterView;

@@ -3,6 +3,7 @@
 use chrono::{DateTime, Utc};
 use domain::push::{AttemptStatus, ErrorType, Platform, PushId, PushStatus};
 use domain::reason::PushReason;
+use uuid::Uuid;
 
 use crate::read::{Count, Name, Nullable};
 use crate::{Error, Store, stored, stored_if};
@@ -63,6 +64,15 @@ pub struct AttemptView {
     pub other_error: Option<String>,
 }
 
+/// Pushes that are sent before another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ahead {
+    /// How many there are, or were counted.
+    pub pushes: u64,
+    /// Whether these are all.
+    pub are_all: bool,
+}
+
 impl Store {
     /// The push with this identifier.
     pub async fn find_push(&self, id: PushId) -> Result<Option<PushView>, Error> {
@@ -93,6 +103,37 @@ impl Store {
             updated_at: row.updated_at,
             finished_at: row.finished_at,
             history: self.attempts_of(id).await?,
+        }))
+    }
+
+    /// How many pushes are sent before one that waits for room in the queue or is in it, counted up to `most`. None of one that does not wait
+    /// so.
+    ///
+    /// What is in the queue was put there in the order in which its leases end.
+    pub async fn pushes_ahead(&self, push: &PushView, most: u32) -> Result<Option<Ahead>, Error> {
+        let (pending_before, queued_before) = match push.status {
+            PushStatus::Pending => (push.id.uuid(), None),
+            PushStatus::InMemory if !push.claimed => (Uuid::nil(), push.leased_until),
+            _ => return Ok(None),
+        };
+        let ahead = sqlx::query_scalar!(
+            r#"
+            SELECT (SELECT count(*) FROM (SELECT FROM push_notifications WHERE status = 'PENDING' AND id < $1 LIMIT $3) AS pending)
+                   + (SELECT count(*) FROM (
+                          SELECT FROM push_notifications
+                          WHERE status = 'IN_MEMORY' AND lease_token IS NULL AND leased_until < coalesce($2::timestamptz, 'infinity')
+                          LIMIT $3) AS queued) AS "ahead!"
+            "#,
+            pending_before,
+            queued_before,
+            i64::from(most) + 1,
+        )
+        .fetch_one(&self.pool)
+        .await?;
+        let (counted, most) = (ahead.unsigned_abs(), u64::from(most));
+        Ok(Some(Ahead {
+            pushes: counted.min(most),
+            are_all: counted <= most,
         }))
     }
 

@@ -6,6 +6,7 @@
 mod apply;
 mod create;
 mod job;
+mod outcome;
 mod recovery;
 mod resolve;
 mod selection;
@@ -17,6 +18,7 @@ use uuid::Uuid;
 pub use apply::Skipped;
 pub use create::{JobCreated, NewDeadLetterJob};
 pub use job::{DeadLetterJob, JobCommanded};
+pub use outcome::{Fates, JobOutcome, KindOutcome};
 pub use recovery::{RecoveryTerms, SettledRecovery};
 pub(crate) use resolve::resolve;
 pub use selection::{DeadLetterKind, DeadLetterSelection, Preview};

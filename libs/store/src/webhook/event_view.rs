@@ -200,7 +200,7 @@ impl Store {
 
 /// Between which identifiers the notifications of an event lie: all begin with its millisecond. No index by event is
 /// needed for that, which every notification would have to pay for.
-fn bounds(event: Uuid) -> (Uuid, Uuid) {
+pub(super) fn bounds(event: Uuid) -> (Uuid, Uuid) {
     let (mut first, mut last) = ([0; 16], [0xff; 16]);
     first[..6].copy_from_slice(&event.as_bytes()[..6]);
     last[..6].copy_from_slice(&event.as_bytes()[..6]);

@@ -74,6 +74,17 @@ pub enum QuotaRequested {
     Unknown,
 }
 
+/// What came of taking a request back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Withdrawn {
+    /// It is gone.
+    Done,
+    /// It was decided before.
+    Decided,
+    /// The reseller's subscription has no such request.
+    Unknown,
+}
+
 /// What an administrator makes of a request.
 #[derive(Debug, Clone)]
 pub struct Decision {
@@ -141,6 +152,48 @@ impl Store {
             (true, false) => QuotaRequested::Open,
             (true, true) => QuotaRequested::Done,
         })
+    }
+
+    /// Takes back a request that waits for a decision. Nothing is left of it but entries of the audit log.
+    pub async fn withdraw_quota_request(
+        &self,
+        reseller: &str,
+        (subscription, id): (Uuid, Uuid),
+        act: Act<'_>,
+    ) -> Result<Withdrawn, Error> {
+        let mut transaction = self.pool.begin().await?;
+        let withdrawn = sqlx::query_scalar!(
+            r#"
+            DELETE FROM quota_requests
+            WHERE id = $3 AND subscription_id = $2 AND reseller_id = $1 AND status = 'REQUESTED'
+            RETURNING requested
+            "#,
+            reseller,
+            subscription,
+            id,
+        )
+        .fetch_optional(&mut *transaction)
+        .await?;
+        let Some(requested) = withdrawn else {
+            let decided = sqlx::query_scalar!(
+                r#"SELECT EXISTS (SELECT FROM quota_requests WHERE id = $3 AND subscription_id = $2 AND reseller_id = $1) AS "decided!""#,
+                reseller,
+                subscription,
+                id,
+            )
+            .fetch_one(&mut *transaction)
+            .await?;
+            return Ok(if decided {
+                Withdrawn::Decided
+            } else {
+                Withdrawn::Unknown
+            });
+        };
+        let details = json!({ "request": id, "requested": requested });
+        let entry = act.entry("quota-request.withdraw", subject(subscription), details);
+        entry.record(&mut transaction).await?;
+        transaction.commit().await?;
+        Ok(Withdrawn::Done)
     }
 
     /// Requests, the newest first, from the one before `before` on: of one subscription or of all, of one status or of

@@ -44,6 +44,7 @@ mod restoring;
 mod retention;
 mod scene;
 mod schema;
+mod searching;
 mod state_table;
 mod status;
 mod verification;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use domain::dead_letter_job::{JobAction, JobStatus};
-use domain::email::EmailKind;
+use domain::email::{EmailKind, EmailStatus};
 use domain::event::UnknownFields;
 use domain::key::Role;
 use domain::notification::OutageClass;
@@ -54,6 +54,7 @@ async fn a_column_permits_the_names_that_its_type_knows_and_no_others(pool: PgPo
         "quota_requests" "status_is_known": QuotaRequestStatus,
         "replays" "status_is_known": ReplayStatus,
         "emails" "kind_is_known": EmailKind,
+        "emails" "status_is_known": EmailStatus,
         "event_types" "unknown_fields_is_known": UnknownFields,
         "api_keys" "roles_are_known": Role,
     }

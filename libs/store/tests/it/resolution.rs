@@ -437,6 +437,12 @@ async fn the_log_tells_who_did_what_to_which_and_why_and_can_be_searched(pool: P
     assert_eq!(found(of("dead-letter")).await.len(), 3);
     assert_eq!(found(of("dead-letter.discard")).await, ["Anna (2)"]);
     assert_eq!(found(of("dead")).await.len(), 0);
+    let without = |action: &str| AuditFilter {
+        without: Some(action.to_owned()),
+        ..AuditFilter::default()
+    };
+    assert_eq!(found(without("dead-letter")).await, [] as [&str; 0]);
+    assert_eq!(found(without("dead-letter.discard")).await.len(), 2);
     let subject = Some(format!("dead-letter/{}", letters[2]));
     assert_eq!(
         found(AuditFilter {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
+use domain::nearest;
 use event_schema::PayloadRules;
 use http_api::{Outage, Problem, ProblemKind, Remembered};
 use moka::future::Cache;
@@ -30,6 +31,8 @@ pub(crate) struct KnownType {
 pub(crate) struct Catalogue {
     store: Store,
     remembered: Remembered<String, KnownType>,
+    /// The names of those in use, for what is told of a slip: to read all of them for each would keep the database busy.
+    names: Remembered<(), Arc<[String]>>,
     /// By name and by when the entry last changed: compiling outlives forgetting.
     compiled: Cache<(String, DateTime<Utc>), Arc<PayloadRules>>,
     outage: Outage,
@@ -40,6 +43,7 @@ impl Catalogue {
         Self {
             store,
             remembered: Remembered::default(),
+            names: Remembered::default(),
             compiled: Cache::builder().max_capacity(TYPES).build(),
             outage: Outage::of("look up an event type"),
         }
@@ -51,6 +55,19 @@ impl Catalogue {
         timeout_at(deadline, looking_up)
             .await
             .unwrap_or_else(|_| Err(unavailable()))
+    }
+
+    /// `"; did you mean …?"` about a name that the catalogue does not have, by `deadline`; nothing when that cannot be told.
+    pub(crate) async fn question(&self, name: &str, deadline: Instant) -> String {
+        let reading = async {
+            let types = self.store.list_event_types().await.map_err(drop)?;
+            let in_use = types.into_iter().filter(|known| known.retired_at.is_none());
+            Ok::<_, ()>(Some(in_use.map(|known| known.name).collect()))
+        };
+        match timeout_at(deadline, self.names.find(&(), reading)).await {
+            Ok(Ok(Some(names))) => nearest::question(name, names.iter().map(String::as_str)),
+            _ => String::new(),
+        }
     }
 
     /// Makes this process forget what it knew of a type, since it was changed here.

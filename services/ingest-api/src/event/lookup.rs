@@ -1,4 +1,4 @@
-//! `GET /events/{id}`.
+//! `GET /events/{id}`, and `GET /events` by what the caller itself called the event.
 //!
 //! It deliberately does not show the data: who may look is not who may read.
 
@@ -13,8 +13,8 @@ use domain::origin::origin;
 use domain::reason::NotificationReason;
 use domain::subscription::PausedBy;
 use http::HeaderMap;
-use http_api::{Problem, ProblemKind};
-use serde::Serialize;
+use http_api::{FieldProblem, Params, Problem, ProblemKind};
+use serde::{Deserialize, Serialize};
 use store::webhook::{EventNotification, EventView, MissedSubscription};
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -135,6 +135,70 @@ pub(crate) async fn find(
     let not_found = || Problem::new(ProblemKind::NOT_FOUND, "no event has this identifier");
     let Path(id) = id.map_err(|_| not_found())?;
     let found = http_api::by(deadline, ("the event", "read"), app.store.find_event(id)).await?;
+    Ok(Json(document(found.ok_or_else(not_found)?, app.clock.now())))
+}
+
+/// Which event.
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct OwnName {
+    /// What its caller called it.
+    #[param(required = true, example = "order-4711-created")]
+    event_id: Option<String>,
+    /// Whose event it is.
+    #[param(required = true, example = "acme")]
+    reseller_id: Option<String>,
+}
+
+/// Tells where the notifications of an event stand, by what its caller called it.
+///
+/// For as long as an `eventId` is remembered (`reseller.event.keyRetentionInDays`); the identifier leads to the event for longer. Any API
+/// key of the house may ask.
+#[utoipa::path(
+    get,
+    path = "/events",
+    tag = "events",
+    operation_id = "findEventByOwnId",
+    security(("apiKey" = [])),
+    params(OwnName),
+    responses((status = 200, description = "The event as it stands.", body = EventDocument))
+)]
+pub(crate) async fn find_by_own_id(
+    State(app): State<Arc<App>>,
+    params: Result<Params<OwnName>, Problem>,
+    headers: HeaderMap,
+) -> Result<Json<EventDocument>, Problem> {
+    let deadline = app.reader(&headers).await?;
+    let Params(OwnName {
+        event_id,
+        reseller_id,
+    }) = params?;
+    let (Some(event), Some(reseller)) = (&event_id, &reseller_id) else {
+        let given = [
+            ("eventId", event_id.is_some()),
+            ("resellerId", reseller_id.is_some()),
+        ];
+        let missing = given.into_iter().filter(|(_, is_there)| !is_there);
+        let missing = missing
+            .map(|(name, _)| FieldProblem::new(name, "is missing"))
+            .collect();
+        let detail = "both eventId and resellerId are needed: an eventId is one of a reseller's";
+        return Err(Problem::new(ProblemKind::INVALID_QUERY, detail).with_errors(missing));
+    };
+    let finding = async {
+        match app.store.event_of_key(reseller, event).await? {
+            Some(id) => app.store.find_event(id).await,
+            None => Ok(None),
+        }
+    };
+    let found = http_api::by(deadline, ("the event", "read"), finding).await?;
+    let not_found = || {
+        Problem::new(
+            ProblemKind::NOT_FOUND,
+            "the reseller has no event of this eventId, or it is forgotten",
+        )
+    };
     Ok(Json(document(found.ok_or_else(not_found)?, app.clock.now())))
 }
 

@@ -200,6 +200,7 @@ pub(crate) async fn put(
     let (head, body) = request.into_parts();
     let caller = app.caller(&head.headers, deadline).await?;
     caller.require(is_admin)?;
+    http_api::refuse_in_vain(&head)?;
     http_api::require_json(&head.headers)?;
     let limit = app.max_body_bytes.max(DEFINITION_MAX);
     let body = http_api::read_body(&head.headers, body, limit, deadline).await?;

@@ -65,10 +65,11 @@ async fn against_the_catalogue<'a>(
     let mut rules = None;
     if let Some(name) = event_type {
         match app.catalogue.find(name, deadline).await? {
-            None => wrong.push(FieldProblem::new(
-                "type",
-                "is not in the catalogue of event types",
-            )),
+            None => {
+                let question = app.catalogue.question(name, deadline).await;
+                let detail = format!("is not in the catalogue of event types{question}");
+                wrong.push(FieldProblem::new("type", detail));
+            }
             Some(known) if known.retired => {
                 wrong.push(FieldProblem::new(
                     "type",

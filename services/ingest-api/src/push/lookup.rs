@@ -13,13 +13,16 @@ use domain::reason::PushReason;
 use http::HeaderMap;
 use http_api::{Problem, ProblemKind};
 use serde::Serialize;
-use store::push::{AttemptView, HoldView, PushView};
+use store::push::{Ahead, AttemptView, HoldView, PushView};
 use store::timeline::PushTimeline;
 use store::{Lane, PauseView};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::app::App;
+
+/// Most pushes that are counted before one that waits: callers ask often, and most of all when much waits.
+const AHEAD_MAX: u32 = 1_000;
 
 /// A push as it stands.
 #[derive(Serialize, ToSchema)]
@@ -109,17 +112,20 @@ pub(crate) async fn find(
     let Path(id) = id.map_err(|_| not_found())?;
     let reading = async {
         let store = &app.store;
-        let found = store.find_push(PushId::from(id)).await?;
+        let Some(push) = store.find_push(PushId::from(id)).await? else {
+            return Ok(None);
+        };
+        let ahead = store.pushes_ahead(&push, AHEAD_MAX).await?;
         let stops = (store.lane_paused_at(Lane::Push).await?, store.list_holds().await?);
-        Ok(found.map(|push| (push, stops)))
+        Ok(Some((push, ahead, stops)))
     };
     let found = http_api::by(deadline, ("the push", "read"), reading).await?;
-    let (push, (paused_at, holds)) = found.ok_or_else(not_found)?;
-    Ok(Json(document(push, paused_at, holds, &app)))
+    let (push, ahead, (paused_at, holds)) = found.ok_or_else(not_found)?;
+    Ok(Json(document((push, ahead), paused_at, holds, &app)))
 }
 
 fn document(
-    push: PushView,
+    (push, ahead): (PushView, Option<Ahead>),
     paused_at: Option<DateTime<Utc>>,
     holds: Vec<HoldView>,
     app: &App,
@@ -135,6 +141,7 @@ fn document(
     };
     let timeline = PushTimeline {
         push,
+        ahead,
         dead_letters: Vec::new(),
         acts: Vec::new(),
     };

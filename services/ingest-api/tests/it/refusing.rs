@@ -230,6 +230,20 @@ async fn every_field_that_is_wrong_is_named(it: Installation) {
     assert_eq!(stored(&it.pool).await, 0);
 }
 
+#[testkit::test]
+async fn parameters_are_refused_where_none_is_taken(it: Installation) {
+    let service = Running::ready(&it).await;
+    for path in ["/push", "/events", "/events/batch"] {
+        let request = service
+            .request("POST", &format!("{path}?dryRun=true"))
+            .bearer_auth(&service.key)
+            .json(&push());
+        let refused = problem(request.send().await.unwrap(), 400, "invalid-query").await;
+        assert_eq!(refused["errors"][0]["field"], "dryRun", "{refused}");
+    }
+    assert_eq!(stored(&it.pool).await, 0);
+}
+
 /// A slip in the name of an optional field must not send at once what was to be sent later.
 #[testkit::test]
 async fn fields_that_are_not_known_are_refused_unless_the_caller_prefers_leniency(it: Installation) {

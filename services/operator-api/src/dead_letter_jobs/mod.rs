@@ -5,6 +5,7 @@
 mod choice;
 mod create;
 mod document;
+mod outcome;
 
 use std::sync::Arc;
 
@@ -27,12 +28,14 @@ pub(crate) use create::{__path_create, create};
 #[cfg(feature = "fuzzing")]
 pub(crate) use create::{NewJobPayload, read};
 use document::JobDocument;
+pub(crate) use outcome::{__path_outcome, outcome};
 
 /// The routes.
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new()
         .routes(routes!(list, create))
         .routes(routes!(find))
+        .routes(routes!(outcome))
         .routes(routes!(pause))
         .routes(routes!(resume))
         .routes(routes!(cancel))

@@ -98,11 +98,11 @@ fn wrong(name: &'static str, detail: impl Into<String>) -> Wrong {
     }
 }
 
-fn names<T: Copy>(all: &[T], name: fn(T) -> &'static str) -> String {
+pub(crate) fn names<T: Copy>(all: &[T], name: fn(T) -> &'static str) -> String {
     all.iter().map(|one| name(*one)).collect::<Vec<_>>().join(", ")
 }
 
-fn word<T: FromStr>(
+pub(crate) fn word<T: FromStr>(
     name: &'static str,
     given: Option<&str>,
     possible: &str,
@@ -115,7 +115,7 @@ fn word<T: FromStr>(
     given.map(read).transpose()
 }
 
-fn text(name: &'static str, given: Option<&str>) -> Result<Option<String>, Wrong> {
+pub(crate) fn text(name: &'static str, given: Option<&str>) -> Result<Option<String>, Wrong> {
     let Some(text) = given else { return Ok(None) };
     if text.is_empty() {
         return Err(wrong(name, "must not be empty; leave it out to restrict nothing"));
@@ -149,7 +149,7 @@ fn prototype(given: Option<&str>) -> Result<Option<String>, Wrong> {
     }
 }
 
-fn time(name: &'static str, given: Option<DateTime<Utc>>) -> Result<Option<DateTime<Utc>>, Wrong> {
+pub(crate) fn time(name: &'static str, given: Option<DateTime<Utc>>) -> Result<Option<DateTime<Utc>>, Wrong> {
     match given {
         Some(at) if !request::can_be_asked(at) => Err(wrong(name, "must be in the years 1970 to 9999")),
         given => Ok(given),

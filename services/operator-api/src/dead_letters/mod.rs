@@ -7,6 +7,7 @@ pub(crate) mod filter;
 mod groups;
 mod list;
 mod show;
+mod timeline;
 
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ pub(crate) use list::{__path_list, list};
 #[cfg(feature = "fuzzing")]
 pub(crate) use list::{ListParams, part};
 pub(crate) use show::{__path_show, show};
+pub(crate) use timeline::{__path_timeline, timeline};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -25,5 +27,6 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new()
         .routes(routes!(list))
         .routes(routes!(groups))
+        .routes(routes!(timeline))
         .routes(routes!(show))
 }

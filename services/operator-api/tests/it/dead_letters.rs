@@ -101,6 +101,57 @@ async fn groups_count_dead_letters_by_what_went_wrong(rig: &Rig) {
 }
 
 #[testkit::test]
+async fn dead_letters_are_counted_by_the_hour_in_which_they_were_written(rig: &Rig) {
+    make_dead_letters(rig).await;
+    // By the clock of the service, so that an hour that ends meanwhile is no matter.
+    let written = "UPDATE dead_letters SET created_at = $1 - hours * interval '1 hour'
+                   FROM (SELECT id, CASE WHEN fingerprint <> 'swrve/503' THEN 0
+                                    ELSE 2 * row_number() OVER (PARTITION BY fingerprint ORDER BY id) - 1 END AS hours
+                         FROM dead_letters) AS places WHERE places.id = dead_letters.id";
+    sqlx::query(written)
+        .bind(rig.now())
+        .execute(&rig.it.pool)
+        .await
+        .unwrap();
+    let groups = rig
+        .see("/dead-letters/timeline?fingerprint=swrve/503&hours=4")
+        .await;
+    let group = &groups["items"][0];
+    assert_eq!(groups["items"].as_array().unwrap().len(), 1, "{groups}");
+    assert_eq!(
+        (&group["lane"], &group["kind"], &group["counts"]),
+        (&json!("push"), &json!("swrve-5xx"), &json!([1, 0, 1, 0])),
+        "{groups}"
+    );
+    let all = rig.see("/dead-letters/timeline").await;
+    let sums = all["items"].as_array().unwrap().iter().map(|group| {
+        let counts = group["counts"].as_array().unwrap();
+        assert_eq!(counts.len(), 24);
+        counts.iter().map(|count| count.as_u64().unwrap()).sum::<u64>()
+    });
+    assert_eq!(sums.sum::<u64>(), 4, "{all}");
+    let short = rig
+        .see("/dead-letters/timeline?fingerprint=swrve/503&hours=2")
+        .await;
+    assert_eq!(
+        short["items"][0]["counts"],
+        json!([1, 0]),
+        "what came before is not counted"
+    );
+    for wrong in [
+        "hours=0",
+        "hours=673",
+        "limit=0",
+        "state=GONE",
+        "fingerprint=*",
+        "reseller=acme",
+    ] {
+        let path = format!("/dead-letters/timeline?{wrong}");
+        rig.refused("GET", &path, None, (400, "invalid-query")).await;
+    }
+}
+
+#[testkit::test]
 async fn one_dead_letter_is_shown_with_its_history_and_a_request_without_secrets(rig: &Rig) {
     let (push, _) = make_dead_letters(rig).await;
     let again = "INSERT INTO dead_letters (lane, reason, fingerprint, push_id, detail)

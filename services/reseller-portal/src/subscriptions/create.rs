@@ -88,8 +88,12 @@ pub(crate) async fn create(
     app.sealer()?;
     let (now, chosen) = (app.now(), payload.secret.take());
     let id = new_id(now);
-    let request = unread.merge(check(&app, &reseller, payload).await)?;
-    let (sealed, shown) = secrets::make(&app, id, chosen.as_deref(), now)?;
+    let request = unread.merge(check(&app, &reseller, payload).await);
+    let (request, (sealed, shown)) = match (request, secrets::make(&app, id, chosen.as_deref(), now)) {
+        (Ok(request), Ok(secret)) => (request, secret),
+        (Err(fields), Err(secret)) => return Err(fields.and(secret)),
+        (Err(problem), Ok(_)) | (Ok(_), Err(problem)) => return Err(problem),
+    };
     let new = NewSubscription {
         id,
         reseller: reseller.id.clone(),

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
 
-use crate::portal::{Portal, emails, problem};
+use crate::portal::{Portal, emails, fields, problem};
 
 #[testkit::test]
 async fn a_deactivated_subscription_is_activated_and_its_failures_are_forgotten(portal: Portal) {
@@ -50,6 +50,42 @@ async fn a_deactivated_subscription_is_activated_and_its_failures_are_forgotten(
         .map(|(_, _, data)| (data["previous"].clone(), data["state"].clone()))
         .collect();
     assert_eq!(told, [(json!("DEACTIVATED"), json!("ACTIVE"))], "the latest");
+}
+
+/// A parameter or a field that a request does not take means something that would not happen.
+#[testkit::test]
+async fn what_a_request_does_not_take_is_refused_and_nothing_is_done(portal: Portal) {
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    let (one, pause) = (
+        format!("/subscriptions/{id}"),
+        format!("/subscriptions/{id}/pause"),
+    );
+    let wrong = portal
+        .refused(
+            "GET",
+            &format!("{one}?expand=1&fields=url"),
+            None,
+            (400, "invalid-query"),
+        )
+        .await;
+    assert_eq!(fields(&wrong), ["expand", "fields"]);
+    let body = json!({"reason": "release"});
+    portal
+        .refused("POST", &pause, Some(&body), (422, "validation"))
+        .await;
+    assert_eq!(
+        portal.see(&one).await["pausedAt"],
+        json!(null),
+        "nothing was done"
+    );
+    let stranger = portal.request("POST", &pause).json(&body).send().await.unwrap();
+    problem(stranger, 401, "unauthorized").await;
+    let lenient = portal.call("POST", &pause).header("prefer", "handling=lenient");
+    assert_eq!(lenient.json(&body).send().await.unwrap().status(), 200);
+    portal
+        .sent("POST", &format!("{one}/resume"), &json!({}), 200)
+        .await;
+    assert_eq!(portal.see(&one).await["pausedAt"], json!(null));
 }
 
 /// Of many that ask at once one is done, and one e-mail is sent.

@@ -87,6 +87,7 @@ async fn everything_that_is_wrong_is_listed_at_once(portal: Portal) {
         "description": "x".repeat(501),
         "timeoutMillis": 30_001,
         "dailyQuota": 5,
+        "secret": "whsec_x",
     });
     let problem = portal
         .refused("POST", "/subscriptions", Some(&wrong), (422, "validation"))
@@ -100,6 +101,7 @@ async fn everything_that_is_wrong_is_listed_at_once(portal: Portal) {
         "description",
         "timeoutMillis",
         "dailyQuota",
+        "secret",
     ];
     assert_eq!(fields(&problem), expected, "{problem}");
     let problem = portal

@@ -79,6 +79,7 @@ struct Names {
     secret: Uuid,
     notification: Uuid,
     replay: Uuid,
+    quota_request: Uuid,
 }
 
 impl Names {
@@ -88,6 +89,7 @@ impl Names {
             secret: Uuid::now_v7(),
             notification: Uuid::now_v7(),
             replay: Uuid::now_v7(),
+            quota_request: Uuid::now_v7(),
         }
     }
 
@@ -102,6 +104,7 @@ impl Names {
             .replace("{id}", &id.to_string())
             .replace("{secret}", &self.secret.to_string())
             .replace("{replay}", &self.replay.to_string())
+            .replace("{request}", &self.quota_request.to_string())
             .replace("{name}", "domain.created");
         assert!(!path.contains('{'), "{path}: say here what its parts name");
         path
@@ -116,7 +119,7 @@ async fn furnished(portal: &Portal) -> Names {
     let since = json!({"since": portal.now() - TimeDelta::hours(1)});
     let replay = portal.sent("POST", &format!("{path}/replays"), &since, 202).await;
     let more = json!({"dailyQuota": 5, "reason": "x"});
-    portal
+    let quota_request = portal
         .sent("POST", &format!("{path}/quota-requests"), &more, 201)
         .await;
     let notification = NotificationRow::in_state(NotificationState::Sent, subscription)
@@ -127,6 +130,7 @@ async fn furnished(portal: &Portal) -> Names {
         secret: id_of(&secret),
         notification: notification.id.uuid(),
         replay: id_of(&replay),
+        quota_request: id_of(&quota_request),
     }
 }
 
@@ -174,7 +178,13 @@ async fn what_belongs_to_another_is_answered_as_what_does_not_exist(portal: Port
                 foreign.1
             );
         }
-        for id in [names.subscription, names.secret, names.notification, names.replay] {
+        for id in [
+            names.subscription,
+            names.secret,
+            names.notification,
+            names.replay,
+            names.quota_request,
+        ] {
             assert!(
                 !foreign.1.contains(&id.to_string()),
                 "{}: {}",

@@ -138,6 +138,15 @@ async fn subscriptions(portal: &Portal, provoked: &mut Provoked) {
     let quotas = format!("{path}/quota-requests");
     portal.sent("POST", &quotas, &more, 201).await;
     provoked.add(portal.call("POST", &quotas).json(&more)).await;
+    let decided: Uuid = sqlx::query_scalar(
+        "UPDATE quota_requests SET status = 'DENIED', decided_by = 'ada', decided_at = created_at RETURNING id",
+    )
+    .fetch_one(&portal.pool)
+    .await
+    .unwrap();
+    provoked
+        .add(portal.call("DELETE", &format!("{quotas}/{decided}")))
+        .await;
     sqlx::query("UPDATE subscriptions SET challenge_floor_at = $1")
         .bind(portal.now() + TimeDelta::seconds(10))
         .execute(&portal.pool)

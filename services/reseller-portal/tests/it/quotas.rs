@@ -119,3 +119,38 @@ async fn a_request_needs_a_number_and_a_reason(portal: Portal) {
         assert_eq!(fields(&problem), wrong, "{problem}");
     }
 }
+
+#[testkit::test]
+async fn a_request_that_waits_can_be_withdrawn_and_makes_room_for_another(portal: Portal) {
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    let path = format!("/subscriptions/{id}/quota-requests");
+    let body = json!({"dailyQuota": 2_000_000, "reason": "A merger."});
+    let mistyped = portal.sent("POST", &path, &body, 201).await;
+    let one = format!("{path}/{}", mistyped["id"].as_str().unwrap());
+    portal.done("DELETE", &one, 204).await;
+    portal.refused("DELETE", &one, None, (404, "not-found")).await;
+    assert_eq!(portal.see(&path).await["items"], json!([]));
+    let second = portal.sent("POST", &path, &body, 201).await;
+    sqlx::query("UPDATE quota_requests SET status = 'DENIED', decided_by = 'ada', decided_at = created_at")
+        .execute(&portal.pool)
+        .await
+        .unwrap();
+    let two = format!("{path}/{}", second["id"].as_str().unwrap());
+    portal
+        .refused("DELETE", &two, None, (409, "quota-request-decided"))
+        .await;
+    let actions: Vec<String> = sqlx::query_scalar(
+        "SELECT action FROM audit_log WHERE action LIKE 'quota-request.%' ORDER BY action",
+    )
+    .fetch_all(&portal.pool)
+    .await
+    .unwrap();
+    assert_eq!(
+        actions,
+        [
+            "quota-request.create",
+            "quota-request.create",
+            "quota-request.withdraw"
+        ]
+    );
+}

@@ -151,7 +151,10 @@ async fn an_endpoint_that_answers_otherwise_is_asked_a_few_times_and_then_left_a
     let id = stage.subscribe("/hook").await;
     let _worker = stage.start();
     let error = stage.failed(id, 1).await;
-    assert_eq!(error, "the endpoint answered with another status than 200 to 299");
+    assert!(
+        error.starts_with("the endpoint answered with another status than 200 to 299"),
+        "{error}"
+    );
     for (attempts, next, part) in [
         (2, rule(200, Some("something else")), "not with the challenge"),
         (3, redirect, "with another status"),

@@ -4,7 +4,9 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 use uuid::Uuid;
 
-use crate::commands::reseller::{Common, identifier};
+use crate::commands::reseller::{Common, OPERATORS, identifier};
+use crate::operator::OperatorArgs;
+use crate::output::{FormArgs, JsonArgs};
 
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:
@@ -12,15 +14,16 @@ use crate::commands::reseller::{Common, identifier};
   (printf whsec_; openssl rand -base64 32) > secret
   postrider subscriptions create --url https://reseller.example/hooks --event-types '*' --email ops@reseller.example --secret-file secret
   postrider subscriptions list
+  postrider subscriptions list --reseller acme                  for operators
   postrider subscriptions update 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --event-types 'domain.*,contact.updated'
   postrider subscriptions verify 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --wait
   postrider subscriptions test 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --wait")]
 pub(crate) enum SubscriptionsCommand {
-    /// Lists subscriptions.
+    /// Lists subscriptions; for operators those of a reseller, or of all.
     #[command(visible_alias = "ls")]
-    List(Common),
+    List(ListArgs),
     /// Shows one.
-    Show(One),
+    Show(ShowArgs),
     /// Makes one; prints its identifier and its signing secret.
     Create(Box<CreateArgs>),
     /// Changes what is given, and leaves the rest as it is.
@@ -39,15 +42,54 @@ pub(crate) enum SubscriptionsCommand {
     Test(Waited),
     /// Deletes one.
     Delete(One),
+    /// Shows the deliveries of the last hours in numbers: rates, durations, answers by status.
+    Metrics(MetricsArgs),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct One {
+pub(crate) struct ListArgs {
+    /// For operators: of this reseller.
+    #[arg(long, value_name = "ID", help_heading = OPERATORS)]
+    pub(super) reseller: Option<String>,
+    /// For operators: with this in their URL.
+    #[arg(long, value_name = "TEXT", help_heading = OPERATORS)]
+    pub(super) with_url: Option<String>,
+    /// For operators: only those that have failed since their last success.
+    #[arg(long, help_heading = OPERATORS)]
+    pub(super) failing: bool,
+    /// For operators: where the previous part ended.
+    #[arg(long, help_heading = OPERATORS)]
+    pub(super) cursor: Option<String>,
+    #[command(flatten)]
+    pub(super) common: Common,
+    #[command(flatten)]
+    pub(super) operator: OperatorArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    #[command(flatten)]
+    pub(super) one: One<FormArgs>,
+    #[command(flatten)]
+    pub(super) operator: OperatorArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct One<F: Args = JsonArgs> {
     /// The subscription.
     #[arg(value_parser = identifier)]
     pub(super) id: Uuid,
     #[command(flatten)]
-    pub(super) common: Common,
+    pub(super) common: Common<F>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MetricsArgs {
+    #[command(flatten)]
+    pub(super) one: One<FormArgs>,
+    /// How many hours back, the present one included.
+    #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u32).range(1..=672))]
+    pub(super) hours: u32,
 }
 
 #[derive(Debug, Args)]

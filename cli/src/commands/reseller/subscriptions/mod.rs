@@ -5,20 +5,22 @@ mod args;
 use std::time::Duration;
 
 use anyhow::bail;
+use clap::Args;
 use reqwest::Method;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{Common, look, notifications};
+use super::{Common, NOT_NOW, is_not_now, look, notifications};
+use crate::commands::search;
 use crate::file;
-use crate::output::{self, Column};
+use crate::output::{self, Column, Form};
 use crate::portal::Portal;
 use crate::progress::Progress;
 use crate::shown::{self, Shown, ShownColumn, cell};
 
 pub(crate) use args::SubscriptionsCommand;
 
-use args::{CreateArgs, One, UpdateArgs, Waited};
+use args::{CreateArgs, ListArgs, MetricsArgs, One, ShowArgs, UpdateArgs, Waited};
 
 /// How often a subscription is looked at that is waited for.
 const POLL: Duration = Duration::from_secs(1);
@@ -29,7 +31,7 @@ const COLUMNS: [ShownColumn; 6] = [
     (Column::prose("event types").spare(1), "/eventTypes"),
     (Column::whole("state"), "/state"),
     (Column::whole("reason").spare(3), "/stateReason"),
-    (Column::whole("paused since").spare(2), "/pausedAt"),
+    (Column::time("paused since").spare(2), "/pausedAt"),
 ];
 
 const ROWS: [Shown; 19] = [
@@ -54,12 +56,30 @@ const ROWS: [Shown; 19] = [
     ("retries of 4xx", "/retryClientErrors"),
 ];
 
+const METRICS: [Shown; 12] = [
+    ("since", "/since"),
+    ("attempts", "/attempts"),
+    ("delivered", "/delivered"),
+    ("failed for good", "/failed"),
+    ("tried again", "/retried"),
+    ("success rate", "/successRate"),
+    ("failure rate", "/failureRate"),
+    ("retry rate", "/retryRate"),
+    ("half took ms", "/latencyMillis/p50"),
+    ("95 of 100 took ms", "/latencyMillis/p95"),
+    ("99 of 100 took ms", "/latencyMillis/p99"),
+    ("attempts without answer", "/unanswered"),
+];
+
 /// Does what the command says.
 pub(crate) async fn run(command: SubscriptionsCommand) -> anyhow::Result<()> {
     use SubscriptionsCommand as Command;
     match command {
-        Command::List(common) => list(&common).await,
-        Command::Show(one) => {
+        Command::List(args) => list(args).await,
+        Command::Show(ShowArgs { one, operator }) => {
+            if !one.common.portal.has_key() && operator.has_key() {
+                return search::subscription(&operator, one.common.form(), one.id).await;
+            }
             let document = portal(&one.common)?.get(&path(one.id), &()).await?;
             show(&one.common, &document)
         }
@@ -72,10 +92,11 @@ pub(crate) async fn run(command: SubscriptionsCommand) -> anyhow::Result<()> {
         Command::Resume(one) => act(&one, "resume").await,
         Command::Test(args) => test(&args).await,
         Command::Delete(one) => delete(&one).await,
+        Command::Metrics(args) => metrics(&args).await,
     }
 }
 
-fn portal(common: &Common) -> anyhow::Result<Portal> {
+fn portal<F: Args>(common: &Common<F>) -> anyhow::Result<Portal> {
     Portal::connect(&common.portal)
 }
 
@@ -84,26 +105,28 @@ fn path(id: Uuid) -> String {
 }
 
 fn show(common: &Common, document: &Value) -> anyhow::Result<()> {
-    if common.json {
-        return output::json(document);
-    }
-    output::result(shown::record("subscription", document, ROWS))?;
-    Ok(())
+    let record = || shown::record("subscription", document, ROWS);
+    common.form().print(document, record)
 }
 
-async fn list(common: &Common) -> anyhow::Result<()> {
+/// Resellers ask the portal, and operators their API: who has named what only that knows, or has no key of a reseller.
+async fn list(args: ListArgs) -> anyhow::Result<()> {
+    let common = &args.common;
+    let is_operator =
+        args.reseller.is_some() || args.with_url.is_some() || args.failing || args.cursor.is_some();
+    if is_operator || (!common.portal.has_key() && args.operator.has_key()) {
+        let asked = [
+            ("reseller", args.reseller),
+            ("url", args.with_url),
+            ("failing", args.failing.then(|| "true".to_owned())),
+            ("cursor", args.cursor),
+        ];
+        return search::subscriptions(&args.operator, common.form(), asked).await;
+    }
     let document: Value = portal(common)?.get("/subscriptions", &[("limit", "200")]).await?;
-    if common.json {
-        return output::json(&document);
-    }
-    if document["items"] == json!([]) {
-        output::note(
-            "there is no subscription yet; `postrider subscriptions create --help` shows how to make one",
-        );
-        return Ok(());
-    }
-    output::result(shown::list(&document["items"], COLUMNS))?;
-    Ok(())
+    let nothing =
+        "there is no subscription yet; `postrider subscriptions create --help` shows how to make one";
+    shown::print(&document, common.form(), COLUMNS, nothing)
 }
 
 async fn create(args: CreateArgs) -> anyhow::Result<()> {
@@ -117,11 +140,14 @@ async fn create(args: CreateArgs) -> anyhow::Result<()> {
         body["secret"] = file::read(path)?.trim().into();
     }
     let created: Value = portal.post("/subscriptions", &body).await?;
-    if args.common.json {
-        output::json(&created)?;
-    } else {
-        output::result(format_args!("subscription {}", cell(&created, "/id")))?;
-        output::result(format_args!("secret {}", cell(&created, "/secret/secret")))?;
+    match args.common.form() {
+        Form::Table => {
+            output::result(format_args!("subscription {}", cell(&created, "/id")))?;
+            output::result(format_args!("secret {}", cell(&created, "/secret/secret")))?;
+        }
+        form => form.print(&created, || {
+            shown::record("subscription", &created, [("secret", "/secret/secret")])
+        })?,
     }
     output::note(
         "keep the secret like a password; `postrider secrets show` shows it where the operator allows that",
@@ -181,7 +207,7 @@ async fn update(args: UpdateArgs) -> anyhow::Result<()> {
 async fn act(one: &One, action: &str) -> anyhow::Result<()> {
     let path = format!("{}/{action}", path(one.id));
     let document: Value = portal(&one.common)?.post(&path, &json!({})).await?;
-    if one.common.json {
+    if one.common.is_json() {
         return output::json(&document);
     }
     output::result(format_args!("{}: {}", one.id, state(&document)))?;
@@ -202,7 +228,21 @@ fn state(document: &Value) -> String {
 }
 
 async fn command_and_wait(args: &Waited, action: &str) -> anyhow::Result<()> {
-    act(&args.one, action).await?;
+    let mut answered = act(&args.one, action).await;
+    let (pause, times) = NOT_NOW;
+    for _ in 1..times {
+        match &answered {
+            Err(error) if args.wait && is_not_now(error) => {
+                output::note(
+                    "the endpoint was challenged a moment ago; it is challenged again when the portal allows it",
+                );
+                tokio::time::sleep(pause).await;
+                answered = act(&args.one, action).await;
+            }
+            _ => break,
+        }
+    }
+    answered?;
     if args.wait {
         return until_active(&portal(&args.one.common)?, args.one.id).await;
     }
@@ -214,7 +254,7 @@ async fn until_active(portal: &Portal, id: Uuid) -> anyhow::Result<()> {
     let progress = Progress::waiting("waiting until the endpoint is verified");
     let mut told = String::new();
     loop {
-        let document = look(portal, &path(id)).await?;
+        let document = look(portal, &path(id), &()).await?;
         let error = cell(&document, "/verification/error");
         match cell(&document, "/state").as_str() {
             "ACTIVE" => {
@@ -228,7 +268,9 @@ async fn until_active(portal: &Portal, id: Uuid) -> anyhow::Result<()> {
         }
         if !error.is_empty() && error != told {
             progress.note(format_args!(
-                "the challenge was not met, and comes again: {error}"
+                "challenge {} was not met: {error}; the next one comes at {}, or with `postrider subscriptions verify {id}`",
+                cell(&document, "/verification/failedAttempts"),
+                cell(&document, "/verification/nextAttemptAt"),
             ));
             told = error;
         }
@@ -242,7 +284,7 @@ async fn test(args: &Waited) -> anyhow::Result<()> {
     let path = format!("{}/test", path(args.one.id));
     let sent: Value = portal.post(&path, &json!({})).await?;
     let id: Uuid = cell(&sent, "/notificationId").parse()?;
-    if common.json {
+    if common.is_json() {
         output::json(&sent)?;
     } else {
         output::result(id)?;
@@ -251,6 +293,26 @@ async fn test(args: &Waited) -> anyhow::Result<()> {
         return notifications::until_ended(&portal, id).await;
     }
     Ok(())
+}
+
+async fn metrics(args: &MetricsArgs) -> anyhow::Result<()> {
+    let one = &args.one;
+    let path = format!("{}/metrics", path(one.id));
+    let document: Value = portal(&one.common)?.get(&path, &[("hours", args.hours)]).await?;
+    one.common.form().print(&document, || {
+        let whose = ("subscription", &*one.id.to_string());
+        let mut readable = document.clone();
+        for rate in ["successRate", "failureRate", "retryRate"] {
+            if let Some(share) = document[rate].as_f64() {
+                readable[rate] = format!("{:.1} %", share * 100.0).into();
+            }
+        }
+        let mut table = shown::record_of(whose, &readable, METRICS);
+        for (status, count) in document["answers"].as_object().into_iter().flatten() {
+            table.add_row([format!("answers {status}"), count.to_string()]);
+        }
+        table
+    })
 }
 
 async fn delete(one: &One) -> anyhow::Result<()> {

@@ -22,7 +22,7 @@ use uuid::Uuid;
 use super::{Common, identifier};
 use crate::age::Age;
 use crate::api::Page;
-use crate::output;
+use crate::output::{self, JsonArgs};
 use crate::portal::{PAGE_MAX, Portal};
 use crate::problem::Refusal;
 
@@ -58,7 +58,7 @@ pub(crate) struct TailArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
     #[command(flatten)]
-    common: Common,
+    common: Common<JsonArgs>,
 }
 
 /// Does what the command says.
@@ -68,7 +68,7 @@ pub(crate) async fn run(args: TailArgs) -> anyhow::Result<()> {
         portal: Portal::connect(&args.common.portal)?,
         followers: BTreeMap::new(),
         left: args.count,
-        json: args.common.json,
+        json: args.common.is_json(),
         chosen: args.subscriptions,
     };
     tokio::select! {

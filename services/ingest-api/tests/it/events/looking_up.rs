@@ -45,11 +45,45 @@ async fn of_an_endpoint_only_the_origin_is_shown(it: Installation) {
 }
 
 #[testkit::test]
+async fn an_event_is_found_by_what_its_caller_called_it(it: Installation) {
+    let service = Running::ready(&it).await;
+    let mut named = event();
+    named["eventId"] = json!("order-4711-created");
+    let id = service.accepted_event(&named).await;
+    let reseller = named["resellerId"].as_str().unwrap();
+    let key = key_with(&it, Role::Ingest).await;
+    let ask = async |query: &[(&str, &str)]| {
+        let request = service.request("GET", "/events").bearer_auth(&key);
+        request.query(query).send().await.unwrap()
+    };
+    let answer = ask(&[("resellerId", reseller), ("eventId", "order-4711-created")]).await;
+    assert_eq!(answer.status(), 200);
+    let found: Value = answer.json().await.unwrap();
+    assert_eq!(found["id"], json!(id));
+    assert_eq!(found, service.look_up_event(id).await);
+    let unknown = ask(&[("resellerId", "other"), ("eventId", "order-4711-created")]).await;
+    problem(unknown, 404, "not-found").await;
+    let alone = problem(ask(&[("eventId", "order-4711")]).await, 400, "invalid-query").await;
+    assert_eq!(
+        alone["errors"],
+        json!([{"field": "resellerId", "detail": "is missing"}])
+    );
+    let none = problem(ask(&[]).await, 400, "invalid-query").await;
+    assert_eq!(none["errors"].as_array().unwrap().len(), 2, "{none}");
+}
+
+#[testkit::test]
 async fn only_roles_of_the_house_may_look(it: Installation) {
     let service = Running::ready(&it).await;
-    let id = service.accepted_event(&event()).await;
+    let mut named = event();
+    named["eventId"] = json!("order-4711");
+    let id = service.accepted_event(&named).await;
     for path in [
         &format!("/events/{id}"),
+        &format!(
+            "/events?resellerId={}&eventId=order-4711",
+            named["resellerId"].as_str().unwrap()
+        ),
         "/event-types",
         "/event-types/domain.created",
     ] {

@@ -160,7 +160,8 @@ fn subscriptions(known: &Known<'_>) -> Option<Finding> {
         .map(|(count, kind)| format!("{} {kind}", number(*count)))
         .collect();
     let meaning = if ours {
-        "Many at once are hardly their resellers' business: look at the name servers, the way out, the clock."
+        "Many at once may have one cause on our side: look at the name servers, the way out, the clock. Where each answers something of \
+         its own, it is its reseller's business."
     } else {
         "It is its reseller's business, who gets mails; others do not notice."
     };

@@ -145,9 +145,9 @@ fn finding(severity: Severity, text: String) -> Finding {
         ("swrve-fails", severity, "swrve-is-down"),
         text,
         "Each is tried again until its attempts are used up, and is given up then; a dead letter remains, which can be \
-         replayed. When nothing but failures come for half a minute, the lane is held and no attempt is used up.",
+         replayed. When nothing but failures come for half a minute, of five pushes at least, the lane is held and no attempt is used up.",
     )
-    .with("postrider status")
+    .with("postrider push list --status RETRY")
 }
 
 /// Every push that is still to be accepted, wherever it is between two attempts.

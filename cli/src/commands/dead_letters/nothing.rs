@@ -1,0 +1,62 @@
+//! What there is to say when a filter matches nothing: the targets that there are, since one is easily written in another way.
+
+use serde_json::Value;
+
+use super::filter::FilterArgs;
+use crate::api::Api;
+use crate::output;
+use crate::shown::items;
+use domain::nearest;
+
+/// How many groups are looked at for targets.
+const GROUPS: &str = "200";
+
+/// What may have been meant, to be added to a sentence; nothing when no target was given.
+pub(super) async fn hint(api: &Api, filter: &FilterArgs) -> anyhow::Result<String> {
+    let Some(target) = filter.target() else {
+        return Ok(String::new());
+    };
+    let groups: Value = api.get("/dead-letters/groups", &[("limit", GROUPS)]).await?;
+    let known = items(&groups["items"])
+        .iter()
+        .filter_map(|group| group["target"].as_str());
+    Ok(output::harmless(&about(target, known)))
+}
+
+fn about<'a>(target: &str, known: impl Iterator<Item = &'a str>) -> String {
+    let mut known: Vec<&str> = known.filter(|known| !known.is_empty()).collect();
+    known.sort_unstable();
+    known.dedup();
+    // A target is scheme, host and port alone; of an endpoint people know its URL, or its host.
+    let is_part = |known: &&&str| target.starts_with(**known) || known.contains(target);
+    if let Some(same) = known.iter().find(is_part) {
+        return format!(
+            "; a target is scheme, host and port, such as {same}, or a code of Swrve; --subscription names one endpoint of several \
+             on a host"
+        );
+    }
+    nearest::question(target, known)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::about;
+
+    const KNOWN: [&str; 3] = ["https://hooks.acme.example", "401", ""];
+
+    #[test]
+    fn a_url_leads_to_its_target_and_a_slip_to_the_nearest() {
+        let said = |target| about(target, KNOWN.into_iter());
+        for target in ["https://hooks.acme.example/postrider", "hooks.acme.example"] {
+            assert!(
+                said(target).contains("such as https://hooks.acme.example,"),
+                "{target}"
+            );
+        }
+        assert_eq!(
+            said("https://hooks.acme.exampel"),
+            "; did you mean https://hooks.acme.example?"
+        );
+        assert_eq!(said("https://elsewhere.test:9999"), "");
+    }
+}

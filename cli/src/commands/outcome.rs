@@ -1,0 +1,229 @@
+//! What became of what a job or a replay has sent again: asked for, waited for, and told.
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use reqwest::StatusCode;
+use serde::Deserialize;
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::age::Age;
+use crate::api::Api;
+use crate::output::{self, Column, Table};
+use crate::problem::Refusal;
+use crate::progress::Progress;
+
+/// How long until it is looked at again while a command waits: twice as long each time, since counting is work.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+const LOOK_INTERVAL_MAX: Duration = Duration::from_secs(15);
+/// The exit code when not all was delivered.
+const NOT_ALL: u8 = 4;
+
+/// How long it is waited for what becomes of what was sent again.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct Patience {
+    /// How long to wait for the outcome once everything is sent again, such as 10m.
+    #[arg(long, value_name = "DURATION", default_value = "1m")]
+    outcome_within: Age,
+}
+
+/// Where everything stands that was sent again.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Outcome {
+    #[serde(flatten)]
+    total: Fates,
+    examined: u64,
+    whole: bool,
+    by_fingerprint: Vec<Kind>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Fates {
+    delivered: u64,
+    waiting: u64,
+    failed_again: u64,
+    cancelled: u64,
+    gone: u64,
+}
+
+#[derive(Debug, Deserialize)]
+struct Kind {
+    fingerprint: String,
+    #[serde(flatten)]
+    fates: Fates,
+    failures: BTreeMap<String, u64>,
+}
+
+/// The outcome of a job as the API gives it; nothing from an API that knows of none, or while that cannot tell.
+pub(crate) async fn of(api: &Api, job: Uuid) -> anyhow::Result<Option<Value>> {
+    let found = api.get(&format!("/dead-letters/jobs/{job}/outcome"), &()).await;
+    match found {
+        Ok(document) => Ok(Some(document)),
+        Err(error) => {
+            let status = error.downcast_ref::<Refusal>().map(|refusal| refusal.status);
+            match status {
+                Some(StatusCode::NOT_FOUND | StatusCode::SERVICE_UNAVAILABLE) => Ok(None),
+                _ => Err(error),
+            }
+        }
+    }
+}
+
+/// The outcome once nothing waits any more, or what it is when patience ends.
+pub(crate) async fn wait(
+    patience: Patience,
+    look: impl AsyncFn() -> anyhow::Result<Option<Value>>,
+) -> anyhow::Result<Option<Value>> {
+    let until = Instant::now() + patience.outcome_within.duration();
+    let progress = Progress::waiting("waiting for what becomes of it");
+    let mut pause = LOOK_INTERVAL;
+    loop {
+        let found = look().await?;
+        let waiting = found.as_ref().and_then(|found| found["waiting"].as_u64());
+        let left = until.saturating_duration_since(Instant::now());
+        if waiting == Some(0) || left.is_zero() {
+            return Ok(found);
+        }
+        if let Some(waiting) = waiting {
+            progress.say(&format!("{waiting} still wait"));
+        }
+        tokio::time::sleep(pause.min(left)).await;
+        pause = (pause * 2).min(LOOK_INTERVAL_MAX);
+    }
+}
+
+/// What the exit code says of a job that was to send something again: success if all of it was delivered, then or before. What was skipped for
+/// another reason was not, and what is not known may not have been.
+pub(crate) fn exit_code(outcome: Option<&Outcome>, skipped: &BTreeMap<String, u64>) -> ExitCode {
+    let Some(outcome) = outcome else {
+        output::note("what became of it is not known yet");
+        return ExitCode::from(NOT_ALL);
+    };
+    let is_done = |reason: &String| matches!(reason.as_str(), "DELIVERED" | "RESOLVED");
+    if outcome.is_all_delivered() && skipped.keys().all(is_done) {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(NOT_ALL)
+    }
+}
+
+impl Outcome {
+    pub(crate) fn read(document: &Value) -> anyhow::Result<Self> {
+        Ok(serde_json::from_value(document.clone())?)
+    }
+
+    /// Whether all that it tells of was delivered, and whether that is all there is.
+    fn is_all_delivered(&self) -> bool {
+        let Fates {
+            waiting,
+            failed_again,
+            cancelled,
+            gone,
+            ..
+        } = self.total;
+        self.whole && waiting + failed_again + cancelled + gone == 0
+    }
+
+    /// All of it in one sentence.
+    pub(crate) fn sentence(&self) -> String {
+        let mut text = self.total.to_string();
+        if !self.whole {
+            text.push_str(&format!("; of a sample of {} dead letters", self.examined));
+        }
+        text
+    }
+
+    /// The same by kind of failure; nothing to show of a job that has sent nothing again.
+    pub(crate) fn table(&self) -> Option<Table> {
+        if self.by_fingerprint.is_empty() {
+            return None;
+        }
+        let mut table = output::table([
+            Column::whole("it was"),
+            Column::whole("delivered"),
+            Column::whole("waiting"),
+            Column::whole("failed again"),
+            Column::prose("as").spare(1),
+        ]);
+        for kind in &self.by_fingerprint {
+            let failures = kind.failures.iter();
+            let failures: Vec<String> = failures
+                .map(|(fingerprint, count)| format!("{} {count}", output::harmless(fingerprint)))
+                .collect();
+            table.add_row([
+                output::harmless(&kind.fingerprint),
+                kind.fates.delivered.to_string(),
+                kind.fates.waiting.to_string(),
+                kind.fates.failed_again.to_string(),
+                failures.join(", "),
+            ]);
+        }
+        Some(table)
+    }
+}
+
+impl std::fmt::Display for Fates {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "{} delivered, {} waiting, {} failed again",
+            self.delivered, self.waiting, self.failed_again
+        )?;
+        for (count, what) in [(self.cancelled, "cancelled"), (self.gone, "not kept any more")] {
+            if count > 0 {
+                write!(f, ", {count} {what}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn outcome(delivered: u64, waiting: u64, failed: u64) -> Outcome {
+        let fates = json!({"delivered": delivered, "waiting": waiting, "failedAgain": failed, "cancelled": 0, "gone": 0});
+        let mut document = fates.clone();
+        document["examined"] = (delivered + waiting + failed).into();
+        document["whole"] = true.into();
+        let mut kind = fates;
+        kind["lane"] = "push".into();
+        kind["fingerprint"] = "swrve/503".into();
+        kind["failures"] = json!({"swrve/401": failed});
+        document["byFingerprint"] = json!([kind]);
+        Outcome::read(&document).unwrap()
+    }
+
+    #[test]
+    fn only_what_was_all_delivered_is_a_success() {
+        let success = format!("{:?}", ExitCode::SUCCESS);
+        let code = |outcome: Option<&Outcome>, skipped: &[&str]| {
+            let skipped = skipped.iter().map(|reason| ((*reason).to_owned(), 1)).collect();
+            format!("{:?}", exit_code(outcome, &skipped))
+        };
+        assert_eq!(code(Some(&outcome(3, 0, 0)), &[]), success);
+        assert_eq!(code(Some(&outcome(3, 0, 0)), &["DELIVERED", "RESOLVED"]), success);
+        assert_ne!(code(Some(&outcome(3, 1, 0)), &[]), success);
+        assert_ne!(code(Some(&outcome(3, 0, 1)), &[]), success);
+        assert_ne!(code(Some(&outcome(0, 0, 0)), &["SUBSCRIPTION_INACTIVE"]), success);
+        assert_ne!(code(None, &[]), success);
+        let mut sample = outcome(3, 0, 0);
+        sample.whole = false;
+        assert_ne!(code(Some(&sample), &[]), success);
+    }
+
+    #[test]
+    fn what_failed_again_is_told_by_its_kind() {
+        let outcome = outcome(2, 1, 3);
+        assert_eq!(outcome.sentence(), "2 delivered, 1 waiting, 3 failed again");
+        assert!(outcome.table().unwrap().to_string().contains("swrve/401 3"));
+    }
+}

@@ -1,0 +1,355 @@
+//! Finding things over the operator API: pushes, notifications, subscriptions, resellers.
+//!
+//! The commands of resellers have the same names; with `--reseller` they ask here, on a key of the house.
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use clap::Args;
+use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
+use domain::clock::{Clock as _, SystemClock};
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use crate::age::Age;
+use crate::api::Api;
+use crate::operator::{Common, OperatorArgs};
+use crate::output::{self, Column, Form};
+use crate::shown::{self, Shown, ShownColumn};
+
+/// The statuses of pushes and notifications.
+const STATUSES: [&str; 7] = [
+    "SCHEDULED",
+    "PENDING",
+    "IN_MEMORY",
+    "RETRY",
+    "SENT",
+    "FAILED",
+    "GIVEN_UP",
+];
+
+/// When, and which part of a list.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Stretch {
+    /// Accepted at this time or later, such as 2026-11-21T12:00:00Z.
+    #[arg(long, value_name = "TIME", value_parser = crate::age::time, conflicts_with = "newer_than")]
+    pub(crate) since: Option<DateTime<Utc>>,
+    /// Accepted before this time.
+    #[arg(long, value_name = "TIME", value_parser = crate::age::time, conflicts_with = "older_than")]
+    pub(crate) until: Option<DateTime<Utc>>,
+    /// Accepted less than this long ago, such as 3h.
+    #[arg(long, value_name = "AGE")]
+    pub(crate) newer_than: Option<Age>,
+    /// Accepted longer ago than this, such as 10m.
+    #[arg(long, value_name = "AGE")]
+    pub(crate) older_than: Option<Age>,
+    /// How many.
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=200))]
+    pub(crate) limit: u32,
+    /// Where the previous part ended.
+    #[arg(long)]
+    pub(crate) cursor: Option<String>,
+}
+
+/// Which pushes.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  postrider push list --device 463B3209 --newer-than 1d         did the device get its push?
+  postrider push list --status RETRY                            what is tried again, due longest first
+  postrider push list --prototype Hello --status FAILED --newer-than 2h")]
+pub(crate) struct PushListArgs {
+    /// For this device: the push key that they were handed in with; it is in no answer and no record.
+    #[arg(long, value_name = "PUSH_KEY", value_parser = NonEmptyStringValueParser::new())]
+    device: Option<String>,
+    /// Of this message prototype.
+    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
+    prototype: Option<String>,
+    /// For devices of this platform.
+    #[arg(long, value_parser = PossibleValuesParser::new(["IOS", "ANDROID"]), ignore_case = true)]
+    platform: Option<String>,
+    /// In this status.
+    #[arg(long, value_parser = PossibleValuesParser::new(STATUSES), ignore_case = true)]
+    status: Option<String>,
+    /// Moved by hand for this reason.
+    #[arg(long, value_parser = PossibleValuesParser::new(["REPLAYED", "CANCELLED"]), ignore_case = true)]
+    reason: Option<String>,
+    #[command(flatten)]
+    stretch: Stretch,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// What only the operator API is asked of notifications.
+#[derive(Debug, Default)]
+pub(crate) struct NotificationQuery {
+    pub(crate) reseller: Option<String>,
+    pub(crate) subscription: Option<Uuid>,
+    pub(crate) event_id: Option<String>,
+    pub(crate) value: Option<String>,
+    pub(crate) status: Option<String>,
+    pub(crate) event_type: Option<String>,
+}
+
+const PUSHES: [ShownColumn; 8] = [
+    (Column::whole("push"), "/id"),
+    (Column::time("accepted"), "/createdAt"),
+    (Column::whole("status"), "/status"),
+    (Column::time("ended").spare(3), "/finishedAt"),
+    (Column::time("due").spare(2), "/nextAttemptAt"),
+    (Column::whole("attempts").spare(4), "/attempts"),
+    (Column::whole("prototype").spare(5), "/messagePrototypeKey"),
+    (Column::prose("last failure").spare(1), "/lastFailure/error"),
+];
+
+const NOTIFICATIONS: [ShownColumn; 9] = [
+    (Column::whole("notification"), "/id"),
+    (Column::whole("event").spare(5), "/eventId"),
+    (Column::whole("event type").spare(3), "/eventType"),
+    (Column::whole("to").spare(4), "/url"),
+    (Column::whole("status"), "/status"),
+    (Column::whole("reason").spare(6), "/reason"),
+    (Column::whole("paused").spare(7), "/paused"),
+    (Column::time("accepted").spare(2), "/acceptedAt"),
+    (Column::prose("last failure").spare(1), "/error"),
+];
+
+const SUBSCRIPTIONS: [ShownColumn; 8] = [
+    (Column::whole("subscription"), "/id"),
+    (Column::whole("reseller"), "/resellerId"),
+    (Column::whole("url"), "/url"),
+    (Column::prose("event types").spare(4), "/eventTypes"),
+    (Column::whole("state"), "/state"),
+    (Column::whole("reason").spare(3), "/stateReason"),
+    (Column::time("paused since").spare(2), "/pausedAt"),
+    (Column::time("failing since").spare(1), "/failingSince"),
+];
+
+const RESELLERS: [ShownColumn; 6] = [
+    (Column::whole("reseller"), "/id"),
+    (Column::whole("subscriptions"), "/subscriptions"),
+    (Column::whole("active"), "/active"),
+    (Column::whole("paused"), "/paused"),
+    (Column::whole("failing"), "/failing"),
+    (Column::time("failing since").spare(1), "/failingSince"),
+];
+
+/// A subscription, as those on call see it.
+const SUBSCRIPTION: [Shown; 15] = [
+    ("reseller", "/resellerId"),
+    ("url", "/url"),
+    ("event types", "/eventTypes"),
+    ("email", "/email"),
+    ("description", "/description"),
+    ("state", "/state"),
+    ("reason", "/stateReason"),
+    ("since", "/stateChangedAt"),
+    ("paused since", "/pausedAt"),
+    ("paused by an operator since", "/heldAt"),
+    ("failing since", "/failingSince"),
+    ("verified", "/verifiedAt"),
+    ("why", "/verificationError"),
+    ("daily quota", "/dailyQuota"),
+    ("requests a second", "/requestsPerSecond"),
+];
+
+/// Which resellers.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  postrider resellers")]
+pub(crate) struct ResellersArgs {
+    /// How many.
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=200))]
+    limit: u32,
+    /// Where the previous part ended.
+    #[arg(long)]
+    cursor: Option<String>,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// What is asked, as a query string takes it.
+type Query = Map<String, Value>;
+
+fn query<const N: usize>(given: [(&str, Option<String>); N]) -> Query {
+    let given = given.into_iter();
+    given
+        .filter_map(|(name, value)| Some((name.to_owned(), value?.into())))
+        .collect()
+}
+
+impl Stretch {
+    fn add_to(&self, query: &mut Query) {
+        let now = SystemClock.now();
+        let time = |at: Option<DateTime<Utc>>, age: Option<Age>| {
+            let at = at.or_else(|| age.map(|age| age.before(now)))?;
+            Some(at.to_rfc3339_opts(SecondsFormat::AutoSi, true))
+        };
+        let stretch = [
+            ("since", time(self.since, self.newer_than)),
+            ("until", time(self.until, self.older_than)),
+            ("limit", Some(self.limit.to_string())),
+            ("cursor", self.cursor.clone()),
+        ];
+        query.extend(self::query(stretch));
+    }
+}
+
+fn upper(word: Option<&String>) -> Option<String> {
+    word.map(|word| word.to_uppercase())
+}
+
+/// Most parts that are asked for until something is found: a filter may thin out any of them to nothing.
+const PARTS_MAX: u32 = 20;
+
+/// The first part of a list in which something was found, else the last that was looked at.
+async fn first_found(api: &Api, path: &str, mut query: Query) -> anyhow::Result<Value> {
+    let (mut examined, mut parts) = (0, 0);
+    loop {
+        parts += 1;
+        let mut document: Value = api.get(path, &query).await?;
+        examined += document["examined"].as_u64().unwrap_or_default();
+        let next = document["next"].as_str().map(str::to_owned);
+        match next {
+            Some(next) if parts < PARTS_MAX && shown::items(&document["items"]).is_empty() => {
+                query.insert("cursor".to_owned(), next.into());
+            }
+            _ => {
+                document["examined"] = examined.into();
+                return Ok(document);
+            }
+        }
+    }
+}
+
+/// Lists pushes.
+pub(crate) async fn pushes(args: &PushListArgs) -> anyhow::Result<()> {
+    let mut query = query([
+        ("device", args.device.clone()),
+        ("prototype", args.prototype.clone()),
+        ("platform", upper(args.platform.as_ref())),
+        ("status", upper(args.status.as_ref())),
+        ("reason", upper(args.reason.as_ref())),
+    ]);
+    args.stretch.add_to(&mut query);
+    let document = first_found(&args.common.operator.connect()?, "/pushes", query).await?;
+    print(&document, args.common.form(), PUSHES, "push")
+}
+
+/// The pushes of a device, the newest first: the latest one's identifier, if there is just this one, else a list of them.
+pub(crate) async fn pushes_of(
+    operator: &OperatorArgs,
+    device: &str,
+    form: Form,
+) -> anyhow::Result<Option<String>> {
+    let query = query([("device", Some(device.to_owned()))]);
+    let document: Value = operator.connect()?.get("/pushes", &query).await?;
+    if let [one] = shown::items(&document["items"])
+        && document["next"].is_null()
+    {
+        return Ok(one["id"].as_str().map(str::to_owned));
+    }
+    print(&document, form, PUSHES, "push")?;
+    Ok(None)
+}
+
+/// Lists notifications.
+pub(crate) async fn notifications(
+    operator: &OperatorArgs,
+    form: Form,
+    asked: NotificationQuery,
+    stretch: &Stretch,
+) -> anyhow::Result<()> {
+    let mut query = query([
+        ("reseller", asked.reseller),
+        ("subscription", asked.subscription.map(|id| id.to_string())),
+        ("eventId", asked.event_id),
+        ("value", asked.value),
+        ("status", upper(asked.status.as_ref())),
+        ("eventType", asked.event_type),
+    ]);
+    stretch.add_to(&mut query);
+    let is_by_value = query.contains_key("value");
+    let document = first_found(&operator.connect()?, "/notifications", query).await?;
+    if is_by_value && shown::items(&document["items"]).is_empty() {
+        output::note(
+            "--value finds whole values in the same case, such as example.org, and no parts of them",
+        );
+    }
+    print(&document, form, NOTIFICATIONS, "notification")
+}
+
+/// Lists subscriptions, of one reseller or of all.
+pub(crate) async fn subscriptions(
+    operator: &OperatorArgs,
+    form: Form,
+    asked: [(&str, Option<String>); 4],
+) -> anyhow::Result<()> {
+    let document: Value = operator.connect()?.get("/subscriptions", &query(asked)).await?;
+    print(&document, form, SUBSCRIPTIONS, "subscription")
+}
+
+/// Shows a subscription of whichever reseller.
+pub(crate) async fn subscription(operator: &OperatorArgs, form: Form, id: Uuid) -> anyhow::Result<()> {
+    let path = format!("/subscriptions/{id}");
+    let document: Value = operator.connect()?.get(&path, &()).await?;
+    form.print(&document, || {
+        shown::record("subscription", &document, SUBSCRIPTION)
+    })
+}
+
+/// Lists the resellers that have subscriptions.
+pub(crate) async fn resellers(args: &ResellersArgs) -> anyhow::Result<()> {
+    let query = query([
+        ("limit", Some(args.limit.to_string())),
+        ("cursor", args.cursor.clone()),
+    ]);
+    let document: Value = args.common.operator.connect()?.get("/resellers", &query).await?;
+    print(&document, args.common.form(), RESELLERS, "reseller")
+}
+
+/// Prints a part of a list. A part in which nothing was found may be followed by others.
+fn print<const COLUMNS: usize>(
+    document: &Value,
+    form: Form,
+    columns: [ShownColumn; COLUMNS],
+    what: &str,
+) -> anyhow::Result<()> {
+    let nothing = match document["next"].as_str() {
+        Some(_) => format!(
+            "no {what} matches among the {} that were looked at",
+            document["examined"]
+        ),
+        None => format!("no {what} matches"),
+    };
+    shown::print(document, form, columns, &nothing)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn pushes_fit_the_terminal() {
+        let pushes = json!([
+            {"id": "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d", "createdAt": "2026-11-21T12:00:00.123456Z", "status": "SENT",
+             "finishedAt": "2026-11-21T12:00:01.123456Z", "attempts": 1, "messagePrototypeKey": "Good bye"},
+            {"id": "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5e", "createdAt": "2026-11-21T12:00:00.123456Z", "status": "RETRY",
+             "nextAttemptAt": "2026-11-21T12:01:00Z", "attempts": 2, "messagePrototypeKey": "Hello client",
+             "lastFailure": {"error": "503 Service Unavailable: the platform is busy, try again later"}},
+        ]);
+        insta::assert_snapshot!(output::at_widths(&shown::list(&pushes, PUSHES)));
+    }
+
+    #[test]
+    fn notifications_fit_the_terminal() {
+        let notifications = json!([
+            {"id": "019aa2f0-5b1c-8025-9519-0863916ea2df", "eventId": "order-4711-created", "eventType": "domain.created",
+             "url": "https://hooks.reseller.example/postrider/notifications?tenant=4711", "status": "RETRY",
+             "reason": "delivery/http/503/html", "paused": false, "acceptedAt": "2026-11-21T12:00:00.123456Z",
+             "error": "the endpoint answered 503 Service Unavailable"},
+            {"id": "019aa2f0-5b1c-8025-9519-0863916ea2e0", "eventId": "order-4712", "eventType": "contact.updated",
+             "url": "https://a.example/", "status": "PENDING", "paused": true, "acceptedAt": "2026-11-21T12:00:00Z"},
+        ]);
+        insta::assert_snapshot!(output::at_widths(&shown::list(&notifications, NOTIFICATIONS)));
+    }
+}

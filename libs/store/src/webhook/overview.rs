@@ -1,0 +1,117 @@
+//! Resellers and subscriptions as those on call see them: of all resellers, and with how they are.
+
+use chrono::{DateTime, Utc};
+use domain::subscription::SubscriptionState;
+use uuid::Uuid;
+
+use super::SubscriptionView;
+use crate::read::{Count, Name, Nullable};
+use crate::{Error, Store};
+
+/// A reseller that has subscriptions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResellerView {
+    /// Who it is.
+    pub id: String,
+    /// How many subscriptions it has.
+    pub subscriptions: u64,
+    /// How many of them are sent notifications.
+    pub active: u64,
+    /// How many of them are paused, by the reseller or by an operator.
+    pub paused: u64,
+    /// How many of them have failed since their last success.
+    pub failing: u64,
+    /// Since when the first of those has.
+    pub failing_since: Option<DateTime<Utc>>,
+}
+
+/// Which subscriptions. What is missing restricts nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SubscriptionFilter {
+    /// Of this reseller.
+    pub reseller: Option<String>,
+    /// In this state.
+    pub state: Option<SubscriptionState>,
+    /// Whether they have failed since their last success.
+    pub failing: Option<bool>,
+    /// Whether they are paused.
+    pub paused: Option<bool>,
+    /// With this in their URL.
+    pub url: Option<String>,
+}
+
+impl Store {
+    /// Resellers after `after`, in the order of their names.
+    pub async fn list_resellers(&self, after: Option<&str>, limit: u32) -> Result<Vec<ResellerView>, Error> {
+        Ok(sqlx::query_as!(
+            ResellerView,
+            r#"
+            SELECT reseller_id AS id, count(*) AS "subscriptions!: Count",
+                   count(*) FILTER (WHERE state IN ('ACTIVE', 'DEGRADED')) AS "active!: Count",
+                   count(*) FILTER (WHERE suspended) AS "paused!: Count",
+                   count(failing_since) AS "failing!: Count", min(failing_since) AS failing_since
+            FROM subscriptions
+            WHERE deleted_at IS NULL AND reseller_id > $1
+            GROUP BY reseller_id ORDER BY reseller_id LIMIT $2
+            "#,
+            after.unwrap_or_default(),
+            i64::from(limit),
+        )
+        .fetch_all(&self.pool)
+        .await?)
+    }
+
+    /// Subscriptions of all resellers that match a filter, after the one with the identifier `after`, the oldest first.
+    pub async fn search_subscriptions(
+        &self,
+        filter: &SubscriptionFilter,
+        after: Option<Uuid>,
+        limit: u32,
+    ) -> Result<Vec<SubscriptionView>, Error> {
+        self.subscriptions_of_all(filter, None, after, limit).await
+    }
+
+    /// The subscription with this identifier, whosesoever it is.
+    pub async fn find_any_subscription(&self, id: Uuid) -> Result<Option<SubscriptionView>, Error> {
+        let any = SubscriptionFilter::default();
+        Ok(self.subscriptions_of_all(&any, Some(id), None, 1).await?.pop())
+    }
+
+    async fn subscriptions_of_all(
+        &self,
+        filter: &SubscriptionFilter,
+        id: Option<Uuid>,
+        after: Option<Uuid>,
+        limit: u32,
+    ) -> Result<Vec<SubscriptionView>, Error> {
+        Ok(sqlx::query_as!(
+            SubscriptionView,
+            r#"
+            SELECT id, reseller_id AS reseller, description, url, event_types, email,
+                   (SELECT a.confirmed_at FROM email_addresses a
+                    WHERE a.reseller_id = s.reseller_id AND a.address = lower(s.email)) AS email_confirmed_at,
+                   state AS "state: Name<_>", state_reason AS "state_reason: Name<_>", state_changed_at, paused_at, held_at,
+                   timeout_millis AS "timeout_millis!: Nullable<Count>", daily_quota AS "daily_quota!: Nullable<Count>",
+                   requests_per_second AS "requests_per_second!: Nullable<Count>", resend_after_outage,
+                   retry_plan AS "retry_plan: Name<_>", retry_client_errors, failing_since, verification_due_at,
+                   verification_attempts AS "verification_attempts: Count", verification_error,
+                   verified_at, created_at, updated_at
+            FROM subscriptions s
+            WHERE deleted_at IS NULL AND ($1::text IS NULL OR reseller_id = $1) AND ($2::text IS NULL OR state = $2)
+              AND ($3::boolean IS NULL OR (failing_since IS NOT NULL) = $3) AND ($4::boolean IS NULL OR suspended = $4)
+              AND ($5::text IS NULL OR strpos(url, $5) > 0) AND ($6::uuid IS NULL OR id = $6) AND ($7::uuid IS NULL OR id > $7)
+            ORDER BY id LIMIT $8
+            "#,
+            filter.reseller,
+            filter.state.map(SubscriptionState::as_str),
+            filter.failing,
+            filter.paused,
+            filter.url,
+            id,
+            after,
+            i64::from(limit),
+        )
+        .fetch_all(&self.pool)
+        .await?)
+    }
+}

@@ -1,0 +1,380 @@
+//! Notifications for those on call: of a reseller, of a subscription, of an event.
+//!
+//! What the indexes do not know of a filter is asked of the notifications that they lead to, a bounded number for one part. A part may
+//! therefore be short, or empty, although there is another one. What an event says is compared and never shown.
+
+use chrono::{DateTime, Utc};
+use domain::notification::{NotificationId, NotificationStatus};
+use domain::reason::NotificationReason;
+use uuid::Uuid;
+
+use super::event_view::bounds;
+use super::{DueCursor, first_id_at};
+use crate::examined::{Examined, Looked};
+use crate::read::{Count, Name, Nullable};
+use crate::{Error, Store};
+
+/// Most notifications that are looked at for one part.
+const EXAMINED_MAX: u32 = 10_000;
+/// As many where each of them may be of another subscription of all resellers.
+const EXAMINED_OF_ALL: u32 = 201;
+
+/// Whose notifications are searched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NotificationsOf {
+    /// Those of all resellers.
+    All,
+    /// Those of all subscriptions of a reseller.
+    Reseller(String),
+    /// Those of a subscription.
+    Subscription(Uuid),
+}
+
+/// Which notifications. What is missing restricts nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotificationSearch {
+    /// Whose.
+    pub of: NotificationsOf,
+    /// In this status.
+    pub status: Option<NotificationStatus>,
+    /// Of this event type.
+    pub event_type: Option<String>,
+    /// Of events whose data has this text as a whole value or as the name of a field, such as the name of a domain.
+    pub value: Option<String>,
+    /// Of events from here on.
+    pub since: Option<DateTime<Utc>>,
+    /// Of events before this.
+    pub until: Option<DateTime<Utc>>,
+}
+
+/// A notification with whose it is and what its endpoint answered last.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotificationFound {
+    /// Its identifier.
+    pub id: NotificationId,
+    /// The event that it tells of.
+    pub event: Uuid,
+    /// What receivers know the event by; none of an event that is forgotten.
+    pub event_id: Option<String>,
+    /// The event's type.
+    pub event_type: String,
+    /// Whose it is.
+    pub reseller: String,
+    /// To whom it goes.
+    pub subscription: Uuid,
+    /// Where to, as the subscription has it now.
+    pub url: String,
+    /// Where it stands.
+    pub status: NotificationStatus,
+    /// Why it waits or has ended.
+    pub reason: Option<NotificationReason>,
+    /// Whether its subscription is paused.
+    pub paused: bool,
+    /// Attempts so far.
+    pub attempts: u32,
+    /// When it is due, for `RETRY`, or since when it is in line, for `SCHEDULED`.
+    pub next_attempt_at: Option<DateTime<Utc>>,
+    /// When its event was accepted.
+    pub accepted_at: DateTime<Utc>,
+    /// When its status last changed.
+    pub updated_at: DateTime<Utc>,
+    /// When it ended.
+    pub finished_at: Option<DateTime<Utc>>,
+    /// The status code of the last answer.
+    pub response_status: Option<u16>,
+    /// The last failure in words, if the last attempt failed.
+    pub error: Option<String>,
+}
+
+/// The index that leads through the notifications of each subscription.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lead {
+    Pending,
+    Scheduled,
+    Retry,
+    Newest,
+    /// Through those of all subscriptions.
+    ScheduledOfAll,
+    NewestOfAll,
+}
+
+impl Lead {
+    fn of(search: &NotificationSearch) -> Self {
+        match (search.status, &search.of) {
+            (Some(NotificationStatus::Pending), _) => Self::Pending,
+            (Some(NotificationStatus::Retry), _) => Self::Retry,
+            (Some(NotificationStatus::Scheduled), NotificationsOf::All) => Self::ScheduledOfAll,
+            (Some(NotificationStatus::Scheduled), _) => Self::Scheduled,
+            (_, NotificationsOf::All) => Self::NewestOfAll,
+            _ => Self::Newest,
+        }
+    }
+
+    /// How many notifications are looked at for a part of `limit`.
+    fn depth(self, search: &NotificationSearch, limit: u32) -> u32 {
+        let asks_each = search.of == NotificationsOf::All && matches!(self, Self::Pending | Self::Retry);
+        if self.covers(search) {
+            limit + 1
+        } else if asks_each {
+            EXAMINED_OF_ALL.max(limit + 1)
+        } else {
+            EXAMINED_MAX.max(limit + 1)
+        }
+    }
+
+    /// Whether it knows all of a search, so that no notification is looked at in vain.
+    fn covers(self, search: &NotificationSearch) -> bool {
+        let has_times = search.since.is_some() || search.until.is_some();
+        let is_newest = matches!(self, Self::Newest | Self::NewestOfAll);
+        (search.status.is_none() || !is_newest)
+            && (self == Self::Pending || is_newest || !has_times)
+            && search.event_type.is_none()
+            && search.value.is_none()
+    }
+}
+
+/// Reads what a search looks at. `$source` is the pieces of a list of notifications in the order of `$order`, at most `$7` of them, whose
+/// parameters of its own are those from `$8` on; `$1` is the subscriptions.
+macro_rules! look {
+    ($store:expr, $of:expr, $search:expr, $depth:expr, [$($source:literal),*], $order:literal $(, $value:expr)*) => {{
+        let spelled = $search.value.as_deref().map(spellings);
+        sqlx::query_as!(
+            Looked,
+            "SELECT l.id AS \"id!\", l.at AS \"at!\",
+                    (($2::text IS NULL OR l.status = $2) AND ($3::text IS NULL OR l.event_type = $3)
+                     AND ($4::uuid IS NULL OR l.id >= $4) AND ($5::uuid IS NULL OR l.id < $5)
+                     AND CASE WHEN $6::text[] IS NULL THEN true
+                         ELSE EXISTS (SELECT FROM events e CROSS JOIN UNNEST($6) AS v(spelling)
+                                      WHERE e.id = l.event AND strpos(e.body, v.spelling) > 0) END
+                    ) IS TRUE AS \"matches!\"
+             FROM (" + $($source +)* ") AS l ORDER BY " + $order,
+            $of,
+            $search.status.map(NotificationStatus::as_str),
+            $search.event_type,
+            $search.since.map(first_id_at),
+            $search.until.map(first_id_at),
+            spelled.as_deref(),
+            $depth
+            $(, $value)*
+        )
+        .fetch_all(&$store.pool)
+        .await
+    }};
+}
+
+/// Along an index that knows each subscription: of as many as are wanted, those whose first one comes first, since no other has any that
+/// comes before theirs. `$at` is the time that the list is sorted by, `$lead` what the index knows.
+macro_rules! look_at_each {
+    ($store:expr, $of:expr, $search:expr, $depth:expr, $at:literal, $lead:literal, $order:literal $(, $value:expr)*) => {
+        look!(
+            $store, $of, $search, $depth,
+            ["SELECT n.* FROM (
+                  SELECT h.subscription FROM UNNEST($1::uuid[]) AS s(subscription) CROSS JOIN LATERAL (
+                      SELECT n.id, s.subscription, ", $at, " AS at FROM notifications n
+                      WHERE n.subscription_id = s.subscription AND ", $lead, " LIMIT 1) AS h
+                  ORDER BY ", $order, " LIMIT $7) AS s CROSS JOIN LATERAL (
+                  SELECT n.id, n.event, n.status, n.event_type, ", $at, " AS at FROM notifications n
+                  WHERE n.subscription_id = s.subscription AND ", $lead, " LIMIT $7) AS n
+              ORDER BY ", $order, " LIMIT $7"],
+            $order $(, $value)*
+        )
+    };
+}
+
+/// Along an index over all subscriptions.
+macro_rules! look_at_all {
+    ($store:expr, $of:expr, $search:expr, $depth:expr, $at:literal, $lead:literal, $order:literal $(, $value:expr)*) => {
+        look!(
+            $store, $of, $search, $depth,
+            ["SELECT n.id, n.event, n.status, n.event_type, ", $at, " AS at FROM notifications n
+              WHERE $1::uuid[] = '{}' AND ", $lead, " LIMIT $7"],
+            $order $(, $value)*
+        )
+    };
+}
+
+/// The ways in which JSON writes a text: as it is, and in ASCII, with digits of both cases. What PostgreSQL cannot hold as JSON, such as
+/// U+0000, is escaped in each.
+fn spellings(value: &str) -> Vec<String> {
+    let plain = serde_json::Value::from(value).to_string();
+    let escaped = |unit: fn(u16) -> String| -> String {
+        let write = |letter: char| {
+            let mut units = [0; 2];
+            match letter {
+                ascii if ascii.is_ascii() => ascii.to_string(),
+                other => other.encode_utf16(&mut units).iter().copied().map(unit).collect(),
+            }
+        };
+        plain.chars().map(write).collect()
+    };
+    let mut all = vec![
+        escaped(|unit| format!("\\u{unit:04x}")),
+        escaped(|unit| format!("\\u{unit:04X}")),
+        plain.clone(),
+    ];
+    all.dedup();
+    all
+}
+
+impl Store {
+    /// Notifications that match, after `after`: of what waits those due longest first, else those of the newest event first.
+    pub async fn search_notifications(
+        &self,
+        search: &NotificationSearch,
+        after: Option<DueCursor>,
+        limit: u32,
+    ) -> Result<Examined<NotificationFound>, Error> {
+        let lead = Lead::of(search);
+        let subscriptions = match lead {
+            Lead::ScheduledOfAll | Lead::NewestOfAll => Vec::new(),
+            _ => self.subscriptions_of(&search.of).await?,
+        };
+        let depth = lead.depth(search, limit);
+        let looked = self
+            .look_at_notifications((lead, &subscriptions), search, after, depth)
+            .await?;
+        let stretch = Examined::stretch(&looked, depth, limit);
+        Ok(Examined {
+            items: self.found_notifications(&stretch.items).await?,
+            examined: stretch.examined,
+            next: stretch.next,
+        })
+    }
+
+    async fn look_at_notifications(
+        &self,
+        (lead, of): (Lead, &[Uuid]),
+        search: &NotificationSearch,
+        after: Option<DueCursor>,
+        depth: u32,
+    ) -> Result<Vec<Looked>, Error> {
+        let depth = i64::from(depth);
+        let first = first_id_at(search.since.unwrap_or(DateTime::UNIX_EPOCH));
+        let end = first_id_at(search.until.unwrap_or(DateTime::<Utc>::MAX_UTC));
+        let (at, id) = after.unzip();
+        let (at, waiting) = (at.unwrap_or(DateTime::UNIX_EPOCH), id.unwrap_or(Uuid::nil()));
+        Ok(match lead {
+            Lead::Pending => look_at_each!(
+                self,
+                of,
+                search,
+                depth,
+                "n.created_at",
+                "n.status = 'PENDING' AND n.id > $8 AND n.id < $9 ORDER BY n.id",
+                "id",
+                waiting.max(first),
+                end
+            ),
+            Lead::Scheduled => look_at_each!(
+                self,
+                of,
+                search,
+                depth,
+                "n.next_attempt_at",
+                "n.status = 'SCHEDULED' AND (n.next_attempt_at, n.id) > ($8, $9) ORDER BY n.next_attempt_at, n.id",
+                "at, id",
+                at,
+                waiting
+            ),
+            Lead::Retry => look_at_each!(
+                self,
+                of,
+                search,
+                depth,
+                "n.next_attempt_at",
+                "n.status = 'RETRY' AND (n.next_attempt_at, n.id) > ($8, $9) ORDER BY n.next_attempt_at, n.id",
+                "at, id",
+                at,
+                waiting
+            ),
+            Lead::Newest => look_at_each!(
+                self,
+                of,
+                search,
+                depth,
+                "n.created_at",
+                "n.reseller_id <> '' AND n.id > $8 AND n.id < $9 ORDER BY n.id DESC",
+                "id DESC",
+                first,
+                id.map_or(end, |id| id.min(end))
+            ),
+            Lead::ScheduledOfAll => look_at_all!(
+                self,
+                of,
+                search,
+                depth,
+                "n.next_attempt_at",
+                "n.status = 'SCHEDULED' AND (n.next_attempt_at, n.id) > ($8, $9)
+                 ORDER BY n.next_attempt_at, n.id",
+                "at, id",
+                at,
+                waiting
+            ),
+            Lead::NewestOfAll => look_at_all!(
+                self,
+                of,
+                search,
+                depth,
+                "n.created_at",
+                "n.id > $8 AND n.id < $9 ORDER BY n.id DESC",
+                "id DESC",
+                first,
+                id.map_or(end, |id| id.min(end))
+            ),
+        }?)
+    }
+
+    /// The notifications that an event became, in the order of their identifiers.
+    pub async fn notifications_of_event(&self, event: Uuid) -> Result<Vec<NotificationFound>, Error> {
+        let (first, last) = bounds(event);
+        let ids = sqlx::query_scalar!(
+            "SELECT id FROM notifications WHERE id BETWEEN $2 AND $3 AND event = $1 ORDER BY id",
+            event,
+            first,
+            last,
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        self.found_notifications(&ids).await
+    }
+
+    /// Those that were deleted, too: what they got is still there.
+    async fn subscriptions_of(&self, of: &NotificationsOf) -> Result<Vec<Uuid>, Error> {
+        let reseller = match of {
+            NotificationsOf::Subscription(id) => return Ok(vec![*id]),
+            NotificationsOf::Reseller(reseller) => Some(reseller),
+            NotificationsOf::All => None,
+        };
+        Ok(sqlx::query_scalar!(
+            "SELECT id FROM subscriptions WHERE $1::text IS NULL OR reseller_id = $1 ORDER BY id",
+            reseller,
+        )
+        .fetch_all(&self.pool)
+        .await?)
+    }
+
+    /// These notifications, in this order.
+    async fn found_notifications(&self, ids: &[Uuid]) -> Result<Vec<NotificationFound>, Error> {
+        Ok(sqlx::query_as!(
+            NotificationFound,
+            r#"
+            SELECT n.id, n.event, e.event_id AS "event_id?", n.event_type, n.reseller_id AS reseller,
+                   n.subscription_id AS subscription, s.url, n.status AS "status: Name<_>",
+                   n.reason AS "reason!: Nullable<Name<_>>", s.suspended AS "paused!", n.attempts AS "attempts: Count",
+                   n.next_attempt_at, coalesce(e.created_at, n.created_at) AS "accepted_at!", n.updated_at, n.finished_at,
+                   a.response_status AS "response_status!: Nullable<Count>", a.error AS "error?"
+            FROM UNNEST($1::uuid[]) WITH ORDINALITY AS i(id, place)
+            JOIN notifications n ON n.id = i.id
+            JOIN subscriptions s ON s.id = n.subscription_id
+            LEFT JOIN events e ON e.id = n.event
+            LEFT JOIN LATERAL (
+                SELECT response_status, error FROM delivery_attempts
+                WHERE notification_id = n.id AND status <> 'IN_PROCESS' ORDER BY number DESC LIMIT 1) a ON true
+            ORDER BY i.place
+            "#,
+            ids,
+        )
+        .fetch_all(&self.pool)
+        .await?)
+    }
+}

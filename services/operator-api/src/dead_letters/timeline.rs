@@ -1,0 +1,153 @@
+//! `GET /dead-letters/timeline`.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use chrono::{DateTime, TimeDelta, Timelike as _, Utc};
+use domain::dead_letter::FailureClass;
+use http_api::{Params, Problem};
+use serde::{Deserialize, Serialize};
+use store::DeadLetterHour;
+use utoipa::ToSchema;
+
+use super::filter::FilterText;
+use crate::app::App;
+use crate::request::Viewer;
+
+/// How many hours are told of when the caller does not say, and at most.
+const DEFAULT_HOURS: u32 = 24;
+const HOURS_MAX: u32 = 672;
+/// How many groups are shown when the caller does not say, and at most.
+const DEFAULT_LIMIT: u32 = 100;
+const LIMIT_MAX: u32 = 300;
+
+/// Which dead letters, over how many hours.
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct TimelineParams {
+    /// Of this lane: `push` or `reseller`.
+    lane: Option<String>,
+    /// In this state: `OPEN`, `REPLAYED`, `DISCARDED`, or `ALL`.
+    #[param(default = "ALL")]
+    state: Option<String>,
+    /// For this reason: `FAILED`, `GIVEN_UP`, `REJECTED` or `MALFORMED`.
+    reason: Option<String>,
+    /// Of this kind of failure; `*` at the end stands for anything.
+    #[param(example = "delivery/http/*")]
+    fingerprint: Option<String>,
+    /// Where the failure was: scheme, host and port of the endpoint, or Swrve's code.
+    #[param(example = "https://hooks.acme.example")]
+    target: Option<String>,
+    /// The hours up to now, the one that has begun included.
+    #[param(minimum = 1, maximum = 672, default = 24)]
+    hours: Option<u32>,
+    /// How many groups.
+    #[param(minimum = 1, maximum = 300, default = 100)]
+    limit: Option<u32>,
+}
+
+/// When the dead letters of a group were written.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = DeadLetterTimeline)]
+pub(crate) struct GroupTimeline {
+    /// `push` or `reseller`.
+    #[schema(example = "reseller")]
+    lane: &'static str,
+    /// What the failures have in common.
+    #[schema(example = "delivery/http/503/html")]
+    fingerprint: String,
+    /// The class of the failure, as in the list of groups.
+    #[schema(example = "http-5xx")]
+    kind: &'static str,
+    /// Where the failures were.
+    #[schema(example = "https://hooks.acme.example")]
+    target: String,
+    /// How many were written in each hour, the first hour first.
+    #[schema(example = json!([0, 0, 12, 40]))]
+    counts: Vec<u64>,
+}
+
+/// When dead letters were written.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = DeadLetterTimelines)]
+pub(crate) struct TimelineDocument {
+    /// When the first hour began. Hours begin with those of UTC.
+    since: DateTime<Utc>,
+    /// The groups with the most dead letters in these hours, the largest one first.
+    items: Vec<GroupTimeline>,
+}
+
+/// Counts dead letters by the hour in which they were written.
+///
+/// Those that have been replayed or discarded since are among them, unless `state` says otherwise.
+#[utoipa::path(
+    get, path = "/dead-letters/timeline", tag = "dead letters", operation_id = "timelineOfDeadLetters",
+    security(("apiKey" = [])), params(TimelineParams),
+    responses((status = 200, description = "The largest groups of these hours.", body = TimelineDocument))
+)]
+pub(crate) async fn timeline(
+    State(app): State<Arc<App>>,
+    viewer: Viewer,
+    Params(params): Params<TimelineParams>,
+) -> Result<Json<TimelineDocument>, Problem> {
+    let filter = FilterText {
+        lane: params.lane.as_deref(),
+        state: params.state.as_deref().or(Some("ALL")),
+        reason: params.reason.as_deref(),
+        fingerprint: params.fingerprint.as_deref(),
+        target: params.target.as_deref(),
+        ..FilterText::default()
+    };
+    let filter = filter.read()?;
+    let hours = within("hours", params.hours.unwrap_or(DEFAULT_HOURS), HOURS_MAX)?;
+    let limit = within("limit", params.limit.unwrap_or(DEFAULT_LIMIT), LIMIT_MAX)?;
+    let since = hour_of(app.now()) - TimeDelta::hours(i64::from(hours) - 1);
+    let counting = app.store.dead_letter_hours(&filter, since, limit);
+    let counted = http_api::by(viewer.deadline, ("the dead letters", "counted"), counting).await?;
+    Ok(Json(TimelineDocument {
+        since,
+        items: by_group(counted, since, hours),
+    }))
+}
+
+fn within(name: &'static str, number: u32, most: u32) -> Result<u32, Problem> {
+    if (1..=most).contains(&number) {
+        return Ok(number);
+    }
+    Err(Problem::query(name, format!("must be between 1 and {most}")))
+}
+
+/// When the hour of this time began.
+fn hour_of(at: DateTime<Utc>) -> DateTime<Utc> {
+    let into = TimeDelta::seconds(i64::from(at.minute()) * 60 + i64::from(at.second()));
+    at - into - TimeDelta::nanoseconds(i64::from(at.nanosecond()))
+}
+
+/// The hours of a group stand together.
+fn by_group(counted: Vec<DeadLetterHour>, since: DateTime<Utc>, hours: u32) -> Vec<GroupTimeline> {
+    let mut groups: Vec<GroupTimeline> = Vec::new();
+    for one in counted {
+        let lane = one.lane.as_str();
+        let is_same = |group: &GroupTimeline| {
+            (group.lane, &group.fingerprint, &group.target) == (lane, &one.fingerprint, &one.target)
+        };
+        if !groups.last().is_some_and(is_same) {
+            groups.push(GroupTimeline {
+                lane,
+                kind: FailureClass::of(&one.fingerprint).as_str(),
+                fingerprint: one.fingerprint,
+                target: one.target,
+                counts: vec![0; hours as usize],
+            });
+        }
+        // By a clock that is behind the database's, an hour may lie ahead.
+        let place = usize::try_from((one.hour - since).num_hours()).ok();
+        let count = place.and_then(|place| groups.last_mut()?.counts.get_mut(place));
+        if let Some(count) = count {
+            *count = one.dead_letters;
+        }
+    }
+    groups
+}

@@ -1,0 +1,234 @@
+//! `GET /notifications`: notifications of all resellers, of one, of a subscription, of an event.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use chrono::{DateTime, Utc};
+use domain::notification::NotificationStatus;
+use http_api::{Params, Problem, paging};
+use serde::{Deserialize, Serialize};
+use store::Examined;
+use store::webhook::{NotificationFound, NotificationSearch, NotificationsOf};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+use uuid::Uuid;
+
+use crate::app::App;
+use crate::dead_letters::filter::names;
+use crate::examined::{Part, text, times, word};
+use crate::request::Viewer;
+
+/// The routes.
+pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new().routes(routes!(list))
+}
+
+/// Which notifications: of a reseller, of a subscription, of an event, or of all resellers.
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct NotificationParams {
+    /// Of this reseller.
+    #[param(example = "acme")]
+    reseller: Option<String>,
+    /// Of this subscription.
+    subscription: Option<Uuid>,
+    /// Of this event: its identifier, or with `reseller` the `eventId` that its caller gave.
+    #[param(example = "order-4711")]
+    event_id: Option<String>,
+    /// In this status: SCHEDULED, PENDING, IN_MEMORY, RETRY, SENT, FAILED or GIVEN_UP.
+    status: Option<String>,
+    /// Of events of this type.
+    event_type: Option<String>,
+    /// Of events whose data has this text as a whole value, at whatever place, such as the name of a domain; the name of a field is found
+    /// as well.
+    #[param(example = "example.org")]
+    value: Option<String>,
+    /// Of events that were accepted at this time or later.
+    since: Option<DateTime<Utc>>,
+    /// Of events that were accepted before this time.
+    until: Option<DateTime<Utc>>,
+    /// How many entries.
+    #[param(minimum = 1, maximum = 200, default = 50)]
+    limit: Option<u32>,
+    /// What the previous part gave as `next`.
+    cursor: Option<String>,
+}
+
+/// A notification in a list.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = NotificationListed)]
+pub(crate) struct NotificationDocument {
+    /// Its identifier; `GET /explain/{id}` tells its story.
+    id: Uuid,
+    /// The event that it tells of.
+    event: Uuid,
+    /// What receivers know the event by: the caller's eventId, else its identifier.
+    #[schema(example = "order-4711")]
+    event_id: Option<String>,
+    /// The event's type.
+    #[schema(example = "domain.created")]
+    event_type: String,
+    /// Whose it is.
+    #[schema(example = "acme")]
+    reseller_id: String,
+    /// To which subscription it goes.
+    subscription_id: Uuid,
+    /// Where to, as the subscription has it now.
+    #[schema(example = "https://acme.example/hooks/domains")]
+    url: String,
+    /// Where it stands.
+    #[schema(example = "SENT")]
+    status: &'static str,
+    /// Why it waits or has ended.
+    #[schema(example = "QUOTA")]
+    reason: Option<String>,
+    /// Whether its subscription is paused, so that it waits for the end of the pause.
+    paused: bool,
+    /// Attempts so far.
+    attempts: u32,
+    /// When it is due, if it is RETRY; since when it is in line, if it is SCHEDULED.
+    next_attempt_at: Option<DateTime<Utc>>,
+    /// When its event was accepted.
+    accepted_at: DateTime<Utc>,
+    /// When its status last changed.
+    updated_at: DateTime<Utc>,
+    /// When it ended.
+    finished_at: Option<DateTime<Utc>>,
+    /// The status code of the endpoint's last answer.
+    #[schema(example = 503)]
+    response_status: Option<u16>,
+    /// How the last attempt failed, if it did.
+    error: Option<String>,
+}
+
+impl NotificationDocument {
+    fn of(found: NotificationFound) -> Self {
+        Self {
+            id: found.id.uuid(),
+            event: found.event,
+            event_id: found.event_id,
+            event_type: found.event_type,
+            reseller_id: found.reseller,
+            subscription_id: found.subscription,
+            url: found.url,
+            status: found.status.as_str(),
+            reason: found.reason.map(|reason| reason.to_string()),
+            paused: found.paused && !found.status.is_terminal(),
+            attempts: found.attempts,
+            next_attempt_at: found.next_attempt_at,
+            accepted_at: found.accepted_at,
+            updated_at: found.updated_at,
+            finished_at: found.finished_at,
+            response_status: found.response_status,
+            error: found.error,
+        }
+    }
+}
+
+/// Lists notifications, those of the newest event first; those that wait by how long they have been due.
+///
+/// SCHEDULED, PENDING and RETRY wait. At most 10,000 notifications are looked at for a part, so that one may be short, or even empty,
+/// although others follow: only `next` tells the end. With `eventId` there is one part. Without reseller, subscription and `eventId` they are
+/// those of all resellers. Those of subscriptions that were deleted are among them.
+#[utoipa::path(
+    get, path = "/notifications", tag = "search", operation_id = "listNotifications", security(("apiKey" = [])),
+    params(NotificationParams),
+    responses((status = 200, description = "A part of the list.", body = Part<NotificationDocument>))
+)]
+pub(crate) async fn list(
+    State(app): State<Arc<App>>,
+    viewer: Viewer,
+    Params(params): Params<NotificationParams>,
+) -> Result<Json<Part<NotificationDocument>>, Problem> {
+    let limit = paging::limit(params.limit)?;
+    let after = paging::read_at(params.cursor.as_deref())?;
+    let search = read(&params)?;
+    let found = async {
+        match &params.event_id {
+            Some(event) => of_event(&app, event, params.reseller.as_deref(), &search).await,
+            None => app.store.search_notifications(&search, after, limit).await,
+        }
+    };
+    let found = http_api::by(viewer.deadline, ("the notifications", "read"), found).await?;
+    Ok(Json(Part::of(found, NotificationDocument::of)))
+}
+
+fn read(params: &NotificationParams) -> Result<NotificationSearch, Problem> {
+    let statuses = names(&NotificationStatus::ALL, NotificationStatus::as_str);
+    let (since, until) = times(params.since, params.until)?;
+    let reseller = text("reseller", params.reseller.as_deref())?;
+    let search = NotificationSearch {
+        of: match (params.subscription, reseller) {
+            (Some(id), _) => NotificationsOf::Subscription(id),
+            (None, Some(reseller)) => NotificationsOf::Reseller(reseller),
+            (None, None) => NotificationsOf::All,
+        },
+        status: word("status", params.status.as_deref(), &statuses)?,
+        event_type: text("eventType", params.event_type.as_deref())?,
+        value: text("value", params.value.as_deref())?,
+        since,
+        until,
+    };
+    if let Some(event) = text("eventId", params.event_id.as_deref())? {
+        check_event(params, &event)?;
+    }
+    Ok(search)
+}
+
+/// An event has few notifications, which are there at once.
+fn check_event(params: &NotificationParams, event: &str) -> Result<(), Problem> {
+    for (name, is_given) in [
+        ("value", params.value.is_some()),
+        ("since", params.since.is_some()),
+        ("until", params.until.is_some()),
+        ("cursor", params.cursor.is_some()),
+    ] {
+        if is_given {
+            let detail = "does not go with eventId, which names one event: leave one of the two out";
+            return Err(Problem::query(name, detail));
+        }
+    }
+    if params.reseller.is_none() && event.parse::<Uuid>().is_err() {
+        let detail = "an eventId that a caller gave is one of a reseller's: give reseller too";
+        return Err(Problem::query("reseller", detail));
+    }
+    Ok(())
+}
+
+/// Those of one event, by what its caller called it or by its identifier.
+async fn of_event(
+    app: &App,
+    event: &str,
+    reseller: Option<&str>,
+    search: &NotificationSearch,
+) -> Result<Examined<NotificationFound>, store::Error> {
+    let known = match reseller {
+        Some(reseller) => app.store.event_of_key(reseller, event).await?,
+        None => None,
+    };
+    let mut items = match known.or_else(|| event.parse().ok()) {
+        Some(id) => app.store.notifications_of_event(id).await?,
+        None => Vec::new(),
+    };
+    let examined = items.len() as u64;
+    items.retain(|found| {
+        let is_theirs = match &search.of {
+            NotificationsOf::All => true,
+            NotificationsOf::Reseller(reseller) => *reseller == found.reseller,
+            NotificationsOf::Subscription(id) => *id == found.subscription,
+        };
+        let is_of_type = |name: &String| *name == found.event_type;
+        is_theirs
+            && search.status.is_none_or(|status| status == found.status)
+            && search.event_type.as_ref().is_none_or(is_of_type)
+    });
+    Ok(Examined {
+        items,
+        examined,
+        next: None,
+    })
+}

@@ -1,0 +1,172 @@
+//! `GET /pushes`: pushes of a device, of a prototype, or in a status.
+//!
+//! A device's id comes in and is compared; no answer, record or log line holds it.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use chrono::{DateTime, Utc};
+use domain::push::{ErrorType, Platform, PushStatus};
+use http_api::{Params, Problem, paging};
+use serde::{Deserialize, Serialize};
+use store::push::{PushFilter, PushRow};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+use uuid::Uuid;
+
+use crate::app::App;
+use crate::dead_letters::filter::names;
+use crate::examined::{Part, not_indexed, text, times, word};
+use crate::request::Viewer;
+
+/// The routes.
+pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new().routes(routes!(list))
+}
+
+/// Which pushes. Has no `Debug`: it holds a device.
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct PushParams {
+    /// For this device: the `pushKey` that they were handed in with. No answer holds it.
+    device: Option<String>,
+    /// Of this message prototype.
+    prototype: Option<String>,
+    /// For devices of this platform: IOS or ANDROID.
+    platform: Option<String>,
+    /// In this status: SCHEDULED, PENDING, IN_MEMORY, RETRY, SENT, FAILED or GIVEN_UP.
+    status: Option<String>,
+    /// Moved by hand for this reason: REPLAYED or CANCELLED.
+    reason: Option<String>,
+    /// Accepted at this time or later.
+    since: Option<DateTime<Utc>>,
+    /// Accepted before this time.
+    until: Option<DateTime<Utc>>,
+    /// How many entries.
+    #[param(minimum = 1, maximum = 200, default = 50)]
+    limit: Option<u32>,
+    /// What the previous part gave as `next`.
+    cursor: Option<String>,
+}
+
+/// A push in a list.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = PushListed)]
+pub(crate) struct PushDocument {
+    /// Its identifier; `GET /explain/{id}` tells its story.
+    id: Uuid,
+    /// Where it stands.
+    #[schema(example = "SENT")]
+    status: &'static str,
+    /// Whether a dispatcher is sending it at the moment.
+    claimed: bool,
+    /// The device's platform: IOS or ANDROID.
+    #[schema(example = "IOS")]
+    platform: &'static str,
+    /// Its message prototype.
+    #[serde(rename = "messagePrototypeKey")]
+    prototype: Option<String>,
+    /// When it may be sent.
+    cron_expression: Option<String>,
+    /// Why an operator has moved it by hand: REPLAYED or CANCELLED.
+    #[schema(example = "REPLAYED")]
+    reason: Option<&'static str>,
+    /// Attempts so far.
+    attempts: u32,
+    /// When it is due, if it is SCHEDULED or RETRY.
+    next_attempt_at: Option<DateTime<Utc>>,
+    /// When it was accepted.
+    created_at: DateTime<Utc>,
+    /// When its status last changed.
+    updated_at: DateTime<Utc>,
+    /// When it ended: of one that is SENT, when Swrve had taken it.
+    finished_at: Option<DateTime<Utc>>,
+    /// How its last attempt failed, if it did.
+    last_failure: Option<FailureDocument>,
+}
+
+/// How an attempt failed.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = PushFailure)]
+struct FailureDocument {
+    /// SWRVE, MESSAGE_PROTOTYPE_KEY or OTHER.
+    #[schema(example = "SWRVE")]
+    error_type: &'static str,
+    /// Swrve's own code, else the status code of its answer.
+    #[schema(example = 503)]
+    code: Option<i64>,
+    /// The failure in words.
+    error: Option<String>,
+}
+
+impl PushDocument {
+    fn of(push: PushRow) -> Self {
+        let (code, error) = (push.error_code, push.error);
+        Self {
+            id: push.id.uuid(),
+            status: push.status.as_str(),
+            claimed: push.claimed,
+            platform: push.platform.as_str(),
+            prototype: push.message_prototype_key,
+            cron_expression: push.cron_expression,
+            reason: push.reason.map(|reason| reason.as_str()),
+            attempts: push.attempts,
+            next_attempt_at: push.next_attempt_at,
+            created_at: push.created_at,
+            updated_at: push.updated_at,
+            finished_at: push.finished_at,
+            last_failure: push.error_type.map(|kind| FailureDocument {
+                error_type: ErrorType::as_str(kind),
+                code,
+                error,
+            }),
+        }
+    }
+}
+
+/// Lists pushes, the newest first; those that wait by how long they have been due.
+///
+/// SCHEDULED, PENDING, IN_MEMORY and RETRY wait, unless `device` is given: the pushes of a device always come the newest first. At most
+/// 10,000 pushes are looked at for a part, so that one may be short, or even empty, although others follow: only `next` tells the end.
+#[utoipa::path(
+    get, path = "/pushes", tag = "search", operation_id = "listPushes", security(("apiKey" = [])),
+    params(PushParams),
+    responses((status = 200, description = "A part of the list.", body = Part<PushDocument>))
+)]
+pub(crate) async fn list(
+    State(app): State<Arc<App>>,
+    viewer: Viewer,
+    Params(params): Params<PushParams>,
+) -> Result<Json<Part<PushDocument>>, Problem> {
+    let (limit, after) = (
+        paging::limit(params.limit)?,
+        paging::read_at(params.cursor.as_deref())?,
+    );
+    let filter = filter(&params)?;
+    let listing = app.store.list_pushes(&filter, after, limit);
+    let found = http_api::by(viewer.deadline, ("the pushes", "read"), listing).await?;
+    Ok(Json(Part::of(found.ok_or_else(not_indexed)?, PushDocument::of)))
+}
+
+fn filter(params: &PushParams) -> Result<PushFilter, Problem> {
+    let statuses = names(&PushStatus::ALL, PushStatus::as_str);
+    let (since, until) = times(params.since, params.until)?;
+    Ok(PushFilter {
+        device: text("device", params.device.as_deref())?,
+        prototype: text("prototype", params.prototype.as_deref())?,
+        platform: word(
+            "platform",
+            params.platform.as_deref(),
+            &names(&Platform::ALL, Platform::as_str),
+        )?,
+        status: word("status", params.status.as_deref(), &statuses)?,
+        reason: word("reason", params.reason.as_deref(), "REPLAYED, CANCELLED")?,
+        since,
+        until,
+    })
+}

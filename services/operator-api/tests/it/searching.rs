@@ -1,0 +1,226 @@
+//! Finding pushes, notifications, subscriptions and resellers, and what became of what a job has sent again.
+
+use domain::notification::NotificationState;
+use domain::push::PushState;
+use domain::subscription::SubscriptionState;
+use serde_json::{Value, json};
+use testkit::notification_factory::NotificationRow;
+use testkit::push_factory::PushRow;
+use testkit::subscription_factory::SubscriptionRow;
+use uuid::Uuid;
+
+use crate::rig::{Rig, fields};
+
+async fn change(rig: &Rig, sql: &'static str, id: Uuid) {
+    sqlx::query(sql).bind(id).execute(&rig.it.pool).await.unwrap();
+}
+
+fn ids(list: &Value) -> Vec<&str> {
+    let items = list["items"].as_array().unwrap().iter();
+    items.map(|item| item["id"].as_str().unwrap()).collect()
+}
+
+#[testkit::test]
+async fn the_pushes_of_a_device_are_found_and_the_device_is_in_no_answer(rig: &Rig) {
+    let device = "463B3209-C1A6-4F2E";
+    let mine = PushRow::in_state(PushState::Failed)
+        .make(&rig.it.pool)
+        .await
+        .id
+        .uuid();
+    PushRow::in_state(PushState::Sent).make(&rig.it.pool).await;
+    change(
+        rig,
+        "UPDATE push_notifications SET push_key = '463B3209-C1A6-4F2E' WHERE id = $1",
+        mine,
+    )
+    .await;
+    let found = rig.see(&format!("/pushes?device={device}")).await;
+    assert_eq!(ids(&found), [mine.to_string()]);
+    let push = &found["items"][0];
+    assert_eq!(push["status"], "FAILED");
+    assert!(push["lastFailure"]["errorType"].is_string(), "{push}");
+    assert!(!found.to_string().contains(device), "{found}");
+    assert_eq!(
+        rig.see(&format!("/pushes?device={device}&status=SENT")).await["items"],
+        json!([])
+    );
+    for (query, field) in [
+        ("status=LOST", "status"),
+        ("platform=ios", "platform"),
+        ("reason=NONE", "reason"),
+        ("device=", "device"),
+        ("since=2026-11-21T12:00:00Z&until=2026-11-21T11:00:00Z", "until"),
+    ] {
+        let problem = rig
+            .refused("GET", &format!("/pushes?{query}"), None, (400, "invalid-query"))
+            .await;
+        assert_eq!(fields(&problem), [field], "{query}");
+    }
+}
+
+#[testkit::test]
+async fn what_a_reseller_got_is_found_without_a_key_of_its_own(rig: &Rig) {
+    let url = "https://hooks.acme.example/postrider?tenant=1";
+    let subscription = SubscriptionRow::active().url(url).make(&rig.it.pool).await;
+    let other = SubscriptionRow::active()
+        .reseller("other")
+        .make(&rig.it.pool)
+        .await;
+    let row = |state, subscription| NotificationRow::in_state(state, subscription);
+    let sent = row(NotificationState::Sent, subscription)
+        .make(&rig.it.pool)
+        .await;
+    let retry = row(NotificationState::Retry, subscription)
+        .make(&rig.it.pool)
+        .await;
+    row(NotificationState::Sent, other)
+        .reseller("other")
+        .make(&rig.it.pool)
+        .await;
+    change(
+        rig,
+        "INSERT INTO event_keys VALUES ('reseller/acme', 'order-17', $1, '\\x01', now())",
+        sent.event,
+    )
+    .await;
+
+    let all = rig.see("/notifications?reseller=acme").await;
+    assert_eq!(all["items"].as_array().unwrap().len(), 2, "{all}");
+    assert_eq!(all["items"][0]["url"], url, "with its path");
+    assert_eq!(
+        ids(&rig.see("/notifications?reseller=acme&status=RETRY").await),
+        [retry.id.to_string()]
+    );
+    let of_all = rig.see("/notifications?status=SENT").await;
+    assert_eq!(of_all["items"].as_array().unwrap().len(), 2, "{of_all}");
+    for query in [
+        "reseller=acme&eventId=order-17".to_owned(),
+        format!("eventId={}", sent.event),
+    ] {
+        let found = rig.see(&format!("/notifications?{query}")).await;
+        assert_eq!(ids(&found), [sent.id.to_string()], "{query}");
+    }
+    for (query, field) in [
+        ("eventId=order-17", "reseller"),
+        ("reseller=a&status=x", "status"),
+    ] {
+        let path = format!("/notifications?{query}");
+        let problem = rig.refused("GET", &path, None, (400, "invalid-query")).await;
+        assert_eq!(fields(&problem), [field], "{query}");
+    }
+}
+
+#[testkit::test]
+async fn subscriptions_and_resellers_are_listed_with_how_they_are(rig: &Rig) {
+    let url = "https://hooks.acme.example/postrider?tenant=1";
+    let mine = SubscriptionRow::active().url(url).make(&rig.it.pool).await;
+    SubscriptionRow::active().paused().make(&rig.it.pool).await;
+    SubscriptionRow::in_state(SubscriptionState::Degraded)
+        .reseller("bolt")
+        .make(&rig.it.pool)
+        .await;
+    SubscriptionRow::active()
+        .reseller("gone")
+        .deleted()
+        .make(&rig.it.pool)
+        .await;
+
+    let resellers = rig.all("/resellers", 1).await;
+    let counts: Vec<_> = resellers
+        .iter()
+        .map(|one| {
+            (
+                one["id"].as_str().unwrap(),
+                one["subscriptions"].as_u64(),
+                one["paused"].as_u64(),
+            )
+        })
+        .collect();
+    assert_eq!(counts, [("acme", Some(2), Some(1)), ("bolt", Some(1), Some(0))]);
+
+    assert_eq!(rig.all("/subscriptions", 1).await.len(), 3);
+    assert_eq!(rig.all("/subscriptions?reseller=acme", 1).await.len(), 2);
+    assert_eq!(rig.all("/subscriptions?state=DEGRADED", 1).await.len(), 1);
+    assert_eq!(
+        rig.all("/subscriptions?reseller=acme&paused=false", 1)
+            .await
+            .len(),
+        1
+    );
+    let found = rig.see("/subscriptions?url=hooks.acme.example/postrider").await;
+    assert_eq!(ids(&found), [mine.to_string()]);
+    let one = rig.see(&format!("/subscriptions/{mine}")).await;
+    assert_eq!(one, found["items"][0]);
+    assert_eq!((&one["url"], &one["resellerId"]), (&json!(url), &json!("acme")));
+    rig.refused(
+        "GET",
+        &format!("/subscriptions/{}", Uuid::now_v7()),
+        None,
+        (404, "not-found"),
+    )
+    .await;
+}
+
+#[testkit::test]
+async fn the_outcome_of_a_job_tells_what_became_of_what_it_has_sent_again(rig: &Rig) {
+    let job = Uuid::now_v7();
+    sqlx::query(
+        "INSERT INTO dead_letter_jobs (id, action, filter, per_second, until, matching, created_by, created_at, paced_to, updated_at)
+         VALUES ($1, 'REPLAY', '{}', 100, now(), 4, 'ann', now(), now(), now())",
+    )
+    .bind(job)
+    .execute(&rig.it.pool)
+    .await
+    .unwrap();
+    let path = format!("/dead-letters/jobs/{job}/outcome");
+    let empty = rig.see(&path).await;
+    assert_eq!(
+        (&empty["delivered"], &empty["byFingerprint"]),
+        (&json!(0), &json!([]))
+    );
+
+    for state in [
+        PushState::Sent,
+        PushState::Sent,
+        PushState::Retry,
+        PushState::Failed,
+    ] {
+        let push = PushRow::in_state(state).make(&rig.it.pool).await.id.uuid();
+        sqlx::query(
+            "INSERT INTO dead_letters (lane, reason, fingerprint, detail, push_id, state, resolved_at, resolved_by, job_id)
+             VALUES ('push', 'FAILED', 'swrve/503', 'busy', $1, 'REPLAYED', now(), 'ann', $2)",
+        )
+        .bind(push)
+        .bind(job)
+        .execute(&rig.it.pool)
+        .await
+        .unwrap();
+    }
+    let outcome = rig.see(&path).await;
+    assert_eq!(
+        [
+            &outcome["delivered"],
+            &outcome["waiting"],
+            &outcome["failedAgain"],
+            &outcome["gone"]
+        ],
+        [&json!(2), &json!(1), &json!(1), &json!(0)],
+        "{outcome}"
+    );
+    assert_eq!(
+        (&outcome["examined"], &outcome["whole"]),
+        (&json!(4), &json!(true))
+    );
+    let [kind] = &outcome["byFingerprint"].as_array().unwrap()[..] else {
+        panic!("{outcome}");
+    };
+    assert_eq!(
+        (&kind["fingerprint"], &kind["delivered"]),
+        (&json!("swrve/503"), &json!(2))
+    );
+    let failures = kind["failures"].as_object().unwrap();
+    assert_eq!(failures.values().collect::<Vec<_>>(), [&json!(1)], "{kind}");
+    let unknown = format!("/dead-letters/jobs/{}/outcome", Uuid::now_v7());
+    rig.refused("GET", &unknown, None, (404, "not-found")).await;
+}

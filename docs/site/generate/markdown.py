@@ -24,12 +24,22 @@ class Prose:
         for found in KEY.finditer(text):
             if found.group() in self.config:
                 written.append(SPECIAL.sub(r"\\\1", text[end : found.start()]))
-                value = self.config[found.group()]
-                said = str(value).lower() if isinstance(value, bool) else value
-                written.append(f"{said:,}" if isinstance(said, int) else f"{said}")
-                written.append(" (by default)")
+                written.append(_setting(found.group(), self.config[found.group()]))
                 end = found.end()
         return "".join(written) + SPECIAL.sub(r"\\\1", text[end:])
+
+
+# What a key ends with says what its number counts.
+UNITS = {"InDays": " days", "InHours": " hours", "InSeconds": " seconds", "PerSecond": " a second", "Bytes": " bytes"}
+
+
+def _setting(key: str, value: object) -> str:
+    """A setting of the operators as a reseller reads it: what it is unless they have changed it."""
+    if isinstance(value, bool):
+        return f"the operators' setting, {'on' if value else 'off'} by default,"
+    unit = next((unit for end, unit in UNITS.items() if key.lower().endswith(end.lower())), "")
+    number = f"{value:,}" if isinstance(value, int) else f"{value}"
+    return f"{number}{unit} (by default)"
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:

@@ -276,7 +276,12 @@ class Figures(unittest.TestCase):
         self.assertEqual(prose("the `next` of {id}\nand <b>"), r"the `next` of \{id\} and \<b\>")
         self.assertEqual(
             prose("at most reseller.replay.perSecond."),
-            "at most 100 (by default).",
+            "at most 100 a second (by default).",
+        )
+        switch = Prose({"portal.secrets.reveal": True, "reseller.replay.maxAgeInDays": 30})
+        self.assertEqual(
+            switch("Where portal.secrets.reveal is off; at most reseller.replay.maxAgeInDays ago"),
+            "Where the operators' setting, on by default, is off; at most 30 days (by default) ago",
         )
 
 

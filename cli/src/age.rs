@@ -1,5 +1,6 @@
 //! Times as people write them and as tables show them, and ages: `90s`, `30m`, `2h`, `3d`.
 
+use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -45,6 +46,18 @@ impl Age {
     /// As long as it is.
     pub(crate) fn duration(self) -> Duration {
         self.0.to_std().unwrap_or_default()
+    }
+}
+
+impl fmt::Display for Age {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.0.num_seconds();
+        let units = [(86_400, "d"), (3_600, "h"), (60, "m"), (1, "s")];
+        let (length, unit) = units
+            .into_iter()
+            .find(|(length, _)| seconds > 0 && seconds % length == 0)
+            .unwrap_or((1, "s"));
+        write!(f, "{}{unit}", seconds / length)
     }
 }
 
@@ -97,6 +110,9 @@ mod tests {
             ["90s", "30m", "2h", "3d"].map(seconds),
             [Ok(90), Ok(1_800), Ok(7_200), Ok(259_200)]
         );
+        for text in ["0s", "90s", "30m", "2h", "3d"] {
+            assert_eq!(text.parse::<Age>().unwrap().to_string(), text);
+        }
         for none in ["", "h", "2", "-2h", "2w", "2.5h", "2 h"] {
             assert!(seconds(none).is_err(), "{none:?}");
         }

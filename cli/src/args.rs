@@ -66,7 +66,7 @@ Exit codes:
   1   failed; the reason is on standard error
   2   the command line is wrong
   3   `postrider status` found something wrong
-  4   a replay that was waited for is through, and not everything was delivered
+  4   what was waited for has not come, or not everything was delivered
   64  the configuration is wrong; all of its errors are on standard error";
 
 /// The durable delivery platform for pushes and events: its services and the tools around them.

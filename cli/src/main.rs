@@ -32,6 +32,7 @@ use clap::{CommandFactory as _, FromArgMatches as _};
 use config::Sources;
 
 use args::{Cli, Command, Tool};
+use commands::outcome::{NOT_ALL, NotCome};
 
 fn main() -> ExitCode {
     let matches = help::grouped(Cli::command()).get_matches();
@@ -61,6 +62,8 @@ fn finish(outcome: anyhow::Result<ExitCode>) -> ExitCode {
             output::error(&error);
             if error.is::<config::Errors>() {
                 ExitCode::from(runtime::BAD_CONFIGURATION)
+            } else if error.is::<NotCome>() {
+                ExitCode::from(NOT_ALL)
             } else {
                 ExitCode::FAILURE
             }

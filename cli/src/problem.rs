@@ -1,7 +1,9 @@
 //! What a service says when it refuses something, and how that is told.
 
 use std::fmt;
+use std::time::Duration;
 
+use reqwest::header::RETRY_AFTER;
 use reqwest::{Response, StatusCode};
 use serde::Deserialize;
 
@@ -45,15 +47,20 @@ impl fmt::Display for Problem {
 pub(crate) struct Refusal {
     url: String,
     pub(crate) status: StatusCode,
+    /// When the service wants to be asked again.
+    pub(crate) retry_after: Option<Duration>,
     pub(crate) problem: Problem,
 }
 
 impl Refusal {
     /// What the answer of `url` says of why it is none that was hoped for.
     pub(crate) async fn of(url: String, response: Response) -> Self {
+        let retry_after = response.headers().get(RETRY_AFTER);
+        let seconds = retry_after.and_then(|seconds| seconds.to_str().ok()?.parse().ok());
         Self {
             url,
             status: response.status(),
+            retry_after: seconds.map(Duration::from_secs),
             problem: response.json().await.unwrap_or_default(),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::bail;
 use chrono::{DateTime, SecondsFormat, Utc};
@@ -11,8 +11,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use crate::age::Age;
 use crate::api::Api;
-use crate::commands::outcome::{self, Outcome, Patience};
+use crate::commands::outcome::{self, Outcome, Patience, Within};
 use crate::operator::Common;
 use crate::output::{self, Column, Form, Table};
 use crate::progress::Progress;
@@ -76,6 +77,9 @@ pub(crate) struct WatchArgs {
     job: JobArgs,
     #[command(flatten)]
     patience: Patience,
+    /// Watches no longer than this, such as 10m; exit code 4 when the time is over.
+    #[arg(long, value_name = "DURATION")]
+    within: Option<Age>,
 }
 
 #[derive(Debug, Args)]
@@ -136,8 +140,13 @@ pub(crate) async fn run(command: JobsCommand) -> anyhow::Result<ExitCode> {
         JobsCommand::Pause(args) => tell(&args, "pause").await,
         JobsCommand::Resume(args) => tell(&args, "resume").await,
         JobsCommand::Cancel(args) => tell(&args, "cancel").await,
-        JobsCommand::Watch(WatchArgs { job, patience }) => {
+        JobsCommand::Watch(WatchArgs {
+            job,
+            patience,
+            within,
+        }) => {
             let api = job.common.operator.connect()?;
+            let patience = (Within::of(within), patience);
             return wait(&api, job.id, job.common.form(), patience).await;
         }
     };
@@ -264,21 +273,22 @@ fn time(at: DateTime<Utc>) -> String {
 /// # Errors
 ///
 /// When it was cancelled, among others: what the caller waited for will not happen.
-pub(crate) async fn wait(api: &Api, id: Uuid, form: Form, patience: Patience) -> anyhow::Result<ExitCode> {
-    let progress = Progress::of("dead letters");
-    let mut document = loop {
-        let document: Value = api.get(&path(id), &()).await?;
-        let job: Job = serde_json::from_value(document.clone())?;
-        progress.show(job.examined, job.matching, &word(&job));
-        if matches!(job.status.as_str(), "COMPLETED" | "CANCELLED") {
-            break document;
-        }
-        tokio::time::sleep(LOOK_INTERVAL).await;
-    };
-    drop(progress);
+pub(crate) async fn wait(
+    api: &Api,
+    id: Uuid,
+    form: Form,
+    (within, patience): (Within, Patience),
+) -> anyhow::Result<ExitCode> {
+    let started = Instant::now();
+    let not_come = [
+        format!("the job {id} has not ended"),
+        format!("`postrider jobs watch {id}` shows how far it is"),
+    ];
+    let mut document = within.limit(until_ended(api, id), not_come).await?;
     let cancelled = document["status"] == "CANCELLED";
     // Nothing becomes of what was discarded.
     let code = if document["action"] == "replay" {
+        let patience = within.left(started, patience);
         let found = outcome::wait(patience, async || outcome::of(api, id).await).await?;
         let outcome = found.as_ref().map(Outcome::read).transpose()?;
         let skipped = serde_json::from_value(document["skipped"].clone()).unwrap_or_default();
@@ -292,6 +302,19 @@ pub(crate) async fn wait(api: &Api, id: Uuid, form: Form, patience: Patience) ->
         bail!("the job was cancelled before it was through");
     }
     Ok(code)
+}
+
+async fn until_ended(api: &Api, id: Uuid) -> anyhow::Result<Value> {
+    let progress = Progress::of("dead letters");
+    loop {
+        let document: Value = api.get(&path(id), &()).await?;
+        let job: Job = serde_json::from_value(document.clone())?;
+        progress.show(job.examined, job.matching, &word(&job));
+        if matches!(job.status.as_str(), "COMPLETED" | "CANCELLED") {
+            return Ok(document);
+        }
+        tokio::time::sleep(LOOK_INTERVAL).await;
+    }
 }
 
 /// What there is to say besides how many.

@@ -1,6 +1,7 @@
 //! What became of what a job or a replay has sent again: asked for, waited for, and told.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -19,8 +20,8 @@ use crate::progress::Progress;
 /// How long until it is looked at again while a command waits: twice as long each time, since counting is work.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 const LOOK_INTERVAL_MAX: Duration = Duration::from_secs(15);
-/// The exit code when not all was delivered.
-const NOT_ALL: u8 = 4;
+/// The exit code when not all was delivered, or what was waited for has not come.
+pub(crate) const NOT_ALL: u8 = 4;
 
 /// How long it is waited for what becomes of what was sent again.
 #[derive(Debug, Clone, Copy, Args)]
@@ -28,6 +29,59 @@ pub(crate) struct Patience {
     /// How long to wait for the outcome once everything is sent again, such as 10m.
     #[arg(long, value_name = "DURATION", default_value = "1m")]
     outcome_within: Age,
+}
+
+/// How long a command waits in all.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct Within {
+    /// Waits no longer than this, such as 10m; exit code 4 when the time is over.
+    #[arg(long, value_name = "DURATION", requires = "wait")]
+    within: Option<Age>,
+}
+
+/// What was waited for has not come, and a sentence that says why and what mends it.
+#[derive(Debug)]
+pub(crate) struct NotCome(pub(crate) String);
+
+impl fmt::Display for NotCome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for NotCome {}
+
+impl Within {
+    /// That long, of a command that waits without being told to.
+    pub(crate) fn of(within: Option<Age>) -> Self {
+        Self { within }
+    }
+
+    /// As long as the outcome may be waited for, by a command that began at `started`.
+    pub(crate) fn left(self, started: Instant, patience: Patience) -> Duration {
+        let patience = patience.outcome_within.duration();
+        self.within.map_or(patience, |within| {
+            patience.min(within.duration().saturating_sub(started.elapsed()))
+        })
+    }
+
+    /// What `waiting` comes to. The texts say what has not happened, and what to do, when the time is over before.
+    ///
+    /// # Errors
+    ///
+    /// [`NotCome`], and those of `waiting`.
+    pub(crate) async fn limit<T>(
+        self,
+        waiting: impl Future<Output = anyhow::Result<T>>,
+        [what, advice]: [String; 2],
+    ) -> anyhow::Result<T> {
+        let waiting = Box::pin(waiting);
+        let Some(within) = self.within else {
+            return waiting.await;
+        };
+        let waited = tokio::time::timeout(within.duration(), waiting).await;
+        waited.unwrap_or_else(|_| Err(NotCome(format!("{what} within {within}; {advice}")).into()))
+    }
 }
 
 /// Where everything stands that was sent again.
@@ -76,10 +130,10 @@ pub(crate) async fn of(api: &Api, job: Uuid) -> anyhow::Result<Option<Value>> {
 
 /// The outcome once nothing waits any more, or what it is when patience ends.
 pub(crate) async fn wait(
-    patience: Patience,
+    patience: Duration,
     look: impl AsyncFn() -> anyhow::Result<Option<Value>>,
 ) -> anyhow::Result<Option<Value>> {
-    let until = Instant::now() + patience.outcome_within.duration();
+    let until = Instant::now() + patience;
     let progress = Progress::waiting("waiting for what becomes of it");
     let mut pause = LOOK_INTERVAL;
     loop {
@@ -167,8 +221,8 @@ impl Outcome {
     }
 }
 
-impl std::fmt::Display for Fates {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Fates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
             "{} delivered, {} waiting, {} failed again",

@@ -11,6 +11,7 @@ use domain::push::{Platform, PushStatus};
 use serde_json::Value;
 use uuid::Uuid;
 
+use crate::commands::outcome::Within;
 use crate::commands::search::{self, PushListArgs};
 use crate::file;
 use crate::ingest::{self, Attempt, Ingest, IngestArgs, Push, PushRequest};
@@ -86,6 +87,8 @@ struct PostArgs {
     #[arg(long)]
     wait: bool,
     #[command(flatten)]
+    within: Within,
+    #[command(flatten)]
     form: FormArgs,
 }
 
@@ -124,7 +127,13 @@ async fn post(ingest: &Ingest, args: PostArgs) -> anyhow::Result<()> {
     for push in &pushes {
         let answer = ingest.post(push, key).await?;
         let id = ingest::accepted(&answer, "push", AGAIN)?;
-        let was_sent = !args.wait || until_ended(ingest, id).await?;
+        let was_sent = !args.wait || {
+            let not_come = [
+                format!("the push {id} has not ended"),
+                format!("`postrider push show {id}` shows what becomes of it"),
+            ];
+            args.within.limit(until_ended(ingest, id), not_come).await?
+        };
         unsent += usize::from(!was_sent);
         match form {
             Form::Table | Form::Name => output::result(id)?,

@@ -50,7 +50,7 @@ pub(crate) struct ReplayDocument {
     per_second: u32,
     /// Which part of the time from since to until is behind it, from 0 to 1.
     progress: f64,
-    /// Events that were looked at.
+    /// Events that were examined.
     examined: u64,
     /// Notifications that were made, or made due again.
     replayed: u64,

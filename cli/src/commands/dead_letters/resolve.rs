@@ -17,7 +17,7 @@ use super::nothing;
 use crate::api::Api;
 use crate::args::Cli;
 use crate::commands::jobs::{self, Job};
-use crate::commands::outcome::Patience;
+use crate::commands::outcome::{Patience, Within};
 use crate::operator::OperatorArgs;
 use crate::output::{self, Column, Form, FormArgs, Table};
 use crate::shown;
@@ -71,6 +71,8 @@ struct WhatArgs {
     /// delivered.
     #[arg(long)]
     wait: bool,
+    #[command(flatten)]
+    within: Within,
     #[command(flatten)]
     patience: Patience,
     #[command(flatten)]
@@ -175,7 +177,7 @@ async fn resolve(action: Action, args: &WhatArgs, note: Option<&str>) -> anyhow:
     let document: Value = api.post("/dead-letters/jobs", &new).await?;
     let job: Job = serde_json::from_value(document.clone())?;
     if args.wait {
-        return jobs::wait(&api, job.id, form, args.patience).await;
+        return jobs::wait(&api, job.id, form, (args.within, args.patience)).await;
     }
     if !form.is_for_people() {
         jobs::show(document, form)?;

@@ -21,6 +21,7 @@ use uuid::Uuid;
 use crate::output::{Form, FormArgs, JsonArgs};
 use crate::portal::{Portal, PortalArgs};
 use crate::problem::Refusal;
+use crate::shown::cell;
 
 /// How long and how often a portal is asked again that cannot answer now.
 const NOT_NOW: (Duration, u32) = (Duration::from_secs(1), 60);
@@ -46,6 +47,26 @@ impl Common {
 impl Common<JsonArgs> {
     fn is_json(&self) -> bool {
         self.form.is_json()
+    }
+}
+
+/// Which part of a list.
+#[derive(Debug, Args)]
+pub(crate) struct Part {
+    /// How many.
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=200))]
+    limit: u32,
+    /// Where the previous part ended.
+    #[arg(long)]
+    cursor: Option<String>,
+}
+
+impl Part {
+    fn query(&self) -> [(&'static str, Option<String>); 2] {
+        [
+            ("limit", Some(self.limit.to_string())),
+            ("cursor", self.cursor.clone()),
+        ]
     }
 }
 
@@ -82,4 +103,37 @@ fn is_not_now(error: &anyhow::Error) -> bool {
         status,
         Some(StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE)
     )
+}
+
+/// Why nothing is sent to a subscription at present and what changes that; `None` of one that gets what is due.
+fn obstacle(subscription: &Value) -> Option<String> {
+    let (id, state) = (cell(subscription, "/id"), cell(subscription, "/state"));
+    let (why, mend) = match state.as_str() {
+        "DEACTIVATED" => (
+            format!("is DEACTIVATED ({})", cell(subscription, "/stateReason")),
+            format!("`postrider subscriptions activate {id}` activates it"),
+        ),
+        "PENDING_VERIFICATION" => (
+            "is PENDING_VERIFICATION: its endpoint has not answered its challenge yet".to_owned(),
+            format!("`postrider subscriptions verify {id} --wait` has it challenged"),
+        ),
+        _ if !subscription["pausedAt"].is_null() => (
+            "is paused: you have paused it".to_owned(),
+            paused_by("RESELLER", &id),
+        ),
+        _ if !subscription["heldAt"].is_null() => (
+            "is paused: the operators have paused it".to_owned(),
+            paused_by("OPERATOR", &id),
+        ),
+        _ => return None,
+    };
+    Some(format!("the subscription {id} {why}; {mend}"))
+}
+
+/// What ends a pause.
+fn paused_by(whose: &str, subscription: &str) -> String {
+    match whose {
+        "RESELLER" => format!("`postrider subscriptions resume {subscription}` lets it go on"),
+        _ => String::from("it goes on by itself when they let it"),
+    }
 }

@@ -9,8 +9,9 @@ use domain::clock::{Clock as _, SystemClock};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{Common, OPERATORS, identifier, look};
+use super::{Common, OPERATORS, identifier, look, paused_by};
 use crate::age::Age;
+use crate::commands::outcome::Within;
 use crate::commands::search::{self, NotificationQuery, Stretch};
 use crate::operator::OperatorArgs;
 use crate::output::{self, Column, FormArgs, JsonArgs};
@@ -96,6 +97,8 @@ pub(crate) struct ResendArgs {
     /// Waits until it has ended; exit code 1 when it is not SENT.
     #[arg(long)]
     wait: bool,
+    #[command(flatten)]
+    within: Within,
 }
 
 const COLUMNS: [ShownColumn; 9] = [
@@ -238,7 +241,7 @@ pub(crate) async fn resend(args: ResendArgs) -> anyhow::Result<()> {
     let path = format!("/notifications/{}/resend", one.id);
     let document: Value = portal.post(&path, &json!({})).await?;
     if args.wait {
-        let ended = until_ended(&portal, one.id).await;
+        let ended = until_ended(&portal, one.id, args.within).await;
         if one.common.is_json() {
             output::json(&find(&portal, one.id).await?)?;
         } else if ended.is_ok() {
@@ -257,17 +260,29 @@ pub(crate) async fn resend(args: ResendArgs) -> anyhow::Result<()> {
 }
 
 /// Whose pause something waits for, in words.
-fn held_by(paused_by: &str) -> String {
-    match paused_by {
-        "RESELLER" => {
-            String::from("you have paused its subscription; `postrider subscriptions resume` lets it go on")
-        }
-        _ => String::from("the operators have paused it; it goes on by itself when they let it"),
-    }
+fn held_by(document: &Value) -> String {
+    let whose = cell(document, "/pausedBy");
+    let who = match whose.as_str() {
+        "RESELLER" => "you have paused its subscription",
+        _ => "the operators have paused it",
+    };
+    format!("{who}; {}", paused_by(&whose, &cell(document, "/subscriptionId")))
 }
 
 /// Waits until a notification has ended.
-pub(super) async fn until_ended(portal: &Portal, id: Uuid) -> anyhow::Result<()> {
+///
+/// # Errors
+///
+/// When it has ended without being sent, among others.
+pub(super) async fn until_ended(portal: &Portal, id: Uuid, within: Within) -> anyhow::Result<()> {
+    let not_come = [
+        format!("the notification {id} has not ended"),
+        format!("`postrider attempts {id}` shows what comes of it"),
+    ];
+    within.limit(ended(portal, id), not_come).await
+}
+
+async fn ended(portal: &Portal, id: Uuid) -> anyhow::Result<()> {
     let progress = Progress::waiting("waiting until it has ended");
     let mut told = String::new();
     loop {
@@ -280,7 +295,7 @@ pub(super) async fn until_ended(portal: &Portal, id: Uuid) -> anyhow::Result<()>
             }
             "FAILED" | "GIVEN_UP" => bail!("{standing}; `postrider attempts {id}` shows what was answered"),
             _ if !document["pausedBy"].is_null() => {
-                let by = held_by(&cell(&document, "/pausedBy"));
+                let by = held_by(&document);
                 if told != by {
                     progress.note(format_args!("{id} waits: {by}"));
                     told = by;

@@ -119,9 +119,10 @@ async fn request(args: &RequestArgs) -> anyhow::Result<()> {
         Form::Table => output::result(shown::cell(&request, "/id"))?,
         form => form.print(&request, || shown::record("quota request", &request, REQUEST))?,
     }
-    output::note(
-        "it waits for a decision; `postrider quota show` shows it, and `postrider quota withdraw` takes it back",
-    );
+    let of = args.subscription;
+    output::note(format_args!(
+        "it waits for a decision; `postrider quota show {of}` shows it, and `postrider quota withdraw {of}` takes it back"
+    ));
     Ok(())
 }
 

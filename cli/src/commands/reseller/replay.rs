@@ -2,18 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use chrono::{DateTime, SecondsFormat, Utc};
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 use domain::clock::{Clock as _, SystemClock};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{Common, identifier, look};
+use super::{Common, Part, identifier, look, obstacle};
 use crate::age::Age;
-use crate::commands::outcome::{self, Outcome, Patience};
+use crate::commands::outcome::{self, NotCome, Outcome, Patience, Within};
 use crate::output::{self, Column};
 use crate::portal::{PAGE_MAX, Portal};
 use crate::progress::Progress;
@@ -21,12 +21,15 @@ use crate::shown::{self, Shown, ShownColumn, cell};
 
 /// How often a replay is looked at that is waited for.
 const POLL: Duration = Duration::from_millis(500);
+/// A replay that has not got on for so long may stand still because of its subscription.
+const STANDS: Duration = Duration::from_secs(2);
 /// The statuses of what has not been delivered.
 const NOT_DELIVERED: &str = "SCHEDULED,PENDING,IN_MEMORY,RETRY,FAILED,GIVEN_UP";
 /// As many parts of the list are looked at for the outcome; of a longer one it is that of a sample.
 const PARTS_MAX: u32 = 10;
 
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("from").required(true))]
 #[command(after_help = "\
 What FAILED or was GIVEN_UP is sent again, and what never was made is made; everything else is left alone.
 
@@ -38,18 +41,20 @@ pub(crate) struct ReplayArgs {
     #[arg(value_parser = identifier)]
     subscription: Uuid,
     /// Of events that were accepted at this time or later, such as 2026-11-21T12:00:00Z.
-    #[arg(long, value_name = "TIME", value_parser = crate::age::time, conflicts_with = "newer_than")]
+    #[arg(long, value_name = "TIME", value_parser = crate::age::time, group = "from")]
     since: Option<DateTime<Utc>>,
     /// Of events that were accepted before this time; until now when not given.
     #[arg(long, value_name = "TIME", value_parser = crate::age::time)]
     until: Option<DateTime<Utc>>,
     /// Of events that were accepted less than this long ago, such as 2h.
-    #[arg(long, value_name = "AGE")]
+    #[arg(long, value_name = "AGE", group = "from")]
     newer_than: Option<Age>,
-    /// Waits until it has been through all events, and then for what becomes of what it has sent again; exit code 4 if not all of that
+    /// Waits until it has examined all events, and then for what becomes of what it has sent again; exit code 4 if not all of that
     /// was delivered.
     #[arg(long)]
     wait: bool,
+    #[command(flatten)]
+    within: Within,
     #[command(flatten)]
     patience: Patience,
     #[command(flatten)]
@@ -62,7 +67,7 @@ const ROWS: [Shown; 7] = [
     ("since", "/since"),
     ("until", "/until"),
     ("a second, at most", "/perSecond"),
-    ("events looked at", "/examined"),
+    ("events examined", "/examined"),
     ("notifications", "/replayed"),
 ];
 
@@ -77,6 +82,8 @@ pub(crate) enum ReplaysCommand {
         /// Of which subscription.
         #[arg(value_parser = identifier)]
         subscription: Uuid,
+        #[command(flatten)]
+        part: Part,
         #[command(flatten)]
         common: Common,
     },
@@ -103,7 +110,7 @@ const COLUMNS: [ShownColumn; 7] = [
     (Column::whole("status"), "/status"),
     (Column::time("since").spare(2), "/since"),
     (Column::time("until").spare(3), "/until"),
-    (Column::whole("events").spare(4), "/examined"),
+    (Column::whole("events examined").spare(4), "/examined"),
     (Column::whole("notifications"), "/replayed"),
     (Column::time("ended").spare(1), "/finishedAt"),
 ];
@@ -111,9 +118,13 @@ const COLUMNS: [ShownColumn; 7] = [
 /// Shows and ends replays.
 pub(crate) async fn replays(command: ReplaysCommand) -> anyhow::Result<()> {
     let (one, is_cancelled) = match command {
-        ReplaysCommand::List { subscription, common } => {
+        ReplaysCommand::List {
+            subscription,
+            part,
+            common,
+        } => {
             let path = format!("/subscriptions/{subscription}/replays");
-            let document: Value = Portal::connect(&common.portal)?.get(&path, &()).await?;
+            let document: Value = Portal::connect(&common.portal)?.get(&path, &part.query()).await?;
             return shown::print(&document, common.form(), COLUMNS, "there is no replay");
         }
         ReplaysCommand::Show(one) => (one, false),
@@ -135,9 +146,8 @@ pub(crate) async fn run(args: ReplayArgs) -> anyhow::Result<ExitCode> {
     let since = args
         .since
         .or_else(|| args.newer_than.map(|age| age.before(SystemClock.now())));
-    let Some(since) = since else {
-        bail!("say from when on: --newer-than 2h, or --since 2026-11-21T12:00:00Z");
-    };
+    let since = since.context("invariant: clap has seen to it that one of both is given")?;
+    let started = Instant::now();
     let portal = Portal::connect(&args.common.portal)?;
     let written = |at: DateTime<Utc>| at.to_rfc3339_opts(SecondsFormat::AutoSi, true);
     let mut body = json!({ "since": written(since) });
@@ -151,12 +161,20 @@ pub(crate) async fn run(args: ReplayArgs) -> anyhow::Result<ExitCode> {
         "replay {id} runs; `postrider replays show {of} {id}` shows how far it is, and `postrider replays cancel {of} {id}` ends it"
     ));
     if args.wait {
-        tell_of_a_pause(&portal, of).await?;
-        replay = until_ended(&portal, &format!("{path}/{}", cell(&replay, "/id"))).await?;
-        let outcome = outcome::wait(args.patience, async || {
+        let not_come = [
+            format!("the replay {id} has not been through"),
+            format!("`postrider replays show {of} {id}` shows how far it is"),
+        ];
+        let ended = until_ended(&portal, of, &id);
+        replay = args.within.limit(ended, not_come).await?;
+        let outcome = outcome::wait(args.within.left(started, args.patience), async || {
             outcome_of(&portal, &replay).await.map(Some)
         });
         replay["outcome"] = outcome.await?.unwrap_or_default();
+        if replay["outcome"]["waiting"] != 0 {
+            let subscription = look(&portal, &format!("/subscriptions/{of}"), &()).await?;
+            obstacle(&subscription).into_iter().for_each(output::note);
+        }
     }
     let outcome = match &replay["outcome"] {
         Value::Null => None,
@@ -178,29 +196,34 @@ pub(crate) async fn run(args: ReplayArgs) -> anyhow::Result<ExitCode> {
     Ok(outcome::exit_code(outcome.as_ref(), &BTreeMap::new()))
 }
 
-/// A replay of a subscription that is paused waits for the end of the pause.
-async fn tell_of_a_pause(portal: &Portal, subscription: Uuid) -> anyhow::Result<()> {
-    let document = look(portal, &format!("/subscriptions/{subscription}"), &()).await?;
-    if !document["pausedAt"].is_null() {
-        output::note(
-            "the subscription is paused: nothing is replayed before `postrider subscriptions resume`",
-        );
-    } else if !document["heldAt"].is_null() {
-        output::note(
-            "the operators have paused the subscription: nothing is replayed before they let it go on",
-        );
-    }
-    Ok(())
-}
-
-async fn until_ended(portal: &Portal, path: &str) -> anyhow::Result<Value> {
+/// Waits until a replay has ended.
+///
+/// # Errors
+///
+/// [`NotCome`] when it does not go on because its subscription gets nothing.
+async fn until_ended(portal: &Portal, subscription: Uuid, id: &str) -> anyhow::Result<Value> {
     let progress = Progress::waiting("replaying");
+    let path = format!("/subscriptions/{subscription}/replays/{id}");
+    let (mut examined, mut moved) = (Value::Null, Instant::now());
     loop {
-        let replay = look(portal, path, &()).await?;
+        let replay = look(portal, &path, &()).await?;
         if replay["status"] != "RUNNING" {
             return Ok(replay);
         }
-        progress.say(&format!("{} events looked at", cell(&replay, "/examined")));
+        if replay["examined"] != examined {
+            examined = replay["examined"].clone();
+            moved = Instant::now();
+        } else if moved.elapsed() >= STANDS {
+            let subscription = look(portal, &format!("/subscriptions/{subscription}"), &()).await?;
+            if let Some(obstacle) = obstacle(&subscription) {
+                let of = cell(&subscription, "/id");
+                let ends = format!("`postrider replays cancel {of} {id}` ends it");
+                let text = format!("{obstacle}. Until then the replay {id} stands still; {ends}");
+                return Err(NotCome(text).into());
+            }
+            moved = Instant::now();
+        }
+        progress.say(&format!("{} events examined", cell(&replay, "/examined")));
         tokio::time::sleep(POLL).await;
     }
 }

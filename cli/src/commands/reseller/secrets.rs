@@ -82,7 +82,10 @@ pub(crate) async fn run(command: SecretsCommand) -> anyhow::Result<()> {
         }
         SecretsCommand::Revoke { of, secret } => {
             portal(&of)?.delete(&format!("{}/{secret}", path(&of))).await?;
-            output::note(format_args!("the secret {secret} signs nothing any more"));
+            output::note(format_args!(
+                "the secret {secret} of the subscription {} signs nothing any more",
+                of.subscription
+            ));
             Ok(())
         }
     }
@@ -103,7 +106,10 @@ async fn rotate(of: &Of, from_file: Option<&str>) -> anyhow::Result<()> {
     };
     let made: Value = portal(of)?.post(&path(of), &request).await?;
     print(of, &made)?;
-    output::note("the secrets before it sign along for a while, until when `postrider secrets list` shows");
+    output::note(format_args!(
+        "the secrets before it sign along for a while, until when `postrider secrets list {}` shows",
+        of.subscription
+    ));
     Ok(())
 }
 

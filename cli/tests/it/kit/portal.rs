@@ -1,8 +1,13 @@
 //! The commands that go over the reseller portal, on all services.
 
-use axum::Router;
-use axum::routing::any;
-use serde_json::Value;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use axum::http::StatusCode;
+use axum::response::IntoResponse as _;
+use axum::routing::{any, get, post};
+use axum::{Json, Router};
+use serde_json::{Value, json};
 use testkit::{Installation, eventually};
 use tokio::net::TcpListener;
 
@@ -244,15 +249,137 @@ async fn keys_are_asked_for(lane: &Lane) {
     );
 }
 
+/// A portal that answers as `router` does; its address.
+async fn pretended(router: Router) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    tokio::spawn(axum::serve(listener, router).into_future());
+    url
+}
+
+const SUBSCRIPTION: &str = "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d";
+const REPLAY: &str = "01a1fd84-191a-7187-8c92-644d9a28fa8b";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_replay_that_stands_still_ends_the_wait_with_the_reason() {
+    let replay = || {
+        let replay = json!({"id": REPLAY, "subscriptionId": SUBSCRIPTION, "status": "RUNNING", "examined": 0, "replayed": 0});
+        async { Json(replay) }
+    };
+    for (subscription, wanted) in [
+        (
+            json!({"state": "DEACTIVATED", "stateReason": "GONE"}),
+            "subscriptions activate",
+        ),
+        (json!({"state": "PENDING_VERIFICATION"}), "subscriptions verify"),
+        (
+            json!({"state": "ACTIVE", "pausedAt": "2026-11-21T12:00:00Z"}),
+            "you have paused it",
+        ),
+        (
+            json!({"state": "DEGRADED", "heldAt": "2026-11-21T12:00:00Z"}),
+            "the operators have paused it",
+        ),
+    ] {
+        let mut subscription = subscription;
+        subscription["id"] = SUBSCRIPTION.into();
+        let shown = subscription.clone();
+        let router = Router::new()
+            .route("/subscriptions/{id}", get(async || Json(shown)))
+            .route("/subscriptions/{id}/replays", post(replay))
+            .route("/subscriptions/{id}/replays/{replay}", get(replay));
+        let url = pretended(router).await;
+        let command =
+            format!("replay {SUBSCRIPTION} --newer-than 1h --wait --reseller-key x --portal-url {url}");
+        let finished = postrider(&command).run();
+        assert_eq!(finished.code, Some(4), "{finished:?}");
+        assert!(finished.stderr.contains(wanted), "{subscription}: {finished:?}");
+        let ends = format!("postrider replays cancel {SUBSCRIPTION} {REPLAY}");
+        assert!(
+            finished.stderr.contains(&ends) && finished.stdout.is_empty(),
+            "{finished:?}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_challenge_that_comes_too_early_is_asked_for_again_when_the_portal_wants_it() {
+    let asked = Arc::new(AtomicU32::new(0));
+    let counted = asked.clone();
+    let subscription = |state: &str, failed: u32| {
+        let verification = json!({"failedAttempts": failed, "error": "it answered 404", "nextAttemptAt": "2026-11-21T12:00:00Z"});
+        Json(
+            json!({"id": SUBSCRIPTION, "state": state, "stateReason": "CREATED", "verification": verification}),
+        )
+    };
+    let verify = async move || {
+        if counted.fetch_add(1, Ordering::SeqCst) < 2 {
+            let problem = json!({"detail": "the endpoint was challenged a moment ago"});
+            return (
+                StatusCode::TOO_MANY_REQUESTS,
+                [("retry-after", "1")],
+                Json(problem),
+            )
+                .into_response();
+        }
+        subscription("PENDING_VERIFICATION", 3).into_response()
+    };
+    let looked = AtomicU32::new(0);
+    let show = async move || match looked.fetch_add(1, Ordering::SeqCst) {
+        0 => subscription("PENDING_VERIFICATION", 3),
+        1 => subscription("PENDING_VERIFICATION", 4),
+        _ => subscription("ACTIVE", 4),
+    };
+    let show = Arc::new(show);
+    let router = Router::new()
+        .route("/subscriptions/{id}", get(async move || show().await))
+        .route("/subscriptions/{id}/verify", post(async move || verify().await));
+    let url = pretended(router).await;
+    let command = format!("subscriptions verify {SUBSCRIPTION} --wait --reseller-key x --portal-url {url}");
+    let finished = postrider(&command).run();
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    let told: Vec<_> = finished.stderr.lines().collect();
+    assert_eq!(asked.load(Ordering::SeqCst), 3);
+    assert_eq!(told.len(), 3, "what is new, once each: {finished:?}");
+    assert!(
+        told[0].contains("challenged a moment ago") && told[0].contains("in 1 s"),
+        "{told:?}"
+    );
+    assert!(told[1].contains("challenge 4 was not met"), "{told:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_wait_ends_with_its_time() {
+    let notification = || async { Json(json!({"id": REPLAY, "status": "PENDING", "attempts": 0})) };
+    let router = Router::new()
+        .route("/notifications/{id}", get(notification))
+        .route("/notifications/{id}/resend", post(notification));
+    let url = pretended(router).await;
+    let resend = format!("resend {REPLAY} --reseller-key x --portal-url {url} --within 1s");
+    let finished = postrider(&format!("{resend} --wait")).run();
+    assert_eq!(finished.code, Some(4), "{finished:?}");
+    assert!(
+        finished
+            .stderr
+            .contains("has not ended within 1s; `postrider attempts"),
+        "{finished:?}"
+    );
+    let wrong = postrider(&resend).run();
+    assert_eq!(wrong.code, Some(2), "{wrong:?}");
+    let timeless = postrider(&format!("replay {SUBSCRIPTION}")).run();
+    assert!(
+        timeless.code == Some(2) && timeless.stderr.contains("--newer-than"),
+        "{timeless:?}"
+    );
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn what_is_no_portal_is_called_so_whatever_it_answers() {
     let router = Router::new()
         .route("/page/{*path}", any(async || "<html>It works!</html>"))
         .route("/null/{*path}", any(async || "null"))
         .route("/list/{*path}", any(async || "[]"));
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    let url = format!("http://{}", listener.local_addr().expect("an address"));
-    tokio::spawn(axum::serve(listener, router).into_future());
+    let url = pretended(router).await;
     let id = "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d";
     for base in ["page", "null", "list"] {
         for command in [

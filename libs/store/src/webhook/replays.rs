@@ -27,7 +27,7 @@ pub struct ReplayView {
     pub per_second: u32,
     /// The last event that was looked at.
     pub cursor: Option<Uuid>,
-    /// Events that were looked at.
+    /// Events that were examined.
     pub examined: u64,
     /// Notifications that were made or made due again.
     pub replayed: u64,

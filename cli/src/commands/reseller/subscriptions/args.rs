@@ -4,6 +4,7 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 use uuid::Uuid;
 
+use crate::commands::outcome::Within;
 use crate::commands::reseller::{Common, OPERATORS, identifier};
 use crate::operator::OperatorArgs;
 use crate::output::{FormArgs, JsonArgs};
@@ -57,8 +58,8 @@ pub(crate) struct ListArgs {
     /// For operators: only those that have failed since their last success.
     #[arg(long, help_heading = OPERATORS)]
     pub(super) failing: bool,
-    /// For operators: where the previous part ended.
-    #[arg(long, help_heading = OPERATORS)]
+    /// Where the previous part ended.
+    #[arg(long)]
     pub(super) cursor: Option<String>,
     #[command(flatten)]
     pub(super) common: Common,
@@ -99,6 +100,8 @@ pub(crate) struct Waited {
     /// Waits until it is known what came of it; exit code 1 when that is no good.
     #[arg(long)]
     pub(super) wait: bool,
+    #[command(flatten)]
+    pub(super) within: Within,
 }
 
 #[derive(Debug, Args, Serialize)]
@@ -148,6 +151,8 @@ pub(crate) struct CreateArgs {
     /// Waits until the endpoint has answered its challenge; exit code 1 when it does not.
     #[arg(long)]
     pub(super) wait: bool,
+    #[command(flatten)]
+    pub(super) within: Within,
     #[command(flatten)]
     pub(super) common: Common,
 }

@@ -14,7 +14,8 @@ use super::{Common, NOT_NOW, is_not_now, look, notifications};
 use crate::commands::search;
 use crate::file;
 use crate::output::{self, Column, Form};
-use crate::portal::Portal;
+use crate::portal::{PAGE_MAX, Portal};
+use crate::problem::Refusal;
 use crate::progress::Progress;
 use crate::shown::{self, Shown, ShownColumn, cell};
 
@@ -112,8 +113,7 @@ fn show(common: &Common, document: &Value) -> anyhow::Result<()> {
 /// Resellers ask the portal, and operators their API: who has named what only that knows, or has no key of a reseller.
 async fn list(args: ListArgs) -> anyhow::Result<()> {
     let common = &args.common;
-    let is_operator =
-        args.reseller.is_some() || args.with_url.is_some() || args.failing || args.cursor.is_some();
+    let is_operator = args.reseller.is_some() || args.with_url.is_some() || args.failing;
     if is_operator || (!common.portal.has_key() && args.operator.has_key()) {
         let asked = [
             ("reseller", args.reseller),
@@ -123,7 +123,8 @@ async fn list(args: ListArgs) -> anyhow::Result<()> {
         ];
         return search::subscriptions(&args.operator, common.form(), asked).await;
     }
-    let document: Value = portal(common)?.get("/subscriptions", &[("limit", "200")]).await?;
+    let query = [("limit", Some(PAGE_MAX.to_owned())), ("cursor", args.cursor)];
+    let document: Value = portal(common)?.get("/subscriptions", &query).await?;
     let nothing =
         "there is no subscription yet; `postrider subscriptions create --help` shows how to make one";
     shown::print(&document, common.form(), COLUMNS, nothing)
@@ -149,17 +150,16 @@ async fn create(args: CreateArgs) -> anyhow::Result<()> {
             shown::record("subscription", &created, [("secret", "/secret/secret")])
         })?,
     }
-    output::note(
-        "keep the secret like a password; `postrider secrets show` shows it where the operator allows that",
-    );
-    output::note(next_step(
-        args.verify_later,
-        args.secret_file.is_none(),
-        &cell(&created, "/id"),
+    let id = cell(&created, "/id");
+    output::note(format_args!(
+        "keep the secret like a password; `postrider secrets show {id} {}` shows it again where the operator allows that",
+        cell(&created, "/secret/id")
     ));
+    output::note(next_step(args.verify_later, args.secret_file.is_none(), &id));
     if args.wait {
-        let id: Uuid = cell(&created, "/id").parse()?;
-        return until_active(&portal, id).await;
+        let id = id.parse()?;
+        let active = until_active(&portal, id, &created);
+        return args.within.limit(active, not_active(id)).await;
     }
     Ok(())
 }
@@ -205,12 +205,19 @@ async fn update(args: UpdateArgs) -> anyhow::Result<()> {
 }
 
 async fn act(one: &One, action: &str) -> anyhow::Result<()> {
-    let path = format!("{}/{action}", path(one.id));
-    let document: Value = portal(&one.common)?.post(&path, &json!({})).await?;
+    let document = command(&portal(&one.common)?, one.id, action).await?;
+    tell(one, &document)
+}
+
+async fn command(portal: &Portal, id: Uuid, action: &str) -> anyhow::Result<Value> {
+    portal.post(&format!("{}/{action}", path(id)), &json!({})).await
+}
+
+fn tell(one: &One, document: &Value) -> anyhow::Result<()> {
     if one.common.is_json() {
-        return output::json(&document);
+        return output::json(document);
     }
-    output::result(format_args!("{}: {}", one.id, state(&document)))?;
+    output::result(format_args!("{}: {}", one.id, state(document)))?;
     Ok(())
 }
 
@@ -228,34 +235,68 @@ fn state(document: &Value) -> String {
 }
 
 async fn command_and_wait(args: &Waited, action: &str) -> anyhow::Result<()> {
-    let mut answered = act(&args.one, action).await;
-    let (pause, times) = NOT_NOW;
-    for _ in 1..times {
-        match &answered {
-            Err(error) if args.wait && is_not_now(error) => {
-                output::note(
-                    "the endpoint was challenged a moment ago; it is challenged again when the portal allows it",
-                );
-                tokio::time::sleep(pause).await;
-                answered = act(&args.one, action).await;
-            }
-            _ => break,
-        }
+    let one = &args.one;
+    if !args.wait {
+        return act(one, action).await;
     }
-    answered?;
-    if args.wait {
-        return until_active(&portal(&args.one.common)?, args.one.id).await;
-    }
-    Ok(())
+    let portal = portal(&one.common)?;
+    let active = async {
+        let document = command_in_time(&portal, one.id, action).await?;
+        tell(one, &document)?;
+        until_active(&portal, one.id, &document).await
+    };
+    args.within.limit(active, not_active(one.id)).await
 }
 
-/// Waits until the endpoint is verified, or will not be unless the reseller acts.
-async fn until_active(portal: &Portal, id: Uuid) -> anyhow::Result<()> {
-    let progress = Progress::waiting("waiting until the endpoint is verified");
+/// Gives a command, again when the portal wants it later.
+async fn command_in_time(portal: &Portal, id: Uuid, action: &str) -> anyhow::Result<Value> {
+    let (pause, times) = NOT_NOW;
     let mut told = String::new();
+    for _ in 1..times {
+        let error = match command(portal, id, action).await {
+            Err(error) if is_not_now(&error) => error,
+            answered => return answered,
+        };
+        let refusal = error.downcast_ref::<Refusal>();
+        let pause = refusal.and_then(|refusal| refusal.retry_after).unwrap_or(pause);
+        let why = refusal.map(|refusal| output::harmless(&refusal.problem.to_string()));
+        let why = why.unwrap_or_default();
+        if why != told {
+            output::note(format_args!(
+                "{id}: {why}; the portal is asked again in {} s, as it wants it",
+                pause.as_secs()
+            ));
+            told = why;
+        }
+        tokio::time::sleep(pause).await;
+    }
+    command(portal, id, action).await
+}
+
+/// What has not happened, and what to do, when the time is over.
+fn not_active(id: Uuid) -> [String; 2] {
+    [
+        format!("the subscription {id} has not become ACTIVE"),
+        format!("`postrider subscriptions show {id}` shows what came of the last challenge"),
+    ]
+}
+
+/// How often the endpoint was challenged in vain, and what came of it the last time.
+fn challenges(document: &Value) -> (String, String) {
+    (
+        cell(document, "/verification/failedAttempts"),
+        cell(document, "/verification/error"),
+    )
+}
+
+/// Waits until the endpoint is verified, or will not be unless the reseller acts. What came of challenges before `began`, the
+/// subscription as the command left it, is none of its business.
+async fn until_active(portal: &Portal, id: Uuid, began: &Value) -> anyhow::Result<()> {
+    let progress = Progress::waiting("waiting until the endpoint is verified");
+    let mut told = challenges(began);
     loop {
         let document = look(portal, &path(id), &()).await?;
-        let error = cell(&document, "/verification/error");
+        let now = challenges(&document);
         match cell(&document, "/state").as_str() {
             "ACTIVE" => {
                 progress.note(format_args!(
@@ -264,15 +305,15 @@ async fn until_active(portal: &Portal, id: Uuid) -> anyhow::Result<()> {
                 return Ok(());
             }
             "PENDING_VERIFICATION" if !document["verification"]["nextAttemptAt"].is_null() => {}
-            _ => bail!("the subscription {id} is {}: {error}", state(&document)),
+            _ => bail!("the subscription {id} is {}: {}", state(&document), now.1),
         }
-        if !error.is_empty() && error != told {
+        if now != told {
+            let (failed, error) = &now;
             progress.note(format_args!(
-                "challenge {} was not met: {error}; the next one comes at {}, or with `postrider subscriptions verify {id}`",
-                cell(&document, "/verification/failedAttempts"),
+                "challenge {failed} was not met: {error}; the next one comes at {}, or with `postrider subscriptions verify {id}`",
                 cell(&document, "/verification/nextAttemptAt"),
             ));
-            told = error;
+            told = now;
         }
         tokio::time::sleep(POLL).await;
     }
@@ -290,7 +331,7 @@ async fn test(args: &Waited) -> anyhow::Result<()> {
         output::result(id)?;
     }
     if args.wait {
-        return notifications::until_ended(&portal, id).await;
+        return notifications::until_ended(&portal, id, args.within).await;
     }
     Ok(())
 }

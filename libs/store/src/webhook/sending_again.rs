@@ -15,7 +15,7 @@ use crate::{Act, Error, Store, stored};
 pub enum Resent {
     /// It is due now.
     Done,
-    /// It has not ended yet, so that it will be sent anyhow.
+    /// It has not ended yet and is due or under way, so that it will be sent anyhow.
     Unfinished(NotificationStatus),
     /// An operator has cancelled it, which is final.
     Cancelled,
@@ -62,7 +62,8 @@ pub(super) fn sent_again_by(reseller: &str) -> String {
 
 impl Store {
     /// Makes a notification that has ended due again, with all of its retries ahead of it, unless it was cancelled. It
-    /// keeps its place in the quota, if it ever had one. The dead letters that are open about it are resolved.
+    /// keeps its place in the quota, if it ever had one. The dead letters that are open about it are resolved. One that waits for a retry
+    /// is due at once, which is no transition: the attempt is the next of those that it has left, and a claim of it goes first or comes after.
     pub async fn resend_notification(
         &self,
         reseller: &str,
@@ -74,16 +75,21 @@ impl Store {
             r#"
             WITH found AS (
                 SELECT n.id, n.status, s.state,
-                       n.status = 'GIVEN_UP' AND n.reason IS NOT DISTINCT FROM 'CANCELLED' AS cancelled
+                       n.status = 'GIVEN_UP' AND n.reason IS NOT DISTINCT FROM 'CANCELLED' AS cancelled,
+                       n.status = 'RETRY' AND n.next_attempt_at > $3 AS hastened
                 FROM notifications n JOIN subscriptions s ON s.id = n.subscription_id AND s.deleted_at IS NULL
                 WHERE n.id = $1 AND n.reseller_id = $2
                 FOR UPDATE OF n),
             resent AS (
                 UPDATE notifications n
-                SET status = 'RETRY', next_attempt_at = $3, resent_after = n.attempts, resent_at = $3,
-                    finished_at = NULL, reason = 'RESENT', slot_at = NULL, updated_at = $3
+                SET status = 'RETRY', next_attempt_at = $3,
+                    resent_after = CASE WHEN f.hastened THEN n.resent_after ELSE n.attempts END,
+                    resent_at = CASE WHEN f.hastened THEN n.resent_at ELSE $3 END,
+                    finished_at = NULL, reason = CASE WHEN f.hastened THEN n.reason ELSE 'RESENT' END,
+                    slot_at = NULL, updated_at = $3
                 FROM found f
-                WHERE n.id = f.id AND f.status IN ('SENT', 'FAILED', 'GIVEN_UP') AND NOT f.cancelled
+                WHERE n.id = f.id AND NOT f.cancelled
+                  AND (f.status IN ('SENT', 'FAILED', 'GIVEN_UP') OR f.hastened)
                   AND f.state IN ('ACTIVE', 'DEGRADED')
                 RETURNING n.id)
             SELECT status AS "status!", state AS "state!", cancelled AS "cancelled!",

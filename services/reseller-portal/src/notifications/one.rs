@@ -29,10 +29,11 @@ pub(crate) async fn find(
     Ok(Json(look_up(&app, &reseller, id.into()).await?))
 }
 
-/// Sends a notification again that is SENT, FAILED or GIVEN_UP.
+/// Sends a notification again that is SENT, FAILED or GIVEN_UP, or one in RETRY at once.
 ///
 /// It is the same notification: the same event id, idempotency key and body. All of its retries are ahead of it. One that
-/// was cancelled (reason CANCELLED) is not sent again.
+/// was cancelled (reason CANCELLED) is not sent again. One in RETRY whose next attempt is ahead is tried at once; that is the next of the
+/// attempts that it has left.
 #[utoipa::path(
     post, path = "/notifications/{id}/resend", tag = "notifications", operation_id = "resendNotification",
     security(("apiKey" = [])),
@@ -51,7 +52,8 @@ pub(crate) async fn resend(
     match http_api::by(reseller.deadline, ("the notification", "sent again"), resend).await? {
         Resent::Done => {}
         Resent::Unfinished(status) => {
-            let detail = format!("the notification is {status}, so that it will be sent anyhow");
+            let detail =
+                format!("the notification is {status} and due or being sent, so that it is sent anyhow");
             return Err(Problem::new(NOTIFICATION_UNFINISHED, detail));
         }
         Resent::Cancelled => {

@@ -90,6 +90,33 @@ async fn nothing_is_sent_again_to_whom_nothing_is_sent(portal: Portal) {
 }
 
 #[testkit::test]
+async fn a_retry_that_is_ahead_is_made_at_once(portal: Portal) {
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    let made = NotificationRow::in_state(NotificationState::Retry, id)
+        .due_in(chrono::TimeDelta::hours(8))
+        .make(&portal.pool)
+        .await;
+    let path = format!("/notifications/{}/resend", made.id);
+    let sent = portal.done("POST", &path, 202).await;
+    let kept = (&sent["status"], &sent["reason"], &sent["attempts"]);
+    assert_eq!(
+        kept,
+        (&json!("RETRY"), &json!("delivery/http/503/json"), &json!(1))
+    );
+    let due: DateTime<Utc> = sent["nextAttemptAt"].as_str().unwrap().parse().unwrap();
+    assert_eq!(due.timestamp_micros(), portal.now().timestamp_micros());
+    let resent_after: i32 = sqlx::query_scalar("SELECT resent_after FROM notifications WHERE id = $1")
+        .bind(made.id.uuid())
+        .fetch_one(&portal.pool)
+        .await
+        .unwrap();
+    assert_eq!(resent_after, 0, "no retry is added");
+    portal
+        .refused("POST", &path, None, (409, "notification-unfinished"))
+        .await;
+}
+
+#[testkit::test]
 async fn it_is_sent_again_once_however_many_ask(portal: Portal) {
     let id = SubscriptionRow::active().make(&portal.pool).await;
     let made = NotificationRow::in_state(NotificationState::Failed, id)

@@ -3,11 +3,11 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::clock::{Clock, SystemClock};
 use domain::lifecycle::Attempts;
-use domain::notification::{NotificationId, NotificationState};
+use domain::notification::{NotificationId, NotificationState, NotificationStatus};
 use domain::subscription::SubscriptionState;
 use sqlx::PgPool;
-use store::Store;
-use store::webhook::Claims;
+use store::webhook::{Claims, Resent};
+use store::{Act, Store};
 use testkit::notification_factory::NotificationRow;
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
@@ -118,6 +118,50 @@ async fn attempts_before_a_resend_are_told_apart(pool: PgPool) {
             before_resend: 4
         }
     );
+}
+
+/// However many ask for it and whoever claims it meanwhile, one attempt is made, the next of those that it has left.
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_retry_that_is_sent_again_at_once_is_attempted_once(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let subscription = SubscriptionRow::active().make(&pool).await;
+    for _ in 0..8 {
+        let made = NotificationRow::in_state(NotificationState::Retry, subscription)
+            .attempts(2)
+            .due_in(TimeDelta::hours(1))
+            .make(&pool)
+            .await;
+        let at = SystemClock.now();
+        let early = claim(&store, &[made.id], &terms(at)).await;
+        assert_eq!(early, Claims::default(), "it is not due");
+        let act = Act {
+            by: "acme",
+            note: None,
+            at,
+        };
+        let (ids, terms) = ([made.id], terms(at));
+        let resend = || store.resend_notification("acme", made.id, act);
+        let claim = || claim(&store, &ids, &terms);
+        let (one, before, two, among, three, after) =
+            tokio::join!(resend(), claim(), resend(), claim(), resend(), claim());
+        let resent = [one, two, three];
+        let claims = [before, among, after, claim().await];
+        let done = resent
+            .into_iter()
+            .filter(|resent| matches!(resent, Ok(Resent::Done)));
+        assert_eq!(done.count(), 1);
+        let claimed: Vec<_> = claims.iter().flat_map(|claims| &claims.claimed).collect();
+        let [claimed] = claimed[..] else {
+            panic!("claimed once: {claimed:?}")
+        };
+        let attempts = Attempts {
+            total: 3,
+            before_resend: 0,
+        };
+        assert_eq!(claimed.attempts, attempts, "it keeps what it has used up");
+        let late = store.resend_notification("acme", made.id, act).await.unwrap();
+        assert_eq!(late, Resent::Unfinished(NotificationStatus::InMemory));
+    }
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]

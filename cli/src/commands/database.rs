@@ -53,7 +53,7 @@ impl Database {
 
 /// What a change that is made past the services is signed with in the audit log. There is no key that could tell who it was: the user and the
 /// machine do, as far as they say the truth.
-pub(crate) fn by_hand(at: DateTime<Utc>) -> Act<'static> {
+pub(crate) fn by_hand(at: DateTime<Utc>, note: Option<&str>) -> Act<'_> {
     static BY: LazyLock<String> = LazyLock::new(|| {
         let named = ["SUDO_USER", "USER", "LOGNAME"].into_iter();
         let user = named
@@ -63,9 +63,5 @@ pub(crate) fn by_hand(at: DateTime<Utc>) -> Act<'static> {
         let machine = rustix::system::uname();
         format!("postrider-cli ({user}@{})", machine.nodename().to_string_lossy())
     });
-    Act {
-        by: &BY,
-        note: None,
-        at,
-    }
+    Act { by: &BY, note, at }
 }

@@ -18,7 +18,7 @@ use crate::output::{self, Column, Form, FormArgs, Table};
 #[command(after_help = "Examples:
   postrider event-types list
   postrider event-types show domain.created > type.json
-  postrider event-types put type.json
+  postrider event-types put type.json --note 'the registry sends a second name server'
   postrider event-types retire domain.updated")]
 pub(crate) enum EventTypesCommand {
     /// Lists the catalogue, retired types included.
@@ -37,11 +37,17 @@ pub(crate) enum EventTypesCommand {
         /// JSON file with name, description, attributes, example, variants (none when it leaves them out) and, if payloads
         /// are to be checked, schema and unknownFields (REFUSE when it leaves them out); - for standard input.
         file: String,
+        /// Why; kept in the audit log.
+        #[arg(long)]
+        note: Option<String>,
     },
     /// Retires an event type: new events of it are refused some seconds later.
     Retire {
         /// Its name.
         name: String,
+        /// Why; kept in the audit log.
+        #[arg(long)]
+        note: Option<String>,
     },
 }
 
@@ -59,8 +65,8 @@ pub(crate) async fn run(sources: &Sources, command: EventTypesCommand) -> anyhow
     match command {
         EventTypesCommand::List { form } => list(&database, form.form()).await,
         EventTypesCommand::Show { name } => show(&database, &name).await,
-        EventTypesCommand::Put { file } => put(&database, &file).await,
-        EventTypesCommand::Retire { name } => retire(&database, &name).await,
+        EventTypesCommand::Put { file, note } => put(&database, &file, note.as_deref()).await,
+        EventTypesCommand::Retire { name, note } => retire(&database, &name, note.as_deref()).await,
     }
 }
 
@@ -107,7 +113,7 @@ async fn find(database: &Database, name: &str) -> anyhow::Result<EventType> {
     found.with_context(|| format!("the catalogue has no event type {name:?}"))
 }
 
-async fn put(database: &Database, path: &str) -> anyhow::Result<()> {
+async fn put(database: &Database, path: &str, note: Option<&str>) -> anyhow::Result<()> {
     let Named { name, definition } = serde_json::from_str(&file::read(path)?)
         .with_context(|| format!("{path} does not describe an event type"))?;
     let findings = definition.findings(&name);
@@ -129,7 +135,7 @@ async fn put(database: &Database, path: &str) -> anyhow::Result<()> {
     };
     let new = database
         .store
-        .put_event_type(&event_type, by_hand(SystemClock.now()))
+        .put_event_type(&event_type, by_hand(SystemClock.now(), note))
         .await
         .with_context(|| database.failure("store the event type in"))?;
     output::note(format_args!(
@@ -140,10 +146,10 @@ async fn put(database: &Database, path: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn retire(database: &Database, name: &str) -> anyhow::Result<()> {
+async fn retire(database: &Database, name: &str, note: Option<&str>) -> anyhow::Result<()> {
     let retired = database
         .store
-        .retire_event_type(name, by_hand(SystemClock.now()))
+        .retire_event_type(name, by_hand(SystemClock.now(), note))
         .await
         .with_context(|| database.failure("retire the event type in"))?;
     if !retired {

@@ -37,6 +37,9 @@ pub(crate) enum KeysCommand {
     Revoke {
         /// The key's identifier, from `postrider keys list`.
         id: Uuid,
+        /// Why; kept in the audit log.
+        #[arg(long)]
+        note: Option<String>,
     },
 }
 
@@ -51,6 +54,9 @@ pub(crate) struct CreateArgs {
     /// The reseller whose key it is; only with --role reseller, and no other role.
     #[arg(long, value_name = "ID", value_parser = reseller)]
     reseller: Option<String>,
+    /// Why; kept in the audit log.
+    #[arg(long)]
+    note: Option<String>,
 }
 
 fn not_blank(name: &str) -> Result<String, &'static str> {
@@ -84,7 +90,7 @@ pub(crate) async fn run(sources: &Sources, command: KeysCommand) -> anyhow::Resu
     match command {
         KeysCommand::Create(args) => create(&database, args).await,
         KeysCommand::List { form } => list(&database, form.form()).await,
-        KeysCommand::Revoke { id } => revoke(&database, id).await,
+        KeysCommand::Revoke { id, note } => revoke(&database, id, note.as_deref()).await,
     }
 }
 
@@ -119,7 +125,11 @@ async fn create(database: &Database, args: CreateArgs) -> anyhow::Result<()> {
     };
     database
         .store
-        .create_api_key(&stored, &KeyDigest::of(&key), by_hand(stored.created_at))
+        .create_api_key(
+            &stored,
+            &KeyDigest::of(&key),
+            by_hand(stored.created_at, args.note.as_deref()),
+        )
         .await
         .with_context(|| database.failure("store the key in"))?;
     output::result(key)?;
@@ -169,10 +179,10 @@ fn table_of(keys: &[ApiKey]) -> Table {
     table
 }
 
-async fn revoke(database: &Database, id: Uuid) -> anyhow::Result<()> {
+async fn revoke(database: &Database, id: Uuid, note: Option<&str>) -> anyhow::Result<()> {
     let revoked = database
         .store
-        .revoke_api_key(id, by_hand(SystemClock.now()))
+        .revoke_api_key(id, by_hand(SystemClock.now(), note))
         .await
         .with_context(|| database.failure("revoke the key in"))?;
     if !revoked {

@@ -47,7 +47,7 @@ pub(crate) enum QuotasCommand {
     },
     /// Sets limits of a subscription, whatever was asked for.
     #[command(
-        after_help = "Example:\n  postrider quotas set 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --daily-quota 50000"
+        after_help = "Example:\n  postrider quotas set 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --daily-quota 50000 --note 'until the migration is over'"
     )]
     Set(SetArgs),
 }
@@ -58,6 +58,9 @@ pub(crate) struct SetArgs {
     subscription: Uuid,
     #[command(flatten)]
     limits: LimitArgs,
+    /// Why; kept in the audit log.
+    #[arg(long)]
+    note: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -99,7 +102,7 @@ fn decision(approve: bool, granted: Option<u32>, note: Option<String>) -> Decisi
         approve,
         granted,
         note,
-        by: "postrider-cli".to_owned(),
+        by: by_hand(SystemClock.now(), None).by.to_owned(),
         at: SystemClock.now(),
     }
 }
@@ -147,7 +150,11 @@ async fn set(database: &Database, args: &SetArgs) -> anyhow::Result<()> {
     };
     let found = database
         .store
-        .set_limits(args.subscription, limits, by_hand(SystemClock.now()))
+        .set_limits(
+            args.subscription,
+            limits,
+            by_hand(SystemClock.now(), args.note.as_deref()),
+        )
         .await
         .with_context(|| database.failure("set the limits in"))?;
     if !found {

@@ -48,7 +48,10 @@ async fn a_type_is_put_shown_retired_and_put_again(pool: PgPool) {
         "{again:?}"
     );
 
-    let retire = || postrider("event-types retire certificate.issued").on(&pool).run();
+    let retire = || {
+        let retire = "event-types retire certificate.issued --note unused";
+        postrider(retire).on(&pool).run()
+    };
     assert_eq!(retire().code, Some(0));
     let twice = retire();
     assert!(
@@ -66,6 +69,20 @@ async fn a_type_is_put_shown_retired_and_put_again(pool: PgPool) {
     assert_eq!(put().code, Some(0));
     let table = postrider("event-types list").on(&pool).run().stdout;
     assert!(table.contains("domain.transfer.completed"), "{table}");
+    let log: Vec<(Option<String>, Value)> = sqlx::query_as("SELECT note, details FROM audit_log ORDER BY id")
+        .fetch_all(&pool)
+        .await
+        .expect("the audit log");
+    let [new, same, (note, _), back] = &log[..] else {
+        panic!("{log:?}")
+    };
+    assert_eq!(
+        (&new.1, &same.1),
+        (&json!({"new": true}), &json!({"new": false, "fields": []}))
+    );
+    assert_eq!(note.as_deref(), Some("unused"));
+    let since = &back.1["retiredAt"];
+    assert!(since["from"].is_string() && since["to"].is_null(), "{back:?}");
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]

@@ -73,10 +73,15 @@ async fn a_request_is_listed_and_approved_once(pool: PgPool) {
     assert_eq!(limits(&pool, subscription).await, (Some(400), None));
     assert_eq!(listed(&pool, "--status REQUESTED"), [] as [Value; 0]);
     let decided = &listed(&pool, "--status APPROVED")[0];
-    assert_eq!(
-        (&decided["note"], &decided["decidedBy"]),
-        (&"welcome".into(), &"postrider-cli".into())
-    );
+    assert_eq!(decided["note"], "welcome");
+    let by = decided["decidedBy"].as_str().unwrap_or_default();
+    assert!(by.starts_with("postrider-cli ("), "{by}");
+    let details: Value =
+        sqlx::query_scalar("SELECT details FROM audit_log WHERE action = 'quota-request.approve'")
+            .fetch_one(&pool)
+            .await
+            .expect("the audit log");
+    assert_eq!(details["dailyQuota"], json!({"from": null, "to": 400}));
     let again = postrider(&format!("quotas deny {id}")).on(&pool).run();
     assert_eq!(again.code, Some(1));
     assert!(again.stderr.contains("APPROVED already"), "{again:?}");
@@ -95,7 +100,7 @@ async fn a_request_is_denied_and_changes_nothing(pool: PgPool) {
 async fn limits_are_set_one_by_one(pool: PgPool) {
     let subscription = SubscriptionRow::active().make(&pool).await;
     let set = |limit: &str| {
-        postrider(&format!("quotas set {subscription} {limit}"))
+        postrider(&format!("quotas set {subscription} {limit} --note merger"))
             .on(&pool)
             .run()
     };
@@ -109,7 +114,7 @@ async fn limits_are_set_one_by_one(pool: PgPool) {
     let unknown = format!("quotas set {} --daily-quota 9", Uuid::nil());
     assert_eq!(postrider(&unknown).on(&pool).run().code, Some(1));
     let log: Vec<(bool, String, String, Value)> =
-        sqlx::query_as("SELECT actor ~ '^postrider-cli [(][^@]+@.+[)]$', action, subject, details FROM audit_log ORDER BY id")
+        sqlx::query_as("SELECT actor ~ '^postrider-cli [(][^@]+@.+[)]$' AND note = 'merger', action, subject, details FROM audit_log ORDER BY id")
             .fetch_all(&pool)
             .await
             .expect("the audit log");
@@ -117,7 +122,11 @@ async fn limits_are_set_one_by_one(pool: PgPool) {
         let action = "subscription.limits".to_owned();
         (true, action, format!("subscription/{subscription}"), details)
     };
-    let set = [json!({"dailyQuota": 9}), json!({"requestsPerSecond": 3})];
+    let change = |to: u32| json!({"from": null, "to": to});
+    let set = [
+        json!({"dailyQuota": change(9)}),
+        json!({"requestsPerSecond": change(3)}),
+    ];
     assert_eq!(
         log,
         set.map(entry),

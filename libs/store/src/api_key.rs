@@ -105,15 +105,16 @@ impl Store {
     pub async fn revoke_api_key(&self, id: Uuid, act: Act<'_>) -> Result<bool, Error> {
         let mut transaction = self.pool.begin().await?;
         let revoked = sqlx::query!(
-            "UPDATE api_keys SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL",
+            "UPDATE api_keys SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL RETURNING name, roles, reseller_id",
             id,
             act.at,
         )
-        .execute(&mut *transaction)
+        .fetch_optional(&mut *transaction)
         .await?;
-        let is_revoked = revoked.rows_affected() == 1;
-        if is_revoked {
-            let entry = act.entry("api-key.revoke", subject(id), json!({}));
+        let is_revoked = revoked.is_some();
+        if let Some(key) = revoked {
+            let details = json!({ "name": key.name, "roles": key.roles, "reseller": key.reseller_id });
+            let entry = act.entry("api-key.revoke", subject(id), details);
             entry.record(&mut transaction).await?;
         }
         transaction.commit().await?;

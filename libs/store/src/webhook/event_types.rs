@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 use domain::event::UnknownFields;
 use serde::Serialize;
 use serde_json::{Value, json};
+use sqlx::PgExecutor;
 
 use crate::read::Name;
 use crate::{Act, Error, Store, text};
@@ -58,17 +59,7 @@ pub struct NewEventType {
 impl Store {
     /// The event type of this name, retired ones included.
     pub async fn find_event_type(&self, name: &str) -> Result<Option<EventType>, Error> {
-        Ok(sqlx::query_as!(
-            EventType,
-            r#"
-            SELECT name, description, attributes, example, variants, schema, unknown_fields AS "unknown_fields: Name<_>",
-                   created_at, updated_at, retired_at
-            FROM event_types WHERE name = $1
-            "#,
-            name,
-        )
-        .fetch_optional(&self.pool)
-        .await?)
+        find(&self.pool, name).await
     }
 
     /// Every event type by name, retired ones included.
@@ -91,6 +82,7 @@ impl Store {
         let mut transaction = self.pool.begin().await?;
         let description = text::storable(&event_type.description);
         let schema = event_type.schema.as_ref().map(text::storable_json);
+        let before = find(&mut *transaction, &event_type.name).await?;
         let new = sqlx::query_scalar!(
             r#"
             INSERT INTO event_types AS t
@@ -115,7 +107,11 @@ impl Store {
         )
         .fetch_one(&mut *transaction)
         .await?;
-        let entry = act.entry("event-type.put", subject(&event_type.name), json!({ "new": new }));
+        let mut details = json!({ "new": new });
+        if let Some(before) = before {
+            event_type.tell_changes(&before, &mut details);
+        }
+        let entry = act.entry("event-type.put", subject(&event_type.name), details);
         entry.record(&mut transaction).await?;
         transaction.commit().await?;
         Ok(new)
@@ -142,6 +138,48 @@ impl Store {
         }
         transaction.commit().await?;
         Ok(is_retired)
+    }
+}
+
+async fn find(database: impl PgExecutor<'_>, name: &str) -> Result<Option<EventType>, Error> {
+    Ok(sqlx::query_as!(
+        EventType,
+        r#"
+        SELECT name, description, attributes, example, variants, schema, unknown_fields AS "unknown_fields: Name<_>",
+               created_at, updated_at, retired_at
+        FROM event_types WHERE name = $1
+        "#,
+        name,
+    )
+    .fetch_optional(database)
+    .await?)
+}
+
+impl NewEventType {
+    /// Adds to an audit entry what this says otherwise than what was `before`: its short fields as they were and are, of the long ones the names.
+    fn tell_changes(&self, before: &EventType, details: &mut Value) {
+        let short = [
+            ("description", json!(before.description), json!(self.description)),
+            (
+                "unknownFields",
+                json!(before.unknown_fields),
+                json!(self.unknown_fields),
+            ),
+            ("retiredAt", json!(before.retired_at), Value::Null),
+        ];
+        for (name, from, to) in short {
+            if from != to {
+                details[name] = json!({ "from": from, "to": to });
+            }
+        }
+        let long = [
+            ("attributes", before.attributes != self.attributes),
+            ("example", before.example != self.example),
+            ("variants", before.variants != self.variants),
+            ("schema", before.schema != self.schema),
+        ];
+        let changed = long.into_iter().filter(|(_, is_other)| *is_other);
+        details["fields"] = changed.map(|(name, _)| name).collect();
     }
 }
 

@@ -3,6 +3,7 @@
 
 use chrono::{DateTime, Utc};
 use domain::subscription::{Command, CommandRefused, SubscriptionState, is_still_verified};
+use serde_json::Value;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
@@ -20,6 +21,8 @@ pub(super) struct Locked {
     pub(super) email: String,
     /// Where the mails went before, while `email` is not confirmed.
     pub(super) previous_email: Option<String>,
+    /// What else a change of it may name, as requests call it.
+    pub(super) settings: Value,
 }
 
 impl Locked {
@@ -48,7 +51,10 @@ pub(super) async fn lock(
         SELECT state AS "state: Name<_>", state_reason, verified_at, challenge_floor_at AS floor_at, url, email,
                CASE WHEN NOT EXISTS (SELECT FROM email_addresses a
                                      WHERE a.reseller_id = $1 AND a.address = lower(email) AND a.confirmed_at IS NOT NULL)
-                    THEN previous_email END AS previous_email
+                    THEN previous_email END AS previous_email,
+               jsonb_build_object('eventTypes', event_types, 'description', description, 'timeoutMillis', timeout_millis,
+                                  'resendAfterOutage', resend_after_outage, 'retryPlan', retry_plan,
+                                  'retryClientErrors', retry_client_errors) AS "settings!"
         FROM subscriptions
         WHERE reseller_id = $1 AND id = $2 AND deleted_at IS NULL
         FOR NO KEY UPDATE

@@ -3,7 +3,7 @@
 
 use chrono::{DateTime, Utc};
 use domain::quota::Budget;
-use serde_json::Value;
+use serde_json::{Value, json};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
@@ -33,6 +33,25 @@ pub struct Limits {
     pub daily_quota: Option<u32>,
     /// Attempts a second.
     pub requests_per_second: Option<u32>,
+}
+
+impl Limits {
+    /// What an audit entry says of a change to these from what was `before`; where there was no limit of its own, it was null.
+    pub(super) fn changes(self, before: Self) -> Value {
+        let set = [
+            ("dailyQuota", before.daily_quota, self.daily_quota),
+            (
+                "requestsPerSecond",
+                before.requests_per_second,
+                self.requests_per_second,
+            ),
+        ];
+        let changes = set.into_iter().filter_map(|(name, from, to)| {
+            let change = json!({ "from": from, "to": to? });
+            Some((name.to_owned(), change))
+        });
+        Value::Object(changes.collect())
+    }
 }
 
 impl Store {
@@ -70,20 +89,13 @@ impl Store {
     /// Sets limits of a subscription, whosever it is. `false` when there is none with this identifier.
     pub async fn set_limits(&self, subscription: Uuid, limits: Limits, act: Act<'_>) -> Result<bool, Error> {
         let mut transaction = self.pool.begin().await?;
-        if !change_limits(&mut transaction, subscription, limits, act.at).await? {
+        let Some(before) = change_limits(&mut transaction, subscription, limits, act.at).await? else {
             return Ok(false);
-        }
-        let set = [
-            ("dailyQuota", limits.daily_quota),
-            ("requestsPerSecond", limits.requests_per_second),
-        ];
-        let set = set
-            .into_iter()
-            .filter_map(|(name, limit)| Some((name.to_owned(), limit?.into())));
+        };
         let entry = act.entry(
             "subscription.limits",
             subject(subscription),
-            Value::Object(set.collect()),
+            limits.changes(before),
         );
         entry.record(&mut transaction).await?;
         transaction.commit().await?;
@@ -91,34 +103,41 @@ impl Store {
     }
 }
 
-/// Sets limits, which hold from the next claim on, and has the line looked at. Returns whether the subscription exists.
+/// Sets limits, which hold from the next claim on, and has the line looked at. Returns the limits before; nothing when there is no
+/// such subscription.
 pub(super) async fn change_limits(
     connection: &mut PgConnection,
     subscription: Uuid,
     limits: Limits,
     now: DateTime<Utc>,
-) -> Result<bool, Error> {
+) -> Result<Option<Limits>, Error> {
     let bounded = |limit: Option<u32>| limit.map(|limit| i32::try_from(limit).unwrap_or(i32::MAX));
-    let changed = sqlx::query!(
+    let before = sqlx::query!(
         r#"
-        WITH changed AS (
-            UPDATE subscriptions
-            SET daily_quota = coalesce($2, daily_quota), requests_per_second = coalesce($3, requests_per_second),
+        WITH before AS (
+            SELECT id, daily_quota, requests_per_second FROM subscriptions WHERE id = $1 AND deleted_at IS NULL
+            FOR NO KEY UPDATE),
+        changed AS (
+            UPDATE subscriptions s
+            SET daily_quota = coalesce($2, s.daily_quota), requests_per_second = coalesce($3, s.requests_per_second),
                 updated_at = $4
-            WHERE id = $1 AND deleted_at IS NULL
-            RETURNING id),
+            FROM before b WHERE s.id = b.id
+            RETURNING s.id),
         looked_at AS (
             UPDATE subscription_budgets b
             SET changed_at = now(), release_at = CASE WHEN b.release_at IS NOT NULL THEN now() END
             FROM changed c WHERE b.subscription_id = c.id)
-        SELECT count(*) AS "count!" FROM changed
+        SELECT daily_quota, requests_per_second FROM before
         "#,
         subscription,
         bounded(limits.daily_quota),
         bounded(limits.requests_per_second),
         now,
     )
-    .fetch_one(connection)
+    .fetch_optional(connection)
     .await?;
-    Ok(changed.count > 0)
+    Ok(before.map(|before| Limits {
+        daily_quota: before.daily_quota.map(i32::unsigned_abs),
+        requests_per_second: before.requests_per_second.map(i32::unsigned_abs),
+    }))
 }

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use domain::subscription::QuotaRequestStatus;
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use sqlx::PgConnection;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -256,14 +256,16 @@ impl Store {
         let Some(view) = decided else {
             return why_undecided(&mut transaction, id).await;
         };
+        let mut details = json!({ "request": view.id, "requested": view.requested, "granted": view.granted });
         if let Some(quota) = view.granted {
             let limits = Limits {
                 daily_quota: Some(quota),
                 ..Limits::default()
             };
-            change_limits(&mut transaction, view.subscription, limits, decision.at).await?;
+            let before = change_limits(&mut transaction, view.subscription, limits, decision.at).await?;
+            details["dailyQuota"] = limits.changes(before.unwrap_or_default())["dailyQuota"].take();
         }
-        record_decision(&mut transaction, decision, &view).await?;
+        record_decision(&mut transaction, decision, (&view, details)).await?;
         tell(&mut transaction, &view, decision.at).await?;
         transaction.commit().await?;
         Ok(Decided::Done(Box::new(view)))
@@ -273,7 +275,7 @@ impl Store {
 async fn record_decision(
     connection: &mut PgConnection,
     decision: &Decision,
-    view: &QuotaRequestView,
+    (view, details): (&QuotaRequestView, Value),
 ) -> Result<(), Error> {
     let act = Act {
         by: &decision.by,
@@ -285,7 +287,6 @@ async fn record_decision(
     } else {
         "quota-request.deny"
     };
-    let details = json!({ "request": view.id, "requested": view.requested, "granted": view.granted });
     let entry = act.entry(action, subject(view.subscription), details);
     entry.record(connection).await
 }

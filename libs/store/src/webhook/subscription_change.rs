@@ -155,7 +155,7 @@ fn moved<'a>(new: &'a Option<String>, old: &str) -> Option<&'a str> {
     new.as_deref().filter(|new| *new != old)
 }
 
-/// What an audit entry says of a change: which fields it named, and of those that matter most what they were.
+/// What an audit entry says of a change: which fields it named, and what those that are others now were. Of an endpoint that is its origin.
 fn details(change: &SubscriptionChange, before: &Locked) -> Value {
     let named = [
         ("url", change.url.is_some()),
@@ -174,6 +174,29 @@ fn details(change: &SubscriptionChange, before: &Locked) -> Value {
     }
     if let Some(to) = moved(&change.email, &before.email) {
         details["email"] = json!({ "from": before.email, "to": to });
+    }
+    let settings = [
+        (
+            "eventTypes",
+            change.event_types.as_deref().map(|types| json!(names(types))),
+        ),
+        ("description", change.description.as_ref().map(|text| json!(text))),
+        ("timeoutMillis", change.timeout_millis.map(|millis| json!(millis))),
+        (
+            "resendAfterOutage",
+            change.resend_after_outage.map(|is_on| json!(is_on)),
+        ),
+        ("retryPlan", change.retry_plan.map(|plan| json!(plan))),
+        (
+            "retryClientErrors",
+            change.retry_client_errors.map(|is_on| json!(is_on)),
+        ),
+    ];
+    for (name, to) in settings {
+        let from = &before.settings[name];
+        if let Some(to) = to.filter(|to| to != from) {
+            details[name] = json!({ "from": from, "to": to });
+        }
     }
     details
 }

@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use domain::subscription::SubscriptionState;
-use serde_json::json;
+use serde_json::{Value, json};
 use sqlx::PgPool;
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
@@ -47,6 +47,19 @@ async fn a_change_touches_what_it_names(portal: Portal) {
         (&json!("SHORT"), &json!(false))
     );
     assert_eq!(emails(&portal.pool).await, []);
+    let log: Vec<Value> =
+        sqlx::query_scalar("SELECT details FROM audit_log WHERE action = 'subscription.change' ORDER BY id")
+            .fetch_all(&portal.pool)
+            .await
+            .unwrap();
+    let change = |from: Value, to: Value| json!({ "from": from, "to": to });
+    let there = change(json!(["domain.*"]), json!(["contact.updated"]));
+    let plan = |from: &str, to: &str| change(json!(from), json!(to));
+    assert_eq!((log.len(), &log[0]["eventTypes"]), (2, &there));
+    assert_eq!(log[0]["timeoutMillis"], change(Value::Null, json!(2_500)));
+    assert_eq!(log[0]["retryPlan"], plan("SHORT", "DAY"));
+    assert_eq!(log[1]["retryPlan"], plan("DAY", "SHORT"));
+    assert_eq!(log[1]["eventTypes"], Value::Null, "it was not named");
 }
 
 #[testkit::test]

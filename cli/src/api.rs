@@ -74,6 +74,12 @@ impl Api {
         self.send(Method::POST, path, body).await
     }
 
+    /// Posts to `path` what needs no body, where the answer has none either.
+    pub(crate) async fn post_empty(&self, path: &str) -> anyhow::Result<()> {
+        let answer = self.answer(self.request(Method::POST, path), path).await?;
+        self.success(answer, path).await.map(drop)
+    }
+
     /// What a request with a body is answered.
     pub(crate) async fn send<T: DeserializeOwned>(
         &self,

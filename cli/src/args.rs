@@ -193,7 +193,7 @@ pub(crate) enum Tool {
     Notifications(NotificationsCommand),
     /// Shows the attempts to deliver a notification, and what was answered.
     Attempts(AttemptsArgs),
-    /// Sends a notification again that has ended.
+    /// Sends a notification again that has ended, or makes the next retry of one at once.
     Resend(ResendArgs),
     /// Sends again what a subscription missed.
     Replay(ReplayArgs),

@@ -5,6 +5,7 @@ use clap::CommandFactory as _;
 use super::*;
 
 mod audit;
+mod examples;
 
 const GUIDE: &str = include_str!("../../../docs/cli.md");
 

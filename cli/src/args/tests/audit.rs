@@ -162,6 +162,7 @@ const OTHER_COMMANDS: &[&str] = &[
     "sim swrve",
     "status",
     "subscriptions activate",
+    "subscriptions confirm",
     "subscriptions create",
     "subscriptions deactivate",
     "subscriptions delete",

@@ -17,12 +17,14 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
+use domain::clock::{Clock as _, SystemClock};
 use lifecycle::Shutdown;
 use serde_json::json;
 use signing::Secret;
 use tokio::net::TcpListener;
 use uuid::Uuid;
 
+use crate::age::Age;
 use crate::commands::reseller::identifier;
 use crate::output::{self, JsonArgs};
 use crate::portal::{Portal, PortalArgs};
@@ -42,6 +44,7 @@ Examples:
   postrider listen
   postrider listen --secret whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw --forward-to http://127.0.0.1:8000/hooks
   postrider listen --subscription 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --forward-to http://127.0.0.1:8000/hooks
+  postrider listen --subscription 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --newer-than 2h
   postrider listen --status 500,500,200 --status 'contact.*=410' --delay 2s
   postrider listen --json --count 1 | tail -1 | jq .body")]
 pub(crate) struct ListenArgs {
@@ -60,6 +63,9 @@ pub(crate) struct ListenArgs {
     /// the secrets of this run. The subscription's own endpoint gets them all the same.
     #[arg(long, value_name = "ID", value_parser = identifier)]
     subscription: Option<Uuid>,
+    /// With --subscription: those of events too that were accepted less than this long ago, such as 2h, the oldest first.
+    #[arg(long, value_name = "AGE", requires = "subscription")]
+    newer_than: Option<Age>,
     #[command(flatten)]
     portal: PortalArgs,
     /// What to answer: statuses for one notification after the other, of which the last stays. With a type (or domain.*)
@@ -94,7 +100,9 @@ pub(crate) async fn run(args: ListenArgs) -> anyhow::Result<ExitCode> {
     let relay = match args.subscription {
         Some(subscription) => {
             let portal = Portal::connect(&args.portal)?;
-            Some(Relay::begin(portal, subscription, secrets.clone(), url.parse()?).await?)
+            let since = args.newer_than.map(|age| age.before(SystemClock.now()));
+            let to = url.parse()?;
+            Some(Relay::begin(portal, (subscription, since), secrets.clone(), to).await?)
         }
         None => None,
     };
@@ -140,8 +148,11 @@ fn introduce(args: &ListenArgs, url: &str, known: usize, made: Option<&Secret>) 
         output::note("the secret was made for this run; give your own with --secret or SIGNING_SECRET");
     }
     if let Some(subscription) = args.subscription {
+        let since = args
+            .newer_than
+            .map_or("now on".to_owned(), |age| format!("{age} ago on"));
         output::note(format_args!(
-            "reading what the subscription {subscription} is sent from now on"
+            "reading what the subscription {subscription} is sent, from {since}"
         ));
     }
     if let Some(target) = &args.forward_to {

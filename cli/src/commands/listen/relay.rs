@@ -39,7 +39,7 @@ pub(super) struct Relay {
     known: HashSet<Uuid>,
     /// When the newest event was accepted, by the clock of the process that accepted it.
     newest: Option<DateTime<Utc>>,
-    /// When the newest was that there was at the beginning.
+    /// Up to when there was nothing to hand on.
     before: Option<DateTime<Utc>>,
 }
 
@@ -58,17 +58,17 @@ struct Document {
 }
 
 impl Relay {
-    /// One that hands on what is accepted from now on.
+    /// One that hands on what is accepted from `since` on, or from now on.
     pub(super) async fn begin(
         portal: Portal,
-        subscription: Uuid,
+        (subscription, since): (Uuid, Option<DateTime<Utc>>),
         secrets: Vec<Secret>,
         to: Url,
     ) -> anyhow::Result<Self> {
         let list = format!("/subscriptions/{subscription}/notifications");
         let page = look(&portal, &list, &[("limit", "1")]).await?;
         let page: Page<Row> = serde_json::from_value(page).context("the portal shows no list")?;
-        let before = page.items.first().map(|row| row.accepted_at);
+        let before = since.or_else(|| page.items.first().map(|row| row.accepted_at));
         Ok(Self {
             client: web::endpoint_client(LIMIT)?,
             known: HashSet::new(),

@@ -87,7 +87,8 @@ pub(crate) struct AttemptsArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-It is the same notification: the same event, body and idempotency key, signed again.
+It is the same notification: the same event, body and idempotency key, signed again. One in RETRY is tried at once, which is the
+next of the attempts that it has left.
 
 Example:
   postrider resend 019aa2f0-5b1c-8025-9519-0863916ea2df --wait")]

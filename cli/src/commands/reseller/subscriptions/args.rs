@@ -1,6 +1,6 @@
 //! The command line of `postrider subscriptions`.
 
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -18,6 +18,7 @@ use crate::output::{FormArgs, JsonArgs};
   postrider subscriptions list --reseller acme                  for operators
   postrider subscriptions update 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --event-types 'domain.*,contact.updated'
   postrider subscriptions verify 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --wait
+  postrider subscriptions confirm 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --code 5F0C81A94D
   postrider subscriptions test 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --wait")]
 pub(crate) enum SubscriptionsCommand {
     /// Lists subscriptions; for operators those of a reseller, or of all.
@@ -39,6 +40,8 @@ pub(crate) enum SubscriptionsCommand {
     Resume(One),
     /// Challenges the endpoint of one that is PENDING_VERIFICATION once more.
     Verify(Waited),
+    /// Confirms the address that mails go to, with the code that was sent there.
+    Confirm(ConfirmArgs),
     /// Sends a test event; prints the identifier of its notification.
     Test(Waited),
     /// Deletes one.
@@ -91,6 +94,19 @@ pub(crate) struct MetricsArgs {
     /// How many hours back, the present one included.
     #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u32).range(1..=672))]
     pub(super) hours: u32,
+}
+
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("what").required(true))]
+pub(crate) struct ConfirmArgs {
+    #[command(flatten)]
+    pub(super) one: One,
+    /// The code, as it stands in the mail.
+    #[arg(long, group = "what")]
+    pub(super) code: Option<String>,
+    /// Sends the code to the address once more.
+    #[arg(long, group = "what")]
+    pub(super) send_again: bool,
 }
 
 #[derive(Debug, Args)]

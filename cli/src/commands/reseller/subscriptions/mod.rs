@@ -21,7 +21,7 @@ use crate::shown::{self, Shown, ShownColumn, cell};
 
 pub(crate) use args::SubscriptionsCommand;
 
-use args::{CreateArgs, ListArgs, MetricsArgs, One, ShowArgs, UpdateArgs, Waited};
+use args::{ConfirmArgs, CreateArgs, ListArgs, MetricsArgs, One, ShowArgs, UpdateArgs, Waited};
 
 /// How often a subscription is looked at that is waited for.
 const POLL: Duration = Duration::from_secs(1);
@@ -35,10 +35,11 @@ const COLUMNS: [ShownColumn; 6] = [
     (Column::time("paused since").spare(2), "/pausedAt"),
 ];
 
-const ROWS: [Shown; 19] = [
+const ROWS: [Shown; 20] = [
     ("url", "/url"),
     ("event types", "/eventTypes"),
     ("email", "/email"),
+    ("email confirmed", "/emailConfirmedAt"),
     ("description", "/description"),
     ("state", "/state"),
     ("reason", "/stateReason"),
@@ -91,6 +92,7 @@ pub(crate) async fn run(command: SubscriptionsCommand) -> anyhow::Result<()> {
         Command::Deactivate(one) => act(&one, "deactivate").await,
         Command::Pause(one) => act(&one, "pause").await,
         Command::Resume(one) => act(&one, "resume").await,
+        Command::Confirm(args) => confirm(&args).await,
         Command::Test(args) => test(&args).await,
         Command::Delete(one) => delete(&one).await,
         Command::Metrics(args) => metrics(&args).await,
@@ -317,6 +319,30 @@ async fn until_active(portal: &Portal, id: Uuid, began: &Value) -> anyhow::Resul
         }
         tokio::time::sleep(POLL).await;
     }
+}
+
+async fn confirm(args: &ConfirmArgs) -> anyhow::Result<()> {
+    let (one, portal) = (&args.one, portal(&args.one.common)?);
+    let path = format!("{}/email", path(one.id));
+    let Some(code) = &args.code else {
+        portal.post_empty(&format!("{path}/resend")).await?;
+        output::note(format_args!(
+            "the code is sent again, unless the address is confirmed; then: postrider subscriptions confirm {} --code CODE",
+            one.id
+        ));
+        return Ok(());
+    };
+    let body = json!({ "code": code.trim() });
+    let document: Value = portal.post(&format!("{path}/confirm"), &body).await?;
+    if one.common.is_json() {
+        return output::json(&document);
+    }
+    output::result(format_args!(
+        "{}: {} is confirmed",
+        one.id,
+        cell(&document, "/email")
+    ))?;
+    Ok(())
 }
 
 async fn test(args: &Waited) -> anyhow::Result<()> {

@@ -213,7 +213,7 @@ pub(crate) fn show(document: Value, form: Form) -> anyhow::Result<()> {
         ("rate", format!("{} a second", job.per_second)),
         ("by", job.created_by.clone()),
         ("made", time(job.created_at)),
-        ("through at", job.eta.map(time).unwrap_or_default()),
+        ("expected end", job.eta.map(time).unwrap_or_default()),
         ("ended", job.finished_at.map(time).unwrap_or_default()),
         ("because", job.ended_because.unwrap_or_default()),
         (
@@ -322,7 +322,7 @@ fn word(job: &Job) -> String {
     match job.status.as_str() {
         "RUNNING" => job
             .eta
-            .map(|eta| format!("through at {}", time(eta)))
+            .map(|eta| format!("expected end {}", time(eta)))
             .unwrap_or_default(),
         other => other.to_lowercase(),
     }

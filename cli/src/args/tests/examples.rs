@@ -55,6 +55,25 @@ fn what_the_help_shows_is_taken() {
     shown.assert_taken(50);
 }
 
+#[test]
+fn what_mails_show_is_taken() {
+    let mut shown = Shown::default();
+    let templates = Path::new(ROOT).join("libs/mail/templates");
+    for template in std::fs::read_dir(templates).expect("the templates of mails") {
+        let template = template.expect("an entry").path();
+        let text = std::fs::read_to_string(&template).expect("a template");
+        let text = text
+            .replace("{{ subscription }}", IDENTIFIER)
+            .replace("{{ code }}", "5F0C81A94D");
+        for (line, text) in (1..).zip(text.lines()) {
+            if let Some(command) = text.strip_prefix("Command: ") {
+                shown.script(command, &format!("{}:{line}", template.display()));
+            }
+        }
+    }
+    shown.assert_taken(6);
+}
+
 /// The commands that were found, and what clap says of those that it does not take.
 #[derive(Default)]
 struct Shown {

@@ -77,11 +77,9 @@ def problems(openapi: dict, prose: Prose) -> list[str]:
             for status, answer in operation["responses"].items():
                 content = answer.get("content", {}).get("application/problem+json", {})
                 for name, example in content.get("examples", {}).items():
-                    said = (
-                        example["value"]["title"]
-                        if name in ("validation", "unavailable")
-                        else answer["description"]
-                    )
+                    # The description of an answer tells of every problem that has its status.
+                    told = example["value"]
+                    said = told["title"] if name in ("validation", "unavailable") else told["detail"]
                     found[name] = (int(status), said)
     unknown = sorted(set(found) ^ set(MEND))
     if unknown:

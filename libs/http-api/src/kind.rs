@@ -118,7 +118,7 @@ impl ProblemKind {
         "internal",
         StatusCode::INTERNAL_SERVER_ERROR,
         "The request failed on our side",
-        "Something that should not happen did; it is in the service's log.",
+        "Something that should not happen did; the operators find it in the log.",
     );
     /// The caller asks too much.
     pub const TOO_MANY_REQUESTS: Self = Self::new(

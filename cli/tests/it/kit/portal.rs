@@ -185,6 +185,16 @@ async fn real_notifications_are_brought_to_an_endpoint_that_nothing_can_reach(it
         is_there.then_some(())
     })
     .await;
+    let mut process = lane
+        .reseller(&format!(
+            "listen --json --count 1 --subscription {id} --newer-than 1h"
+        ))
+        .start();
+    json_line(&mut process);
+    let oldest = json_line(&mut process);
+    let body = oldest["body"].as_str().expect("a body");
+    assert!(body.contains("before it listens"), "{body}");
+    assert_eq!(process.end().await, Some(0));
     let unknown = refused(
         &lane,
         "listen --subscription 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d",
@@ -346,6 +356,40 @@ async fn a_challenge_that_comes_too_early_is_asked_for_again_when_the_portal_wan
         "{told:?}"
     );
     assert!(told[1].contains("challenge 4 was not met"), "{told:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn an_address_is_confirmed_with_its_code() {
+    let confirm = async |Json(body): Json<Value>| {
+        assert_eq!(body, json!({"code": "5F0C81A94D"}));
+        Json(json!({"id": SUBSCRIPTION, "email": "ops@reseller.example"}))
+    };
+    let router = Router::new()
+        .route("/subscriptions/{id}/email/confirm", post(confirm))
+        .route(
+            "/subscriptions/{id}/email/resend",
+            post(async || StatusCode::ACCEPTED),
+        );
+    let url = pretended(router).await;
+    let command = format!("subscriptions confirm {SUBSCRIPTION} --reseller-key x --portal-url {url}");
+    let confirmed = postrider(&format!("{command} --code 5F0C81A94D")).run();
+    assert_eq!(confirmed.code, Some(0), "{confirmed:?}");
+    assert_eq!(
+        confirmed.stdout,
+        format!("{SUBSCRIPTION}: ops@reseller.example is confirmed\n")
+    );
+    let sent = postrider(&format!("{command} --send-again")).run();
+    assert!(
+        sent.code == Some(0) && sent.stderr.contains("--code CODE"),
+        "{sent:?}"
+    );
+    for wrong in ["", " --code 1 --send-again"] {
+        assert_eq!(
+            postrider(&format!("{command}{wrong}")).run().code,
+            Some(2),
+            "{wrong}"
+        );
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

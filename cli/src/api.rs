@@ -90,6 +90,12 @@ impl Api {
         self.document(self.request(method, path).json(body), path).await
     }
 
+    /// Sends a body to where nothing is answered but that it is done.
+    pub(crate) async fn tell(&self, method: Method, path: &str, body: &impl Serialize) -> anyhow::Result<()> {
+        let answer = self.answer(self.request(method, path).json(body), path).await?;
+        self.success(answer, path).await.map(drop)
+    }
+
     /// Deletes what is at `path`.
     pub(crate) async fn delete(&self, path: &str) -> anyhow::Result<()> {
         let answer = self.answer(self.request(Method::DELETE, path), path).await?;

@@ -14,7 +14,9 @@ use crate::commands::event::EventCommand;
 use crate::commands::event_types::EventTypesCommand;
 use crate::commands::events::EventsCommand;
 use crate::commands::explain::ExplainArgs;
+use crate::commands::find::FindArgs;
 use crate::commands::healthcheck::HealthcheckArgs;
+use crate::commands::history::HistoryArgs;
 use crate::commands::jobs::JobsCommand;
 use crate::commands::keys::KeysCommand;
 use crate::commands::listen::ListenArgs;
@@ -132,6 +134,10 @@ pub(crate) enum Tool {
     Status(StatusArgs),
     /// Tells the story of one push, event, notification or dead letter.
     Explain(ExplainArgs),
+    /// Finds what an identifier is of: a push, an event, a dead letter, a subscription, a job, a reseller.
+    Find(FindArgs),
+    /// Shows what a lane did in each of the last minutes.
+    History(HistoryArgs),
     /// Exits 0 when the URL answers with a 2xx status; for containers.
     Healthcheck(HealthcheckArgs),
     /// Finds out what was given up and why, and sends it again or puts it aside.

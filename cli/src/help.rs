@@ -30,6 +30,8 @@ const GROUPS: [(&str, &[&str]); 7] = [
         &[
             "status",
             "explain",
+            "find",
+            "history",
             "dead-letters",
             "jobs",
             "resellers",

@@ -10,12 +10,14 @@ mod examples;
 const GUIDE: &str = include_str!("../../../docs/cli.md");
 
 /// The commands for the engineer on call: each shows in its help how it is used.
-const ON_CALL: [&str; 11] = [
+const ON_CALL: [&str; 13] = [
     "audit",
     "broker",
     "cancel",
     "dead-letters",
     "explain",
+    "find",
+    "history",
     "jobs",
     "pause",
     "pauses",

@@ -59,9 +59,17 @@ pub(crate) fn by_hand(at: DateTime<Utc>, note: Option<&str>) -> Act<'_> {
         let user = named
             .filter_map(|name| std::env::var(name).ok())
             .find(|user| !user.is_empty());
-        let user = user.unwrap_or_else(|| rustix::process::getuid().as_raw().to_string());
+        let user = user.unwrap_or_else(|| user_name(&rustix::process::getuid().as_raw().to_string()));
         let machine = rustix::system::uname();
         format!("postrider-cli ({user}@{})", machine.nodename().to_string_lossy())
     });
     Act { by: &BY, note, at }
+}
+
+/// The name of a user, as this machine knows it; else its number.
+fn user_name(number: &str) -> String {
+    let known = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let mut users = known.lines().map(|line| line.split(':').collect::<Vec<_>>());
+    let named = users.find(|fields| fields.get(2) == Some(&number));
+    named.map_or(number, |fields| fields[0]).to_owned()
 }

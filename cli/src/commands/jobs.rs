@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 use chrono::{DateTime, SecondsFormat, Utc};
 use clap::{Args, Subcommand};
+use reqwest::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -28,6 +29,7 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(500);
   postrider jobs show 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d
   postrider jobs watch 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d
   postrider jobs pause 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --note 'Swrve is slow'
+  postrider jobs rate 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d 20
   postrider jobs resume 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d
   postrider jobs cancel 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --note 'the filter was too wide'")]
 pub(crate) enum JobsCommand {
@@ -38,13 +40,15 @@ pub(crate) enum JobsCommand {
     Show(JobArgs),
     /// Stops a job until it is resumed; what it has done stays done.
     Pause(CommandArgs),
+    /// Changes how many dead letters a second a job takes at most.
+    Rate(RateArgs),
     /// Lets a paused job go on.
     Resume(CommandArgs),
     /// Ends a job before it is through; what it has done stays done.
     Cancel(CommandArgs),
     /// Shows how far a job is until it has ended, and what became of what it has sent again.
     ///
-    /// Exits 1 if it was cancelled, and 4 if not all of what it has sent again was delivered.
+    /// Exits 1 if it was cancelled or has paused itself since too much failed again, and 4 if not all of what it has sent again was delivered.
     Watch(WatchArgs),
 }
 
@@ -91,6 +95,18 @@ pub(crate) struct CommandArgs {
     job: JobArgs,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct RateArgs {
+    #[command(flatten)]
+    job: JobArgs,
+    /// Most dead letters a second.
+    #[arg(value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    rate: u32,
+    /// Why; kept in the audit log.
+    #[arg(long)]
+    note: Option<String>,
+}
+
 const COLUMNS: [ShownColumn; 9] = [
     (Column::whole("id"), "/id"),
     (Column::whole("action"), "/action"),
@@ -122,6 +138,11 @@ pub(crate) struct Job {
     finished_at: Option<DateTime<Utc>>,
     recovers: Option<Uuid>,
     ended_because: Option<String>,
+    limit: Option<u64>,
+    order: Option<String>,
+    canary: Option<u64>,
+    pause_above: Option<u64>,
+    paused_because: Option<String>,
     eta: Option<DateTime<Utc>>,
 }
 
@@ -138,6 +159,12 @@ pub(crate) async fn run(command: JobsCommand) -> anyhow::Result<ExitCode> {
             show(document, args.common.form())
         }
         JobsCommand::Pause(args) => tell(&args, "pause").await,
+        JobsCommand::Rate(args) => {
+            let api = args.job.common.operator.connect()?;
+            let body = json!({ "perSecond": args.rate, "note": args.note });
+            let document: Value = api.send(Method::PATCH, &path(args.job.id), &body).await?;
+            show(document, args.job.common.form())
+        }
         JobsCommand::Resume(args) => tell(&args, "resume").await,
         JobsCommand::Cancel(args) => tell(&args, "cancel").await,
         JobsCommand::Watch(WatchArgs {
@@ -208,9 +235,11 @@ pub(crate) fn show(document: Value, form: Form) -> anyhow::Result<()> {
         ("action", job.action.clone()),
         ("dead letters", which),
         ("status", job.status.clone()),
+        ("paused because", paused_because(&job)),
         ("done", format!("{} of {}", job.done, job.matching)),
         ("skipped", skipped.join(", ")),
         ("rate", format!("{} a second", job.per_second)),
+        ("care", care(&job)),
         ("by", job.created_by.clone()),
         ("made", time(job.created_at)),
         ("expected end", job.eta.map(time).unwrap_or_default()),
@@ -236,6 +265,33 @@ pub(crate) fn show(document: Value, form: Form) -> anyhow::Result<()> {
         Some(kinds) if form.is_for_people() => form.table(&kinds),
         _ => Ok(()),
     }
+}
+
+/// How careful a job is, in words.
+fn care(job: &Job) -> String {
+    let parts = [
+        job.limit.map(|limit| format!("at most {limit}")),
+        job.order
+            .as_deref()
+            .filter(|order| *order == "newest")
+            .map(|order| format!("{order} first")),
+        job.canary.map(|canary| format!("{canary} before the others")),
+        job.pause_above
+            .map(|percent| format!("paused when more than {percent} % fail again")),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+fn paused_because(job: &Job) -> String {
+    let words = match job.paused_because.as_deref() {
+        None => "",
+        Some("OPERATOR") => "an operator paused it",
+        Some("CANARY") => "it waits for what becomes of the first, and goes on by itself",
+        Some("CANARY_FAILED") => "some of the first failed again",
+        Some("FAILED_AGAIN") => "too much of what it has replayed failed again",
+        Some(other) => other,
+    };
+    words.to_owned()
 }
 
 /// A filter of the API as the options that say the same.
@@ -272,7 +328,7 @@ fn time(at: DateTime<Utc>) -> String {
 ///
 /// # Errors
 ///
-/// When it was cancelled, among others: what the caller waited for will not happen.
+/// When it was cancelled or has paused itself, among others: what the caller waited for will not happen by itself.
 pub(crate) async fn wait(
     api: &Api,
     id: Uuid,
@@ -284,7 +340,7 @@ pub(crate) async fn wait(
         format!("the job {id} has not ended"),
         format!("`postrider jobs watch {id}` shows how far it is"),
     ];
-    let mut document = within.limit(until_ended(api, id), not_come).await?;
+    let mut document = within.limit(until_ended(api, id, form), not_come).await?;
     let cancelled = document["status"] == "CANCELLED";
     // Nothing becomes of what was discarded.
     let code = if document["action"] == "replay" {
@@ -304,7 +360,7 @@ pub(crate) async fn wait(
     Ok(code)
 }
 
-async fn until_ended(api: &Api, id: Uuid) -> anyhow::Result<Value> {
+async fn until_ended(api: &Api, id: Uuid, form: Form) -> anyhow::Result<Value> {
     let progress = Progress::of("dead letters");
     loop {
         let document: Value = api.get(&path(id), &()).await?;
@@ -312,6 +368,18 @@ async fn until_ended(api: &Api, id: Uuid) -> anyhow::Result<Value> {
         progress.show(job.examined, job.matching, &word(&job));
         if matches!(job.status.as_str(), "COMPLETED" | "CANCELLED") {
             return Ok(document);
+        }
+        // Nothing happens until an operator decides; one that waits for its first ones goes on by itself.
+        if matches!(
+            job.paused_because.as_deref(),
+            Some("CANARY_FAILED" | "FAILED_AGAIN")
+        ) {
+            drop(progress);
+            show(document, form)?;
+            bail!(
+                "the job has paused itself: {}; `postrider jobs resume {id}` lets it go on",
+                paused_because(&job)
+            );
         }
         tokio::time::sleep(LOOK_INTERVAL).await;
     }
@@ -324,7 +392,10 @@ fn word(job: &Job) -> String {
             .eta
             .map(|eta| format!("expected end {}", time(eta)))
             .unwrap_or_default(),
-        other => other.to_lowercase(),
+        other => match paused_because(job) {
+            why if why.is_empty() => other.to_lowercase(),
+            why => format!("{}: {why}", other.to_lowercase()),
+        },
     }
 }
 

@@ -7,7 +7,7 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory as _, Subcommand};
 use config::Sources;
 use domain::clock::{Clock as _, SystemClock};
-use domain::key::{KeyDigest, Role, format_key};
+use domain::key::{KeyDigest, Role, RoleConflict, format_key};
 use domain::reseller::{RESELLER_ID_FORM, is_reseller_id};
 use rand::TryRng as _;
 use rand::rngs::SysRng;
@@ -94,15 +94,16 @@ pub(crate) async fn run(sources: &Sources, command: KeysCommand) -> anyhow::Resu
     }
 }
 
-/// A reseller's key is nothing else, so its role and its reseller come together and alone. The database insists on the same.
 fn check_reseller(args: &CreateArgs) -> Result<(), &'static str> {
-    let role = args.roles.contains(&Role::Reseller);
-    let alone = args.roles.iter().all(|role| *role == Role::Reseller);
-    match &args.reseller {
-        None if role => Err("--role reseller needs --reseller ID, the reseller whose key it is"),
-        Some(_) if !role => Err("--reseller goes with --role reseller only"),
-        _ if role && !alone => Err("--role reseller cannot be combined with another role: make two keys"),
-        _ => Ok(()),
+    match RoleConflict::of(&args.roles, args.reseller.is_some()) {
+        None => Ok(()),
+        Some(RoleConflict::WithoutReseller) => {
+            Err("--role reseller needs --reseller ID, the reseller whose key it is")
+        }
+        Some(RoleConflict::WithoutRole) => Err("--reseller goes with --role reseller only"),
+        Some(RoleConflict::NotAlone) => {
+            Err("--role reseller cannot be combined with another role: make two keys")
+        }
     }
 }
 

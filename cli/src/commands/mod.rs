@@ -11,7 +11,9 @@ pub(crate) mod event;
 pub(crate) mod event_types;
 pub(crate) mod events;
 pub(crate) mod explain;
+pub(crate) mod find;
 pub(crate) mod healthcheck;
+pub(crate) mod history;
 pub(crate) mod jobs;
 pub(crate) mod keys;
 pub(crate) mod listen;
@@ -60,6 +62,8 @@ pub(crate) async fn run(sources: &Sources, tool: Tool) -> anyhow::Result<ExitCod
         Tool::Demo(args) => demo::run(args).await,
         Tool::Healthcheck(args) => healthcheck::run(&args).await,
         Tool::Explain(args) => explain::run(args).await,
+        Tool::History(args) => history::run(&args).await,
+        Tool::Find(args) => find::run(&args).await,
         Tool::Status(args) => return status::run(args).await,
         Tool::DeadLetters(command) => return dead_letters::run(command).await,
         Tool::Jobs(command) => return jobs::run(command).await,

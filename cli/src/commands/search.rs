@@ -99,7 +99,7 @@ const PUSHES: [ShownColumn; 8] = [
     (Column::prose("last failure").spare(1), "/lastFailure/error"),
 ];
 
-const NOTIFICATIONS: [ShownColumn; 9] = [
+const NOTIFICATIONS: [ShownColumn; 10] = [
     (Column::whole("notification"), "/id"),
     (Column::whole("event").spare(5), "/eventId"),
     (Column::whole("event type").spare(3), "/eventType"),
@@ -108,6 +108,7 @@ const NOTIFICATIONS: [ShownColumn; 9] = [
     (Column::whole("reason").spare(6), "/reason"),
     (Column::whole("paused").spare(7), "/paused"),
     (Column::time("accepted").spare(2), "/acceptedAt"),
+    (Column::time("due").spare(2), "/nextAttemptAt"),
     (Column::prose("last failure").spare(1), "/error"),
 ];
 

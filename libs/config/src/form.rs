@@ -10,7 +10,7 @@ use chrono_tz::Tz;
 use ipnet::IpNet;
 use tracing_subscriber::EnvFilter;
 
-use crate::{LogFormat, Secret, urls};
+use crate::{KeyLogin, LogFormat, Secret, urls};
 
 pub(crate) struct Form<T> {
     pub(crate) words: &'static str,
@@ -52,6 +52,23 @@ pub(crate) const TIME_ZONE: Form<Tz> =
         name.parse().ok()
     });
 pub(crate) const HTTP_URL: Form<String> = Form::plain("an http:// or https:// URL", http_url);
+pub(crate) const ISSUER: Form<String> =
+    Form::plain("an https:// URL, or an http:// URL of this machine", issuer);
+pub(crate) const CLIENT_ID: Form<String> = Form::plain("an identifier", word);
+pub(crate) const CLIENT_SECRET: Form<Secret> = Form::secret("a text that is not empty", |text| {
+    secret_if(!text.trim().is_empty(), text)
+});
+pub(crate) const CLAIM: Form<String> = Form::plain("the name of a claim, or a path with dots", word);
+pub(crate) const CLAIM_VALUES: Form<String> = Form::plain(
+    "values of the claim, as a list or with commas between them",
+    |text| (!text.trim().is_empty()).then(|| text.to_owned()),
+);
+pub(crate) const KEY_LOGIN: Form<KeyLogin> = Form::plain("always, emergency or never", |name| match name {
+    "always" => Some(KeyLogin::Always),
+    "emergency" => Some(KeyLogin::Emergency),
+    "never" => Some(KeyLogin::Never),
+    _ => None,
+});
 pub(crate) const FOLDER: Form<PathBuf> = Form::plain("an absolute path of a folder", absolute_folder);
 pub(crate) const MAILBOX: Form<String> = Form::plain("an e-mail address, with a name or without", mailbox);
 pub(crate) const NETWORKS: Form<IpNet> = Form::plain(
@@ -115,6 +132,28 @@ fn http_url(text: &str) -> Option<String> {
     let host = rest.split('/').next().unwrap_or_default();
     let plain = !rest.contains(['?', '#']) && !rest.contains(char::is_whitespace);
     (plain && !host.is_empty()).then(|| text.trim_end_matches('/').to_owned())
+}
+
+/// As it is written: the provider's documents and tokens have to say the same, to the last slash.
+fn issuer(text: &str) -> Option<String> {
+    let rest = text.strip_prefix("https://").or_else(|| {
+        let rest = text.strip_prefix("http://")?;
+        let host = rest.split('/').next()?;
+        let host = match host.strip_prefix('[') {
+            Some(bracketed) => bracketed.split(']').next()?,
+            None => host.split(':').next()?,
+        };
+        let is_here = host == "localhost" || host.parse().is_ok_and(|address: IpAddr| address.is_loopback());
+        is_here.then_some(rest)
+    })?;
+    let host = rest.split('/').next().unwrap_or_default();
+    let plain = !rest.contains(['?', '#', '@']) && !rest.contains(char::is_whitespace);
+    (plain && !host.is_empty()).then(|| text.to_owned())
+}
+
+fn word(text: &str) -> Option<String> {
+    let visible = |byte: u8| byte.is_ascii_graphic();
+    (!text.is_empty() && text.bytes().all(visible)).then(|| text.to_owned())
 }
 
 /// A network, or a single address as the network of only that one.

@@ -25,10 +25,10 @@ mod yaml;
 
 pub use error::{Errors, Fault, Origin, Problem};
 pub use model::{
-    Admin, Amqp, Config, Cron, Database, Egress, Health, Idempotency, Ingest, Job, Jobs, Leader, LogFormat,
-    Mail, Operator, Partitions, Portal, Push, Queue, Quota, Replay, Rescue, Reseller, ResellerDelivery,
-    ResellerEvent, ResellerRetry, Retention, Retry, Secrets, ShutdownConfig, SubscriptionDefaults, Swrve,
-    Telemetry, Verification,
+    Admin, Amqp, Config, Cron, Database, Egress, Health, Idempotency, Ingest, Job, Jobs, KeyLogin, Leader,
+    LogFormat, Mail, Oidc, OidcRoles, Operator, Partitions, Portal, Push, Queue, Quota, Replay, Rescue,
+    Reseller, ResellerDelivery, ResellerEvent, ResellerRetry, Retention, Retry, Secrets, ShutdownConfig,
+    SubscriptionDefaults, Swrve, Telemetry, Verification,
 };
 pub use push_keys::PushKeys;
 pub use read::{given_average_processing, load, load_for_production};

@@ -9,7 +9,8 @@ use std::time::Duration;
 use chrono_tz::Tz;
 
 use crate::form::{
-    ADDRESS, AMQP_URLS, HTTP_URL, LOG_FILTER, LOG_FORMAT, POSTGRES_URL, QUEUE_PREFIX, TIME_ZONE,
+    ADDRESS, AMQP_URLS, CLAIM, CLAIM_VALUES, CLIENT_ID, CLIENT_SECRET, HTTP_URL, ISSUER, KEY_LOGIN,
+    LOG_FILTER, LOG_FORMAT, POSTGRES_URL, QUEUE_PREFIX, TIME_ZONE,
 };
 use crate::section::sections;
 use crate::unit::Unit::{Days, Hours, Millis, Seconds};
@@ -143,6 +144,38 @@ sections! {
         pub max_connections: usize = integer("maxConnections", 1..=1_000_000),
         /// Longest time for one request.
         pub request_timeout: Duration = duration("requestTimeoutMillis", Millis, 10..=MINUTES_10),
+        /// Whether it serves the pages of the on-call console, under `/console`.
+        pub console: bool = boolean("console"),
+        /// Where browsers reach it, without a trailing slash.
+        pub public_url: Option<String> = optional("publicUrl", &HTTP_URL),
+        /// When the console takes API keys from people, if that is said; see [`Operator::key_login`].
+        pub key_login_setting: Option<KeyLogin> = optional("keyLogin", &KEY_LOGIN),
+        /// Signing in to the console with a provider.
+        pub oidc: Oidc = section("oidc"),
+    }
+
+    /// Signing in with a provider of OpenID Connect.
+    pub struct Oidc {
+        /// Its identifier, to the last slash; `None` when only keys open the console.
+        pub issuer: Option<String> = optional("issuer", &ISSUER),
+        /// What the provider calls us.
+        pub client_id: Option<String> = optional("clientId", &CLIENT_ID),
+        /// What proves that it is us; `None` of a public client.
+        pub client_secret: Option<Secret> = optional("clientSecret", &CLIENT_SECRET),
+        /// The claim whose values say what a person may.
+        pub roles_claim: String = text("rolesClaim", &CLAIM),
+        /// Which values they are.
+        pub roles: OidcRoles = section("roles"),
+    }
+
+    /// The values of the claim by role.
+    pub struct OidcRoles {
+        /// Those of viewers.
+        pub viewer: Vec<String> = list("viewer", &CLAIM_VALUES),
+        /// Those of operators.
+        pub operator: Vec<String> = list("operator", &CLAIM_VALUES),
+        /// Those of administrators.
+        pub admin: Vec<String> = list("admin", &CLAIM_VALUES),
     }
 
     /// The listener for `/healthz`, `/readyz` and `/metrics` that each process has.
@@ -299,6 +332,28 @@ sections! {
     pub struct ShutdownConfig {
         /// How long work in flight may take to finish.
         pub grace_period: Duration = duration("gracePeriodMillis", Millis, 0..=MINUTES_10),
+    }
+}
+
+/// When the console takes API keys from people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyLogin {
+    /// At any time.
+    Always,
+    /// While the provider does not answer.
+    Emergency,
+    /// Not at all.
+    Never,
+}
+
+impl Operator {
+    /// When the console takes API keys from people: with a provider only in an emergency, unless it is said otherwise.
+    pub fn key_login(&self) -> KeyLogin {
+        let default = match self.oidc.issuer {
+            Some(_) => KeyLogin::Emergency,
+            None => KeyLogin::Always,
+        };
+        self.key_login_setting.unwrap_or(default)
     }
 }
 

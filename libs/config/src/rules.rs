@@ -2,8 +2,8 @@
 //!
 //! It deliberately holds no ranges of single keys; those are in `model`.
 
-use crate::Config;
 use crate::reader::Reader;
+use crate::{Config, KeyLogin};
 
 mod reseller;
 
@@ -16,6 +16,7 @@ pub(crate) fn check(config: &Config, reader: &mut Reader) {
     job("push.job.sendPending", reader);
     leader(reader);
     body(reader);
+    sign_in(config, reader);
     reseller::check(config, reader);
 }
 
@@ -106,5 +107,54 @@ fn body(reader: &mut Reader) {
              or no push of the allowed size could be received"
         ),
         format!("raise {BODY} to {least} or more"),
+    );
+}
+
+/// With a provider all of it is needed, and without one keys are the only way in.
+fn sign_in(config: &Config, reader: &mut Reader) {
+    const ISSUER: &str = "operator.oidc.issuer";
+    const KEY_LOGIN: &str = "operator.keyLogin";
+    let has_issuer = reader.is_set(ISSUER);
+    for (key, what) in [
+        (
+            "operator.oidc.clientId",
+            "the identifier that the provider gave this installation",
+        ),
+        (
+            "operator.publicUrl",
+            "the address that browsers reach the operator API at",
+        ),
+    ] {
+        reader.rule(
+            &[ISSUER, key],
+            !has_issuer || reader.is_set(key),
+            &format!("{ISSUER} needs {key}: no sign-in could begin without it"),
+            format!("set {key} to {what}, or remove {ISSUER}"),
+        );
+    }
+    let roles = &config.operator.oidc.roles;
+    let has_roles = [&roles.viewer, &roles.operator, &roles.admin]
+        .iter()
+        .any(|values| !values.is_empty());
+    reader.rule(
+        &[
+            ISSUER,
+            "operator.oidc.roles.viewer",
+            "operator.oidc.roles.operator",
+            "operator.oidc.roles.admin",
+        ],
+        !has_issuer || has_roles,
+        &format!("{ISSUER} needs a value in operator.oidc.roles, or no sign-in would have a role"),
+        "name the values of operator.oidc.rolesClaim that make an operator in operator.oidc.roles.operator"
+            .to_owned(),
+    );
+    let key_login = config.operator.key_login();
+    reader.rule(
+        &[KEY_LOGIN, ISSUER],
+        has_issuer || key_login == KeyLogin::Always,
+        &format!("{KEY_LOGIN} must be always without {ISSUER}: keys are the only way into the console then"),
+        format!(
+            "set {KEY_LOGIN} to always, or set {ISSUER}; operator.console: false switches the console off"
+        ),
     );
 }

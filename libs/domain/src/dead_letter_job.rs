@@ -22,7 +22,7 @@ named!(JobAction, "action of a job");
 pub enum JobStatus {
     /// It gets on.
     Running,
-    /// An operator has stopped it for a while.
+    /// An operator has stopped it for a while, or it has itself: see [`JobPause`].
     Paused,
     /// It has been through every dead letter.
     Completed,
@@ -31,6 +31,29 @@ pub enum JobStatus {
 }
 
 named!(JobStatus, "status of a job");
+
+/// Why a job has paused itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
+pub enum JobPause {
+    /// Until it is known what became of the first that it has sent again. It goes on by itself when none of them failed again and one at least
+    /// was delivered.
+    Canary,
+    /// One of the first failed again, or none of them was delivered.
+    CanaryFailed,
+    /// A greater share of what it has sent again failed again than it may be.
+    FailedAgain,
+}
+
+named!(JobPause, "reason of a job to pause");
+
+/// Replays of which a share says something. Of fewer, one that fails would be much.
+const JUDGED_MIN: u64 = 20;
+
+/// Whether more than `percent` of what was replayed failed again.
+pub fn fails_too_often(percent: u32, failed: u64, replayed: u64) -> bool {
+    failed.saturating_mul(100) > replayed.max(JUDGED_MIN).saturating_mul(percent.into())
+}
 
 /// What an operator wants of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -69,6 +92,16 @@ impl JobStatus {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_share_is_above_the_bound_only_by_more_than_it_and_one_of_a_few_is_no_share() {
+        assert!(!fails_too_often(5, 50, 1_000));
+        assert!(fails_too_often(5, 51, 1_000));
+        assert!(!fails_too_often(5, 1, 1));
+        assert!(fails_too_often(5, 2, 2));
+        assert!(fails_too_often(0, 1, 1_000_000));
+        assert!(!fails_too_often(0, 0, 0));
+    }
 
     #[test]
     fn what_has_ended_stays_ended_and_a_repeated_command_is_no_error() {

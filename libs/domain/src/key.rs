@@ -65,6 +65,32 @@ impl Role {
     }
 }
 
+/// Why a key cannot have these roles: a reseller's key is nothing else, so its role and its reseller come together and alone. The database
+/// insists on the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RoleConflict {
+    /// The role of a reseller without a reseller.
+    WithoutReseller,
+    /// A reseller without its role.
+    WithoutRole,
+    /// The role of a reseller beside another.
+    NotAlone,
+}
+
+impl RoleConflict {
+    /// What is wrong with a key of these roles, that is a reseller's or not.
+    pub fn of(roles: &[Role], of_reseller: bool) -> Option<Self> {
+        let role = roles.contains(&Role::Reseller);
+        let alone = roles.iter().all(|role| *role == Role::Reseller);
+        match of_reseller {
+            false if role => Some(Self::WithoutReseller),
+            true if !role => Some(Self::WithoutRole),
+            _ if role && !alone => Some(Self::NotAlone),
+            _ => None,
+        }
+    }
+}
+
 /// The SHA-256 digest of a key: what is stored and compared.
 ///
 /// A key carries 256 random bits, so a plain digest cannot be searched for; a slow password hash would only cost time
@@ -123,6 +149,20 @@ mod tests {
         };
         assert_eq!(with(Role::may_view), [Role::Viewer, Role::Operator, Role::Admin]);
         assert_eq!(with(Role::may_operate), [Role::Operator, Role::Admin]);
+    }
+
+    #[test]
+    fn the_role_of_a_reseller_and_its_reseller_come_together_and_alone() {
+        let both = [Role::Ingest, Role::Reseller];
+        for (roles, of_reseller, conflict) in [
+            (&both[..1], false, None),
+            (&both[1..], true, None),
+            (&both[1..], false, Some(RoleConflict::WithoutReseller)),
+            (&both[..1], true, Some(RoleConflict::WithoutRole)),
+            (&both[..], true, Some(RoleConflict::NotAlone)),
+        ] {
+            assert_eq!(RoleConflict::of(roles, of_reseller), conflict, "{roles:?}");
+        }
     }
 
     #[test]

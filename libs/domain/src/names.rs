@@ -64,7 +64,7 @@ macro_rules! named {
 #[cfg(test)]
 mod tests {
     use crate::dead_letter::FailureClass;
-    use crate::dead_letter_job::{JobAction, JobStatus};
+    use crate::dead_letter_job::{JobAction, JobPause, JobStatus};
     use crate::email::{EmailKind, EmailStatus};
     use crate::event::UnknownFields;
     use crate::key::Role;
@@ -100,6 +100,7 @@ mod tests {
             ReplayStatus: "RUNNING COMPLETED CANCELLED",
             JobAction: "REPLAY DISCARD",
             JobStatus: "RUNNING PAUSED COMPLETED CANCELLED",
+            JobPause: "CANARY CANARY_FAILED FAILED_AGAIN",
             EmailStatus: "PENDING SENDING SENT FAILED",
             EmailKind: "RETRIES_EXHAUSTED STATE_CHANGED VERIFICATION_FAILED DELIVERY_REFUSED QUOTA_DECIDED ADDRESS_CONFIRMATION \
                         SECURITY_CHANGED DELIVERIES_RECOVERED",

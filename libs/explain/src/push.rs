@@ -100,14 +100,16 @@ impl Describer<'_> {
 
     fn scheduled(&self) -> (String, Next) {
         let due = self.history.push.next_attempt_at;
-        if let Some((headline, next)) = self.paused() {
-            return (headline, next);
+        let is_ahead = due.is_some_and(|at| at > self.context.now);
+        if !is_ahead && let Some(paused) = self.paused() {
+            return paused;
         }
         match due {
-            Some(at) if at > self.context.now => (
+            Some(at) if is_ahead => (
                 format!(
-                    "Waits for its sending window, which opens at {}.",
-                    self.context.when(at)
+                    "Waits for its sending window, which opens at {}.{}",
+                    self.context.when(at),
+                    self.paused_besides(),
                 ),
                 Next::at(
                     at,
@@ -245,6 +247,14 @@ impl Describer<'_> {
             sentence(&format!("Is held back: {}", said_of(pause))),
             Next::some_time("It goes on when the lane is resumed."),
         ))
+    }
+
+    /// A further sentence about what waits for something else first.
+    fn paused_besides(&self) -> String {
+        let pause = self.context.pause("lane", "push");
+        pause.map_or(String::new(), |pause| {
+            sentence(&format!(" Nothing is sent meanwhile: {}", said_of(pause)))
+        })
     }
 
     /// What is so while the lane is paused, or held because Swrve is out of order.

@@ -5,10 +5,11 @@
 
 use std::sync::Arc;
 
+use chrono::{DateTime, Utc};
 use domain::key::{KeyDigest, Role};
 use http::{HeaderMap, HeaderValue, header};
 use lifecycle::error_chain;
-use store::Store;
+use store::{ApiKey, Store, Visitor};
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
@@ -25,36 +26,109 @@ const RETRY_AFTER: u32 = 5;
 const NO_KEY: &str = r#"Bearer realm="postrider""#;
 const BAD_KEY: &str = r#"Bearer realm="postrider", error="invalid_token""#;
 
-/// A caller with a valid key.
+/// What shows who calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Identity {
+    /// The key of this identifier.
+    Key(Uuid),
+    /// A provider, which people sign in with.
+    Person {
+        /// The provider.
+        issuer: String,
+        /// Who it is there.
+        subject: String,
+        /// When the person last showed the provider who it is, if that says so.
+        authenticated_at: Option<DateTime<Utc>>,
+    },
+}
+
+/// A caller with a valid key, or a person with a visit.
 #[derive(Debug)]
 pub struct Caller {
-    /// The key's identifier.
-    pub key: Uuid,
-    /// What its makers call it.
+    /// What shows who it is.
+    pub identity: Identity,
+    /// What the key's makers call it, or the provider the person.
     pub name: String,
     /// The reseller that the key belongs to; `None` for keys of the house.
     pub reseller_id: Option<String>,
     roles: Vec<Role>,
 }
 
+impl From<ApiKey> for Caller {
+    fn from(key: ApiKey) -> Self {
+        Self {
+            identity: Identity::Key(key.id),
+            name: key.name,
+            reseller_id: key.reseller_id,
+            roles: key.roles,
+        }
+    }
+}
+
+impl From<Visitor> for Caller {
+    fn from(visitor: Visitor) -> Self {
+        let person = match visitor {
+            Visitor::Key(key) => return key.into(),
+            Visitor::Person(person) => person,
+        };
+        Self {
+            identity: Identity::Person {
+                issuer: person.issuer,
+                subject: person.subject,
+                authenticated_at: person.authenticated_at,
+            },
+            name: person.name,
+            reseller_id: None,
+            roles: vec![person.role],
+        }
+    }
+}
+
 impl Caller {
     /// Whether one of the caller's roles allows what `allows` asks for.
+    pub fn may(&self, allows: fn(Role) -> bool) -> bool {
+        self.roles.iter().copied().any(allows)
+    }
+
+    /// Refuses what none of the caller's roles allows.
     pub fn require(&self, allows: fn(Role) -> bool) -> Result<(), Problem> {
-        if self.roles.iter().copied().any(allows) {
+        if self.may(allows) {
             return Ok(());
         }
         let allowed = Role::ALL.into_iter().filter(|role| allows(*role));
         let allowed: Vec<&str> = allowed.map(Role::as_str).collect();
         let detail = format!(
-            "none of the API key's roles allows this request; it needs {}",
+            "none of {} roles allows this request; it needs {}",
+            match self.identity {
+                Identity::Key(_) => "the API key's",
+                Identity::Person { .. } => "your",
+            },
             allowed.join(" or ")
         );
         Err(Problem::new(ProblemKind::FORBIDDEN, detail))
     }
 
-    /// Who it is, for the records: what the key is called, and which one it is.
+    /// Who it is, for the records: what the key is called, and which one it is; or what the person is called, and who it is to whom.
     pub fn signature(&self) -> String {
-        format!("{} ({})", self.name, self.key)
+        match &self.identity {
+            Identity::Key(id) => format!("{} ({id})", self.name),
+            Identity::Person { issuer, subject, .. } => format!("{} <{subject}@{issuer}>", self.name),
+        }
+    }
+
+    /// The key's identifier.
+    ///
+    /// # Errors
+    ///
+    /// A [`ProblemKind::FORBIDDEN`] for a person, who has none.
+    pub fn key(&self) -> Result<Uuid, Problem> {
+        match self.identity {
+            Identity::Key(id) => Ok(id),
+            Identity::Person { .. } => Err(Problem::new(
+                ProblemKind::FORBIDDEN,
+                "this takes an API key, and no person",
+            )),
+        }
     }
 
     /// The reseller whose key this is.
@@ -124,13 +198,7 @@ impl Keys {
         match self.store.find_api_key(&digest).await {
             Ok(found) => {
                 self.outage.worked();
-                let caller = found.map(|key| Caller {
-                    key: key.id,
-                    name: key.name,
-                    reseller_id: key.reseller_id,
-                    roles: key.roles,
-                });
-                Ok(caller.map(Arc::new))
+                Ok(found.map(Caller::from).map(Arc::new))
             }
             Err(error) if error.is_transient() => {
                 self.outage.failed(&error);

@@ -29,7 +29,7 @@ mod server;
 mod strangers;
 mod taken;
 
-pub use auth::{Caller, Keys};
+pub use auth::{Caller, Identity, Keys};
 pub use body::{read as read_body, require_json};
 pub use documents::Documents;
 pub use idempotency::{IDEMPOTENCY_KEY, REPLAYED, idempotency_key};

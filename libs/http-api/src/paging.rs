@@ -16,10 +16,10 @@ const LIMIT_MAX: u32 = 200;
 #[derive(Debug, Serialize, ToSchema)]
 pub struct List<T> {
     /// What is in it.
-    items: Vec<T>,
+    pub items: Vec<T>,
     /// The `cursor` with which the list goes on; null when it has ended. A part that a filter has thinned out, even to
     /// nothing, may be followed by others.
-    next: Option<String>,
+    pub next: Option<String>,
 }
 
 impl<T> List<T> {

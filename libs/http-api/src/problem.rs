@@ -142,6 +142,10 @@ impl Problem {
     }
 
     /// The fields that are wrong.
+    pub fn errors(&self) -> &[FieldProblem] {
+        &self.0.errors
+    }
+
     /// Both as one, where both are about fields; else the first.
     pub fn and(self, other: Self) -> Self {
         let is_of_fields =

@@ -27,13 +27,24 @@ pub struct ApiKey {
     pub revoked_at: Option<DateTime<Utc>>,
 }
 
-struct Row {
-    id: Uuid,
-    name: String,
-    roles: Vec<String>,
-    reseller_id: Option<String>,
-    created_at: DateTime<Utc>,
-    revoked_at: Option<DateTime<Utc>>,
+/// What came of revoking a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyRevoked {
+    /// It is revoked.
+    Done,
+    /// It stays: without it no administrator would be left.
+    LastAdministrator,
+    /// There is no such key, or it was revoked before.
+    Unknown,
+}
+
+pub(crate) struct Row {
+    pub(crate) id: Uuid,
+    pub(crate) name: String,
+    pub(crate) roles: Vec<String>,
+    pub(crate) reseller_id: Option<String>,
+    pub(crate) created_at: DateTime<Utc>,
+    pub(crate) revoked_at: Option<DateTime<Utc>>,
 }
 
 impl TryFrom<Row> for ApiKey {
@@ -101,25 +112,76 @@ impl Store {
         rows.into_iter().map(ApiKey::try_from).collect()
     }
 
+    /// Keys of a role, of a reseller, or all, the newest first, those before the one with the identifier `before`. Revoked ones only with
+    /// `revoked`.
+    pub async fn list_keys(
+        &self,
+        (role, reseller, revoked): (Option<Role>, Option<&str>, bool),
+        before: Option<Uuid>,
+        limit: u32,
+    ) -> Result<Vec<ApiKey>, Error> {
+        let rows = sqlx::query_as!(
+            Row,
+            r#"
+            SELECT id, name, roles, reseller_id, created_at, revoked_at FROM api_keys
+            WHERE ($1::text IS NULL OR $1 = ANY (roles)) AND ($2::text IS NULL OR reseller_id = $2)
+              AND ($3 OR revoked_at IS NULL) AND ($4::uuid IS NULL OR id < $4)
+            ORDER BY id DESC LIMIT $5
+            "#,
+            role.map(Role::as_str),
+            reseller,
+            revoked,
+            before,
+            i64::from(limit),
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        rows.into_iter().map(ApiKey::try_from).collect()
+    }
+
+    /// Revokes a key as [`Store::revoke_api_key`] does, unless it is the last one of an administrator.
+    pub async fn revoke_key_of_several(&self, id: Uuid, act: Act<'_>) -> Result<KeyRevoked, Error> {
+        let mut transaction = self.pool.begin().await?;
+        // Locked, so that two administrators who revoke each other's key at once are not both obeyed.
+        let administrators = sqlx::query_scalar!(
+            "SELECT id FROM api_keys WHERE revoked_at IS NULL AND 'admin' = ANY (roles) ORDER BY id FOR NO KEY UPDATE"
+        )
+        .fetch_all(&mut *transaction)
+        .await?;
+        if administrators == [id] {
+            return Ok(KeyRevoked::LastAdministrator);
+        }
+        if !revoke(&mut transaction, id, act).await? {
+            return Ok(KeyRevoked::Unknown);
+        }
+        transaction.commit().await?;
+        Ok(KeyRevoked::Done)
+    }
+
     /// Revokes a key; `false` when there is none with this identifier that is not revoked yet.
     pub async fn revoke_api_key(&self, id: Uuid, act: Act<'_>) -> Result<bool, Error> {
         let mut transaction = self.pool.begin().await?;
-        let revoked = sqlx::query!(
-            "UPDATE api_keys SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL RETURNING name, roles, reseller_id",
-            id,
-            act.at,
-        )
-        .fetch_optional(&mut *transaction)
-        .await?;
-        let is_revoked = revoked.is_some();
-        if let Some(key) = revoked {
-            let details = json!({ "name": key.name, "roles": key.roles, "reseller": key.reseller_id });
-            let entry = act.entry("api-key.revoke", subject(id), details);
-            entry.record(&mut transaction).await?;
-        }
+        let is_revoked = revoke(&mut transaction, id, act).await?;
         transaction.commit().await?;
         Ok(is_revoked)
     }
+}
+
+async fn revoke(connection: &mut PgConnection, id: Uuid, act: Act<'_>) -> Result<bool, Error> {
+    let key = sqlx::query!(
+        "UPDATE api_keys SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL RETURNING name, roles, reseller_id",
+        id,
+        act.at,
+    )
+    .fetch_optional(&mut *connection)
+    .await?;
+    let Some(key) = key else {
+        return Ok(false);
+    };
+    let details = json!({ "name": key.name, "roles": key.roles, "reseller": key.reseller_id });
+    let entry = act.entry("api-key.revoke", subject(id), details);
+    entry.record(connection).await?;
+    Ok(true)
 }
 
 async fn insert(connection: &mut PgConnection, key: &ApiKey, digest: &KeyDigest) -> Result<(), Error> {

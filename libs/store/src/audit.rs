@@ -99,7 +99,7 @@ pub struct AuditView {
 /// Which entries of the log are listed. What is missing restricts nothing.
 #[derive(Debug, Clone, Default)]
 pub struct AuditFilter {
-    /// By this actor: as it was written, or the name of its API key alone.
+    /// By this actor: as it was written, or the name of its API key or person alone.
     pub actor: Option<String>,
     /// Of this action; one without a verb stands for every action on such things.
     pub action: Option<String>,
@@ -131,7 +131,7 @@ impl Store {
             AuditView,
             r#"
             SELECT id, at, actor, action, subject, note, details FROM audit_log
-            WHERE ($1::text IS NULL OR actor = $1 OR starts_with(actor, $1 || ' ('))
+            WHERE ($1::text IS NULL OR actor = $1 OR starts_with(actor, $1 || ' (') OR starts_with(actor, $1 || ' <'))
               AND ($2::text IS NULL OR action = $2 OR starts_with(action, $2 || '.'))
               AND ($3::text IS NULL OR subject = $3)
               AND id >= $4 AND at >= $5 AND ($6::timestamptz IS NULL OR at < $6)

@@ -30,6 +30,7 @@ pub mod status;
 mod tentative;
 mod text;
 pub mod timeline;
+mod visits;
 pub mod webhook;
 
 use std::time::Duration;
@@ -40,30 +41,32 @@ use sqlx::migrate::{Migration, Migrator};
 use sqlx::postgres::types::PgInterval;
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
 
-pub use api_key::ApiKey;
+pub use api_key::{ApiKey, KeyRevoked};
 pub use audit::{Act, AuditFilter, AuditView};
 pub use backlog::Backlog;
 pub use cancel::Cancellation;
 pub use connections::Connections;
 pub use cutoff::Cutoff;
 pub use dead_letters::{
-    BrokerDeadLetter, DeadLetterCursor, DeadLetterFilter, DeadLetterGroup, DeadLetterGroups,
-    DeadLetterHistory, DeadLetterHour, DeadLetterLane, DeadLetterOrder, DeadLetterReason, DeadLetterState,
-    DeadLetterSubject, DeadLetterView,
+    BrokerDeadLetter, DeadLetterCursor, DeadLetterFilter, DeadLetterGroup, DeadLetterGroupKey,
+    DeadLetterGroupNote, DeadLetterGroups, DeadLetterHistory, DeadLetterHour, DeadLetterLane,
+    DeadLetterOrder, DeadLetterReason, DeadLetterState, DeadLetterSubject, DeadLetterView,
 };
 pub use error::{Error, singly, within};
 pub use examined::Examined;
 pub use lease::{Lease, LeaseView};
 pub use partition::OldMonth;
 pub use pauses::{Lane, Pausable, PauseChange, PauseCounts, PauseView};
-pub use processes::{Beat, ProcessView};
+pub use processes::{Beat, LaneMinute, ProcessView};
 pub use rescued::Rescued;
 pub use resolution::{
-    DeadLetterJob, DeadLetterKind, DeadLetterSelection, DeadLetterStep, Fates, JobCommanded, JobCreated,
-    JobOutcome, KindOutcome, NewDeadLetterJob, Preview, RecoveryTerms, Resolved, SettledRecovery, Skipped,
+    DeadLetterJob, DeadLetterKind, DeadLetterSelection, DeadLetterStep, Fates, JobCare, JobCommanded,
+    JobCreated, JobOutcome, KindOutcome, NewDeadLetterJob, Preview, RecoveryTerms, Resolved, SettledRecovery,
+    Skipped,
 };
 pub use restore::{Requeued, RescuedNow};
 pub use retention::Kept;
+pub use visits::{BREAK_GLASS_MINUTES, BrokenGlass, IDLE_MINUTES, Person, VISIT_HOURS, VisitBy, Visitor};
 
 /// The schema, as a list of migrations.
 pub static MIGRATOR: Migrator = sqlx::migrate!("../../migrations");

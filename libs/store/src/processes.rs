@@ -9,7 +9,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::read::{Age, Count};
-use crate::{Error, Store, interval};
+use crate::{Error, Lane, Store, interval};
 
 /// Most processes that are listed. More of them than this report only when something restarts all the time.
 const LISTED_MAX: i64 = 1_000;
@@ -54,6 +54,25 @@ pub struct ProcessView {
     pub age: Duration,
     /// What it said.
     pub state: Value,
+}
+
+/// What a lane did in a minute.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LaneMinute {
+    /// Its beginning.
+    pub minute: DateTime<Utc>,
+    /// Processes that have reported themselves in it.
+    pub processes: u64,
+    /// Pushes or events that were accepted.
+    pub accepted: u64,
+    /// Pushes or notifications that were delivered.
+    pub delivered: u64,
+    /// Those that failed for good.
+    pub failed: u64,
+    /// Attempts that are followed by another.
+    pub retried: u64,
+    /// The epochs in which the push lane was led.
+    pub epochs: Vec<i64>,
 }
 
 impl Store {
@@ -102,6 +121,73 @@ impl Store {
                 ORDER BY id, service FOR UPDATE SKIP LOCKED)
             "#,
             interval(silence),
+        )
+        .execute(&self.pool)
+        .await?;
+        Ok(forgotten.rows_affected())
+    }
+
+    /// What a lane did in each of the last `minutes` at `now`, as processes have reported it; the present minute is the last one.
+    pub async fn lane_minutes(
+        &self,
+        lane: Lane,
+        minutes: u32,
+        now: DateTime<Utc>,
+    ) -> Result<Vec<LaneMinute>, Error> {
+        let names = match lane {
+            Lane::Push => ["pushesAccepted", "pushesSent", "pushesFailed", "pushesRetried"],
+            Lane::Reseller => [
+                "eventsAccepted",
+                "notificationsDelivered",
+                "notificationsFailed",
+                "notificationsRetried",
+            ],
+        };
+        Ok(sqlx::query_as!(
+            LaneMinute,
+            // What a process had counted in the minute before its first one here is known of one that was started in it: nothing.
+            r#"
+            WITH span AS (
+                SELECT date_trunc('minute', $6::timestamptz) - ($1::int - 1) * interval '1 minute' AS since,
+                       date_trunc('minute', $6::timestamptz) AS until),
+            reported AS (
+                SELECT m.minute, m.counters, m.epoch,
+                       coalesce(lag(m.counters) OVER (PARTITION BY m.process ORDER BY m.minute),
+                                CASE WHEN m.started_at >= m.minute THEN '{}'::jsonb END) AS before
+                FROM span s JOIN process_minutes m ON m.minute >= s.since - interval '1 minute')
+            SELECT t.minute AS "minute!", count(r.counters) AS "processes!: Count",
+                   coalesce(sum(done.accepted), 0)::bigint AS "accepted!: Count",
+                   coalesce(sum(done.delivered), 0)::bigint AS "delivered!: Count",
+                   coalesce(sum(done.failed), 0)::bigint AS "failed!: Count",
+                   coalesce(sum(done.retried), 0)::bigint AS "retried!: Count",
+                   coalesce(array_agg(DISTINCT (r.epoch #>> '{}')::bigint)
+                            FILTER (WHERE jsonb_typeof(r.epoch) = 'number'), '{}') AS "epochs!"
+            FROM span s
+            CROSS JOIN LATERAL generate_series(s.since, s.until, interval '1 minute') AS t(minute)
+            LEFT JOIN reported r ON r.minute = t.minute
+            LEFT JOIN LATERAL (
+                SELECT greatest(0, coalesce((r.counters ->> $2::text)::bigint, 0) - coalesce((r.before ->> $2::text)::bigint, 0)) AS accepted,
+                       greatest(0, coalesce((r.counters ->> $3::text)::bigint, 0) - coalesce((r.before ->> $3::text)::bigint, 0)) AS delivered,
+                       greatest(0, coalesce((r.counters ->> $4::text)::bigint, 0) - coalesce((r.before ->> $4::text)::bigint, 0)) AS failed,
+                       greatest(0, coalesce((r.counters ->> $5::text)::bigint, 0) - coalesce((r.before ->> $5::text)::bigint, 0)) AS retried
+                WHERE r.before IS NOT NULL) AS done ON true
+            GROUP BY t.minute ORDER BY t.minute
+            "#,
+            i32::try_from(minutes).unwrap_or(i32::MAX),
+            names[0],
+            names[1],
+            names[2],
+            names[3],
+            now,
+        )
+        .fetch_all(&self.pool)
+        .await?)
+    }
+
+    /// Forgets what processes reported more than an hour ago; returns how many of their minutes.
+    pub async fn forget_process_minutes(&self) -> Result<u64, Error> {
+        let forgotten = sqlx::query!(
+            "DELETE FROM process_minutes WHERE minute < date_trunc('minute', now()) - interval '61 minutes'"
         )
         .execute(&self.pool)
         .await?;

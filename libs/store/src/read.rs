@@ -5,7 +5,7 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use domain::dead_letter_job::{JobAction, JobStatus};
+use domain::dead_letter_job::{JobAction, JobPause, JobStatus};
 use domain::email::{EmailKind, EmailStatus};
 use domain::event::UnknownFields;
 use domain::notification::RetryPlan;
@@ -94,6 +94,6 @@ becomes! {
 
 names! {
     AttemptStatus, DeadLetterLane, DeadLetterReason, DeadLetterState, EmailKind, EmailStatus, ErrorType, JobAction,
-    JobStatus, NotificationReason, PausedBy, Platform, PushReason, PushStatus, QuotaRequestStatus, RecoveryEnd, ReplayStatus, RetryPlan,
+    JobPause, JobStatus, NotificationReason, PausedBy, Platform, PushReason, PushStatus, QuotaRequestStatus, RecoveryEnd, ReplayStatus, RetryPlan,
     StateReason, SubscriptionState, UnknownFields
 }

@@ -205,6 +205,8 @@ catalogue! {
         "E-mails that are still to be sent.";
     EmailsOldestDueAge = "postrider_emails_oldest_due_age_seconds", Kind::Gauge, Seconds, [],
         "How long the oldest e-mail that waits has been due; 0 when none is.";
+    BreakGlassVisits = "postrider_break_glass_visits_total", Kind::Counter, Count, [],
+        "Visits to the console that began with a key although people sign in with a provider.";
     DeadLetters = "postrider_dead_letters_total", Kind::Counter, Count, ["reason"],
         "Dead letters stored, by reason.";
     DeadLettersReplayed = "postrider_dead_letters_replayed_total", Kind::Counter, Count, [],

@@ -54,7 +54,7 @@ impl<'a> Admitted<'a> {
             app,
             head,
             body,
-            owner: caller.key,
+            owner: caller.key()?,
             key,
         })
     }

@@ -26,22 +26,22 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
 #[into_params(parameter_in = Query)]
 pub(crate) struct AuditParams {
     /// By this actor: the name of its key, or all of what an entry says.
-    actor: Option<String>,
+    pub(crate) actor: Option<String>,
     /// Of this action, such as `dead-letter.replay`; without a verb, such as `dead-letter`, every action on such things.
-    action: Option<String>,
+    pub(crate) action: Option<String>,
     /// Not of this action, such as `rescue.start`; without a verb, such as `rescue`, of none on such things.
-    without: Option<String>,
+    pub(crate) without: Option<String>,
     /// About this, such as `push/019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d`.
-    subject: Option<String>,
+    pub(crate) subject: Option<String>,
     /// From here on (RFC 3339).
-    since: Option<String>,
+    pub(crate) since: Option<String>,
     /// Before this (RFC 3339).
-    until: Option<String>,
+    pub(crate) until: Option<String>,
     /// How many entries.
     #[param(minimum = 1, maximum = 200, default = 50)]
-    limit: Option<u32>,
+    pub(crate) limit: Option<u32>,
     /// What the previous part gave as `next`.
-    cursor: Option<String>,
+    pub(crate) cursor: Option<String>,
 }
 
 /// Lists what was done, the newest first.

@@ -31,16 +31,16 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
 #[schema(as = Cancelled)]
 pub(crate) struct CancelledDocument {
     /// Its identifier.
-    id: Uuid,
+    pub(crate) id: Uuid,
     /// Where it stands now.
     #[schema(example = "GIVEN_UP")]
-    status: &'static str,
+    pub(crate) status: &'static str,
     /// Why.
     #[schema(example = "CANCELLED")]
-    reason: &'static str,
+    pub(crate) reason: &'static str,
     /// Where it stood before.
     #[schema(example = "SCHEDULED")]
-    previous: String,
+    pub(crate) previous: String,
 }
 
 type Answer = Result<Json<CancelledDocument>, Problem>;

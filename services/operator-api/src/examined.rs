@@ -14,13 +14,13 @@ use crate::dead_letters::filter;
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Part<T> {
     /// What is in it.
-    items: Vec<T>,
+    pub(crate) items: Vec<T>,
     /// The `cursor` with which the list goes on; null when it has ended. A part that a filter has thinned out, even to nothing, may be
     /// followed by others.
-    next: Option<String>,
+    pub(crate) next: Option<String>,
     /// How many rows were looked at for this part.
     #[schema(example = 51)]
-    examined: u64,
+    pub(crate) examined: u64,
 }
 
 impl<T> Part<T> {

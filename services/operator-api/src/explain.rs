@@ -7,7 +7,10 @@ use axum::extract::{Path, State};
 use explain::{Context, Explanation};
 use http_api::{Params, Problem, ProblemKind};
 use serde::Deserialize;
-use store::Store;
+use store::timeline::{NotificationTimeline, PushTimeline};
+use store::webhook::EventView;
+use store::{AuditView, DeadLetterView, Store};
+use tokio::time::Instant;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
@@ -25,7 +28,7 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
 pub(crate) struct ExplainQuery {
     /// Whose event it is, when `id` is what its caller called it (`eventId`).
     #[param(example = "acme")]
-    reseller: Option<String>,
+    pub(crate) reseller: Option<String>,
 }
 
 /// Tells the story of one push, event, notification or dead letter.
@@ -46,14 +49,60 @@ pub(crate) async fn explain(
     Path(id): Path<String>,
     Params(query): Params<ExplainQuery>,
 ) -> Result<Json<Explanation>, Problem> {
-    let told = http_api::by(
-        viewer.deadline,
-        ("the story", "read"),
-        tell(&app, &id, query.reseller.as_deref()),
-    )
-    .await?;
-    told.map(Json)
-        .ok_or_else(|| unknown(&id, query.reseller.as_deref()))
+    let (_, story) = tell(&app, viewer.deadline, &id, query.reseller.as_deref()).await?;
+    Ok(Json(story))
+}
+
+/// What a story is told of.
+pub(crate) enum Subject {
+    Push(Box<PushTimeline>),
+    Notification(Box<NotificationTimeline>),
+    Event(Box<EventView>),
+    DeadLetter {
+        letter: Box<DeadLetterView>,
+        acts: Vec<AuditView>,
+        /// What it is about, if that is still known.
+        about: Option<Box<Self>>,
+    },
+}
+
+impl Subject {
+    fn story(&self, context: &Context) -> Explanation {
+        match self {
+            Self::Push(history) => explain::push(history, context),
+            Self::Notification(history) => explain::notification(history, context),
+            Self::Event(event) => explain::event(event, context),
+            Self::DeadLetter { letter, acts, about } => {
+                let about = about.as_ref().map(|about| about.story(context));
+                explain::dead_letter(letter, acts, about, context)
+            }
+        }
+    }
+}
+
+/// The story of what has this identifier, with what it is told of.
+pub(crate) async fn tell(
+    app: &App,
+    deadline: Instant,
+    id: &str,
+    reseller: Option<&str>,
+) -> Result<(Subject, Explanation), Problem> {
+    let told = http_api::by(deadline, ("the story", "read"), story(app, id, reseller)).await?;
+    told.ok_or_else(|| unknown(id, reseller))
+}
+
+/// As [`tell`], but that nothing has this identifier is an answer.
+pub(crate) async fn story(
+    app: &App,
+    id: &str,
+    reseller: Option<&str>,
+) -> Result<Option<(Subject, Explanation)>, store::Error> {
+    let context = context(app).await?;
+    let found = find(&app.store, id, reseller).await?;
+    Ok(found.map(|subject| {
+        let story = subject.story(&context);
+        (subject, story)
+    }))
 }
 
 fn unknown(id: &str, reseller: Option<&str>) -> Problem {
@@ -74,55 +123,55 @@ fn unknown(id: &str, reseller: Option<&str>) -> Problem {
     Problem::new(ProblemKind::NOT_FOUND, detail)
 }
 
-/// The story of whatever has this identifier.
-async fn tell(app: &App, id: &str, reseller: Option<&str>) -> Result<Option<Explanation>, store::Error> {
-    let context = context(app).await?;
+/// What has this identifier.
+async fn find(store: &Store, id: &str, reseller: Option<&str>) -> Result<Option<Subject>, store::Error> {
     if let Some(reseller) = reseller {
-        let Some(event) = app.store.event_of_key(reseller, id).await? else {
+        let Some(event) = store.event_of_key(reseller, id).await? else {
             return Ok(None);
         };
-        return of_event(&app.store, event, &context).await;
+        return find_event(store, event).await;
     }
     let Ok(id) = id.parse::<Uuid>() else {
         return Ok(None);
     };
-    if let Some(story) = of_push(&app.store, id, &context).await? {
-        return Ok(Some(story));
+    let mut found = find_push(store, id).await?;
+    if found.is_none() {
+        found = find_notification(store, id).await?;
     }
-    if let Some(story) = of_notification(&app.store, id, &context).await? {
-        return Ok(Some(story));
+    if found.is_none() {
+        found = find_event(store, id).await?;
     }
-    if let Some(story) = of_event(&app.store, id, &context).await? {
-        return Ok(Some(story));
+    if found.is_some() {
+        return Ok(found);
     }
-    let Some((letter, acts)) = app.store.dead_letter_timeline(id).await? else {
+    let Some((letter, acts)) = store.dead_letter_timeline(id).await? else {
         return Ok(None);
     };
-    let subject = match (letter.push, letter.notification) {
-        (Some(push), _) => of_push(&app.store, push, &context).await?,
-        (None, Some(notification)) => of_notification(&app.store, notification, &context).await?,
+    let about = match (letter.push, letter.notification) {
+        (Some(push), _) => find_push(store, push).await?,
+        (None, Some(notification)) => find_notification(store, notification).await?,
         (None, None) => None,
     };
-    Ok(Some(explain::dead_letter(&letter, &acts, subject, &context)))
+    Ok(Some(Subject::DeadLetter {
+        letter: Box::new(letter),
+        acts,
+        about: about.map(Box::new),
+    }))
 }
 
-async fn of_push(store: &Store, id: Uuid, context: &Context) -> Result<Option<Explanation>, store::Error> {
+async fn find_push(store: &Store, id: Uuid) -> Result<Option<Subject>, store::Error> {
     let history = store.push_timeline(id).await?;
-    Ok(history.map(|history| explain::push(&history, context)))
+    Ok(history.map(|history| Subject::Push(Box::new(history))))
 }
 
-async fn of_notification(
-    store: &Store,
-    id: Uuid,
-    context: &Context,
-) -> Result<Option<Explanation>, store::Error> {
+async fn find_notification(store: &Store, id: Uuid) -> Result<Option<Subject>, store::Error> {
     let history = store.notification_timeline(id).await?;
-    Ok(history.map(|history| explain::notification(&history, context)))
+    Ok(history.map(|history| Subject::Notification(Box::new(history))))
 }
 
-async fn of_event(store: &Store, id: Uuid, context: &Context) -> Result<Option<Explanation>, store::Error> {
+async fn find_event(store: &Store, id: Uuid) -> Result<Option<Subject>, store::Error> {
     let event = store.find_event(id).await?;
-    Ok(event.map(|event| explain::event(&event, context)))
+    Ok(event.map(|event| Subject::Event(Box::new(event))))
 }
 
 async fn context(app: &App) -> Result<Context, store::Error> {

@@ -15,6 +15,8 @@ mod examined;
 mod explain;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
+mod history;
+mod keys;
 mod mails;
 mod note;
 mod notifications;
@@ -26,6 +28,7 @@ mod request;
 mod resolve;
 mod restore;
 mod router;
+mod search;
 mod service;
 mod status;
 mod subscriptions;

@@ -32,14 +32,14 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
 pub(crate) struct MailParams {
     /// In this status: PENDING, SENDING, SENT or FAILED.
     #[param(default = "PENDING")]
-    status: Option<String>,
+    pub(crate) status: Option<String>,
     /// About this subscription.
-    subscription: Option<Uuid>,
+    pub(crate) subscription: Option<Uuid>,
     /// How many mails.
     #[param(minimum = 1, maximum = 200, default = 50)]
-    limit: Option<u32>,
+    pub(crate) limit: Option<u32>,
     /// What the previous part gave as `next`.
-    cursor: Option<String>,
+    pub(crate) cursor: Option<String>,
 }
 
 /// A mail.
@@ -48,35 +48,35 @@ pub(crate) struct MailParams {
 #[schema(as = Mail)]
 pub(crate) struct MailDocument {
     /// Its identifier.
-    id: Uuid,
+    pub(crate) id: Uuid,
     /// The occasion: RETRIES_EXHAUSTED, STATE_CHANGED, VERIFICATION_FAILED, DELIVERY_REFUSED, QUOTA_DECIDED, ADDRESS_CONFIRMATION,
     /// SECURITY_CHANGED or DELIVERIES_RECOVERED.
     #[schema(example = "STATE_CHANGED")]
-    kind: &'static str,
+    pub(crate) kind: &'static str,
     /// Where it stands: PENDING, SENDING, SENT or FAILED.
     #[schema(example = "PENDING")]
-    status: &'static str,
+    pub(crate) status: &'static str,
     /// Whose subscription it is about.
     #[schema(example = "acme")]
-    reseller_id: String,
+    pub(crate) reseller_id: String,
     /// The subscription that it is about.
-    subscription_id: Uuid,
+    pub(crate) subscription_id: Uuid,
     /// The address.
     #[schema(example = "ops@acme.example")]
-    recipient: String,
+    pub(crate) recipient: String,
     /// How many occasions it stands for.
-    occurrences: u64,
+    pub(crate) occurrences: u64,
     /// Attempts so far.
-    attempts: u32,
+    pub(crate) attempts: u32,
     /// When it is due, while it is PENDING.
-    next_attempt_at: Option<DateTime<Utc>>,
+    pub(crate) next_attempt_at: Option<DateTime<Utc>>,
     /// Why it was not sent, when it last was not.
     #[schema(example = "the mail server did not take the mail: 451 4.7.1 try again later")]
-    last_error: Option<String>,
+    pub(crate) last_error: Option<String>,
     /// When what it tells happened last.
-    created_at: DateTime<Utc>,
+    pub(crate) created_at: DateTime<Utc>,
     /// When it was sent, or given up.
-    finished_at: Option<DateTime<Utc>>,
+    pub(crate) finished_at: Option<DateTime<Utc>>,
 }
 
 impl MailDocument {
@@ -128,10 +128,10 @@ pub(crate) async fn list(
 pub(crate) struct RetryPayload {
     /// Those too that failed at this time or later, save mails about exhausted retries, refused and recovered deliveries, which are gathered
     /// in the next one.
-    failed_since: Option<DateTime<Utc>>,
+    pub(crate) failed_since: Option<DateTime<Utc>>,
     /// Why; at most 2,000 bytes.
     #[schema(max_length = 2_000, example = "The mail server is back.")]
-    note: Option<String>,
+    pub(crate) note: Option<String>,
 }
 
 /// How many mails are sent at once.
@@ -140,7 +140,7 @@ pub(crate) struct RetryPayload {
 pub(crate) struct RetriedDocument {
     /// How many were made due.
     #[schema(example = 12)]
-    mails: u64,
+    pub(crate) mails: u64,
 }
 
 /// Sends the mails that wait at once, and failed ones again.

@@ -14,7 +14,7 @@ const NOTE_MAX_BYTES: usize = 2_000;
 pub(crate) struct NotePayload {
     /// Why; at most 2,000 bytes.
     #[schema(max_length = 2_000, example = "Swrve was down until 14:20, see incident 17.")]
-    note: Option<String>,
+    pub(crate) note: Option<String>,
 }
 
 /// The body of a request that comes with a note.

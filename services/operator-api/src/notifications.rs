@@ -32,29 +32,29 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
 pub(crate) struct NotificationParams {
     /// Of this reseller.
     #[param(example = "acme")]
-    reseller: Option<String>,
+    pub(crate) reseller: Option<String>,
     /// Of this subscription.
-    subscription: Option<Uuid>,
+    pub(crate) subscription: Option<Uuid>,
     /// Of this event: its identifier, or with `reseller` the `eventId` that its caller gave.
     #[param(example = "order-4711")]
-    event_id: Option<String>,
+    pub(crate) event_id: Option<String>,
     /// In this status: SCHEDULED, PENDING, IN_MEMORY, RETRY, SENT, FAILED or GIVEN_UP.
-    status: Option<String>,
+    pub(crate) status: Option<String>,
     /// Of events of this type.
-    event_type: Option<String>,
+    pub(crate) event_type: Option<String>,
     /// Of events whose data has this text as a whole value, at whatever place, such as the name of a domain; the name of a field is found
     /// as well.
     #[param(example = "example.org")]
-    value: Option<String>,
+    pub(crate) value: Option<String>,
     /// Of events that were accepted at this time or later.
-    since: Option<DateTime<Utc>>,
+    pub(crate) since: Option<DateTime<Utc>>,
     /// Of events that were accepted before this time.
-    until: Option<DateTime<Utc>>,
+    pub(crate) until: Option<DateTime<Utc>>,
     /// How many entries.
     #[param(minimum = 1, maximum = 200, default = 50)]
-    limit: Option<u32>,
+    pub(crate) limit: Option<u32>,
     /// What the previous part gave as `next`.
-    cursor: Option<String>,
+    pub(crate) cursor: Option<String>,
 }
 
 /// A notification in a list.
@@ -63,46 +63,46 @@ pub(crate) struct NotificationParams {
 #[schema(as = NotificationListed)]
 pub(crate) struct NotificationDocument {
     /// Its identifier; `GET /explain/{id}` tells its story.
-    id: Uuid,
+    pub(crate) id: Uuid,
     /// The event that it tells of.
-    event: Uuid,
+    pub(crate) event: Uuid,
     /// What receivers know the event by: the caller's eventId, else its identifier.
     #[schema(example = "order-4711")]
-    event_id: Option<String>,
+    pub(crate) event_id: Option<String>,
     /// The event's type.
     #[schema(example = "domain.created")]
-    event_type: String,
+    pub(crate) event_type: String,
     /// Whose it is.
     #[schema(example = "acme")]
-    reseller_id: String,
+    pub(crate) reseller_id: String,
     /// To which subscription it goes.
-    subscription_id: Uuid,
+    pub(crate) subscription_id: Uuid,
     /// Where to, as the subscription has it now.
     #[schema(example = "https://acme.example/hooks/domains")]
-    url: String,
+    pub(crate) url: String,
     /// Where it stands.
     #[schema(example = "SENT")]
-    status: &'static str,
+    pub(crate) status: &'static str,
     /// Why it waits or has ended.
     #[schema(example = "QUOTA")]
-    reason: Option<String>,
+    pub(crate) reason: Option<String>,
     /// Whether its subscription is paused, so that it waits for the end of the pause.
-    paused: bool,
+    pub(crate) paused: bool,
     /// Attempts so far.
-    attempts: u32,
+    pub(crate) attempts: u32,
     /// When it is due, if it is RETRY; since when it is in line, if it is SCHEDULED.
-    next_attempt_at: Option<DateTime<Utc>>,
+    pub(crate) next_attempt_at: Option<DateTime<Utc>>,
     /// When its event was accepted.
-    accepted_at: DateTime<Utc>,
+    pub(crate) accepted_at: DateTime<Utc>,
     /// When its status last changed.
-    updated_at: DateTime<Utc>,
+    pub(crate) updated_at: DateTime<Utc>,
     /// When it ended.
-    finished_at: Option<DateTime<Utc>>,
+    pub(crate) finished_at: Option<DateTime<Utc>>,
     /// The status code of the endpoint's last answer.
     #[schema(example = 503)]
-    response_status: Option<u16>,
+    pub(crate) response_status: Option<u16>,
     /// How the last attempt failed, if it did.
-    error: Option<String>,
+    pub(crate) error: Option<String>,
 }
 
 impl NotificationDocument {

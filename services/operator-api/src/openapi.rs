@@ -38,6 +38,7 @@ pub fn document() -> utoipa::openapi::OpenApi {
         (name = "cancel", description = "Not sending what has not been sent yet."),
         (name = "restore", description = "Bringing back at once what comes back by itself in time."),
         (name = "quota requests", description = "What resellers ask for; administrators decide."),
+        (name = "keys", description = "Who has access; administrators give it and take it."),
         (name = "mails", description = "What resellers are told by mail."),
         (name = "search", description = "Finding pushes, notifications, subscriptions and resellers."),
         (name = "status", description = "How the system is, and what became of one thing."),
@@ -90,6 +91,15 @@ const CONFLICTS: &[(&str, &str)] = &[
     (
         "createDeadLetterJob",
         "no open dead letter matches, so that there is nothing to do",
+    ),
+    (
+        "noteDeadLetterGroup",
+        "no dead letter has this lane, fingerprint and target; GET /dead-letters/groups shows those that there are",
+    ),
+    ("changeDeadLetterJob", "the job has ended before: it is COMPLETED"),
+    (
+        "revokeKey",
+        "it is the last key of an administrator: make another one first",
     ),
     ("pauseDeadLetterJob", "the job has ended before: it is COMPLETED"),
     ("resumeDeadLetterJob", "the job has ended before: it is COMPLETED"),

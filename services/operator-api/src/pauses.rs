@@ -34,17 +34,17 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
 pub(crate) struct PauseChangeDocument {
     /// What kind of thing.
     #[schema(example = "lane")]
-    scope: String,
+    pub(crate) scope: String,
     /// Which one.
     #[schema(example = "push")]
-    key: String,
+    pub(crate) key: String,
     /// Whether this request has changed anything; it was so before if not.
-    changed: bool,
+    pub(crate) changed: bool,
     /// The pause, while it is in force. That of a pause which was there before has its first note.
-    pause: Option<PauseView>,
+    pub(crate) pause: Option<PauseView>,
     /// What else keeps it from going on: other pauses, in words.
     #[schema(example = json!([]))]
-    still_paused: Vec<String>,
+    pub(crate) still_paused: Vec<String>,
 }
 
 type Answer = Result<Json<PauseChangeDocument>, Problem>;
@@ -72,7 +72,9 @@ pub(crate) async fn list(
     responses((status = 200, description = "It is paused.", body = PauseChangeDocument))
 )]
 pub(crate) async fn pause_lane(operator: Operator, Path(lane): Path<String>, Payload(body): Note) -> Answer {
-    pause(&operator, Pausable::Lane(known(&lane)?), &body).await
+    let lane = known(&lane)?;
+    operator.require_recent()?;
+    pause(&operator, Pausable::Lane(lane), &body).await
 }
 
 /// Lets a paused lane go on.
@@ -144,7 +146,7 @@ pub(crate) async fn resume_reseller(
     resume(&operator, Pausable::Reseller(storable(reseller)?), &body).await
 }
 
-fn known(lane: &str) -> Result<Lane, Problem> {
+pub(crate) fn known(lane: &str) -> Result<Lane, Problem> {
     lane.parse().map_err(|_| {
         let text = format!("there is no lane {lane:?}: the lanes are push and reseller");
         Problem::new(ProblemKind::NOT_FOUND, text)

@@ -32,24 +32,24 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
 #[into_params(parameter_in = Query)]
 pub(crate) struct PushParams {
     /// For this device: the `pushKey` that they were handed in with. No answer holds it.
-    device: Option<String>,
+    pub(crate) device: Option<String>,
     /// Of this message prototype.
-    prototype: Option<String>,
+    pub(crate) prototype: Option<String>,
     /// For devices of this platform: IOS or ANDROID.
-    platform: Option<String>,
+    pub(crate) platform: Option<String>,
     /// In this status: SCHEDULED, PENDING, IN_MEMORY, RETRY, SENT, FAILED or GIVEN_UP.
-    status: Option<String>,
+    pub(crate) status: Option<String>,
     /// Moved by hand for this reason: REPLAYED or CANCELLED.
-    reason: Option<String>,
+    pub(crate) reason: Option<String>,
     /// Accepted at this time or later.
-    since: Option<DateTime<Utc>>,
+    pub(crate) since: Option<DateTime<Utc>>,
     /// Accepted before this time.
-    until: Option<DateTime<Utc>>,
+    pub(crate) until: Option<DateTime<Utc>>,
     /// How many entries.
     #[param(minimum = 1, maximum = 200, default = 50)]
-    limit: Option<u32>,
+    pub(crate) limit: Option<u32>,
     /// What the previous part gave as `next`.
-    cursor: Option<String>,
+    pub(crate) cursor: Option<String>,
 }
 
 /// A push in a list.
@@ -58,50 +58,50 @@ pub(crate) struct PushParams {
 #[schema(as = PushListed)]
 pub(crate) struct PushDocument {
     /// Its identifier; `GET /explain/{id}` tells its story.
-    id: Uuid,
+    pub(crate) id: Uuid,
     /// Where it stands.
     #[schema(example = "SENT")]
-    status: &'static str,
+    pub(crate) status: &'static str,
     /// Whether a dispatcher is sending it at the moment.
-    claimed: bool,
+    pub(crate) claimed: bool,
     /// The device's platform: IOS or ANDROID.
     #[schema(example = "IOS")]
-    platform: &'static str,
+    pub(crate) platform: &'static str,
     /// Its message prototype.
     #[serde(rename = "messagePrototypeKey")]
-    prototype: Option<String>,
+    pub(crate) prototype: Option<String>,
     /// When it may be sent.
-    cron_expression: Option<String>,
+    pub(crate) cron_expression: Option<String>,
     /// Why an operator has moved it by hand: REPLAYED or CANCELLED.
     #[schema(example = "REPLAYED")]
-    reason: Option<&'static str>,
+    pub(crate) reason: Option<&'static str>,
     /// Attempts so far.
-    attempts: u32,
+    pub(crate) attempts: u32,
     /// When it is due, if it is SCHEDULED or RETRY.
-    next_attempt_at: Option<DateTime<Utc>>,
+    pub(crate) next_attempt_at: Option<DateTime<Utc>>,
     /// When it was accepted.
-    created_at: DateTime<Utc>,
+    pub(crate) created_at: DateTime<Utc>,
     /// When its status last changed.
-    updated_at: DateTime<Utc>,
+    pub(crate) updated_at: DateTime<Utc>,
     /// When it ended: of one that is SENT, when Swrve had taken it.
-    finished_at: Option<DateTime<Utc>>,
+    pub(crate) finished_at: Option<DateTime<Utc>>,
     /// How its last attempt failed, if it did.
-    last_failure: Option<FailureDocument>,
+    pub(crate) last_failure: Option<FailureDocument>,
 }
 
 /// How an attempt failed.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = PushFailure)]
-struct FailureDocument {
+pub(crate) struct FailureDocument {
     /// SWRVE, MESSAGE_PROTOTYPE_KEY or OTHER.
     #[schema(example = "SWRVE")]
-    error_type: &'static str,
+    pub(crate) error_type: &'static str,
     /// Swrve's own code, else the status code of its answer.
     #[schema(example = 503)]
-    code: Option<i64>,
+    pub(crate) code: Option<i64>,
     /// The failure in words.
-    error: Option<String>,
+    pub(crate) error: Option<String>,
 }
 
 impl PushDocument {

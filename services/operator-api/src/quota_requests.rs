@@ -19,7 +19,7 @@ use crate::note;
 use crate::request::{Administrator, Viewer};
 
 /// Greatest daily quota.
-const QUOTA_MAX: u32 = 1_000_000_000;
+pub(crate) const QUOTA_MAX: u32 = 1_000_000_000;
 
 /// The routes.
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
@@ -35,12 +35,12 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
 #[into_params(parameter_in = Query)]
 pub(crate) struct QuotaRequestParams {
     /// Of this status: REQUESTED, APPROVED or DENIED; of any when missing.
-    status: Option<String>,
+    pub(crate) status: Option<String>,
     /// How many entries.
     #[param(minimum = 1, maximum = 200, default = 50)]
-    limit: Option<u32>,
+    pub(crate) limit: Option<u32>,
     /// What the previous part gave as `next`.
-    cursor: Option<String>,
+    pub(crate) cursor: Option<String>,
 }
 
 /// An approval.
@@ -50,10 +50,10 @@ pub(crate) struct QuotaRequestParams {
 pub(crate) struct ApprovalPayload {
     /// Notifications a day, when not as many as were asked for.
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 1_000_000_000)]
-    granted: Option<i64>,
+    pub(crate) granted: Option<i64>,
     /// A word about it, for the reseller; at most 2,000 bytes.
     #[schema(max_length = 2_000)]
-    note: Option<String>,
+    pub(crate) note: Option<String>,
 }
 
 /// A denial.
@@ -63,7 +63,7 @@ pub(crate) struct ApprovalPayload {
 pub(crate) struct DenialPayload {
     /// A word about it, for the reseller; at most 2,000 bytes.
     #[schema(max_length = 2_000)]
-    note: Option<String>,
+    pub(crate) note: Option<String>,
 }
 
 /// Lists quota requests of all resellers, the newest first.

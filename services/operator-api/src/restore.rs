@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
+use explain::words;
 use http_api::{Payload, Problem};
 use lifecycle::error_chain;
 use serde::Serialize;
@@ -36,9 +37,26 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
 #[schema(as = Rescued)]
 pub(crate) struct RescuedDocument {
     /// Pushes whose lease had run out.
-    pushes: RescuedPushes,
+    pub(crate) pushes: RescuedPushes,
     /// Notifications whose lease had run out.
-    notifications: RescuedNotifications,
+    pub(crate) notifications: RescuedNotifications,
+}
+
+impl RescuedDocument {
+    /// What was rescued, in a sentence.
+    pub(crate) fn said(&self) -> String {
+        let (pushes, notifications) = (&self.pushes, &self.notifications);
+        let given_up = pushes.given_up + notifications.given_up;
+        let waiting = (pushes.pending, notifications.pending + notifications.retry);
+        if waiting == (0, 0) && given_up == 0 {
+            return "Nothing was lost, so there was nothing to rescue.".to_owned();
+        }
+        format!(
+            "{} and {} wait again, and are sent by themselves; {given_up} had used up their attempts and are dead letters now.",
+            words::of(waiting.0, "push", "pushes"),
+            words::of(waiting.1, "notification", "notifications"),
+        )
+    }
 }
 
 /// Pushes that were rescued.

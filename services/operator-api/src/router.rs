@@ -11,8 +11,8 @@ use utoipa_axum::router::OpenApiRouter;
 use crate::app::App;
 use crate::openapi::Service;
 use crate::{
-    audit, cancel, dead_letter_jobs, dead_letters, explain, mails, notifications, pauses, pushes,
-    quota_requests, resolve, restore, status, subscriptions,
+    audit, cancel, dead_letter_jobs, dead_letters, explain, history, keys, mails, notifications,
+    pauses, pushes, quota_requests, resolve, restore, search, status, subscriptions,
 };
 
 /// The router of the service.
@@ -29,6 +29,8 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .merge(cancel::routes())
         .merge(dead_letters::routes())
         .merge(dead_letter_jobs::routes())
+        .merge(history::routes())
+        .merge(keys::routes())
         .merge(mails::routes())
         .merge(notifications::routes())
         .merge(pauses::routes())
@@ -36,6 +38,7 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .merge(quota_requests::routes())
         .merge(resolve::routes())
         .merge(restore::routes())
+        .merge(search::routes())
         .merge(status::routes())
         .merge(subscriptions::routes())
         .merge(explain::routes())

@@ -7,18 +7,24 @@ use axum::extract::State;
 use chrono::{DateTime, Utc};
 use domain::subscription::SubscriptionState;
 use http_api::paging::{self, List};
-use http_api::{Id, Params, Problem, ProblemKind};
+use http_api::{FieldProblem, Id, Params, Payload, Problem, ProblemKind};
 use serde::{Deserialize, Serialize};
-use store::webhook::{ResellerView, SubscriptionFilter, SubscriptionView};
+use store::webhook::{Limits, ResellerView, SubscriptionFilter, SubscriptionView};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
 use crate::app::App;
+use crate::dead_letter_jobs::given;
 use crate::dead_letters::filter::names;
 use crate::examined::{text, word};
-use crate::request::Viewer;
+use crate::note;
+use crate::quota_requests::QUOTA_MAX;
+use crate::request::{Administrator, Viewer};
+
+/// Most attempts a second.
+const REQUESTS_PER_SECOND_MAX: u32 = 100_000;
 
 /// The routes.
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
@@ -26,6 +32,7 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(resellers))
         .routes(routes!(list))
         .routes(routes!(find))
+        .routes(routes!(limit))
 }
 
 /// Which part of the resellers.
@@ -35,9 +42,9 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
 pub(crate) struct ResellerParams {
     /// How many entries.
     #[param(minimum = 1, maximum = 200, default = 50)]
-    limit: Option<u32>,
+    pub(crate) limit: Option<u32>,
     /// What the previous part gave as `next`.
-    cursor: Option<String>,
+    pub(crate) cursor: Option<String>,
 }
 
 /// A reseller that has subscriptions.
@@ -47,17 +54,17 @@ pub(crate) struct ResellerParams {
 pub(crate) struct ResellerDocument {
     /// Who it is.
     #[schema(example = "acme")]
-    id: String,
+    pub(crate) id: String,
     /// How many subscriptions it has.
-    subscriptions: u64,
+    pub(crate) subscriptions: u64,
     /// How many of them are ACTIVE or DEGRADED, and so are sent notifications.
-    active: u64,
+    pub(crate) active: u64,
     /// How many of them are paused, by the reseller or by an operator.
-    paused: u64,
+    pub(crate) paused: u64,
     /// How many of them have failed since their last success.
-    failing: u64,
+    pub(crate) failing: u64,
     /// Since when the first of those has.
-    failing_since: Option<DateTime<Utc>>,
+    pub(crate) failing_since: Option<DateTime<Utc>>,
 }
 
 impl From<ResellerView> for ResellerDocument {
@@ -99,7 +106,7 @@ pub(crate) async fn resellers(
 }
 
 /// What a cursor of the list of resellers begins with.
-const AFTER: &str = "after/";
+pub(crate) const AFTER: &str = "after/";
 
 fn read_cursor(cursor: &str) -> Result<&str, Problem> {
     let reseller = cursor
@@ -115,21 +122,21 @@ fn read_cursor(cursor: &str) -> Result<&str, Problem> {
 pub(crate) struct SubscriptionParams {
     /// Of this reseller.
     #[param(example = "acme")]
-    reseller: Option<String>,
+    pub(crate) reseller: Option<String>,
     /// In this state: PENDING_VERIFICATION, ACTIVE, DEGRADED or DEACTIVATED.
-    state: Option<String>,
+    pub(crate) state: Option<String>,
     /// Whether they have failed since their last success.
-    failing: Option<bool>,
+    pub(crate) failing: Option<bool>,
     /// Whether they are paused, by their reseller or by an operator.
-    paused: Option<bool>,
+    pub(crate) paused: Option<bool>,
     /// With this in their URL.
     #[param(example = "acme.example")]
-    url: Option<String>,
+    pub(crate) url: Option<String>,
     /// How many entries.
     #[param(minimum = 1, maximum = 200, default = 50)]
-    limit: Option<u32>,
+    pub(crate) limit: Option<u32>,
     /// What the previous part gave as `next`.
-    cursor: Option<String>,
+    pub(crate) cursor: Option<String>,
 }
 
 /// A subscription, without its secrets.
@@ -138,49 +145,49 @@ pub(crate) struct SubscriptionParams {
 #[schema(as = SubscriptionListed)]
 pub(crate) struct SubscriptionDocument {
     /// Its identifier.
-    id: Uuid,
+    pub(crate) id: Uuid,
     /// Whose it is.
     #[schema(example = "acme")]
-    reseller_id: String,
+    pub(crate) reseller_id: String,
     /// The reseller's own words.
-    description: String,
+    pub(crate) description: String,
     /// Where notifications are sent.
     #[schema(example = "https://acme.example/hooks/domains")]
-    url: String,
+    pub(crate) url: String,
     /// Which events it gets: event types, prefixes such as domain.*, or * for all.
-    event_types: Vec<String>,
+    pub(crate) event_types: Vec<String>,
     /// Who is told about trouble.
-    email: String,
+    pub(crate) email: String,
     /// When that address was confirmed.
-    email_confirmed_at: Option<DateTime<Utc>>,
+    pub(crate) email_confirmed_at: Option<DateTime<Utc>>,
     /// PENDING_VERIFICATION, ACTIVE, DEGRADED or DEACTIVATED.
     #[schema(example = "ACTIVE")]
-    state: &'static str,
+    pub(crate) state: &'static str,
     /// Why.
     #[schema(example = "VERIFIED")]
-    state_reason: &'static str,
+    pub(crate) state_reason: &'static str,
     /// Since when.
-    state_changed_at: DateTime<Utc>,
+    pub(crate) state_changed_at: DateTime<Utc>,
     /// When its reseller paused it.
-    paused_at: Option<DateTime<Utc>>,
+    pub(crate) paused_at: Option<DateTime<Utc>>,
     /// When an operator paused it, or all of its reseller.
-    held_at: Option<DateTime<Utc>>,
+    pub(crate) held_at: Option<DateTime<Utc>>,
     /// The first failed attempt since the last success.
-    failing_since: Option<DateTime<Utc>>,
+    pub(crate) failing_since: Option<DateTime<Utc>>,
     /// When its endpoint answered its challenge.
-    verified_at: Option<DateTime<Utc>>,
+    pub(crate) verified_at: Option<DateTime<Utc>>,
     /// What came of the last challenge, if that failed.
-    verification_error: Option<String>,
+    pub(crate) verification_error: Option<String>,
     /// Notifications a day; null: the default, as in the two below.
-    daily_quota: Option<u32>,
+    pub(crate) daily_quota: Option<u32>,
     /// Attempts a second.
-    requests_per_second: Option<u32>,
+    pub(crate) requests_per_second: Option<u32>,
     /// How long the endpoint may take to answer, in milliseconds.
-    timeout_millis: Option<u32>,
+    pub(crate) timeout_millis: Option<u32>,
     /// When it was made.
-    created_at: DateTime<Utc>,
+    pub(crate) created_at: DateTime<Utc>,
     /// When it was last changed.
-    updated_at: DateTime<Utc>,
+    pub(crate) updated_at: DateTime<Utc>,
 }
 
 impl From<SubscriptionView> for SubscriptionDocument {
@@ -254,6 +261,89 @@ pub(crate) async fn find(
 ) -> Result<Json<SubscriptionDocument>, Problem> {
     let finding = app.store.find_any_subscription(id);
     let found = http_api::by(viewer.deadline, ("the subscription", "read"), finding).await?;
-    let unknown = || Problem::new(ProblemKind::NOT_FOUND, "no subscription has this identifier");
     Ok(Json(found.ok_or_else(unknown)?.into()))
+}
+
+fn unknown() -> Problem {
+    Problem::new(ProblemKind::NOT_FOUND, "no subscription has this identifier")
+}
+
+/// The limits of a subscription.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "an object")]
+#[schema(as = SubscriptionLimits)]
+pub(crate) struct LimitsPayload {
+    /// Notifications a day; null: the default. Needed.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<u32>, required, minimum = 1, maximum = 1_000_000_000)]
+    pub(crate) daily_quota: Option<Option<i64>>,
+    /// Attempts a second; null: the default. Needed.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<u32>, required, minimum = 1, maximum = 100_000)]
+    pub(crate) requests_per_second: Option<Option<i64>>,
+    /// Why; at most 2,000 bytes.
+    #[schema(max_length = 2_000)]
+    pub(crate) note: Option<String>,
+}
+
+/// Sets both limits of a subscription, whatever was asked for.
+///
+/// They hold at once, for what waits as for what comes, oldest first.
+#[utoipa::path(
+    put, path = "/subscriptions/{id}/limits", tag = "quota requests", operation_id = "setSubscriptionLimits",
+    security(("apiKey" = [])),
+    params(("id" = Uuid, Path, description = "The subscription.")),
+    request_body(content = LimitsPayload,
+        example = json!({"dailyQuota": 50000, "requestsPerSecond": null, "note": "for the merger"})),
+    responses((status = 200, description = "The subscription as it is now.", body = SubscriptionDocument))
+)]
+pub(crate) async fn limit(
+    State(app): State<Arc<App>>,
+    admin: Administrator,
+    Id(id): Id,
+    Payload(payload): Payload<LimitsPayload>,
+) -> Result<Json<SubscriptionDocument>, Problem> {
+    let mut wrong = Vec::new();
+    let mut read = |name, given, most| {
+        read_limit(name, given, most)
+            .map_err(|problem| wrong.push(problem))
+            .ok()
+    };
+    let limits = Limits {
+        daily_quota: read("dailyQuota", payload.daily_quota, QUOTA_MAX).flatten(),
+        requests_per_second: read(
+            "requestsPerSecond",
+            payload.requests_per_second,
+            REQUESTS_PER_SECOND_MAX,
+        )
+        .flatten(),
+    };
+    if !wrong.is_empty() {
+        return Err(Problem::fields(wrong));
+    }
+    let act = admin.act(note::optional(payload.note.as_deref())?, app.now());
+    let setting = async {
+        match app.store.replace_limits(id, limits, act).await? {
+            true => app.store.find_any_subscription(id).await,
+            false => Ok(None),
+        }
+    };
+    let found = http_api::by(admin.deadline, ("the limits", "set"), setting).await?;
+    Ok(Json(found.ok_or_else(unknown)?.into()))
+}
+
+fn read_limit(
+    name: &'static str,
+    given: Option<Option<i64>>,
+    most: u32,
+) -> Result<Option<u32>, FieldProblem> {
+    let problem = || FieldProblem::new(name, format!("is needed: 1 to {most}, or null for the default"));
+    let Some(limit) = given.ok_or_else(problem)? else {
+        return Ok(None);
+    };
+    let limit = u32::try_from(limit).ok();
+    limit
+        .filter(|limit| (1..=most).contains(limit))
+        .map(Some)
+        .ok_or_else(problem)
 }

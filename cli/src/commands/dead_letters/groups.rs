@@ -47,6 +47,25 @@ struct Group {
     first_seen: String,
     last_seen: String,
     sample: Sample,
+    note: Option<Note>,
+}
+
+#[derive(Deserialize)]
+struct Note {
+    note: Option<String>,
+    owner: Option<String>,
+}
+
+impl Note {
+    fn shown(&self) -> String {
+        let parts = [&self.owner, &self.note];
+        parts
+            .into_iter()
+            .flatten()
+            .cloned()
+            .collect::<Vec<_>>()
+            .join(": ")
+    }
 }
 
 #[derive(Deserialize)]
@@ -88,7 +107,7 @@ pub(crate) async fn run(args: &GroupsArgs) -> anyhow::Result<()> {
 
 fn table_of(groups: &[Group], is_short: bool) -> Table {
     let most = if is_short { DETAIL_MAX } else { usize::MAX };
-    let mut table = output::table([
+    let mut columns = vec![
         Column::whole("dead letters"),
         Column::whole("kind").spare(2),
         Column::whole("fingerprint").name(),
@@ -97,9 +116,14 @@ fn table_of(groups: &[Group], is_short: bool) -> Table {
         Column::whole("last").spare(4),
         Column::whole("the last one").spare(6),
         Column::prose("detail").spare(1),
-    ]);
+    ];
+    let has_notes = groups.iter().any(|group| group.note.is_some());
+    if has_notes {
+        columns.push(Column::prose("note").spare(3));
+    }
+    let mut table = output::table(columns);
     for group in groups {
-        table.add_row([
+        let mut row = vec![
             group.count.to_string(),
             group.kind.clone(),
             output::harmless(&group.fingerprint),
@@ -108,7 +132,12 @@ fn table_of(groups: &[Group], is_short: bool) -> Table {
             super::seconds(&group.last_seen),
             group.sample.id.clone(),
             super::shortened(&group.sample.detail, most),
-        ]);
+        ];
+        if has_notes {
+            let note = group.note.as_ref().map(Note::shown).unwrap_or_default();
+            row.push(super::shortened(&note, most));
+        }
+        table.add_row(row);
     }
     table
 }
@@ -130,6 +159,7 @@ mod tests {
                 id: "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d".to_owned(),
                 detail: detail.to_owned(),
             },
+            note: None,
         };
         let groups = [
             group(

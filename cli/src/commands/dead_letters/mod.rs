@@ -3,6 +3,7 @@
 pub(crate) mod filter;
 mod groups;
 mod list;
+mod note;
 mod nothing;
 mod resolve;
 mod show;
@@ -31,6 +32,14 @@ Examples:
   postrider dead-letters groups                                   what went wrong, and how often
   postrider dead-letters groups --lane reseller --older-than 1d")]
     Groups(groups::GroupsArgs),
+    /// Notes what is known of a group of dead letters and who looks after it, in place of what was noted before.
+    ///
+    /// Without --note and --owner the note is taken away.
+    #[command(after_help = "\
+Examples:
+  postrider dead-letters note --lane push --fingerprint swrve/503 --note 'Swrve knows, case 4711' --owner ada --holds 2d
+  postrider dead-letters note --lane push --fingerprint swrve/503")]
+    Note(note::NoteArgs),
     /// Counts dead letters by the hour in which they were written, whatever became of them since.
     #[command(after_help = "\
 Examples:
@@ -54,6 +63,7 @@ pub(crate) async fn run(command: DeadLettersCommand) -> anyhow::Result<ExitCode>
     let done = match command {
         DeadLettersCommand::List(args) => list::run(&args).await,
         DeadLettersCommand::Groups(args) => groups::run(&args).await,
+        DeadLettersCommand::Note(args) => note::run(&args).await,
         DeadLettersCommand::Timeline(args) => timeline::run(&args).await,
         DeadLettersCommand::Show(args) => show::run(&args).await,
         DeadLettersCommand::Replay(args) => return resolve::replay(args).await,

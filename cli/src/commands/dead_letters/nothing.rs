@@ -35,6 +35,9 @@ fn about<'a>(target: &str, known: impl Iterator<Item = &'a str>) -> String {
              on a host"
         );
     }
+    // Another port or address is another endpoint, however near it looks.
+    let letters = |text: &str| text.chars().filter(|it| !it.is_ascii_digit()).collect::<String>();
+    known.retain(|known| letters(known) != letters(target));
     nearest::question(target, known)
 }
 
@@ -58,5 +61,7 @@ mod tests {
             "; did you mean https://hooks.acme.example?"
         );
         assert_eq!(said("https://elsewhere.test:9999"), "");
+        let known = ["http://127.0.0.1:18333"].into_iter();
+        assert_eq!(about("http://127.0.0.1:29802", known), "", "another endpoint");
     }
 }

@@ -26,10 +26,17 @@ use crate::shown;
 #[command(after_help = "Examples:
   postrider dead-letters replay 5f0c9f0e-3a55-4d0a-9d43-0c6c2f7cf2b1
   postrider dead-letters replay --lane push --fingerprint 'swrve/503' --dry-run
+  postrider dead-letters replay --target https://hooks.acme.example:443 --canary 10 --pause-above 5 --yes
   postrider dead-letters replay --reseller acme --newer-than 2h --rate 50 --yes --wait --note 'the endpoint is back'")]
 pub(crate) struct ReplayArgs {
     #[command(flatten)]
     what: WhatArgs,
+    /// Sends so many again first, and the others when none of those failed again.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    canary: Option<u32>,
+    /// Pauses the job when more than so many percent of what it has replayed failed again. What still waits for a retry has not failed.
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(0..=99))]
+    pause_above: Option<u32>,
     /// Why; kept with the dead letter and in the audit log.
     #[arg(long)]
     note: Option<String>,
@@ -64,6 +71,12 @@ struct WhatArgs {
     /// Most dead letters a second.
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     rate: u32,
+    /// Takes so many dead letters at most.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000_000))]
+    limit: Option<u32>,
+    /// Which come first.
+    #[arg(long, value_parser = ["oldest", "newest"])]
+    order: Option<String>,
     /// Does it without asking.
     #[arg(long, short)]
     yes: bool,
@@ -116,20 +129,44 @@ struct NewJob<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<&'a str>,
     per_second: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    order: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    canary: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pause_above: Option<u32>,
     dry_run: bool,
+}
+
+/// What only a replay is careful about.
+#[derive(Debug, Clone, Copy, Default)]
+struct Care {
+    canary: Option<u32>,
+    pause_above: Option<u32>,
 }
 
 /// Sends again what dead letters are about.
 pub(crate) async fn replay(args: ReplayArgs) -> anyhow::Result<ExitCode> {
-    resolve(Action::Replay, &args.what, args.note.as_deref()).await
+    let care = Care {
+        canary: args.canary,
+        pause_above: args.pause_above,
+    };
+    resolve(Action::Replay, &args.what, care, args.note.as_deref()).await
 }
 
 /// Puts dead letters aside.
 pub(crate) async fn discard(args: DiscardArgs) -> anyhow::Result<ExitCode> {
-    resolve(Action::Discard, &args.what, args.note.as_deref()).await
+    resolve(Action::Discard, &args.what, Care::default(), args.note.as_deref()).await
 }
 
-async fn resolve(action: Action, args: &WhatArgs, note: Option<&str>) -> anyhow::Result<ExitCode> {
+async fn resolve(
+    action: Action,
+    args: &WhatArgs,
+    care: Care,
+    note: Option<&str>,
+) -> anyhow::Result<ExitCode> {
     let by_list = !args.ids.is_empty();
     match (by_list, args.filter.is_empty()) {
         (true, false) => usage("give identifiers or a filter, not both"),
@@ -153,6 +190,10 @@ async fn resolve(action: Action, args: &WhatArgs, note: Option<&str>) -> anyhow:
         filter: (!by_list).then(|| args.filter.filter(SystemClock.now())),
         note,
         per_second: args.rate,
+        limit: args.limit,
+        order: args.order.as_deref(),
+        canary: care.canary,
+        pause_above: care.pause_above,
         dry_run: true,
     };
     if args.dry_run || !by_list {
@@ -168,7 +209,7 @@ async fn resolve(action: Action, args: &WhatArgs, note: Option<&str>) -> anyhow:
             show(&preview, form)?;
             return Ok(ExitCode::SUCCESS);
         }
-        confirm(action, &preview, args.yes)?;
+        confirm(action, &preview, (args.limit, args.yes))?;
         let newest = preview["newest"].as_str().unwrap_or_default().parse();
         let newest = newest.context("the operator API did not say how new what matches is")?;
         new.filter = new.filter.map(|filter| only_up_to(filter, newest));
@@ -263,8 +304,8 @@ fn matching(preview: &Value) -> u64 {
 }
 
 /// Makes sure that as many dead letters are meant as match.
-fn confirm(action: Action, preview: &Value, yes: bool) -> anyhow::Result<()> {
-    let count = matching(preview);
+fn confirm(action: Action, preview: &Value, (limit, yes): (Option<u32>, bool)) -> anyhow::Result<()> {
+    let count = matching(preview).min(limit.map_or(u64::MAX, u64::from));
     if yes {
         return Ok(());
     }

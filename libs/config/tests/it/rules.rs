@@ -1,6 +1,6 @@
 //! Rules between keys, with the numbers in the message.
 
-use config::{Fault, Origin, Sources};
+use config::{Fault, KeyLogin, Origin, Sources};
 
 use crate::{complete, load_yaml, problem, problems, rule_of};
 
@@ -110,4 +110,80 @@ fn the_average_response_time_of_swrve_is_told_when_it_is_set_although_the_rest_i
         two_seconds
     );
     assert!(config::given_average_processing(&with("1")).is_err());
+}
+
+#[test]
+fn a_provider_needs_all_that_a_sign_in_takes() {
+    let oidc = |rest: &str| format!("operator: {{ {rest} }}");
+    let issuer = "issuer: 'https://id.example/'";
+    let all = format!(
+        "publicUrl: 'https://here.example/', oidc: {{ {issuer}, clientId: postrider, roles: {{ operator: [on-call] }} }}"
+    );
+    let config = load_yaml(&oidc(&all)).unwrap();
+    assert_eq!(config.operator.key_login(), KeyLogin::Emergency);
+    // Providers compare it to the last slash, while ours has none.
+    assert_eq!(
+        config.operator.oidc.issuer.as_deref(),
+        Some("https://id.example/")
+    );
+    assert_eq!(
+        config.operator.public_url.as_deref(),
+        Some("https://here.example")
+    );
+    assert_eq!(config.operator.oidc.roles_claim, "groups");
+
+    for (without, part) in [
+        ("clientId: postrider, ", "needs operator.oidc.clientId"),
+        ("publicUrl: 'https://here.example/', ", "needs operator.publicUrl"),
+        ("operator: [on-call]", "needs a value in operator.oidc.roles"),
+    ] {
+        let problem = problem(&oidc(&all.replace(without, "")));
+        assert_eq!(problem.subject, "operator.oidc.issuer");
+        assert!(rule_of(&problem).contains(part), "{problem}");
+    }
+    let said = load_yaml(&oidc(&format!("keyLogin: never, {all}"))).unwrap();
+    assert_eq!(said.operator.key_login(), KeyLogin::Never);
+}
+
+#[test]
+fn without_a_provider_keys_open_the_console() {
+    assert_eq!(load_yaml("{}").unwrap().operator.key_login(), KeyLogin::Always);
+    load_yaml("operator: { keyLogin: always }").unwrap();
+    for other in ["emergency", "never"] {
+        let problem = problem(&format!("operator: {{ keyLogin: {other} }}"));
+        assert!(rule_of(&problem).contains("must be always without"), "{problem}");
+    }
+}
+
+#[test]
+fn a_provider_is_asked_over_https_or_on_this_machine() {
+    let with = |issuer: &str| format!("operator: {{ oidc: {{ issuer: '{issuer}' }} }}");
+    for bad in [
+        "http://id.example",
+        "id.example",
+        "https://",
+        "https://a@id.example",
+        "https://id.example?a=b",
+        "http://127.0.0.1.example",
+    ] {
+        let problems = problems(&complete().with_yaml("prod.yaml", with(bad)));
+        assert!(
+            matches!(problems[0].fault, Fault::Unexpected { .. }),
+            "{bad}: {problems:?}"
+        );
+    }
+    for good in [
+        "https://id.example/realms/house",
+        "http://localhost:8080",
+        "http://127.0.0.1",
+        "http://[::1]:80/a",
+    ] {
+        let problems = problems(&complete().with_yaml("prod.yaml", with(good)));
+        assert!(
+            problems
+                .iter()
+                .all(|it| matches!(it.fault, Fault::RuleBroken { .. })),
+            "{good}: {problems:?}"
+        );
+    }
 }

@@ -24,6 +24,8 @@ const LIMIT: Duration = Duration::from_secs(1);
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
 /// How many reports lie between two looks for such services: an hour.
 const BEATS_BETWEEN_FORGETTING: u64 = 720;
+/// How many lie between two looks for minutes that are an hour old.
+const BEATS_BETWEEN_MINUTES: u64 = 60;
 /// Answers that took longer say too little about the other clock.
 const PRECISE: TimeDelta = TimeDelta::milliseconds(500);
 
@@ -60,6 +62,9 @@ pub(crate) async fn run(store: Store, readiness: Readiness, shutdown: Shutdown) 
         }
         if beats.is_multiple_of(BEATS_BETWEEN_FORGETTING) {
             heart.forget_others().await;
+        }
+        if beats.is_multiple_of(BEATS_BETWEEN_MINUTES) {
+            heart.forget_minutes().await;
         }
         beats += 1;
     }
@@ -105,6 +110,15 @@ impl Heartbeat {
         let forgetting = self.store.forget_silent_processes(FORGOTTEN_AFTER);
         if let Err(error) = store::within(LIMIT, forgetting).await {
             tracing::debug!(error = error_chain(&error), "could not forget silent processes");
+        }
+    }
+
+    async fn forget_minutes(&self) {
+        if let Err(error) = store::within(LIMIT, self.store.forget_process_minutes()).await {
+            tracing::debug!(
+                error = error_chain(&error),
+                "could not forget what was reported an hour ago"
+            );
         }
     }
 

@@ -9,9 +9,10 @@ use uuid::Uuid;
 
 use super::filter::DeadLetterFilter;
 use super::kinds::{fingerprint_of, lanes_of, reasons_of, states_of};
+use super::notes::{DeadLetterGroupKey, DeadLetterGroupNote};
 use super::streams::Lead;
 use crate::text::storable;
-use crate::{DeadLetterLane, Error, Store, stored};
+use crate::{DeadLetterLane, Error, Store, column, stored};
 
 /// Most dead letters that are counted one by one.
 const COUNTED_MAX: i64 = 100_000;
@@ -46,6 +47,8 @@ pub struct DeadLetterGroup {
     pub sample: Uuid,
     /// The failure of the last of them in words.
     pub detail: String,
+    /// What operators have noted of them.
+    pub note: Option<DeadLetterGroupNote>,
 }
 
 #[derive(FromRow)]
@@ -75,6 +78,7 @@ impl TryFrom<Row> for DeadLetterGroup {
             last_seen: row.last_seen,
             sample: row.sample,
             detail: row.detail,
+            note: None,
         })
     }
 }
@@ -90,13 +94,23 @@ impl Store {
             Lead::Reason | Lead::Kinds(_) => self.groups_by_tally(filter, limit).await?,
             lead => self.groups_by_dead_letter(filter, &lead, limit).await?,
         };
+        let total = rows.first().map_or(0, |row| row.total.unsigned_abs());
+        let at_least = rows.first().is_some_and(|row| row.at_least);
+        let groups = rows.into_iter().map(DeadLetterGroup::try_from);
+        let mut groups: Vec<DeadLetterGroup> = groups.collect::<Result<_, _>>()?;
+        let keys = column(&groups, |group| DeadLetterGroupKey {
+            lane: group.lane,
+            fingerprint: group.fingerprint.clone(),
+            target: group.target.clone(),
+        });
+        let notes = self.notes_of_groups(&keys).await?;
+        for (group, note) in groups.iter_mut().zip(notes) {
+            group.note = note;
+        }
         Ok(DeadLetterGroups {
-            total: rows.first().map_or(0, |row| row.total.unsigned_abs()),
-            at_least: rows.first().is_some_and(|row| row.at_least),
-            groups: rows
-                .into_iter()
-                .map(DeadLetterGroup::try_from)
-                .collect::<Result<_, _>>()?,
+            groups,
+            total,
+            at_least,
         })
     }
 

@@ -53,6 +53,8 @@ pub(super) struct Applied {
     pub(super) dead_letters: Vec<Uuid>,
     /// How many pushes and notifications were made due, or dead letters discarded: what a rate is about.
     pub(super) effects: usize,
+    /// The pushes and notifications that were made due.
+    pub(super) due: Vec<Uuid>,
     /// The dead letters that were left as they were, by reason.
     pub(super) skipped: BTreeMap<Skipped, u64>,
 }
@@ -106,6 +108,7 @@ pub(super) async fn discard(
     .await?;
     Ok(Applied {
         effects: discarded.len(),
+        due: Vec::new(),
         dead_letters: discarded,
         skipped: BTreeMap::new(),
     })
@@ -129,6 +132,7 @@ pub(super) async fn replay(
     let mut applied = Applied {
         dead_letters: resolve(connection, &due, act, job).await?,
         effects: due.len(),
+        due,
         skipped: BTreeMap::new(),
     };
     for letter in letters {

@@ -5,6 +5,7 @@ use serde_json::json;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use super::careful::JobCare;
 use super::job::{self, DeadLetterJob};
 use super::selection::{self, DeadLetterSelection};
 use crate::{Act, Error, Store, audit};
@@ -18,6 +19,8 @@ pub struct NewDeadLetterJob {
     pub selection: DeadLetterSelection,
     /// Most dead letters a second.
     pub per_second: u32,
+    /// How careful it is.
+    pub care: JobCare,
 }
 
 /// What came of asking for a job.
@@ -51,9 +54,12 @@ impl Store {
             return Ok(JobCreated::NothingMatches);
         }
         let id = audit::id_at(act.at);
-        insert(&mut transaction, id, new, preview.matching, act).await?;
+        let most = new.care.letters_max.map_or(u64::MAX, u64::from);
+        insert(&mut transaction, id, new, preview.matching.min(most), act).await?;
         let details = json!({
             "action": new.action.as_str(), "matching": preview.matching, "perSecond": new.per_second,
+            "limit": new.care.letters_max, "order": if new.care.newest_first { "newest" } else { "oldest" },
+            "canary": new.care.canary, "pauseAbove": new.care.pause_above,
             "filter": match &new.selection {
                 DeadLetterSelection::DeadLetters(ids) => json!({ "letters": ids.len() }),
                 DeadLetterSelection::Matching(filter) => filter.to_json(),
@@ -95,20 +101,26 @@ async fn insert(
     matching: u64,
     act: &Act<'_>,
 ) -> Result<(), Error> {
+    let number = |number: u32| i32::try_from(number).unwrap_or(i32::MAX);
     sqlx::query!(
         r#"
         INSERT INTO dead_letter_jobs (id, action, filter, note, per_second, until, matching, created_by, created_at,
-                                      paced_to, updated_at)
-        VALUES ($1, $2, $3, $4, $5, now(), $6, $7, $8, $8, $8)
+                                      paced_to, updated_at, letters_max, newest_first, canary, pause_above, steps)
+        VALUES ($1, $2, $3, $4, $5, now(), $6, $7, $8, $8, $8, $9, $10, $11, $12, $13)
         "#,
         id,
         new.action.as_str(),
         new.selection.to_json(),
         act.note,
-        i32::try_from(new.per_second).unwrap_or(i32::MAX),
+        number(new.per_second),
         i64::try_from(matching).unwrap_or(i64::MAX),
         act.by,
         act.at,
+        new.care.letters_max.map(number),
+        new.care.newest_first,
+        new.care.canary.map(number),
+        new.care.pause_above.map(number),
+        (new.care != JobCare::default()).then_some(0),
     )
     .execute(connection)
     .await?;

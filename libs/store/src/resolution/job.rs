@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
-use domain::dead_letter_job::{JobAction, JobCommand, JobStatus};
+use domain::dead_letter_job::{JobAction, JobCommand, JobPause, JobStatus};
 use domain::subscription::RecoveryEnd;
 use serde_json::{Value, json};
 use sqlx::error::BoxDynError;
@@ -50,6 +50,16 @@ pub struct DeadLetterJob {
     pub recovers: Option<Uuid>,
     /// Why Postrider has cancelled it.
     pub ended_because: Option<RecoveryEnd>,
+    /// Most dead letters that it looks at.
+    pub letters_max: Option<u32>,
+    /// Whether the newest come first.
+    pub newest_first: bool,
+    /// So many are sent again before the others.
+    pub canary: Option<u32>,
+    /// It pauses itself when more than so many percent of what it has replayed failed again.
+    pub pause_above: Option<u32>,
+    /// Why it has paused itself, if it did so itself.
+    pub paused_because: Option<JobPause>,
 }
 
 /// What came of a command to a job.
@@ -94,7 +104,9 @@ pub(super) async fn find(connection: &mut PgConnection, id: Uuid) -> Result<Opti
         SELECT id, action AS "action: Name<_>", status AS "status: Name<_>", filter AS "selection: DeadLetterSelection", note,
                per_second AS "per_second: Count", matching AS "matching: Count", examined AS "examined: Count",
                done AS "done: Count", skipped AS "skipped: Counts", created_by, created_at, updated_at, finished_at, recovers,
-               ended_because AS "ended_because!: Nullable<Name<_>>"
+               ended_because AS "ended_because!: Nullable<Name<_>>", letters_max AS "letters_max!: Nullable<Count>", newest_first,
+               canary AS "canary!: Nullable<Count>", pause_above AS "pause_above!: Nullable<Count>",
+               paused_because AS "paused_because!: Nullable<Name<_>>"
         FROM dead_letter_jobs WHERE id = $1
         "#,
         id,
@@ -125,7 +137,9 @@ impl Store {
                    CASE WHEN filter ? 'ids' THEN '{"ids": []}' ELSE filter END AS "selection!: DeadLetterSelection", note,
                    per_second AS "per_second: Count", matching AS "matching: Count", examined AS "examined: Count",
                    done AS "done: Count", skipped AS "skipped: Counts", created_by, created_at, updated_at, finished_at, recovers,
-                   ended_because AS "ended_because!: Nullable<Name<_>>"
+                   ended_because AS "ended_because!: Nullable<Name<_>>", letters_max AS "letters_max!: Nullable<Count>", newest_first,
+                   canary AS "canary!: Nullable<Count>", pause_above AS "pause_above!: Nullable<Count>",
+                   paused_because AS "paused_because!: Nullable<Name<_>>"
             FROM dead_letter_jobs
             WHERE ($1::text IS NULL OR status = $1) AND ($2::uuid IS NULL OR id < $2)
             ORDER BY id DESC LIMIT $3
@@ -142,7 +156,11 @@ impl Store {
     pub async fn running_dead_letter_jobs(&self) -> Result<Vec<Uuid>, Error> {
         Ok(sqlx::query_scalar!(
             // What a person waits for comes first.
-            "SELECT id FROM dead_letter_jobs WHERE finished_at IS NULL AND status = 'RUNNING' ORDER BY recovers IS NOT NULL, id"
+            r#"
+            SELECT id FROM dead_letter_jobs
+            WHERE finished_at IS NULL AND (status = 'RUNNING' OR status = 'PAUSED' AND paused_because = 'CANARY')
+            ORDER BY recovers IS NOT NULL, id
+            "#
         )
         .fetch_all(&self.pool)
         .await?)
@@ -156,17 +174,67 @@ impl Store {
         act: &Act<'_>,
     ) -> Result<JobCommanded, Error> {
         let mut transaction = self.pool.begin().await?;
-        let status = sqlx::query_scalar!("SELECT status FROM dead_letter_jobs WHERE id = $1 FOR UPDATE", id)
-            .fetch_optional(&mut *transaction)
-            .await?;
-        let Some(status) = status else {
+        let row = sqlx::query!(
+            "SELECT status, paused_because FROM dead_letter_jobs WHERE id = $1 FOR UPDATE",
+            id
+        )
+        .fetch_optional(&mut *transaction)
+        .await?;
+        let Some(row) = row else {
             return Ok(JobCommanded::Unknown);
         };
-        let status: JobStatus = stored("job status", &status)?;
+        let status: JobStatus = stored("job status", &row.status)?;
+        let because: Option<JobPause> = match row.paused_because {
+            Some(because) => Some(stored("reason of a job to pause", &because)?),
+            None => None,
+        };
+        let waits = because == Some(JobPause::Canary);
         match status.command(command) {
             Err(ended) => return Ok(JobCommanded::Ended(ended.0)),
-            Ok(next) if next == status => {}
-            Ok(next) => change(&mut transaction, id, next, (command, act)).await?,
+            // One that waits for its first ones would go on by itself: at an operator's word it does not.
+            Ok(next) if next == status && !(waits && command == JobCommand::Pause) => {}
+            Ok(next) => change(&mut transaction, id, (next, because), (command, act)).await?,
+        }
+        let job = find(&mut transaction, id).await?;
+        transaction.commit().await?;
+        Ok(job.map_or(JobCommanded::Unknown, |job| JobCommanded::Done(Box::new(job))))
+    }
+}
+
+impl Store {
+    /// Changes the rate of a job that has not ended, whether it runs or is paused.
+    pub async fn pace_dead_letter_job(
+        &self,
+        id: Uuid,
+        per_second: u32,
+        act: &Act<'_>,
+    ) -> Result<JobCommanded, Error> {
+        let mut transaction = self.pool.begin().await?;
+        let row = sqlx::query!(
+            "SELECT status, per_second FROM dead_letter_jobs WHERE id = $1 FOR UPDATE",
+            id
+        )
+        .fetch_optional(&mut *transaction)
+        .await?;
+        let Some(row) = row else {
+            return Ok(JobCommanded::Unknown);
+        };
+        let status: JobStatus = stored("job status", &row.status)?;
+        if status.is_terminal() {
+            return Ok(JobCommanded::Ended(status));
+        }
+        if row.per_second.unsigned_abs() != per_second {
+            sqlx::query!(
+                "UPDATE dead_letter_jobs SET per_second = $2, updated_at = $3 WHERE id = $1",
+                id,
+                i32::try_from(per_second).unwrap_or(i32::MAX),
+                act.at,
+            )
+            .execute(&mut *transaction)
+            .await?;
+            let details = json!({ "perSecond": { "from": row.per_second, "to": per_second } });
+            let entry = act.entry("dead-letter-job.pace", super::job(id), details);
+            entry.record(&mut transaction).await?;
         }
         let job = find(&mut transaction, id).await?;
         transaction.commit().await?;
@@ -177,18 +245,26 @@ impl Store {
 async fn change(
     connection: &mut PgConnection,
     id: Uuid,
-    next: JobStatus,
+    (next, because): (JobStatus, Option<JobPause>),
     (command, act): (JobCommand, &Act<'_>),
 ) -> Result<(), Error> {
+    // A job that goes on at an operator's word has its first ones behind it if it waited for them or they failed, and what it replayed until
+    // then stops it no more. Steps move updated_at, by the clock that they date what they replay with.
     sqlx::query!(
         r#"
-        UPDATE dead_letter_jobs SET status = $2, updated_at = $3, finished_at = CASE WHEN $4 THEN $3::timestamptz END
+        UPDATE dead_letter_jobs
+        SET status = $2, updated_at = $3, finished_at = CASE WHEN $4 THEN $3::timestamptz END, paused_because = NULL,
+            canary_passed = canary_passed OR $5 AND coalesce(paused_because IN ('CANARY', 'CANARY_FAILED'), false),
+            failed_again = CASE WHEN $5 THEN 0 ELSE failed_again END,
+            judged_to = CASE WHEN $5 THEN now() ELSE judged_to END, judged_done = CASE WHEN $5 THEN done ELSE judged_done END,
+            judged_from = CASE WHEN $5 THEN updated_at ELSE judged_from END
         WHERE id = $1
         "#,
         id,
         next.as_str(),
         act.at,
         next.is_terminal(),
+        command == JobCommand::Resume,
     )
     .execute(&mut *connection)
     .await?;
@@ -197,6 +273,12 @@ async fn change(
         JobCommand::Resume => "dead-letter-job.resume",
         JobCommand::Cancel => "dead-letter-job.cancel",
     };
-    let entry = act.entry(action, super::job(id), json!({}));
+    let details = match (command, because) {
+        (JobCommand::Resume, Some(JobPause::CanaryFailed)) => {
+            json!({ "waived": JobPause::CanaryFailed.as_str() })
+        }
+        _ => json!({}),
+    };
+    let entry = act.entry(action, super::job(id), details);
     entry.record(connection).await
 }

@@ -4,6 +4,7 @@
 //! while it is open: a second caller, or the same one after a crash, finds nothing to do. Sending is left to the lanes.
 
 mod apply;
+mod careful;
 mod create;
 mod job;
 mod outcome;
@@ -16,6 +17,7 @@ mod step;
 use uuid::Uuid;
 
 pub use apply::Skipped;
+pub use careful::JobCare;
 pub use create::{JobCreated, NewDeadLetterJob};
 pub use job::{DeadLetterJob, JobCommanded};
 pub use outcome::{Fates, JobOutcome, KindOutcome};

@@ -144,8 +144,10 @@ pub(super) type Cursor = (DateTime<Utc>, Uuid);
 /// Which part of the chosen dead letters is next.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Part {
-    /// After this one.
-    pub(super) cursor: Cursor,
+    /// After this one; from the beginning when missing.
+    pub(super) cursor: Option<Cursor>,
+    /// Whether the newest come first.
+    pub(super) newest_first: bool,
     /// There before this time.
     pub(super) until: DateTime<Utc>,
     /// At most so many.
@@ -154,7 +156,7 @@ pub(super) struct Part {
     pub(super) by_endpoint: bool,
 }
 
-/// The next chosen dead letters, the oldest first.
+/// The next chosen dead letters, in the order of time.
 pub(super) async fn next(
     connection: &mut PgConnection,
     selection: &DeadLetterSelection,
@@ -162,10 +164,16 @@ pub(super) async fn next(
 ) -> Result<Vec<Cursor>, Error> {
     let Part {
         cursor,
+        newest_first,
         until,
         limit,
         by_endpoint,
     } = part;
+    let (beyond, order) = if newest_first {
+        (" < (", "created_at DESC, id DESC")
+    } else {
+        (" > (", "created_at, id")
+    };
     let mut query = QueryBuilder::new("SELECT created_at, id FROM (");
     for (index, branch) in branches(selection).iter().enumerate() {
         query.push(if index == 0 { "(" } else { ") UNION ALL (" });
@@ -178,13 +186,15 @@ pub(super) async fn next(
                 " AND state = 'OPEN' AND lane = 'reseller' AND reason = 'GIVEN_UP' AND error_type <> 'OTHER'",
             );
         }
-        query.push(" AND (created_at, id) > (").push_bind(cursor.0);
-        query.push(", ").push_bind(cursor.1);
-        query.push(") ORDER BY created_at, id LIMIT ").push_bind(limit);
+        if let Some((at, id)) = cursor {
+            query.push(" AND (created_at, id)").push(beyond).push_bind(at);
+            query.push(", ").push_bind(id).push(")");
+        }
+        query.push(" ORDER BY ").push(order);
+        query.push(" LIMIT ").push_bind(limit);
     }
-    query
-        .push(")) AS letters ORDER BY created_at, id LIMIT ")
-        .push_bind(limit);
+    query.push(")) AS letters ORDER BY ").push(order);
+    query.push(" LIMIT ").push_bind(limit);
     let letters = query.build_query_as().fetch_all(connection).await?;
     Ok(letters)
 }

@@ -9,6 +9,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::apply::{self, Applied, Skipped};
+use super::careful::{self, Care, JobCare};
 use super::job::counts;
 use super::recovery::{self, Bearing, Recovery};
 use super::selection::{self, Cursor, DeadLetterSelection, Part};
@@ -39,10 +40,11 @@ struct Held {
     created_by: String,
     per_second: u32,
     until: DateTime<Utc>,
-    cursor: Cursor,
+    cursor: Option<Cursor>,
     paced_to: DateTime<Utc>,
     skipped: Value,
     recovery: Option<Recovery>,
+    care: Care,
 }
 
 impl Store {
@@ -57,6 +59,10 @@ impl Store {
         let Some(job) = hold(&mut transaction, id).await? else {
             return Ok(DeadLetterStep::default());
         };
+        if !job.care.may_get_on(&mut transaction, id, now).await? {
+            transaction.commit().await?;
+            return Ok(DeadLetterStep::default());
+        }
         let Some((limit, rate_budget)) = self.room(&mut transaction, &job, now).await? else {
             // Not left to the drop, which gives the lock back some time later: the next step would pass the job over.
             transaction.commit().await?;
@@ -64,6 +70,7 @@ impl Store {
         };
         let part = Part {
             cursor: job.cursor,
+            newest_first: job.care.terms.newest_first,
             until: job.until,
             limit: i64::try_from(limit).unwrap_or(i64::MAX),
             by_endpoint: job.recovery.is_some(),
@@ -75,7 +82,7 @@ impl Store {
             transaction.rollback().await?;
             return Ok(DeadLetterStep::default());
         }
-        let finished = letters.len() < limit;
+        let finished = letters.len() < limit || job.care.is_through_with(letters.len());
         let progress = Progress {
             cursor: letters.last().copied(),
             examined: letters.len(),
@@ -129,7 +136,7 @@ impl Store {
                 }
                 Ok(None)
             }
-            Bearing::On(room, rate_budget) => Ok(Some((room.min(EXAMINED_MAX), rate_budget))),
+            Bearing::On(room, rate_budget) => Ok(Some((job.care.room(room.min(EXAMINED_MAX)), rate_budget))),
             Bearing::Waits => Ok(None),
             Bearing::Ends(why) => {
                 recovery::end(connection, job.id, why, &job.act(now)).await?;
@@ -143,8 +150,10 @@ async fn hold(connection: &mut PgConnection, id: Uuid) -> Result<Option<Held>, E
     let row = sqlx::query!(
         r#"
         SELECT action, filter, note, created_by, per_second, until, cursor_at, cursor_id, paced_to, skipped, recovers,
-               probe
-        FROM dead_letter_jobs WHERE id = $1 AND status = 'RUNNING'
+               probe, examined, done, letters_max, newest_first, canary, canary_due, canary_passed, pause_above,
+               judged_done, status = 'PAUSED' AS "waits!"
+        FROM dead_letter_jobs
+        WHERE id = $1 AND (status = 'RUNNING' OR status = 'PAUSED' AND paused_because = 'CANARY')
         FOR UPDATE SKIP LOCKED
         "#,
         id,
@@ -160,16 +169,27 @@ async fn hold(connection: &mut PgConnection, id: Uuid) -> Result<Option<Held>, E
             created_by: row.created_by,
             per_second: row.per_second.unsigned_abs(),
             until: row.until,
-            cursor: row
-                .cursor_at
-                .zip(row.cursor_id)
-                .unwrap_or((DateTime::UNIX_EPOCH, Uuid::nil())),
+            cursor: row.cursor_at.zip(row.cursor_id),
             paced_to: row.paced_to,
             skipped: row.skipped,
             recovery: row.recovers.map(|subscription| Recovery {
                 subscription,
                 probe: row.probe,
             }),
+            care: Care {
+                terms: JobCare {
+                    letters_max: row.letters_max.map(i32::unsigned_abs),
+                    newest_first: row.newest_first,
+                    canary: row.canary.map(i32::unsigned_abs),
+                    pause_above: row.pause_above.map(i32::unsigned_abs),
+                },
+                examined: row.examined.unsigned_abs(),
+                done: row.done.unsigned_abs(),
+                canary_due: row.canary_due,
+                canary_passed: row.canary_passed,
+                waits: row.waits,
+                judged_done: row.judged_done.unsigned_abs(),
+            },
         })
     })
     .transpose()
@@ -204,6 +224,9 @@ async fn apply(
     }
     if let (Some(Recovery { probe: None, .. }), Some(first)) = (job.recovery, applied.first_due(&open)) {
         recovery::note_probe(connection, job.id, first).await?;
+    }
+    if job.care.terms.canary.is_some() && !job.care.canary_passed {
+        careful::note_firsts(connection, job.id, &applied.due).await?;
     }
     Ok(applied)
 }
@@ -248,7 +271,7 @@ async fn record(
         r#"
         UPDATE dead_letter_jobs
         SET cursor_at = coalesce($2, cursor_at), cursor_id = coalesce($3, cursor_id), examined = examined + $4,
-            done = done + $5, skipped = $6, paced_to = $7, updated_at = $8,
+            done = done + $5, skipped = $6, paced_to = $7, updated_at = $8, steps = steps + 1,
             status = CASE WHEN $9 THEN 'COMPLETED' ELSE status END,
             finished_at = CASE WHEN $9 THEN $8::timestamptz END
         WHERE id = $1

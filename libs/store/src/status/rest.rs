@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::dead_letter_job::{JobAction, JobStatus};
+use domain::dead_letter_job::{JobAction, JobPause, JobStatus};
 use domain::month::Month;
 use domain::subscription::SubscriptionState;
 use uuid::Uuid;
 
 use super::counted;
-use crate::read::{Age, Count, Name};
+use crate::read::{Age, Count, Name, Nullable};
 use crate::{Error, Store};
 
 /// Most things of a kind that are listed.
@@ -95,6 +95,8 @@ pub struct JobInProgress {
     pub action: JobAction,
     /// Where it stands.
     pub status: JobStatus,
+    /// Why it has paused itself, if it did so itself.
+    pub paused_because: Option<JobPause>,
     /// Dead letters that it is about.
     pub matching: u64,
     /// How many of them it has looked at.
@@ -200,8 +202,8 @@ impl Store {
         Ok(sqlx::query_as!(
             JobInProgress,
             r#"
-            SELECT id, action AS "action: Name<_>", status AS "status: Name<_>", matching AS "matching: Count",
-                   examined AS "examined: Count", created_by AS "by",
+            SELECT id, action AS "action: Name<_>", status AS "status: Name<_>",
+                   paused_because AS "paused_because!: Nullable<Name<_>>", matching AS "matching: Count", examined AS "examined: Count", created_by AS "by",
                    extract(epoch FROM $2::timestamptz - updated_at)::float8 AS "idle!: Age"
             FROM dead_letter_jobs
             WHERE finished_at IS NULL AND recovers IS NULL ORDER BY id LIMIT $1

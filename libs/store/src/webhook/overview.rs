@@ -40,6 +40,49 @@ pub struct SubscriptionFilter {
     pub url: Option<String>,
 }
 
+/// Reads the subscriptions for which `$condition` holds, which is given in pieces.
+macro_rules! views {
+    ($store:expr, [$($condition:literal),*] $(, $value:expr)*) => {
+        sqlx::query_as!(
+            SubscriptionView,
+            "SELECT id, reseller_id AS reseller, description, url, event_types, email,
+                    (SELECT a.confirmed_at FROM email_addresses a
+                     WHERE a.reseller_id = s.reseller_id AND a.address = lower(s.email)) AS email_confirmed_at,
+                    state AS \"state: Name<_>\", state_reason AS \"state_reason: Name<_>\", state_changed_at, paused_at, held_at,
+                    timeout_millis AS \"timeout_millis!: Nullable<Count>\", daily_quota AS \"daily_quota!: Nullable<Count>\",
+                    requests_per_second AS \"requests_per_second!: Nullable<Count>\", resend_after_outage,
+                    retry_plan AS \"retry_plan: Name<_>\", retry_client_errors, failing_since, verification_due_at,
+                    verification_attempts AS \"verification_attempts: Count\", verification_error,
+                    verified_at, created_at, updated_at
+             FROM subscriptions s WHERE deleted_at IS NULL AND " $(+ $condition)*
+            $(, $value)*
+        )
+        .fetch_all(&$store.pool)
+    };
+}
+
+/// Those that match a filter besides `$lead`, whose parameter is `$7`.
+macro_rules! matching {
+    ($store:expr, $filter:expr, $after:expr, $limit:expr, $lead:literal $(, $value:expr)*) => {
+        views!(
+            $store,
+            [
+                $lead,
+                " AND ($1::text IS NULL OR state = $1) AND ($2::boolean IS NULL OR (failing_since IS NOT NULL) = $2)
+                  AND ($3::boolean IS NULL OR suspended = $3) AND ($4::text IS NULL OR strpos(url, $4) > 0)
+                  AND ($5::uuid IS NULL OR id > $5) ORDER BY id LIMIT $6"
+            ],
+            $filter.state.map(SubscriptionState::as_str),
+            $filter.failing,
+            $filter.paused,
+            $filter.url,
+            $after,
+            i64::from($limit)
+            $(, $value)*
+        )
+    };
+}
+
 impl Store {
     /// Resellers after `after`, in the order of their names.
     pub async fn list_resellers(&self, after: Option<&str>, limit: u32) -> Result<Vec<ResellerView>, Error> {
@@ -61,57 +104,23 @@ impl Store {
         .await?)
     }
 
-    /// Subscriptions of all resellers that match a filter, after the one with the identifier `after`, the oldest first.
+    /// Subscriptions that match a filter, after the one with the identifier `after`, the oldest first.
     pub async fn search_subscriptions(
         &self,
         filter: &SubscriptionFilter,
         after: Option<Uuid>,
         limit: u32,
     ) -> Result<Vec<SubscriptionView>, Error> {
-        self.subscriptions_of_all(filter, None, after, limit).await
+        // A plan that does not know whether a reseller is asked for would walk through those of all.
+        let found = match &filter.reseller {
+            Some(reseller) => matching!(self, filter, after, limit, "reseller_id = $7", reseller).await?,
+            None => matching!(self, filter, after, limit, "true").await?,
+        };
+        Ok(found)
     }
 
     /// The subscription with this identifier, whosesoever it is.
     pub async fn find_any_subscription(&self, id: Uuid) -> Result<Option<SubscriptionView>, Error> {
-        let any = SubscriptionFilter::default();
-        Ok(self.subscriptions_of_all(&any, Some(id), None, 1).await?.pop())
-    }
-
-    async fn subscriptions_of_all(
-        &self,
-        filter: &SubscriptionFilter,
-        id: Option<Uuid>,
-        after: Option<Uuid>,
-        limit: u32,
-    ) -> Result<Vec<SubscriptionView>, Error> {
-        Ok(sqlx::query_as!(
-            SubscriptionView,
-            r#"
-            SELECT id, reseller_id AS reseller, description, url, event_types, email,
-                   (SELECT a.confirmed_at FROM email_addresses a
-                    WHERE a.reseller_id = s.reseller_id AND a.address = lower(s.email)) AS email_confirmed_at,
-                   state AS "state: Name<_>", state_reason AS "state_reason: Name<_>", state_changed_at, paused_at, held_at,
-                   timeout_millis AS "timeout_millis!: Nullable<Count>", daily_quota AS "daily_quota!: Nullable<Count>",
-                   requests_per_second AS "requests_per_second!: Nullable<Count>", resend_after_outage,
-                   retry_plan AS "retry_plan: Name<_>", retry_client_errors, failing_since, verification_due_at,
-                   verification_attempts AS "verification_attempts: Count", verification_error,
-                   verified_at, created_at, updated_at
-            FROM subscriptions s
-            WHERE deleted_at IS NULL AND ($1::text IS NULL OR reseller_id = $1) AND ($2::text IS NULL OR state = $2)
-              AND ($3::boolean IS NULL OR (failing_since IS NOT NULL) = $3) AND ($4::boolean IS NULL OR suspended = $4)
-              AND ($5::text IS NULL OR strpos(url, $5) > 0) AND ($6::uuid IS NULL OR id = $6) AND ($7::uuid IS NULL OR id > $7)
-            ORDER BY id LIMIT $8
-            "#,
-            filter.reseller,
-            filter.state.map(SubscriptionState::as_str),
-            filter.failing,
-            filter.paused,
-            filter.url,
-            id,
-            after,
-            i64::from(limit),
-        )
-        .fetch_all(&self.pool)
-        .await?)
+        Ok(views!(self, ["id = $1"], id).await?.pop())
     }
 }

@@ -46,10 +46,8 @@ impl Limits {
                 self.requests_per_second,
             ),
         ];
-        let changes = set.into_iter().filter_map(|(name, from, to)| {
-            let change = json!({ "from": from, "to": to? });
-            Some((name.to_owned(), change))
-        });
+        let changed = set.into_iter().filter(|(_, from, to)| from != to);
+        let changes = changed.map(|(name, from, to)| (name.to_owned(), json!({ "from": from, "to": to })));
         Value::Object(changes.collect())
     }
 }
@@ -86,58 +84,99 @@ impl Store {
         }))
     }
 
-    /// Sets limits of a subscription, whosever it is. `false` when there is none with this identifier.
+    /// Sets limits of a subscription, whosever it is; what is `None` stays. `false` when there is none with this identifier.
     pub async fn set_limits(&self, subscription: Uuid, limits: Limits, act: Act<'_>) -> Result<bool, Error> {
         let mut transaction = self.pool.begin().await?;
-        let Some(before) = change_limits(&mut transaction, subscription, limits, act.at).await? else {
+        let Some(before) = locked_limits(&mut transaction, subscription).await? else {
             return Ok(false);
         };
-        let entry = act.entry(
-            "subscription.limits",
-            subject(subscription),
-            limits.changes(before),
-        );
-        entry.record(&mut transaction).await?;
+        let after = Limits {
+            daily_quota: limits.daily_quota.or(before.daily_quota),
+            requests_per_second: limits.requests_per_second.or(before.requests_per_second),
+        };
+        if before != after {
+            put(&mut transaction, subscription, (before, after), act).await?;
+        }
+        transaction.commit().await?;
+        Ok(true)
+    }
+
+    /// Puts both limits of a subscription in place of those it has; what is `None` is the default from then on. `false` when there is
+    /// none with this identifier.
+    pub async fn replace_limits(
+        &self,
+        subscription: Uuid,
+        limits: Limits,
+        act: Act<'_>,
+    ) -> Result<bool, Error> {
+        let mut transaction = self.pool.begin().await?;
+        let Some(before) = locked_limits(&mut transaction, subscription).await? else {
+            return Ok(false);
+        };
+        if before != limits {
+            put(&mut transaction, subscription, (before, limits), act).await?;
+        }
         transaction.commit().await?;
         Ok(true)
     }
 }
 
-/// Sets limits, which hold from the next claim on, and has the line looked at. Returns the limits before; nothing when there is no
-/// such subscription.
+/// The limits of a subscription, which no other transaction changes until this one ends.
+pub(super) async fn locked_limits(
+    connection: &mut PgConnection,
+    subscription: Uuid,
+) -> Result<Option<Limits>, Error> {
+    let row = sqlx::query!(
+        "SELECT daily_quota, requests_per_second FROM subscriptions WHERE id = $1 AND deleted_at IS NULL FOR NO KEY UPDATE",
+        subscription,
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(row.map(|row| Limits {
+        daily_quota: row.daily_quota.map(i32::unsigned_abs),
+        requests_per_second: row.requests_per_second.map(i32::unsigned_abs),
+    }))
+}
+
+async fn put(
+    connection: &mut PgConnection,
+    subscription: Uuid,
+    (before, after): (Limits, Limits),
+    act: Act<'_>,
+) -> Result<(), Error> {
+    change_limits(connection, subscription, after, act.at).await?;
+    let entry = act.entry(
+        "subscription.limits",
+        subject(subscription),
+        after.changes(before),
+    );
+    entry.record(connection).await
+}
+
+/// Puts limits in place of those of before, which hold from the next claim on, and has the line looked at.
 pub(super) async fn change_limits(
     connection: &mut PgConnection,
     subscription: Uuid,
     limits: Limits,
     now: DateTime<Utc>,
-) -> Result<Option<Limits>, Error> {
+) -> Result<(), Error> {
     let bounded = |limit: Option<u32>| limit.map(|limit| i32::try_from(limit).unwrap_or(i32::MAX));
-    let before = sqlx::query!(
+    sqlx::query!(
         r#"
-        WITH before AS (
-            SELECT id, daily_quota, requests_per_second FROM subscriptions WHERE id = $1 AND deleted_at IS NULL
-            FOR NO KEY UPDATE),
-        changed AS (
-            UPDATE subscriptions s
-            SET daily_quota = coalesce($2, s.daily_quota), requests_per_second = coalesce($3, s.requests_per_second),
-                updated_at = $4
-            FROM before b WHERE s.id = b.id
-            RETURNING s.id),
-        looked_at AS (
-            UPDATE subscription_budgets b
-            SET changed_at = now(), release_at = CASE WHEN b.release_at IS NOT NULL THEN now() END
-            FROM changed c WHERE b.subscription_id = c.id)
-        SELECT daily_quota, requests_per_second FROM before
+        WITH changed AS (
+            UPDATE subscriptions SET daily_quota = $2, requests_per_second = $3, updated_at = $4
+            WHERE id = $1 AND deleted_at IS NULL
+            RETURNING id)
+        UPDATE subscription_budgets b
+        SET changed_at = now(), release_at = CASE WHEN b.release_at IS NOT NULL THEN now() END
+        FROM changed c WHERE b.subscription_id = c.id
         "#,
         subscription,
         bounded(limits.daily_quota),
         bounded(limits.requests_per_second),
         now,
     )
-    .fetch_optional(connection)
+    .execute(connection)
     .await?;
-    Ok(before.map(|before| Limits {
-        daily_quota: before.daily_quota.map(i32::unsigned_abs),
-        requests_per_second: before.requests_per_second.map(i32::unsigned_abs),
-    }))
+    Ok(())
 }

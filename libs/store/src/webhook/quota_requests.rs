@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::locked::subject;
-use super::quota::{Limits, change_limits};
+use super::quota::{Limits, change_limits, locked_limits};
 use crate::read::{Count, Name, Nullable};
 use crate::text::storable;
 use crate::{Act, Error, Store, stored};
@@ -257,13 +257,15 @@ impl Store {
             return why_undecided(&mut transaction, id).await;
         };
         let mut details = json!({ "request": view.id, "requested": view.requested, "granted": view.granted });
-        if let Some(quota) = view.granted {
+        if let Some(quota) = view.granted
+            && let Some(before) = locked_limits(&mut transaction, view.subscription).await?
+        {
             let limits = Limits {
                 daily_quota: Some(quota),
-                ..Limits::default()
+                ..before
             };
-            let before = change_limits(&mut transaction, view.subscription, limits, decision.at).await?;
-            details["dailyQuota"] = limits.changes(before.unwrap_or_default())["dailyQuota"].take();
+            change_limits(&mut transaction, view.subscription, limits, decision.at).await?;
+            details["dailyQuota"] = limits.changes(before)["dailyQuota"].take();
         }
         record_decision(&mut transaction, decision, (&view, details)).await?;
         tell(&mut transaction, &view, decision.at).await?;

@@ -112,7 +112,9 @@ impl Lead {
 
     /// How many notifications are looked at for a part of `limit`.
     fn depth(self, search: &NotificationSearch, limit: u32) -> u32 {
-        let asks_each = search.of == NotificationsOf::All && matches!(self, Self::Pending | Self::Retry);
+        // The depth is of each subscription that is asked.
+        let asks_each = !matches!(search.of, NotificationsOf::Subscription(_))
+            && !matches!(self, Self::ScheduledOfAll | Self::NewestOfAll);
         if self.covers(search) {
             limit + 1
         } else if asks_each {
@@ -342,11 +344,19 @@ impl Store {
     async fn subscriptions_of(&self, of: &NotificationsOf) -> Result<Vec<Uuid>, Error> {
         let reseller = match of {
             NotificationsOf::Subscription(id) => return Ok(vec![*id]),
-            NotificationsOf::Reseller(reseller) => Some(reseller),
-            NotificationsOf::All => None,
+            NotificationsOf::Reseller(reseller) => reseller,
+            NotificationsOf::All => {
+                let all = sqlx::query_scalar!("SELECT id FROM subscriptions ORDER BY id");
+                return Ok(all.fetch_all(&self.pool).await?);
+            }
         };
+        // Those that were deleted are in another index than the others.
         Ok(sqlx::query_scalar!(
-            "SELECT id FROM subscriptions WHERE $1::text IS NULL OR reseller_id = $1 ORDER BY id",
+            r#"
+            SELECT id AS "id!" FROM subscriptions WHERE reseller_id = $1 AND deleted_at IS NULL
+            UNION ALL SELECT id FROM subscriptions WHERE deleted_at IS NOT NULL AND reseller_id = $1
+            ORDER BY 1
+            "#,
             reseller,
         )
         .fetch_all(&self.pool)

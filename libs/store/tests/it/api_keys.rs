@@ -4,7 +4,7 @@ use chrono::{DateTime, SubsecRound, Utc};
 use domain::clock::{Clock, SystemClock};
 use domain::key::{KeyDigest, Role};
 use sqlx::PgPool;
-use store::{ApiKey, Error, Store};
+use store::{ApiKey, Error, KeyRevoked, Store};
 use uuid::Uuid;
 
 use crate::scene::act;
@@ -117,4 +117,54 @@ async fn keys_that_could_not_be_told_apart_or_used_are_refused(pool: PgPool) {
         assert!(matches!(error, Error::Refused(_)), "{error:?}");
     }
     assert_eq!(store.list_api_keys().await.unwrap().len(), 1);
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn the_last_administrator_cannot_be_revoked_and_two_do_not_revoke_each_other(pool: PgPool) {
+    let store = Store::from_pool(pool);
+    let (ann, ben) = (
+        key("ann", &[Role::Admin]),
+        key("ben", &[Role::Viewer, Role::Admin]),
+    );
+    let other = key("loans", &[Role::Ingest]);
+    for (key, secret) in [(&ann, "ann"), (&ben, "ben"), (&other, "loans")] {
+        store.insert_api_key(key, &KeyDigest::of(secret)).await.unwrap();
+    }
+    let revoke = async |id| store.revoke_key_of_several(id, act(now())).await.unwrap();
+    let (first, second) = tokio::join!(revoke(ann.id), revoke(ben.id));
+    let mut outcomes = [first, second];
+    outcomes.sort_by_key(|outcome| *outcome == KeyRevoked::LastAdministrator);
+    assert_eq!(outcomes, [KeyRevoked::Done, KeyRevoked::LastAdministrator]);
+    assert_eq!(revoke(other.id).await, KeyRevoked::Done);
+    assert_eq!(revoke(other.id).await, KeyRevoked::Unknown);
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn keys_are_listed_by_role_reseller_and_whether_they_are_revoked(pool: PgPool) {
+    let store = Store::from_pool(pool);
+    let keys = [
+        key("loans", &[Role::Ingest]),
+        of_reseller("acme", &[Role::Reseller]),
+        key("ann", &[Role::Viewer, Role::Admin]),
+    ];
+    for key in &keys {
+        store
+            .insert_api_key(key, &KeyDigest::of(&key.name))
+            .await
+            .unwrap();
+    }
+    assert!(store.revoke_api_key(keys[0].id, act(now())).await.unwrap());
+    let names = async |which, before, limit| {
+        let listed = store.list_keys(which, before, limit).await.unwrap();
+        listed
+            .into_iter()
+            .map(|key| key.name)
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    assert_eq!(names((None, None, true), None, 9).await, "ann acme loans");
+    assert_eq!(names((None, None, false), None, 9).await, "ann acme");
+    assert_eq!(names((Some(Role::Admin), None, false), None, 9).await, "ann");
+    assert_eq!(names((None, Some("acme"), false), None, 9).await, "acme");
+    assert_eq!(names((None, None, true), Some(keys[2].id), 1).await, "acme");
 }

@@ -13,7 +13,7 @@ use domain::subscription::SubscriptionState;
 use sqlx::PgPool;
 use store::{
     AuditFilter, DeadLetterFilter, DeadLetterJob, DeadLetterLane, DeadLetterReason, DeadLetterSelection,
-    JobCommanded, JobCreated, Kept, NewDeadLetterJob, Store,
+    JobCare, JobCommanded, JobCreated, Kept, NewDeadLetterJob, Store,
 };
 use testkit::notification_factory::NotificationRow;
 use testkit::push_factory::PushRow;
@@ -27,6 +27,7 @@ fn replay(selection: DeadLetterSelection, per_second: u32) -> NewDeadLetterJob {
         action: JobAction::Replay,
         selection,
         per_second,
+        care: JobCare::default(),
     }
 }
 
@@ -384,6 +385,7 @@ async fn a_discarding_job_needs_a_note_and_makes_nothing_due(pool: PgPool) {
         action: JobAction::Discard,
         selection: all(),
         per_second: 1_000,
+        care: JobCare::default(),
     };
     assert!(store.create_dead_letter_job(&discard, &act(None)).await.is_err());
     let job = create(&store, &discard).await;

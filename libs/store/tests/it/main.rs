@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a helper of a test fails like the test itself")]
 
 mod api_keys;
+mod careful_jobs;
 mod catalogue;
 mod claims;
 mod completions;
@@ -48,3 +49,4 @@ mod searching;
 mod state_table;
 mod status;
 mod verification;
+mod visits;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use domain::dead_letter_job::{JobAction, JobStatus};
+use domain::dead_letter_job::{JobAction, JobPause, JobStatus};
 use domain::email::{EmailKind, EmailStatus};
 use domain::event::UnknownFields;
 use domain::key::Role;
@@ -51,6 +51,7 @@ async fn a_column_permits_the_names_that_its_type_knows_and_no_others(pool: PgPo
         "dead_letter_jobs" "action_is_known": JobAction,
         "dead_letter_jobs" "status_is_known": JobStatus,
         "dead_letter_jobs" "ended_because_is_known": RecoveryEnd,
+        "dead_letter_jobs" "paused_because_is_known": JobPause,
         "quota_requests" "status_is_known": QuotaRequestStatus,
         "replays" "status_is_known": ReplayStatus,
         "emails" "kind_is_known": EmailKind,

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
 use sqlx::PgPool;
-use store::{Beat, Store};
+use store::{Beat, Lane, Store};
 use uuid::Uuid;
 
 async fn beat(store: &Store, process: Uuid, service: &str, state: &Value) {
@@ -76,4 +77,74 @@ async fn a_process_that_says_goodbye_is_forgotten_at_once_and_a_silent_one_in_ti
         known.iter().map(|process| process.process).collect::<Vec<_>>(),
         [living]
     );
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn what_a_lane_did_is_told_by_the_minute(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let (one, other) = (Uuid::now_v7(), Uuid::now_v7());
+    let noon: DateTime<Utc> = "2026-11-21T12:00:30Z".parse().unwrap();
+    let report = async |process: Uuid, minutes_ago: i64, uptime: i64, sent: u64, accepted: u64| {
+        let at = noon - TimeDelta::minutes(minutes_ago);
+        sqlx::query("INSERT INTO process_minutes VALUES ($1, date_trunc('minute', $2), $3, $4, '7')")
+            .bind(process)
+            .bind(at)
+            .bind(at - TimeDelta::seconds(uptime))
+            .bind(json!({"pushesSent": sent, "pushesAccepted": accepted}))
+            .execute(&pool)
+            .await
+            .unwrap();
+    };
+    // What it did before the first minute that is known is not counted.
+    report(one, 2, 3_600, 1_000, 5).await;
+    report(one, 1, 3_660, 1_020, 6).await;
+    report(one, 0, 3_720, 1_025, 8).await;
+    // One that was started in the minute has done all of it there.
+    report(other, 0, 5, 0, 3).await;
+    let minutes = store.lane_minutes(Lane::Push, 4, noon).await.unwrap();
+    let told = minutes
+        .iter()
+        .map(|it| (it.processes, it.delivered, it.accepted))
+        .collect::<Vec<_>>();
+    assert_eq!(told, [(0, 0, 0), (1, 0, 0), (1, 20, 1), (2, 5, 5)]);
+    assert!(minutes.is_sorted_by_key(|it| it.minute));
+    assert_eq!((&minutes[0].epochs, &minutes[3].epochs), (&vec![], &vec![7]));
+    // The minute before the first one that is asked for is looked at for its counters.
+    let last = store.lane_minutes(Lane::Push, 1, noon).await.unwrap();
+    assert_eq!((last.len(), last[0].delivered), (1, 5));
+    let other_lane = store.lane_minutes(Lane::Reseller, 2, noon).await.unwrap();
+    assert!(other_lane.iter().all(|it| it.accepted == 0 && it.processes > 0));
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn the_last_report_of_a_minute_is_kept_for_an_hour(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let process = Uuid::now_v7();
+    beat(
+        &store,
+        process,
+        "dispatcher",
+        &json!({"counters": {"pushesSent": 1}, "leading": 7}),
+    )
+    .await;
+    beat(
+        &store,
+        process,
+        "retry-worker",
+        &json!({"counters": {"pushesSent": 2}, "leading": null}),
+    )
+    .await;
+    beat(&store, Uuid::now_v7(), "ingest-api", &json!({})).await;
+    let kept: Vec<(Uuid, Value, Value)> =
+        sqlx::query_as("SELECT process, counters, epoch FROM process_minutes ORDER BY minute DESC LIMIT 1")
+            .fetch_all(&pool)
+            .await
+            .unwrap();
+    assert_eq!((kept[0].0, &kept[0].1), (process, &json!({"pushesSent": 2})));
+    assert_eq!(store.forget_process_minutes().await.unwrap(), 0);
+    sqlx::query("UPDATE process_minutes SET minute = minute - interval '62 minutes'")
+        .execute(&pool)
+        .await
+        .unwrap();
+    assert!(store.forget_process_minutes().await.unwrap() > 0);
 }

@@ -229,7 +229,12 @@ pub(crate) async fn put(
     let writing = app.store.put_event_type(&event_type, act);
     let new = http_api::by(deadline, ("the event type", "stored"), writing).await?;
     app.catalogue.forget(&event_type.name).await;
-    tracing::info!(name = event_type.name, key = %caller.key, new, "an event type was put into the catalogue");
+    tracing::info!(
+        name = event_type.name,
+        by,
+        new,
+        "an event type was put into the catalogue"
+    );
     let reading = app.store.find_event_type(&event_type.name);
     let found = http_api::by(deadline, ("the event type", "read"), reading).await?;
     let status = if new { StatusCode::CREATED } else { StatusCode::OK };
@@ -259,7 +264,7 @@ pub(crate) async fn retire(
     let writing = app.store.retire_event_type(storable(&name)?, act);
     if http_api::by(deadline, ("the event type", "retired"), writing).await? {
         app.catalogue.forget(&name).await;
-        tracing::info!(name, key = %caller.key, "an event type was retired");
+        tracing::info!(name, by, "an event type was retired");
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
     let reading = app.store.find_event_type(&name);

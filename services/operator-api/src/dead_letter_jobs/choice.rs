@@ -16,47 +16,47 @@ pub(crate) struct FilterPayload {
     /// Of this lane: `push` or `reseller`.
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false)]
-    lane: Option<String>,
+    pub(crate) lane: Option<String>,
     /// `OPEN` or missing: nothing else can be replayed or discarded.
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false)]
-    state: Option<String>,
+    pub(crate) state: Option<String>,
     /// For this reason: `FAILED`, `GIVEN_UP`, `REJECTED` or `MALFORMED`.
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false)]
-    reason: Option<String>,
+    pub(crate) reason: Option<String>,
     /// Of this kind of failure; `*` at the end stands for anything.
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false)]
-    fingerprint: Option<String>,
+    pub(crate) fingerprint: Option<String>,
     /// Where the failure was: scheme, host and port of the endpoint, or Swrve's code.
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false)]
-    target: Option<String>,
+    pub(crate) target: Option<String>,
     /// About notifications for this subscription.
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false)]
-    subscription: Option<String>,
+    pub(crate) subscription: Option<String>,
     /// About notifications for this reseller.
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false)]
-    reseller: Option<String>,
+    pub(crate) reseller: Option<String>,
     /// About events of this type.
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false)]
-    event_type: Option<String>,
+    pub(crate) event_type: Option<String>,
     /// About pushes of this message prototype.
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false)]
-    prototype: Option<String>,
+    pub(crate) prototype: Option<String>,
     /// Written at this time or later.
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false)]
-    since: Option<DateTime<Utc>>,
+    pub(crate) since: Option<DateTime<Utc>>,
     /// Written before this time.
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false)]
-    until: Option<DateTime<Utc>>,
+    pub(crate) until: Option<DateTime<Utc>>,
 }
 
 impl FilterPayload {
@@ -73,7 +73,7 @@ impl FilterPayload {
 }
 
 /// A member that is there has a value: `null` from a program whose variable was not set would stand for every dead letter.
-fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(value: D) -> Result<Option<T>, D::Error> {
+pub(crate) fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(value: D) -> Result<Option<T>, D::Error> {
     T::deserialize(value).map(Some)
 }
 

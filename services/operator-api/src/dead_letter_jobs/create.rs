@@ -9,7 +9,7 @@ use http::StatusCode;
 use http::header::LOCATION;
 use http_api::{FieldProblem, Object, Payload, Problem, ProblemKind};
 use serde::Deserialize;
-use store::{DeadLetterSelection, JobCreated, NewDeadLetterJob, Preview};
+use store::{DeadLetterSelection, JobCare, JobCreated, NewDeadLetterJob, Preview};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -20,9 +20,18 @@ use crate::request::Operator;
 
 /// Most dead letters that can be chosen one by one.
 const IDS_MAX: usize = 10_000;
+/// Up to how many dead letters a job needs no person who has just shown who it is.
+const REPLAYED_WITHOUT_ASKING: u64 = 10_000;
+const DISCARDED_WITHOUT_ASKING: u64 = 1_000;
 /// How fast a job may be, and is when the request does not say.
 const PER_SECOND_MAX: u32 = 10_000;
 const PER_SECOND_DEFAULT: u32 = 100;
+/// Most dead letters that a job can be limited to: far more than there ever are.
+const LIMIT_MAX: u32 = 1_000_000_000;
+/// Most that are sent again before the others.
+const CANARY_MAX: u32 = 1_000;
+/// Of a greater share than all there is none.
+const PAUSE_ABOVE_MAX: u32 = 99;
 
 /// A job to be made.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -31,27 +40,43 @@ const PER_SECOND_DEFAULT: u32 = 100;
 pub(crate) struct NewJobPayload {
     /// What to do to each dead letter: `replay` or `discard`.
     #[schema(value_type = String, example = "replay")]
-    action: Option<String>,
+    pub(crate) action: Option<String>,
     /// Which dead letters, one by one; either this or `filter`.
     #[schema(max_items = 10_000)]
-    ids: Option<Vec<String>>,
+    pub(crate) ids: Option<Vec<String>>,
     /// Which dead letters: all that are open and match. An empty object stands for every open one.
     #[schema(value_type = Option<FilterPayload>)]
-    filter: Option<Object<FilterPayload>>,
+    pub(crate) filter: Option<Object<FilterPayload>>,
     /// Why; at most 2,000 bytes. Needed to discard.
     #[schema(max_length = 2_000, example = "Swrve is back since 14:20, see incident 17.")]
-    note: Option<String>,
+    pub(crate) note: Option<String>,
     /// Most dead letters a second.
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 10_000, default = 100)]
-    per_second: Option<i64>,
-    /// Count, and do nothing.
+    pub(crate) per_second: Option<i64>,
+    /// Most dead letters that it looks at; all when missing.
+    #[schema(value_type = Option<u32>, minimum = 1, maximum = 1_000_000_000, example = 500)]
+    pub(crate) limit: Option<i64>,
+    /// Which come first: `oldest` or `newest`.
+    #[schema(value_type = Option<String>, default = "oldest", example = "newest")]
+    pub(crate) order: Option<String>,
+    /// Of a replay: send so many pushes and notifications again first, then wait until it is known what became of them. The job goes on
+    /// by itself when none of them failed again, and stays paused when one did, or when all of them were cancelled or are not stored any more.
+    #[schema(value_type = Option<u32>, minimum = 1, maximum = 1_000, example = 10)]
+    pub(crate) canary: Option<i64>,
+    /// Of a replay: pause the job when more than so many percent of what it has replayed failed again. Looked at before each batch; from
+    /// its start, or from when it was last resumed; and of 20 at least. This guards against failures that are quick: what still waits for
+    /// a retry counts as replayed, and as failed only once its retries are used up.
+    #[schema(value_type = Option<u32>, minimum = 0, maximum = 99, example = 5)]
+    pub(crate) pause_above: Option<i64>,
+    /// Count, and do nothing. Counts all that match, whatever `limit` says.
     #[serde(default)]
-    dry_run: bool,
+    pub(crate) dry_run: bool,
 }
 
 /// Replays or discards dead letters in bulk.
 ///
-/// Only those that are open and were there when the job was made. With `dryRun` nothing is changed: the answer says how
+/// Only those that are open and were there when the job was made. Of a fault that may not be mended yet, `canary` and `pauseAbove` keep a replay
+/// from making everything fail again. With `dryRun` nothing is changed: the answer says how
 /// many there are, by kind of failure.
 #[utoipa::path(
     post, path = "/dead-letters/jobs", tag = "dead letters", operation_id = "createDeadLetterJob",
@@ -79,6 +104,7 @@ pub(crate) async fn create(
         JobAction::Replay => note::optional(note.as_deref())?,
         JobAction::Discard => Some(note::required(note.as_deref())?),
     };
+    require_recent(&operator, &new).await?;
     let act = operator.act(note);
     let creating = app.store.create_dead_letter_job(&new, &act);
     match http_api::by(operator.deadline, ("the job", "made"), creating).await? {
@@ -98,6 +124,27 @@ pub(crate) async fn create(
     }
 }
 
+/// A large job is dangerous. How large it is, is counted only for those whom it makes a difference to.
+async fn require_recent(operator: &Operator, new: &NewDeadLetterJob) -> Result<(), Problem> {
+    if !operator.is_stale() {
+        return Ok(());
+    }
+    let counting = operator.app.store.preview_dead_letters(&new.selection);
+    let preview = http_api::by(operator.deadline, ("the dead letters", "counted"), counting).await?;
+    let most = match new.action {
+        JobAction::Replay => REPLAYED_WITHOUT_ASKING,
+        JobAction::Discard => DISCARDED_WITHOUT_ASKING,
+    };
+    let about = new
+        .care
+        .letters_max
+        .map_or(preview.matching, |limit| preview.matching.min(u64::from(limit)));
+    if about > most {
+        operator.require_recent()?;
+    }
+    Ok(())
+}
+
 pub(crate) fn read(payload: NewJobPayload) -> Result<NewDeadLetterJob, Problem> {
     let mut wrong = Vec::new();
     let action = match payload.action.as_deref() {
@@ -108,29 +155,68 @@ pub(crate) fn read(payload: NewJobPayload) -> Result<NewDeadLetterJob, Problem> 
             None
         }
     };
-    let per_second = payload.per_second.unwrap_or(PER_SECOND_DEFAULT.into());
-    let per_second = u32::try_from(per_second)
-        .ok()
-        .filter(|rate| (1..=PER_SECOND_MAX).contains(rate));
-    if per_second.is_none() {
-        let detail = format!("must be between 1 and {PER_SECOND_MAX}");
-        wrong.push(FieldProblem::new("perSecond", detail));
-    }
+    let per_second = rate(payload.per_second.unwrap_or(PER_SECOND_DEFAULT.into()));
+    let per_second = per_second.map_err(|problem| wrong.push(problem)).ok();
+    let care = care(&payload, action, &mut wrong);
     let selection = match (payload.ids, payload.filter) {
         (Some(ids), None) => list(&ids).map_err(|detail| FieldProblem::new("ids", detail)),
         (None, Some(Object(filter))) => filter.read().map(DeadLetterSelection::Matching),
         _ => Err(FieldProblem::new("filter", "is needed, or else ids; not both")),
     };
     match (action, per_second, selection) {
-        (Some(action), Some(per_second), Ok(selection)) => Ok(NewDeadLetterJob {
+        (Some(action), Some(per_second), Ok(selection)) if wrong.is_empty() => Ok(NewDeadLetterJob {
             action,
             selection,
             per_second,
+            care,
         }),
         (_, _, selection) => {
             wrong.extend(selection.err());
             Err(Problem::fields(wrong))
         }
+    }
+}
+
+/// The rate that a request asks for.
+pub(super) fn rate(per_second: i64) -> Result<u32, FieldProblem> {
+    between("perSecond", per_second, (1, PER_SECOND_MAX))
+}
+
+fn between(name: &'static str, number: i64, (least, most): (u32, u32)) -> Result<u32, FieldProblem> {
+    let number = u32::try_from(number).ok();
+    let number = number.filter(|number| (least..=most).contains(number));
+    number.ok_or_else(|| FieldProblem::new(name, format!("must be between {least} and {most}")))
+}
+
+/// How careful the job is to be.
+fn care(payload: &NewJobPayload, action: Option<JobAction>, wrong: &mut Vec<FieldProblem>) -> JobCare {
+    let mut number = |name: &'static str, given: Option<i64>, bounds: (u32, u32)| {
+        let read = between(name, given?, bounds);
+        read.map_err(|problem| wrong.push(problem)).ok()
+    };
+    let letters_max = number("limit", payload.limit, (1, LIMIT_MAX));
+    let canary = number("canary", payload.canary, (1, CANARY_MAX));
+    let pause_above = number("pauseAbove", payload.pause_above, (0, PAUSE_ABOVE_MAX));
+    let newest_first = match payload.order.as_deref() {
+        None | Some("oldest") => false,
+        Some("newest") => true,
+        Some(_) => {
+            wrong.push(FieldProblem::new("order", "must be oldest or newest"));
+            false
+        }
+    };
+    if action == Some(JobAction::Discard) {
+        let given = [("canary", canary), ("pauseAbove", pause_above)];
+        for (name, _) in given.into_iter().filter(|(_, value)| value.is_some()) {
+            let detail = "goes with replay only: what is discarded is not sent again, and cannot fail";
+            wrong.push(FieldProblem::new(name, detail));
+        }
+    }
+    JobCare {
+        letters_max,
+        newest_first,
+        canary,
+        pause_above,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::dead_letter_job::{JobAction, JobStatus};
+use domain::dead_letter_job::{JobAction, JobPause, JobStatus};
 use domain::subscription::RecoveryEnd;
 use serde::Serialize;
 use serde_json::Value;
@@ -17,51 +17,65 @@ use uuid::Uuid;
 #[schema(as = DeadLetterJob)]
 pub(crate) struct JobDocument {
     /// Its identifier.
-    id: Uuid,
+    pub(crate) id: Uuid,
     /// What it does to each dead letter: `replay` or `discard`.
     #[schema(example = "replay")]
-    action: &'static str,
+    pub(crate) action: &'static str,
     /// RUNNING, PAUSED, COMPLETED or CANCELLED.
     #[schema(example = "RUNNING")]
-    status: &'static str,
+    pub(crate) status: &'static str,
     /// Which open dead letters it is about, if they were chosen by a filter.
     #[schema(value_type = Option<Object>, example = json!({"lane": "push", "fingerprint": "swrve/503"}))]
-    filter: Option<Value>,
+    pub(crate) filter: Option<Value>,
     /// Which dead letters it is about, if they were chosen one by one.
-    ids: Option<Vec<Uuid>>,
+    pub(crate) ids: Option<Vec<Uuid>>,
     /// Why it was made.
-    note: Option<String>,
+    pub(crate) note: Option<String>,
     /// Most dead letters a second.
-    per_second: u32,
+    pub(crate) per_second: u32,
     /// How many dead letters there were when it was made; of a recovery counted up to 100,000. It may look at fewer, if others
     /// resolve some meanwhile.
-    matching: u64,
+    pub(crate) matching: u64,
     /// How many it has looked at.
-    examined: u64,
+    pub(crate) examined: u64,
     /// How many it has resolved. A replay resolves every open dead letter about the same push or notification.
-    done: u64,
+    pub(crate) done: u64,
     /// How many it has left open, by reason: `UNFINISHED` (will be sent anyhow), `DELIVERED`, `CANCELLED`, `GONE` (not
     /// stored any more), `SUBSCRIPTION_INACTIVE`, `MALFORMED` (about nothing that is known), `OFTEN_RECOVERED`
     /// (sent again by itself three times before); and `RESOLVED` for what another request has resolved at the same time.
     #[schema(value_type = BTreeMap<String, u64>, example = json!({"SUBSCRIPTION_INACTIVE": 3}))]
-    skipped: BTreeMap<String, u64>,
+    pub(crate) skipped: BTreeMap<String, u64>,
     /// Who made it.
-    created_by: String,
+    pub(crate) created_by: String,
     /// When.
-    created_at: DateTime<Utc>,
+    pub(crate) created_at: DateTime<Utc>,
     /// When it last got on, or was told to.
-    updated_at: DateTime<Utc>,
+    pub(crate) updated_at: DateTime<Utc>,
     /// When it ended.
-    finished_at: Option<DateTime<Utc>>,
+    pub(crate) finished_at: Option<DateTime<Utc>>,
     /// The subscription whose outage is over, of a job that Postrider has made by itself: a recovery. Of what the filter
     /// chooses it is about what the endpoint has failed at alone.
-    recovers: Option<Uuid>,
+    pub(crate) recovers: Option<Uuid>,
     /// Why Postrider has cancelled it: FAILING (the endpoint fails again), INACTIVE (its subscription is not active any more)
     /// or SWITCHED_OFF. What is left of the first two is for the next recovery.
     #[schema(example = "FAILING")]
-    ended_because: Option<&'static str>,
+    pub(crate) ended_because: Option<&'static str>,
+    /// Most dead letters that it looks at.
+    pub(crate) limit: Option<u32>,
+    /// Which come first: `oldest` or `newest`.
+    #[schema(example = "oldest")]
+    pub(crate) order: &'static str,
+    /// So many pushes and notifications are sent again first.
+    pub(crate) canary: Option<u32>,
+    /// It is paused when more than so many percent of what it has replayed failed again.
+    pub(crate) pause_above: Option<u32>,
+    /// Why it is paused, while it is: OPERATOR (one has paused it), CANARY (until it is known what became of the first; it goes on by itself
+    /// when none of them failed again), CANARY_FAILED (one of the first failed again, or none was delivered) or FAILED_AGAIN (more than
+    /// `pauseAbove` percent failed again).
+    #[schema(example = "CANARY_FAILED")]
+    pub(crate) paused_because: Option<&'static str>,
     /// When it will have been through at its rate, while it runs.
-    eta: Option<DateTime<Utc>>,
+    pub(crate) eta: Option<DateTime<Utc>>,
 }
 
 impl JobDocument {
@@ -90,6 +104,12 @@ impl JobDocument {
             updated_at: job.updated_at,
             finished_at: job.finished_at,
             recovers: job.recovers,
+            limit: job.letters_max,
+            order: if job.newest_first { "newest" } else { "oldest" },
+            canary: job.canary,
+            pause_above: job.pause_above,
+            paused_because: (job.status == JobStatus::Paused)
+                .then(|| job.paused_because.map_or("OPERATOR", JobPause::as_str)),
             ended_because: job.ended_because.map(RecoveryEnd::as_str),
             eta: eta.filter(|_| job.status == JobStatus::Running),
         }

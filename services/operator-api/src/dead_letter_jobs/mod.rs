@@ -11,30 +11,34 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
+use chrono::{DateTime, Utc};
 use domain::dead_letter_job::{JobCommand, JobStatus};
 use http_api::paging::{self, List};
-use http_api::{Id, Params, Payload, Problem, ProblemKind};
+use http_api::{FieldProblem, Id, Params, Payload, Problem, ProblemKind};
 use serde::Deserialize;
 use store::JobCommanded;
+use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
 use crate::app::App;
-use crate::note::{Note, NotePayload};
+use crate::note::{self, Note, NotePayload};
 use crate::request::{Operator, Viewer};
 
+pub(crate) use choice::given;
+use create::rate;
 pub(crate) use create::{__path_create, create};
 #[cfg(feature = "fuzzing")]
 pub(crate) use create::{NewJobPayload, read};
-use document::JobDocument;
-pub(crate) use outcome::{__path_outcome, outcome};
+pub(crate) use document::JobDocument;
+pub(crate) use outcome::{__path_outcome, OutcomeDocument, outcome};
 
 /// The routes.
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new()
         .routes(routes!(list, create))
-        .routes(routes!(find))
+        .routes(routes!(find, change))
         .routes(routes!(outcome))
         .routes(routes!(pause))
         .routes(routes!(resume))
@@ -47,12 +51,12 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
 #[into_params(parameter_in = Query)]
 pub(crate) struct JobParams {
     /// Of this status: RUNNING, PAUSED, COMPLETED or CANCELLED; of any when missing.
-    status: Option<String>,
+    pub(crate) status: Option<String>,
     /// How many entries.
     #[param(minimum = 1, maximum = 200, default = 50)]
-    limit: Option<u32>,
+    pub(crate) limit: Option<u32>,
     /// What the previous part gave as `next`.
-    cursor: Option<String>,
+    pub(crate) cursor: Option<String>,
 }
 
 type Answer = Result<Json<JobDocument>, Problem>;
@@ -102,6 +106,37 @@ pub(crate) async fn find(State(app): State<Arc<App>>, viewer: Viewer, Id(id): Id
     Ok(Json(JobDocument::of(job, app.now())))
 }
 
+/// What is to be changed of a job.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "an object")]
+#[schema(as = DeadLetterJobChange)]
+pub(crate) struct ChangePayload {
+    /// Most dead letters a second from now on.
+    #[schema(value_type = u32, minimum = 1, maximum = 10_000, example = 20)]
+    pub(crate) per_second: Option<i64>,
+    /// Why; at most 2,000 bytes.
+    #[schema(max_length = 2_000)]
+    pub(crate) note: Option<String>,
+}
+
+/// Changes the rate of a job, whether it runs or is paused.
+#[utoipa::path(
+    patch, path = "/dead-letters/jobs/{id}", tag = "dead letters", operation_id = "changeDeadLetterJob",
+    security(("apiKey" = [])),
+    params(("id" = Uuid, Path, description = "The job.")),
+    request_body(content = ChangePayload, example = json!({"perSecond": 20, "note": "the endpoint is slow"})),
+    responses((status = 200, description = "The job as it is now.", body = JobDocument))
+)]
+pub(crate) async fn change(operator: Operator, Id(id): Id, Payload(body): Payload<ChangePayload>) -> Answer {
+    let needed = || FieldProblem::new("perSecond", "is needed: how many dead letters a second at most");
+    let per_second = body.per_second.ok_or_else(needed).and_then(rate);
+    let per_second = per_second.map_err(|problem| Problem::fields(vec![problem]))?;
+    let act = operator.act(note::optional(body.note.as_deref())?);
+    let pacing = operator.app.store.pace_dead_letter_job(id, per_second, &act);
+    let commanded = http_api::by(operator.deadline, ("the job", "changed"), pacing).await?;
+    commanded_document(commanded, act.at)
+}
+
 /// Stops a job until it is resumed. What it has done stays done.
 #[utoipa::path(
     post, path = "/dead-letters/jobs/{id}/pause", tag = "dead letters", operation_id = "pauseDeadLetterJob",
@@ -115,6 +150,9 @@ pub(crate) async fn pause(operator: Operator, Id(id): Id, Payload(body): Note) -
 }
 
 /// Lets a paused job go on.
+///
+/// One that has paused itself since its first ones failed again, or are waited for, goes on with the others; what failed again until now does not
+/// pause it again.
 #[utoipa::path(
     post, path = "/dead-letters/jobs/{id}/resume", tag = "dead letters", operation_id = "resumeDeadLetterJob",
     security(("apiKey" = [])),
@@ -141,8 +179,13 @@ pub(crate) async fn cancel(operator: Operator, Id(id): Id, Payload(body): Note) 
 async fn command(operator: &Operator, id: Uuid, command: JobCommand, body: &NotePayload) -> Answer {
     let act = operator.act(body.optional()?);
     let commanding = operator.app.store.command_dead_letter_job(id, command, &act);
-    match http_api::by(operator.deadline, ("the job", "changed"), commanding).await? {
-        JobCommanded::Done(job) => Ok(Json(JobDocument::of(*job, act.at))),
+    let commanded = http_api::by(operator.deadline, ("the job", "changed"), commanding).await?;
+    commanded_document(commanded, act.at)
+}
+
+fn commanded_document(commanded: JobCommanded, now: DateTime<Utc>) -> Answer {
+    match commanded {
+        JobCommanded::Done(job) => Ok(Json(JobDocument::of(*job, now))),
         JobCommanded::Ended(status) => Err(Problem::new(
             ProblemKind::CONFLICT,
             format!("the job has ended before: it is {status}"),

@@ -22,49 +22,49 @@ use crate::request::Viewer;
 pub(crate) struct OutcomeDocument {
     /// Where they stand.
     #[serde(flatten)]
-    total: FatesDocument,
+    pub(crate) total: FatesDocument,
     /// How many of the job's dead letters were looked at: all, or a sample of 20,000.
-    examined: u64,
+    pub(crate) examined: u64,
     /// Whether these were all.
-    whole: bool,
+    pub(crate) whole: bool,
     /// The same by the kind of failure that the dead letters were of.
-    by_fingerprint: Vec<KindDocument>,
+    pub(crate) by_fingerprint: Vec<KindDocument>,
 }
 
 /// How many pushes and notifications stand where.
 #[derive(Debug, Default, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = DeadLetterJobFates)]
-struct FatesDocument {
+pub(crate) struct FatesDocument {
     /// Delivered.
-    delivered: u64,
+    pub(crate) delivered: u64,
     /// Not ended yet: they will be tried, or tried again.
-    waiting: u64,
+    pub(crate) waiting: u64,
     /// Failed or given up again; each has a dead letter again.
-    failed_again: u64,
+    pub(crate) failed_again: u64,
     /// Cancelled by an operator since.
-    cancelled: u64,
+    pub(crate) cancelled: u64,
     /// Not stored any more.
-    gone: u64,
+    pub(crate) gone: u64,
 }
 
 /// What became of those whose failure was of one kind.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = DeadLetterJobKindOutcome)]
-struct KindDocument {
+pub(crate) struct KindDocument {
     /// `push` or `reseller`.
     #[schema(example = "push")]
-    lane: &'static str,
+    pub(crate) lane: &'static str,
     /// The kind that their dead letters were of.
     #[schema(example = "swrve/503")]
-    fingerprint: String,
+    pub(crate) fingerprint: String,
     /// Where they stand.
     #[serde(flatten)]
-    fates: FatesDocument,
+    pub(crate) fates: FatesDocument,
     /// How those failed that failed again: how many by kind of failure.
     #[schema(value_type = BTreeMap<String, u64>, example = json!({"swrve/401": 3}))]
-    failures: BTreeMap<String, u64>,
+    pub(crate) failures: BTreeMap<String, u64>,
 }
 
 impl From<Fates> for FatesDocument {

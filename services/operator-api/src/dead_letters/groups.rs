@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use domain::dead_letter::FailureClass;
 use http_api::{Params, Problem};
 use serde::Serialize;
-use store::{DeadLetterGroup, DeadLetterGroups};
+use store::{DeadLetterGroup, DeadLetterGroupNote, DeadLetterGroups};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -36,26 +36,59 @@ query_with_filter! {
 pub(crate) struct GroupDocument {
     /// `push` or `reseller`.
     #[schema(example = "reseller")]
-    lane: &'static str,
+    pub(crate) lane: &'static str,
     /// What the failures have in common.
     #[schema(example = "delivery/http/503/html")]
-    fingerprint: String,
+    pub(crate) fingerprint: String,
     /// The class of the failure: dns, tls, connect, timeout, protocol, egress, http-3xx, http-4xx, http-5xx, http-other,
     /// swrve-4xx, swrve-5xx, swrve-other, swrve-unreachable, prototype-key, lease-lost, broker, malformed, internal or
     /// unknown.
     #[schema(example = "http-5xx")]
-    kind: &'static str,
+    pub(crate) kind: &'static str,
     /// Where the failures were.
     #[schema(example = "https://hooks.acme.example")]
-    target: String,
+    pub(crate) target: String,
     /// How many dead letters.
-    count: u64,
+    pub(crate) count: u64,
     /// When the first of them was written.
-    first_seen: DateTime<Utc>,
+    pub(crate) first_seen: DateTime<Utc>,
     /// When the last of them was written.
-    last_seen: DateTime<Utc>,
+    pub(crate) last_seen: DateTime<Utc>,
     /// The last of them.
-    sample: SampleDocument,
+    pub(crate) sample: SampleDocument,
+    /// What operators have noted of it, as long as that holds.
+    pub(crate) note: Option<NoteDocument>,
+}
+
+/// What operators have noted of a group.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = DeadLetterGroupNote)]
+pub(crate) struct NoteDocument {
+    /// What is known of it.
+    #[schema(example = "acme moves its endpoint until Friday.")]
+    pub(crate) note: Option<String>,
+    /// Who looks after it.
+    #[schema(example = "ada")]
+    pub(crate) owner: Option<String>,
+    /// The time until which this holds.
+    pub(crate) until: Option<DateTime<Utc>>,
+    /// Who noted it.
+    pub(crate) by: String,
+    /// When.
+    pub(crate) at: DateTime<Utc>,
+}
+
+impl From<DeadLetterGroupNote> for NoteDocument {
+    fn from(note: DeadLetterGroupNote) -> Self {
+        Self {
+            note: note.note,
+            owner: note.owner,
+            until: note.until,
+            by: note.by,
+            at: note.at,
+        }
+    }
 }
 
 /// An example of a group.
@@ -63,10 +96,10 @@ pub(crate) struct GroupDocument {
 #[schema(as = DeadLetterSample)]
 pub(crate) struct SampleDocument {
     /// Identifies the dead letter.
-    id: Uuid,
+    pub(crate) id: Uuid,
     /// Its failure in words.
     #[schema(example = "the endpoint failed (503)")]
-    detail: String,
+    pub(crate) detail: String,
 }
 
 /// Dead letters in groups.
@@ -75,13 +108,13 @@ pub(crate) struct SampleDocument {
 #[schema(as = DeadLetterGroups)]
 pub(crate) struct GroupsDocument {
     /// The largest groups, the largest one first.
-    items: Vec<GroupDocument>,
+    pub(crate) items: Vec<GroupDocument>,
     /// How many dead letters match, those of groups that are not shown included.
-    total: u64,
+    pub(crate) total: u64,
     /// Whether counting was given up, which happens only with the filters `subscription`, `reseller`, `eventType` and
     /// `prototype`, or when `since` or `until` cuts through an hour, for more than 100,000 dead letters: then all counts say
     /// how many there are at least.
-    at_least: bool,
+    pub(crate) at_least: bool,
 }
 
 impl From<DeadLetterGroup> for GroupDocument {
@@ -98,6 +131,7 @@ impl From<DeadLetterGroup> for GroupDocument {
                 id: group.sample,
                 detail: group.detail,
             },
+            note: group.note.map(NoteDocument::from),
         }
     }
 }

@@ -6,17 +6,19 @@
 pub(crate) mod filter;
 mod groups;
 mod list;
+mod note;
 mod show;
-mod timeline;
+pub(crate) mod timeline;
 
 use std::sync::Arc;
 
-pub(crate) use groups::{__path_groups, groups};
+pub(crate) use groups::{__path_groups, GroupDocument, groups};
 pub(crate) use list::{__path_list, list};
 #[cfg(feature = "fuzzing")]
 pub(crate) use list::{ListParams, part};
-pub(crate) use show::{__path_show, show};
-pub(crate) use timeline::{__path_timeline, timeline};
+pub(crate) use note::{__path_put_note, put_note};
+pub(crate) use show::{__path_show, DetailsDocument, show};
+pub(crate) use timeline::{__path_timeline, GroupTimeline, timeline};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -27,6 +29,7 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new()
         .routes(routes!(list))
         .routes(routes!(groups))
+        .routes(routes!(put_note))
         .routes(routes!(timeline))
         .routes(routes!(show))
 }

@@ -26,23 +26,23 @@ use crate::request::Viewer;
 #[schema(as = DeadLetterDetails)]
 pub(crate) struct DetailsDocument {
     #[serde(flatten)]
-    letter: DeadLetterView,
+    pub(crate) letter: DeadLetterView,
     /// What happened to the push or the notification; missing when there is none, or it is not kept any more.
     #[serde(skip_serializing_if = "Option::is_none")]
-    history: Option<HistoryDocument>,
+    pub(crate) history: Option<HistoryDocument>,
     /// What the broker handed back, of a dead letter that comes from it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    broker: Option<BrokerDocument>,
+    pub(crate) broker: Option<BrokerDocument>,
     /// The trace that the request which brought it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "0af7651916cd43dd8448eb211c80319c")]
-    trace_id: Option<String>,
+    pub(crate) trace_id: Option<String>,
     /// A command for a shell that repeats the request. Secrets and the device are environment variables in it, which have
     /// to be set: `SWRVE_PUSH_KEY` and `DEVICE`, or `SIGNATURE`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    curl: Option<String>,
+    pub(crate) curl: Option<String>,
     /// Other dead letters about the same push or notification, the oldest one first.
-    other_letters: Vec<Uuid>,
+    pub(crate) other_letters: Vec<Uuid>,
 }
 
 /// What happened to a push or a notification.
@@ -52,19 +52,19 @@ pub(crate) struct DetailsDocument {
 pub(crate) struct HistoryDocument {
     /// Where it stands now.
     #[schema(example = "GIVEN_UP")]
-    status: &'static str,
+    pub(crate) status: &'static str,
     /// Why it waits or has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<String>,
+    pub(crate) reason: Option<String>,
     /// When it was accepted.
-    created_at: DateTime<Utc>,
+    pub(crate) created_at: DateTime<Utc>,
     /// When it is due.
     #[serde(skip_serializing_if = "Option::is_none")]
-    next_attempt_at: Option<DateTime<Utc>>,
+    pub(crate) next_attempt_at: Option<DateTime<Utc>>,
     /// Its attempts, the first one first.
-    attempts: Vec<AttemptDocument>,
+    pub(crate) attempts: Vec<AttemptDocument>,
     /// What else happened to it, the first first: dead letters, and what people did.
-    events: Vec<EventDocument>,
+    pub(crate) events: Vec<EventDocument>,
 }
 
 /// An attempt.
@@ -73,30 +73,30 @@ pub(crate) struct HistoryDocument {
 #[schema(as = DeadLetterAttempt)]
 pub(crate) struct AttemptDocument {
     /// Counts from 1.
-    number: u32,
+    pub(crate) number: u32,
     /// `IN_PROCESS`, `OK` or `ERROR`.
     #[schema(example = "ERROR")]
-    status: &'static str,
+    pub(crate) status: &'static str,
     /// When it began.
-    started_at: DateTime<Utc>,
+    pub(crate) started_at: DateTime<Utc>,
     /// How long it took.
     #[serde(skip_serializing_if = "Option::is_none")]
-    millis: Option<i64>,
+    pub(crate) millis: Option<i64>,
     /// What kind of failure it was.
     #[serde(skip_serializing_if = "Option::is_none")]
-    error_type: Option<String>,
+    pub(crate) error_type: Option<String>,
     /// The status code of the answer, or Swrve's own code.
     #[serde(skip_serializing_if = "Option::is_none")]
-    code: Option<i64>,
+    pub(crate) code: Option<i64>,
     /// The failure in words.
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<String>,
+    pub(crate) error: Option<String>,
     /// The first bytes of the answer.
     #[serde(skip_serializing_if = "Option::is_none")]
-    response: Option<String>,
+    pub(crate) response: Option<String>,
     /// Where it went.
     #[serde(skip_serializing_if = "Option::is_none")]
-    url: Option<String>,
+    pub(crate) url: Option<String>,
 }
 
 /// Something that happened.
@@ -104,10 +104,10 @@ pub(crate) struct AttemptDocument {
 #[schema(as = DeadLetterEvent)]
 pub(crate) struct EventDocument {
     /// When.
-    at: DateTime<Utc>,
+    pub(crate) at: DateTime<Utc>,
     /// What.
     #[schema(example = "became a dead letter: GIVEN_UP (delivery/timeout)")]
-    text: String,
+    pub(crate) text: String,
 }
 
 /// What the broker handed back.
@@ -116,17 +116,17 @@ pub(crate) struct EventDocument {
 pub(crate) struct BrokerDocument {
     /// Why the broker gave it up: `delivery_limit`, `rejected`, `expired` or `maxlen`.
     #[schema(example = "delivery_limit")]
-    reason: Option<String>,
+    pub(crate) reason: Option<String>,
     /// In which queue it was.
     #[schema(example = "reseller.ready")]
-    queue: Option<String>,
+    pub(crate) queue: Option<String>,
     /// How often that has happened to it.
-    count: Option<i64>,
+    pub(crate) count: Option<i64>,
     /// Its body.
-    body: Option<String>,
+    pub(crate) body: Option<String>,
     /// Its headers.
     #[schema(value_type = Object)]
-    headers: Value,
+    pub(crate) headers: Value,
 }
 
 impl BrokerDocument {

@@ -23,29 +23,29 @@ const DEFAULT_LIMIT: u32 = 100;
 const LIMIT_MAX: u32 = 300;
 
 /// Which dead letters, over how many hours.
-#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct TimelineParams {
     /// Of this lane: `push` or `reseller`.
-    lane: Option<String>,
+    pub(crate) lane: Option<String>,
     /// In this state: `OPEN`, `REPLAYED`, `DISCARDED`, or `ALL`.
     #[param(default = "ALL")]
-    state: Option<String>,
+    pub(crate) state: Option<String>,
     /// For this reason: `FAILED`, `GIVEN_UP`, `REJECTED` or `MALFORMED`.
-    reason: Option<String>,
+    pub(crate) reason: Option<String>,
     /// Of this kind of failure; `*` at the end stands for anything.
     #[param(example = "delivery/http/*")]
-    fingerprint: Option<String>,
+    pub(crate) fingerprint: Option<String>,
     /// Where the failure was: scheme, host and port of the endpoint, or Swrve's code.
     #[param(example = "https://hooks.acme.example")]
-    target: Option<String>,
+    pub(crate) target: Option<String>,
     /// The hours up to now, the one that has begun included.
     #[param(minimum = 1, maximum = 672, default = 24)]
-    hours: Option<u32>,
+    pub(crate) hours: Option<u32>,
     /// How many groups.
     #[param(minimum = 1, maximum = 300, default = 100)]
-    limit: Option<u32>,
+    pub(crate) limit: Option<u32>,
 }
 
 /// When the dead letters of a group were written.
@@ -54,19 +54,19 @@ pub(crate) struct TimelineParams {
 pub(crate) struct GroupTimeline {
     /// `push` or `reseller`.
     #[schema(example = "reseller")]
-    lane: &'static str,
+    pub(crate) lane: &'static str,
     /// What the failures have in common.
     #[schema(example = "delivery/http/503/html")]
-    fingerprint: String,
+    pub(crate) fingerprint: String,
     /// The class of the failure, as in the list of groups.
     #[schema(example = "http-5xx")]
-    kind: &'static str,
+    pub(crate) kind: &'static str,
     /// Where the failures were.
     #[schema(example = "https://hooks.acme.example")]
-    target: String,
+    pub(crate) target: String,
     /// How many were written in each hour, the first hour first.
     #[schema(example = json!([0, 0, 12, 40]))]
-    counts: Vec<u64>,
+    pub(crate) counts: Vec<u64>,
 }
 
 /// When dead letters were written.
@@ -74,9 +74,9 @@ pub(crate) struct GroupTimeline {
 #[schema(as = DeadLetterTimelines)]
 pub(crate) struct TimelineDocument {
     /// When the first hour began. Hours begin with those of UTC.
-    since: DateTime<Utc>,
+    pub(crate) since: DateTime<Utc>,
     /// The groups with the most dead letters in these hours, the largest one first.
-    items: Vec<GroupTimeline>,
+    pub(crate) items: Vec<GroupTimeline>,
 }
 
 /// Counts dead letters by the hour in which they were written.

@@ -20,221 +20,221 @@ use explain::words::origin;
 #[schema(as = Status)]
 pub(crate) struct StatusDocument {
     /// When it was so.
-    at: DateTime<Utc>,
+    pub(crate) at: DateTime<Utc>,
     /// Whether no finding is critical or a warning.
-    healthy: bool,
+    pub(crate) healthy: bool,
     /// What is worth knowing, the worst first.
-    findings: Vec<Finding>,
+    pub(crate) findings: Vec<Finding>,
     /// Up to where rows are counted: a greater number means "more than that".
-    counted_up_to: u64,
+    pub(crate) counted_up_to: u64,
     /// Both lanes, push first; null while the database cannot be asked.
-    lanes: Option<Vec<LaneDocument>>,
+    pub(crate) lanes: Option<Vec<LaneDocument>>,
     /// The dispatcher that leads and sends pushes; null while none does.
-    leader: Option<LeaderDocument>,
+    pub(crate) leader: Option<LeaderDocument>,
     /// The services that report themselves.
-    processes: Option<Vec<ProcessDocument>>,
-    broker: BrokerDocument,
+    pub(crate) processes: Option<Vec<ProcessDocument>>,
+    pub(crate) broker: BrokerDocument,
     /// What operators have paused.
-    pauses: Option<Vec<PauseDocument>>,
-    subscriptions: Option<SubscriptionsDocument>,
-    mails: Option<MailsDocument>,
-    partitions: Option<PartitionsDocument>,
+    pub(crate) pauses: Option<Vec<PauseDocument>>,
+    pub(crate) subscriptions: Option<SubscriptionsDocument>,
+    pub(crate) mails: Option<MailsDocument>,
+    pub(crate) partitions: Option<PartitionsDocument>,
     /// Bulk jobs on dead letters that have not ended.
-    jobs: Option<Vec<JobDocument>>,
+    pub(crate) jobs: Option<Vec<JobDocument>>,
 }
 
 /// A lane.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = LaneStatus)]
-struct LaneDocument {
+pub(crate) struct LaneDocument {
     #[schema(value_type = String, example = "push")]
-    lane: &'static str,
-    paused: bool,
+    pub(crate) lane: &'static str,
+    pub(crate) paused: bool,
     /// SCHEDULED: waiting for a time.
-    scheduled: u64,
+    pub(crate) scheduled: u64,
     /// PENDING: waiting for room in the queue.
-    pending: u64,
+    pub(crate) pending: u64,
     /// IN_MEMORY, and not claimed yet.
-    queued: u64,
+    pub(crate) queued: u64,
     /// Claimed.
-    in_flight: u64,
+    pub(crate) in_flight: u64,
     /// RETRY: waiting to be tried again.
-    retry: u64,
+    pub(crate) retry: u64,
     /// IN_MEMORY with a lease that ran out; rescued within seconds.
-    lost: u64,
+    pub(crate) lost: u64,
     /// For how long the first PENDING one has waited.
-    oldest_pending_seconds: Option<u64>,
+    pub(crate) oldest_pending_seconds: Option<u64>,
     /// How long ago the first of what waits for a time came due; 0 when that lies ahead.
-    oldest_due_seconds: Option<u64>,
+    pub(crate) oldest_due_seconds: Option<u64>,
     /// How long ago the first lease ran out.
-    oldest_lost_seconds: Option<u64>,
-    rate_per_second: RateDocument,
+    pub(crate) oldest_lost_seconds: Option<u64>,
+    pub(crate) rate_per_second: RateDocument,
     /// How long what is pending and queued takes at the present rate, or at least, where more is pending than is counted; null while
     /// nothing waits or hardly anything is delivered.
-    backlog_seconds: Option<u64>,
-    dead_letters: DeathsDocument,
+    pub(crate) backlog_seconds: Option<u64>,
+    pub(crate) dead_letters: DeathsDocument,
 }
 
 /// What a lane does in a second, over the last few seconds.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = LaneRate)]
-struct RateDocument {
-    accepted: f64,
-    delivered: f64,
-    failed: f64,
-    retried: f64,
+pub(crate) struct RateDocument {
+    pub(crate) accepted: f64,
+    pub(crate) delivered: f64,
+    pub(crate) failed: f64,
+    pub(crate) retried: f64,
 }
 
 /// Dead letters of a lane.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = LaneDeadLetters)]
-struct DeathsDocument {
-    open: u64,
-    newest: Option<DateTime<Utc>>,
+pub(crate) struct DeathsDocument {
+    pub(crate) open: u64,
+    pub(crate) newest: Option<DateTime<Utc>>,
     /// Open ones of the last ten minutes.
-    recent: u64,
+    pub(crate) recent: u64,
 }
 
 /// The leader of the push lane.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Leader)]
-struct LeaderDocument {
-    holder: Uuid,
-    epoch: i64,
-    since: Option<DateTime<Utc>>,
-    renewed_seconds_ago: u64,
+pub(crate) struct LeaderDocument {
+    pub(crate) holder: Uuid,
+    pub(crate) epoch: i64,
+    pub(crate) since: Option<DateTime<Utc>>,
+    pub(crate) renewed_seconds_ago: u64,
     /// The host of its process, if that reports itself.
-    host: Option<String>,
-    pid: Option<u32>,
+    pub(crate) host: Option<String>,
+    pub(crate) pid: Option<u32>,
 }
 
 /// A service that reports itself every few seconds.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = ProcessStatus)]
-struct ProcessDocument {
+pub(crate) struct ProcessDocument {
     /// Of the process; services that share one have the same.
-    id: Uuid,
-    service: String,
-    host: String,
-    pid: u32,
-    version: String,
-    started_at: DateTime<Utc>,
+    pub(crate) id: Uuid,
+    pub(crate) service: String,
+    pub(crate) host: String,
+    pub(crate) pid: u32,
+    pub(crate) version: String,
+    pub(crate) started_at: DateTime<Utc>,
     /// How long ago it reported itself.
-    seen_seconds_ago: u64,
+    pub(crate) seen_seconds_ago: u64,
     /// Whether it has not done so for too long.
-    silent: bool,
+    pub(crate) silent: bool,
     /// The readiness conditions that do not hold, and why.
-    failing: BTreeMap<String, String>,
-    leads: bool,
+    pub(crate) failing: BTreeMap<String, String>,
+    pub(crate) leads: bool,
 }
 
 /// The broker.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = BrokerStatus)]
-struct BrokerDocument {
+pub(crate) struct BrokerDocument {
     /// `connected`, `connecting`, `blocked` or `closed`.
     #[schema(value_type = String, example = "connected")]
-    state: &'static str,
-    reason: Option<String>,
-    queues: Vec<QueueDocument>,
+    pub(crate) state: &'static str,
+    pub(crate) reason: Option<String>,
+    pub(crate) queues: Vec<QueueDocument>,
 }
 
 /// A queue.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = QueueStatus)]
-struct QueueDocument {
+pub(crate) struct QueueDocument {
     #[schema(value_type = String, example = "push.ready")]
-    name: &'static str,
-    messages: Option<u32>,
-    consumers: Option<u32>,
+    pub(crate) name: &'static str,
+    pub(crate) messages: Option<u32>,
+    pub(crate) consumers: Option<u32>,
     /// Most messages that it holds; null when there is no limit.
-    capacity: Option<u32>,
+    pub(crate) capacity: Option<u32>,
 }
 
 /// A pause in force.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = PauseStatus)]
-struct PauseDocument {
+pub(crate) struct PauseDocument {
     /// `lane`, `subscription` or `reseller`.
-    scope: String,
-    key: String,
-    note: String,
-    paused_by: String,
-    paused_at: DateTime<Utc>,
+    pub(crate) scope: String,
+    pub(crate) key: String,
+    pub(crate) note: String,
+    pub(crate) paused_by: String,
+    pub(crate) paused_at: DateTime<Utc>,
     /// How many pushes or notifications wait because of it, counted up to 10,000 (of a lane up to `countedUpTo` in each status); null
     /// where it is not counted.
-    waiting: Option<u64>,
+    pub(crate) waiting: Option<u64>,
 }
 
 /// The subscriptions of all resellers.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = SubscriptionsStatus)]
-struct SubscriptionsDocument {
+pub(crate) struct SubscriptionsDocument {
     /// How many are in each state.
-    states: BTreeMap<String, u64>,
+    pub(crate) states: BTreeMap<String, u64>,
     /// How many are paused, by whomever.
-    paused: u64,
+    pub(crate) paused: u64,
     /// Those that are failing, degraded, or were deactivated within a day, the worst first; at most 100.
-    in_trouble: Vec<TroubleDocument>,
+    pub(crate) in_trouble: Vec<TroubleDocument>,
 }
 
 /// A subscription in trouble.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = SubscriptionInTrouble)]
-struct TroubleDocument {
-    id: Uuid,
-    reseller_id: String,
+pub(crate) struct TroubleDocument {
+    pub(crate) id: Uuid,
+    pub(crate) reseller_id: String,
     /// Scheme, host and port.
-    endpoint: String,
-    state: &'static str,
-    reason: String,
-    since: DateTime<Utc>,
-    failing_since: Option<DateTime<Utc>>,
+    pub(crate) endpoint: String,
+    pub(crate) state: &'static str,
+    pub(crate) reason: String,
+    pub(crate) since: DateTime<Utc>,
+    pub(crate) failing_since: Option<DateTime<Utc>>,
 }
 
 /// Mails to resellers.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = MailsStatus)]
-struct MailsDocument {
-    waiting: u64,
+pub(crate) struct MailsDocument {
+    pub(crate) waiting: u64,
     /// Of them, tried in vain more than once.
-    retried: u64,
-    oldest_due: Option<DateTime<Utc>>,
+    pub(crate) retried: u64,
+    pub(crate) oldest_due: Option<DateTime<Utc>>,
     /// Given up within a day.
-    failed: u64,
+    pub(crate) failed: u64,
 }
 
 /// Monthly partitions.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = PartitionsStatus)]
-struct PartitionsDocument {
-    months_ahead: i32,
-    this_month: bool,
+pub(crate) struct PartitionsDocument {
+    pub(crate) months_ahead: i32,
+    pub(crate) this_month: bool,
 }
 
 /// A bulk job.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = JobStatus)]
-struct JobDocument {
-    id: Uuid,
-    action: String,
-    status: String,
-    matching: u64,
-    examined: u64,
-    created_by: String,
+pub(crate) struct JobDocument {
+    pub(crate) id: Uuid,
+    pub(crate) action: String,
+    pub(crate) status: String,
+    pub(crate) matching: u64,
+    pub(crate) examined: u64,
+    pub(crate) created_by: String,
 }
 
 impl StatusDocument {

@@ -18,7 +18,7 @@ use store::status::{
     SubscriptionInTrouble, SwrveFailure, Waiting,
 };
 use store::webhook::Outbox;
-use store::{PauseView, ProcessView, Store};
+use store::{BrokenGlass, PauseView, ProcessView, Store};
 use uuid::Uuid;
 
 /// How long finding out may take at most. Below what a request may take, so that there is an answer in any case.
@@ -27,6 +27,8 @@ const LIMIT: Duration = Duration::from_secs(5);
 pub(crate) const RECENT: TimeDelta = TimeDelta::minutes(10);
 /// How far back a failure of an endpoint says that it fails, as the metric has it: one that gets nothing cannot succeed either.
 const FAILING: TimeDelta = TimeDelta::hours(1);
+/// For how long it is told that a key was used to sign in although there is a provider.
+const BROKEN_GLASS: TimeDelta = TimeDelta::hours(24);
 /// The lease of the dispatcher that sends pushes.
 const PUSH_LEASE: &str = "push";
 
@@ -103,6 +105,8 @@ pub(crate) struct Tables {
     pub(crate) months_ahead: i32,
     pub(crate) has_this_month: bool,
     pub(crate) jobs: Vec<JobInProgress>,
+    /// Visits with keys of the last day, although people sign in with a provider.
+    pub(crate) broken_glass: BrokenGlass,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -393,16 +397,18 @@ async fn look_into(store: &Store, now: DateTime<Utc>) -> Result<Database, store:
         reseller_facts(store, now),
     )?;
     let month = Month::containing(now);
-    let (subscriptions, in_trouble, failing, outbox, mails, months_ahead, has_this_month, jobs) = tokio::try_join!(
-        store.subscription_states(),
-        store.subscriptions_in_trouble(now),
-        store.count_failing_subscriptions(now - FAILING),
-        store.outbox(),
-        store.mails_in_trouble(now),
-        store.partitions_ahead(month),
-        store.has_partitions(month),
-        store.jobs_in_progress(now),
-    )?;
+    let (subscriptions, in_trouble, failing, outbox, mails, months_ahead, has_this_month, jobs, broken_glass) =
+        tokio::try_join!(
+            store.subscription_states(),
+            store.subscriptions_in_trouble(now),
+            store.count_failing_subscriptions(now - FAILING),
+            store.outbox(),
+            store.mails_in_trouble(now),
+            store.partitions_ahead(month),
+            store.has_partitions(month),
+            store.jobs_in_progress(now),
+            store.broken_glass(now - BROKEN_GLASS),
+        )?;
     Ok(Database::Known(Box::new(Tables {
         processes: processes.into_iter().map(Process::from).collect(),
         leader,
@@ -419,6 +425,7 @@ async fn look_into(store: &Store, now: DateTime<Utc>) -> Result<Database, store:
         months_ahead,
         has_this_month,
         jobs,
+        broken_glass,
     })))
 }
 

@@ -16,7 +16,10 @@ use utoipa_axum::routes;
 use crate::app::App;
 use crate::request::Viewer;
 
-pub(crate) use document::StatusDocument;
+pub(crate) use document::{
+    LaneDocument, LeaderDocument, PauseDocument, QueueDocument, StatusDocument, TroubleDocument,
+};
+pub(crate) use finding::{Finding, Severity};
 
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new().routes(routes!(status))

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use testkit::push_factory::PushRow;
 use uuid::Uuid;
 
-use crate::rig::{Rig, fields, problem};
+use crate::rig::{Rig, answer, fields, problem};
 
 /// A push that failed, and the dead letter about it.
 async fn failed(rig: &Rig) -> (Uuid, Uuid) {
@@ -138,6 +138,28 @@ async fn what_cannot_be_done_is_refused_with_the_reason_and_changes_nothing(rig:
             "perSecond",
         ),
         (json!({"action": "discard", "filter": {}}), "note"),
+        (json!({"action": "replay", "filter": {}, "limit": 0}), "limit"),
+        (
+            json!({"action": "replay", "filter": {}, "order": "random"}),
+            "order",
+        ),
+        (json!({"action": "replay", "filter": {}, "canary": 0}), "canary"),
+        (
+            json!({"action": "replay", "filter": {}, "canary": 1_001}),
+            "canary",
+        ),
+        (
+            json!({"action": "replay", "filter": {}, "pauseAbove": 100}),
+            "pauseAbove",
+        ),
+        (
+            json!({"action": "discard", "filter": {}, "note": "a", "canary": 1}),
+            "canary",
+        ),
+        (
+            json!({"action": "discard", "filter": {}, "note": "a", "pauseAbove": 1}),
+            "pauseAbove",
+        ),
     ] {
         let refused = rig.refused("POST", jobs, Some(&body), (422, "validation")).await;
         assert_eq!(fields(&refused), [field], "{body}");
@@ -248,4 +270,46 @@ async fn a_job_is_counted_first_then_made_steered_and_listed(rig: &Rig) {
     assert_eq!(rig.all("/dead-letters/jobs?status=CANCELLED", 1).await.len(), 1);
     let log = rig.all("/audit?action=dead-letter-job", 2).await;
     assert_eq!(log.len(), 5, "two were made, and one was told three things");
+}
+
+#[testkit::test]
+async fn a_careful_job_says_how_careful_it_is_and_its_rate_is_changed_until_it_has_ended(rig: &Rig) {
+    for _ in 0..3 {
+        failed(rig).await;
+    }
+    let body = json!({"action": "replay", "filter": {}, "limit": 2, "order": "newest", "canary": 1, "pauseAbove": 5});
+    let job = rig.act("/dead-letters/jobs", &body, 202).await;
+    assert_eq!(job["matching"], 2);
+    for (name, value) in body.as_object().unwrap() {
+        if ["limit", "order", "canary", "pauseAbove"].contains(&name.as_str()) {
+            assert_eq!(&job[name], value, "{name}");
+        }
+    }
+    assert_eq!(job["pausedBecause"], Value::Null);
+    let path = format!("/dead-letters/jobs/{}", job["id"].as_str().unwrap());
+    let paused = rig.act(&format!("{path}/pause"), &json!({}), 200).await;
+    assert_eq!(paused["pausedBecause"], "OPERATOR");
+
+    let change =
+        async |body: Value| answer(rig.call("PATCH", &path).json(&body).send().await.unwrap(), 200).await;
+    for _ in 0..2 {
+        let changed = change(json!({"perSecond": 7, "note": "slower"})).await;
+        assert_eq!(
+            (&changed["perSecond"], &changed["status"]),
+            (&json!(7), &json!("PAUSED"))
+        );
+    }
+    let log = rig.all("/audit?action=dead-letter-job.pace", 10).await;
+    let [entry] = &log[..] else { panic!("{log:?}") };
+    assert_eq!(entry["details"], json!({"perSecond": {"from": 100, "to": 7}}));
+    assert_eq!(entry["note"], "slower");
+    for body in [json!({}), json!({"perSecond": 0}), json!({"perSecond": 10_001})] {
+        let refused = rig
+            .refused("PATCH", &path, Some(&body), (422, "validation"))
+            .await;
+        assert_eq!(fields(&refused), ["perSecond"], "{body}");
+    }
+    rig.act(&format!("{path}/cancel"), &json!({}), 200).await;
+    let late = json!({"perSecond": 9});
+    rig.refused("PATCH", &path, Some(&late), (409, "conflict")).await;
 }

@@ -14,7 +14,7 @@ use crate::rig::{Rig, fields};
 const TRACE: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
 /// Two dead letters about pushes, one about a notification, one that is none of ours. Returns push and subscription.
-async fn make_dead_letters(rig: &Rig) -> (Uuid, Uuid) {
+pub(crate) async fn make_dead_letters(rig: &Rig) -> (Uuid, Uuid) {
     let pool = &rig.it.pool;
     let push = PushRow::in_state(PushState::GivenUp)
         .attempts(3)

@@ -18,6 +18,8 @@ pub(crate) struct Operation {
     pub(crate) body: Option<Value>,
     /// The names in its query string.
     pub(crate) parameters: Vec<String>,
+    /// The parameters that it needs, with the document's example of each.
+    needed: Vec<String>,
 }
 
 impl Operation {
@@ -27,12 +29,21 @@ impl Operation {
 
     /// Whether operators may not do it either.
     pub(crate) fn is_of_administrators(&self) -> bool {
-        self.changes() && self.path.starts_with("/quota-requests/")
+        let of_administrators =
+            ["/quota-requests/", "/keys"].map(|beginning| self.path.starts_with(beginning));
+        self.changes() && (of_administrators.contains(&true) || self.path.ends_with("/limits"))
     }
 
     /// A request that lacks nothing but a key that may send it.
     pub(crate) fn request(&self, rig: &Rig, path: &str) -> RequestBuilder {
-        let request = rig.request(&self.method.to_uppercase(), path);
+        let path = match &*self.needed {
+            [] => path.to_owned(),
+            needed => {
+                let join = if path.contains('?') { '&' } else { '?' };
+                format!("{path}{join}{}", needed.join("&"))
+            }
+        };
+        let request = rig.request(&self.method.to_uppercase(), &path);
         match &self.body {
             Some(body) => request.json(body),
             None => request,
@@ -65,11 +76,18 @@ fn read(method: &str, path: &str, operation: &Value) -> Operation {
     let parameters = operation["parameters"].as_array().cloned().unwrap_or_default();
     let (mut known, mut malformed) = (path.to_owned(), path.to_owned());
     let mut identified = false;
-    let mut named = Vec::new();
+    let (mut named, mut needed) = (Vec::new(), Vec::new());
     for parameter in &parameters {
         let name = parameter["name"].as_str().unwrap();
         if parameter["in"] == "query" {
             named.push(name.to_owned());
+            if parameter["required"] == true {
+                let example = parameter["example"].as_str();
+                needed.push(format!(
+                    "{name}={}",
+                    example.expect("an example of what is needed")
+                ));
+            }
             continue;
         }
         let placeholder = format!("{{{name}}}");
@@ -94,5 +112,6 @@ fn read(method: &str, path: &str, operation: &Value) -> Operation {
         malformed_path: identified.then_some(malformed),
         body: operation["requestBody"].is_object().then_some(body),
         parameters: named,
+        needed,
     }
 }

@@ -63,10 +63,14 @@ impl Rig {
         key_of_the_house(&self.it.store, &[role]).await
     }
 
+    /// Where a path of the service is.
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
     /// A request without a key.
     pub(crate) fn request(&self, method: &str, path: &str) -> RequestBuilder {
-        let url = format!("http://{}{path}", self.address);
-        self.client.request(method.parse().unwrap(), url)
+        self.client.request(method.parse().unwrap(), self.url(path))
     }
 
     /// A request with the operator's key.

@@ -5,7 +5,7 @@ use domain::dead_letter_job::JobAction;
 use domain::notification::{NotificationState, NotificationStatus};
 use domain::push::PushState;
 use metrics_exporter_prometheus::PrometheusBuilder;
-use store::{Act, DeadLetterFilter, DeadLetterSelection, JobCreated, NewDeadLetterJob};
+use store::{Act, DeadLetterFilter, DeadLetterSelection, JobCare, JobCreated, NewDeadLetterJob};
 use testkit::notification_factory::NotificationRow;
 use testkit::push_factory::PushRow;
 use testkit::{Installation, eventually};
@@ -22,6 +22,7 @@ async fn create(it: &Installation, action: JobAction, per_second: u32) -> Uuid {
         action,
         selection: DeadLetterSelection::Matching(DeadLetterFilter::default()),
         per_second,
+        care: JobCare::default(),
     };
     let act = Act {
         by: "Anna (1)",

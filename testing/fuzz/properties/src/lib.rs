@@ -20,6 +20,7 @@ pub mod endpoint;
 pub mod envelope;
 pub mod event_filter;
 pub mod event_json;
+pub mod id_token;
 pub mod list_query;
 pub mod mail_text;
 pub mod operator_body;
@@ -59,6 +60,7 @@ macro_rules! with_all_names {
             envelope,
             event_filter,
             event_json,
+            id_token,
             list_query,
             mail_text,
             operator_body,

@@ -7,6 +7,7 @@ use chrono::TimeDelta;
 use domain::dead_letter_job::JobStatus;
 use domain::subscription::SubscriptionState;
 use runtime::connections::{Counters, Previous};
+use store::BrokenGlass;
 use store::webhook::Outbox;
 use uuid::Uuid;
 
@@ -477,6 +478,17 @@ pub(super) const CASES: &[Case] = &[
         Severity::Notice,
         |f| f.settings.opens_egress = true,
         "more than public addresses",
+    ),
+    (
+        "break-glass",
+        Severity::Notice,
+        |f| {
+            tables(f).broken_glass = BrokenGlass {
+                count: 2,
+                last: Some(now() - TimeDelta::hours(3)),
+            };
+        },
+        "2 visits to the console began in the last 24 hours with a key",
     ),
     (
         "mails-failed",

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use domain::dead_letter_job::JobStatus;
+use domain::dead_letter_job::{JobPause, JobStatus};
 use domain::subscription::SubscriptionState;
 use store::PauseView;
 use store::status::{Deaths, PAUSED_COUNTED_MAX, SubscriptionInTrouble};
@@ -23,6 +23,7 @@ const JOB_IDLE: Duration = Duration::from_secs(5 * 60);
 pub(super) fn evaluate(known: &Known<'_>, findings: &mut Vec<Finding>) {
     findings.extend(months(known));
     findings.extend(egress(known));
+    findings.extend(break_glass(known));
     findings.extend(pauses(known));
     findings.extend(dead_letters("push", &known.tables.push.deaths));
     findings.extend(dead_letters("reseller", &known.tables.reseller.deaths));
@@ -56,6 +57,26 @@ fn egress(known: &Known<'_>) -> Option<Finding> {
              networks called.",
         )
     })
+}
+
+fn break_glass(known: &Known<'_>) -> Option<Finding> {
+    let broken = known.tables.broken_glass;
+    let last = broken.last?;
+    let text = format!(
+        "{} in the last 24 hours with a key instead of the provider, the last one at {}.",
+        of(
+            broken.count,
+            "visit to the console began",
+            "visits to the console began"
+        ),
+        when(last, known.facts.now)
+    );
+    let finding = Finding::new(
+        ("break-glass", Severity::Notice, "break-glass"),
+        text,
+        "The audit log says whose key it was, and what was done meanwhile.",
+    );
+    Some(finding.with("postrider audit --action visit.break-glass"))
 }
 
 fn pauses(known: &Known<'_>) -> Vec<Finding> {
@@ -285,11 +306,26 @@ fn jobs(known: &Known<'_>) -> Vec<Finding> {
         let progress = format!("{} of {}", number(job.examined), number(job.matching));
         let what = job.action.as_str().to_lowercase();
         if job.status == JobStatus::Paused {
+            let meaning = match job.paused_because {
+                // It goes on by itself.
+                Some(JobPause::Canary) => return None,
+                Some(JobPause::CanaryFailed) => {
+                    "It paused itself: of the first that it sent again, some failed again."
+                }
+                Some(JobPause::FailedAgain) => {
+                    "It paused itself: too much of what it sent again failed again."
+                }
+                None => "",
+            };
             let text = format!(
                 "A job of {} to {what} dead letters is paused at {progress}.",
                 job.by
             );
-            let finding = Finding::new(("job-paused", Severity::Notice, "dead-letters-grow"), text, "");
+            let finding = Finding::new(
+                ("job-paused", Severity::Notice, "dead-letters-grow"),
+                text,
+                meaning,
+            );
             return Some(finding.with(format!("postrider jobs resume {}", job.id)));
         }
         if job.idle < JOB_IDLE {

@@ -8,6 +8,7 @@ use domain::dead_letter_job::{JobAction, JobStatus};
 use domain::reason::StateReason;
 use domain::subscription::SubscriptionState;
 use runtime::connections::{Counters, Earlier, Previous, Report, SwrveReport};
+use store::BrokenGlass;
 use store::status::{
     JobInProgress, Leadership, MailsInTrouble, SubscriptionCount, SubscriptionInTrouble, SwrveFailure,
 };
@@ -93,6 +94,7 @@ pub(super) fn system(uptime: Duration) -> Facts {
             months_ahead: 2,
             has_this_month: true,
             jobs: Vec::new(),
+            broken_glass: BrokenGlass::default(),
         })),
     }
 }
@@ -211,6 +213,7 @@ pub(super) fn job(status: JobStatus, idle: Duration) -> JobInProgress {
         id: Uuid::from_u128(9),
         action: JobAction::Replay,
         status,
+        paused_because: None,
         matching: 40,
         examined: 10,
         by: "ann (1)".to_owned(),

@@ -1,0 +1,100 @@
+//! What an ID token says, once it is believed.
+
+use chrono::{DateTime, Utc};
+use serde_json::{Map, Value};
+
+/// Longest name that is taken over, in characters.
+const NAME_MAX_CHARS: usize = 100;
+/// Most values of one claim.
+const VALUES_MAX: usize = 1_000;
+
+/// The claims of an ID token that was verified.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claims {
+    /// Who said it.
+    pub issuer: String,
+    /// Whom it is about: the same for the same person, always.
+    pub subject: String,
+    /// When that person last showed who it is; none when the provider does not say.
+    pub authenticated_at: Option<DateTime<Utc>>,
+    pub(crate) all: Map<String, Value>,
+}
+
+impl Claims {
+    /// What to call the person: the name, else the name to sign in with, else the address, else the subject. Without control characters.
+    pub fn name(&self) -> String {
+        let said = ["name", "preferred_username", "email"]
+            .iter()
+            .filter_map(|claim| self.all.get(*claim)?.as_str())
+            .map(clean)
+            .find(|name| !name.is_empty());
+        said.unwrap_or_else(|| clean(&self.subject))
+    }
+
+    /// The texts of a claim: of a text itself, of a list its texts. A name with dots that is no claim by itself is a path into objects.
+    pub fn texts(&self, claim: &str) -> Vec<String> {
+        let found = self.all.get(claim).or_else(|| {
+            let mut parts = claim.split('.');
+            let first = self.all.get(parts.next()?)?;
+            parts.try_fold(first, |value, part| value.get(part))
+        });
+        match found {
+            Some(Value::String(text)) => vec![text.clone()],
+            Some(Value::Array(items)) => {
+                let texts = items.iter().filter_map(Value::as_str).take(VALUES_MAX);
+                texts.map(str::to_owned).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+fn clean(text: &str) -> String {
+    let kept = text.chars().filter(|character| !character.is_control());
+    // Brackets set the identity in a signature apart from the name; a name must not look like one.
+    let kept = kept.filter(|character| !matches!(character, '<' | '>'));
+    kept.take(NAME_MAX_CHARS).collect::<String>().trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn claims(all: Value) -> Claims {
+        let Value::Object(all) = all else { unreachable!() };
+        Claims {
+            issuer: "https://id.example".to_owned(),
+            subject: "7f3".to_owned(),
+            authenticated_at: None,
+            all,
+        }
+    }
+
+    #[test]
+    fn a_person_is_called_by_the_best_name_there_is() {
+        let all = json!({"name": "Ada L.", "preferred_username": "ada", "email": "ada@id.example"});
+        assert_eq!(claims(all).name(), "Ada L.");
+        let all = json!({"name": " \n", "preferred_username": 7, "email": "ada@id.example"});
+        assert_eq!(claims(all).name(), "ada@id.example");
+        assert_eq!(claims(json!({})).name(), "7f3");
+        let forged = json!({"name": "Eve <1@https://id.example>\u{0}"});
+        assert_eq!(claims(forged).name(), "Eve 1@https://id.example");
+    }
+
+    #[test]
+    fn roles_are_a_text_a_list_or_lie_in_an_object() {
+        let all = json!({
+            "groups": ["a", 7, "b"], "role": "c", "realm_access": {"roles": ["d"]}, "https://x.example/roles": ["e"],
+        });
+        let claims = claims(all);
+        assert_eq!(claims.texts("groups"), ["a", "b"]);
+        assert_eq!(claims.texts("role"), ["c"]);
+        assert_eq!(claims.texts("realm_access.roles"), ["d"]);
+        assert_eq!(claims.texts("https://x.example/roles"), ["e"]);
+        for none in ["nothing", "realm_access", "realm_access.roles.x", "", "."] {
+            assert!(claims.texts(none).is_empty(), "{none}");
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! What makes a job careful: it is about so many dead letters at most, sends a few again before the others, and stops itself when too much
+//! of what it has sent again fails again. All of it is decided by the job's row, in the transaction of a step.
+
+use chrono::{DateTime, Utc};
+use domain::dead_letter_job::{JobPause, fails_too_often};
+use serde_json::{Value, json};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::recovery::BY;
+use crate::{Act, Error};
+
+/// How careful a job is. What is missing restricts nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct JobCare {
+    /// Most dead letters that it looks at.
+    pub letters_max: Option<u32>,
+    /// Whether the newest come first, and not the oldest.
+    pub newest_first: bool,
+    /// So many pushes and notifications are sent again first; the others wait until it is known what became of those.
+    pub canary: Option<u32>,
+    /// It pauses itself when more than so many percent of what it has replayed failed again.
+    pub pause_above: Option<u32>,
+}
+
+/// What a step needs to know of a careful job.
+pub(super) struct Care {
+    pub(super) terms: JobCare,
+    /// Dead letters looked at so far.
+    pub(super) examined: u64,
+    /// Dead letters resolved so far.
+    pub(super) done: u64,
+    /// The first that were made due.
+    pub(super) canary_due: Vec<Uuid>,
+    pub(super) canary_passed: bool,
+    /// Whether the job has paused itself until it is known what became of them.
+    pub(super) waits: bool,
+    /// Dead letters resolved when what fails again began to be counted.
+    pub(super) judged_done: u64,
+}
+
+/// Where the first ones stand.
+struct Firsts {
+    delivered: u64,
+    failed: u64,
+    waiting: u64,
+}
+
+impl Care {
+    /// How many more of the first ones there are to be; `None` when the others follow already.
+    fn canary_left(&self) -> Option<u64> {
+        let canary = self.terms.canary.filter(|_| !self.canary_passed)?;
+        Some(u64::from(canary).saturating_sub(self.canary_due.len() as u64))
+    }
+
+    /// Of `room` dead letters those that the job may look at now.
+    pub(super) fn room(&self, room: usize) -> usize {
+        let bounds = [self.left(), self.canary_left()];
+        let least = bounds.into_iter().flatten().min().unwrap_or(u64::MAX);
+        usize::try_from(least).map_or(room, |least| room.min(least))
+    }
+
+    /// How many dead letters it may look at still, if it may not look at all.
+    fn left(&self) -> Option<u64> {
+        let most = self.terms.letters_max?;
+        Some(u64::from(most).saturating_sub(self.examined))
+    }
+
+    /// Whether it is through once it has looked at so many more.
+    pub(super) fn is_through_with(&self, examined: usize) -> bool {
+        self.left().is_some_and(|left| examined as u64 >= left)
+    }
+
+    /// Decides whether the job may get on now, and notes it: it waits for the first ones, goes on since those are delivered, or stops.
+    pub(super) async fn may_get_on(
+        &self,
+        connection: &mut PgConnection,
+        job: Uuid,
+        now: DateTime<Utc>,
+    ) -> Result<bool, Error> {
+        if self.canary_left() == Some(0) {
+            self.judge_firsts(connection, job, now).await?;
+            return Ok(false);
+        }
+        if let Some(percent) = self.terms.pause_above {
+            return self.judge_share(connection, job, percent, now).await;
+        }
+        Ok(true)
+    }
+
+    async fn judge_firsts(
+        &self,
+        connection: &mut PgConnection,
+        job: Uuid,
+        now: DateTime<Utc>,
+    ) -> Result<(), Error> {
+        let firsts = firsts(connection, &self.canary_due).await?;
+        let details = json!({
+            "canary": self.canary_due.len(), "delivered": firsts.delivered, "failedAgain": firsts.failed,
+        });
+        // First ones that were all cancelled, or are not stored any more, say nothing about the others.
+        if firsts.failed > 0 || firsts.waiting + firsts.delivered == 0 {
+            return pause(connection, job, (JobPause::CanaryFailed, details), now).await;
+        }
+        if firsts.waiting > 0 {
+            return match self.waits {
+                true => Ok(()),
+                false => pause(connection, job, (JobPause::Canary, details), now).await,
+            };
+        }
+        go_on(connection, job, now).await?;
+        if self.waits {
+            let entry = by_itself(now).entry("dead-letter-job.resume", super::job(job), details);
+            entry.record(connection).await?;
+        }
+        Ok(())
+    }
+
+    async fn judge_share(
+        &self,
+        connection: &mut PgConnection,
+        job: Uuid,
+        percent: u32,
+        now: DateTime<Utc>,
+    ) -> Result<bool, Error> {
+        let replayed = self.done.saturating_sub(self.judged_done);
+        if replayed == 0 {
+            return Ok(true);
+        }
+        let failed = count_failures(connection, job).await?;
+        if !fails_too_often(percent, failed, replayed) {
+            return Ok(true);
+        }
+        let details = json!({ "pauseAbove": percent, "replayed": replayed, "failedAgain": failed });
+        pause(connection, job, (JobPause::FailedAgain, details), now).await?;
+        Ok(false)
+    }
+}
+
+/// What a job does to itself has no person behind it.
+fn by_itself(now: DateTime<Utc>) -> Act<'static> {
+    Act {
+        by: BY,
+        note: None,
+        at: now,
+    }
+}
+
+async fn firsts(connection: &mut PgConnection, due: &[Uuid]) -> Result<Firsts, Error> {
+    let row = sqlx::query!(
+        r#"
+        SELECT count(*) FILTER (WHERE status = 'SENT') AS "delivered!",
+               count(*) FILTER (WHERE status IN ('FAILED', 'GIVEN_UP') AND reason IS DISTINCT FROM 'CANCELLED') AS "failed!",
+               count(*) FILTER (WHERE status NOT IN ('SENT', 'FAILED', 'GIVEN_UP')) AS "waiting!"
+        FROM (
+            SELECT p.status, p.reason FROM UNNEST($1::uuid[]) AS i(id) JOIN push_notifications p ON p.id = i.id
+            UNION ALL
+            SELECT n.status, n.reason FROM UNNEST($1::uuid[]) AS i(id) JOIN notifications n ON n.id = i.id) AS firsts
+        "#,
+        due,
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(Firsts {
+        delivered: row.delivered.unsigned_abs(),
+        failed: row.failed.unsigned_abs(),
+        waiting: row.waiting.unsigned_abs(),
+    })
+}
+
+/// Counts what the job has replayed since its start, or since it was last resumed, and what has failed since, whatever was done about that
+/// later: from where the last count ended, so that a job about a million dead letters does not look at all of them for each step. The last
+/// ten seconds are left to the next count: a dead letter bears the time at which its transaction began, and no statement of that takes longer.
+async fn count_failures(connection: &mut PgConnection, job: Uuid) -> Result<u64, Error> {
+    let counted = sqlx::query_scalar!(
+        r#"
+        WITH bounds AS (
+            SELECT coalesce(judged_to, until) AS since,
+                   greatest(coalesce(judged_to, until), now() - interval '10 seconds') AS until,
+                   coalesce(judged_from, '-infinity') AS replayed_after
+            FROM dead_letter_jobs WHERE id = $1),
+        failed AS (
+            SELECT count(*) AS count FROM bounds b
+            CROSS JOIN UNNEST(ARRAY ['OPEN', 'REPLAYED', 'DISCARDED']) AS s(state)
+            CROSS JOIN UNNEST(ARRAY ['push', 'reseller']) AS l(lane)
+            CROSS JOIN UNNEST(ARRAY ['FAILED', 'GIVEN_UP']) AS r(reason)
+            JOIN dead_letters d
+              ON d.state = s.state AND d.lane = l.lane AND d.reason = r.reason AND d.created_at >= b.since AND d.created_at < b.until
+            CROSS JOIN LATERAL (
+                SELECT FROM dead_letters o
+                WHERE o.push_id = d.push_id AND o.job_id = $1 AND o.resolved_at > b.replayed_after
+                UNION ALL
+                SELECT FROM dead_letters o
+                WHERE o.notification_id = d.notification_id AND o.job_id = $1 AND o.resolved_at > b.replayed_after
+                LIMIT 1) AS replayed
+            WHERE d.job_id IS DISTINCT FROM $1 AND d.fingerprint NOT IN ('other/cancelled', 'delivery/cancelled'))
+        UPDATE dead_letter_jobs j SET failed_again = j.failed_again + f.count, judged_to = b.until
+        FROM bounds b, failed f WHERE j.id = $1
+        RETURNING j.failed_again
+        "#,
+        job,
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(counted.unsigned_abs())
+}
+
+/// Notes which were the first to be made due.
+pub(super) async fn note_firsts(connection: &mut PgConnection, job: Uuid, due: &[Uuid]) -> Result<(), Error> {
+    sqlx::query!(
+        "UPDATE dead_letter_jobs SET canary_due = canary_due || $2::uuid[] WHERE id = $1",
+        job,
+        due,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+async fn pause(
+    connection: &mut PgConnection,
+    job: Uuid,
+    (why, mut details): (JobPause, Value),
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    sqlx::query!(
+        "UPDATE dead_letter_jobs SET status = 'PAUSED', paused_because = $2, updated_at = $3 WHERE id = $1",
+        job,
+        why.as_str(),
+        now,
+    )
+    .execute(&mut *connection)
+    .await?;
+    details["because"] = json!(why.as_str());
+    let entry = by_itself(now).entry("dead-letter-job.pause", super::job(job), details);
+    entry.record(connection).await
+}
+
+async fn go_on(connection: &mut PgConnection, job: Uuid, now: DateTime<Utc>) -> Result<(), Error> {
+    sqlx::query!(
+        r#"
+        UPDATE dead_letter_jobs SET status = 'RUNNING', paused_because = NULL, canary_passed = true, updated_at = $2
+        WHERE id = $1
+        "#,
+        job,
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}

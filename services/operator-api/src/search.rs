@@ -1,0 +1,223 @@
+//! `GET /search`: what an identifier is of, whatever it is of.
+//!
+//! An identifier leads to a few rows by their keys; nothing is looked for in texts.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use explain::Explanation;
+use http_api::{Params, Problem};
+use serde::{Deserialize, Serialize};
+use store::push::{PushFilter, PushRow};
+use store::webhook::{SubscriptionFilter, SubscriptionView};
+use store::{DeadLetterJob, Error};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+use uuid::Uuid;
+
+use crate::app::App;
+use crate::examined::text;
+use crate::explain::story;
+use crate::request::Viewer;
+
+/// Longest text that is looked for, in bytes.
+const TEXT_MAX_BYTES: usize = 1_000;
+/// Most pushes for a device.
+const PUSHES_MAX: u32 = 20;
+
+/// The routes.
+pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new().routes(routes!(search))
+}
+
+/// What is looked for. Has no `Debug`: it may hold a device.
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct SearchParams {
+    /// An identifier of a push, an event, a notification, a dead letter, a subscription or a job; a reseller; the `pushKey` of a device; with
+    /// `reseller`, or as `RESELLER/EVENT_ID`, the `eventId` that the caller gave to an event.
+    #[param(value_type = String, required = true, max_length = 1_000, example = "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d")]
+    pub(crate) q: Option<String>,
+    /// Whose event it is, when `q` is what its caller called it.
+    #[param(example = "acme")]
+    pub(crate) reseller: Option<String>,
+}
+
+/// What was found.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = SearchAnswer)]
+pub(crate) struct SearchDocument {
+    /// What the text is the identifier of; nothing if it is of nothing that is stored.
+    pub(crate) items: Vec<FoundDocument>,
+    /// What was looked for: push, event, notification, deadLetter, subscription, job, reseller, device.
+    #[schema(example = json!(["reseller", "device"]))]
+    pub(crate) tried: Vec<&'static str>,
+}
+
+/// A thing that was found.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = SearchFound)]
+pub(crate) struct FoundDocument {
+    /// `push`, `event`, `notification`, `deadLetter`, `subscription`, `job` or `reseller`.
+    #[schema(example = "push")]
+    pub(crate) kind: &'static str,
+    /// Its identifier.
+    #[schema(example = "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d")]
+    pub(crate) id: String,
+    /// Where it stands; null of a reseller.
+    #[schema(example = "RETRY")]
+    pub(crate) state: Option<String>,
+    /// What there is to say of it first, in a sentence.
+    #[schema(
+        example = "Is tried again at 2026-11-21 12:01:30 UTC (in 30 s): attempt 2 of 5 failed with 503."
+    )]
+    pub(crate) headline: String,
+}
+
+impl FoundDocument {
+    fn told(story: Explanation) -> Self {
+        Self {
+            kind: story.kind,
+            id: story.id.to_string(),
+            state: Some(story.state),
+            headline: story.headline,
+        }
+    }
+
+    fn subscription(view: &SubscriptionView) -> Self {
+        let failing = view.failing_since.map(|_| ", which fails").unwrap_or_default();
+        Self {
+            kind: "subscription",
+            id: view.id.to_string(),
+            state: Some(view.state.to_string()),
+            headline: format!("Sends to {}{failing}, for {}.", view.url, view.reseller),
+        }
+    }
+
+    fn job(job: &DeadLetterJob) -> Self {
+        let what = job.action.as_str().to_lowercase();
+        let (examined, matching) = (job.examined, job.matching);
+        let headline = format!(
+            "A job of {} to {what} dead letters, at {examined} of {matching}.",
+            job.created_by
+        );
+        Self {
+            kind: "job",
+            id: job.id.to_string(),
+            state: Some(job.status.to_string()),
+            headline,
+        }
+    }
+
+    fn reseller(id: &str) -> Self {
+        Self {
+            kind: "reseller",
+            id: id.to_owned(),
+            state: None,
+            headline: "A reseller that has subscriptions.".to_owned(),
+        }
+    }
+
+    fn push(push: &PushRow) -> Self {
+        Self {
+            kind: "push",
+            id: push.id.to_string(),
+            state: Some(push.status.to_string()),
+            headline: "A push for this device.".to_owned(),
+        }
+    }
+}
+
+/// Finds what an identifier is of.
+///
+/// One answer for most identifiers; several for a device that got several pushes, or a text that is two things at once. Nothing that matches is
+/// an answer, too: `tried` says what was looked for.
+#[utoipa::path(
+    get, path = "/search", tag = "search", operation_id = "search", security(("apiKey" = [])),
+    params(SearchParams),
+    responses((status = 200, description = "What was found.", body = SearchDocument))
+)]
+pub(crate) async fn search(
+    State(app): State<Arc<App>>,
+    viewer: Viewer,
+    Params(params): Params<SearchParams>,
+) -> Result<Json<SearchDocument>, Problem> {
+    let text_of = params.q.as_deref().map(str::trim).filter(|text| !text.is_empty());
+    let Some(sought) = text_of.filter(|text| text.len() <= TEXT_MAX_BYTES && !text.contains('\0')) else {
+        let detail = format!("is needed: an identifier of 1 to {TEXT_MAX_BYTES} bytes");
+        return Err(Problem::query("q", detail));
+    };
+    let reseller = text("reseller", params.reseller.as_deref())?;
+    let searching = look(&app, sought, reseller.as_deref());
+    let found = http_api::by(viewer.deadline, ("the answer", "read"), searching).await?;
+    Ok(Json(found))
+}
+
+async fn look(app: &App, sought: &str, reseller: Option<&str>) -> Result<SearchDocument, Error> {
+    let (mut items, mut tried) = (Vec::new(), Vec::new());
+    let named = match reseller {
+        Some(reseller) => Some((reseller, sought)),
+        // No reseller has a slash in its name.
+        None => sought.split_once('/'),
+    };
+    if let Some((reseller, event)) = named {
+        tried.push("event");
+        let told = Box::pin(story(app, event, Some(reseller))).await?;
+        items.extend(told.map(|(_, story)| FoundDocument::told(story)));
+    } else if let Ok(id) = sought.parse::<Uuid>() {
+        tried.extend([
+            "push",
+            "notification",
+            "event",
+            "deadLetter",
+            "subscription",
+            "job",
+        ]);
+        items.extend(by_id(app, id).await?);
+    }
+    if reseller.is_none() {
+        tried.push("reseller");
+        items.extend(by_reseller(app, sought).await?);
+        // Nothing is said of devices while the index that finds them is still being made.
+        if let Some(pushes) = by_device(app, sought).await? {
+            tried.push("device");
+            items.extend(pushes);
+        }
+    }
+    Ok(SearchDocument { items, tried })
+}
+
+async fn by_id(app: &App, id: Uuid) -> Result<Option<FoundDocument>, Error> {
+    if let Some((_, story)) = Box::pin(story(app, &id.to_string(), None)).await? {
+        return Ok(Some(FoundDocument::told(story)));
+    }
+    if let Some(view) = app.store.find_any_subscription(id).await? {
+        return Ok(Some(FoundDocument::subscription(&view)));
+    }
+    let job = app.store.find_dead_letter_job(id).await?;
+    Ok(job.as_ref().map(FoundDocument::job))
+}
+
+/// The reseller of this name.
+async fn by_reseller(app: &App, name: &str) -> Result<Option<FoundDocument>, Error> {
+    let of_reseller = SubscriptionFilter {
+        reseller: Some(name.to_owned()),
+        ..SubscriptionFilter::default()
+    };
+    let subscriptions = app.store.search_subscriptions(&of_reseller, None, 1).await?;
+    Ok(subscriptions.first().map(|_| FoundDocument::reseller(name)))
+}
+
+/// The pushes for the device that is known by this; none while they cannot be found.
+async fn by_device(app: &App, device: &str) -> Result<Option<Vec<FoundDocument>>, Error> {
+    let for_device = PushFilter {
+        device: Some(device.to_owned()),
+        ..PushFilter::default()
+    };
+    let pushes = app.store.list_pushes(&for_device, None, PUSHES_MAX).await?;
+    Ok(pushes.map(|part| part.items.iter().map(FoundDocument::push).collect()))
+}

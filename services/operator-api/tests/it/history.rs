@@ -1,0 +1,48 @@
+//! What a lane did by the minute.
+
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use serde_json::json;
+use store::Beat;
+use uuid::Uuid;
+
+use crate::rig::Rig;
+
+#[testkit::test]
+async fn a_lane_tells_what_it_did_by_the_minute(rig: &Rig) {
+    let beat = Beat {
+        process: Uuid::now_v7(),
+        service: "dispatcher",
+        host: "one",
+        pid: 1,
+        version: "0.1.0",
+        uptime: Duration::ZERO,
+        state: &json!({"counters": {"pushesSent": 4, "eventsAccepted": 2}, "leading": 17}),
+    };
+    rig.it.store.beat(beat).await.unwrap();
+    // Whichever minute that was in, it is among the last three.
+    rig.clock.advance(TimeDelta::minutes(1));
+    let history = rig.see("/lanes/push/history?minutes=3").await;
+    assert_eq!(history["lane"], "push");
+    let minutes = history["items"].as_array().unwrap();
+    assert_eq!(minutes.len(), 3);
+    let told = minutes.iter().find(|minute| minute["delivered"] == 4).unwrap();
+    assert!(told["processes"].as_u64().unwrap() >= 1, "{history}");
+    assert_eq!(told["epochs"], json!([17]));
+    let history = rig.see("/lanes/reseller/history").await;
+    let minutes = history["items"].as_array().unwrap();
+    assert_eq!(minutes.len(), 60);
+    assert!(minutes.iter().any(|minute| minute["accepted"] == 2));
+    assert!(minutes.iter().all(|minute| minute["epochs"] == json!([])));
+}
+
+#[testkit::test]
+async fn a_history_that_is_not_kept_is_refused(rig: &Rig) {
+    for query in ["minutes=0", "minutes=61", "minutes=x", "hours=1"] {
+        let path = format!("/lanes/push/history?{query}");
+        rig.refused("GET", &path, None, (400, "invalid-query")).await;
+    }
+    rig.refused("GET", "/lanes/fast/history", None, (404, "not-found"))
+        .await;
+}

@@ -1,0 +1,104 @@
+//! One text, and whatever it is the identifier of.
+
+use domain::notification::NotificationState;
+use domain::push::{PushState, PushStatus};
+use serde_json::{Value, json};
+use testkit::notification_factory::NotificationRow;
+use testkit::push_factory::PushRow;
+use testkit::push_request;
+use testkit::subscription_factory::SubscriptionRow;
+use uuid::Uuid;
+
+use crate::rig::Rig;
+
+async fn found(rig: &Rig, query: &str) -> Vec<(String, String)> {
+    let answer = rig.see(&format!("/search?q={query}")).await;
+    let items = answer["items"].as_array().unwrap().iter();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    items
+        .inspect(|item| assert!(!text(&item["headline"]).is_empty(), "{item}"))
+        .map(|item| (text(&item["kind"]), text(&item["id"])))
+        .collect()
+}
+
+#[testkit::test]
+async fn each_identifier_leads_to_what_it_is_of(rig: &Rig) {
+    let subscription = SubscriptionRow::active().reseller("acme");
+    let subscription = subscription.make(&rig.it.pool).await;
+    let row = NotificationRow::in_state(NotificationState::Failed, subscription).reseller("acme");
+    let notification = row.make(&rig.it.pool).await;
+    let push = PushRow::in_state(PushState::Failed).make(&rig.it.pool).await;
+    let letter: Uuid = sqlx::query_scalar("SELECT id FROM dead_letters WHERE push_id = $1")
+        .bind(push.id.uuid())
+        .fetch_one(&rig.it.pool)
+        .await
+        .unwrap();
+    let body = json!({"action": "replay", "ids": [letter]});
+    let job = rig.act("/dead-letters/jobs", &body, 202).await["id"].clone();
+    for (kind, id) in [
+        ("push", push.id.to_string()),
+        ("deadLetter", letter.to_string()),
+        ("notification", notification.id.uuid().to_string()),
+        ("event", notification.event.to_string()),
+        ("subscription", subscription.to_string()),
+        ("job", job.as_str().unwrap().to_owned()),
+        ("reseller", "acme".to_owned()),
+    ] {
+        let expected = vec![(kind.to_owned(), id.clone())];
+        assert_eq!(found(rig, &format!("%20{id}%20")).await, expected, "{kind}");
+    }
+    sqlx::query(
+        "INSERT INTO event_keys (scope, key, event, request, created_at)
+         VALUES ('reseller/acme', 'order-17', $1, sha256('x'), now())",
+    )
+    .bind(notification.event)
+    .execute(&rig.it.pool)
+    .await
+    .unwrap();
+    let event = vec![("event".to_owned(), notification.event.to_string())];
+    for query in ["order-17&reseller=acme", "acme/order-17"] {
+        assert_eq!(found(rig, query).await, event, "{query}");
+    }
+    let for_device = push_request("463B3209", "Hello client!");
+    let push = rig.it.accept(PushStatus::Pending, for_device).await;
+    assert_eq!(
+        found(rig, "463B3209").await,
+        [("push".to_owned(), push.to_string())]
+    );
+}
+
+#[testkit::test]
+async fn what_is_nothing_is_an_answer_that_says_what_was_looked_for(rig: &Rig) {
+    let id = Uuid::now_v7();
+    let answer = rig.see(&format!("/search?q={id}")).await;
+    assert_eq!(answer["items"], json!([]));
+    assert_eq!(
+        answer["tried"],
+        json!([
+            "push",
+            "notification",
+            "event",
+            "deadLetter",
+            "subscription",
+            "job",
+            "reseller",
+            "device"
+        ])
+    );
+    let named = rig.see("/search?q=order-17&reseller=acme").await;
+    assert_eq!(named, json!({"items": [], "tried": ["event"]}));
+    let named = rig.see("/search?q=acme/order-17").await;
+    assert_eq!(
+        named,
+        json!({"items": [], "tried": ["event", "reseller", "device"]})
+    );
+}
+
+#[testkit::test]
+async fn a_search_for_nothing_is_refused(rig: &Rig) {
+    let long = format!("q={}", "x".repeat(1_001));
+    for query in ["", "q=", "q=%20", "q=%00", &long, "q=a&reseller=", "q=a&who=me"] {
+        let path = format!("/search?{query}");
+        rig.refused("GET", &path, None, (400, "invalid-query")).await;
+    }
+}

@@ -4,7 +4,7 @@
 //! and nowhere else. Time is the caller's.
 
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use reqwest::header::ACCEPT;
@@ -33,6 +33,9 @@ const KEYS_KEPT: TimeDelta = TimeDelta::hours(1);
 const KEYS_PAUSE: TimeDelta = TimeDelta::seconds(60);
 /// Least time between two questions whether a provider that did not answer does again.
 const PROBE_PAUSE: TimeDelta = TimeDelta::seconds(5);
+/// For how long nothing is asked after a question that failed, by no clock that anything can set: those who wait for an answer at the same time
+/// share the failure instead of asking one after another.
+const FAILURE_SHARED: Duration = Duration::from_secs(1);
 /// After how long an answer that failed says nothing of the time since.
 const OUTAGE_GAP: TimeDelta = TimeDelta::minutes(5);
 
@@ -84,6 +87,8 @@ struct Known {
     /// When keys were last asked for, in vain or not.
     keys_at: Option<DateTime<Utc>>,
     outage: Option<Outage>,
+    /// When the last question failed, if it did.
+    failed: Option<Instant>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -194,7 +199,11 @@ impl Provider {
         {
             return Ok(discovery.clone());
         }
+        if known.failed.is_some_and(|at| at.elapsed() < FAILURE_SHARED) {
+            return Err(ProviderError::Away(DISCOVERY, None));
+        }
         let asked = self.discover().await;
+        known.failed = asked.is_err().then(Instant::now);
         match &asked {
             Ok(discovery) => {
                 known.discovery = Some((discovery.clone(), now));

@@ -99,7 +99,7 @@ fn the_only_key_needs_no_name() {
 }
 
 proptest! {
-    /// Whatever is changed about a token, it is refused, and nothing panics.
+    /// A token in which anything was changed is refused, and nothing panics.
     #[test]
     fn no_changed_token_is_believed(at in 0_usize..4_000, byte in 0x20_u8..0x7f, case in 0_usize..3) {
         let (vectors, keys) = vectors();

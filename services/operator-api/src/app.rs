@@ -7,12 +7,18 @@ use chrono::{DateTime, SubsecRound as _, Utc};
 use config::Config;
 use domain::clock::Clock;
 use http_api::{Keys, TakesBodies};
+use oidc::Provider;
 use store::Store;
 use tokio::time::Instant;
+
+use crate::console::{self, Visits};
 
 /// The state behind every request.
 pub(crate) struct App {
     pub(crate) keys: Keys,
+    pub(crate) visits: Visits,
+    /// Whom people sign in to the console with.
+    pub(crate) provider: Option<Provider>,
     pub(crate) store: Store,
     pub(crate) broker: Broker,
     clock: Arc<dyn Clock>,
@@ -23,6 +29,8 @@ impl App {
     pub(crate) fn new(config: Arc<Config>, store: Store, broker: Broker, clock: Arc<dyn Clock>) -> Self {
         Self {
             keys: Keys::new(store.clone()),
+            visits: Visits::default(),
+            provider: console::provider_of(&config),
             store,
             broker,
             clock,

@@ -9,6 +9,7 @@
 mod app;
 mod audit;
 mod cancel;
+mod console;
 mod dead_letter_jobs;
 mod dead_letters;
 mod examined;

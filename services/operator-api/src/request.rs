@@ -17,6 +17,7 @@ use store::Act;
 use tokio::time::Instant;
 
 use crate::app::App;
+use crate::console;
 
 /// Within which time a person has to have shown the provider who it is, for an act that is dangerous.
 pub(crate) const AUTHENTICATED_WITHIN: TimeDelta = TimeDelta::minutes(5);
@@ -152,7 +153,7 @@ async fn caller(parts: &Parts, app: &App, allows: fn(Role) -> bool) -> Result<As
     http_api::refuse_in_vain(parts)?;
     Ok(Asks {
         signature: caller.signature(),
-        is_stale: false,
+        is_stale: console::is_stale(&caller.identity, app.now()),
         deadline,
     })
 }

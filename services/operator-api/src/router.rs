@@ -11,7 +11,7 @@ use utoipa_axum::router::OpenApiRouter;
 use crate::app::App;
 use crate::openapi::Service;
 use crate::{
-    audit, cancel, dead_letter_jobs, dead_letters, explain, history, keys, mails, notifications,
+    audit, cancel, console, dead_letter_jobs, dead_letters, explain, history, keys, mails, notifications,
     pauses, pushes, quota_requests, resolve, restore, search, status, subscriptions,
 };
 
@@ -19,7 +19,11 @@ use crate::{
 pub(crate) fn router(app: Arc<App>, documents: Documents, readiness: Readiness) -> Router {
     let observer = Observer::new(app.config.telemetry.otlp_endpoint.is_some());
     let (routes, _) = routes().split_for_parts();
-    http_api::complete(routes.with_state(app), documents, readiness, observer)
+    let mut routes = routes.with_state(Arc::clone(&app));
+    if app.config.operator.console {
+        routes = routes.merge(console::router(app));
+    }
+    http_api::complete(routes, documents, readiness, observer)
 }
 
 /// The routes, and what they say about themselves. Each resource has its own in its own module.

@@ -5,6 +5,11 @@
     reason = "what the tests are built of fails like the tests themselves"
 )]
 
+mod console;
+mod console_around;
+mod console_dead_letters;
+mod console_oidc;
+mod console_search;
 mod controls;
 mod dead_letter_jobs;
 mod dead_letters;
@@ -17,6 +22,7 @@ mod limits;
 mod mails;
 mod operations;
 mod outages;
+mod provider;
 mod quota_requests;
 mod rig;
 mod roles;

@@ -49,7 +49,8 @@ pub fn check(input: &[u8]) {
             vectors
                 .cases
                 .iter()
-                .any(|it| it.token == token && it.outcome == "valid")
+                // Nothing is asked of the time of the sign-in here.
+                .any(|it| it.token == token && ["valid", "auth_time"].contains(&&*it.outcome))
         };
         assert!(!believed(text, keys) || is_signed(text), "{text} is believed");
         for case in &vectors.cases {

@@ -120,7 +120,7 @@ async fn attempts_before_a_resend_are_told_apart(pool: PgPool) {
     );
 }
 
-/// However many ask for it and whoever claims it meanwhile, one attempt is made, the next of those that it has left.
+/// However many ask for it, and while others claim it, one attempt is made, the next of those that it has left.
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn a_retry_that_is_sent_again_at_once_is_attempted_once(pool: PgPool) {
     let store = Store::from_pool(pool.clone());

@@ -1,0 +1,286 @@
+//! `/console/audit`: who did what to what, when and why.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::Router;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use chrono::{DateTime, NaiveDateTime, SecondsFormat, TimeZone as _, Utc};
+use http_api::paging::List;
+use http_api::{Params, Problem};
+use serde_json::Value;
+use store::AuditView;
+use url::form_urlencoded;
+
+use super::frame::{Frame, Page, see_other, segment};
+use super::resellers::place_of_reseller;
+use crate::app::App;
+use crate::audit::{self, AuditParams};
+use crate::request::Viewer;
+
+const HERE: &str = "/console/audit";
+/// Most facts of an entry that are shown; the rest is counted.
+const FACTS_MAX: usize = 24;
+/// Actions that are offered to choose from; those of services and of their helpers are found by typing.
+const ACTIONS: [(&str, &str); 15] = [
+    ("dead-letter", "Dead letters"),
+    ("dead-letter-job", "Jobs"),
+    ("lane", "Lanes"),
+    ("reseller", "Resellers"),
+    ("subscription", "Subscriptions"),
+    ("quota-request", "Quota requests"),
+    ("secret", "Signing secrets"),
+    ("replay", "Replays of resellers"),
+    ("notification", "Notifications"),
+    ("push", "Pushes"),
+    ("mails", "Mails"),
+    ("rescue", "Rescues"),
+    ("broker", "The broker"),
+    ("event-type", "Event types"),
+    ("api-key", "API keys"),
+];
+
+/// The pages.
+pub(super) fn routes() -> Router<Arc<App>> {
+    Router::new().route(HERE, get(page))
+}
+
+/// An entry, and what its details say, one by one.
+struct Entry {
+    view: AuditView,
+    /// The page about its subject.
+    place: Option<String>,
+    facts: Vec<(String, String)>,
+    /// How many facts are not shown.
+    more: usize,
+}
+
+impl Entry {
+    fn of(view: AuditView) -> Self {
+        let mut facts = Vec::new();
+        tell(&mut facts, String::new(), &view.details);
+        let more = facts.len().saturating_sub(FACTS_MAX);
+        facts.truncate(FACTS_MAX);
+        Self {
+            place: place(&view.subject),
+            view,
+            facts,
+            more,
+        }
+    }
+
+    /// The name of the key, without its identifier.
+    fn name(&self) -> &str {
+        let actor = self.view.actor.as_str();
+        actor.rsplit_once(" (").map_or(actor, |(name, _)| name)
+    }
+}
+
+/// Writes what a value says, one fact a line, each with the way that leads to it.
+fn tell(facts: &mut Vec<(String, String)>, name: String, value: &Value) {
+    let below = |key: &str| {
+        if name.is_empty() {
+            key.to_owned()
+        } else {
+            format!("{name}.{key}")
+        }
+    };
+    match value {
+        Value::Null => {}
+        Value::Object(fields) if is_change(value) => {
+            let of = |field: &str| fields.get(field).map_or(String::new(), plain);
+            facts.push((name, format!("{} → {}", of("from"), of("to"))));
+        }
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                tell(facts, below(key), value);
+            }
+        }
+        Value::Array(items) if items.iter().all(|item| !item.is_object() && !item.is_array()) => {
+            let shown: Vec<_> = items.iter().take(FACTS_MAX).map(plain).collect();
+            let more = items.len() - shown.len();
+            let rest = if more == 0 {
+                String::new()
+            } else {
+                format!(" and {more} more")
+            };
+            facts.push((name, format!("{}{rest}", shown.join(", "))));
+        }
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                tell(facts, below(&(index + 1).to_string()), item);
+            }
+        }
+        scalar => facts.push((name, plain(scalar))),
+    }
+}
+
+/// Whether a value says what something was and what it is.
+fn is_change(value: &Value) -> bool {
+    let fields = value.as_object();
+    fields.is_some_and(|fields| {
+        fields.len() == 2
+            && ["from", "to"]
+                .iter()
+                .all(|name| fields.get(*name).is_some_and(|it| !it.is_object()))
+    })
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// The page about a subject.
+fn place(subject: &str) -> Option<String> {
+    let (kind, name) = subject.split_once('/').unwrap_or((subject, ""));
+    Some(match kind {
+        "subscription" => format!("/console/subscriptions/{}", segment(name)),
+        "reseller" => place_of_reseller(name),
+        "lane" => format!("/console/lanes#{}", segment(name)),
+        "push" | "notification" | "event" => format!("/console/explain/{}", segment(name)),
+        "dead-letter" => format!("/console/dead-letters/{}", segment(name)),
+        "dead-letter-job" => format!("/console/jobs/{}", segment(name)),
+        "leases" | "broker" => "/console/system".to_owned(),
+        "mails" => "/console/mails".to_owned(),
+        "api-key" => "/console/access".to_owned(),
+        _ => return None,
+    })
+}
+
+#[derive(Template)]
+#[template(path = "audit.html")]
+struct Audit {
+    frame: Frame,
+    entries: Vec<Entry>,
+    next: Option<String>,
+}
+
+impl Audit {
+    fn actions(&self) -> &'static [(&'static str, &'static str)] {
+        &ACTIONS
+    }
+
+    fn is_filtered(&self) -> bool {
+        ["actor", "action", "without", "subject", "since", "until"]
+            .iter()
+            .any(|name| !self.frame.asked(name).is_empty())
+    }
+
+    /// Whether the action that is asked for is none of those to choose from.
+    fn is_other_action(&self) -> bool {
+        let asked = self.frame.asked("action");
+        !asked.is_empty() && !ACTIONS.iter().any(|(action, _)| *action == asked)
+    }
+
+    /// A time of the address, as the field of a form takes it: in the viewer's zone, without naming it.
+    fn local(&self, name: &str) -> String {
+        let asked = self.frame.asked(name);
+        let at = asked.parse::<DateTime<Utc>>().ok();
+        at.map_or(asked, |at| {
+            at.with_timezone(&self.frame.preferences.zone)
+                .format("%Y-%m-%dT%H:%M")
+                .to_string()
+        })
+    }
+
+    /// This list alone, with one parameter and no other.
+    fn only(&self, name: &str, value: impl AsRef<str>) -> String {
+        format!("{HERE}?{name}={}", segment(value))
+    }
+}
+
+async fn page(
+    State(app): State<Arc<App>>,
+    viewer: Viewer,
+    frame: Frame,
+    Params(params): Params<AuditParams>,
+) -> Result<Response, Problem> {
+    if let Some(address) = with_zones(&frame) {
+        return Ok(see_other(&address));
+    }
+    let list: List<AuditView> = audit::list(State(app), viewer, Params(params)).await?.0;
+    let entries = list.items.into_iter().map(Entry::of).collect();
+    Ok(Page(Audit {
+        frame,
+        entries,
+        next: list.next,
+    })
+    .into_response())
+}
+
+/// The address of the page with its times as they are everywhere, if a form wrote one as it is in the viewer's zone: a copied address then
+/// shows others the same.
+fn with_zones(frame: &Frame) -> Option<String> {
+    let (path, query) = frame.address.split_once('?')?;
+    let mut has_changed = false;
+    let mut changed = form_urlencoded::Serializer::new(String::new());
+    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+        let is_time = matches!(&*name, "since" | "until");
+        let at = is_time.then(|| moment(frame, &value)).flatten();
+        has_changed |= at.is_some();
+        changed.append_pair(&name, at.as_deref().unwrap_or(&value));
+    }
+    has_changed.then(|| format!("{path}?{}", changed.finish()))
+}
+
+fn moment(frame: &Frame, local: &str) -> Option<String> {
+    let formats = ["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"];
+    let local = formats
+        .iter()
+        .find_map(|format| NaiveDateTime::parse_from_str(local, format).ok())?;
+    let at = frame.preferences.zone.from_local_datetime(&local).earliest()?;
+    Some(at.with_timezone(&Utc).to_rfc3339_opts(SecondsFormat::Secs, true))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn details_are_told_one_by_one() {
+        let mut facts = Vec::new();
+        let details = json!({
+            "endpoint": {"from": "https://a.example", "to": "https://b.example"}, "fields": ["url", "email"],
+            "filter": {"lane": "push", "since": null}, "granted": 4,
+        });
+        tell(&mut facts, String::new(), &details);
+        let facts: Vec<_> = facts
+            .iter()
+            .map(|(name, text)| format!("{name}: {text}"))
+            .collect();
+        assert_eq!(
+            facts,
+            [
+                "endpoint: https://a.example → https://b.example",
+                "fields: url, email",
+                "filter.lane: push",
+                "granted: 4"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_long_list_is_cut_and_the_rest_counted() {
+        let mut facts = Vec::new();
+        tell(&mut facts, "ids".to_owned(), &json!(vec![1; FACTS_MAX + 9]));
+        assert_eq!(facts.len(), 1);
+        assert!(facts[0].1.ends_with(" and 9 more"), "{facts:?}");
+    }
+
+    #[test]
+    fn a_subject_leads_to_its_page() {
+        assert_eq!(
+            place("reseller/a b/c").as_deref(),
+            Some("/console/resellers/a%20b%2Fc")
+        );
+        assert_eq!(place("mails").as_deref(), Some("/console/mails"));
+        assert_eq!(place("event-type/domain.created"), None);
+    }
+}

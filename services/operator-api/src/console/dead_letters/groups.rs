@@ -1,0 +1,341 @@
+//! `/console/dead-letters`: what went wrong where, how often, and whether it goes on.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::IntoResponse;
+use chrono::{DateTime, TimeDelta, Utc};
+use http_api::Problem;
+use sha2::{Digest as _, Sha256};
+use store::DeadLetterView;
+use uuid::Uuid;
+
+use super::{AGES, Chosen, cause};
+use crate::app::App;
+use crate::console::frame::{Frame, Page};
+use crate::dead_letters::{self, GroupDocument, GroupTimeline};
+use crate::request::Viewer;
+
+/// How many groups are asked for, and shown.
+const ASKED: usize = 1_000;
+const SHOWN: usize = 100;
+/// Words of the address that are this page's own.
+const OWN: [&str; 2] = ["by", "order"];
+/// What the tallies by hour do not know.
+const NOT_BY_HOUR: [&str; 4] = ["reseller", "subscription", "eventType", "prototype"];
+
+#[derive(Template)]
+#[template(path = "dead_letters.html")]
+struct Groups {
+    frame: Frame,
+    chosen: Chosen,
+    ages: [(&'static str, &'static str, i64); 4],
+    by_endpoint: bool,
+    total: u64,
+    /// Whether there are more than that.
+    at_least: bool,
+    /// How many groups there are, or the most that are asked for.
+    groups: usize,
+    /// How many rows there are to show: groups, or places.
+    all_rows: usize,
+    rows: Vec<Row>,
+    /// The newest dead letter of all, if nothing matches.
+    last: Option<DeadLetterView>,
+}
+
+/// Dead letters of one kind and place, or of one place.
+struct Row {
+    /// Names the row, the same for as long as it is there.
+    id: String,
+    lane: &'static str,
+    target: String,
+    /// The kinds of failure, and how many there are of each.
+    kinds: Vec<(String, u64)>,
+    count: u64,
+    first: DateTime<Utc>,
+    last: DateTime<Utc>,
+    sample: Uuid,
+    detail: String,
+    /// What the sample is about.
+    reseller: Option<String>,
+    subscription: Option<Uuid>,
+    /// How many were written in each of the last 24 hours.
+    hours: Option<Vec<u64>>,
+    chosen: Chosen,
+    /// Whether the filter is about this row alone, so that a job can be.
+    is_exact: bool,
+}
+
+impl Row {
+    fn of(group: GroupDocument, hours: Option<Vec<u64>>, chosen: &Chosen, is_exact: bool) -> Self {
+        let key = format!("{}\n{}\n{}", group.lane, group.fingerprint, group.target);
+        let chosen = chosen
+            .with("lane", group.lane)
+            .with("fingerprint", &group.fingerprint);
+        Self {
+            id: named(&key),
+            lane: group.lane,
+            chosen: chosen.with("target", &group.target),
+            target: group.target,
+            kinds: vec![(group.fingerprint, group.count)],
+            count: group.count,
+            first: group.first_seen,
+            last: group.last_seen,
+            sample: group.sample.id,
+            detail: group.sample.detail,
+            reseller: None,
+            subscription: None,
+            hours,
+            is_exact,
+        }
+    }
+
+    /// Takes over another group of the same place.
+    fn add(&mut self, other: Self) {
+        self.kinds.extend(other.kinds);
+        self.count += other.count;
+        self.first = self.first.min(other.first);
+        if other.last > self.last {
+            (self.last, self.sample, self.detail) = (other.last, other.sample, other.detail);
+        }
+        for (sum, more) in self.hours.iter_mut().flatten().zip(other.hours.iter().flatten()) {
+            *sum += more;
+        }
+    }
+
+    /// What went wrong most often.
+    fn cause(&self) -> String {
+        self.kinds
+            .first()
+            .map_or(String::new(), |(fingerprint, _)| cause(fingerprint))
+    }
+
+    fn fingerprint(&self) -> &str {
+        self.kinds.first().map_or("", |(fingerprint, _)| fingerprint)
+    }
+
+    /// How many were written in this hour and the one before.
+    fn lately(&self) -> u64 {
+        self.hours.iter().flatten().rev().take(2).sum()
+    }
+
+    /// Whether it goes on: one was written within the hour, and there are no fewer of late than before.
+    fn is_growing(&self, now: &DateTime<Utc>) -> bool {
+        let before: u64 = self.hours.iter().flatten().rev().skip(2).take(2).sum();
+        self.lately() > 0 && self.lately() >= before && *now - self.last < TimeDelta::hours(1)
+    }
+
+    /// The bars of a picture of 240 by 48: where each begins, its upper end and its height.
+    fn bars(&self) -> Vec<(usize, u64, u64)> {
+        let hours = self.hours.as_deref().unwrap_or_default();
+        let most = hours.iter().copied().max().unwrap_or_default().max(1);
+        let bars = hours.iter().enumerate().filter(|(_, count)| **count > 0);
+        bars.map(|(place, count)| {
+            let height = (count * 48).div_ceil(most).max(2);
+            (place * 10, 48 - height, height)
+        })
+        .collect()
+    }
+
+    fn sum(&self) -> u64 {
+        self.hours.iter().flatten().sum()
+    }
+}
+
+fn named(key: &str) -> String {
+    let digest: [u8; 32] = Sha256::digest(key).into();
+    let short: String = digest[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("group-{short}")
+}
+
+/// The places of each kind, by lane and fingerprint: a filter cannot ask for dead letters without a place, so of a kind that has several
+/// it takes all. Nothing is known when not every group was read.
+fn places(groups: &[GroupDocument], is_whole: bool) -> HashMap<(&'static str, String), usize> {
+    let mut places = HashMap::new();
+    for group in groups.iter().filter(|_| is_whole) {
+        *places.entry((group.lane, group.fingerprint.clone())).or_default() += 1;
+    }
+    places
+}
+
+/// Whether a filter can be about this group alone.
+fn is_exact(group: &GroupDocument, places: &HashMap<(&'static str, String), usize>) -> bool {
+    // At its end an asterisk stands for anything.
+    let has_name = !group.fingerprint.is_empty() && !group.fingerprint.ends_with('*');
+    let is_alone = || places.get(&(group.lane, group.fingerprint.clone())) == Some(&1);
+    has_name && (!group.target.is_empty() || is_alone())
+}
+
+/// One row for each place. What nothing answered for has none, and stays by its kind.
+fn by_endpoint(rows: Vec<Row>, chosen: &Chosen) -> Vec<Row> {
+    let mut places: BTreeMap<(&'static str, String, String), Row> = BTreeMap::new();
+    for mut row in rows {
+        let kind = if row.target.is_empty() {
+            row.fingerprint().to_owned()
+        } else {
+            String::new()
+        };
+        match places.get_mut(&(row.lane, row.target.clone(), kind.clone())) {
+            Some(place) => place.add(row),
+            None => {
+                if !row.target.is_empty() {
+                    row.id = named(&format!("{}\n{}", row.lane, row.target));
+                    row.chosen = chosen.with("lane", row.lane).with("target", &row.target);
+                    row.is_exact = true;
+                }
+                places.insert((row.lane, row.target.clone(), kind), row);
+            }
+        }
+    }
+    places.into_values().collect()
+}
+
+impl Groups {
+    fn order(&self) -> String {
+        self.frame.asked("order")
+    }
+
+    fn tabs(&self) -> [(String, &'static str, bool); 3] {
+        super::tabs(&self.chosen, if self.by_endpoint { "endpoint" } else { "cause" })
+    }
+
+    /// Whether the hours are known.
+    fn has_hours(&self) -> bool {
+        self.rows.iter().any(|row| row.hours.is_some())
+    }
+}
+
+pub(super) async fn page(
+    State(app): State<Arc<App>>,
+    viewer: Viewer,
+    frame: Frame,
+) -> Result<impl IntoResponse, Problem> {
+    let by_endpoint_asked = match &*frame.asked("by") {
+        "" | "cause" => false,
+        "endpoint" => true,
+        _ => return Err(Problem::query("by", "must be cause or endpoint")),
+    };
+    let order = order(&frame)?;
+    let (chosen, deadline) = (Chosen::asked(&frame, &OWN), viewer.deadline);
+    let params = chosen.params(frame.now, &[("limit", &ASKED.to_string())]).await?;
+    let found = dead_letters::groups(State(Arc::clone(&app)), viewer, params)
+        .await?
+        .0;
+    let again = || Viewer { deadline };
+    let hours = hours(&app, again(), &chosen, frame.now).await?;
+    let groups = found.items.len();
+    let places = places(&found.items, groups < ASKED);
+    let rows = found.items.into_iter().map(|group| {
+        let key = (group.lane, group.fingerprint.clone(), group.target.clone());
+        let counts = hours
+            .as_ref()
+            .map(|hours| hours.get(&key).cloned().unwrap_or_else(|| vec![0; 24]));
+        let is_exact = is_exact(&group, &places);
+        Row::of(group, counts, &chosen, is_exact)
+    });
+    let mut rows: Vec<_> = rows.collect();
+    if by_endpoint_asked {
+        rows = by_endpoint(rows, &chosen);
+    }
+    match order {
+        Order::Largest => rows.sort_by_key(|row| std::cmp::Reverse(row.count)),
+        Order::Latest => rows.sort_by_key(|row| std::cmp::Reverse(row.last)),
+        Order::Growing => rows.sort_by_key(|row| std::cmp::Reverse(row.lately())),
+    }
+    let all_rows = rows.len();
+    rows.truncate(SHOWN);
+    about(&app, deadline, &mut rows).await?;
+    let last = if rows.is_empty() {
+        let params = Chosen::default()
+            .params(frame.now, &[("state", "ALL"), ("limit", "1")])
+            .await?;
+        let newest = dead_letters::list(State(app), again(), params).await?.0;
+        newest.items.into_iter().next()
+    } else {
+        None
+    };
+    Ok(Page(Groups {
+        chosen,
+        ages: AGES,
+        by_endpoint: by_endpoint_asked,
+        total: found.total,
+        at_least: found.at_least,
+        groups,
+        all_rows,
+        rows,
+        last,
+        frame,
+    }))
+}
+
+/// Which groups come first.
+enum Order {
+    Largest,
+    Latest,
+    Growing,
+}
+
+fn order(frame: &Frame) -> Result<Order, Problem> {
+    match &*frame.asked("order") {
+        "" => Ok(Order::Largest),
+        "latest" => Ok(Order::Latest),
+        "growing" => Ok(Order::Growing),
+        _ => Err(Problem::query(
+            "order",
+            "must be latest or growing; leave it out for the largest first",
+        )),
+    }
+}
+
+/// The hours of each group, by lane, kind and place; none where the filter says what they are not counted by.
+type Hours = HashMap<(&'static str, String, String), Vec<u64>>;
+
+async fn hours(
+    app: &Arc<App>,
+    viewer: Viewer,
+    chosen: &Chosen,
+    now: DateTime<Utc>,
+) -> Result<Option<Hours>, Problem> {
+    if NOT_BY_HOUR.iter().any(|word| !chosen.word(word).is_empty()) {
+        return Ok(None);
+    }
+    // A time says which groups are shown: what was written in an hour is the same.
+    let counted = chosen.whenever().with("state", "ALL");
+    let params = counted.params(now, &[("limit", "300")]).await?;
+    let found = dead_letters::timeline(State(Arc::clone(app)), viewer, params)
+        .await?
+        .0;
+    let hours = found.items.into_iter().map(
+        |GroupTimeline {
+             lane,
+             fingerprint,
+             target,
+             counts,
+             ..
+         }| { ((lane, fingerprint, target), counts) },
+    );
+    Ok(Some(hours.collect()))
+}
+
+/// Finds out whose the samples are: of an endpoint all are of the same reseller.
+async fn about(app: &App, deadline: tokio::time::Instant, rows: &mut [Row]) -> Result<(), Problem> {
+    let samples: Vec<_> = rows
+        .iter()
+        .filter(|row| row.lane == "reseller")
+        .map(|row| row.sample)
+        .collect();
+    if samples.is_empty() {
+        return Ok(());
+    }
+    let finding = app.store.find_dead_letters(&samples);
+    let found = http_api::by(deadline, ("the dead letters", "read"), finding).await?;
+    let mut found: HashMap<_, _> = found.into_iter().map(|letter| (letter.id, letter)).collect();
+    for row in rows {
+        if let Some(letter) = found.remove(&row.sample) {
+            (row.reseller, row.subscription) = (letter.reseller, letter.subscription);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,97 @@
+//! `/console/dead-letters/list`: dead letters by the time at which they were written, to choose some of them or all that match.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::IntoResponse;
+use chrono::{DateTime, Utc};
+use http_api::{Problem, paging};
+use store::DeadLetterView;
+use tokio::time::Instant;
+
+use super::{AGES, Chosen};
+use crate::app::App;
+use crate::console::frame::{Frame, Page};
+use crate::dead_letters;
+use crate::request::Viewer;
+
+/// Words of the address that are this page's own.
+const OWN: [&str; 3] = ["order", "cursor", "limit"];
+/// How many are shown when the address does not say.
+const SHOWN: usize = 50;
+/// How long others are looked for when a part of the list is short.
+const PATIENCE: Duration = Duration::from_millis(300);
+
+#[derive(Template)]
+#[template(path = "dead_letters_list.html")]
+struct List {
+    frame: Frame,
+    chosen: Chosen,
+    ages: [(&'static str, &'static str, i64); 4],
+    letters: Vec<DeadLetterView>,
+    limit: usize,
+    next: Option<String>,
+    /// How far the list was looked through, when that was not enough to fill it.
+    searched: Option<DateTime<Utc>>,
+    /// How many match, and whether there are more.
+    total: u64,
+    at_least: bool,
+}
+
+impl List {
+    fn tabs(&self) -> [(String, &'static str, bool); 3] {
+        super::tabs(&self.chosen, "list")
+    }
+}
+
+pub(super) async fn page(
+    State(app): State<Arc<App>>,
+    viewer: Viewer,
+    frame: Frame,
+) -> Result<impl IntoResponse, Problem> {
+    let chosen = Chosen::asked(&frame, &OWN);
+    let deadline = viewer.deadline;
+    let limit = frame.asked("limit");
+    let limit = match &*limit {
+        "" => SHOWN,
+        asked => asked
+            .parse()
+            .map_err(|_| Problem::query("limit", "must be a number"))?,
+    };
+    let order = frame.asked("order");
+    let (mut letters, mut next) = (Vec::new(), Some(frame.asked("cursor")));
+    let patience = Instant::now() + PATIENCE;
+    while let Some(cursor) = next.take() {
+        let more = (limit - letters.len()).to_string();
+        let more = [("order", &*order), ("limit", &*more), ("cursor", &*cursor)];
+        let params = chosen.params(frame.now, &more).await?;
+        let part = dead_letters::list(State(Arc::clone(&app)), Viewer { deadline }, params)
+            .await?
+            .0;
+        letters.extend(part.items);
+        next = part.next;
+        if letters.len() >= limit || Instant::now() > patience {
+            break;
+        }
+    }
+    let is_short = letters.len() < limit;
+    let searched = next
+        .as_deref()
+        .filter(|_| is_short)
+        .and_then(|cursor| paging::read_at(Some(cursor)).ok());
+    let params = chosen.params(frame.now, &[("limit", "1")]).await?;
+    let counted = dead_letters::groups(State(app), viewer, params).await?.0;
+    Ok(Page(List {
+        chosen,
+        ages: AGES,
+        letters,
+        limit,
+        searched: searched.flatten().map(|(at, _)| at),
+        next,
+        total: counted.total,
+        at_least: counted.at_least,
+        frame,
+    }))
+}

@@ -1,0 +1,31 @@
+//! Pages under `/console/jobs`: bulk work on dead letters, from counting what it would be about to what became of it.
+
+mod new;
+mod shown;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::routing::get;
+
+use crate::app::App;
+
+/// The pages.
+pub(super) fn routes() -> Router<Arc<App>> {
+    Router::new()
+        .route("/console/jobs", get(shown::list).post(new::start))
+        .route("/console/jobs/new", get(new::page))
+        .route("/console/jobs/{id}", get(shown::page))
+        .route(
+            "/console/jobs/{id}/pause",
+            get(shown::pause_form).post(shown::pause),
+        )
+        .route(
+            "/console/jobs/{id}/resume",
+            get(shown::resume_form).post(shown::resume),
+        )
+        .route(
+            "/console/jobs/{id}/cancel",
+            get(shown::cancel_form).post(shown::cancel),
+        )
+}

@@ -1,0 +1,435 @@
+//! `/console/jobs/new`: what a job would be about, counted before anything is done, and the form that starts it.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::Json;
+use axum::body::to_bytes;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use chrono::{DateTime, TimeDelta, Utc};
+use http::StatusCode;
+use http::header::LOCATION;
+use http_api::{FieldProblem, Payload, Problem, ProblemKind};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use url::form_urlencoded;
+
+use crate::console::dead_letters::{Chosen, cause, moment};
+use crate::console::frame::{Frame, Page, done};
+use crate::console::guard::FormAt;
+use crate::console::markup::Markup;
+use crate::console::visit::Fields;
+use crate::dead_letter_jobs;
+use crate::dead_letters::{self, GroupDocument};
+use crate::note;
+use crate::request::{AUTHENTICATION_TOO_OLD, Operator, Viewer};
+
+/// From how many dead letters on their number has to be typed.
+const TYPED_ABOVE: u64 = 1_000;
+/// How many groups are shown.
+const GROUPS: &str = "20";
+/// Longest answer of a dry run, in bytes.
+const PREVIEW_MAX_BYTES: usize = 8 * 1024 * 1024;
+/// Fields of a job that hold a number, as the API calls them.
+const NUMBERS: [&str; 1] = ["perSecond"];
+/// What it is when nothing is typed.
+const PER_SECOND: u64 = 100;
+
+/// A job as it was typed.
+#[derive(Debug, Default)]
+struct Draft {
+    /// `replay` or `discard`.
+    action: String,
+    /// Dead letters that were chosen one by one; if there are none, the filter counts.
+    ids: Vec<String>,
+    /// Whether it comes from a list in which they are chosen: without any of them it is about nothing, not about the filter.
+    from_list: bool,
+    chosen: Chosen,
+    /// Whether a filter that restricts nothing is meant to.
+    all: bool,
+    numbers: Vec<(&'static str, String)>,
+    note: String,
+}
+
+impl Draft {
+    fn asked(frame: &Frame) -> Self {
+        let query = frame.address.split_once('?').map_or("", |(_, query)| query);
+        let pairs = form_urlencoded::parse(query.as_bytes()).into_owned();
+        let own: Vec<_> = NUMBERS
+            .into_iter()
+            .chain(["action", "id", "chosen", "all", "note"])
+            .collect();
+        Self {
+            action: frame.asked("action"),
+            ids: pairs.filter(|(name, _)| name == "id").map(|(_, id)| id).collect(),
+            from_list: !frame.asked("chosen").is_empty(),
+            chosen: Chosen::asked(frame, &own),
+            all: frame.asked("all") == "1",
+            numbers: NUMBERS.map(|name| (name, frame.asked(name))).into(),
+            note: frame.asked("note"),
+        }
+    }
+
+    fn written(fields: &Fields) -> Self {
+        let field = |name: &str| fields.get(name).unwrap_or_default().to_owned();
+        Self {
+            action: field("action"),
+            ids: fields.all("id"),
+            from_list: fields.get("chosen").is_some(),
+            chosen: Chosen::written(|name| fields.all(name).into_iter().next()),
+            all: fields.get("all") == Some("1"),
+            numbers: NUMBERS.map(|name| (name, field(name))).into(),
+            note: field("note"),
+        }
+    }
+
+    /// Refuses what says nothing of which dead letters are meant: left out by mistake, it would be about all of them.
+    fn meant(&self) -> Result<(), Problem> {
+        let (field, detail) = match (self.ids.is_empty(), self.from_list) {
+            (true, true) => (
+                "id",
+                "is needed: go back to the list and select one dead letter at least",
+            ),
+            (true, false) if self.chosen.is_empty() && !self.all => (
+                "all",
+                "must be 1 if every open dead letter is meant; otherwise give a filter or identifiers",
+            ),
+            _ => return Ok(()),
+        };
+        Err(Problem::fields(vec![FieldProblem::new(field, detail)]))
+    }
+
+    /// Where its form stands.
+    fn address(&self) -> String {
+        let ids = self.ids.iter().map(|id| ("id", id.as_str()));
+        let own = [
+            ("action", self.action.as_str()),
+            ("chosen", if self.from_list { "ids" } else { "" }),
+            ("all", if self.all { "1" } else { "" }),
+        ];
+        let pairs: Vec<_> = own.into_iter().chain(ids).collect();
+        self.chosen.link("/console/jobs/new", &pairs)
+    }
+
+    /// A number as it was typed.
+    fn number(&self, name: &str) -> &str {
+        let found = self.numbers.iter().find(|(key, _)| *key == name);
+        found.map_or("", |(_, value)| value)
+    }
+
+    /// The body of the request that only counts.
+    fn body(&self, now: DateTime<Utc>) -> Result<Value, Problem> {
+        self.meant()?;
+        let mut body = json!({"action": self.action});
+        if self.ids.is_empty() {
+            body["filter"] = self.chosen.body(now);
+        } else {
+            body["ids"] = json!(self.ids);
+        }
+        Ok(body)
+    }
+
+    /// The body of the request that makes the job, with all that was typed.
+    fn whole_body(&self, now: DateTime<Utc>) -> Result<Value, Problem> {
+        let mut body = self.body(now)?;
+        let note = if self.action == "discard" {
+            note::required(Some(&self.note)).map(Some)
+        } else {
+            note::optional(Some(&self.note))
+        };
+        let mut wrong = Vec::new();
+        match note {
+            Ok(Some(note)) => body["note"] = json!(note),
+            Ok(None) => {}
+            Err(problem) => wrong.extend_from_slice(problem.errors()),
+        }
+        for (name, typed) in self.numbers.iter().filter(|(_, typed)| !typed.is_empty()) {
+            match typed.parse::<i64>() {
+                Ok(number) => body[*name] = json!(number),
+                Err(_) => wrong.push(FieldProblem::new(*name, "must be a number")),
+            }
+        }
+        if wrong.is_empty() {
+            Ok(body)
+        } else {
+            Err(Problem::fields(wrong))
+        }
+    }
+}
+
+/// What a dry run answers.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Preview {
+    matching: u64,
+    by_fingerprint: Vec<Kind>,
+    oldest: Option<DateTime<Utc>>,
+    newest: Option<DateTime<Utc>>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Kind {
+    lane: String,
+    fingerprint: String,
+    count: u64,
+}
+
+impl Kind {
+    fn cause(&self) -> String {
+        cause(&self.fingerprint)
+    }
+}
+
+#[derive(Template)]
+#[template(path = "job_new.html")]
+struct NewJob {
+    frame: Frame,
+    draft: Draft,
+    preview: Preview,
+    /// The largest groups of what matches.
+    groups: Vec<GroupDocument>,
+    /// The filter with moments for times, up to the newest that was counted: what comes later is not meant.
+    pinned: Chosen,
+    errors: Vec<FieldProblem>,
+}
+
+impl NewJob {
+    fn is_replay(&self) -> bool {
+        self.draft.action == "replay"
+    }
+
+    fn verb(&self) -> &'static str {
+        if self.is_replay() { "Replay" } else { "Discard" }
+    }
+
+    /// Whether the number has to be typed.
+    fn is_large(&self) -> bool {
+        self.preview.matching > TYPED_ABOVE
+    }
+
+    /// What is wrong with a field.
+    fn error(&self, name: &str) -> Option<&str> {
+        let found = self.errors.iter().find(|error| error.field == name);
+        found.map(|error| &*error.detail)
+    }
+
+    /// The field of the form that an error is about; the heading for what the form does not have.
+    fn place(&self, field: &str) -> String {
+        match field {
+            "note" | "number" => field.to_owned(),
+            other if NUMBERS.contains(&other) => other.to_owned(),
+            _ => "main".to_owned(),
+        }
+    }
+
+    fn per_second(&self) -> String {
+        match self.draft.number("perSecond") {
+            "" => PER_SECOND.to_string(),
+            typed => typed.to_owned(),
+        }
+    }
+
+    /// How long it takes at rates that are usual, and at the one that was typed.
+    fn durations(&self) -> Vec<(u64, u64)> {
+        let typed = self.per_second().parse().unwrap_or_default();
+        let mut rates = vec![1, 10, PER_SECOND, 1_000, typed];
+        rates.retain(|rate| *rate > 0);
+        rates.sort_unstable();
+        let durations = rates
+            .into_iter()
+            .map(|rate| (rate, self.preview.matching.div_ceil(rate)));
+        let mut durations: Vec<_> = durations.collect();
+        durations.dedup_by_key(|(_, seconds)| *seconds);
+        durations
+    }
+
+    /// The attributes of a field: what describes it, and that it is wrong.
+    fn described(&self, name: &str) -> Markup {
+        let wrong = self.error(name).is_some();
+        let error = if wrong {
+            format!(" {name}-error")
+        } else {
+            String::new()
+        };
+        let invalid = if wrong { r#" aria-invalid="true""# } else { "" };
+        Markup(format!(r#"aria-describedby="{name}-hint{error}"{invalid}"#))
+    }
+
+    fn cause_of(&self, group: &GroupDocument) -> String {
+        cause(&group.fingerprint)
+    }
+
+    /// What groups that are not shown have.
+    fn others(&self) -> u64 {
+        let shown: u64 = self.groups.iter().map(|group| group.count).sum();
+        self.preview.matching.saturating_sub(shown)
+    }
+
+    fn command(&self) -> String {
+        if self.draft.ids.is_empty() {
+            return self.pinned.command(&self.draft.action, self.frame.now);
+        }
+        format!(
+            "postrider dead-letters {} {}",
+            self.draft.action,
+            self.draft.ids.join(" ")
+        )
+    }
+}
+
+/// Counts what a body is about, by the operation that makes jobs: that refuses wrong fields before it counts.
+async fn preview(operator: Operator, mut body: Value) -> Result<Preview, Problem> {
+    body["dryRun"] = json!(true);
+    let answer = Box::pin(create(operator, body)).await?;
+    let body = to_bytes(answer.into_body(), PREVIEW_MAX_BYTES)
+        .await
+        .unwrap_or_default();
+    serde_json::from_slice(&body)
+        .map_err(|_| Problem::new(ProblemKind::INTERNAL, "what was counted could not be read"))
+}
+
+async fn create(operator: Operator, body: Value) -> Result<Response, Problem> {
+    let payload = serde_json::from_value(body).map_err(|error| {
+        Problem::new(
+            ProblemKind::INVALID_QUERY,
+            format!("the filter is not acceptable: {error}"),
+        )
+    })?;
+    dead_letter_jobs::create(operator, Payload(payload)).await
+}
+
+/// The page of a draft; what matches is counted unless that was done before.
+async fn counted(
+    operator: Operator,
+    frame: Frame,
+    draft: Draft,
+    before: Option<Preview>,
+) -> Result<NewJob, Problem> {
+    let deadline = operator.deadline;
+    let groups = if draft.ids.is_empty() {
+        // First, since it names the words of a filter that mean nothing.
+        let params = draft
+            .chosen
+            .with("state", "")
+            .params(frame.now, &[("limit", GROUPS)])
+            .await?;
+        let app = State(Arc::clone(&operator.app));
+        let Json(found) = dead_letters::groups(app, Viewer { deadline }, params).await?;
+        found.items
+    } else {
+        Vec::new()
+    };
+    let preview = match before {
+        Some(preview) => preview,
+        None => preview(operator, draft.body(frame.now)?).await?,
+    };
+    let mut pinned = draft.chosen.at(frame.now).with("state", "");
+    if let Some(newest) = preview.newest {
+        let end = newest + TimeDelta::microseconds(1);
+        let until: Option<DateTime<Utc>> = pinned.word("until").parse().ok();
+        if until.is_none_or(|until| until > end) {
+            pinned = pinned.with("until", moment(end));
+        }
+    }
+    Ok(NewJob {
+        frame,
+        draft,
+        preview,
+        groups,
+        pinned,
+        errors: Vec::new(),
+    })
+}
+
+/// The page that counts.
+pub(super) async fn page(operator: Operator, frame: Frame) -> Result<impl IntoResponse, Problem> {
+    let draft = Draft::asked(&frame);
+    if !matches!(&*draft.action, "replay" | "discard") {
+        return Err(Problem::query("action", "must be replay or discard"));
+    }
+    draft.meant()?;
+    Ok(Page(Box::pin(counted(operator, frame, draft, None)).await?))
+}
+
+/// Starts the job that was counted.
+pub(super) async fn start(operator: Operator, frame: Frame, fields: Fields) -> Result<Response, Problem> {
+    let draft = Draft::written(&fields);
+    draft.meant()?;
+    let mut before = None;
+    let started = Box::pin(started(operator.clone(), &draft, &fields, frame.now, &mut before)).await;
+    match started {
+        Ok((to, said)) => Ok(done(&to, &said)),
+        Err(problem) if problem.kind() == ProblemKind::VALIDATION => {
+            let was_agreed_on = before.is_some();
+            let mut page = Box::pin(counted(operator, frame, draft, before)).await?;
+            let problem = match agreed(page.preview.matching, &fields) {
+                Err(other) if !was_agreed_on => problem.and(other),
+                _ => problem,
+            };
+            page.errors = problem.errors().to_vec();
+            Ok((StatusCode::UNPROCESSABLE_ENTITY, Page(page)).into_response())
+        }
+        Err(problem) if problem.kind() == AUTHENTICATION_TOO_OLD => {
+            let mut response = problem.into_response();
+            response.extensions_mut().insert(FormAt(draft.address()));
+            Ok(response)
+        }
+        Err(problem) => Err(problem),
+    }
+}
+
+/// Leaves what it has counted, for the page that says what was wrong.
+async fn started(
+    operator: Operator,
+    draft: &Draft,
+    fields: &Fields,
+    now: DateTime<Utc>,
+    counted: &mut Option<Preview>,
+) -> Result<(String, String), Problem> {
+    let body = draft.whole_body(now)?;
+    let preview = counted.insert(preview(operator.clone(), body.clone()).await?);
+    let matching = preview.matching;
+    agreed(matching, fields)?;
+    let answer = create(operator, body).await?;
+    let location = answer
+        .headers()
+        .get(LOCATION)
+        .and_then(|location| location.to_str().ok());
+    let job = location
+        .and_then(|location| location.rsplit('/').next())
+        .unwrap_or_default();
+    let what = if draft.action == "replay" {
+        "replayed"
+    } else {
+        "discarded"
+    };
+    let said = format!(
+        "The job runs: {} are {what}. This page follows it.",
+        explain::words::of(matching, "dead letter", "dead letters")
+    );
+    Ok((format!("/console/jobs/{job}"), said))
+}
+
+/// Whether the operator has seen how many there are, and typed it where there are many.
+fn agreed(matching: u64, fields: &Fields) -> Result<(), Problem> {
+    let wrong = |detail: String| Err(Problem::fields(vec![FieldProblem::new("number", detail)]));
+    let counted: u64 = fields.parse("counted", "a number")?.unwrap_or_default();
+    if matching > counted {
+        return wrong(format!(
+            "more match now than the {counted} that were counted before: look again"
+        ));
+    }
+    let typed: String = fields
+        .get("number")
+        .unwrap_or_default()
+        .chars()
+        .filter(char::is_ascii_digit)
+        .collect();
+    if matching > TYPED_ABOVE && typed.parse() != Ok(counted) && typed.parse() != Ok(matching) {
+        return wrong(format!(
+            "must be {matching}: type it to say that so many are meant"
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,512 @@
+//! `/console/lanes`: how each lane goes, and pausing and resuming it.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::Router;
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use explain::words;
+use http_api::{Params, Problem, ProblemKind};
+use store::push::{HoldView, SWRVE};
+
+use super::act::{ActForm, note, typed};
+use super::frame::{Frame, Page, done};
+use super::visit::Fields;
+use crate::app::App;
+use crate::history::{HistoryParams, MinuteDocument, history};
+use crate::pauses::{pause_lane, resume_lane};
+use crate::request::{Operator, Viewer};
+use crate::status::{
+    self, Finding, LaneDocument, LeaderDocument, PauseDocument, QueueDocument, Severity, StatusDocument,
+};
+
+/// The pages.
+pub(super) fn routes() -> Router<Arc<App>> {
+    Router::new()
+        .route("/console/lanes", get(page))
+        .route("/console/lanes/{lane}/pause", get(ask_to_pause).post(pause))
+        .route("/console/lanes/{lane}/resume", get(ask_to_resume).post(resume))
+}
+
+#[derive(Template)]
+#[template(path = "lanes.html")]
+struct Lanes {
+    frame: Frame,
+    /// None while the database is away.
+    lanes: Option<Vec<Lane>>,
+    findings: Vec<Finding>,
+    broker: &'static str,
+}
+
+/// A lane with all that is known of it.
+struct Lane {
+    document: LaneDocument,
+    pause: Option<PauseDocument>,
+    /// Holds because what it goes to is out of order; none when they could not be read.
+    holds: Option<Vec<HoldView>>,
+    leader: Option<LeaderDocument>,
+    queues: Vec<QueueDocument>,
+    /// The minutes of the last hour; none when they could not be read.
+    minutes: Vec<MinuteDocument>,
+    /// To pause it, or to resume it.
+    form: ActForm,
+}
+
+/// What is said of both lanes beside their numbers.
+pub(super) const OF_LANES: [&str; 12] = [
+    "swrve-held",
+    "swrve-catching-up",
+    "swrve-fails",
+    "deliveries-held",
+    "queue-not-consumed",
+    "queue-full",
+    "reseller-lane-off",
+    "pushes-overdue",
+    "notifications-overdue",
+    "lane-stalled",
+    "not-rescued",
+    "no-leader",
+];
+
+impl Lanes {
+    fn tone(&self, severity: &Severity) -> &'static str {
+        super::now::tone(*severity)
+    }
+
+    /// How the lanes are, in a sentence.
+    fn sentence(&self) -> String {
+        let Some(lanes) = &self.lanes else {
+            return "What the lanes do could not be found out: the database is away.".to_owned();
+        };
+        let stopped = lanes.iter().filter_map(Lane::stopped);
+        let stopped: Vec<_> = stopped.collect();
+        if stopped.is_empty() {
+            "Both lanes are open: what is due is sent.".to_owned()
+        } else {
+            stopped.join(" ")
+        }
+    }
+}
+
+/// A bar of the last hour, in a picture of 240 by 48.
+struct Bar {
+    x: usize,
+    delivered: (u64, u64),
+    failed: (u64, u64),
+}
+
+impl Lane {
+    /// What became of notifications or pushes in each minute, as bars that stand on each other.
+    fn bars(&self) -> Vec<Bar> {
+        let most = self
+            .minutes
+            .iter()
+            .map(|it| it.delivered + it.failed)
+            .max()
+            .unwrap_or(0)
+            .max(1);
+        let height = |count: u64| (count * 48).div_ceil(most).min(48);
+        let bar = |(at, minute): (usize, &MinuteDocument)| {
+            let (all, delivered) = (height(minute.delivered + minute.failed), height(minute.delivered));
+            Bar {
+                x: at * 4,
+                delivered: (48 - delivered, delivered),
+                failed: (48 - all, all - delivered),
+            }
+        };
+        self.minutes.iter().enumerate().map(bar).collect()
+    }
+
+    fn sum(&self, count: fn(&MinuteDocument) -> u64) -> u64 {
+        self.minutes.iter().map(count).sum()
+    }
+
+    /// What the last hour was, in a sentence.
+    fn hour(&self) -> String {
+        let sums = [
+            ("accepted", self.sum(|it| it.accepted)),
+            ("delivered", self.sum(|it| it.delivered)),
+            ("failed", self.sum(|it| it.failed)),
+            ("to be retried", self.sum(|it| it.retried)),
+        ];
+        let sums = sums.map(|(what, count)| format!("{} {what}", words::number(count)));
+        format!("The last hour: {}.", sums.join(", "))
+    }
+
+    /// The epochs of the last hour, the present one last.
+    fn epochs(&self) -> Vec<String> {
+        let mut epochs: Vec<i64> = self
+            .minutes
+            .iter()
+            .flat_map(|it| it.epochs.iter().copied())
+            .collect();
+        epochs.sort_unstable();
+        epochs.dedup();
+        epochs.iter().map(i64::to_string).collect()
+    }
+
+    fn is_push(&self) -> bool {
+        self.document.lane == "push"
+    }
+
+    fn title(&self) -> &'static str {
+        title(self.document.lane)
+    }
+
+    /// What keeps it from sending all that is due.
+    fn stopped(&self) -> Option<String> {
+        if self.pause.is_some() {
+            return Some(format!("The {} is paused.", self.title().to_lowercase()));
+        }
+        let mut holds = self
+            .holds
+            .iter()
+            .flatten()
+            .filter(|hold| hold.answered_at.is_none());
+        let hold = holds.next()?;
+        Some(if hold.class == SWRVE {
+            "The push lane is held because Swrve is out of order.".to_owned()
+        } else {
+            format!("Deliveries that fail in the class {} are held.", hold.class)
+        })
+    }
+
+    fn state(&self) -> &'static str {
+        match (&self.pause, self.stopped()) {
+            (Some(_), _) => "PAUSED",
+            (None, Some(_)) => "HELD",
+            (None, None) => "ACTIVE",
+        }
+    }
+
+    /// What is due and not being sent, counted up to a bound.
+    fn gathered(&self) -> u64 {
+        gathered(&self.document)
+    }
+
+    /// Statuses that wait: what they are called, how many, how long the first waits, and the list of them.
+    fn waiting(&self) -> [Waiting; 6] {
+        let lane = &self.document;
+        let list = |status: &str| Some(format!("/console/waiting?lane={}&status={status}", lane.lane));
+        let row = |status, meaning, count, oldest, list| Waiting {
+            status,
+            meaning,
+            count,
+            oldest,
+            list,
+        };
+        [
+            row(
+                "SCHEDULED",
+                "waits for its time",
+                lane.scheduled,
+                None,
+                list("SCHEDULED"),
+            ),
+            row(
+                "PENDING",
+                "waits for room in the queue",
+                lane.pending,
+                lane.oldest_pending_seconds,
+                list("PENDING"),
+            ),
+            row(
+                "QUEUED",
+                "is in the queue, IN_MEMORY",
+                lane.queued,
+                None,
+                list("IN_MEMORY"),
+            ),
+            row(
+                "SENDING",
+                "is being sent, IN_MEMORY",
+                lane.in_flight,
+                None,
+                list("IN_MEMORY"),
+            ),
+            row(
+                "RETRY",
+                "waits to be tried again",
+                lane.retry,
+                None,
+                list("RETRY"),
+            ),
+            row(
+                "LOST",
+                "its lease ran out; it is rescued within seconds",
+                lane.lost,
+                lane.oldest_lost_seconds,
+                None,
+            ),
+        ]
+    }
+}
+
+struct Waiting {
+    status: &'static str,
+    meaning: &'static str,
+    count: u64,
+    oldest: Option<u64>,
+    list: Option<String>,
+}
+
+fn title(lane: &str) -> &'static str {
+    if lane == "push" {
+        "Push lane"
+    } else {
+        "Reseller lane"
+    }
+}
+
+fn noun(lane: &str) -> (&'static str, &'static str) {
+    if lane == "push" {
+        ("push", "pushes")
+    } else {
+        ("notification", "notifications")
+    }
+}
+
+fn gathered(lane: &LaneDocument) -> u64 {
+    lane.pending + lane.queued + lane.retry
+}
+
+async fn page(State(app): State<Arc<App>>, viewer: Viewer, frame: Frame) -> impl IntoResponse {
+    let minutes = |lane: &str| {
+        let params = Params(HistoryParams { minutes: None });
+        history(State(Arc::clone(&app)), viewer, Path(lane.to_owned()), params)
+    };
+    let (status, push, reseller, holds) = tokio::join!(
+        status::status(State(Arc::clone(&app)), viewer),
+        minutes("push"),
+        minutes("reseller"),
+        http_api::by(viewer.deadline, ("the holds", "read"), app.store.list_holds())
+    );
+    let (mut status, holds) = (status.0, holds.ok());
+    let mut findings = std::mem::take(&mut status.findings);
+    findings.retain(|finding| OF_LANES.contains(&finding.id));
+    let broker = status.broker.state;
+    let minutes =
+        [push, reseller].map(|minutes| minutes.map_or_else(|_| Vec::new(), |minutes| minutes.0.items));
+    let lanes = status.lanes.take().map(|lanes| {
+        // The operation has the push lane first as well.
+        let lanes = lanes.into_iter().zip(minutes);
+        let lane = |(lane, minutes)| of(lane, minutes, &mut status, holds.as_deref(), &frame);
+        lanes.map(lane).collect()
+    });
+    Page(Lanes {
+        lanes,
+        findings,
+        broker,
+        frame,
+    })
+}
+
+fn of(
+    document: LaneDocument,
+    minutes: Vec<MinuteDocument>,
+    status: &mut StatusDocument,
+    holds: Option<&[HoldView]>,
+    frame: &Frame,
+) -> Lane {
+    let is_push = document.lane == "push";
+    let pauses = status.pauses.iter_mut().flatten();
+    let mut own = pauses.filter(|pause| pause.scope == "lane" && pause.key == document.lane);
+    let pause = own.next().map(|pause| PauseDocument {
+        note: std::mem::take(&mut pause.note),
+        paused_by: std::mem::take(&mut pause.paused_by),
+        scope: pause.scope.clone(),
+        key: pause.key.clone(),
+        ..*pause
+    });
+    let of_it = |queue: &QueueDocument| queue.name.split('.').next() == Some(document.lane);
+    let queues = std::mem::take(&mut status.broker.queues);
+    let (queues, others) = queues.into_iter().partition(of_it);
+    status.broker.queues = others;
+    let holds = holds.map(|holds| {
+        let of_it = holds.iter().filter(|hold| (hold.class == SWRVE) == is_push);
+        of_it.cloned().collect()
+    });
+    let form = form(document.lane, pause.is_some(), Some(&document), frame);
+    Lane {
+        leader: if is_push { status.leader.take() } else { None },
+        form: ActForm {
+            in_dialog: true,
+            ..form
+        },
+        document,
+        pause,
+        holds,
+        queues,
+        minutes,
+    }
+}
+
+/// The form to pause a lane, or to resume it; numbers are missing while they cannot be found out.
+fn form(lane: &'static str, is_paused: bool, document: Option<&LaneDocument>, frame: &Frame) -> ActForm {
+    let ((one, many), name) = (noun(lane), title(lane).to_lowercase());
+    let waits = document.map_or(format!("How many {many} wait could not be found out."), |lane| {
+        let waits = words::of(gathered(lane), &format!("{one} waits"), &format!("{many} wait"));
+        format!(
+            "{waits} now, and {} sent.",
+            words::of(lane.in_flight, "is being", "are being")
+        )
+    });
+    let takes = document
+        .and_then(|lane| lane.backlog_seconds)
+        .map(|seconds| format!(" At the present rate that takes {}.", frame.length(seconds)));
+    let effect = match (is_paused, lane) {
+        (false, _) => {
+            "Nothing more is sent once it is paused; what is being sent ends. What comes in is accepted and waits. Resuming \
+             it undoes this: nothing is lost, but it will be late."
+                .to_owned()
+        }
+        (true, "push") => format!(
+            "What has gathered is sent, the oldest first, 250 in a second at most.{} Pushes whose sending window has passed wait for \
+             the next one. What is sent cannot be undone; the lane can be paused again.",
+            takes.unwrap_or_default()
+        ),
+        (true, _) => format!(
+            "What has gathered is sent, each subscription in its turn and at its own rate.{} What is sent cannot be undone; the lane \
+             can be paused again.",
+            takes.unwrap_or_default()
+        ),
+    };
+    let verb = if is_paused { "resume" } else { "pause" };
+    ActForm {
+        id: format!("{verb}-{lane}"),
+        title: format!("{} the {name}", if is_paused { "Resume" } else { "Pause" }),
+        said: vec![waits, effect],
+        action: format!("/console/lanes/{lane}/{verb}"),
+        back: "/console/lanes".to_owned(),
+        button: if is_paused { "Resume" } else { "Pause" },
+        is_dangerous: !is_paused,
+        needs_note: !is_paused,
+        expected: Some(lane),
+        in_dialog: false,
+        may: frame.may_operate,
+        typed_name: String::new(),
+        typed_note: String::new(),
+        errors: Vec::new(),
+    }
+}
+
+fn known(lane: &str) -> Result<&'static str, Problem> {
+    match lane {
+        "push" => Ok("push"),
+        "reseller" => Ok("reseller"),
+        _ => {
+            let detail = format!("there is no lane {lane:?}: the lanes are push and reseller");
+            Err(Problem::new(ProblemKind::NOT_FOUND, detail))
+        }
+    }
+}
+
+async fn ask_to_pause(
+    app: State<Arc<App>>,
+    viewer: Viewer,
+    frame: Frame,
+    Path(lane): Path<String>,
+) -> Result<Response, Problem> {
+    let form = asked(app, viewer, known(&lane)?, false, &frame).await;
+    Ok(form.page(frame))
+}
+
+async fn ask_to_resume(
+    app: State<Arc<App>>,
+    viewer: Viewer,
+    frame: Frame,
+    Path(lane): Path<String>,
+) -> Result<Response, Problem> {
+    let form = asked(app, viewer, known(&lane)?, true, &frame).await;
+    Ok(form.page(frame))
+}
+
+async fn asked(
+    app: State<Arc<App>>,
+    viewer: Viewer,
+    lane: &'static str,
+    is_paused: bool,
+    frame: &Frame,
+) -> ActForm {
+    let status = status::status(app, viewer).await.0;
+    let document = status
+        .lanes
+        .iter()
+        .flatten()
+        .find(|document| document.lane == lane);
+    form(lane, is_paused, document, frame)
+}
+
+async fn pause(
+    State(_app): State<Arc<App>>,
+    operator: Operator,
+    frame: Frame,
+    Path(lane): Path<String>,
+    fields: Fields,
+) -> Result<Response, Problem> {
+    let lane = known(&lane)?;
+    let again = form(lane, false, None, &frame);
+    if let Err(problem) = checked(&fields, lane, true) {
+        return again.again(frame, &fields, problem);
+    }
+    match pause_lane(operator, Path(lane.to_owned()), note(&fields)).await {
+        Ok(answer) if answer.changed => Ok(done(
+            "/console/lanes",
+            &format!(
+                "The {} is paused. What comes in waits until it is resumed.",
+                title(lane).to_lowercase()
+            ),
+        )),
+        Ok(_) => Ok(done(
+            "/console/lanes",
+            &format!(
+                "The {} was paused before; the first note stays.",
+                title(lane).to_lowercase()
+            ),
+        )),
+        Err(problem) => again.again(frame, &fields, problem),
+    }
+}
+
+async fn resume(
+    State(_app): State<Arc<App>>,
+    operator: Operator,
+    frame: Frame,
+    Path(lane): Path<String>,
+    fields: Fields,
+) -> Result<Response, Problem> {
+    let lane = known(&lane)?;
+    let again = form(lane, true, None, &frame);
+    if let Err(problem) = checked(&fields, lane, false) {
+        return again.again(frame, &fields, problem);
+    }
+    match resume_lane(operator, Path(lane.to_owned()), note(&fields)).await {
+        Ok(answer) if answer.changed => Ok(done(
+            "/console/lanes",
+            &format!(
+                "The {} goes on. What has gathered is sent now.",
+                title(lane).to_lowercase()
+            ),
+        )),
+        Ok(_) => Ok(done(
+            "/console/lanes",
+            &format!("The {} was not paused.", title(lane).to_lowercase()),
+        )),
+        Err(problem) => again.again(frame, &fields, problem),
+    }
+}
+
+/// All that is wrong at once: the name that was typed, and the note.
+fn checked(fields: &Fields, lane: &str, needs_note: bool) -> Result<(), Problem> {
+    let noted = if needs_note {
+        note(fields).0.required().map(drop)
+    } else {
+        note(fields).0.optional().map(drop)
+    };
+    match (typed(fields, lane), noted) {
+        (Err(name), Err(note)) => Err(name.and(note)),
+        (name, noted) => name.and(noted),
+    }
+}

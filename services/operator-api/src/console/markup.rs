@@ -1,0 +1,124 @@
+//! Pieces of HTML that templates put in as they are: times, states, numbers.
+
+use std::fmt;
+
+use askama::filters::HtmlSafe;
+
+/// HTML. What is not ours in it was escaped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Markup(pub(super) String);
+
+impl fmt::Display for Markup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl HtmlSafe for Markup {}
+
+/// Text as it may stand in an element or a quoted attribute.
+pub(crate) fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#x27;"),
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
+
+/// A state: an icon, a word, and a colour, with the name as it is stored for those who look for it.
+pub(crate) fn state(name: &str) -> Markup {
+    let (tone, word) = words(name);
+    Markup(format!(
+        r##"<span class="status {tone}" title="{name}"><svg class="icon" aria-hidden="true"><use href="#i-{tone}"/></svg>{word}</span>"##,
+        name = escape(name),
+        word = escape(&word)
+    ))
+}
+
+/// Counts as bars beside each other, with what they say in words.
+pub(crate) fn bars(counts: &[u64], label: &str) -> Markup {
+    const HEIGHT: u64 = 48;
+    const STEP: usize = 10;
+    let most = counts.iter().copied().max().unwrap_or_default().max(1);
+    let rects = counts
+        .iter()
+        .enumerate()
+        .filter(|(_, count)| **count > 0)
+        .map(|(place, count)| {
+            // One that is there is seen, however small beside the others.
+            let height = (count.saturating_mul(HEIGHT) / most).max(2);
+            let (x, y) = (place * STEP, HEIGHT - height);
+            format!(r#"<rect class="fill-bad" x="{x}" y="{y}" width="8" height="{height}"/>"#)
+        });
+    let rects: String = rects.collect();
+    Markup(format!(
+        r#"<svg class="spark" viewBox="0 0 {width} {HEIGHT}" preserveAspectRatio="none" role="img" aria-label="{label}">{rects}<rect class="fill-track" x="0" y="47" width="{width}" height="1"/></svg>"#,
+        width = counts.len() * STEP,
+        label = escape(label),
+    ))
+}
+
+/// The tone of a state, which is also the name of its icon, and its word.
+fn words(name: &str) -> (&'static str, String) {
+    let tone = match name {
+        "OK" | "DELIVERED" | "SENT" | "ACTIVE" | "COMPLETED" | "APPROVED" | "REPLAYED" | "CONNECTED" => "ok",
+        "PENDING" | "QUEUED" | "SCHEDULED" | "IN_PROCESS" | "SENDING" | "RUNNING" | "REQUESTED"
+        | "PUBLISHED" => "wait",
+        "RETRY" | "DEGRADED" | "VERIFYING" => "warn",
+        "FAILED" | "GIVEN_UP" | "ERROR" | "DEACTIVATED" | "OPEN" | "REJECTED" | "MALFORMED" | "DENIED" => {
+            "bad"
+        }
+        _ => "hold",
+    };
+    let lower = name.replace(['_', '-'], " ").to_lowercase();
+    let mut letters = lower.chars();
+    let word = letters.next().map_or(String::new(), |first| {
+        first.to_uppercase().chain(letters).collect()
+    });
+    (tone, word)
+}
+
+/// Text of strangers for an element, never for the value of a field or what is copied: what is not seen is shown as a symbol, but line breaks and tabs.
+pub(crate) fn visible(text: &str) -> String {
+    let shown = text.chars().map(|character| match character {
+        '\n' | '\t' => character,
+        // The pictures of the control characters stand in their order.
+        control @ '\0'..='\u{1f}' => char::from_u32(0x2400 + u32::from(control)).unwrap_or('\u{fffd}'),
+        '\u{7f}' => '\u{2421}',
+        // Marks that turn the direction of what follows could make text read as other text.
+        '\u{80}'..='\u{9f}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+            '\u{fffd}'
+        }
+        other => other,
+    });
+    shown.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_reads_as_a_word_and_keeps_its_name() {
+        let given_up = state("GIVEN_UP").0;
+        assert!(given_up.contains("Given up") && given_up.contains(r#"title="GIVEN_UP""#));
+        assert!(given_up.contains("status bad"));
+    }
+
+    #[test]
+    fn what_strangers_wrote_is_no_markup_and_no_mark() {
+        assert!(!state("<script>").0.contains("<script>"));
+        assert_eq!(visible("a\0b\u{202e}c\n"), "a\u{2400}b\u{fffd}c\n");
+        assert_eq!(
+            escape(r#"<a b='c'>"&""#),
+            "&lt;a b=&#x27;c&#x27;&gt;&quot;&amp;&quot;"
+        );
+    }
+}

@@ -1,0 +1,80 @@
+//! The on-call console: pages for people, under `/console`.
+//!
+//! A page shows what an operation of the API answers, and a form does what one does: pages call the very handlers, so that what is allowed,
+//! checked and recorded is the same. It deliberately has no state of its own but visits; what a page shows is in its address.
+
+mod access;
+mod act;
+mod assets;
+mod audit;
+mod dead_letters;
+mod frame;
+#[cfg(debug_assertions)]
+mod gallery;
+mod guard;
+mod jobs;
+mod lanes;
+mod mails;
+mod markup;
+mod now;
+mod pauses;
+mod provider;
+mod quota_requests;
+mod resellers;
+mod search;
+mod system;
+mod visit;
+mod waiting;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{get, post};
+use http_api::{Problem, ProblemKind};
+
+use crate::app::App;
+
+pub(crate) use provider::{is_stale, of as provider_of};
+pub(crate) use visit::Visits;
+
+/// Where the console begins.
+const HOME: &str = "/console";
+
+/// The pages, and what stands around them.
+pub(crate) fn router(app: Arc<App>) -> Router {
+    let pages = Router::new();
+    #[cfg(debug_assertions)]
+    let pages = pages.route("/console/gallery", get(gallery::page));
+    let pages = pages
+        .route(HOME, get(now::page))
+        .merge(dead_letters::routes())
+        .merge(jobs::routes())
+        .merge(waiting::routes())
+        .merge(lanes::routes())
+        .merge(search::routes())
+        .merge(resellers::routes())
+        .merge(quota_requests::routes())
+        .merge(system::routes())
+        .merge(mails::routes())
+        .merge(pauses::routes())
+        .merge(audit::routes())
+        .merge(access::routes())
+        .route("/console/{*path}", get(missing))
+        .layer(from_fn_with_state(Arc::clone(&app), guard::visited));
+    let open = Router::new()
+        .route("/console/sign-in", get(visit::page).post(visit::sign_in))
+        .route("/console/sign-in/start", get(provider::start))
+        .route("/console/sign-in/return", get(provider::answered))
+        .route("/console/sign-out", post(visit::sign_out))
+        .route("/console/preferences", post(visit::prefer))
+        .route("/console/assets/{version}/{name}", get(assets::serve));
+    pages
+        .merge(open)
+        .layer(from_fn_with_state(Arc::clone(&app), guard::protect))
+        .with_state(app)
+}
+
+async fn missing() -> Problem {
+    Problem::new(ProblemKind::NOT_FOUND, "the console has no page at this address")
+}

@@ -1,0 +1,122 @@
+//! `/console`: how the installation is, with what is wrong first.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::IntoResponse;
+
+use explain::words;
+use http_api::Params;
+
+use super::frame::{Frame, Page};
+use super::lanes::OF_LANES;
+use super::markup::{self, Markup};
+use crate::app::App;
+use crate::dead_letters::timeline::{self, TimelineDocument, TimelineParams};
+use crate::request::Viewer;
+use crate::status::{self, Finding, Severity, StatusDocument};
+
+#[derive(Template)]
+#[template(path = "now.html")]
+struct Now {
+    frame: Frame,
+    status: StatusDocument,
+    /// Unless they could not be counted.
+    hours: Option<Hours>,
+}
+
+/// Dead letters of the last 24 hours, by the hour.
+struct Hours {
+    bars: Markup,
+    last: u64,
+    before: u64,
+    sum: u64,
+}
+
+impl Hours {
+    fn of(timeline: &TimelineDocument) -> Self {
+        let mut counts = vec![0; 24];
+        for group in &timeline.items {
+            for (sum, count) in counts.iter_mut().zip(&group.counts) {
+                *sum += count;
+            }
+        }
+        let sum = counts.iter().sum();
+        let (last, before) = (counts.last().copied(), counts.iter().rev().nth(1).copied());
+        Self {
+            bars: markup::bars(
+                &counts,
+                &format!("{} dead letters in 24 hours", words::number(sum)),
+            ),
+            last: last.unwrap_or_default(),
+            before: before.unwrap_or_default(),
+            sum,
+        }
+    }
+}
+
+impl Now {
+    /// What is worst, unless it is only worth knowing. A paused lane is more than that: nothing of it is sent.
+    fn worst(&self) -> Option<&Finding> {
+        let findings = &self.status.findings;
+        let is_worse = |finding: &&Finding| finding.severity != Severity::Notice;
+        let lanes = self.status.lanes.iter().flatten();
+        let paused = lanes.filter(|lane| lane.paused).count() > 0;
+        let of_pause = |finding: &&Finding| paused && finding.id == "paused";
+        findings
+            .iter()
+            .find(is_worse)
+            .or_else(|| findings.iter().find(of_pause))
+    }
+
+    /// The tone of what is worst.
+    fn tone(&self) -> &'static str {
+        self.worst().map_or("ok", |finding| tone(finding.severity))
+    }
+
+    fn tone_of(&self, severity: &Severity) -> &'static str {
+        tone(*severity)
+    }
+
+    /// The page about what a finding names, and what the link there is called.
+    fn place(&self, finding: &str) -> Option<(&'static str, &'static str)> {
+        place(finding)
+    }
+}
+
+pub(super) fn tone(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Critical => "bad",
+        Severity::Warning => "warn",
+        Severity::Notice => "hold",
+    }
+}
+
+/// Where each finding is looked into.
+pub(super) fn place(finding: &str) -> Option<(&'static str, &'static str)> {
+    Some(match finding {
+        "dead-letters-grow" | "dead-letters-open" => ("/console/dead-letters", "Open the groups"),
+        "subscriptions-in-trouble" => ("/console/resellers?state=trouble", "Open the subscriptions"),
+        "paused" => ("/console/pauses", "Open the pauses"),
+        "break-glass" => ("/console/audit?action=visit.break-glass", "Open the audit log"),
+        "job-paused" | "job-stuck" => ("/console/jobs", "Open the jobs"),
+        "mails-stuck" | "mails-failed" => ("/console/mails", "Open the mails"),
+        of_lanes if OF_LANES.contains(&of_lanes) => ("/console/lanes", "Open the lanes"),
+        _ => ("/console/system", "Open the system"),
+    })
+}
+
+pub(super) async fn page(State(app): State<Arc<App>>, viewer: Viewer, frame: Frame) -> impl IntoResponse {
+    let deadline = viewer.deadline;
+    let status = status::status(State(Arc::clone(&app)), viewer).await.0;
+    // While the database is away, that is said already, and waiting for it once more would only be slow.
+    let hours = match status.lanes {
+        Some(_) => timeline::timeline(State(app), Viewer { deadline }, Params(TimelineParams::default()))
+            .await
+            .ok(),
+        None => None,
+    };
+    let hours = hours.map(|timeline| Hours::of(&timeline.0));
+    Page(Now { frame, status, hours })
+}

@@ -1,0 +1,156 @@
+//! `/console/pauses`: what operators have stopped, what waits for that, and letting it go on.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::IntoResponse;
+use axum::routing::get;
+use axum::{Json, Router};
+use http_api::Problem;
+use store::PauseView;
+
+use super::act::ActForm;
+use super::frame::{Frame, Page};
+use super::resellers::{self, place_of_reseller, place_of_subscription, subscription};
+use crate::app::App;
+use crate::pauses::{self, PauseChangeDocument};
+use crate::request::Viewer;
+use crate::status;
+
+/// Most pauses that have the form to end them on the page itself.
+const DIALOGS_MAX: usize = 50;
+
+/// The pages.
+pub(super) fn routes() -> Router<Arc<App>> {
+    Router::new().route("/console/pauses", get(page))
+}
+
+/// A form on a page of its own whose words are still to be put in.
+pub(super) fn blank(frame: &Frame, (action, back): (String, String)) -> ActForm {
+    ActForm {
+        id: "act".to_owned(),
+        title: String::new(),
+        said: Vec::new(),
+        action,
+        back,
+        button: "",
+        is_dangerous: false,
+        needs_note: false,
+        expected: None,
+        in_dialog: false,
+        may: frame.may_operate,
+        typed_name: String::new(),
+        typed_note: String::new(),
+        errors: Vec::new(),
+    }
+}
+
+/// The same form in a dialog.
+pub(super) fn in_dialog(form: ActForm) -> ActForm {
+    ActForm {
+        in_dialog: true,
+        ..form
+    }
+}
+
+/// What came of a pause, in a sentence; `what` begins it.
+pub(super) fn paused(what: &str, change: &PauseChangeDocument) -> String {
+    if change.changed {
+        return format!("{what} is paused. What comes is stored, and waits until you resume it.");
+    }
+    let before = change.pause.as_ref();
+    let by = before.map_or(String::new(), |pause| {
+        format!(" by {}, with the note: {}", pause.paused_by, pause.note)
+    });
+    format!("{what} was paused before{by}. Nothing was changed.")
+}
+
+/// What came of the end of a pause, in a sentence; `what` begins it.
+pub(super) fn resumed(what: &str, change: &PauseChangeDocument) -> String {
+    let done = if change.changed {
+        format!("{what} goes on; what waited is sent by itself.")
+    } else {
+        format!("{what} was not paused by an operator. Nothing was changed.")
+    };
+    if change.still_paused.is_empty() {
+        return done;
+    }
+    let still = change.still_paused.join(", and ");
+    if change.changed {
+        format!("This pause of {what} has ended, but it does not go on yet: {still}.")
+    } else {
+        format!("{done} It waits all the same: {still}.")
+    }
+}
+
+/// A pause, and how much waits for its end.
+struct InForce {
+    pause: PauseView,
+    /// The page about what is paused, and the one to resume it.
+    place: String,
+    resume: String,
+    /// None where it is not counted.
+    waiting: Option<u64>,
+    form: Option<ActForm>,
+}
+
+#[derive(Template)]
+#[template(path = "pauses.html")]
+struct Pauses {
+    frame: Frame,
+    pauses: Vec<InForce>,
+}
+
+async fn page(
+    State(app): State<Arc<App>>,
+    viewer: Viewer,
+    frame: Frame,
+) -> Result<impl IntoResponse, Problem> {
+    let Json(list) = pauses::list(State(Arc::clone(&app)), viewer).await?;
+    let counted = status::status(State(app), viewer)
+        .await
+        .0
+        .pauses
+        .unwrap_or_default();
+    let pauses = list.items.into_iter().enumerate().map(|(index, pause)| {
+        let mut counted = counted.iter();
+        let waiting = counted.find(|it| it.scope == pause.scope && it.key == pause.key);
+        let (place, resume) = match pause.scope.as_str() {
+            "lane" => (
+                format!("/console/lanes#{}", pause.key),
+                format!("/console/lanes/{}/resume", pause.key),
+            ),
+            "reseller" => with_resume(place_of_reseller(&pause.key)),
+            _ => with_resume(place_of_subscription(&pause.key)),
+        };
+        InForce {
+            waiting: waiting.and_then(|it| it.waiting),
+            form: (index < DIALOGS_MAX && frame.may_operate)
+                .then(|| form(&frame, index, &pause))
+                .flatten(),
+            place,
+            resume,
+            pause,
+        }
+    });
+    let pauses = pauses.collect();
+    Ok(Page(Pauses { frame, pauses }))
+}
+
+/// A page, and the one to resume what it is about.
+fn with_resume(place: String) -> (String, String) {
+    let resume = format!("{place}/resume");
+    (place, resume)
+}
+
+/// The form to end a pause. A lane has a page of its own for that, where its name is typed.
+fn form(frame: &Frame, index: usize, pause: &PauseView) -> Option<ActForm> {
+    let form = match pause.scope.as_str() {
+        "reseller" => resellers::resume_form(frame, &pause.key),
+        "subscription" => subscription::resume_form(frame, &pause.key),
+        _ => return None,
+    };
+    let id = format!("resume-{index}");
+    Some(in_dialog(ActForm { id, ..form }))
+}

@@ -1,0 +1,279 @@
+//! `/console/quota-requests`: what resellers ask for, beside what they have and use, and deciding it.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use domain::subscription::QuotaRequestStatus;
+use http::StatusCode;
+use http_api::paging::{self, List};
+use http_api::{FieldProblem, Id, Params, Payload, Problem, ProblemKind};
+use serde::Deserialize;
+use store::webhook::QuotaRequestView;
+use uuid::Uuid;
+
+use super::frame::{Frame, Page, done};
+use super::resellers::subscription::{Quota, quota};
+use super::visit::Fields;
+use crate::app::App;
+use crate::quota_requests::{self, ApprovalPayload, DenialPayload, QuotaRequestParams};
+use crate::request::{Administrator, Viewer};
+
+const HERE: &str = "/console/quota-requests";
+/// How many requests a page has: what each subscription has now is read one by one.
+const PART: u32 = 25;
+
+/// The pages.
+pub(super) fn routes() -> Router<Arc<App>> {
+    Router::new()
+        .route(HERE, get(page))
+        .route(
+            "/console/quota-requests/{id}/approve",
+            get(ask_to_approve).post(approve),
+        )
+        .route("/console/quota-requests/{id}/deny", get(ask_to_deny).post(deny))
+}
+
+/// Which requests; the open ones when nothing is said, and all of them for `ALL`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Chosen {
+    status: Option<String>,
+    cursor: Option<String>,
+}
+
+/// A request, and what its subscription has now; none of one that was deleted.
+struct Asked {
+    request: QuotaRequestView,
+    quota: Option<Quota>,
+}
+
+impl Asked {
+    fn is_open(&self) -> bool {
+        self.request.status == QuotaRequestStatus::Requested
+    }
+
+    /// What is asked for in relation to what there is: `3 times`, `1.5 times`; none of what is decided.
+    fn times(&self) -> Option<String> {
+        let now = self.quota.as_ref().filter(|_| self.is_open())?.daily;
+        let tenths = (u64::from(self.request.requested) * 10).checked_div(u64::from(now))?;
+        Some(match tenths % 10 {
+            0 => format!("{} times", tenths / 10),
+            rest => format!("{}.{rest} times", tenths / 10),
+        })
+    }
+}
+
+#[derive(Template)]
+#[template(path = "quota_requests.html")]
+struct QuotaRequests {
+    frame: Frame,
+    status: String,
+    asked: Vec<Asked>,
+    next: Option<String>,
+}
+
+impl QuotaRequests {
+    fn tabs(&self) -> [(&'static str, &'static str); 4] {
+        [
+            ("REQUESTED", "Open"),
+            ("APPROVED", "Approved"),
+            ("DENIED", "Denied"),
+            ("ALL", "All"),
+        ]
+    }
+}
+
+async fn page(
+    State(app): State<Arc<App>>,
+    viewer: Viewer,
+    frame: Frame,
+    Params(chosen): Params<Chosen>,
+) -> Result<impl IntoResponse, Problem> {
+    let status = chosen.status.unwrap_or_else(|| "REQUESTED".to_owned());
+    let params = QuotaRequestParams {
+        status: Some(status.clone()).filter(|status| status != "ALL"),
+        limit: Some(PART),
+        cursor: chosen.cursor,
+    };
+    let list: List<_> = quota_requests::list(State(Arc::clone(&app)), viewer, Params(params))
+        .await?
+        .0;
+    let mut asked = Vec::with_capacity(list.items.len());
+    for request in list.items {
+        // What it has now says nothing of a request that was decided under another quota.
+        let quota = match request.status {
+            QuotaRequestStatus::Requested => {
+                quota(&app, viewer, (&request.reseller, request.subscription)).await?
+            }
+            _ => None,
+        };
+        asked.push(Asked { request, quota });
+    }
+    Ok(Page(QuotaRequests {
+        frame,
+        status,
+        asked,
+        next: list.next,
+    }))
+}
+
+/// The page to decide a request, and what was typed there.
+#[derive(Template)]
+#[template(path = "quota_request.html")]
+struct Decide {
+    frame: Frame,
+    asked: Asked,
+    approves: bool,
+    granted: String,
+    note: String,
+    errors: Vec<FieldProblem>,
+}
+
+impl Decide {
+    fn new(frame: Frame, asked: Asked, approves: bool) -> Self {
+        Self {
+            frame,
+            granted: asked.request.requested.to_string(),
+            asked,
+            approves,
+            note: String::new(),
+            errors: Vec::new(),
+        }
+    }
+
+    /// What is wrong with a field.
+    fn wrong(&self, field: &str) -> Option<&str> {
+        let mut errors = self.errors.iter();
+        errors
+            .find(|error| error.field == field)
+            .map(|error| error.detail.as_str())
+    }
+
+    fn title(&self) -> String {
+        let verb = if self.approves { "Approve" } else { "Deny" };
+        format!("{verb} the quota request of {}", self.asked.request.reseller)
+    }
+}
+
+/// The request with this identifier.
+async fn find(app: &Arc<App>, viewer: Viewer, id: Uuid) -> Result<Asked, Problem> {
+    // The list goes down from a cursor that it leaves out, so that the one asked for comes first behind the next greater identifier.
+    let params = QuotaRequestParams {
+        status: None,
+        limit: Some(1),
+        cursor: Some(paging::write_id(Uuid::from_u128(id.as_u128().saturating_add(1)))),
+    };
+    let Json(list) = quota_requests::list(State(Arc::clone(app)), viewer, Params(params)).await?;
+    let found = list.items.into_iter().find(|request| request.id == id);
+    let unknown = || Problem::new(ProblemKind::NOT_FOUND, "no quota request has this identifier");
+    let request = found.ok_or_else(unknown)?;
+    let quota = quota(app, viewer, (&request.reseller, request.subscription)).await?;
+    Ok(Asked { request, quota })
+}
+
+async fn ask_to_approve(
+    State(app): State<Arc<App>>,
+    viewer: Viewer,
+    frame: Frame,
+    Id(id): Id,
+) -> Result<impl IntoResponse, Problem> {
+    Ok(Page(Decide::new(frame, find(&app, viewer, id).await?, true)))
+}
+
+async fn ask_to_deny(
+    State(app): State<Arc<App>>,
+    viewer: Viewer,
+    frame: Frame,
+    Id(id): Id,
+) -> Result<impl IntoResponse, Problem> {
+    Ok(Page(Decide::new(frame, find(&app, viewer, id).await?, false)))
+}
+
+async fn approve(
+    State(app): State<Arc<App>>,
+    admin: Administrator,
+    frame: Frame,
+    Id(id): Id,
+    fields: Fields,
+) -> Result<Response, Problem> {
+    let viewer = Viewer {
+        deadline: admin.deadline,
+    };
+    const MUST: &str = "a number of notifications a day";
+    let missing = || Problem::fields(vec![FieldProblem::new("granted", format!("must be {MUST}"))]);
+    // The operation grants what was asked for where no number is given; a form that shows none must not.
+    let granted = fields
+        .parse("granted", MUST)
+        .and_then(|granted| granted.ok_or_else(missing));
+    let payload = granted.map(|granted| ApprovalPayload {
+        granted: Some(granted),
+        note: fields.get("note").map(str::to_owned),
+    });
+    let decided = match payload {
+        Ok(payload) => {
+            quota_requests::approve(State(Arc::clone(&app)), admin, Id(id), Payload(payload)).await
+        }
+        Err(problem) => Err(problem),
+    };
+    match decided {
+        Ok(Json(view)) => {
+            let granted = frame.number(view.granted.unwrap_or(view.requested));
+            let said = format!(
+                "{} may get {granted} notifications a day now, and is told by mail. It holds for what waits, too.",
+                view.reseller
+            );
+            Ok(done(HERE, &said))
+        }
+        Err(problem) => again(&app, viewer, (frame, id, true), &fields, problem).await,
+    }
+}
+
+async fn deny(
+    State(app): State<Arc<App>>,
+    admin: Administrator,
+    frame: Frame,
+    Id(id): Id,
+    fields: Fields,
+) -> Result<Response, Problem> {
+    let viewer = Viewer {
+        deadline: admin.deadline,
+    };
+    let payload = Payload(DenialPayload {
+        note: fields.get("note").map(str::to_owned),
+    });
+    match quota_requests::deny(State(Arc::clone(&app)), admin, Id(id), payload).await {
+        Ok(Json(view)) => {
+            let said = format!(
+                "The request of {} is denied. Its quota stays, and it is told by mail.",
+                view.reseller
+            );
+            Ok(done(HERE, &said))
+        }
+        Err(problem) => again(&app, viewer, (frame, id, false), &fields, problem).await,
+    }
+}
+
+/// The page again with what was typed, when that is what is wrong; any other problem as it is.
+async fn again(
+    app: &Arc<App>,
+    viewer: Viewer,
+    (frame, id, approves): (Frame, Uuid, bool),
+    fields: &Fields,
+    problem: Problem,
+) -> Result<Response, Problem> {
+    if problem.kind() != ProblemKind::VALIDATION {
+        return Err(problem);
+    }
+    let typed = |name| fields.get(name).unwrap_or_default().to_owned();
+    let page = Decide {
+        granted: typed("granted"),
+        note: typed("note"),
+        errors: problem.errors().to_vec(),
+        ..Decide::new(frame, find(app, viewer, id).await?, approves)
+    };
+    Ok((StatusCode::UNPROCESSABLE_ENTITY, Page(page)).into_response())
+}

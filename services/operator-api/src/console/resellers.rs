@@ -1,0 +1,379 @@
+//! `/console/resellers`: who is told of events, which subscriptions are in trouble, and pausing all of a reseller.
+
+pub(super) mod subscription;
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use http_api::paging::List;
+use http_api::{Params, Problem, ProblemKind};
+use serde::Deserialize;
+use store::PauseView;
+use uuid::Uuid;
+
+use super::act::{ActForm, note};
+use super::frame::{Frame, Page, done, see_other, segment};
+use super::pauses::{blank, in_dialog, paused, resumed};
+use super::visit::Fields;
+use crate::app::App;
+use crate::notifications::{self, NotificationDocument, NotificationParams};
+use crate::pauses;
+use crate::request::{Operator, Viewer};
+use crate::status::{self, TroubleDocument};
+use crate::subscriptions::{
+    self, ResellerDocument, ResellerParams, SubscriptionDocument, SubscriptionParams,
+};
+
+/// How many notifications the page of a reseller or a subscription shows.
+const RECENT: u32 = 20;
+/// How many subscriptions in trouble the list of resellers begins with.
+const TROUBLE_SHOWN: usize = 10;
+
+/// The state of a search for those in trouble.
+const TROUBLE: &str = "trouble";
+
+/// The pages.
+pub(super) fn routes() -> Router<Arc<App>> {
+    Router::new()
+        .route("/console/resellers", get(page))
+        .route("/console/resellers/{reseller}", get(one))
+        .route(
+            "/console/resellers/{reseller}/pause",
+            get(ask_to_pause).post(pause),
+        )
+        .route(
+            "/console/resellers/{reseller}/resume",
+            get(ask_to_resume).post(resume),
+        )
+        .merge(subscription::routes())
+}
+
+/// The page of a reseller.
+pub(super) fn place_of_reseller(reseller: &str) -> String {
+    format!("/console/resellers/{}", segment(reseller))
+}
+
+/// The page of a subscription.
+pub(super) fn place_of_subscription(id: impl Display) -> String {
+    format!("/console/subscriptions/{id}")
+}
+
+/// The end of an identifier: subscriptions that are made together begin alike.
+pub(super) fn tail(id: &Uuid) -> String {
+    let mut text = id.to_string();
+    text.split_off(text.len() - 12)
+}
+
+/// A word of a command, for a shell.
+pub(super) fn quoted(word: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._/".contains(&byte);
+    if !word.is_empty() && word.bytes().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// Which subscriptions.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Search {
+    /// The name of a reseller, a part of a URL, or the identifier of a subscription.
+    text: Option<String>,
+    /// A state, or `trouble`.
+    state: Option<String>,
+    failing: Option<bool>,
+    paused: Option<bool>,
+    cursor: Option<String>,
+}
+
+impl Search {
+    fn is_empty(&self) -> bool {
+        self.text.is_none() && self.state.is_none() && self.failing.is_none() && self.paused.is_none()
+    }
+
+    /// As the API is asked; the text is a reseller's name, or else a part of a URL.
+    fn params(&self, reseller: Option<String>) -> SubscriptionParams {
+        SubscriptionParams {
+            url: self.text.clone().filter(|_| reseller.is_none()),
+            reseller,
+            state: self.state.clone(),
+            failing: self.failing,
+            paused: self.paused,
+            limit: None,
+            cursor: self.cursor.clone(),
+        }
+    }
+
+    /// Whether a subscription in trouble is searched for. Of those it is not known whether they are paused.
+    fn admits(&self, trouble: &TroubleDocument) -> bool {
+        let text = self.text.as_deref().unwrap_or_default();
+        (trouble.reseller_id == text || trouble.endpoint.contains(text))
+            && self
+                .failing
+                .is_none_or(|failing| failing == trouble.failing_since.is_some())
+    }
+}
+
+/// What a search shows.
+enum Found {
+    /// All resellers, after the subscriptions in trouble.
+    Resellers(List<ResellerDocument>),
+    /// The subscriptions in trouble.
+    Trouble,
+    /// Subscriptions with the text in their URL, or all.
+    Subscriptions(List<SubscriptionDocument>),
+}
+
+#[derive(Template)]
+#[template(path = "resellers.html")]
+struct Resellers {
+    frame: Frame,
+    search: Search,
+    /// How many subscriptions are in each state.
+    states: BTreeMap<String, u64>,
+    paused: u64,
+    in_trouble: usize,
+    /// Those of them that are shown.
+    trouble: Vec<TroubleDocument>,
+    /// The reseller whose name was searched for.
+    reseller: Option<String>,
+    found: Found,
+}
+
+impl Resellers {
+    fn next(&self) -> Option<&str> {
+        match &self.found {
+            Found::Resellers(list) => list.next.as_deref(),
+            Found::Subscriptions(list) => list.next.as_deref(),
+            Found::Trouble => None,
+        }
+    }
+}
+
+async fn page(
+    State(app): State<Arc<App>>,
+    viewer: Viewer,
+    frame: Frame,
+    Params(search): Params<Search>,
+) -> Result<Response, Problem> {
+    if let Some(id) = search
+        .text
+        .as_ref()
+        .and_then(|text| text.trim().parse::<Uuid>().ok())
+    {
+        return Ok(see_other(&place_of_subscription(id)));
+    }
+    let status = status::status(State(Arc::clone(&app)), viewer).await.0;
+    let (mut trouble, mut states, mut paused) = (Vec::new(), BTreeMap::new(), 0);
+    if let Some(known) = status.subscriptions {
+        (trouble, states, paused) = (known.in_trouble, known.states, known.paused);
+    }
+    let (in_trouble, mut reseller) = (trouble.len(), None);
+    let found = if search.is_empty() {
+        let is_first = search.cursor.is_none();
+        trouble.truncate(if is_first { TROUBLE_SHOWN } else { 0 });
+        let (limit, cursor) = (None, search.cursor.clone());
+        let params = Params(ResellerParams { limit, cursor });
+        Found::Resellers(subscriptions::resellers(State(app), viewer, params).await?.0)
+    } else if search.state.as_deref() == Some(TROUBLE) {
+        trouble.retain(|it| search.admits(it));
+        Found::Trouble
+    } else {
+        trouble.clear();
+        reseller = named(&app, viewer, search.text.as_deref()).await?;
+        let params = search.params(reseller.clone());
+        Found::Subscriptions(subscriptions::list(State(app), viewer, Params(params)).await?.0)
+    };
+    let page = Resellers {
+        frame,
+        search,
+        states,
+        paused,
+        in_trouble,
+        trouble,
+        reseller,
+        found,
+    };
+    Ok(Page(page).into_response())
+}
+
+/// The text that is searched for, if it is the name of a reseller that has subscriptions.
+async fn named(app: &Arc<App>, viewer: Viewer, text: Option<&str>) -> Result<Option<String>, Problem> {
+    let Some(name) = text.map(str::trim) else {
+        return Ok(None);
+    };
+    let mut one = of_reseller(name, None);
+    one.limit = Some(1);
+    let Json(found) = subscriptions::list(State(Arc::clone(app)), viewer, Params(one)).await?;
+    Ok(found.items.into_iter().next().map(|it| it.reseller_id))
+}
+
+/// All subscriptions of a reseller.
+fn of_reseller(reseller: &str, cursor: Option<String>) -> SubscriptionParams {
+    SubscriptionParams {
+        reseller: Some(reseller.to_owned()),
+        state: None,
+        failing: None,
+        paused: None,
+        url: None,
+        limit: None,
+        cursor,
+    }
+}
+
+/// Notifications of late, of a reseller or of a subscription.
+fn of_late(reseller: Option<&str>, subscription: Option<Uuid>) -> NotificationParams {
+    NotificationParams {
+        reseller: reseller.map(str::to_owned),
+        subscription,
+        event_id: None,
+        status: None,
+        event_type: None,
+        value: None,
+        since: None,
+        until: None,
+        limit: Some(RECENT),
+        cursor: None,
+    }
+}
+
+#[derive(Template)]
+#[template(path = "reseller.html")]
+struct Reseller {
+    frame: Frame,
+    name: String,
+    place: String,
+    list: List<SubscriptionDocument>,
+    notifications: Vec<NotificationDocument>,
+    /// The pause of all of it that is in force.
+    pause: Option<PauseView>,
+    form: ActForm,
+}
+
+impl Reseller {
+    fn failing(&self) -> usize {
+        self.list
+            .items
+            .iter()
+            .filter(|it| it.failing_since.is_some())
+            .count()
+    }
+}
+
+/// Where the list of its subscriptions goes on.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Part {
+    cursor: Option<String>,
+}
+
+async fn one(
+    State(app): State<Arc<App>>,
+    viewer: Viewer,
+    frame: Frame,
+    Path(name): Path<String>,
+    Params(part): Params<Part>,
+) -> Result<impl IntoResponse, Problem> {
+    let state = || State(Arc::clone(&app));
+    let is_first = part.cursor.is_none();
+    let Json(list) = subscriptions::list(state(), viewer, Params(of_reseller(&name, part.cursor))).await?;
+    let late = notifications::list(state(), viewer, Params(of_late(Some(&name), None)))
+        .await?
+        .0;
+    let pause = pause_of(state(), viewer, ("reseller", &name)).await?;
+    if is_first && list.items.is_empty() && late.items.is_empty() && pause.is_none() {
+        let detail = "no reseller of this name has subscriptions, notifications or a pause";
+        return Err(Problem::new(ProblemKind::NOT_FOUND, detail));
+    }
+    let form = match &pause {
+        Some(_) => resume_form(&frame, &name),
+        None => pause_form(&frame, &name),
+    };
+    Ok(Page(Reseller {
+        frame,
+        place: place_of_reseller(&name),
+        name,
+        list,
+        notifications: late.items,
+        pause,
+        form: in_dialog(form),
+    }))
+}
+
+/// The pause of a thing that is in force.
+async fn pause_of(
+    state: State<Arc<App>>,
+    viewer: Viewer,
+    (scope, key): (&str, &str),
+) -> Result<Option<PauseView>, Problem> {
+    let Json(pauses) = pauses::list(state, viewer).await?;
+    let mut pauses = pauses.items.into_iter();
+    Ok(pauses.find(|pause| pause.scope == scope && pause.key == key))
+}
+
+fn pause_form(frame: &Frame, reseller: &str) -> ActForm {
+    let place = place_of_reseller(reseller);
+    ActForm {
+        title: format!("Pause all of {reseller}"),
+        said: vec![
+            format!("All subscriptions of {reseller} are paused, and those that it makes meanwhile."),
+            "What is being sent ends; what comes is stored and waits. The reseller sees the pause and cannot end it. You can end it at any time, and what waited is sent then."
+                .to_owned(),
+        ],
+        button: "Pause",
+        is_dangerous: true,
+        needs_note: true,
+        ..blank(frame, (format!("{place}/pause"), place))
+    }
+}
+
+/// The form to let all of a reseller go on.
+pub(super) fn resume_form(frame: &Frame, reseller: &str) -> ActForm {
+    let place = place_of_reseller(reseller);
+    ActForm {
+        title: format!("Resume {reseller}"),
+        said: vec![format!(
+            "What waits for {reseller} is sent by itself, within its quotas and requests a second. Subscriptions with a              pause of their own stay paused. You can pause it again at any time."
+        )],
+        button: "Resume",
+        ..blank(frame, (format!("{place}/resume"), place))
+    }
+}
+
+async fn ask_to_pause(_: Viewer, frame: Frame, Path(name): Path<String>) -> impl IntoResponse {
+    pause_form(&frame, &name).page(frame)
+}
+
+async fn ask_to_resume(_: Viewer, frame: Frame, Path(name): Path<String>) -> impl IntoResponse {
+    resume_form(&frame, &name).page(frame)
+}
+
+async fn pause(
+    operator: Operator,
+    frame: Frame,
+    Path(name): Path<String>,
+    fields: Fields,
+) -> Result<Response, Problem> {
+    match pauses::pause_reseller(operator, Path(name.clone()), note(&fields)).await {
+        Ok(Json(change)) => Ok(done(&place_of_reseller(&name), &paused(&name, &change))),
+        Err(problem) => pause_form(&frame, &name).again(frame, &fields, problem),
+    }
+}
+
+async fn resume(
+    operator: Operator,
+    frame: Frame,
+    Path(name): Path<String>,
+    fields: Fields,
+) -> Result<Response, Problem> {
+    match pauses::resume_reseller(operator, Path(name.clone()), note(&fields)).await {
+        Ok(Json(change)) => Ok(done(&place_of_reseller(&name), &resumed(&name, &change))),
+        Err(problem) => resume_form(&frame, &name).again(frame, &fields, problem),
+    }
+}

@@ -1,0 +1,359 @@
+//! `/console/subscriptions/{id}`: how a subscription is, why, what waits for it, and pausing it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use chrono::{DateTime, Days, Utc};
+use domain::quota::{day_of, start_of};
+use http_api::{Id, Params, Problem};
+use store::PauseView;
+use uuid::Uuid;
+
+use super::{of_late, place_of_subscription};
+use crate::app::App;
+use crate::console::act::{ActForm, note};
+use crate::console::frame::{Frame, Page, done};
+use crate::console::pauses::{blank, in_dialog, paused, resumed};
+use crate::console::visit::Fields;
+use crate::notifications::{self, NotificationDocument, NotificationParams};
+use crate::pauses;
+use crate::request::{Operator, Viewer};
+use crate::subscriptions::{self, SubscriptionDocument};
+
+/// Most notifications of each status that are counted for why they wait.
+const COUNTED_MAX: u32 = 200;
+/// The statuses in which a notification waits.
+const WAITING: [&str; 3] = ["SCHEDULED", "PENDING", "RETRY"];
+
+/// The pages.
+pub(super) fn routes() -> Router<Arc<App>> {
+    Router::new()
+        .route("/console/subscriptions/{id}", get(page))
+        .route("/console/subscriptions/{id}/pause", get(ask_to_pause).post(pause))
+        .route(
+            "/console/subscriptions/{id}/resume",
+            get(ask_to_resume).post(resume),
+        )
+}
+
+/// How much a subscription may get in a day, and has got today.
+pub(in crate::console) struct Quota {
+    pub(in crate::console) daily: u32,
+    pub(in crate::console) is_default: bool,
+    pub(in crate::console) used: u64,
+    /// Notifications in line for it, counted up to 100,000.
+    pub(in crate::console) waiting: u64,
+    pub(in crate::console) resets_at: DateTime<Utc>,
+    pub(in crate::console) per_second: Option<u32>,
+}
+
+impl Quota {
+    /// In whole percent, what is used of today's.
+    pub(in crate::console) fn percent(&self) -> u64 {
+        (self.used * 100)
+            .checked_div(u64::from(self.daily))
+            .unwrap_or_default()
+            .min(100)
+    }
+}
+
+/// The quota of a subscription; none of one that was deleted.
+pub(in crate::console) async fn quota(
+    app: &App,
+    viewer: Viewer,
+    (reseller, subscription): (&str, Uuid),
+) -> Result<Option<Quota>, Problem> {
+    let finding = app.store.find_quota(reseller, subscription);
+    let found = http_api::by(viewer.deadline, ("the quota", "read"), finding).await?;
+    let (defaults, zone) = (
+        &app.config.reseller.subscription,
+        app.config.reseller.quota.time_zone,
+    );
+    let today = day_of(app.now(), zone);
+    Ok(found.map(|view| {
+        let daily = view.daily_quota.unwrap_or(defaults.daily_quota);
+        let free = view
+            .budget
+            .map(|(budget, quota)| budget.free(today, quota, daily));
+        Quota {
+            daily,
+            is_default: view.daily_quota.is_none(),
+            used: free.map_or(0, |free| u64::from(daily).saturating_sub(free)),
+            waiting: view.scheduled,
+            resets_at: start_of(today.checked_add_days(Days::new(1)).unwrap_or(today), zone),
+            per_second: view.requests_per_second.or(defaults.requests_per_second),
+        }
+    }))
+}
+
+/// Notifications that wait for the same.
+struct Waits {
+    why: &'static str,
+    count: usize,
+    /// Whether there are more than were counted.
+    more: bool,
+}
+
+#[derive(Template)]
+#[template(path = "subscription.html")]
+struct Subscription {
+    frame: Frame,
+    it: SubscriptionDocument,
+    /// Its state, in a sentence, and the tone of that.
+    verdict: (&'static str, &'static str),
+    pauses: Vec<PauseView>,
+    quota: Option<Quota>,
+    default_timeout: u64,
+    waits: Vec<Waits>,
+    notifications: Vec<NotificationDocument>,
+    form: ActForm,
+}
+
+async fn page(
+    State(app): State<Arc<App>>,
+    viewer: Viewer,
+    frame: Frame,
+    Id(id): Id,
+) -> Result<impl IntoResponse, Problem> {
+    let state = || State(Arc::clone(&app));
+    let it = subscriptions::find(state(), viewer, Id(id)).await?.0;
+    let mut pauses = pauses::list(state(), viewer).await?.0.items;
+    let key = id.to_string();
+    pauses.retain(|pause| match pause.scope.as_str() {
+        "lane" => pause.key == "reseller",
+        "reseller" => pause.key == it.reseller_id,
+        _ => pause.key == key,
+    });
+    let is_paused = pauses.iter().any(|pause| pause.scope == "subscription");
+    let quota = quota(&app, viewer, (&it.reseller_id, id)).await?;
+    let waits = waiting(&app, viewer, id).await?;
+    let late = Params(of_late(None, Some(id)));
+    let notifications = notifications::list(state(), viewer, late).await?.0.items;
+    let form = if is_paused {
+        resume_form(&frame, &key)
+    } else {
+        pause_form(&frame, &it)
+    };
+    Ok(Page(Subscription {
+        verdict: verdict(&it, !pauses.is_empty()),
+        frame,
+        pauses,
+        quota,
+        default_timeout: u64::try_from(app.config.reseller.delivery.timeout.as_millis()).unwrap_or(u64::MAX),
+        waits,
+        notifications,
+        form: in_dialog(form),
+        it,
+    }))
+}
+
+/// What waits for a subscription, and for what.
+async fn waiting(app: &Arc<App>, viewer: Viewer, id: Uuid) -> Result<Vec<Waits>, Problem> {
+    let mut all: BTreeMap<&'static str, (usize, bool)> = BTreeMap::new();
+    for status in WAITING {
+        let params = NotificationParams {
+            status: Some(status.to_owned()),
+            limit: Some(COUNTED_MAX),
+            ..of_late(None, Some(id))
+        };
+        let part = notifications::list(State(Arc::clone(app)), viewer, Params(params))
+            .await?
+            .0;
+        let more = part.next.is_some();
+        for it in part.items {
+            let why = if it.paused {
+                "for the end of a pause"
+            } else {
+                waits(status, it.reason.as_deref().unwrap_or_default())
+            };
+            let (count, goes_on) = all.entry(why).or_default();
+            *count += 1;
+            *goes_on |= more;
+        }
+    }
+    let waits = all
+        .into_iter()
+        .map(|(why, (count, more))| Waits { why, count, more });
+    Ok(waits.collect())
+}
+
+/// What a notification waits for, after "waits"; or how one has ended that does not wait.
+pub(in crate::console) fn waits(status: impl AsRef<str>, reason: impl AsRef<str>) -> &'static str {
+    match (status.as_ref(), reason.as_ref()) {
+        (_, "CANCELLED") => "cancelled by an operator",
+        (_, "EXPIRED") => "it waited for too long",
+        (_, "SUBSCRIPTION_DEACTIVATED") => "its subscription was deactivated",
+        (_, "SUBSCRIPTION_DELETED") => "its subscription was deleted",
+        (_, "QUOTA") => "for the daily quota",
+        (_, "RATE") => "for the requests per second",
+        (_, "POSTPONED") => "because something of ours was missing when it was to be tried",
+        (_, "BUSY") => "while its subscription has its share of the engine",
+        (_, "WITHHELD") => "while nothing but probes is sent to its subscription",
+        (_, "PAUSED") => "for the end of a pause",
+        (_, "UNVERIFIED") => "until its endpoint is verified",
+        ("RETRY", _) => "for another attempt after a failed one",
+        ("SCHEDULED", _) => "for its turn in line",
+        ("PENDING", _) => "for room in the queue",
+        _ => "",
+    }
+}
+
+/// The state of a subscription and why it has it, in a sentence, after the tone of that.
+fn verdict(it: &SubscriptionDocument, is_held: bool) -> (&'static str, &'static str) {
+    match it.state {
+        "DEACTIVATED" => ("bad", deactivated(it.state_reason)),
+        _ if is_held => (
+            "hold",
+            "It is paused by an operator: what comes is stored and waits.",
+        ),
+        _ if it.paused_at.is_some() => (
+            "hold",
+            "Its reseller has paused it: what comes is stored and waits.",
+        ),
+        "PENDING_VERIFICATION" => ("hold", unverified(it.state_reason)),
+        "DEGRADED" => (
+            "warn",
+            "It is degraded: every attempt has failed for days. It still gets everything.",
+        ),
+        _ if it.failing_since.is_some() => (
+            "warn",
+            "It is active, and every attempt since its last success has failed.",
+        ),
+        _ => match it.state_reason {
+            "RECOVERED" => (
+                "ok",
+                "It is active again: an attempt succeeded after it had been degraded.",
+            ),
+            "BY_RESELLER" => ("ok", "It is active: its reseller has switched it on."),
+            _ => ("ok", "It is active: its endpoint has answered its challenge."),
+        },
+    }
+}
+
+fn deactivated(reason: &str) -> &'static str {
+    match reason {
+        "FAILING" => {
+            "It is deactivated, since every attempt had failed for days. It gets nothing; its events are stored."
+        }
+        "REDIRECTED" => {
+            "It is deactivated, since its endpoint redirects. It gets nothing; its events are stored."
+        }
+        "GONE" => {
+            "It is deactivated, since its endpoint said that it is gone. It gets nothing; its events are stored."
+        }
+        "BY_RESELLER" => "Its reseller has deactivated it. It gets nothing; its events are stored.",
+        _ => "It is deactivated. It gets nothing; its events are stored.",
+    }
+}
+
+fn unverified(reason: &str) -> &'static str {
+    match reason {
+        "CREATED" => "It is new: nothing but challenges is sent until its endpoint answers one.",
+        "ENDPOINT_CHANGED" => {
+            "Its reseller gave it another endpoint, which has to answer a challenge before anything is sent."
+        }
+        _ => "Its endpoint has to answer a challenge before anything is sent.",
+    }
+}
+
+/// Why a subscription has its state, in few words.
+pub(in crate::console) fn reason(name: impl AsRef<str>) -> String {
+    let words = match name.as_ref() {
+        "CREATED" => "it is new",
+        "VERIFIED" => "its endpoint answered its challenge",
+        "FAILING" => "every attempt has failed for days",
+        "RECOVERED" => "an attempt succeeded again",
+        "REDIRECTED" => "its endpoint redirects",
+        "GONE" => "its endpoint says that it is gone",
+        "BY_RESELLER" => "its reseller switched it on or off",
+        "ENDPOINT_CHANGED" => "it has another endpoint",
+        "VERIFICATION_REQUESTED" => "its endpoint is to answer a challenge again",
+        other => other,
+    };
+    words.to_owned()
+}
+
+fn pause_form(frame: &Frame, it: &SubscriptionDocument) -> ActForm {
+    let place = place_of_subscription(it.id);
+    ActForm {
+        title: format!("Pause the subscription of {}", it.reseller_id),
+        said: vec![
+            format!("1 subscription is paused: {}, to {}.", it.id, it.url),
+            "What is being sent ends; what comes is stored and waits. The reseller sees the pause and cannot end it. You \
+             can end it at any time, and what waited is sent then."
+                .to_owned(),
+        ],
+        button: "Pause",
+        is_dangerous: true,
+        needs_note: true,
+        ..blank(frame, (format!("{place}/pause"), place))
+    }
+}
+
+/// The form to let a subscription go on.
+pub(in crate::console) fn resume_form(frame: &Frame, id: &str) -> ActForm {
+    let place = place_of_subscription(id);
+    ActForm {
+        title: "Resume the subscription".to_owned(),
+        said: vec![format!(
+            "What waits for the subscription {id} is sent by itself, within its quota and requests a second, unless a pause \
+             of its reseller or of the lane holds it too. You can pause it again at any time."
+        )],
+        button: "Resume",
+        ..blank(frame, (format!("{place}/resume"), place))
+    }
+}
+
+async fn pause_form_of(app: &Arc<App>, viewer: Viewer, frame: &Frame, id: Uuid) -> Result<ActForm, Problem> {
+    let Json(it) = subscriptions::find(State(Arc::clone(app)), viewer, Id(id)).await?;
+    Ok(pause_form(frame, &it))
+}
+
+async fn ask_to_pause(
+    State(app): State<Arc<App>>,
+    viewer: Viewer,
+    frame: Frame,
+    Id(id): Id,
+) -> Result<impl IntoResponse, Problem> {
+    Ok(pause_form_of(&app, viewer, &frame, id).await?.page(frame))
+}
+
+async fn ask_to_resume(_: Viewer, frame: Frame, Id(id): Id) -> impl IntoResponse {
+    resume_form(&frame, &id.to_string()).page(frame)
+}
+
+async fn pause(
+    State(app): State<Arc<App>>,
+    operator: Operator,
+    frame: Frame,
+    Id(id): Id,
+    fields: Fields,
+) -> Result<Response, Problem> {
+    let viewer = Viewer {
+        deadline: operator.deadline,
+    };
+    match pauses::pause_subscription(operator, Id(id), note(&fields)).await {
+        Ok(Json(change)) => Ok(done(
+            &place_of_subscription(id),
+            &paused("The subscription", &change),
+        )),
+        Err(problem) => pause_form_of(&app, viewer, &frame, id)
+            .await?
+            .again(frame, &fields, problem),
+    }
+}
+
+async fn resume(operator: Operator, frame: Frame, Id(id): Id, fields: Fields) -> Result<Response, Problem> {
+    match pauses::resume_subscription(operator, Id(id), note(&fields)).await {
+        Ok(Json(change)) => Ok(done(
+            &place_of_subscription(id),
+            &resumed("The subscription", &change),
+        )),
+        Err(problem) => resume_form(&frame, &id.to_string()).again(frame, &fields, problem),
+    }
+}

@@ -1,0 +1,409 @@
+//! The page with the story of one push, event, notification or dead letter, and what can be done about it.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse, Response};
+use chrono::{DateTime, NaiveDateTime, Utc};
+use domain::notification::NotificationStatus;
+use explain::{Explanation, Next};
+use http::StatusCode;
+use http_api::{Params, Problem, ProblemKind};
+use serde::Deserialize;
+use store::timeline::{NotificationTimeline, PushTimeline};
+use store::webhook::EventView;
+use store::{DeadLetterReason, DeadLetterState, DeadLetterView};
+use uuid::Uuid;
+
+use super::{answer, look};
+use crate::app::App;
+use crate::console::act::ActForm;
+use crate::console::frame::{Frame, Page, segment};
+use crate::console::markup::{Markup, escape, visible};
+use crate::console::waiting::cancel_form;
+use crate::explain::{Subject, tell};
+use crate::request::Viewer;
+
+/// How long an identifier is as text.
+const ID_LENGTH: usize = 36;
+/// How times are written in sentences.
+const TIME: &str = "%Y-%m-%d %H:%M:%S UTC";
+/// How long one is.
+const TIME_LENGTH: usize = 23;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StoryParams {
+    reseller: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "explain.html")]
+struct Story {
+    frame: Frame,
+    story: Explanation,
+    facts: Vec<(&'static str, Markup)>,
+    forms: Vec<ActForm>,
+}
+
+impl Story {
+    fn kind(&self) -> &'static str {
+        match self.story.kind {
+            "deadLetter" => "dead letter",
+            kind => kind,
+        }
+    }
+
+    fn title(&self) -> String {
+        let kind = self.kind();
+        let first = kind.chars().next().map(|first| first.to_ascii_uppercase());
+        format!("{}{}", first.unwrap_or_default(), &kind[1..])
+    }
+
+    /// Whether something can still happen by itself.
+    fn is_live(&self) -> bool {
+        !matches!(
+            self.story.state.as_str(),
+            "SENT" | "DELIVERED" | "REPLAYED" | "DISCARDED" | "UNMATCHED"
+        )
+    }
+
+    fn next(&self) -> &Next {
+        &self.story.next
+    }
+
+    /// A sentence with links on the identifiers in it, and its times as the viewer's.
+    fn linked(&self, text: &str) -> Markup {
+        linked(text, &self.frame)
+    }
+
+    /// The icon of a line of the story.
+    fn tone(&self, text: &str) -> &'static str {
+        if text.contains(" accepted it") || text.contains("was delivered") {
+            "ok"
+        } else if text.starts_with("Attempt ") && text.contains(" failed") {
+            "warn"
+        } else if text.contains("dead letter") {
+            "bad"
+        } else {
+            "wait"
+        }
+    }
+}
+
+pub(super) async fn page(
+    State(app): State<Arc<App>>,
+    viewer: Viewer,
+    frame: Frame,
+    Path(id): Path<String>,
+    Params(params): Params<StoryParams>,
+) -> Result<Response, Problem> {
+    let reseller = params.reseller.as_deref();
+    match tell(&app, viewer.deadline, &id, reseller).await {
+        Ok((subject, story)) => {
+            let facts = facts(&subject, &frame);
+            let forms = forms(&subject, &story, &frame);
+            let page = Page(Story {
+                frame,
+                story,
+                facts,
+                forms,
+            });
+            Ok(page.into_response())
+        }
+        // It may be something else, which has another page.
+        Err(problem) if problem.kind() == ProblemKind::NOT_FOUND => {
+            let found = look(&app, viewer, &id, reseller).await?;
+            Ok(answer(frame, &id, reseller, found, StatusCode::NOT_FOUND))
+        }
+        Err(problem) => Err(problem),
+    }
+}
+
+fn text(text: impl AsRef<str>) -> Markup {
+    Markup(escape(&visible(text.as_ref())))
+}
+
+fn link(href: &str, name: &str) -> Markup {
+    Markup(format!(
+        r#"<a class="link" href="{}">{}</a>"#,
+        escape(href),
+        escape(&visible(name))
+    ))
+}
+
+fn story_of(id: Uuid) -> Markup {
+    link(&format!("/console/explain/{id}"), &id.to_string())
+}
+
+fn reseller(name: &str) -> Markup {
+    link(&format!("/console/resellers/{}", segment(name)), name)
+}
+
+fn subscription(id: Uuid) -> Markup {
+    link(&format!("/console/subscriptions/{id}"), &id.to_string())
+}
+
+/// What is known of it, besides its story.
+fn facts(subject: &Subject, frame: &Frame) -> Vec<(&'static str, Markup)> {
+    match subject {
+        Subject::Push(history) => of_push(history, frame),
+        Subject::Notification(history) => of_notification(history, frame),
+        Subject::Event(event) => of_event(event, frame),
+        Subject::DeadLetter { letter, .. } => of_dead_letter(letter, frame),
+    }
+}
+
+fn of_push(history: &PushTimeline, frame: &Frame) -> Vec<(&'static str, Markup)> {
+    let push = &history.push;
+    let mut facts = vec![("Status", frame.state(push.status.as_str()))];
+    facts.extend(push.reason.map(|reason| ("Reason", text(reason.as_str()))));
+    facts.push(("Platform", text(push.platform.as_str())));
+    facts.extend(
+        push.message_prototype_key
+            .as_ref()
+            .map(|key| ("Prototype", text(key))),
+    );
+    facts.extend(
+        push.cron_expression
+            .as_ref()
+            .map(|cron| ("Sending window", text(cron))),
+    );
+    facts.push(("Attempts", text(frame.number(push.attempts))));
+    times(
+        &mut facts,
+        frame,
+        [
+            ("Accepted", Some(push.created_at)),
+            ("Due", push.next_attempt_at),
+            ("Lease until", push.leased_until),
+            ("Changed", Some(push.updated_at)),
+            ("Ended", push.finished_at),
+        ],
+    );
+    letters(&mut facts, &history.dead_letters);
+    facts
+}
+
+fn of_notification(history: &NotificationTimeline, frame: &Frame) -> Vec<(&'static str, Markup)> {
+    let mut facts = vec![("Status", frame.state(history.status.as_str()))];
+    facts.extend(
+        history
+            .reason
+            .as_ref()
+            .map(|reason| ("Reason", text(reason.as_str()))),
+    );
+    facts.push(("Event", story_of(history.event)));
+    facts.extend(history.event_id.as_ref().map(|id| ("eventId", text(id))));
+    facts.push(("Event type", text(&history.event_type)));
+    facts.push(("Reseller", reseller(&history.reseller)));
+    facts.push(("Subscription", subscription(history.subscription.id)));
+    facts.push((
+        "Subscription's state",
+        frame.state(history.subscription.state.as_str()),
+    ));
+    facts.push(("Endpoint", text(&history.subscription.url)));
+    facts.push(("Attempts", text(frame.number(history.attempts))));
+    times(
+        &mut facts,
+        frame,
+        [
+            ("Made", Some(history.created_at)),
+            ("Due", history.next_attempt_at),
+            ("Lease until", history.leased_until),
+            ("Changed", Some(history.updated_at)),
+            ("Ended", history.finished_at),
+        ],
+    );
+    letters(&mut facts, &history.dead_letters);
+    facts
+}
+
+fn of_event(event: &EventView, frame: &Frame) -> Vec<(&'static str, Markup)> {
+    let mut facts = vec![
+        ("Reseller", reseller(&event.reseller_id)),
+        ("eventId", text(&event.event_id)),
+        ("Event type", text(&event.event_type)),
+        (
+            "Length",
+            text(format!("{} bytes", frame.number(event.body_bytes))),
+        ),
+    ];
+    times(
+        &mut facts,
+        frame,
+        [
+            ("Happened", Some(event.occurred_at)),
+            ("Accepted", Some(event.created_at)),
+        ],
+    );
+    facts.extend(event.test_of.map(|id| ("Test for", subscription(id))));
+    let count = event.notifications.len();
+    let list = format!("/console/waiting?lane=reseller&status=ANY&eventId={}", event.id);
+    facts.push(("Notifications", link(&list, &frame.number(count))));
+    facts
+}
+
+fn of_dead_letter(letter: &DeadLetterView, frame: &Frame) -> Vec<(&'static str, Markup)> {
+    let mut facts = vec![
+        ("State", frame.state(letter.state.as_str())),
+        ("Dead letter", dead_letter(letter.id)),
+        ("Reason", text(letter.reason.as_str())),
+        ("Kind", text(&letter.fingerprint)),
+        ("Target", text(&letter.target)),
+        ("Failure", text(&letter.detail)),
+    ];
+    facts.extend(letter.push.map(|id| ("Push", story_of(id))));
+    facts.extend(letter.notification.map(|id| ("Notification", story_of(id))));
+    facts.extend(letter.subscription.map(|id| ("Subscription", subscription(id))));
+    facts.extend(letter.reseller.as_ref().map(|name| ("Reseller", reseller(name))));
+    times(
+        &mut facts,
+        frame,
+        [
+            ("Made", Some(letter.created_at)),
+            ("Resolved", letter.resolved_at),
+        ],
+    );
+    facts.extend(
+        letter
+            .job
+            .map(|id| ("Job", link(&format!("/console/jobs/{id}"), &id.to_string()))),
+    );
+    facts
+}
+
+fn dead_letter(id: Uuid) -> Markup {
+    link(&format!("/console/dead-letters/{id}"), &id.to_string())
+}
+
+fn times<const N: usize>(
+    facts: &mut Vec<(&'static str, Markup)>,
+    frame: &Frame,
+    times: [(&'static str, Option<DateTime<Utc>>); N],
+) {
+    facts.extend(
+        times
+            .into_iter()
+            .filter_map(|(name, at)| Some((name, frame.at(at?)))),
+    );
+}
+
+fn letters(facts: &mut Vec<(&'static str, Markup)>, letters: &[DeadLetterView]) {
+    facts.extend(
+        letters
+            .iter()
+            .map(|letter| ("Dead letter", dead_letter(letter.id))),
+    );
+}
+
+/// What can be done about it, as far as is known: the acts themselves look again.
+fn forms(subject: &Subject, story: &Explanation, frame: &Frame) -> Vec<ActForm> {
+    let said = |kind: &str| format!("One {kind}: {}, {}. {}", story.id, story.state, story.headline);
+    let back = format!("/console/explain/{}", story.id);
+    let (kind, claimed, letters) = match subject {
+        Subject::Push(history) => ("push", history.push.claimed, &history.dead_letters),
+        Subject::Notification(history) => ("notification", history.claimed, &history.dead_letters),
+        Subject::Event(_) => return Vec::new(),
+        Subject::DeadLetter { letter, .. } => return replay_form(letter, back, frame).into_iter().collect(),
+    };
+    // Both lanes have the same statuses.
+    let ended = story.state.parse().is_ok_and(NotificationStatus::is_terminal);
+    if !ended {
+        let form = (!claimed).then(|| cancel_form((kind, story.id), said(kind), back, true, frame));
+        return form.into_iter().collect();
+    }
+    let open = letters
+        .iter()
+        .rev()
+        .find(|letter| letter.state == DeadLetterState::Open);
+    open.and_then(|letter| replay_form(letter, back, frame))
+        .into_iter()
+        .collect()
+}
+
+/// The form to replay a dead letter, which the page about it takes; none of one that cannot be.
+fn replay_form(letter: &DeadLetterView, back: String, frame: &Frame) -> Option<ActForm> {
+    if letter.state != DeadLetterState::Open || letter.reason == DeadLetterReason::Malformed {
+        return None;
+    }
+    let about = match (letter.push, letter.notification) {
+        (Some(push), _) => format!("the push {push}"),
+        (None, Some(notification)) => format!("the notification {notification}"),
+        (None, None) => "a message".to_owned(),
+    };
+    Some(ActForm {
+        id: format!("replay-{}", letter.id),
+        title: "Replay the dead letter".to_owned(),
+        said: vec![
+            format!("One dead letter: {}, about {about}. {}", letter.id, letter.detail),
+            "It is sent again with all of its attempts ahead, and every open dead letter about it is resolved. What is sent \
+             cannot be undone; until it is, it can be cancelled."
+                .to_owned(),
+        ],
+        action: format!("/console/dead-letters/{}/replay", letter.id),
+        back,
+        button: "Replay",
+        is_dangerous: false,
+        needs_note: false,
+        expected: None,
+        in_dialog: true,
+        may: frame.may_operate,
+        typed_name: String::new(),
+        typed_note: String::new(),
+        errors: Vec::new(),
+    })
+}
+
+/// A sentence of ours with links on the identifiers in it, and its times as the viewer's. The rest is text.
+fn linked(text: &str, frame: &Frame) -> Markup {
+    let mut markup = String::with_capacity(text.len() * 2);
+    let (mut at, mut done) = (0, 0);
+    while at < text.len() {
+        let piece = identifier_at(text, at).or_else(|| time_at(text, at, frame));
+        let Some((length, piece)) = piece else {
+            at += 1;
+            continue;
+        };
+        markup.push_str(&escape(&visible(&text[done..at])));
+        markup.push_str(&piece);
+        at += length;
+        done = at;
+    }
+    markup.push_str(&escape(&visible(&text[done..])));
+    Markup(markup)
+}
+
+/// A link on the identifier that begins there, to what the words before it say that it is of.
+fn identifier_at(text: &str, at: usize) -> Option<(usize, String)> {
+    let id = text.get(at..at + ID_LENGTH)?;
+    let uuid: Uuid = id.parse().ok().filter(|_| id.as_bytes().get(8) == Some(&b'-'))?;
+    let is_inside = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_hexdigit() || *byte == b'-');
+    let bytes = text.as_bytes();
+    if at > 0 && is_inside(bytes.get(at - 1)) || is_inside(bytes.get(at + ID_LENGTH)) {
+        return None;
+    }
+    let before = text[..at].trim_end();
+    let place = if before.ends_with("subscription") || before.ends_with("for") {
+        "subscriptions"
+    } else if before.ends_with("dead letter") || before.contains("postrider dead-letters") {
+        "dead-letters"
+    } else if before.ends_with("job") {
+        "jobs"
+    } else {
+        "explain"
+    };
+    let link = link(&format!("/console/{place}/{uuid}"), id);
+    Some((ID_LENGTH, link.0))
+}
+
+/// The time that begins there, in the viewer's zone.
+fn time_at(text: &str, at: usize, frame: &Frame) -> Option<(usize, String)> {
+    let written = text.get(at..at + TIME_LENGTH)?;
+    if !written.starts_with(|first: char| first.is_ascii_digit()) {
+        return None;
+    }
+    let time = NaiveDateTime::parse_from_str(written, TIME).ok()?;
+    Some((TIME_LENGTH, frame.at(time.and_utc()).to_string()))
+}

@@ -1,0 +1,176 @@
+//! Cancelling one push or one notification: the form, as a page and inside of others, and the act.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::State;
+use axum::response::Response;
+use axum::routing::get;
+use http_api::{Id, Params, Problem, ProblemKind};
+use serde::Deserialize;
+use uuid::Uuid;
+
+use crate::app::App;
+use crate::cancel;
+use crate::console::act::{ActForm, note};
+use crate::console::frame::{Frame, done};
+use crate::console::visit::{Fields, onward};
+use crate::explain::tell;
+use crate::request::{Operator, Viewer};
+
+/// The pages.
+pub(super) fn routes() -> Router<Arc<App>> {
+    Router::new()
+        .route("/console/pushes/{id}/cancel", get(ask_push).post(cancel_push))
+        .route(
+            "/console/notifications/{id}/cancel",
+            get(ask_notification).post(cancel_notification),
+        )
+}
+
+/// The form to cancel one push or notification.
+pub(in crate::console) fn cancel_form(
+    (kind, id): (&'static str, Uuid),
+    subject: String,
+    back: String,
+    in_dialog: bool,
+    frame: &Frame,
+) -> ActForm {
+    let again = if kind == "push" {
+        "no replay sends it"
+    } else {
+        "neither its reseller nor a replay sends it"
+    };
+    let effect = format!(
+        "It ends as given up, and {again}: this cannot be undone. Its dead letter is discarded from the beginning, with your note."
+    );
+    let plural = if kind == "push" { "pushes" } else { "notifications" };
+    ActForm {
+        id: format!("cancel-{id}"),
+        title: format!("Cancel the {kind}"),
+        said: vec![subject, effect],
+        action: format!("/console/{plural}/{id}/cancel"),
+        back,
+        button: if kind == "push" {
+            "Cancel the push"
+        } else {
+            "Cancel the notification"
+        },
+        is_dangerous: true,
+        needs_note: true,
+        expected: None,
+        in_dialog,
+        may: frame.may_operate,
+        typed_name: String::new(),
+        typed_note: String::new(),
+        errors: Vec::new(),
+    }
+}
+
+/// Where a form was opened.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Opened {
+    back: Option<String>,
+}
+
+fn back_to(given: Option<&str>, id: Uuid) -> String {
+    given.map_or_else(|| format!("/console/explain/{id}"), |back| onward(Some(back)))
+}
+
+async fn ask_push(
+    State(app): State<Arc<App>>,
+    viewer: Viewer,
+    frame: Frame,
+    Id(id): Id,
+    Params(opened): Params<Opened>,
+) -> Result<Response, Problem> {
+    ask(&app, viewer, frame, ("push", id), &opened).await
+}
+
+async fn ask_notification(
+    State(app): State<Arc<App>>,
+    viewer: Viewer,
+    frame: Frame,
+    Id(id): Id,
+    Params(opened): Params<Opened>,
+) -> Result<Response, Problem> {
+    ask(&app, viewer, frame, ("notification", id), &opened).await
+}
+
+async fn ask(
+    app: &App,
+    viewer: Viewer,
+    frame: Frame,
+    (kind, id): (&'static str, Uuid),
+    opened: &Opened,
+) -> Result<Response, Problem> {
+    let (_, story) = tell(app, viewer.deadline, &id.to_string(), None).await?;
+    if story.kind != kind {
+        return Err(Problem::new(
+            ProblemKind::NOT_FOUND,
+            format!("no {kind} has this identifier"),
+        ));
+    }
+    let subject = format!("One {kind}: {id}, {}. {}", story.state, story.headline);
+    let form = cancel_form(
+        (kind, id),
+        subject,
+        back_to(opened.back.as_deref(), id),
+        false,
+        &frame,
+    );
+    Ok(form.page(frame))
+}
+
+async fn cancel_push(
+    State(_app): State<Arc<App>>,
+    operator: Operator,
+    frame: Frame,
+    Id(id): Id,
+    fields: Fields,
+) -> Result<Response, Problem> {
+    let answer = cancel::push(operator, Id(id), note(&fields)).await;
+    cancelled(
+        frame,
+        ("push", id),
+        &fields,
+        answer.map(|answer| answer.previous.clone()),
+    )
+}
+
+async fn cancel_notification(
+    State(_app): State<Arc<App>>,
+    operator: Operator,
+    frame: Frame,
+    Id(id): Id,
+    fields: Fields,
+) -> Result<Response, Problem> {
+    let answer = cancel::notification(operator, Id(id), note(&fields)).await;
+    cancelled(
+        frame,
+        ("notification", id),
+        &fields,
+        answer.map(|answer| answer.previous.clone()),
+    )
+}
+
+fn cancelled(
+    frame: Frame,
+    (kind, id): (&'static str, Uuid),
+    fields: &Fields,
+    previous: Result<String, Problem>,
+) -> Result<Response, Problem> {
+    let back = back_to(fields.get("back"), id);
+    match previous {
+        Ok(previous) => {
+            let said =
+                format!("The {kind} {id} was cancelled; it was {previous} before. It will not be sent.");
+            Ok(done(&back, &said))
+        }
+        Err(problem) => {
+            let form = cancel_form((kind, id), format!("One {kind}: {id}."), back, false, &frame);
+            form.again(frame, fields, problem)
+        }
+    }
+}

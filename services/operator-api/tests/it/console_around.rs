@@ -1,0 +1,488 @@
+//! The pages of the console around deliveries: resellers, pauses, quota requests, mails, the system, the audit log.
+
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use config::Secret;
+use domain::key::Role;
+use domain::notification::NotificationState;
+use domain::subscription::SubscriptionState;
+use serde_json::Value;
+use sqlx::{ConnectOptions as _, PgPool};
+use store::Act;
+use store::webhook::{NewQuotaRequest, QuotaRequested};
+use testkit::notification_factory::NotificationRow;
+use testkit::subscription_factory::SubscriptionRow;
+use testkit::{FaultProxy, eventually};
+use uuid::Uuid;
+
+use crate::console::{Browser, HOSTILE, holds, shows_hostile};
+use crate::rig::Rig;
+
+async fn entries(rig: &Rig, action: &str) -> Vec<Value> {
+    rig.all(&format!("/audit?action={action}"), 10).await
+}
+
+#[testkit::test]
+async fn resellers_are_searched_and_those_in_trouble_come_first(rig: &Rig) {
+    let browser = Browser::of(rig, Role::Viewer).await;
+    let empty = browser.see("/console/resellers").await;
+    holds(
+        &empty,
+        &["No reseller has a subscription", "postrider keys create"],
+    );
+    let healthy = SubscriptionRow::active().make(&rig.it.pool).await;
+    let degraded = SubscriptionRow::in_state(SubscriptionState::Degraded)
+        .reseller("beta & sons")
+        .url("https://hooks.beta.example/in");
+    let degraded = degraded.make(&rig.it.pool).await;
+
+    let page = browser.see("/console/resellers").await;
+    holds(
+        &page,
+        &[
+            "1 subscription is",
+            "/console/resellers/beta%20%26%20sons",
+            "/console/resellers/acme",
+            "data-live=\"5000\"",
+        ],
+    );
+    assert!(page.find("In trouble</h2>").unwrap() < page.find("Resellers with subscriptions").unwrap());
+    for query in [
+        "state=trouble",
+        "state=DEGRADED",
+        "text=beta",
+        "text=beta%20%26%20sons",
+        "failing=false&state=DEGRADED",
+    ] {
+        let page = browser.see(&format!("/console/resellers?{query}")).await;
+        if query.starts_with("failing") {
+            continue;
+        }
+        assert!(
+            page.contains(&degraded.to_string()) && !page.contains(&healthy.to_string()),
+            "{query}: {page}"
+        );
+    }
+    let none = browser
+        .see(&format!("/console/resellers?text={}", "%3Cscript%3E"))
+        .await;
+    holds(&none, &["No subscription matches", "&#60;script&#62;"]);
+    let answer = browser.get(&format!("/console/resellers?text={healthy}")).await;
+    assert_eq!(
+        answer.header("location"),
+        format!("/console/subscriptions/{healthy}")
+    );
+    assert_eq!(browser.get("/console/resellers?state=LOST").await.status, 400);
+    assert_eq!(browser.get("/console/resellers/unknown").await.status, 404);
+    assert_eq!(
+        browser
+            .get(&format!("/console/subscriptions/{}", Uuid::nil()))
+            .await
+            .status,
+        404
+    );
+}
+
+#[testkit::test]
+async fn a_subscription_says_why_it_is_as_it_is_and_what_waits_for_what(rig: &Rig) {
+    let browser = Browser::with_key(rig, &rig.key).await;
+    let id = SubscriptionRow::active().daily_quota(7).make(&rig.it.pool).await;
+    for state in [
+        NotificationState::Scheduled,
+        NotificationState::Retry,
+        NotificationState::Retry,
+    ] {
+        NotificationRow::in_state(state, id).make(&rig.it.pool).await;
+    }
+    sqlx::query("UPDATE subscriptions SET description = $2, failing_since = $3 WHERE id = $1")
+        .bind(id)
+        .bind(HOSTILE)
+        .bind(rig.now() - TimeDelta::hours(2))
+        .execute(&rig.it.pool)
+        .await
+        .unwrap();
+    let page = browser.see(&format!("/console/subscriptions/{id}")).await;
+    shows_hostile(&page);
+    holds(
+        &page,
+        &[
+            "every attempt since its last success has failed",
+            "The first failed attempt since its last success was <time",
+            "<dt>2</dt><dd>for another attempt after a failed one</dd>",
+            "<dt>A day</dt><dd>7</dd>",
+            "https://acme.example/hook",
+            "/console/explain/",
+            &format!("/console/audit?subject=subscription/{id}"),
+        ],
+    );
+    assert!(!page.contains("href=\"https://"), "an endpoint is a link: {page}");
+    let page = browser.see("/console/resellers/acme").await;
+    holds(&page, &["1 subscription, 1 failing", &id.to_string()]);
+}
+
+#[testkit::test]
+async fn a_subscription_and_a_reseller_are_paused_and_resumed_with_a_note(rig: &Rig) {
+    let browser = Browser::with_key(rig, &rig.key).await;
+    let id = SubscriptionRow::active().reseller("a b").make(&rig.it.pool).await;
+    let (subscription, reseller) = (format!("/console/subscriptions/{id}"), "/console/resellers/a%20b");
+    for place in [subscription.as_str(), reseller] {
+        let pause = format!("{place}/pause");
+        holds(
+            &browser.see(&pause).await,
+            &["what comes is stored and waits", "Back", "required"],
+        );
+        let page = browser.refused(&pause, &[("note", " ")], 422).await;
+        holds(&page, &["aria-invalid", "say why"]);
+        let long = "x".repeat(2_001);
+        let page = browser.refused(&pause, &[("note", &long)], 422).await;
+        holds(&page, &[&long]);
+        let (to, page) = browser.act(&pause, &[("note", HOSTILE)]).await;
+        assert_eq!(to, place);
+        shows_hostile(&page);
+        holds(&page, &["is paused. What comes is stored", "Resume…"]);
+        let (_, page) = browser.act(&pause, &[("note", "again")]).await;
+        holds(&page, &["was paused before", "Nothing was changed"]);
+    }
+    let pauses = browser.see("/console/pauses").await;
+    shows_hostile(&pauses);
+    holds(
+        &pauses,
+        &[
+            "2 pauses are in force",
+            &format!("{subscription}/resume"),
+            &format!("{reseller}/resume"),
+        ],
+    );
+
+    let (_, page) = browser.act(&format!("{subscription}/resume"), &[]).await;
+    holds(&page, &["it does not go on yet", "all of reseller a b is paused"]);
+    let (_, page) = browser
+        .act(&format!("{reseller}/resume"), &[("note", "mended")])
+        .await;
+    holds(&page, &["a b goes on"]);
+    holds(&browser.see("/console/pauses").await, &["Nothing is paused"]);
+    let notes: Vec<_> = entries(rig, "reseller")
+        .await
+        .iter()
+        .map(|it| it["note"].clone())
+        .collect();
+    assert_eq!(notes, ["mended", HOSTILE]);
+    assert_eq!(entries(rig, "subscription.pause").await.len(), 1);
+}
+
+#[testkit::test]
+async fn those_who_may_only_look_see_why_an_act_is_closed_to_them(rig: &Rig) {
+    let viewer = Browser::of(rig, Role::Viewer).await;
+    let id = SubscriptionRow::active().make(&rig.it.pool).await;
+    for page in [
+        &format!("/console/subscriptions/{id}"),
+        "/console/resellers/acme",
+        "/console/system",
+        "/console/mails",
+    ] {
+        holds(&viewer.see(page).await, &["needs the role operator", " disabled"]);
+    }
+    for act in [
+        &format!("/console/subscriptions/{id}/pause"),
+        "/console/resellers/acme/pause",
+        "/console/resellers/acme/resume",
+        "/console/system/rescue",
+        "/console/system/rebuild",
+        "/console/mails/retry",
+    ] {
+        holds(&viewer.see(act).await, &[" disabled", "needs the role operator"]);
+        holds(&viewer.refused(act, &[("note", "why")], 403).await, &["operator"]);
+    }
+    assert!(rig.see("/pauses").await["items"].as_array().unwrap().is_empty());
+}
+
+/// A request of `acme` for a quota; returns its identifier.
+async fn requested(rig: &Rig, reason: &str) -> Uuid {
+    let subscription = SubscriptionRow::active()
+        .daily_quota(100)
+        .make(&rig.it.pool)
+        .await;
+    let new = NewQuotaRequest {
+        id: Uuid::now_v7(),
+        subscription,
+        requested: 250,
+        reason: reason.to_owned(),
+        created_at: rig.now(),
+    };
+    let act = Act {
+        by: "acme",
+        note: None,
+        at: new.created_at,
+    };
+    let stored = rig
+        .it
+        .store
+        .insert_quota_request("acme", &new, act)
+        .await
+        .unwrap();
+    assert_eq!(stored, QuotaRequested::Done);
+    new.id
+}
+
+#[testkit::test]
+async fn administrators_decide_quota_requests_and_others_see_them(rig: &Rig) {
+    let (first, second) = (requested(rig, HOSTILE).await, requested(rig, "A merger.").await);
+    let path = |id: Uuid, verb: &str| format!("/console/quota-requests/{id}/{verb}");
+    let operator = Browser::with_key(rig, &rig.key).await;
+    let page = operator.see("/console/quota-requests").await;
+    shows_hostile(&page);
+    holds(&page, &["A merger.", "2.5 times", "needs the role admin"]);
+    holds(
+        &operator.see(&path(first, "approve")).await,
+        &[" disabled", "needs the role admin", "100 a day"],
+    );
+    operator
+        .refused(&path(first, "approve"), &[("granted", "5")], 403)
+        .await;
+
+    let admin = Browser::of(rig, Role::Admin).await;
+    let form = admin.see(&path(second, "approve")).await;
+    holds(
+        &form,
+        &["value=\"250\"", "A merger.", "100 a day", "2.5 times what it has"],
+    );
+    for wrong in ["0", "many"] {
+        let fields = [("granted", wrong), ("note", "for now")];
+        let page = admin.refused(&path(second, "approve"), &fields, 422).await;
+        holds(
+            &page,
+            &[
+                &format!("value=\"{wrong}\""),
+                ">for now</textarea>",
+                "granted-error",
+                "href=\"#granted\"",
+            ],
+        );
+    }
+    let (to, page) = admin
+        .act(
+            &path(second, "approve"),
+            &[("granted", "200"), ("note", "for now")],
+        )
+        .await;
+    assert_eq!(to, "/console/quota-requests");
+    holds(&page, &["acme may get 200 notifications a day now"]);
+    assert!(!page.contains(&second.to_string()), "it is not open any more");
+    let (_, page) = admin.act(&path(first, "deny"), &[]).await;
+    holds(&page, &["is denied", "No quota request is open"]);
+    admin.refused(&path(first, "deny"), &[], 409).await;
+    holds(&admin.see(&path(first, "deny")).await, &["it is decided already"]);
+    holds(
+        &admin.see("/console/quota-requests?status=APPROVED").await,
+        &["200 a day", "for now"],
+    );
+    let all = admin.see("/console/quota-requests?status=ALL").await;
+    holds(&all, &[&first.to_string(), &second.to_string()]);
+    assert_eq!(admin.get(&path(Uuid::nil(), "approve")).await.status, 404);
+    assert_eq!(entries(rig, "quota-request.approve").await.len(), 1);
+}
+
+#[testkit::test]
+async fn mails_are_listed_by_status_and_sent_at_once(rig: &Rig) {
+    let browser = Browser::with_key(rig, &rig.key).await;
+    holds(&browser.see("/console/mails").await, &["No mail waits"]);
+    let subscription = SubscriptionRow::active().make(&rig.it.pool).await;
+    for (status, due, ended) in [("PENDING", Some(600), None), ("FAILED", None, Some(-600))] {
+        let at = |seconds: Option<i64>| seconds.map(|seconds| rig.now() + TimeDelta::seconds(seconds));
+        sqlx::query(
+            "INSERT INTO emails (id, kind, subscription_id, recipient, data, status, attempts, next_attempt_at, last_error, created_at, finished_at)
+             VALUES ($1, 'QUOTA_DECIDED', $2, 'ops@acme.example', '{}', $3, 3, $4, $5, $6, $7)",
+        )
+        .bind(Uuid::new_v4())
+        .bind(subscription)
+        .bind(status)
+        .bind(at(due))
+        .bind(HOSTILE)
+        .bind(rig.now())
+        .bind(at(ended))
+        .execute(&rig.it.pool)
+        .await
+        .unwrap();
+    }
+    let page = browser
+        .see(&format!("/console/mails?subscription={subscription}"))
+        .await;
+    shows_hostile(&page);
+    holds(
+        &page,
+        &["A quota request was decided", "ops@acme.example", ">in 1"],
+    );
+    holds(
+        &browser.see("/console/mails?status=FAILED").await,
+        &["ops@acme.example", "?failed=24"],
+    );
+    let fields = [("failed", "soon"), ("note", "the server is back")];
+    let page = browser.refused("/console/mails/retry", &fields, 422).await;
+    holds(&page, &[">the server is back</textarea>", "retry-failed-error"]);
+    let (to, page) = browser
+        .act(
+            "/console/mails/retry",
+            &[("failed", "24"), ("note", "the server is back")],
+        )
+        .await;
+    assert_eq!(to, "/console/mails");
+    holds(&page, &["2 mails are due now"]);
+    let log = entries(rig, "mails.retry").await;
+    assert_eq!(
+        (log.len(), &log[0]["note"]),
+        (1, &Value::from("the server is back"))
+    );
+}
+
+#[testkit::test]
+async fn the_audit_log_is_filtered_and_its_times_are_the_viewers(rig: &Rig) {
+    let browser = Browser::with_key(rig, &rig.key).await;
+    let id = SubscriptionRow::active().make(&rig.it.pool).await;
+    browser
+        .act(
+            &format!("/console/subscriptions/{id}/pause"),
+            &[("note", HOSTILE)],
+        )
+        .await;
+    requested(rig, "A merger.").await;
+    let page = browser.see("/console/audit").await;
+    shows_hostile(&page);
+    holds(
+        &page,
+        &[
+            "visit.begin",
+            "subscription.pause",
+            "<dt>requested</dt><dd>250</dd>",
+            &format!("href=\"/console/subscriptions/{id}\""),
+        ],
+    );
+    let pauses = browser.see("/console/audit?action=subscription&actor=test").await;
+    assert!(
+        pauses.contains("subscription.pause") && !pauses.contains("visit.begin"),
+        "{pauses}"
+    );
+    holds(
+        &browser.see("/console/audit?actor=nothing").await,
+        &["No entry matches", "Clear all filters"],
+    );
+    holds(
+        &browser.see("/console/audit?action=rescue.start").await,
+        &["selected>rescue.start"],
+    );
+
+    browser
+        .act(
+            "/console/preferences",
+            &[("tz", "Asia/Kolkata"), ("back", "/console/audit")],
+        )
+        .await;
+    let answer = browser
+        .get("/console/audit?actor=test&since=2026-11-23T12%3A00")
+        .await;
+    let exact = "/console/audit?actor=test&since=2026-11-23T06%3A30%3A00Z";
+    assert_eq!((answer.status, answer.header("location")), (303, exact));
+    holds(
+        &browser.see(exact).await,
+        &["value=\"2026-11-23T12:00\"", "Asia/Kolkata"],
+    );
+    assert_eq!(browser.get("/console/audit?since=yesterday").await.status, 400);
+}
+
+#[testkit::test]
+async fn lost_ones_are_rescued_and_the_broker_is_rebuilt(rig: &Rig) {
+    let browser = Browser::with_key(rig, &rig.key).await;
+    let page = eventually(
+        "the broker to be connected and the service to report itself",
+        async || {
+            let page = browser.see("/console/system").await;
+            let is_there =
+                page.contains("The broker is connected") && page.contains("<td class=\"lead\">operator-api");
+            is_there.then_some(page)
+        },
+    )
+    .await;
+    holds(&page, &["push.ready", "Partitions", "data-dialog=\"rescue\""]);
+    let (to, page) = browser
+        .act("/console/system/rescue", &[("note", "after the crash")])
+        .await;
+    assert_eq!(to, "/console/system");
+    holds(&page, &["Nothing was lost"]);
+    let subscription = SubscriptionRow::active().make(&rig.it.pool).await;
+    NotificationRow::in_state(NotificationState::Queued, subscription)
+        .leased_for(TimeDelta::hours(-1))
+        .make(&rig.it.pool)
+        .await;
+    let (_, page) = browser.act("/console/system/rescue", &[]).await;
+    holds(&page, &["1 notification", "wait again"]);
+    let (_, page) = browser
+        .act("/console/system/rebuild", &[("note", "the volume was lost")])
+        .await;
+    holds(&page, &["content is rebuilt"]);
+    let log = entries(rig, "broker.rebuild").await;
+    assert_eq!(log[0]["note"], "the volume was lost");
+    let page = browser
+        .refused("/console/system/rebuild", &[("note", &"x".repeat(2_001))], 422)
+        .await;
+    holds(&page, &["aria-invalid"]);
+}
+
+#[testkit::test]
+async fn the_system_is_shown_while_the_database_is_away(pool: PgPool) {
+    let url = pool.connect_options().to_url_lossy().to_string();
+    let (proxy, through) = FaultProxy::for_url(&url).await;
+    let adapt = |config: &mut config::Config| {
+        config.database.url = Secret::new(through);
+        config.operator.request_timeout = Duration::from_secs(5);
+    };
+    let rig = &Rig::with(pool, adapt).await;
+    let browser = Browser::with_key(rig, &rig.key).await;
+    browser.see("/console/system").await;
+    proxy.cut();
+    let page = eventually("the system to be shown without the database", async || {
+        let answer = browser.get("/console/system").await;
+        (answer.status == 200 && answer.html.contains("could not be found out")).then_some(answer.html)
+    })
+    .await;
+    holds(
+        &page,
+        &[
+            "Which services run could not be found out",
+            "push.ready",
+            "Partitions",
+        ],
+    );
+    assert_eq!(browser.get("/console/audit").await.status, 503);
+    let answer = browser.post("/console/sign-out", &[]).await;
+    assert_eq!(
+        (answer.status, answer.header("location")),
+        (303, "/console/sign-in")
+    );
+    assert!(answer.header("set-cookie").contains("Max-Age=0"), "{answer:?}");
+    assert_eq!(
+        browser.get("/console/system").await.status,
+        303,
+        "the browser has forgotten its visit"
+    );
+    proxy.heal();
+}
+
+#[testkit::test]
+async fn access_says_what_a_visitor_may_do(rig: &Rig) {
+    for (role, says) in [
+        (Role::Viewer, "no, only look"),
+        (Role::Operator, "<dd>yes</dd>"),
+        (Role::Admin, "decide quota requests"),
+    ] {
+        let page = Browser::of(rig, role).await.see("/console/access").await;
+        holds(
+            &page,
+            &[
+                says,
+                "postrider keys create",
+                "12 hours at most",
+                "/console/audit?actor=test",
+            ],
+        );
+    }
+}

@@ -1,0 +1,404 @@
+//! Signing in to the console with a provider: who gets in, as what, what is dangerous, and what a key is good for beside it.
+
+use chrono::TimeDelta;
+use config::KeyLogin;
+use domain::key::Role;
+use serde_json::{Value, json};
+use sqlx::PgPool;
+use store::BREAK_GLASS_MINUTES;
+use testkit::eventually;
+
+use crate::console::{Answer, Browser, HOSTILE, holds, shows_hostile};
+use crate::provider::{Fault, Provider};
+use crate::rig::Rig;
+
+const JOBS: &str = "/console/jobs";
+
+async fn rig_with(pool: PgPool, key_login: Option<KeyLogin>) -> (Rig, Provider) {
+    let provider = Provider::start().await;
+    let rig = Rig::with(pool, |config| {
+        provider.configure(config);
+        config.operator.key_login_setting = key_login;
+    })
+    .await;
+    provider.change(|mood| mood.clock = Some(rig.clock.clone()));
+    (rig, provider)
+}
+
+/// Begins a sign-in. Returns the path of the console that the provider sends the browser back to.
+async fn begin(browser: &Browser<'_>, provider: &Provider, start: &str) -> String {
+    let answer = browser.get(start).await;
+    assert_eq!(answer.status, 303, "{answer:?}");
+    provider.visit(answer.header("location")).await
+}
+
+async fn sign_in(browser: &Browser<'_>, provider: &Provider) -> Answer {
+    let back = begin(browser, provider, "/console/sign-in/start?next=/console/jobs").await;
+    browser.get(&back).await
+}
+
+async fn signed_in<'r>(rig: &'r Rig, provider: &Provider, group: &str) -> Browser<'r> {
+    provider.change(|mood| mood.claims["groups"] = json!([group]));
+    let browser = Browser::new(rig);
+    let answer = sign_in(&browser, provider).await;
+    assert_eq!(
+        (answer.status, answer.header("location")),
+        (303, JOBS),
+        "{answer:?}"
+    );
+    browser
+}
+
+async fn entries(rig: &Rig, action: &str) -> Vec<Value> {
+    rig.all(&format!("/audit?action={action}"), 10).await
+}
+
+/// A sign-in that is refused, with what its page says.
+async fn is_refused(rig: &Rig, provider: &Provider, status: u16, parts: &[&str]) {
+    let browser = Browser::new(rig);
+    let answer = sign_in(&browser, provider).await;
+    assert_eq!(answer.status, status, "{answer:?}");
+    holds(&answer.html, parts);
+    assert_eq!(browser.get(JOBS).await.status, 303, "there is no visit");
+}
+
+#[testkit::test]
+async fn the_highest_role_of_the_claim_counts(pool: PgPool) {
+    let (rig, provider) = rig_with(pool, None).await;
+    let page = Browser::new(&rig)
+        .see("/console/sign-in?next=/console/jobs")
+        .await;
+    holds(
+        &page,
+        &[
+            "Sign in with 127.0.0.1",
+            "/console/sign-in/start?next=%2Fconsole%2Fjobs",
+        ],
+    );
+    assert!(!page.contains("type=\"password\""), "{page}");
+
+    for (groups, role) in [
+        (json!(["everyone", "support"]), "viewer"),
+        (json!("on-call"), "operator"),
+        (json!(["support", "engineers"]), "operator"),
+        (json!(["support", "leads", "on-call"]), "admin"),
+    ] {
+        provider.change(|mood| mood.claims["groups"] = groups);
+        let browser = Browser::new(&rig);
+        let answer = sign_in(&browser, &provider).await;
+        assert_eq!(
+            (answer.status, answer.header("location")),
+            (303, JOBS),
+            "{answer:?}"
+        );
+        holds(&browser.see(JOBS).await, &["Ada Lovelace", role]);
+    }
+    let log = entries(&rig, "visit.begin").await;
+    assert_eq!(log.len(), 4);
+    let who = format!("Ada Lovelace <7f3a@{}>", provider.issuer());
+    assert_eq!(
+        (&log[0]["actor"], &log[0]["details"]["role"]),
+        (&json!(who), &json!("admin"))
+    );
+    assert_eq!(rig.all("/audit?actor=Ada%20Lovelace", 10).await.len(), 4);
+}
+
+#[testkit::test]
+async fn what_a_person_may_is_what_the_role_may(pool: PgPool) {
+    let (rig, provider) = rig_with(pool, None).await;
+    let viewer = signed_in(&rig, &provider, "support").await;
+    let fields = [("note", "a test"), ("name", "push")];
+    let page = viewer.refused("/console/lanes/push/pause", &fields, 403).await;
+    holds(&page, &["needs operator or admin", "your roles"]);
+
+    let operator = signed_in(&rig, &provider, "on-call").await;
+    operator.act("/console/lanes/push/pause", &fields).await;
+    let log = entries(&rig, "lane.pause").await;
+    assert!(
+        log[0]["actor"]
+            .as_str()
+            .unwrap()
+            .starts_with("Ada Lovelace <7f3a@"),
+        "{log:?}"
+    );
+    operator.post("/console/sign-out", &[]).await;
+    assert_eq!(operator.get(JOBS).await.status, 303);
+}
+
+#[testkit::test]
+async fn without_a_role_a_page_says_what_was_in_the_claim(pool: PgPool) {
+    let (rig, provider) = rig_with(pool, None).await;
+    let hostile = HOSTILE.split(" hx-").next().unwrap();
+    provider.change(|mood| mood.claims = json!({"groups": ["everyone", hostile], "name": hostile}));
+    let browser = Browser::new(&rig);
+    let answer = sign_in(&browser, &provider).await;
+    assert_eq!(answer.status, 403);
+    shows_hostile(&answer.html);
+    holds(
+        &answer.html,
+        &["<code>groups</code>", "everyone", "operator.oidc.roles"],
+    );
+    provider.change(|mood| mood.claims = json!({}));
+    is_refused(&rig, &provider, 403, &["was empty or was not there"]).await;
+    assert!(entries(&rig, "visit").await.is_empty());
+}
+
+#[testkit::test]
+async fn tokens_that_are_not_to_be_believed_open_nothing(pool: PgPool) {
+    let (rig, provider) = rig_with(pool, None).await;
+    let now = rig.now().timestamp();
+    for (claims, part) in [
+        (json!({"exp": now - 61}), "exp"),
+        (json!({"iat": now + 120}), "iat"),
+        (json!({"nonce": "other"}), "nonce"),
+        (json!({"aud": "other"}), "aud"),
+        (json!({"aud": ["postrider", "other"]}), "azp"),
+        (json!({"iss": "https://evil.example"}), "iss"),
+        (json!({"sub": null}), "sub"),
+    ] {
+        provider.change(|mood| mood.claims = claims);
+        is_refused(&rig, &provider, 403, &[&format!("the claim {part} ")]).await;
+    }
+    provider.change(|mood| mood.claims = json!({"groups": ["support"]}));
+    for (fault, part) in [
+        (Fault::Tampered, "signature"),
+        (Fault::Unsigned, "is not accepted"),
+    ] {
+        provider.change(|mood| mood.fault = fault);
+        is_refused(&rig, &provider, 403, &[part]).await;
+    }
+    assert!(entries(&rig, "visit").await.is_empty());
+    assert_eq!(provider.key_requests(), 1);
+}
+
+#[testkit::test]
+async fn a_key_that_is_not_known_is_looked_for_once_a_minute(pool: PgPool) {
+    let (rig, provider) = rig_with(pool, None).await;
+    signed_in(&rig, &provider, "support").await;
+    provider.rotate();
+    is_refused(&rig, &provider, 403, &["does not publish"]).await;
+    is_refused(&rig, &provider, 403, &["does not publish"]).await;
+    assert_eq!(provider.key_requests(), 1, "the keys were read a moment ago");
+    rig.clock.advance(TimeDelta::seconds(60));
+    signed_in(&rig, &provider, "support").await;
+    assert_eq!(provider.key_requests(), 2);
+}
+
+#[testkit::test]
+async fn only_the_browser_that_began_can_end_it_and_once(pool: PgPool) {
+    let (rig, provider) = rig_with(pool, None).await;
+    provider.change(|mood| mood.claims["groups"] = json!(["on-call"]));
+    let (browser, other) = (Browser::new(&rig), Browser::new(&rig));
+    let start = "/console/sign-in/start";
+    let back = begin(&browser, &provider, start).await;
+    let stolen = other.get(&back).await;
+    assert_eq!(stolen.status, 400, "{stolen:?}");
+    holds(&stolen.html, &["has not begun a sign-in"]);
+
+    let foreign = begin(&other, &provider, start).await;
+    let mixed = browser.get(&foreign).await;
+    assert_eq!(mixed.status, 400, "{mixed:?}");
+    holds(&mixed.html, &["does not belong to a sign-in"]);
+    assert_eq!(browser.get(&back).await.status, 400, "its attempt is over");
+
+    let back = begin(&browser, &provider, start).await;
+    let replayed = browser.request("GET", &back);
+    assert_eq!(browser.get(&back).await.header("location"), "/console");
+    let replayed = browser.send(replayed).await;
+    assert_eq!(replayed.status, 400, "{replayed:?}");
+    holds(&replayed.html, &["was used or is too old"]);
+
+    let back = begin(&other, &provider, start).await;
+    let state = back.split("state=").nth(1).unwrap();
+    let denied = other
+        .get(&format!(
+            "/console/sign-in/return?error=access_denied&state={state}"
+        ))
+        .await;
+    assert_eq!(denied.status, 400);
+    holds(&denied.html, &["access_denied"]);
+    assert_eq!(entries(&rig, "visit.begin").await.len(), 1);
+}
+
+#[testkit::test]
+async fn signing_in_leads_to_the_console_alone(pool: PgPool) {
+    let (rig, provider) = rig_with(pool, None).await;
+    provider.change(|mood| mood.claims["groups"] = json!(["on-call"]));
+    let browser = Browser::new(&rig);
+    for next in ["https://evil.example/", "//evil.example", "/lanes"] {
+        let back = begin(
+            &browser,
+            &provider,
+            &format!("/console/sign-in/start?next={next}"),
+        )
+        .await;
+        assert_eq!(browser.get(&back).await.header("location"), "/console");
+    }
+}
+
+#[testkit::test]
+async fn what_is_dangerous_needs_a_person_who_has_just_shown_who_it_is(pool: PgPool) {
+    let (rig, provider) = rig_with(pool, Some(KeyLogin::Always)).await;
+    provider.change(|mood| mood.authenticated_ago = 301);
+    let browser = signed_in(&rig, &provider, "on-call").await;
+    let (form, fields) = (
+        "/console/lanes/push/pause",
+        [("note", "a test"), ("name", "push")],
+    );
+    let page = browser.refused(form, &fields, 403).await;
+    let again = "/console/sign-in/start?again=1&#38;next=%2Fconsole%2Flanes%2Fpush%2Fpause";
+    holds(&page, &["Show once more who you are", again]);
+    assert!(entries(&rig, "lane.pause").await.is_empty());
+
+    let start = again.replace("&#38;", "&");
+    let answer = browser.get(&start).await;
+    assert!(answer.header("location").contains("max_age=300"), "{answer:?}");
+    let back = provider.visit(answer.header("location")).await;
+    provider.change(|mood| mood.authenticated_ago = 400);
+    let refused = browser.get(&back).await;
+    assert_eq!(refused.status, 403, "{refused:?}");
+    holds(&refused.html, &["auth_time of the ID token lies too far back"]);
+
+    provider.change(|mood| mood.authenticated_ago = 1);
+    let back = begin(&browser, &provider, &start).await;
+    let answer = browser.get(&back).await;
+    assert_eq!(
+        (answer.status, answer.header("location")),
+        (303, form),
+        "{answer:?}"
+    );
+    holds(&browser.see(form).await, &["Nothing was done yet"]);
+    browser.act(form, &fields).await;
+    assert_eq!(entries(&rig, "lane.pause").await.len(), 1);
+    assert_eq!(
+        entries(&rig, "visit.end").await.len(),
+        1,
+        "the visit of before is over"
+    );
+
+    rig.clock.advance(TimeDelta::minutes(5));
+    browser.refused(form, &fields, 403).await;
+    // What is not dangerous needs nothing.
+    browser.act("/console/lanes/push/resume", &fields).await;
+    let key = rig.key_of(Role::Operator).await;
+    let by_key = Browser::with_key(&rig, &key).await;
+    by_key.act(form, &fields).await;
+}
+
+#[testkit::test]
+async fn a_provider_that_does_not_say_when_is_asked_again(pool: PgPool) {
+    let (rig, provider) = rig_with(pool, None).await;
+    provider.change(|mood| mood.claims = json!({"auth_time": null}));
+    let browser = signed_in(&rig, &provider, "on-call").await;
+    browser
+        .refused(
+            "/console/lanes/push/pause",
+            &[("note", "a test"), ("name", "push")],
+            403,
+        )
+        .await;
+}
+
+#[testkit::test]
+async fn a_key_opens_the_console_while_the_provider_is_away(pool: PgPool) {
+    let (rig, provider) = rig_with(pool, None).await;
+    let browser = Browser::new(&rig);
+    let refused = browser.sign_in(&rig.key, JOBS).await;
+    assert_eq!(refused.status, 403, "{refused:?}");
+    holds(&refused.html, &["sign in with the provider"]);
+
+    provider.change(|mood| mood.is_away = true);
+    rig.clock.advance(TimeDelta::minutes(2));
+    let start = browser.get("/console/sign-in/start").await;
+    assert_eq!(start.status, 503, "{start:?}");
+    holds(
+        &start.html,
+        &["does not answer as it should", "takes a key in 60 s"],
+    );
+    assert_eq!(browser.sign_in(&rig.key, JOBS).await.status, 403);
+
+    rig.clock.advance(TimeDelta::seconds(60));
+    holds(
+        &browser.see("/console/sign-in").await,
+        &["Break-glass", "type=\"password\""],
+    );
+    let answer = browser.sign_in(&rig.key, JOBS).await;
+    assert_eq!(
+        (answer.status, answer.header("location")),
+        (303, JOBS),
+        "{answer:?}"
+    );
+    let log = entries(&rig, "visit").await;
+    assert_eq!((log.len(), &log[0]["action"]), (1, &json!("visit.break-glass")));
+    let status = rig.see("/status").await;
+    let findings = status["findings"].as_array().unwrap();
+    let finding = findings
+        .iter()
+        .find(|finding| finding["id"] == "break-glass")
+        .unwrap();
+    assert_eq!(finding["severity"], "notice");
+    holds(
+        &browser.see("/console").await,
+        &["/console/audit?action=visit.break-glass"],
+    );
+
+    provider.change(|mood| mood.is_away = false);
+    rig.clock.advance(TimeDelta::seconds(10));
+    // For a moment a failure is shared by all who ask.
+    eventually("the provider to be found again", async || {
+        let page = Browser::new(&rig).see("/console/sign-in").await;
+        (!page.contains("type=\"password\"")).then_some(())
+    })
+    .await;
+    assert_eq!(browser.get(JOBS).await.status, 200, "the visit goes on");
+    rig.clock.advance(TimeDelta::minutes(BREAK_GLASS_MINUTES / 2 - 1));
+    // Looked at every half an hour at least, it lasts an hour.
+    sqlx::query("UPDATE visits SET last_seen_at = ends_at")
+        .execute(&rig.it.pool)
+        .await
+        .unwrap();
+    rig.clock.advance(TimeDelta::minutes(BREAK_GLASS_MINUTES / 2 + 1));
+    crate::console::ended(&browser).await;
+    rig.clock.advance(TimeDelta::hours(24));
+    let status = rig.see("/status").await;
+    assert!(!status.to_string().contains("break-glass"), "{status}");
+}
+
+#[testkit::test]
+async fn keys_can_be_shut_out_for_good(pool: PgPool) {
+    let (rig, provider) = rig_with(pool, Some(KeyLogin::Never)).await;
+    provider.change(|mood| mood.is_away = true);
+    let browser = Browser::new(&rig);
+    assert_eq!(browser.get("/console/sign-in/start").await.status, 503);
+    rig.clock.advance(TimeDelta::minutes(2));
+    let answer = browser.sign_in(&rig.key, JOBS).await;
+    assert_eq!(answer.status, 403);
+    assert!(!answer.html.contains("type=\"password\""), "{}", answer.html);
+    // The API takes keys as before.
+    rig.see("/status").await;
+}
+
+#[testkit::test]
+async fn discarding_many_needs_a_person_who_has_just_shown_who_it_is(pool: PgPool) {
+    let (rig, provider) = rig_with(pool, None).await;
+    provider.change(|mood| mood.authenticated_ago = 301);
+    let browser = signed_in(&rig, &provider, "on-call").await;
+    let many = "INSERT INTO dead_letters (lane, reason, fingerprint, detail)
+        SELECT 'push', 'MALFORMED', 'malformed', 'a test' FROM generate_series(1, 1001)";
+    sqlx::query(many).execute(&rig.it.pool).await.unwrap();
+    let fields = |action| {
+        let number = [("counted", "1001"), ("number", "1001")];
+        [
+            ("action", action),
+            ("lane", "push"),
+            ("note", "a test"),
+            number[0],
+            number[1],
+        ]
+    };
+    let page = browser.refused(JOBS, &fields("discard"), 403).await;
+    let form = "next=%2Fconsole%2Fjobs%2Fnew%3Faction%3Ddiscard%26lane%3Dpush";
+    holds(&page, &["Show once more who you are", form]);
+    assert!(entries(&rig, "dead-letter-job").await.is_empty());
+    browser.act(JOBS, &fields("replay")).await;
+}

@@ -1,0 +1,156 @@
+// A page that follows what happens, and leaves alone what its viewer is at.
+
+import assert from "node:assert/strict";
+import { after, afterEach, test } from "node:test";
+import { close, refusal, signedIn } from "./lib/browser.mjs";
+import { operate, until, urls } from "./lib/world.mjs";
+
+after(close);
+
+const resume = () => operate("POST", "/lanes/reseller/resume", { note: "the test is over" }).catch(() => undefined);
+afterEach(resume);
+const pause = (note) => operate("POST", "/lanes/reseller/pause", { note });
+
+/** Answers to ticks on this page, as they come. */
+function ticks(page) {
+  const heard = [];
+  page.on("response", (answer) => answer.request().resourceType() === "fetch" && heard.push(answer.status()));
+  return heard;
+}
+/** Marks this document: a reload would lose the mark. */
+const mark = (page) => page.evaluate(() => (window.marked = true));
+const isMarked = (page) => page.evaluate(() => window.marked === true);
+
+test("what happens is shown without a reload, and focus, selection and scroll stay", async () => {
+  const page = await signedIn("operator", { viewport: { width: 1000, height: 400 } });
+  await mark(page);
+  const link = page.locator("main a").last();
+  await link.focus();
+  await page.evaluate(() => getSelection().selectAllChildren(document.querySelector("h1")));
+  const focused = await page.evaluateHandle(() => document.activeElement);
+  const scrolled = await page.evaluate(() => scrollY);
+  await pause("seen by the live page");
+  await page.locator("main").getByText("seen by the live page").first().waitFor();
+  assert.ok(await focused.evaluate((element) => element === document.activeElement && element.isConnected), "the focus is lost");
+  // What grew above may be made up for; the page is not where it began.
+  assert.ok(scrolled === 0 || (await page.evaluate(() => scrollY)) > 0, "the page went back to its top");
+  assert.equal(await page.evaluate(() => getSelection().toString()), "Now");
+  assert.ok(await isMarked(page));
+  await page.end();
+});
+
+test("a page that has not changed is answered with 304 and no body", async () => {
+  const page = await signedIn("viewer");
+  const heard = ticks(page);
+  await page.see("/console/pauses");
+  await until("a tick is answered with 304", () => heard.includes(304));
+  await page.end();
+});
+
+test("a lost connection is said, kept up with and found again", async () => {
+  const page = await signedIn("viewer");
+  page.ear.expect(/ERR_INTERNET_DISCONNECTED/);
+  await mark(page);
+  await page.context().setOffline(true);
+  await page.getByRole("status").getByText("The connection was lost, trying again").waitFor();
+  await pause("while the connection was cut");
+  await page.context().setOffline(false);
+  await page.locator("main").getByText("while the connection was cut").first().waitFor();
+  assert.equal(await page.getByText("The connection was lost").count(), 0);
+  assert.ok(await isMarked(page));
+  await page.end();
+});
+
+test("an answer that is no page is said, and a later one taken", async () => {
+  const page = await signedIn("viewer");
+  page.ear.expect(...refusal("503"));
+  await page.route("**/console", (route) => (route.request().resourceType() === "fetch" ? route.fulfill({ status: 503, body: "" }) : route.continue()));
+  await page.getByRole("status").getByText("Postrider answered 503, trying again").waitFor();
+  await page.unroute("**/console");
+  await page.getByText("Postrider answered 503").waitFor({ state: "hidden" });
+  await page.end();
+});
+
+test("a visit that ended is said, and nothing more is asked", async () => {
+  const page = await signedIn("viewer");
+  await page.context().clearCookies({ name: "__Host-pr_console" });
+  await page.getByRole("status").getByText("Your visit has ended").waitFor();
+  assert.equal(await page.locator("h1").textContent(), "Now");
+  await page.end();
+});
+
+test("L switches it off and on, and the choice holds", async () => {
+  const page = await signedIn("viewer");
+  const live = page.locator('[data-act="live"]');
+  assert.equal(await live.getAttribute("aria-pressed"), "true");
+  await page.keyboard.press("l");
+  assert.equal(await live.getAttribute("aria-pressed"), "false");
+  await until("the choice is kept", async () => (await page.context().cookies()).some(({ name, value }) => name === "pr_prefs" && /live=off/.test(value)));
+  await page.clock.install();
+  await page.see("/console");
+  const heard = ticks(page);
+  await page.clock.runFor(30_000);
+  assert.deepEqual(heard, []);
+  await page.keyboard.press("l");
+  await page.clock.runFor(3_000);
+  await until("a tick after L", () => heard.length > 0);
+  await page.end();
+});
+
+test("nothing is asked in a hidden tab, and at once when it is seen again", async () => {
+  const page = await signedIn("viewer");
+  await page.clock.install();
+  await page.see("/console");
+  const heard = ticks(page);
+  const show = (hidden) =>
+    page.evaluate((value) => {
+      Object.defineProperty(document, "hidden", { configurable: true, get: () => value });
+      document.dispatchEvent(new Event("visibilitychange"));
+    }, hidden);
+  await show(true);
+  await page.clock.runFor(60_000);
+  assert.deepEqual(heard, []);
+  await show(false);
+  await until("a tick once it is seen", () => heard.length > 0);
+  await page.end();
+});
+
+test("nothing is asked while a dialog is open", async () => {
+  const page = await signedIn("operator");
+  await page.clock.install();
+  await page.see("/console");
+  const heard = ticks(page);
+  await page.keyboard.press("?");
+  await page.clock.runFor(60_000);
+  assert.deepEqual(heard, []);
+  await page.keyboard.press("Escape");
+  await page.clock.runFor(3_000);
+  await until("a tick after the dialog", () => heard.length > 0);
+  await page.end();
+});
+
+test("rows stay where they are while newer ones come", async () => {
+  const page = await signedIn("operator");
+  await page.see("/console/audit");
+  const first = () => page.locator("tbody[data-rows] tr").first().getAttribute("id");
+  const before = await first();
+  assert.ok(before, "rows of the audit log have ids");
+  await pause("an entry that comes later");
+  await page.locator(".newer").waitFor();
+  assert.match(await page.locator(".newer").textContent(), /^1 newer$/);
+  assert.equal(await first(), before);
+  await page.locator(".newer").click();
+  await page.locator("main").getByText("an entry that comes later").first().waitFor();
+  assert.notEqual(await first(), before);
+  await page.end();
+});
+
+test("what is copied is what is shown, and it is said", async () => {
+  const page = await signedIn("viewer", { permissions: ["clipboard-read", "clipboard-write"] });
+  await page.see("/console");
+  const button = page.locator("[data-copy]").first();
+  await button.click();
+  await page.getByRole("status").getByText("Copied").waitFor();
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), await button.getAttribute("data-copy"));
+  await page.end();
+});

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::Router;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use axum::{Json, Router};
 use explain::words;
 use http_api::{Params, Problem, ProblemKind};
 use store::push::{HoldView, SWRVE};
@@ -16,7 +16,7 @@ use super::frame::{Frame, Page, done};
 use super::visit::Fields;
 use crate::app::App;
 use crate::history::{HistoryParams, MinuteDocument, history};
-use crate::pauses::{pause_lane, resume_lane};
+use crate::pauses::{PauseChangeDocument, pause_lane, resume_lane};
 use crate::request::{Operator, Viewer};
 use crate::status::{
     self, Finding, LaneDocument, LeaderDocument, PauseDocument, QueueDocument, Severity, StatusDocument,
@@ -440,7 +440,6 @@ async fn asked(
 }
 
 async fn pause(
-    State(_app): State<Arc<App>>,
     operator: Operator,
     frame: Frame,
     Path(lane): Path<String>,
@@ -451,27 +450,15 @@ async fn pause(
     if let Err(problem) = checked(&fields, lane, true) {
         return again.again(frame, &fields, problem);
     }
-    match pause_lane(operator, Path(lane.to_owned()), note(&fields)).await {
-        Ok(answer) if answer.changed => Ok(done(
-            "/console/lanes",
-            &format!(
-                "The {} is paused. What comes in waits until it is resumed.",
-                title(lane).to_lowercase()
-            ),
-        )),
-        Ok(_) => Ok(done(
-            "/console/lanes",
-            &format!(
-                "The {} was paused before; the first note stays.",
-                title(lane).to_lowercase()
-            ),
-        )),
-        Err(problem) => again.again(frame, &fields, problem),
-    }
+    let answer = pause_lane(operator, Path(lane.to_owned()), note(&fields)).await;
+    let said = [
+        "is paused. What comes in waits until it is resumed.",
+        "was paused before; the first note stays.",
+    ];
+    told(lane, answer, said).or_else(|problem| again.again(frame, &fields, problem))
 }
 
 async fn resume(
-    State(_app): State<Arc<App>>,
     operator: Operator,
     frame: Frame,
     Path(lane): Path<String>,
@@ -482,20 +469,20 @@ async fn resume(
     if let Err(problem) = checked(&fields, lane, false) {
         return again.again(frame, &fields, problem);
     }
-    match resume_lane(operator, Path(lane.to_owned()), note(&fields)).await {
-        Ok(answer) if answer.changed => Ok(done(
-            "/console/lanes",
-            &format!(
-                "The {} goes on. What has gathered is sent now.",
-                title(lane).to_lowercase()
-            ),
-        )),
-        Ok(_) => Ok(done(
-            "/console/lanes",
-            &format!("The {} was not paused.", title(lane).to_lowercase()),
-        )),
-        Err(problem) => again.again(frame, &fields, problem),
-    }
+    let answer = resume_lane(operator, Path(lane.to_owned()), note(&fields)).await;
+    let said = ["goes on. What has gathered is sent now.", "was not paused."];
+    told(lane, answer, said).or_else(|problem| again.again(frame, &fields, problem))
+}
+
+/// Leads back to the lanes, which say what was changed, or that it was so before.
+fn told(
+    lane: &str,
+    answer: Result<Json<PauseChangeDocument>, Problem>,
+    [changed, unchanged]: [&str; 2],
+) -> Result<Response, Problem> {
+    let said = if answer?.changed { changed } else { unchanged };
+    let lane = title(lane).to_lowercase();
+    Ok(done("/console/lanes", &format!("The {lane} {said}")))
 }
 
 /// All that is wrong at once: the name that was typed, and the note.

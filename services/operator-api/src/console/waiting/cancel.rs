@@ -124,7 +124,6 @@ async fn ask(
 }
 
 async fn cancel_push(
-    State(_app): State<Arc<App>>,
     operator: Operator,
     frame: Frame,
     Id(id): Id,
@@ -140,7 +139,6 @@ async fn cancel_push(
 }
 
 async fn cancel_notification(
-    State(_app): State<Arc<App>>,
     operator: Operator,
     frame: Frame,
     Id(id): Id,

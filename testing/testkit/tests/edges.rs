@@ -85,6 +85,7 @@ fn libraries_of_the_reseller_lane_know_what_they_need() {
         ("event-schema", &["domain"][..]),
         ("explain", &["config", "domain", "store"]),
         ("mail", &["domain"]),
+        ("pages", &["explain", "http-api"]),
         ("simulators", &["domain", "signing"]),
         (
             "http-api",

@@ -1,30 +1,19 @@
-//! What stands around a page: who looks at it, in which time zone and theme, and what was just done.
+//! What stands around a page of the console: who looks at it and with which role, beside what stands around every page.
 
-use std::fmt::Display;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use askama::Template;
 use axum::extract::FromRequestParts;
-use axum::response::{Html, IntoResponse, Response};
-use chrono::{DateTime, DurationRound as _, TimeDelta, Utc};
-use chrono_tz::Tz;
+use chrono::{DateTime, Utc};
 use domain::key::Role;
-use explain::words;
+use http::HeaderMap;
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, StatusCode, header};
 use http_api::{Caller, Problem, ProblemKind};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
-use url::form_urlencoded;
+pub(crate) use pages::{
+    FLASH, Markup, PREFERENCES, Page, Preferences, append_cookie, cookie, done, escape, see_other, segment,
+};
 
-use super::markup::{self, Markup, escape};
 use crate::app::App;
-
-/// The cookie with what a viewer prefers; scripts read and write it as well.
-pub(super) const PREFERENCES: &str = "pr_prefs";
-/// The cookie with what was just done, which the next page says.
-pub(super) const FLASH: &str = "__Host-pr_flash";
-/// Longest text that says what was done, in bytes.
-const FLASH_MAX_BYTES: usize = 1_000;
 
 const PLACES: [(&str, &str, &str, &str); 14] = [
     ("/console", "Now", "n", "now"),
@@ -43,135 +32,27 @@ const PLACES: [(&str, &str, &str, &str); 14] = [
     ("/console/access", "Access", "k", "access"),
 ];
 
-/// What a viewer prefers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Preferences {
-    /// `light` or `dark`; empty for what the system has.
-    pub(crate) theme: &'static str,
-    pub(crate) zone: Tz,
-    /// `dense` or `comfortable`.
-    pub(crate) density: &'static str,
-    /// Whether pages follow what happens.
-    pub(crate) live: bool,
-    /// Whether single keys do something.
-    pub(crate) keys: bool,
-}
-
-impl Preferences {
-    /// Those that a browser sends; what it does not say, or says wrongly, is as for everyone.
-    pub(super) fn of(headers: &HeaderMap) -> Self {
-        let said = cookie(headers, PREFERENCES).unwrap_or_default();
-        let mut preferences = Self {
-            theme: "",
-            zone: Tz::UTC,
-            density: "dense",
-            live: true,
-            keys: true,
-        };
-        for (name, value) in form_urlencoded::parse(said.as_bytes()) {
-            preferences.set(&name, &value);
-        }
-        preferences
-    }
-
-    /// Takes one over.
-    pub(super) fn set(&mut self, name: &str, value: &str) {
-        match (name, value) {
-            ("theme", "light") => self.theme = "light",
-            ("theme", "dark") => self.theme = "dark",
-            ("theme", _) => self.theme = "",
-            ("density", "comfortable") => self.density = "comfortable",
-            ("density", _) => self.density = "dense",
-            ("live", value) => self.live = value != "off",
-            ("keys", value) => self.keys = value != "off",
-            ("tz", zone) => self.zone = zone.parse().unwrap_or(self.zone),
-            _ => {}
-        }
-    }
-
-    /// As the value of the cookie.
-    pub(super) fn written(&self) -> String {
-        let switch = |on| if on { "on" } else { "off" };
-        form_urlencoded::Serializer::new(String::new())
-            .append_pair("theme", self.theme)
-            .append_pair("tz", self.zone.name())
-            .append_pair("density", self.density)
-            .append_pair("live", switch(self.live))
-            .append_pair("keys", switch(self.keys))
-            .finish()
-    }
-}
-
-/// The value of a cookie.
-pub(super) fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
-    let lines = headers.get_all(header::COOKIE).into_iter();
-    let pairs = lines
-        .filter_map(|line| line.to_str().ok())
-        .flat_map(|line| line.split(';'));
-    pairs
-        .filter_map(|pair| pair.trim().split_once('='))
-        .find_map(|(key, value)| (key == name).then_some(value))
-}
-
-/// A number, however often a template borrows it.
-pub(crate) trait Number {
-    fn get(&self) -> u64;
-}
-
-impl<T: Number> Number for &T {
-    fn get(&self) -> u64 {
-        T::get(self)
-    }
-}
-
-impl Number for u64 {
-    fn get(&self) -> u64 {
-        *self
-    }
-}
-
-impl Number for u32 {
-    fn get(&self) -> u64 {
-        u64::from(*self)
-    }
-}
-
-impl Number for usize {
-    fn get(&self) -> u64 {
-        *self as u64
-    }
-}
-
-/// A time, however often a template borrows it.
-pub(crate) trait Moment {
-    fn get(&self) -> DateTime<Utc>;
-}
-
-impl<T: Moment> Moment for &T {
-    fn get(&self) -> DateTime<Utc> {
-        T::get(self)
-    }
-}
-
-impl Moment for DateTime<Utc> {
-    fn get(&self) -> DateTime<Utc> {
-        *self
-    }
-}
-
 /// What stands around a page, and what its template asks for.
 #[derive(Debug, Clone)]
 pub(crate) struct Frame {
-    pub(crate) who: String,
+    around: pages::Frame,
     pub(crate) role: &'static str,
     pub(crate) may_operate: bool,
     pub(crate) may_administer: bool,
-    /// Path and query of this page.
-    pub(crate) address: String,
-    pub(crate) preferences: Preferences,
-    /// What was just done.
-    pub(crate) flash: Option<String>,
-    pub(crate) now: DateTime<Utc>,
+}
+
+impl Deref for Frame {
+    type Target = pages::Frame;
+
+    fn deref(&self) -> &pages::Frame {
+        &self.around
+    }
+}
+
+impl DerefMut for Frame {
+    fn deref_mut(&mut self) -> &mut pages::Frame {
+        &mut self.around
+    }
 }
 
 impl Frame {
@@ -183,130 +64,18 @@ impl Frame {
             (false, true) => "operator",
             (false, false) => "viewer",
         };
-        let flash = cookie(headers, FLASH).and_then(|text| percent_decode_str(text).decode_utf8().ok());
+        let place = (super::HOME, &*super::ASSETS);
         Self {
-            who: caller.name.clone(),
+            around: pages::Frame::new(place, caller.name.clone(), headers, address, now),
             role,
             may_operate,
             may_administer,
-            address,
-            preferences: Preferences::of(headers),
-            flash: flash
-                .map(|text| text.into_owned())
-                .filter(|text| !text.is_empty()),
-            now,
         }
     }
 
     /// The places of the navigation: address, name, key and icon. One without an address is a line.
     pub(crate) fn places(&self) -> &'static [(&'static str, &'static str, &'static str, &'static str)] {
         &PLACES
-    }
-
-    fn path(&self) -> &str {
-        self.address.split('?').next().unwrap_or_default()
-    }
-
-    /// Whether this page belongs to a place of the navigation.
-    pub(crate) fn is_at(&self, place: &str) -> bool {
-        let path = self.path();
-        path == place
-            || (place != super::HOME && path.strip_prefix(place).is_some_and(|rest| rest.starts_with('/')))
-    }
-
-    /// The address of this page with one parameter changed; an empty value leaves it out. A list begins again with it.
-    pub(crate) fn with(&self, name: &str, value: impl Display) -> String {
-        let query = self.address.split_once('?').map_or("", |(_, query)| query);
-        let value = value.to_string();
-        let mut changed = form_urlencoded::Serializer::new(String::new());
-        for (key, kept) in form_urlencoded::parse(query.as_bytes()) {
-            if key != name && key != "cursor" {
-                changed.append_pair(&key, &kept);
-            }
-        }
-        if !value.is_empty() {
-            changed.append_pair(name, &value);
-        }
-        match changed.finish() {
-            none if none.is_empty() => self.path().to_owned(),
-            query => format!("{}?{query}", self.path()),
-        }
-    }
-
-    /// The value of a parameter of this page; empty where there is none.
-    pub(crate) fn asked(&self, name: &str) -> String {
-        let query = self.address.split_once('?').map_or("", |(_, query)| query);
-        let mut pairs = form_urlencoded::parse(query.as_bytes());
-        pairs
-            .find_map(|(key, value)| (key == name).then(|| value.into_owned()))
-            .unwrap_or_default()
-    }
-
-    /// A time as it is seen from now, with the full time for those who point at it. In whole minutes, which all begin at once: a page that
-    /// has not changed says the same for a minute, and is not sent again.
-    pub(crate) fn ago(&self, at: impl Moment) -> Markup {
-        let at = at.get();
-        let now = self.now.duration_trunc(TimeDelta::minutes(1)).unwrap_or(self.now);
-        let minutes = TimeDelta::minutes((at - now).num_minutes());
-        let text = match (minutes.is_zero(), at > self.now) {
-            (true, true) => "within a minute".to_owned(),
-            (true, false) => "just now".to_owned(),
-            (false, _) => words::relative(at, at - minutes),
-        };
-        self.time(at, "ago", &text)
-    }
-
-    /// A time in the viewer's zone.
-    pub(crate) fn at(&self, at: impl Moment) -> Markup {
-        let at = at.get();
-        let text = at
-            .with_timezone(&self.preferences.zone)
-            .format("%a %-d %b, %H:%M:%S");
-        self.time(at, "datetime", &text.to_string())
-    }
-
-    fn time(&self, at: DateTime<Utc>, format: &str, text: &str) -> Markup {
-        Markup(format!(
-            r#"<time datetime="{}" data-format="{format}" title="{}">{text}</time>"#,
-            at.to_rfc3339_opts(chrono::SecondsFormat::Millis, true),
-            self.full(at),
-        ))
-    }
-
-    fn full(&self, at: DateTime<Utc>) -> String {
-        let zone = self.preferences.zone;
-        let time = at.with_timezone(&zone).format("%a %-d %b %Y, %H:%M:%S");
-        format!("{time} {}", zone.name())
-    }
-
-    /// A number with its thousands apart.
-    pub(crate) fn number(&self, number: impl Number) -> String {
-        words::number(number.get())
-    }
-
-    /// A number that was counted up to a bound.
-    pub(crate) fn counted(&self, number: impl Number) -> String {
-        words::counted(number.get())
-    }
-
-    /// A length of time in seconds, in words.
-    pub(crate) fn length(&self, seconds: impl Number) -> String {
-        words::length(std::time::Duration::from_secs(seconds.get()))
-    }
-
-    /// A state: icon, word and colour.
-    pub(crate) fn state(&self, name: impl AsRef<str>) -> Markup {
-        markup::state(name.as_ref())
-    }
-
-    /// Text of strangers, with what is not seen as symbols.
-    pub(crate) fn visible(&self, text: impl AsRef<str>) -> String {
-        markup::visible(text.as_ref())
-    }
-
-    /// Where an asset is.
-    pub(crate) fn asset(&self, name: &str) -> String {
-        super::assets::address(name)
     }
 
     /// What an act needs that this viewer does not have, for the control that stays disabled.
@@ -334,56 +103,5 @@ impl FromRequestParts<Arc<App>> for Frame {
         let frame = parts.extensions.get::<Self>().cloned();
         // Only routes behind the guard ask for it, and the guard puts it there.
         frame.ok_or_else(|| Problem::new(ProblemKind::INTERNAL, "the page has no frame"))
-    }
-}
-
-/// A page, rendered.
-pub(crate) struct Page<T>(pub(crate) T);
-
-impl<T: Template> IntoResponse for Page<T> {
-    fn into_response(self) -> Response {
-        match self.0.render() {
-            Ok(html) => Html(html).into_response(),
-            Err(error) => {
-                tracing::error!(%error, "failed to render a page");
-                Problem::new(ProblemKind::INTERNAL, "the page could not be rendered").into_response()
-            }
-        }
-    }
-}
-
-/// Text as a part of a path.
-pub(crate) fn segment(text: impl AsRef<str>) -> String {
-    const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
-        .remove(b'-')
-        .remove(b'.')
-        .remove(b'_')
-        .remove(b'~');
-    utf8_percent_encode(text.as_ref(), ESCAPED).to_string()
-}
-
-/// Leads on to another page after an act, which says there what was done.
-pub(crate) fn done(to: &str, said: &str) -> Response {
-    let cut = said
-        .char_indices()
-        .take_while(|(at, _)| *at < FLASH_MAX_BYTES)
-        .last();
-    let said = &said[..cut.map_or(0, |(at, last)| at + last.len_utf8())];
-    let value = utf8_percent_encode(said, NON_ALPHANUMERIC);
-    let mut response = see_other(to);
-    let cookie = format!("{FLASH}={value}; Path=/; Max-Age=60; Secure; HttpOnly; SameSite=Lax");
-    append_cookie(&mut response, &cookie);
-    response
-}
-
-/// Leads on to another address with `GET`.
-pub(super) fn see_other(to: &str) -> Response {
-    let location = HeaderValue::from_str(to).unwrap_or(HeaderValue::from_static(super::HOME));
-    (StatusCode::SEE_OTHER, [(header::LOCATION, location)]).into_response()
-}
-
-pub(super) fn append_cookie(response: &mut Response, cookie: &str) {
-    if let Ok(cookie) = HeaderValue::from_str(cookie) {
-        response.headers_mut().append(header::SET_COOKIE, cookie);
     }
 }

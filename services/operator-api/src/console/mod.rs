@@ -5,7 +5,6 @@
 
 mod access;
 mod act;
-mod assets;
 mod audit;
 mod dead_letters;
 mod frame;
@@ -15,7 +14,6 @@ mod guard;
 mod jobs;
 mod lanes;
 mod mails;
-mod markup;
 mod now;
 mod pauses;
 mod provider;
@@ -26,12 +24,15 @@ mod system;
 mod visit;
 mod waiting;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use axum::Router;
+use axum::extract::Path;
 use axum::middleware::from_fn_with_state;
+use axum::response::Response;
 use axum::routing::{get, post};
 use http_api::{Problem, ProblemKind};
+use pages::{Assets, markup};
 
 use crate::app::App;
 
@@ -40,6 +41,9 @@ pub(crate) use visit::Visits;
 
 /// Where the console begins.
 const HOME: &str = "/console";
+
+/// What the pages load.
+static ASSETS: LazyLock<Assets> = LazyLock::new(|| Assets::new("/console/assets", &[]));
 
 /// The pages, and what stands around them.
 pub(crate) fn router(app: Arc<App>) -> Router {
@@ -68,11 +72,15 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/console/sign-in/return", get(provider::answered))
         .route("/console/sign-out", post(visit::sign_out))
         .route("/console/preferences", post(visit::prefer))
-        .route("/console/assets/{version}/{name}", get(assets::serve));
+        .route("/console/assets/{version}/{name}", get(asset));
     pages
         .merge(open)
         .layer(from_fn_with_state(Arc::clone(&app), guard::protect))
         .with_state(app)
+}
+
+async fn asset(Path((version, name)): Path<(String, String)>) -> Result<Response, Problem> {
+    ASSETS.serve(&version, &name)
 }
 
 async fn missing() -> Problem {

@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use askama::Template;
-use axum::extract::{FromRequest, Query, Request, State};
+use axum::extract::{Query, State};
 use axum::response::{IntoResponse, Response};
 use domain::key::{KeyDigest, Role};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
-use http_api::{Caller, Problem, ProblemKind, Remembered, TakesBodies as _, by, read_body};
+use http_api::{Caller, Problem, ProblemKind, Remembered, TakesBodies as _, by};
 use moka::future::Cache;
 use oidc::Provider;
+pub(crate) use pages::Fields;
 use serde::Deserialize;
 use store::{Act, VisitBy};
 use telemetry::Metric;
@@ -183,56 +184,6 @@ pub(super) async fn sign_in_page(app: &App, next: &str, refused: Option<(StatusC
     };
     let status = refused.map_or(StatusCode::OK, |(status, _)| status);
     (status, Page(page)).into_response()
-}
-
-/// The fields of a form.
-pub(crate) struct Fields(Vec<(String, String)>);
-
-impl Fields {
-    /// A field, without the blanks around it; none where it is empty.
-    pub(crate) fn get(&self, name: &str) -> Option<&str> {
-        let mut found = self.0.iter().filter(|(key, _)| key == name);
-        found
-            .next()
-            .map(|(_, value)| value.trim())
-            .filter(|value| !value.is_empty())
-    }
-
-    /// A field that holds something else than text.
-    pub(crate) fn parse<T: std::str::FromStr>(
-        &self,
-        name: &'static str,
-        must: &str,
-    ) -> Result<Option<T>, Problem> {
-        let read = |text: &str| {
-            let detail = format!("must be {must}");
-            text.parse()
-                .map_err(|_| Problem::fields(vec![http_api::FieldProblem::new(name, detail)]))
-        };
-        self.get(name).map(read).transpose()
-    }
-
-    /// All values of a field that can be there several times.
-    pub(crate) fn all(&self, name: &str) -> Vec<String> {
-        let of_it = self
-            .0
-            .iter()
-            .filter(|(key, value)| key == name && !value.is_empty());
-        of_it.map(|(_, value)| value.clone()).collect()
-    }
-}
-
-impl FromRequest<Arc<App>> for Fields {
-    type Rejection = Problem;
-
-    async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Problem> {
-        let (parts, body) = request.into_parts();
-        let body = read_body(&parts.headers, body, app.max_body_bytes(), app.deadline()).await?;
-        // Browsers end the lines of a field with CR and LF, whatever ended them on the page.
-        let pairs = form_urlencoded::parse(&body)
-            .map(|(name, value)| (name.into_owned(), value.replace("\r\n", "\n")));
-        Ok(Self(pairs.collect()))
-    }
 }
 
 /// Begins a visit with an API key.

@@ -1,4 +1,4 @@
-// What the console's pages do beyond HTML: stay live, keys, dialogs, times of the viewer's zone, copying. Every page works without it.
+// What the pages do beyond HTML: stay live, keys, dialogs, times of the viewer's zone, copying. Every page works without it.
 // README.md beside it names the attributes. Nothing here builds HTML out of text.
 "use strict";
 (() => {

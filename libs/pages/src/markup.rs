@@ -6,7 +6,10 @@ use askama::filters::HtmlSafe;
 
 /// HTML. What is not ours in it was escaped.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Markup(pub(super) String);
+pub struct Markup(
+    /// As it is put in.
+    pub String,
+);
 
 impl fmt::Display for Markup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -16,8 +19,13 @@ impl fmt::Display for Markup {
 
 impl HtmlSafe for Markup {}
 
+/// The icons, once on a page, which then shows each by its name.
+pub fn icons() -> Markup {
+    Markup(include_str!("../assets/icons.svg").to_owned())
+}
+
 /// Text as it may stand in an element or a quoted attribute.
-pub(crate) fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
@@ -33,7 +41,7 @@ pub(crate) fn escape(text: &str) -> String {
 }
 
 /// A state: an icon, a word, and a colour, with the name as it is stored for those who look for it.
-pub(crate) fn state(name: &str) -> Markup {
+pub fn state(name: &str) -> Markup {
     let (tone, word) = words(name);
     Markup(format!(
         r##"<span class="status {tone}" title="{name}"><svg class="icon" aria-hidden="true"><use href="#i-{tone}"/></svg>{word}</span>"##,
@@ -43,7 +51,7 @@ pub(crate) fn state(name: &str) -> Markup {
 }
 
 /// Counts as bars beside each other, with what they say in words.
-pub(crate) fn bars(counts: &[u64], label: &str) -> Markup {
+pub fn bars(counts: &[u64], label: &str) -> Markup {
     const HEIGHT: u64 = 48;
     const STEP: usize = 10;
     let most = counts.iter().copied().max().unwrap_or_default().max(1);
@@ -86,7 +94,7 @@ fn words(name: &str) -> (&'static str, String) {
 }
 
 /// Text of strangers for an element, never for the value of a field or what is copied: what is not seen is shown as a symbol, but line breaks and tabs.
-pub(crate) fn visible(text: &str) -> String {
+pub fn visible(text: &str) -> String {
     let shown = text.chars().map(|character| match character {
         '\n' | '\t' => character,
         // The pictures of the control characters stand in their order.

@@ -1,0 +1,106 @@
+//! What pages load: the style sheet and scripts, kept in the tree. Their addresses hold their digests, so that browsers may keep them for ever.
+
+use axum::response::{IntoResponse, Response};
+use http::header;
+use http_api::{Problem, ProblemKind};
+use sha2::{Digest as _, Sha256};
+
+/// A file that pages load.
+#[derive(Debug, Clone, Copy)]
+pub struct Asset {
+    /// The last part of its address.
+    pub name: &'static str,
+    /// What it is.
+    pub media_type: &'static str,
+    /// Its bytes.
+    pub content: &'static [u8],
+}
+
+const SHARED: [Asset; 3] = [
+    Asset {
+        name: "pages.css",
+        media_type: "text/css; charset=utf-8",
+        content: include_bytes!("../assets/pages.css"),
+    },
+    Asset {
+        name: "htmx.min.js",
+        media_type: "text/javascript; charset=utf-8",
+        content: include_bytes!("../assets/htmx.min.js"),
+    },
+    Asset {
+        name: "pages.js",
+        media_type: "text/javascript; charset=utf-8",
+        content: include_bytes!("../assets/pages.js"),
+    },
+];
+
+/// What the pages of a service load.
+#[derive(Debug)]
+pub struct Assets {
+    at: &'static str,
+    all: Vec<Asset>,
+    /// A digest of all of them.
+    version: String,
+}
+
+impl Assets {
+    /// Those that all pages share, and a service's own. They are served at `{at}/{version}/{name}`.
+    pub fn new(at: &'static str, own: &[Asset]) -> Self {
+        let all = [&SHARED, own].concat();
+        let mut digest = Sha256::new();
+        for asset in &all {
+            digest.update(asset.content);
+        }
+        let digest: [u8; 32] = digest.finalize().into();
+        Self {
+            at,
+            version: digest[..8].iter().map(|byte| format!("{byte:02x}")).collect(),
+            all,
+        }
+    }
+
+    /// Where an asset is.
+    pub fn address(&self, name: &str) -> String {
+        format!("{}/{}/{name}", self.at, self.version)
+    }
+
+    /// Serves one. Of another version than this, as a page of the version before asks for, it answers what it has, which is not to be kept.
+    ///
+    /// # Errors
+    ///
+    /// A [`ProblemKind::NOT_FOUND`] for one that is not there.
+    pub fn serve(&self, version: &str, name: &str) -> Result<Response, Problem> {
+        let found = self.all.iter().find(|asset| asset.name == name);
+        let asset = found.ok_or_else(|| Problem::new(ProblemKind::NOT_FOUND, "there is no such asset"))?;
+        let kept = if version == self.version {
+            "public, max-age=31536000, immutable"
+        } else {
+            "no-store"
+        };
+        let headers = [
+            (header::CONTENT_TYPE, asset.media_type),
+            (header::CACHE_CONTROL, kept),
+        ];
+        Ok((headers, asset.content).into_response())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_ours_is_unchanged() {
+        let sums = include_str!("../assets/SHA256SUMS");
+        for line in sums.lines() {
+            let (sum, name) = line.split_once("  ").expect("a digest and a name");
+            let asset = SHARED
+                .iter()
+                .find(|asset| asset.name == name)
+                .expect("an asset that is served");
+            let digest: [u8; 32] = Sha256::digest(asset.content).into();
+            let found: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+            assert_eq!(found, sum, "{name}");
+        }
+    }
+}

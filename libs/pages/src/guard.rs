@@ -1,0 +1,230 @@
+//! What every request for a page passes: where it comes from, what a browser may do with the answer, and how it knows a page that it has.
+
+use axum::body::{Body, to_bytes};
+use axum::extract::Request;
+use axum::response::{IntoResponse, Response};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header, response};
+use http_api::{PROBLEM_JSON, Problem, ProblemKind};
+use serde::Deserialize;
+use sha2::{Digest as _, Sha256};
+use url::{Url, form_urlencoded};
+
+/// Nothing but what the service serves itself, and nothing inline. Who may frame it follows.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
+                      form-action 'self'; base-uri 'none'; frame-ancestors";
+
+const HEADERS: [(HeaderName, HeaderValue); 3] = [
+    // With no referrer at all, browsers say "null" as the origin of a form, and it could not be told from that of another site.
+    (header::REFERRER_POLICY, HeaderValue::from_static("same-origin")),
+    (
+        HeaderName::from_static("cross-origin-opener-policy"),
+        HeaderValue::from_static("same-origin"),
+    ),
+    (
+        HeaderName::from_static("permissions-policy"),
+        HeaderValue::from_static("clipboard-write=(self), camera=(), geolocation=(), microphone=()"),
+    ),
+];
+
+/// Largest page that gets a tag by which a browser knows that it has it.
+const TAGGED_MAX_BYTES: usize = 4 * 1024 * 1024;
+
+/// Says what a browser may do with an answer, and which pages may frame it: these origins, or none.
+pub fn with_headers(response: &mut Response, framed_by: Option<&str>) {
+    let headers = response.headers_mut();
+    for (name, value) in HEADERS {
+        headers.insert(name, value);
+    }
+    let policy = |who: &str| HeaderValue::from_str(&format!("{POLICY} {who}")).ok();
+    let policy = policy(framed_by.unwrap_or("'none'")).or_else(|| policy("'none'"));
+    if let Some(policy) = policy {
+        headers.insert(header::CONTENT_SECURITY_POLICY, policy);
+    }
+}
+
+/// Whether a request of this method changes nothing.
+pub fn is_safe(method: &Method) -> bool {
+    matches!(*method, Method::GET | Method::HEAD)
+}
+
+/// Browsers of today say where a request comes from; of one that does not, the origin has to be that of the public address, and without one
+/// the host that was asked.
+pub fn is_of_this_origin(headers: &HeaderMap, public_url: Option<&str>) -> bool {
+    let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+    if let Some(site) = text(HeaderName::from_static("sec-fetch-site")) {
+        return site == "same-origin";
+    }
+    let origin = text(header::ORIGIN).and_then(|origin| Url::parse(origin).ok());
+    if let Some(public) = public_url.and_then(|url| Url::parse(url).ok()) {
+        return origin.is_some_and(|origin| origin.origin() == public.origin());
+    }
+    let host = text(header::HOST).and_then(|host| Url::parse(&format!("http://{host}")).ok());
+    let authority = |url: &Url| (url.host_str().map(str::to_owned), url.port());
+    origin.zip(host).is_some_and(|(origin, host)| {
+        // The scheme of the host is not known behind a proxy that ends TLS; its default port is not written.
+        authority(&origin) == authority(&host)
+    })
+}
+
+/// Path and query of a request; `home` without any.
+pub fn address_of(request: &Request, home: &str) -> String {
+    let address = request.uri().path_and_query().map(ToString::to_string);
+    address.unwrap_or_else(|| home.to_owned())
+}
+
+/// A form sends its empty fields too; the address of what it shows is the one without them.
+pub fn without_empty(address: &str) -> Option<String> {
+    let (path, query) = address.split_once('?')?;
+    let pairs = || form_urlencoded::parse(query.as_bytes());
+    if !pairs().any(|(_, value)| value.is_empty()) {
+        return None;
+    }
+    let kept = form_urlencoded::Serializer::new(String::new())
+        .extend_pairs(pairs().filter(|(_, value)| !value.is_empty()))
+        .finish();
+    Some(if kept.is_empty() {
+        path.to_owned()
+    } else {
+        format!("{path}?{kept}")
+    })
+}
+
+/// Gives a page a tag of its content, and answers a browser that has it already with nothing.
+pub async fn tagged(response: Response, known: Option<&HeaderValue>) -> Response {
+    let kind = response.headers().get(header::CONTENT_TYPE);
+    if !kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/html")) {
+        return response;
+    }
+    let (mut head, body) = response.into_parts();
+    let Ok(body) = to_bytes(body, TAGGED_MAX_BYTES).await else {
+        return Problem::new(ProblemKind::INTERNAL, "the page is too long").into_response();
+    };
+    if head.status != StatusCode::OK {
+        return Response::from_parts(head, Body::from(body));
+    }
+    let digest: [u8; 32] = Sha256::digest(&body).into();
+    let tag: String = digest[..16].iter().map(|byte| format!("{byte:02x}")).collect();
+    let Ok(tag) = HeaderValue::from_str(&format!("\"{tag}\"")) else {
+        return Response::from_parts(head, Body::from(body));
+    };
+    let is_known = known == Some(&tag);
+    head.headers.insert(header::ETAG, tag);
+    if is_known {
+        head.status = StatusCode::NOT_MODIFIED;
+        head.headers.remove(header::CONTENT_TYPE);
+        return Response::from_parts(head, Body::empty());
+    }
+    Response::from_parts(head, Body::from(body))
+}
+
+/// Problem details, as a page reads them.
+#[derive(Debug, Deserialize)]
+pub struct Details {
+    /// The URI of its kind.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// What happened.
+    pub title: String,
+    /// The same of this request.
+    pub detail: String,
+    /// What is wrong with each field.
+    #[serde(default)]
+    pub errors: Vec<FieldDetails>,
+}
+
+/// What is wrong with a field.
+#[derive(Debug, Deserialize)]
+pub struct FieldDetails {
+    /// Its name.
+    pub field: String,
+    /// What is wrong.
+    pub detail: String,
+}
+
+/// The problem that an answer has, with the rest of the answer; one without any comes back as it is.
+///
+/// # Errors
+///
+/// The answer itself, when it is none with problem details.
+pub async fn details_of(response: Response) -> Result<(response::Parts, Details), Response> {
+    let is_problem = response
+        .headers()
+        .get(header::CONTENT_TYPE)
+        .is_some_and(|kind| kind == PROBLEM_JSON);
+    if !is_problem {
+        return Err(response);
+    }
+    let (head, body) = response.into_parts();
+    let body = to_bytes(body, TAGGED_MAX_BYTES).await.unwrap_or_default();
+    match serde_json::from_slice(&body) {
+        Ok(details) => Ok((head, details)),
+        Err(_) => Err(Response::from_parts(head, Body::from(body))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        let pairs = pairs
+            .iter()
+            .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)));
+        pairs.collect()
+    }
+
+    #[test]
+    fn only_the_console_itself_may_act() {
+        let may = |pairs: &[(&'static str, &'static str)]| is_of_this_origin(&headers(pairs), None);
+        assert!(may(&[("sec-fetch-site", "same-origin")]));
+        for site in ["same-site", "cross-site", "none"] {
+            assert!(!may(&[
+                ("sec-fetch-site", site),
+                ("origin", "https://here.example"),
+                ("host", "here.example")
+            ]));
+        }
+        assert!(may(&[
+            ("origin", "https://here.example"),
+            ("host", "here.example")
+        ]));
+        assert!(may(&[
+            ("origin", "http://localhost:8082"),
+            ("host", "localhost:8082")
+        ]));
+        assert!(!may(&[
+            ("origin", "https://there.example"),
+            ("host", "here.example")
+        ]));
+        assert!(!may(&[
+            ("origin", "http://here.example:81"),
+            ("host", "here.example")
+        ]));
+        assert!(!may(&[("origin", "null"), ("host", "here.example")]));
+        assert!(!may(&[("host", "here.example")]));
+        let public = Some("https://here.example");
+        for (origin, may) in [
+            ("https://here.example", true),
+            ("http://here.example", false),
+            ("https://inside.example", false),
+            ("null", false),
+        ] {
+            let headers = headers(&[("origin", origin), ("host", "inside.example")]);
+            assert_eq!(is_of_this_origin(&headers, public), may, "{origin}");
+        }
+    }
+
+    #[test]
+    fn an_address_is_without_what_a_form_left_empty() {
+        assert_eq!(
+            without_empty("/console/audit?actor=&action=key"),
+            Some("/console/audit?action=key".to_owned())
+        );
+        assert_eq!(
+            without_empty("/console/audit?actor="),
+            Some("/console/audit".to_owned())
+        );
+        assert_eq!(without_empty("/console/audit?actor=a"), None);
+        assert_eq!(without_empty("/console/audit"), None);
+    }
+}

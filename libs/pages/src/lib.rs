@@ -1,0 +1,22 @@
+//! What the pages of Postrider's services share: what stands around a page, times and numbers as people read them, style sheet and scripts,
+//! forms and cookies, what a browser may do with an answer, and problems as pages.
+//!
+//! A page gets documents, and renders them. What it deliberately does not know: the store, who may visit and what a service's pages are.
+
+mod assets;
+mod form;
+mod frame;
+mod guard;
+pub mod markup;
+
+pub use assets::{Asset, Assets};
+pub use form::Fields;
+pub use frame::{
+    FLASH, Frame, Moment, Number, PREFERENCES, Page, Preferences, append_cookie, cookie, done, see_other,
+    segment,
+};
+pub use guard::{
+    Details, FieldDetails, address_of, details_of, is_of_this_origin, is_safe, tagged, with_headers,
+    without_empty,
+};
+pub use markup::{Markup, escape, visible};

@@ -47,6 +47,7 @@ fn paused(scope: &str, key: &str) -> Context {
         note: "incident 17".to_owned(),
         paused_by: "ann (1)".to_owned(),
         paused_at: now() - TimeDelta::minutes(30),
+        by_reseller: false,
     };
     Context {
         pauses: vec![pause],

@@ -26,6 +26,7 @@ mod rescued;
 mod resolution;
 mod restore;
 mod retention;
+mod retry_now;
 pub mod status;
 mod tentative;
 mod text;
@@ -66,6 +67,7 @@ pub use resolution::{
 };
 pub use restore::{Requeued, RescuedNow};
 pub use retention::Kept;
+pub use retry_now::{RetriesNow, RetryNow};
 pub use visits::{BREAK_GLASS_MINUTES, BrokenGlass, IDLE_MINUTES, Person, VISIT_HOURS, VisitBy, Visitor};
 
 /// The schema, as a list of migrations.

@@ -94,6 +94,8 @@ pub struct PauseView {
     pub paused_by: String,
     /// Since when.
     pub paused_at: DateTime<Utc>,
+    /// Whether its reseller has made it, who alone can end it.
+    pub by_reseller: bool,
 }
 
 /// What came of pausing or resuming something.
@@ -164,7 +166,8 @@ impl Store {
     }
 
     /// Lets something go on. A subscription whose reseller is paused as well stays held, and the other way round. An
-    /// endpoint that failed before is judged from now on: what was not tried meanwhile is no failure.
+    /// endpoint that failed before is judged from now on, while it stays known since when it fails: what was not tried meanwhile is no
+    /// failure.
     ///
     /// # Errors
     ///
@@ -203,7 +206,7 @@ impl Store {
         Ok(sqlx::query_as!(
             PauseView,
             r#"
-            SELECT p.scope, p.key, p.note, p.paused_by, p.paused_at, s.reseller_id AS "reseller?"
+            SELECT p.scope, p.key, p.note, p.paused_by, p.paused_at, s.reseller_id AS "reseller?", false AS "by_reseller!"
             FROM pauses p
             LEFT JOIN subscriptions s ON s.id = CASE WHEN p.scope = 'subscription' THEN p.key::uuid END
             ORDER BY p.scope <> 'lane', p.paused_at, p.key
@@ -211,6 +214,34 @@ impl Store {
         )
         .fetch_all(&self.pool)
         .await?)
+    }
+
+    /// The pauses that resellers have made of subscriptions of their own, the longest first, at most `limit`.
+    pub async fn pauses_by_resellers(&self, limit: u32) -> Result<Vec<PauseView>, Error> {
+        Ok(sqlx::query_as!(
+            PauseView,
+            r#"
+            SELECT 'subscription' AS "scope!", id::text AS "key!", '' AS "note!", 'reseller ' || reseller_id AS "paused_by!",
+                   paused_at AS "paused_at!", reseller_id AS "reseller?", true AS "by_reseller!"
+            FROM subscriptions WHERE paused_at IS NOT NULL AND deleted_at IS NULL
+            ORDER BY paused_at, id LIMIT $1
+            "#,
+            i64::from(limit),
+        )
+        .fetch_all(&self.pool)
+        .await?)
+    }
+
+    /// Everything that keeps something paused, itself included, in words.
+    pub async fn pauses_of(&self, what: &Pausable) -> Result<Vec<String>, Error> {
+        let mut pauses = self.other_pauses(what).await?;
+        let (scope, key) = (what.scope(), what.key());
+        let all = self.list_pauses().await?;
+        let own = all.iter().find(|pause| pause.scope == scope && pause.key == key);
+        if let Some(own) = own {
+            pauses.insert(0, format!("the {scope} {key} is paused by {}", own.paused_by));
+        }
+        Ok(pauses)
     }
 
     /// Other pauses that something is under, in words.
@@ -460,8 +491,7 @@ async fn resume(
         r#"
         UPDATE subscriptions s
         SET held_at = NULL, updated_at = $3,
-            failing_since = CASE WHEN failing_since IS NOT NULL THEN $3::timestamptz END,
-            last_failure_at = CASE WHEN failing_since IS NOT NULL THEN $3 ELSE last_failure_at END
+            judged_from = CASE WHEN failing_since IS NOT NULL THEN $3::timestamptz END
         FROM (SELECT h.id FROM subscriptions h
               WHERE (h.id = $1 OR h.reseller_id = $2) AND h.held_at IS NOT NULL AND h.deleted_at IS NULL
                 AND NOT EXISTS (SELECT FROM pauses p WHERE p.scope = 'subscription' AND p.key = h.id::text)
@@ -487,7 +517,8 @@ async fn forgive_failures(
     sqlx::query!(
         r#"
         UPDATE subscriptions s
-        SET failing_since = least($2::timestamptz, s.failing_since + greatest($2::timestamptz - $1::timestamptz, '0'))
+        SET judged_from = least($2::timestamptz,
+                greatest(s.failing_since, s.judged_from) + greatest($2::timestamptz - $1::timestamptz, '0'))
         FROM (SELECT id FROM subscriptions WHERE failing_since IS NOT NULL AND deleted_at IS NULL
               ORDER BY id FOR NO KEY UPDATE) l
         WHERE s.id = l.id

@@ -12,6 +12,7 @@ mod cancel;
 mod console;
 mod dead_letter_jobs;
 mod dead_letters;
+mod events;
 mod examined;
 mod explain;
 #[cfg(feature = "fuzzing")]
@@ -28,6 +29,7 @@ mod quota_requests;
 mod request;
 mod resolve;
 mod restore;
+mod retry_now;
 mod router;
 mod search;
 mod service;

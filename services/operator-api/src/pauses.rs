@@ -49,7 +49,11 @@ pub(crate) struct PauseChangeDocument {
 
 type Answer = Result<Json<PauseChangeDocument>, Problem>;
 
-/// Lists the pauses that are in force: lanes first, then the longest. A pause of a reseller's own is not among them.
+/// Most pauses of resellers' own that are listed.
+const OWN_MAX: u32 = 1_000;
+
+/// Lists the pauses that are in force: of lanes, then those by operators, then those that resellers have made of their own subscriptions
+/// (`byReseller`), at most 1,000 of those; the longest first.
 #[utoipa::path(
     get, path = "/pauses", tag = "pauses", operation_id = "listPauses", security(("apiKey" = [])),
     responses((status = 200, description = "All of them.", body = List<PauseView>))
@@ -58,7 +62,12 @@ pub(crate) async fn list(
     State(app): State<Arc<App>>,
     viewer: Viewer,
 ) -> Result<Json<List<PauseView>>, Problem> {
-    let pauses = http_api::by(viewer.deadline, ("the pauses", "read"), app.store.list_pauses()).await?;
+    let listing = async {
+        let mut pauses = app.store.list_pauses().await?;
+        pauses.extend(app.store.pauses_by_resellers(OWN_MAX).await?);
+        Ok(pauses)
+    };
+    let pauses = http_api::by(viewer.deadline, ("the pauses", "read"), listing).await?;
     Ok(Json(List::new(pauses, None)))
 }
 

@@ -11,8 +11,9 @@ use utoipa_axum::router::OpenApiRouter;
 use crate::app::App;
 use crate::openapi::Service;
 use crate::{
-    audit, cancel, console, dead_letter_jobs, dead_letters, explain, history, keys, mails, notifications,
-    pauses, pushes, quota_requests, resolve, restore, search, status, subscriptions,
+    audit, cancel, console, dead_letter_jobs, dead_letters, events, explain, history, keys, mails,
+    notifications, pauses, pushes, quota_requests, resolve, restore, retry_now, search, status,
+    subscriptions,
 };
 
 /// The router of the service.
@@ -33,6 +34,7 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .merge(cancel::routes())
         .merge(dead_letters::routes())
         .merge(dead_letter_jobs::routes())
+        .merge(events::routes())
         .merge(history::routes())
         .merge(keys::routes())
         .merge(mails::routes())
@@ -42,6 +44,7 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .merge(quota_requests::routes())
         .merge(resolve::routes())
         .merge(restore::routes())
+        .merge(retry_now::routes())
         .merge(search::routes())
         .merge(status::routes())
         .merge(subscriptions::routes())

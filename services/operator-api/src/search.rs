@@ -1,16 +1,18 @@
 //! `GET /search`: what an identifier is of, whatever it is of.
 //!
-//! An identifier leads to a few rows by their keys; nothing is looked for in texts.
+//! An identifier leads to a few rows by their keys. What is none of anything is looked for as a value in the newest events, a bounded number of them.
 
 use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
+use chrono::{DateTime, TimeDelta, Utc};
 use explain::Explanation;
+use explain::words::of;
 use http_api::{Params, Problem};
 use serde::{Deserialize, Serialize};
 use store::push::{PushFilter, PushRow};
-use store::webhook::{SubscriptionFilter, SubscriptionView};
+use store::webhook::{EventFound, EventSearch, SubscriptionFilter, SubscriptionView};
 use store::{DeadLetterJob, Error};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -26,6 +28,12 @@ use crate::request::Viewer;
 const TEXT_MAX_BYTES: usize = 1_000;
 /// Most pushes for a device.
 const PUSHES_MAX: u32 = 20;
+/// Most events with a value.
+const EVENTS_MAX: u32 = 20;
+/// How far back events are looked through for a value.
+const LOOKED_BACK: TimeDelta = TimeDelta::days(7);
+/// Most parts of the list of events that are looked through for it.
+const PARTS_MAX: u32 = 4;
 
 /// The routes.
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
@@ -37,8 +45,9 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct SearchParams {
-    /// An identifier of a push, an event, a notification, a dead letter, a subscription or a job; a reseller; the `pushKey` of a device; with
-    /// `reseller`, or as `RESELLER/EVENT_ID`, the `eventId` that the caller gave to an event.
+    /// An identifier of a push, an event, a notification, a dead letter, a subscription or a job; a reseller; the `pushKey` of a device; the
+    /// `eventId` that the caller gave to an event, best with `reseller` or as `RESELLER/EVENT_ID`. What is none of these is looked for as a value
+    /// in the data of the newest events, such as the name of a domain.
     #[param(value_type = String, required = true, max_length = 1_000, example = "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d")]
     pub(crate) q: Option<String>,
     /// Whose event it is, when `q` is what its caller called it.
@@ -48,13 +57,16 @@ pub(crate) struct SearchParams {
 
 /// What was found.
 #[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
 #[schema(as = SearchAnswer)]
 pub(crate) struct SearchDocument {
     /// What the text is the identifier of; nothing if it is of nothing that is stored.
     pub(crate) items: Vec<FoundDocument>,
-    /// What was looked for: push, event, notification, deadLetter, subscription, job, reseller, device.
+    /// What was looked for: push, event, notification, deadLetter, subscription, job, reseller, device, eventId, value.
     #[schema(example = json!(["reseller", "device"]))]
     pub(crate) tried: Vec<&'static str>,
+    /// Back to when events were looked through for the text as a value: a week, or less where there were very many; null if they were not.
+    pub(crate) values_since: Option<DateTime<Utc>>,
 }
 
 /// A thing that was found.
@@ -68,7 +80,7 @@ pub(crate) struct FoundDocument {
     /// Its identifier.
     #[schema(example = "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d")]
     pub(crate) id: String,
-    /// Where it stands; null of a reseller.
+    /// Where it stands; null of a reseller, and of an event in a list that became notifications.
     #[schema(example = "RETRY")]
     pub(crate) state: Option<String>,
     /// What there is to say of it first, in a sentence.
@@ -119,6 +131,24 @@ impl FoundDocument {
             id: id.to_owned(),
             state: None,
             headline: "A reseller that has subscriptions.".to_owned(),
+        }
+    }
+
+    fn event(event: &EventFound) -> Self {
+        let became = match event.notifications {
+            0 => "it matched no subscription, so that nothing is sent".to_owned(),
+            some => format!("it became {}", of(some, "notification", "notifications")),
+        };
+        Self {
+            kind: "event",
+            id: event.id.to_string(),
+            state: (event.notifications == 0).then(|| "UNMATCHED".to_owned()),
+            headline: format!(
+                "{} of {}, accepted at {}: {became}.",
+                event.event_type,
+                event.reseller,
+                event.created_at.format("%F %T UTC")
+            ),
         }
     }
 
@@ -188,7 +218,51 @@ async fn look(app: &App, sought: &str, reseller: Option<&str>) -> Result<SearchD
             items.extend(pushes);
         }
     }
-    Ok(SearchDocument { items, tried })
+    let mut values_since = None;
+    if items.is_empty() && named.is_none() {
+        tried.push("eventId");
+        items.extend(
+            app.store
+                .events_named(sought)
+                .await?
+                .iter()
+                .map(FoundDocument::event),
+        );
+    }
+    if items.is_empty() && named.is_none() {
+        tried.push("value");
+        let (found, since) = Box::pin(by_value(app, sought)).await?;
+        items.extend(found);
+        values_since = Some(since);
+    }
+    Ok(SearchDocument {
+        items,
+        tried,
+        values_since,
+    })
+}
+
+/// The newest events with this value, and back to when was looked.
+async fn by_value(app: &App, value: &str) -> Result<(Vec<FoundDocument>, DateTime<Utc>), Error> {
+    let since = app.now() - LOOKED_BACK;
+    let with_value = EventSearch {
+        value: Some(value.to_owned()),
+        since: Some(since),
+        ..EventSearch::default()
+    };
+    let mut after = None;
+    for _ in 0..PARTS_MAX {
+        let part = app.store.search_events(&with_value, after, EVENTS_MAX).await?;
+        let end = part.next.map_or(since, |(at, _)| at);
+        if !part.items.is_empty() {
+            return Ok((part.items.iter().map(FoundDocument::event).collect(), end));
+        }
+        after = part.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    Ok((Vec::new(), after.map_or(since, |(at, _)| at)))
 }
 
 async fn by_id(app: &App, id: Uuid) -> Result<Option<FoundDocument>, Error> {

@@ -54,6 +54,8 @@ pub struct SubscriptionCount {
     pub count: u64,
     /// How many of them are paused, by whomever.
     pub paused: u64,
+    /// How many of them their resellers have paused.
+    pub paused_by_reseller: u64,
 }
 
 /// A subscription that is in trouble.
@@ -127,7 +129,8 @@ impl Store {
         Ok(sqlx::query_as!(
             SubscriptionCount,
             r#"
-            SELECT state AS "state: Name<_>", count(*) AS "count!: Count", count(*) FILTER (WHERE suspended) AS "paused!: Count"
+            SELECT state AS "state: Name<_>", count(*) AS "count!: Count", count(*) FILTER (WHERE suspended) AS "paused!: Count",
+                   count(paused_at) AS "paused_by_reseller!: Count"
             FROM subscriptions WHERE deleted_at IS NULL GROUP BY state ORDER BY state
             "#,
         )

@@ -25,6 +25,8 @@ struct Failing {
     id: Uuid,
     state: SubscriptionState,
     failing_since: DateTime<Utc>,
+    /// From when on its failures count: since then, or since the end of a pause after that.
+    judged_from: DateTime<Utc>,
     last_failure_at: Option<DateTime<Utc>>,
 }
 
@@ -32,7 +34,7 @@ impl Failing {
     /// The state that follows, if it is another one. Health only falls here: a success heals where it is recorded.
     fn next(&self, policy: &HealthPolicy, at: DateTime<Utc>) -> Option<SubscriptionState> {
         match (
-            policy.evaluate(at, Some(self.failing_since), self.last_failure_at),
+            policy.evaluate(at, Some(self.judged_from), self.last_failure_at),
             self.state,
         ) {
             (Health::Degraded, SubscriptionState::Active) => Some(SubscriptionState::Degraded),
@@ -84,7 +86,8 @@ impl Store {
         Ok(sqlx::query_as!(
             Failing,
             r#"
-            SELECT id, state AS "state: Name<_>", failing_since AS "failing_since!", last_failure_at FROM subscriptions
+            SELECT id, state AS "state: Name<_>", failing_since AS "failing_since!",
+                   greatest(failing_since, judged_from) AS "judged_from!", last_failure_at FROM subscriptions
             WHERE failing_since <= $1 AND (failing_since, id) > ($2, $3) AND failing_since IS NOT NULL
               AND deleted_at IS NULL AND NOT suspended AND state IN ('ACTIVE', 'DEGRADED')
               AND NOT (SELECT paused FROM lanes WHERE name = 'reseller')
@@ -112,17 +115,18 @@ impl Store {
         let lasting = TimeDelta::from_std(policy.deactivated_after).unwrap_or(TimeDelta::MAX);
         let ends: Vec<_> = changes
             .iter()
-            .map(|(failing, _)| failing.failing_since.checked_add_signed(lasting))
+            .map(|(failing, _)| failing.judged_from.checked_add_signed(lasting))
             .collect();
         Ok(sqlx::query_scalar!(
             r#"
             WITH input AS (
                 SELECT * FROM UNNEST($1::uuid[], $2::text[], $3::timestamptz[], $4::text[], $5::timestamptz[])
-                    AS i(id, previous, failing_since, state, deactivated_at)),
+                    AS i(id, previous, judged_from, state, deactivated_at)),
             judged AS (
                 SELECT s.id, i.previous, i.state, i.deactivated_at
                 FROM input i JOIN subscriptions s ON s.id = i.id
-                WHERE s.state = i.previous AND s.failing_since = i.failing_since AND s.deleted_at IS NULL
+                WHERE s.state = i.previous AND greatest(s.failing_since, s.judged_from) = i.judged_from
+                  AND s.failing_since IS NOT NULL AND s.deleted_at IS NULL
                   AND NOT s.suspended AND NOT (SELECT paused FROM lanes WHERE name = 'reseller')
                 ORDER BY s.id
                 FOR NO KEY UPDATE OF s),
@@ -135,7 +139,7 @@ impl Store {
             "#,
             &column(changes, |(failing, _)| failing.id),
             &column(changes, |(failing, _)| failing.state.as_str()) as &[&str],
-            &column(changes, |(failing, _)| failing.failing_since),
+            &column(changes, |(failing, _)| failing.judged_from),
             &column(changes, |(_, state)| state.as_str()) as &[&str],
             &ends as &[Option<DateTime<Utc>>],
             at,

@@ -197,7 +197,7 @@ macro_rules! look_at_all {
 
 /// The ways in which JSON writes a text: as it is, and in ASCII, with digits of both cases. What PostgreSQL cannot hold as JSON, such as
 /// U+0000, is escaped in each.
-fn spellings(value: &str) -> Vec<String> {
+pub(super) fn spellings(value: &str) -> Vec<String> {
     let plain = serde_json::Value::from(value).to_string();
     let escaped = |unit: fn(u16) -> String| -> String {
         let write = |letter: char| {
@@ -341,7 +341,7 @@ impl Store {
     }
 
     /// Those that were deleted, too: what they got is still there.
-    async fn subscriptions_of(&self, of: &NotificationsOf) -> Result<Vec<Uuid>, Error> {
+    pub(crate) async fn subscriptions_of(&self, of: &NotificationsOf) -> Result<Vec<Uuid>, Error> {
         let reseller = match of {
             NotificationsOf::Subscription(id) => return Ok(vec![*id]),
             NotificationsOf::Reseller(reseller) => reseller,

@@ -123,9 +123,7 @@ impl Store {
             r#"
             UPDATE subscriptions
             SET paused_at = CASE WHEN $3 THEN $4::timestamptz END, updated_at = $4,
-                -- Not NULL: only a success makes a degraded one healthy.
-                failing_since = CASE WHEN $3 OR failing_since IS NULL THEN failing_since ELSE $4 END,
-                last_failure_at = CASE WHEN $3 OR failing_since IS NULL THEN last_failure_at ELSE $4 END
+                judged_from = CASE WHEN $3 OR failing_since IS NULL THEN judged_from ELSE $4 END
             WHERE reseller_id = $1 AND id = $2 AND deleted_at IS NULL AND (paused_at IS NOT NULL) <> $3
             "#,
             reseller,

@@ -187,15 +187,19 @@ async fn a_subscription_that_goes_on_after_a_pause_is_judged_from_then(pool: PgP
     assert_eq!(pause(true, paused_at).await, Some(since));
     assert_eq!(pause(true, paused_at + TimeDelta::hours(1)).await, Some(since));
     let resumed_at = since + TimeDelta::days(6);
-    assert_eq!(pause(false, resumed_at).await, Some(resumed_at));
+    assert_eq!(
+        pause(false, resumed_at).await,
+        Some(since),
+        "it is known since when it fails"
+    );
     // What goes on already is not spared by going on again.
     let later = resumed_at + TimeDelta::days(6);
-    assert_eq!(pause(false, later).await, Some(resumed_at));
+    assert_eq!(pause(false, later).await, Some(since));
     for at in [resumed_at, later] {
         let judged_at = store.evaluate_health(&POLICY, at).await.unwrap();
         assert_eq!(judged_at, judged(0, 0), "nothing was tried since then: {at}");
     }
-    fails(&pool, id, resumed_at, resumed_at + TimeDelta::hours(12)).await;
+    fails(&pool, id, since, resumed_at + TimeDelta::hours(12)).await;
     let degraded = resumed_at + TimeDelta::hours(48);
     let second = TimeDelta::seconds(1);
     assert_eq!(
@@ -213,8 +217,9 @@ async fn going_on_makes_no_endpoint_fail_and_none_healthy(pool: PgPool) {
     let (store, now) = (Store::from_pool(pool.clone()), now());
     let well = SubscriptionRow::active().paused().make(&pool).await;
     let degraded = SubscriptionRow::in_state(SubscriptionState::Degraded).paused();
-    let degraded = failing(&pool, degraded, now - TimeDelta::days(3)).await;
-    for (id, state, failing_since) in [(well, "ACTIVE", None), (degraded, "DEGRADED", Some(now))] {
+    let since = now - TimeDelta::days(3);
+    let degraded = failing(&pool, degraded, since).await;
+    for (id, state, failing_since) in [(well, "ACTIVE", None), (degraded, "DEGRADED", Some(since))] {
         let view = store
             .pause_subscription("acme", id, false, act(now))
             .await

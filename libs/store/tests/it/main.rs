@@ -43,6 +43,7 @@ mod reseller;
 mod resolution;
 mod restoring;
 mod retention;
+mod retry_now;
 mod scene;
 mod schema;
 mod searching;

@@ -324,10 +324,15 @@ async fn whichever_pause_came_first_each_has_to_end(pool: PgPool) {
         suspended(&pool, id).await,
         "its reseller does not lift what an operator has paused"
     );
+    assert_eq!(store.pauses_by_resellers(10).await.unwrap(), []);
     store
         .pause_subscription("acme", id, true, by_reseller())
         .await
         .unwrap();
+    let own = store.pauses_by_resellers(10).await.unwrap();
+    let [own] = &own[..] else { panic!("{own:?}") };
+    assert_eq!((own.key.clone(), own.by_reseller), (id.to_string(), true));
+    assert_eq!(own.paused_by, "reseller acme");
     resume(&store, &itself).await;
     assert!(suspended(&pool, id).await, "nor the other way round");
 }

@@ -7,7 +7,7 @@ use domain::push::{PushState, PushStatus};
 use sqlx::{AssertSqlSafe, PgPool};
 use store::Store;
 use store::push::PushFilter;
-use store::webhook::{NotificationSearch, NotificationsOf};
+use store::webhook::{EventSearch, NotificationSearch, NotificationsOf};
 use testkit::notification_factory::NotificationRow;
 use testkit::push_factory::PushRow;
 use testkit::subscription_factory::SubscriptionRow;
@@ -378,4 +378,121 @@ async fn notifications_that_wait_come_in_the_order_in_which_they_are_due(pool: P
         ..search(NotificationsOf::Subscription(subscription))
     };
     assert_eq!(all_notifications(&store, &sent, 50).await, [] as [Uuid; 0]);
+}
+
+/// An event of `reseller` that matched nothing, with this name in its data.
+async fn unmatched(pool: &PgPool, (reseller, name): (&str, &str), seconds_ago: i64) -> Uuid {
+    let at = SystemClock.now() - TimeDelta::seconds(seconds_ago);
+    let id = domain::push::PushId::at(at).uuid();
+    sqlx::query(
+        "INSERT INTO events (id, event_id, reseller_id, type, body, occurred_at, created_at, missed)
+         VALUES ($1, $1::text, $2, 'domain.created', $3, $4, $4, '[]')",
+    )
+    .bind(id)
+    .bind(reseller)
+    .bind(format!(r#"{{"data":{{"domain":{{"name":"{name}"}}}}}}"#))
+    .bind(at)
+    .execute(pool)
+    .await
+    .unwrap();
+    id
+}
+
+async fn all_events(store: &Store, search: &EventSearch, limit: u32) -> Vec<Uuid> {
+    let mut found = Vec::new();
+    let mut after = None;
+    loop {
+        let part = store.search_events(search, after, limit).await.unwrap();
+        found.extend(part.items.iter().map(|event| event.id));
+        after = part.next;
+        if after.is_none() {
+            return found;
+        }
+    }
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn an_event_that_became_nothing_is_found_by_its_data(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let subscription = SubscriptionRow::active().make(&pool).await;
+    let told = NotificationRow::in_state(NotificationState::Sent, subscription)
+        .make(&pool)
+        .await
+        .event;
+    let mine = unmatched(&pool, ("acme", "found.example"), 10).await;
+    let other = unmatched(&pool, ("other", "found.example"), 20).await;
+    let old = unmatched(&pool, ("acme", "found.example"), 3_600).await;
+    unmatched(&pool, ("acme", "another.example"), 5).await;
+    let with = |search: EventSearch| EventSearch {
+        value: Some("found.example".to_owned()),
+        ..search
+    };
+    let any = with(EventSearch::default());
+    for limit in [1, 2, 50] {
+        assert_eq!(
+            all_events(&store, &any, limit).await,
+            [mine, other, old],
+            "{limit}"
+        );
+    }
+    let of_acme = with(EventSearch {
+        reseller: Some("acme".to_owned()),
+        since: Some(SystemClock.now() - TimeDelta::minutes(1)),
+        ..EventSearch::default()
+    });
+    assert_eq!(all_events(&store, &of_acme, 50).await, [mine]);
+    let by_id = EventSearch {
+        value: Some("found.exampl".to_owned()),
+        ..EventSearch::default()
+    };
+    assert_eq!(all_events(&store, &by_id, 50).await, [] as [Uuid; 0]);
+    let nothing = EventSearch {
+        unmatched: true,
+        ..EventSearch::default()
+    };
+    assert_eq!(all_events(&store, &nothing, 50).await.len(), 4);
+    let all = store
+        .search_events(&EventSearch::default(), None, 50)
+        .await
+        .unwrap();
+    let counts = all
+        .items
+        .iter()
+        .map(|event| (event.id == told, event.notifications));
+    assert!(counts.clone().all(|(is_told, count)| is_told == (count == 1)));
+    assert_eq!(counts.count(), 5);
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn what_a_caller_called_an_event_leads_to_it_without_its_reseller(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let mut named = Vec::new();
+    for reseller in ["acme", "bolt", "crown"] {
+        let event = unmatched(&pool, (reseller, "x.example"), 10).await;
+        let name = if reseller == "bolt" {
+            "order-18"
+        } else {
+            "order-17"
+        };
+        sqlx::query("INSERT INTO event_keys VALUES ('reseller/' || $1, $2, $3, '\\x01', now())")
+            .bind(reseller)
+            .bind(name)
+            .bind(event)
+            .execute(&pool)
+            .await
+            .unwrap();
+        named.push(event);
+    }
+    run(
+        &pool,
+        "INSERT INTO event_keys VALUES ('key/1/0', 'order-17', gen_random_uuid(), '\\x01', now())",
+    )
+    .await;
+    let ids = async |key: &str| -> Vec<Uuid> {
+        let found = store.events_named(key).await.unwrap();
+        found.iter().map(|event| event.id).collect()
+    };
+    assert_eq!(ids("order-17").await, [named[0], named[2]]);
+    assert_eq!(ids("order-18").await, [named[1]]);
+    assert_eq!(ids("order-19").await, [] as [Uuid; 0]);
 }

@@ -138,6 +138,7 @@ fn document(
         note: String::new(),
         paused_by: "an operator".to_owned(),
         paused_at,
+        by_reseller: false,
     };
     let timeline = PushTimeline {
         push,

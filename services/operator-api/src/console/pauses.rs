@@ -113,7 +113,9 @@ async fn page(
         .0
         .pauses
         .unwrap_or_default();
-    let pauses = list.items.into_iter().enumerate().map(|(index, pause)| {
+    // What a reseller has paused itself, no operator can resume.
+    let by_operators = list.items.into_iter().filter(|pause| !pause.by_reseller);
+    let pauses = by_operators.enumerate().map(|(index, pause)| {
         let mut counted = counted.iter();
         let waiting = counted.find(|it| it.scope == pause.scope && it.key == pause.key);
         let (place, resume) = match pause.scope.as_str() {

@@ -164,11 +164,6 @@ async fn look(app: &Arc<App>, viewer: Viewer, text: &str, reseller: Option<&str>
             exactly(app, viewer, (&id, None), &mut found).await?;
         }
     }
-    if reseller.is_none() && !text.contains('/') {
-        found
-            .untried
-            .push("an event by its caller's eventId: name its reseller too".to_owned());
-    }
     if identifier(text).is_none() && reseller.is_none() {
         resellers(app, viewer, text, &mut found).await?;
         endpoints(app, viewer, text, &mut found).await?;

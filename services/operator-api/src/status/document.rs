@@ -183,6 +183,8 @@ pub(crate) struct SubscriptionsDocument {
     pub(crate) states: BTreeMap<String, u64>,
     /// How many are paused, by whomever.
     pub(crate) paused: u64,
+    /// How many of those their resellers have paused; `GET /pauses` names them.
+    pub(crate) paused_by_reseller: u64,
     /// Those that are failing, degraded, or were deactivated within a day, the worst first; at most 100.
     pub(crate) in_trouble: Vec<TroubleDocument>,
 }
@@ -422,6 +424,7 @@ fn subscriptions(tables: &Tables) -> SubscriptionsDocument {
             .map(|it| (it.state.to_string(), it.count))
             .collect(),
         paused: tables.subscriptions.iter().map(|it| it.paused).sum(),
+        paused_by_reseller: tables.subscriptions.iter().map(|it| it.paused_by_reseller).sum(),
         in_trouble: in_trouble.collect(),
     }
 }

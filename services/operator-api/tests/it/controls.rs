@@ -189,6 +189,78 @@ async fn what_waits_can_be_cancelled_and_what_is_sent_or_ended_cannot(rig: &Rig)
 }
 
 #[testkit::test]
+async fn retries_that_wait_are_made_at_once_one_by_one_or_all_of_a_subscription(rig: &Rig) {
+    let id = SubscriptionRow::active().make(&rig.it.pool).await;
+    let hour = TimeDelta::hours(1);
+    let waiting = NotificationRow::in_state(NotificationState::Retry, id).due_in(hour);
+    let first = waiting.make(&rig.it.pool).await.id;
+    waiting.make(&rig.it.pool).await;
+    let push = PushRow::in_state(PushState::Retry).due_in(hour);
+    let push = push.make(&rig.it.pool).await.id;
+    let note = json!({"note": "mended"});
+    let paused = json!({"note": "because"});
+    rig.act(&format!("/subscriptions/{id}/pause"), &paused, 200).await;
+    let one = rig
+        .act(&format!("/notifications/{first}/retry-now"), &note, 200)
+        .await;
+    assert_eq!(one["retries"], 1);
+    let held = one["stillPaused"][0].as_str().unwrap();
+    assert!(held.contains(&id.to_string()), "{one}");
+    rig.act(&format!("/subscriptions/{id}/resume"), &json!({}), 200)
+        .await;
+    let none = json!([]);
+    for (path, retries) in [
+        (format!("/subscriptions/{id}/retry-now"), 1),
+        (format!("/subscriptions/{id}/retry-now"), 0),
+        (format!("/pushes/{push}/retry-now"), 1),
+        ("/lanes/push/retry-now".to_owned(), 0),
+        ("/lanes/reseller/retry-now".to_owned(), 0),
+    ] {
+        let came = rig.act(&path, &note, 200).await;
+        assert_eq!(
+            came,
+            json!({"retries": retries, "more": false, "stillPaused": none}),
+            "{path}"
+        );
+    }
+    let sent = PushRow::in_state(PushState::Sent).make(&rig.it.pool).await.id;
+    let path = format!("/pushes/{sent}/retry-now");
+    let refused = rig.refused("POST", &path, Some(&note), (409, "conflict")).await;
+    assert!(
+        refused["detail"].as_str().unwrap().contains("it is SENT"),
+        "{refused}"
+    );
+    let actions: Vec<_> = audited(rig)
+        .await
+        .into_iter()
+        .map(|(action, _, _)| action)
+        .collect();
+    assert!(
+        actions.iter().filter(|it| it.ends_with(".retry-now")).count() == 3,
+        "{actions:?}"
+    );
+}
+
+#[testkit::test]
+async fn a_pause_of_a_resellers_own_is_listed_as_its_own(rig: &Rig) {
+    let id = SubscriptionRow::active().paused().make(&rig.it.pool).await;
+    let listed = rig.see("/pauses").await;
+    let [own] = &listed["items"].as_array().unwrap()[..] else {
+        panic!("{listed}");
+    };
+    assert_eq!(
+        (&own["scope"], &own["key"]),
+        (&json!("subscription"), &json!(id.to_string()))
+    );
+    assert_eq!(
+        (&own["byReseller"], &own["resellerId"]),
+        (&json!(true), &json!("acme"))
+    );
+    let status = rig.see("/status").await;
+    assert_eq!(status["subscriptions"]["pausedByReseller"], 1);
+}
+
+#[testkit::test]
 async fn a_rescue_says_what_it_found(rig: &Rig) {
     let lost = PushRow::in_state(PushState::Sending).leased_for(TimeDelta::seconds(-1));
     let id = lost.attempts(1).make(&rig.it.pool).await.id;

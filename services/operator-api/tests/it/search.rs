@@ -82,15 +82,21 @@ async fn what_is_nothing_is_an_answer_that_says_what_was_looked_for(rig: &Rig) {
             "subscription",
             "job",
             "reseller",
-            "device"
+            "device",
+            "eventId",
+            "value"
         ])
     );
+    assert!(answer["valuesSince"].is_string(), "{answer}");
     let named = rig.see("/search?q=order-17&reseller=acme").await;
-    assert_eq!(named, json!({"items": [], "tried": ["event"]}));
+    assert_eq!(
+        named,
+        json!({"items": [], "tried": ["event"], "valuesSince": null})
+    );
     let named = rig.see("/search?q=acme/order-17").await;
     assert_eq!(
         named,
-        json!({"items": [], "tried": ["event", "reseller", "device"]})
+        json!({"items": [], "tried": ["event", "reseller", "device"], "valuesSince": null})
     );
 }
 

@@ -112,6 +112,50 @@ async fn what_a_reseller_got_is_found_without_a_key_of_its_own(rig: &Rig) {
 }
 
 #[testkit::test]
+async fn an_event_that_became_no_notification_is_found_by_what_it_says(rig: &Rig) {
+    let event = Uuid::now_v7();
+    sqlx::query(
+        "INSERT INTO events (id, event_id, reseller_id, type, body, occurred_at, created_at, missed)
+         VALUES ($1, 'order-17', 'acme', 'domain.created', $2, now(), now(), '[]')",
+    )
+    .bind(event)
+    .bind(r#"{"data":{"domain":{"name":"found.example"}}}"#)
+    .execute(&rig.it.pool)
+    .await
+    .unwrap();
+    change(
+        rig,
+        "INSERT INTO event_keys VALUES ('reseller/acme', 'order-17', $1, '\\x01', now())",
+        event,
+    )
+    .await;
+    for query in [
+        "value=found.example",
+        "value=found.example&unmatched=true&reseller=acme",
+        "eventType=domain.created",
+        "",
+    ] {
+        let found = rig.see(&format!("/events?{query}")).await;
+        assert_eq!(ids(&found), [event.to_string()], "{query}");
+        assert_eq!(found["items"][0]["notifications"], 0);
+        assert!(!found.to_string().contains("found.example"), "{found}");
+    }
+    for query in ["value=found", "reseller=other", "until=2026-01-01T00:00:00Z"] {
+        assert_eq!(
+            rig.see(&format!("/events?{query}")).await["items"],
+            json!([]),
+            "{query}"
+        );
+    }
+    for (text, tried) in [("order-17", "eventId"), ("found.example", "value")] {
+        let found = rig.see(&format!("/search?q={text}")).await;
+        assert_eq!(ids(&found), [event.to_string()], "{text}");
+        assert_eq!(found["items"][0]["state"], "UNMATCHED");
+        assert_eq!(found["tried"].as_array().unwrap().last().unwrap(), tried);
+    }
+}
+
+#[testkit::test]
 async fn subscriptions_and_resellers_are_listed_with_how_they_are(rig: &Rig) {
     let url = "https://hooks.acme.example/postrider?tenant=1";
     let mine = SubscriptionRow::active().url(url).make(&rig.it.pool).await;

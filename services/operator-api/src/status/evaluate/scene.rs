@@ -86,6 +86,7 @@ pub(super) fn system(uptime: Duration) -> Facts {
                 state: SubscriptionState::Active,
                 count: 10,
                 paused: 0,
+                paused_by_reseller: 0,
             }],
             in_trouble: Vec::new(),
             failing: 0,
@@ -133,6 +134,7 @@ pub(super) fn pause(scope: &str, key: &str) -> store::PauseView {
         note: "incident 17".to_owned(),
         paused_by: "ann (1)".to_owned(),
         paused_at: now() - TimeDelta::hours(2),
+        by_reseller: false,
     }
 }
 

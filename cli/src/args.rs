@@ -33,6 +33,7 @@ use crate::commands::reseller::replay::{ReplayArgs, ReplaysCommand};
 use crate::commands::reseller::secrets::SecretsCommand;
 use crate::commands::reseller::subscriptions::SubscriptionsCommand;
 use crate::commands::reseller::tail::TailArgs;
+use crate::commands::retry_now::RetryNowCommand;
 use crate::commands::search::ResellersArgs;
 use crate::commands::serve::ServeArgs;
 use crate::commands::sign::SignArgs;
@@ -178,6 +179,14 @@ pub(crate) enum Tool {
             postrider cancel notification 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --note 'by their request'"
     )]
     Cancel(CancelCommand),
+    /// Makes retries at once that wait for their time.
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  postrider retry-now lane push --note 'Swrve is back'\n  \
+            postrider retry-now endpoint https://hooks.acme.example/postrider\n  \
+            postrider retry-now notification 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d"
+    )]
+    RetryNow(RetryNowCommand),
     /// Rescues at once what was lost.
     Rescue(RescueArgs),
     /// Receives notifications on this machine: verifies, shows and passes them on.

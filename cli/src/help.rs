@@ -40,6 +40,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
             "resume",
             "pauses",
             "cancel",
+            "retry-now",
             "rescue",
             "broker",
             "audit",

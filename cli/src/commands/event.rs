@@ -1,4 +1,4 @@
-//! `postrider event`: handing in one event, and looking at one.
+//! `postrider event`: handing in one event, looking at one, and finding some.
 
 use anyhow::{Context as _, bail};
 use chrono::{DateTime, SecondsFormat, Utc};
@@ -7,6 +7,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
+use crate::commands::search::{self, EventListArgs};
 use crate::file;
 use crate::ingest::{self, Event, EventRequest, Ingest, IngestArgs, Missed};
 use crate::output::{self, Column, Form, FormArgs, Table};
@@ -16,10 +17,14 @@ use crate::output::{self, Column, Form, FormArgs, Table};
   postrider event send --type contact.deleted --reseller acme --data '{\"contact\": {\"id\": \"contact-42\"}}'
   postrider event send --type domain.created --reseller acme --data @event.json --event-id order-4711
   postrider event show 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d
-  postrider event show order-4711 --reseller acme")]
+  postrider event show order-4711 --reseller acme
+  postrider event list --value example.org")]
 pub(crate) enum EventCommand {
     /// Hands in an event; standard output is its identifier.
     Send(SendArgs),
+    /// Lists events by a value in their data, those included that matched no subscription; over the operator API.
+    #[command(visible_alias = "ls")]
+    List(Box<EventListArgs>),
     /// Shows an event and where each of its notifications stands.
     Show {
         /// Its identifier, as `postrider event send` printed it; with --reseller your own name of it (`--event-id`).
@@ -64,6 +69,7 @@ pub(crate) struct SendArgs {
 pub(crate) async fn run(command: EventCommand) -> anyhow::Result<()> {
     match command {
         EventCommand::Send(args) => send(args).await,
+        EventCommand::List(args) => search::events(&args).await,
         EventCommand::Show {
             id,
             reseller,

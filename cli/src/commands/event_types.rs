@@ -19,7 +19,7 @@ use crate::output::{self, Column, Form, FormArgs, Table};
   postrider event-types list
   postrider event-types show domain.created > type.json
   postrider event-types put type.json --note 'the registry sends a second name server'
-  postrider event-types retire domain.updated")]
+  postrider event-types retire domain.updated --note 'the registry does not tell it any more'")]
 pub(crate) enum EventTypesCommand {
     /// Lists the catalogue, retired types included.
     #[command(visible_alias = "ls")]
@@ -41,7 +41,7 @@ pub(crate) enum EventTypesCommand {
         #[arg(long)]
         note: Option<String>,
     },
-    /// Retires an event type: new events of it are refused some seconds later.
+    /// Retires an event type: new events of it are refused some seconds later. What `show` prints brings it back with `put`.
     Retire {
         /// Its name.
         name: String,
@@ -155,10 +155,13 @@ async fn retire(database: &Database, name: &str, note: Option<&str>) -> anyhow::
     if !retired {
         let since = find(database, name).await?.retired_at;
         let since = since.map(|at| at.to_rfc3339()).unwrap_or_default();
-        bail!("the event type {name} has been retired since {since}");
+        bail!(
+            "the event type {name} has been retired since {since}; to bring it back: postrider event-types show {name} | postrider event-types put -"
+        );
     }
     output::note(format_args!(
-        "{name} is retired; running services refuse new events of it within seconds"
+        "{name} is retired; running services refuse new events of it within seconds. What was accepted is sent. To bring it back: \
+         postrider event-types show {name} | postrider event-types put -"
     ));
     Ok(())
 }

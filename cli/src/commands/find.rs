@@ -11,10 +11,12 @@ use crate::shown::{self, ShownColumn};
 #[command(after_help = "Examples:
   postrider find 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d     what is this the identifier of?
   postrider find order-17 --reseller acme                 an event, by what its caller called it
+  postrider find order-17                                 the same, whosever it is
+  postrider find example.org                              events about it in the last days
   postrider find 463B3209                                 a device's pushes, or a reseller")]
 pub(crate) struct FindArgs {
-    /// An identifier of a push, an event, a notification, a dead letter, a subscription or a job; a reseller; a device's push key; with
-    /// --reseller the `eventId` of an event.
+    /// An identifier of a push, an event, a notification, a dead letter, a subscription or a job; a reseller; a device's push key; the
+    /// `eventId` of an event; what is none of these, a value in the data of the newest events.
     text: String,
     /// Whose event it is, when the text is the `eventId` that its caller gave.
     #[arg(long, value_name = "RESELLER")]
@@ -41,13 +43,15 @@ pub(crate) async fn run(args: &FindArgs) -> anyhow::Result<()> {
     }
     let tried = document["tried"].as_array().into_iter().flatten();
     let tried: Vec<&str> = tried.filter_map(Value::as_str).collect();
-    let hint = if tried.contains(&"event") {
-        ""
-    } else {
-        "; what a caller named an event is found with --reseller"
+    let since = match document["valuesSince"].as_str() {
+        Some(since) => format!(
+            "; as a value in events since {}, further back `postrider event list --value` looks",
+            output::harmless(since)
+        ),
+        None => String::new(),
     };
     let nothing = format!(
-        "nothing has this identifier; looked for: {}{hint}",
+        "nothing has this identifier; looked for: {}{since}",
         tried.join(", ")
     );
     shown::print(&document, form, COLUMNS, &nothing)

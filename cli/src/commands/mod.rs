@@ -26,6 +26,7 @@ pub(crate) mod quotas;
 pub(crate) mod receive;
 pub(crate) mod rescue;
 pub(crate) mod reseller;
+pub(crate) mod retry_now;
 pub(crate) mod search;
 pub(crate) mod serve;
 pub(crate) mod sign;
@@ -52,6 +53,7 @@ pub(crate) async fn run(sources: &Sources, tool: Tool) -> anyhow::Result<ExitCod
         Tool::Resume(command) => pauses::resume(command).await,
         Tool::Pauses(args) => pauses::list(&args).await,
         Tool::Cancel(command) => cancel::run(command).await,
+        Tool::RetryNow(command) => retry_now::run(command).await,
         Tool::Rescue(args) => rescue::run(&args).await,
         Tool::Sim(command) => sim::run(sources, command).await,
         Tool::Push(args) => push::run(args).await,

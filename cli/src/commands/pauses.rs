@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::operator::Common;
-use crate::output::{Column, JsonArgs};
+use crate::output::{Column, Form, JsonArgs};
 use crate::shown::{self, ShownColumn, cell};
 use crate::web::path;
 
@@ -71,7 +71,7 @@ pub(crate) enum LaneName {
 }
 
 impl LaneName {
-    fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Push => "push",
             Self::Reseller => "reseller",
@@ -102,14 +102,18 @@ pub(crate) struct Word {
   postrider pauses
   postrider pauses --json")]
 pub(crate) struct PausesArgs {
+    /// Lists them, as without it.
+    #[arg(hide = true, value_parser = ["list", "ls"])]
+    list: Option<String>,
     #[command(flatten)]
     common: Common,
 }
 
-const COLUMNS: [ShownColumn; 6] = [
+const COLUMNS: [ShownColumn; 7] = [
     (Column::whole("what"), "/scope"),
     (Column::whole("which").name(), "/key"),
     (Column::whole("reseller").spare(1), "/resellerId"),
+    (Column::whole("whose").spare(5), "/whose"),
     (Column::time("since").spare(3), "/pausedAt"),
     (Column::whole("by").spare(2), "/pausedBy"),
     (Column::prose("note").spare(4), "/note"),
@@ -141,8 +145,15 @@ pub(crate) async fn resume(command: ResumeCommand) -> anyhow::Result<()> {
 
 /// Lists what is paused.
 pub(crate) async fn list(args: &PausesArgs) -> anyhow::Result<()> {
-    let document: Value = args.common.operator.connect()?.get("/pauses", &()).await?;
-    shown::print(&document, args.common.form(), COLUMNS, "nothing is paused")
+    let mut document: Value = args.common.operator.connect()?.get("/pauses", &()).await?;
+    let form = args.common.form();
+    if form != Form::Json {
+        for pause in document["items"].as_array_mut().into_iter().flatten() {
+            let is_own = pause["byReseller"] == true;
+            pause["whose"] = if is_own { "its reseller's" } else { "an operator's" }.into();
+        }
+    }
+    shown::print(&document, form, COLUMNS, "nothing is paused")
 }
 
 /// What has come of it.

@@ -1,6 +1,6 @@
 //! `postrider push`: handing in one push, looking at one, and finding some.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use chrono::{DateTime, SecondsFormat, Utc};
@@ -21,6 +21,8 @@ use crate::progress::Progress;
 const AGAIN: &str = "it was handed in before with this idempotency key; nothing new was stored";
 /// How often a push is looked at that is waited for.
 const POLL: Duration = Duration::from_millis(500);
+/// How often a command that takes long says how far it is.
+const TELL: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Args)]
 #[command(
@@ -124,7 +126,13 @@ async fn post(ingest: &Ingest, args: PostArgs) -> anyhow::Result<()> {
     }
     let form = args.form.form();
     let mut unsent = 0_usize;
-    for push in &pushes {
+    let (mut told, total) = (Instant::now(), pushes.len());
+    for (done, push) in pushes.iter().enumerate() {
+        if told.elapsed() >= TELL {
+            let ended = if args.wait { ", and have ended" } else { "" };
+            output::note(format_args!("{done} of {total} pushes are handed in{ended}"));
+            told = Instant::now();
+        }
         let answer = ingest.post(push, key).await?;
         let id = ingest::accepted(&answer, "push", AGAIN)?;
         let was_sent = !args.wait || {
@@ -180,7 +188,7 @@ fn requests(args: &PostArgs) -> anyhow::Result<Vec<Value>> {
 /// Waits until a push has ended, and says whether it was sent.
 async fn until_ended(ingest: &Ingest, id: Uuid) -> anyhow::Result<bool> {
     let progress = Progress::waiting("waiting until it has ended");
-    let mut told = String::new();
+    let (mut told, began) = (String::new(), Instant::now());
     loop {
         let push = ingest.find(id).await?;
         let standing = format!("{id} is {}: {}", push.status, output::harmless(&push.explanation));
@@ -189,7 +197,12 @@ async fn until_ended(ingest: &Ingest, id: Uuid) -> anyhow::Result<bool> {
                 progress.note(standing);
                 return Ok(push.status == PushStatus::Sent);
             }
-            PushStatus::Retry | PushStatus::Scheduled if told != standing => {
+            // What is queued is sent within moments; what is not says why.
+            status
+                if told != standing
+                    && (matches!(status, PushStatus::Retry | PushStatus::Scheduled)
+                        || began.elapsed() >= TELL) =>
+            {
                 progress.note(&standing);
                 told = standing;
             }

@@ -112,14 +112,24 @@ const NOTIFICATIONS: [ShownColumn; 10] = [
     (Column::prose("last failure").spare(1), "/error"),
 ];
 
-const SUBSCRIPTIONS: [ShownColumn; 8] = [
+const EVENTS: [ShownColumn; 6] = [
+    (Column::whole("event"), "/id"),
+    (Column::whole("event id").spare(4), "/eventId"),
+    (Column::whole("reseller"), "/resellerId"),
+    (Column::whole("event type").spare(2), "/eventType"),
+    (Column::time("accepted").spare(1), "/acceptedAt"),
+    (Column::whole("notifications"), "/notifications"),
+];
+
+const SUBSCRIPTIONS: [ShownColumn; 9] = [
     (Column::whole("subscription"), "/id"),
     (Column::whole("reseller"), "/resellerId"),
     (Column::whole("url"), "/url"),
     (Column::prose("event types").spare(4), "/eventTypes"),
     (Column::whole("state"), "/state"),
     (Column::whole("reason").spare(3), "/stateReason"),
-    (Column::time("paused since").spare(2), "/pausedAt"),
+    (Column::time("paused since").spare(2), "/pausedSince"),
+    (Column::whole("paused by").spare(5), "/pausedBy"),
     (Column::time("failing since").spare(1), "/failingSince"),
 ];
 
@@ -151,11 +161,39 @@ const SUBSCRIPTION: [Shown; 15] = [
     ("requests a second", "/requestsPerSecond"),
 ];
 
+/// Which events.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  postrider event list --value example.org --newer-than 2d      what was handed in about this domain?
+  postrider event list --reseller acme --unmatched              what matched no subscription
+  postrider event list --event-type domain.created --newer-than 1h")]
+pub(crate) struct EventListArgs {
+    /// Whose data has this as a whole value, such as the name of a domain.
+    #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
+    value: Option<String>,
+    /// Of this reseller.
+    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
+    reseller: Option<String>,
+    /// Of this type.
+    #[arg(long, value_name = "TYPE", value_parser = NonEmptyStringValueParser::new())]
+    event_type: Option<String>,
+    /// Only those that matched no subscription when they were accepted.
+    #[arg(long)]
+    unmatched: bool,
+    #[command(flatten)]
+    stretch: Stretch,
+    #[command(flatten)]
+    common: Common,
+}
+
 /// Which resellers.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
   postrider resellers")]
 pub(crate) struct ResellersArgs {
+    /// Lists them, as without it.
+    #[arg(hide = true, value_parser = ["list", "ls"])]
+    list: Option<String>,
     /// How many.
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=200))]
     limit: u32,
@@ -267,14 +305,98 @@ pub(crate) async fn notifications(
         ("eventType", asked.event_type),
     ]);
     stretch.add_to(&mut query);
-    let is_by_value = query.contains_key("value");
-    let document = first_found(&operator.connect()?, "/notifications", query).await?;
-    if is_by_value && shown::items(&document["items"]).is_empty() {
+    let api = operator.connect()?;
+    let document = first_found(&api, "/notifications", query.clone()).await?;
+    let is_empty = shown::items(&document["items"]).is_empty();
+    if is_empty {
+        note_reseller(&api, query.get("reseller")).await?;
+    }
+    print(&document, form, NOTIFICATIONS, "notification")?;
+    if query.contains_key("value") {
+        return note_unmatched(&api, query, is_empty).await;
+    }
+    Ok(())
+}
+
+/// Says which events have the value and became no notification: no list of notifications has those.
+async fn note_unmatched(api: &Api, mut query: Query, is_empty: bool) -> anyhow::Result<()> {
+    // What is asked of notifications alone, no such event has.
+    let is_of_notifications = ["status", "subscription"]
+        .iter()
+        .any(|name| query.contains_key(*name));
+    if is_of_notifications {
+        return Ok(());
+    }
+    query.remove("cursor");
+    query.insert("unmatched".to_owned(), "true".into());
+    let document = first_found(api, "/events", query).await?;
+    let found = shown::items(&document["items"]);
+    for event in found {
+        let (id, reseller) = (shown::cell(event, "/id"), shown::cell(event, "/resellerId"));
+        output::note(format_args!(
+            "the event {id} of {reseller} has it and matched no subscription; `postrider explain {id}` says why"
+        ));
+    }
+    if is_empty && found.is_empty() {
         output::note(
-            "--value finds whole values in the same case, such as example.org, and no parts of them",
+            "no event that matched nothing has it either; --value finds whole values in the same case, such as example.org, and no parts of \
+             them",
         );
     }
-    print(&document, form, NOTIFICATIONS, "notification")
+    Ok(())
+}
+
+/// Lists events.
+pub(crate) async fn events(args: &EventListArgs) -> anyhow::Result<()> {
+    let mut query = query([
+        ("value", args.value.clone()),
+        ("reseller", args.reseller.clone()),
+        ("eventType", args.event_type.clone()),
+        ("unmatched", args.unmatched.then(|| "true".to_owned())),
+    ]);
+    args.stretch.add_to(&mut query);
+    let api = args.common.operator.connect()?;
+    let document = first_found(&api, "/events", query.clone()).await?;
+    if shown::items(&document["items"]).is_empty() {
+        note_reseller(&api, query.get("reseller")).await?;
+    }
+    print(&document, args.common.form(), EVENTS, "event")
+}
+
+/// Says of a reseller that nothing was found of whether it is known, and which one may have been meant.
+pub(crate) async fn note_reseller(api: &Api, reseller: Option<&Value>) -> anyhow::Result<()> {
+    let Some(reseller) = reseller.and_then(Value::as_str) else {
+        return Ok(());
+    };
+    let document: Value = api.get("/resellers", &[("limit", "200")]).await?;
+    let known: Vec<&str> = shown::items(&document["items"])
+        .iter()
+        .filter_map(|known| known["id"].as_str())
+        .collect();
+    if !known.contains(&reseller) && document["next"].is_null() {
+        output::note(output::harmless(&format!(
+            "no reseller {reseller} is known: none of that name has a subscription{}",
+            domain::nearest::question(reseller, known)
+        )));
+    }
+    Ok(())
+}
+
+/// The subscriptions that have this endpoint, with whose they are: a URL as it is, or without its query.
+pub(crate) async fn at_endpoint(api: &Api, url: &str) -> anyhow::Result<Vec<(Uuid, String)>> {
+    let url = url.trim_end_matches('/');
+    let document: Value = api
+        .get("/subscriptions", &[("url", url), ("limit", "200")])
+        .await?;
+    let is_there = |found: &str| {
+        let path = found.split('?').next().unwrap_or_default();
+        [found, path].iter().any(|it| it.trim_end_matches('/') == url)
+    };
+    let found = shown::items(&document["items"]).iter();
+    Ok(found
+        .filter(|it| it["url"].as_str().is_some_and(is_there))
+        .filter_map(|it| Some((it["id"].as_str()?.parse().ok()?, shown::cell(it, "/resellerId"))))
+        .collect())
 }
 
 /// Lists subscriptions, of one reseller or of all.
@@ -283,8 +405,31 @@ pub(crate) async fn subscriptions(
     form: Form,
     asked: [(&str, Option<String>); 4],
 ) -> anyhow::Result<()> {
-    let document: Value = operator.connect()?.get("/subscriptions", &query(asked)).await?;
+    let (api, query) = (operator.connect()?, query(asked));
+    let mut document: Value = api.get("/subscriptions", &query).await?;
+    if shown::items(&document["items"]).is_empty() {
+        note_reseller(&api, query.get("reseller")).await?;
+    }
+    if form != Form::Json {
+        for it in document["items"].as_array_mut().into_iter().flatten() {
+            note_pause(it);
+        }
+    }
     print(&document, form, SUBSCRIPTIONS, "subscription")
+}
+
+/// Puts since when a subscription is paused and by whom beside what it says of each pause.
+fn note_pause(subscription: &mut Value) {
+    let at = |name: &str| subscription[name].as_str().map(str::to_owned);
+    let (since, by) = match (at("pausedAt"), at("heldAt")) {
+        (None, None) => return,
+        (Some(own), None) => (own, "its reseller"),
+        (None, Some(held)) => (held, "an operator"),
+        // Both as the API writes them, in UTC.
+        (Some(own), Some(held)) => (own.min(held), "both"),
+    };
+    subscription["pausedSince"] = since.into();
+    subscription["pausedBy"] = by.into();
 }
 
 /// Shows a subscription of whichever reseller.

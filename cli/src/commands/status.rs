@@ -1,12 +1,15 @@
 //! `postrider status`: what is wrong, in words, and then the numbers.
 
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use chrono::{DateTime, SecondsFormat, Utc};
 use clap::Args;
+use domain::clock::{Clock as _, SystemClock};
 use domain::counted::of;
 use reqwest::StatusCode;
 use serde_json::Value;
@@ -24,6 +27,8 @@ use crate::shown::items;
 const UNHEALTHY: u8 = 3;
 /// Where what is said of a finding begins.
 const INDENT: usize = 10;
+/// How many of the latest changes stay on a screen that is watched.
+const LATEST_MAX: usize = 5;
 /// Makes a terminal begin a new picture at its top.
 const CLEAR: &str = "\u{1b}[2J\u{1b}[H";
 
@@ -31,7 +36,7 @@ const EXAMPLES: &str = "\
 Examples:
   postrider status                 what is wrong, and the command that helps; then lanes, queues and processes
   postrider status --watch         what fits on the screen of it every two seconds, until Ctrl-C
-  postrider status --watch 10
+  postrider status --watch 10      in a pipe each look begins with a line of its time and of what has changed
   postrider status --json | jq '.findings[] | select(.severity == \"critical\") | .text'
 
 Exit codes:
@@ -44,7 +49,8 @@ Exit codes:
 pub(crate) struct StatusArgs {
     #[command(flatten)]
     form: JsonArgs,
-    /// Asks again every so many seconds, until Ctrl-C; the exit code is that of the last answer.
+    /// Asks again every so many seconds, until Ctrl-C, and says which findings are new and which have gone; the exit code is that of
+    /// the last answer.
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "2",
           value_parser = clap::value_parser!(u64).range(1..=3_600))]
     watch: Option<u64>,
@@ -60,6 +66,7 @@ pub(crate) async fn run(args: StatusArgs) -> anyhow::Result<ExitCode> {
         return Ok(code(&status));
     };
     let mut last = ExitCode::FAILURE;
+    let mut changes = Changes::default();
     let mut ticks = tokio::time::interval(Duration::from_secs(seconds));
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let interrupted = tokio::signal::ctrl_c();
@@ -81,9 +88,11 @@ pub(crate) async fn run(args: StatusArgs) -> anyhow::Result<ExitCode> {
         }
         match asked {
             Ok(status) => {
+                changes.look(&status);
                 match screen {
-                    Some(height) => result(on_screen(&status, (width(), height)))?,
-                    None => show(&status, args.form.is_json())?,
+                    Some(height) => result(on_screen(&status, &changes, (width(), height)))?,
+                    None if args.form.is_json() => json(&status)?,
+                    None => result(format_args!("{}{}\n", changes.separator(), picture(&status, "")))?,
                 }
                 last = code(&status);
             }
@@ -139,17 +148,17 @@ fn show(status: &Value, as_json: bool) -> anyhow::Result<()> {
     if as_json {
         return json(status);
     }
-    result(picture(status))?;
+    result(picture(status, ""))?;
     Ok(())
 }
 
 /// What fits on a screen, what is wrong first: the rest would push that out of sight.
-fn on_screen(status: &Value, screen: (Option<usize>, usize)) -> String {
-    top(&picture(status), screen, "postrider status")
+fn on_screen(status: &Value, changes: &Changes, screen: (Option<usize>, usize)) -> String {
+    top(&picture(status, &changes.latest()), screen, "postrider status")
 }
 
-/// Everything, as people read it.
-fn picture(status: &Value) -> String {
+/// Everything, as people read it. `changes` follows the verdict.
+fn picture(status: &Value, changes: &str) -> String {
     let mut text = String::new();
     let verdict = if status["healthy"] == true {
         styled("Healthy", GOOD)
@@ -159,7 +168,7 @@ fn picture(status: &Value) -> String {
     let at = status["at"]
         .as_str()
         .map_or(String::new(), |at| format!(", {}", harmless(at)));
-    let _ = writeln!(text, "{verdict}{at}");
+    let _ = writeln!(text, "{verdict}{at}{changes}");
     for finding in items(&status["findings"]) {
         let _ = writeln!(text, "\n{}", told(finding));
     }
@@ -173,6 +182,74 @@ fn picture(status: &Value) -> String {
         let _ = writeln!(text, "\n{rest}");
     }
     text.trim_end().to_owned()
+}
+
+/// What has changed between two looks.
+#[derive(Debug, Default)]
+struct Changes {
+    /// The findings of the last look, and since when each is known.
+    known: Option<BTreeMap<String, (String, DateTime<Utc>)>>,
+    /// When the last look was, and how many there were.
+    at: DateTime<Utc>,
+    looks: u64,
+    /// What the last look has found to be new or gone.
+    now: Vec<String>,
+    /// The latest changes, the oldest first.
+    latest: VecDeque<String>,
+}
+
+impl Changes {
+    /// Notes what a status has that the one before had not, and the other way round.
+    fn look(&mut self, status: &Value) {
+        let at = status["at"].as_str().and_then(|at| at.parse().ok());
+        self.at = at.unwrap_or_else(|| SystemClock.now());
+        self.looks += 1;
+        self.now.clear();
+        let first = self.known.is_none();
+        let before = self.known.take().unwrap_or_default();
+        let mut known = BTreeMap::new();
+        let (time, mut said) = (self.at.format("%H:%M:%S"), Vec::new());
+        for finding in items(&status["findings"]) {
+            // Of one kind there may be several, each with a command of its own; the text has numbers that change.
+            let key = format!("{} {}", finding["id"], finding["command"]);
+            let (text, since) = (words(&finding["text"]), before.get(&key).map(|(_, since)| *since));
+            if since.is_none() && !first {
+                said.push(format!("{time} new: {text}"));
+            }
+            known.insert(key, (text, since.unwrap_or(self.at)));
+        }
+        for (_, (text, since)) in before.iter().filter(|(key, _)| !known.contains_key(*key)) {
+            let lasted = (self.at - *since).num_seconds().max(0).unsigned_abs();
+            said.push(format!("{time} gone after {}: {text}", seconds(lasted)));
+        }
+        self.known = Some(known);
+        self.latest.extend(said.iter().cloned());
+        while self.latest.len() > LATEST_MAX {
+            self.latest.pop_front();
+        }
+        self.now = said;
+    }
+
+    /// What begins a look where one follows the other.
+    fn separator(&self) -> String {
+        let mut text = format!(
+            "--- look {} at {}\n",
+            self.looks,
+            self.at.to_rfc3339_opts(SecondsFormat::Secs, true)
+        );
+        for change in &self.now {
+            let _ = writeln!(text, "{change}");
+        }
+        text
+    }
+
+    /// The latest changes, to follow a line.
+    fn latest(&self) -> String {
+        self.latest.iter().fold(String::new(), |mut text, change| {
+            let _ = write!(text, "\n{change}");
+            text
+        })
+    }
 }
 
 fn told(finding: &Value) -> String {
@@ -333,8 +410,12 @@ fn rest(status: &Value) -> String {
         };
         let _ = writeln!(
             text,
-            "subscriptions: {states}; {} paused",
-            words(&status["subscriptions"]["paused"])
+            "subscriptions: {states}; {} paused{}",
+            words(&status["subscriptions"]["paused"]),
+            match status["subscriptions"]["pausedByReseller"].as_u64() {
+                None | Some(0) => String::new(),
+                Some(own) => format!(", {own} of them by their resellers (postrider pauses)"),
+            }
         );
     }
     if status["mails"].is_object() {
@@ -406,7 +487,7 @@ mod tests {
 
     /// The picture without colours.
     fn plain(status: &Value) -> String {
-        anstream::adapter::strip_str(&picture(status)).to_string()
+        anstream::adapter::strip_str(&picture(status, "")).to_string()
     }
 
     #[test]
@@ -430,6 +511,31 @@ mod tests {
         found("1 min 1 s");
     }
 
+    #[test]
+    fn what_is_new_and_what_has_gone_is_told_once_with_its_time() {
+        let status = |at: &str, ids: &[&str]| {
+            let findings: Vec<_> = ids
+                .iter()
+                .map(|id| json!({"id": id, "command": null, "text": format!("{id} at {at}.")}))
+                .collect();
+            json!({"at": format!("2026-11-21T12:00:{at}Z"), "findings": findings})
+        };
+        let mut changes = Changes::default();
+        changes.look(&status("00", &["a"]));
+        assert_eq!(changes.separator(), "--- look 1 at 2026-11-21T12:00:00Z\n");
+        changes.look(&status("02", &["a", "b"]));
+        assert_eq!(
+            changes.separator(),
+            "--- look 2 at 2026-11-21T12:00:02Z\n12:00:02 new: b at 02.\n"
+        );
+        changes.look(&status("04", &["b"]));
+        let gone = "12:00:04 gone after 4 s: a at 02.";
+        assert_eq!(changes.separator().lines().last(), Some(gone));
+        assert_eq!(changes.latest(), format!("\n12:00:02 new: b at 02.\n{gone}"));
+        changes.look(&status("06", &["b"]));
+        assert_eq!(changes.separator().lines().count(), 1);
+    }
+
     /// What the lines of a picture take on a terminal of this width.
     fn rows(text: &str, width: usize) -> usize {
         text.lines()
@@ -450,7 +556,7 @@ mod tests {
         });
         let whole = plain(&status);
         for (width, height) in [(80, 24), (80, 6), (200, 24), (40, 10), (80, 2)] {
-            let shown = on_screen(&status, (Some(width), height));
+            let shown = on_screen(&status, &Changes::default(), (Some(width), height));
             let shown = anstream::adapter::strip_str(&shown).to_string();
             assert!(rows(&shown, width) < height, "{width} x {height}: {shown}");
             let (top, last) = shown.rsplit_once('\n').unwrap_or(("", &shown));
@@ -467,7 +573,7 @@ mod tests {
             }
         }
         assert_eq!(
-            rows(&on_screen(&status, (None, 1_000)), 1_000),
+            rows(&on_screen(&status, &Changes::default(), (None, 1_000)), 1_000),
             rows(&whole, 1_000)
         );
     }
@@ -476,13 +582,13 @@ mod tests {
     fn an_api_without_a_database_is_something_wrong_and_not_a_failure() {
         let status = away("the API key cannot be looked up now");
         assert_eq!(code(&status), ExitCode::from(UNHEALTHY));
-        assert!(picture(&status).contains("cannot ask the database"));
+        assert!(picture(&status, "").contains("cannot ask the database"));
     }
 
     #[test]
     fn text_of_strangers_does_nothing_to_a_terminal() {
         let status = json!({"healthy": true, "findings": [{"severity": "notice", "text": "paused: \u{1b}[2J", "runbook": "x"}]});
-        assert!(!picture(&status).contains("\u{1b}[2J"));
+        assert!(!picture(&status, "").contains("\u{1b}[2J"));
     }
 
     #[test]

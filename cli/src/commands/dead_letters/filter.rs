@@ -1,5 +1,6 @@
 //! Which dead letters: the same options for every command about them.
 
+use anyhow::bail;
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
@@ -7,6 +8,9 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use crate::age::Age;
+use crate::api::Api;
+use crate::commands::search::{self, at_endpoint};
+use crate::output;
 
 /// Which dead letters. What is not given restricts nothing.
 #[derive(Debug, Clone, Default, Args)]
@@ -20,7 +24,7 @@ pub(crate) struct FilterArgs {
     /// Of this kind of failure; * at the end stands for anything.
     #[arg(long, value_parser = NonEmptyStringValueParser::new())]
     fingerprint: Option<String>,
-    /// Where the failure was: scheme, host and port of the endpoint, or Swrve's code.
+    /// Where the failure was: the endpoint's URL, its scheme, host and port for all endpoints there, or Swrve's code.
     #[arg(long, value_parser = NonEmptyStringValueParser::new())]
     target: Option<String>,
     /// For this subscription.
@@ -53,6 +57,12 @@ pub(crate) struct FilterArgs {
 pub(crate) type Filter = Map<String, Value>;
 
 impl FilterArgs {
+    /// Notes that no such reseller is known, if one is given that is not.
+    pub(super) async fn note_reseller(&self, api: &Api) -> anyhow::Result<()> {
+        let reseller = self.reseller.clone().map(Value::from);
+        search::note_reseller(api, reseller.as_ref()).await
+    }
+
     /// Whether no option is given.
     pub(crate) fn is_empty(&self) -> bool {
         self.filter(DateTime::UNIX_EPOCH).is_empty()
@@ -61,6 +71,35 @@ impl FilterArgs {
     /// The target, if one is given.
     pub(super) fn target(&self) -> Option<&str> {
         self.target.as_deref()
+    }
+
+    /// The same filter, with the subscription in the place of a target that is the URL of its endpoint.
+    pub(super) async fn found(&self, api: &Api) -> anyhow::Result<Self> {
+        let Some(url) = self.target.as_deref().filter(|target| has_path(target)) else {
+            return Ok(self.clone());
+        };
+        let found = at_endpoint(api, url).await?;
+        let mut filter = self.clone();
+        match &found[..] {
+            [] => filter.target = Some(url.trim_end_matches('/').to_owned()),
+            [(id, reseller)] if self.subscription.is_none_or(|given| given == *id) => {
+                output::note(format_args!(
+                    "{url} is the endpoint of the subscription {id} of {reseller}"
+                ));
+                (filter.target, filter.subscription) = (None, Some(*id));
+            }
+            _ => {
+                let found: Vec<String> = found
+                    .iter()
+                    .map(|(id, reseller)| format!("{id} of {reseller}"))
+                    .collect();
+                bail!(
+                    "the endpoint {url} is that of {}; leave --target out and choose one with --subscription",
+                    found.join(", and ")
+                );
+            }
+        }
+        Ok(filter)
     }
 
     /// The filter, with ages counted from `now`.
@@ -86,6 +125,12 @@ impl FilterArgs {
             .filter_map(|(name, value)| Some((name.to_owned(), value?.into())))
             .collect()
     }
+}
+
+/// Whether a target says more than scheme, host and port.
+fn has_path(target: &str) -> bool {
+    let rest = target.split_once("://").map_or("", |(_, rest)| rest);
+    rest.contains(['/', '?'])
 }
 
 /// Without what is written after the newest dead letter that was counted: the operator has not seen it. An end that was given stays.

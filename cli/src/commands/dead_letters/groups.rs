@@ -76,20 +76,19 @@ struct Sample {
 
 /// Counts dead letters by kind.
 pub(crate) async fn run(args: &GroupsArgs) -> anyhow::Result<()> {
-    let mut query = args.filter.filter(SystemClock.now());
+    let api = args.operator.connect()?;
+    let filter = args.filter.found(&api).await?;
+    let mut query = filter.filter(SystemClock.now());
     query.insert("state".to_owned(), args.state.as_str().into());
     query.insert("limit".to_owned(), args.limit.into());
-    let document: Value = args
-        .operator
-        .connect()?
-        .get("/dead-letters/groups", &query)
-        .await?;
+    let document: Value = api.get("/dead-letters/groups", &query).await?;
     let form = args.form.form();
     if form == Form::Json {
         return output::json(&document);
     }
     let groups: Groups = serde_json::from_value(document)?;
     if groups.items.is_empty() {
+        filter.note_reseller(&api).await?;
         output::note("no dead letter matches");
         return form.table(&table_of(&[], false));
     }

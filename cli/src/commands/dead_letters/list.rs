@@ -51,7 +51,9 @@ struct DeadLetter {
 
 /// Lists dead letters.
 pub(crate) async fn run(args: &ListArgs) -> anyhow::Result<()> {
-    let mut query = args.filter.filter(SystemClock.now());
+    let api = args.operator.connect()?;
+    let filter = args.filter.found(&api).await?;
+    let mut query = filter.filter(SystemClock.now());
     query.insert("state".to_owned(), args.state.as_str().into());
     query.insert("order".to_owned(), args.order.as_str().into());
     query.insert("limit".to_owned(), args.limit.into());
@@ -60,7 +62,6 @@ pub(crate) async fn run(args: &ListArgs) -> anyhow::Result<()> {
             .clone()
             .map(|cursor| ("cursor".to_owned(), cursor.into())),
     );
-    let api = args.operator.connect()?;
     let document: Value = api.get("/dead-letters", &query).await?;
     let form = args.form.form();
     if form == Form::Json {
@@ -71,7 +72,8 @@ pub(crate) async fn run(args: &ListArgs) -> anyhow::Result<()> {
         if page.next.is_some() {
             output::note("no dead letter among those that were looked at");
         } else {
-            let hint = nothing::hint(&api, &args.filter).await?;
+            filter.note_reseller(&api).await?;
+            let hint = nothing::hint(&api, &filter).await?;
             output::note(format_args!("no dead letter matches{hint}"));
         }
     }

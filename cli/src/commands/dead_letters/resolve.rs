@@ -26,7 +26,8 @@ use crate::shown;
 #[command(after_help = "Examples:
   postrider dead-letters replay 5f0c9f0e-3a55-4d0a-9d43-0c6c2f7cf2b1
   postrider dead-letters replay --lane push --fingerprint 'swrve/503' --dry-run
-  postrider dead-letters replay --target https://hooks.acme.example:443 --canary 10 --pause-above 5 --yes
+  postrider dead-letters replay --target https://hooks.acme.example/postrider --newer-than 1h --yes --wait
+  postrider dead-letters replay --target https://hooks.acme.example --canary 10 --pause-above 5 --yes
   postrider dead-letters replay --reseller acme --newer-than 2h --rate 50 --yes --wait --note 'the endpoint is back'")]
 pub(crate) struct ReplayArgs {
     #[command(flatten)]
@@ -184,10 +185,11 @@ async fn resolve(
         one(&api, action, *id, (note, form)).await?;
         return Ok(ExitCode::SUCCESS);
     }
+    let filter = args.filter.found(&api).await?;
     let mut new = NewJob {
         action: action.verb(),
         ids: &args.ids,
-        filter: (!by_list).then(|| args.filter.filter(SystemClock.now())),
+        filter: (!by_list).then(|| filter.filter(SystemClock.now())),
         note,
         per_second: args.rate,
         limit: args.limit,
@@ -202,7 +204,8 @@ async fn resolve(
             if args.dry_run && form == Form::Json {
                 output::json(&preview)?;
             }
-            let hint = nothing::hint(&api, &args.filter).await?;
+            filter.note_reseller(&api).await?;
+            let hint = nothing::hint(&api, &filter).await?;
             bail!("no open dead letter matches; nothing was done{hint}");
         }
         if args.dry_run {

@@ -1,0 +1,157 @@
+//! `postrider retry-now`: making retries at once that wait for their time.
+
+use anyhow::bail;
+use clap::builder::NonEmptyStringValueParser;
+use clap::{Args, Subcommand};
+use domain::counted::of;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::pauses::LaneName;
+use super::search::at_endpoint;
+use crate::api::Api;
+use crate::operator::OperatorArgs;
+use crate::output::{self, JsonArgs};
+use crate::shown::{cell, items};
+use crate::web;
+
+/// What is tried again at once.
+#[derive(Debug, Subcommand)]
+pub(crate) enum RetryNowCommand {
+    /// Pushes in RETRY.
+    Push(ManyArgs),
+    /// Notifications in RETRY.
+    Notification(ManyArgs),
+    /// Everything in RETRY of one subscription.
+    Subscription {
+        /// Its identifier.
+        id: Uuid,
+        #[command(flatten)]
+        word: Word,
+    },
+    /// Everything in RETRY for one endpoint.
+    Endpoint {
+        /// Its URL, as `postrider subscriptions list` shows it.
+        #[arg(value_parser = NonEmptyStringValueParser::new())]
+        url: String,
+        #[command(flatten)]
+        word: Word,
+    },
+    /// Everything in RETRY of a lane.
+    Lane {
+        /// Which one.
+        lane: LaneName,
+        #[command(flatten)]
+        word: Word,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManyArgs {
+    /// Their identifiers.
+    #[arg(value_name = "ID", required = true)]
+    ids: Vec<Uuid>,
+    #[command(flatten)]
+    word: Word,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Word {
+    /// Why; kept in the audit log.
+    #[arg(long)]
+    note: Option<String>,
+    #[command(flatten)]
+    form: JsonArgs,
+    #[command(flatten)]
+    operator: OperatorArgs,
+}
+
+/// What is asked for in one request: where, and what it is in words.
+type Asked = (String, String);
+
+/// Does what the command says.
+pub(crate) async fn run(command: RetryNowCommand) -> anyhow::Result<()> {
+    let named = |kind: &str, id: &Uuid| (format!("/{kind}s/{id}"), format!("the {kind} {id}"));
+    let (asked, word): (Vec<Asked>, Word) = match command {
+        RetryNowCommand::Push(ManyArgs { ids, word }) => (
+            ids.iter()
+                .map(|id| (format!("/pushes/{id}"), format!("the push {id}")))
+                .collect(),
+            word,
+        ),
+        RetryNowCommand::Notification(ManyArgs { ids, word }) => {
+            (ids.iter().map(|id| named("notification", id)).collect(), word)
+        }
+        RetryNowCommand::Subscription { id, word } => (vec![named("subscription", &id)], word),
+        RetryNowCommand::Endpoint { url, word } => {
+            let found = at_endpoint(&word.operator.connect()?, &url).await?;
+            if found.is_empty() {
+                bail!(
+                    "no subscription has the endpoint {url}; `postrider subscriptions list --with-url PART` finds it by a part"
+                );
+            }
+            let subscriptions = found.iter().map(|(id, _)| named("subscription", id));
+            (subscriptions.collect(), word)
+        }
+        RetryNowCommand::Lane { lane, word } => {
+            let path = web::path(&["lanes", lane.as_str()]);
+            (vec![(path, format!("the lane {}", lane.as_str()))], word)
+        }
+    };
+    let (api, body) = (word.operator.connect()?, json!({ "note": word.note }));
+    for (path, what) in asked {
+        let done = retry(&api, &format!("{path}/retry-now"), &body).await?;
+        if word.form.is_json() {
+            output::json(&done)?;
+        } else {
+            output::result(sentence(&what, &done))?;
+        }
+    }
+    Ok(())
+}
+
+/// Asks until nothing is left, and adds up.
+async fn retry(api: &Api, path: &str, body: &Value) -> anyhow::Result<Value> {
+    let mut retries = 0;
+    loop {
+        let mut done: Value = api.post(path, body).await?;
+        retries += done["retries"].as_u64().unwrap_or_default();
+        if done["more"] != true {
+            done["retries"] = retries.into();
+            return Ok(done);
+        }
+    }
+}
+
+/// What came of it.
+fn sentence(what: &str, done: &Value) -> String {
+    let mut said = match done["retries"].as_u64().unwrap_or_default() {
+        0 => format!("nothing of {what} waits for a retry"),
+        1 => format!("{what}: 1 retry is due now"),
+        count => format!("{what}: {} are due now", of(count, "retry", "retries")),
+    };
+    for pause in items(&done["stillPaused"]) {
+        said.push_str("; nothing is sent yet, since ");
+        said.push_str(&cell(pause, ""));
+    }
+    said
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_said_how_many_are_due_and_what_keeps_them() {
+        let said = |retries: u64, pauses: &[&str]| {
+            let done = json!({"retries": retries, "more": false, "stillPaused": pauses});
+            sentence("the lane push", &done)
+        };
+        assert_eq!(said(0, &[]), "nothing of the lane push waits for a retry");
+        assert_eq!(said(1, &[]), "the lane push: 1 retry is due now");
+        assert_eq!(
+            said(46, &["the lane push is paused by ann"]),
+            "the lane push: 46 retries are due now; nothing is sent yet, since the lane push is paused by ann"
+        );
+    }
+}

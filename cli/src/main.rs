@@ -20,6 +20,7 @@ mod portal;
 mod pretty;
 mod problem;
 mod progress;
+mod refusal;
 mod shown;
 mod signing_secrets;
 mod simulator;
@@ -35,8 +36,9 @@ use args::{Cli, Command, Tool};
 use commands::outcome::{NOT_ALL, NotCome};
 
 fn main() -> ExitCode {
-    let matches = help::grouped(Cli::command()).get_matches();
-    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let matches = help::grouped(Cli::command()).try_get_matches();
+    let cli = matches.and_then(|matches| Cli::from_arg_matches(&matches));
+    let cli = cli.unwrap_or_else(|error| refusal::exit(&error));
     output::colour(cli.color);
     let sources = Sources::of_process(cli.config);
     match cli.command {

@@ -19,7 +19,7 @@ pub(crate) enum Form {
     Json,
     /// Only names: what the next command is called with, one a line.
     Name,
-    /// Values with tabs between them, below a line of names.
+    /// Values with tabs between them: of a list below a line of names, of one thing a line each property.
     Tsv,
 }
 

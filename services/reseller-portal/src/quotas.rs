@@ -45,6 +45,8 @@ pub(crate) struct QuotaDocument {
     time_zone: &'static str,
     /// How many attempts are made in a second; null: as many as there are.
     requests_per_second: Option<u32>,
+    /// The quota request that waits for a decision, if there is one.
+    open_request: Option<QuotaRequestDocument>,
 }
 
 /// A higher quota that is asked for.
@@ -113,10 +115,19 @@ pub(crate) async fn show(
     reseller: Reseller,
     Id(id): Id,
 ) -> Result<Json<QuotaDocument>, Problem> {
-    let find = app.store.find_quota(&reseller.id, id);
+    let find = async {
+        let Some(quota) = app.store.find_quota(&reseller.id, id).await? else {
+            return Ok(None);
+        };
+        let waits = Some(QuotaRequestStatus::Requested);
+        let open = app.store.list_quota_requests(Some(id), waits, None, 1).await?;
+        Ok(Some((quota, open)))
+    };
     let found = http_api::by(reseller.deadline, ("the quota", "read"), find).await?;
-    let quota = found.ok_or_else(problems::no_subscription)?;
-    Ok(Json(document(quota, &app.config, app.now())))
+    let (quota, mut open) = found.ok_or_else(problems::no_subscription)?;
+    let mut document = document(quota, &app.config, app.now());
+    document.open_request = open.pop().map(QuotaRequestDocument::from);
+    Ok(Json(document))
 }
 
 fn document(view: QuotaView, config: &Config, now: DateTime<Utc>) -> QuotaDocument {
@@ -135,12 +146,13 @@ fn document(view: QuotaView, config: &Config, now: DateTime<Utc>) -> QuotaDocume
         resets_at: start_of(tomorrow, zone),
         time_zone: zone.name(),
         requests_per_second: view.requests_per_second.or(defaults.requests_per_second),
+        open_request: None,
     }
 }
 
 /// Asks for a higher quota.
 ///
-/// An administrator decides. Only one request of a subscription can wait at a time.
+/// An administrator decides. Only one request of a subscription can wait at a time. It has to ask for more than the subscription has.
 #[utoipa::path(
     post, path = "/subscriptions/{id}/quota-requests", tag = "quotas", operation_id = "requestQuota",
     security(("apiKey" = [])),
@@ -155,6 +167,14 @@ pub(crate) async fn request(
     Draft(payload, unread): Draft<QuotaRequestPayload>,
 ) -> Result<(StatusCode, Json<QuotaRequestDocument>), Problem> {
     let (requested, reason) = unread.merge(check(payload))?;
+    let find = app.store.find_quota(&reseller.id, subscription);
+    let found = http_api::by(reseller.deadline, ("the quota", "read"), find).await?;
+    let quota = found.ok_or_else(problems::no_subscription)?.daily_quota;
+    let quota = quota.unwrap_or(app.config.reseller.subscription.daily_quota);
+    if requested <= quota {
+        let detail = format!("must be more than {quota}, which the subscription has already");
+        return Err(Problem::fields(vec![FieldProblem::new("dailyQuota", detail)]));
+    }
     let now = app.now();
     let new = NewQuotaRequest {
         id: new_id(now),

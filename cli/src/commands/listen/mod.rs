@@ -154,9 +154,17 @@ fn introduce(args: &ListenArgs, url: &str, known: usize, made: Option<&Secret>) 
         output::note(format_args!(
             "reading what the subscription {subscription} is sent, from {since}"
         ));
+        if args.newer_than.is_none() {
+            output::note("what was sent before is brought with --newer-than, such as --newer-than 2h");
+        }
     }
     if let Some(target) = &args.forward_to {
         output::note(format_args!("passing on to {target} what is verified"));
+        if made.is_some() {
+            output::note(
+                "what is passed on is signed with the secret above: start your endpoint with it, or give its own with --secret",
+            );
+        }
     }
     Ok(())
 }

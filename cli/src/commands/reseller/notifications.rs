@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::{Common, OPERATORS, identifier, look, paused_by};
 use crate::age::Age;
-use crate::commands::outcome::Within;
+use crate::commands::outcome::{NotCome, Within};
 use crate::commands::search::{self, NotificationQuery, Stretch};
 use crate::operator::OperatorArgs;
 use crate::output::{self, Column, FormArgs, JsonArgs};
@@ -26,6 +26,7 @@ const POLL: Duration = Duration::from_millis(500);
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:
   postrider notifications list 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --status FAILED,GIVEN_UP --newer-than 1d
+  postrider notifications list --event-id order-4711
   postrider notifications list --reseller acme --value example.org --newer-than 1d      for operators
   postrider notifications list --all --status RETRY                                     for operators
   postrider notifications show 019aa2f0-5b1c-8025-9519-0863916ea2df")]
@@ -48,8 +49,9 @@ pub(crate) struct ListArgs {
     /// For operators: of all resellers.
     #[arg(long, conflicts_with_all = ["subscription", "reseller", "event_id"], help_heading = OPERATORS)]
     all: bool,
-    /// For operators: of this event; with --reseller by what its caller called it.
-    #[arg(long, value_name = "ID", help_heading = OPERATORS)]
+    /// Of this event: what its caller called it, which operators give with --reseller, or its identifier. Of all your subscriptions if
+    /// none is given.
+    #[arg(long, value_name = "ID")]
     event_id: Option<String>,
     /// For operators: of events that have this text as a whole value in their data, such as the name of a domain.
     #[arg(long, value_name = "TEXT", help_heading = OPERATORS)]
@@ -154,13 +156,19 @@ pub(crate) async fn run(command: NotificationsCommand) -> anyhow::Result<()> {
     }
 }
 
-async fn find(portal: &Portal, id: Uuid) -> anyhow::Result<Value> {
+pub(super) async fn find(portal: &Portal, id: Uuid) -> anyhow::Result<Value> {
     portal.get(&format!("/notifications/{id}"), &()).await
 }
 
 /// Resellers ask the portal, and operators their API: who has named what only that knows, or has no key of a reseller.
 async fn list(args: ListArgs) -> anyhow::Result<()> {
-    let is_operator = args.all || args.reseller.is_some() || args.event_id.is_some() || args.value.is_some();
+    let is_operator = args.all || args.reseller.is_some() || args.value.is_some();
+    if let Some(event) = args.event_id.as_deref()
+        && !is_operator
+        && args.common.portal.has_key()
+    {
+        return of_event(&args, event).await;
+    }
     let subscription = match args.subscription {
         Some(id) if !is_operator && (args.common.portal.has_key() || !args.operator.has_key()) => id,
         subscription => {
@@ -192,6 +200,32 @@ async fn list(args: ListArgs) -> anyhow::Result<()> {
     let path = format!("/subscriptions/{subscription}/notifications");
     let document: Value = Portal::connect(&args.common.portal)?.get(&path, &query).await?;
     shown::print(&document, args.common.form(), COLUMNS, "no notification matches")
+}
+
+/// Lists what became of an event for one subscription of the reseller, or for each.
+async fn of_event(args: &ListArgs, event: &str) -> anyhow::Result<()> {
+    let portal = Portal::connect(&args.common.portal)?;
+    let subscriptions = match args.subscription {
+        Some(id) => vec![id],
+        None => {
+            let all = portal.subscriptions().await?;
+            all.into_iter().map(|subscription| subscription.id).collect()
+        }
+    };
+    let mut items = Vec::new();
+    for id in subscriptions {
+        let path = format!("/subscriptions/{id}/notifications");
+        let mut page: Value = portal.get(&path, &[("eventId", event)]).await?;
+        items.extend(
+            page["items"]
+                .as_array_mut()
+                .map(std::mem::take)
+                .unwrap_or_default(),
+        );
+    }
+    let document = json!({ "items": items, "next": null });
+    let nothing = "no notification of such an event; an event that matched no subscription became none, and what is forgotten is not found";
+    shown::print(&document, args.common.form(), COLUMNS, nothing)
 }
 
 /// Shows what was tried, and what came of it.
@@ -253,10 +287,17 @@ pub(crate) async fn resend(args: ResendArgs) -> anyhow::Result<()> {
     if one.common.is_json() {
         return output::json(&document);
     }
-    output::result(format_args!(
-        "{} is sent again; `postrider attempts {}` shows what comes of it",
-        one.id, one.id
-    ))?;
+    let id = one.id;
+    if document["pausedBy"].is_null() {
+        output::result(format_args!(
+            "{id} is sent again; `postrider attempts {id}` shows what comes of it"
+        ))?;
+    } else {
+        output::result(format_args!(
+            "{id} is sent again after the pause: {}",
+            held_by(&document)
+        ))?;
+    }
     Ok(())
 }
 
@@ -295,12 +336,9 @@ async fn ended(portal: &Portal, id: Uuid) -> anyhow::Result<()> {
                 return Ok(());
             }
             "FAILED" | "GIVEN_UP" => bail!("{standing}; `postrider attempts {id}` shows what was answered"),
+            // Waiting for that would have no end in sight.
             _ if !document["pausedBy"].is_null() => {
-                let by = held_by(&document);
-                if told != by {
-                    progress.note(format_args!("{id} waits: {by}"));
-                    told = by;
-                }
+                return Err(NotCome(format!("{id} waits: {}", held_by(&document))).into());
             }
             "RETRY" | "SCHEDULED" if told != standing => {
                 progress.note(format_args!(

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{Common, identifier};
-use crate::output::{self, Column, Form};
-use crate::portal::{Portal, PortalArgs};
+use crate::output::{self, Column, Form, JsonArgs};
+use crate::portal::Portal;
 use crate::shown::{self, Shown, ShownColumn};
 
 #[derive(Debug, Subcommand)]
@@ -35,7 +35,7 @@ pub(crate) enum QuotaCommand {
         #[arg(value_parser = identifier)]
         request: Option<Uuid>,
         #[command(flatten)]
-        portal: PortalArgs,
+        common: Common<JsonArgs>,
     },
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct RequestArgs {
     common: Common,
 }
 
-const ROWS: [Shown; 7] = [
+const ROWS: [Shown; 9] = [
     ("notifications a day", "/dailyQuota"),
     ("used today", "/usedToday"),
     ("left today", "/remainingToday"),
@@ -62,6 +62,8 @@ const ROWS: [Shown; 7] = [
     ("the next day begins", "/resetsAt"),
     ("time zone", "/timeZone"),
     ("requests a second", "/requestsPerSecond"),
+    ("open quota request", "/openRequest/id"),
+    ("asks for", "/openRequest/dailyQuota"),
 ];
 
 const REQUESTS: [ShownColumn; 6] = [
@@ -89,8 +91,8 @@ pub(crate) async fn run(command: QuotaCommand) -> anyhow::Result<()> {
         QuotaCommand::Withdraw {
             subscription,
             request,
-            portal,
-        } => withdraw(&Portal::connect(&portal)?, subscription, request).await,
+            common,
+        } => withdraw(&common, subscription, request).await,
     }
 }
 
@@ -100,6 +102,13 @@ async fn show(subscription: Uuid, common: &Common) -> anyhow::Result<()> {
         .get(&format!("/subscriptions/{subscription}/quota"), &())
         .await?;
     let form = common.form();
+    if form == Form::Name {
+        // What the next command, `quota withdraw`, is called with.
+        return match quota["openRequest"]["id"].as_str() {
+            Some(id) => Ok(output::result(id)?),
+            None => Ok(()),
+        };
+    }
     let whose = ("subscription", &*subscription.to_string());
     form.print(&quota, || shown::record_of(whose, &quota, ROWS))?;
     if !form.is_for_people() {
@@ -126,7 +135,12 @@ async fn request(args: &RequestArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn withdraw(portal: &Portal, subscription: Uuid, request: Option<Uuid>) -> anyhow::Result<()> {
+async fn withdraw(
+    common: &Common<JsonArgs>,
+    subscription: Uuid,
+    request: Option<Uuid>,
+) -> anyhow::Result<()> {
+    let portal = Portal::connect(&common.portal)?;
     let path = format!("/subscriptions/{subscription}/quota-requests");
     let request = match request {
         Some(request) => request.to_string(),
@@ -140,6 +154,9 @@ async fn withdraw(portal: &Portal, subscription: Uuid, request: Option<Uuid>) ->
         }
     };
     portal.delete(&format!("{path}/{request}")).await?;
+    if common.is_json() {
+        return output::json(&json!({ "id": request, "withdrawn": true }));
+    }
     output::note(format_args!("the quota request {request} is withdrawn"));
     Ok(())
 }

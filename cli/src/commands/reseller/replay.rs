@@ -8,12 +8,13 @@ use anyhow::{Context as _, bail};
 use chrono::{DateTime, SecondsFormat, Utc};
 use clap::{ArgGroup, Args, Subcommand};
 use domain::clock::{Clock as _, SystemClock};
+use domain::counted::of as counted;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{Common, Part, identifier, look, obstacle};
 use crate::age::Age;
-use crate::commands::outcome::{self, NotCome, Outcome, Patience, Within};
+use crate::commands::outcome::{self, NOT_ALL, NotCome, Outcome, Patience, Within};
 use crate::output::{self, Column};
 use crate::portal::{PAGE_MAX, Portal};
 use crate::progress::Progress;
@@ -61,7 +62,7 @@ pub(crate) struct ReplayArgs {
     common: Common,
 }
 
-const ROWS: [Shown; 7] = [
+const ROWS: [Shown; 10] = [
     ("subscription", "/subscriptionId"),
     ("status", "/status"),
     ("since", "/since"),
@@ -69,6 +70,9 @@ const ROWS: [Shown; 7] = [
     ("a second, at most", "/perSecond"),
     ("events examined", "/examined"),
     ("notifications", "/replayed"),
+    ("left out as cancelled", "/cancelled"),
+    ("last got on", "/updatedAt"),
+    ("ended", "/finishedAt"),
 ];
 
 #[derive(Debug, Subcommand)]
@@ -136,9 +140,15 @@ pub(crate) async fn replays(command: ReplaysCommand) -> anyhow::Result<()> {
         portal.delete(&path).await?;
     }
     let document: Value = portal.get(&path, &()).await?;
-    one.common
-        .form()
-        .print(&document, || shown::record("replay", &document, ROWS))
+    let print = || shown::record("replay", &document, ROWS);
+    one.common.form().print(&document, print)?;
+    if document["status"] == "RUNNING" {
+        let subscription = look(&portal, &format!("/subscriptions/{}", one.subscription), &()).await?;
+        if let Some(obstacle) = obstacle(&subscription) {
+            output::note(format_args!("the replay stands still: {obstacle}"));
+        }
+    }
+    Ok(())
 }
 
 /// Does what the command says.
@@ -193,6 +203,23 @@ pub(crate) async fn run(args: ReplayArgs) -> anyhow::Result<ExitCode> {
     if !args.wait {
         return Ok(ExitCode::SUCCESS);
     }
+    let others = replay["outcome"]["others"].as_u64().unwrap_or_default();
+    if others > 0 {
+        output::note(format_args!(
+            "{} of that time {} not delivered yet and {} turn or a retry anyhow; `postrider notifications list {of} --status \
+             SCHEDULED,PENDING,RETRY` lists them, and `postrider resend` has a retry made at once",
+            counted(others, "more notification", "more notifications"),
+            if others == 1 { "is" } else { "are" },
+            if others == 1 {
+                "waits for its"
+            } else {
+                "wait for their"
+            },
+        ));
+        if replay["replayed"] == 0 {
+            return Ok(ExitCode::from(NOT_ALL));
+        }
+    }
     Ok(outcome::exit_code(outcome.as_ref(), &BTreeMap::new()))
 }
 
@@ -230,12 +257,12 @@ async fn until_ended(portal: &Portal, subscription: Uuid, id: &str) -> anyhow::R
 
 /// What became of what a replay has sent again, in the form in which jobs have it. Of the notifications of its time those are
 /// counted that have not been delivered and that changed since it began, as many as it has sent again at most: others, which were being tried
-/// again anyhow, cannot be told from them.
+/// again anyhow, cannot be told from them; those that the replay has left alone are `others`.
 async fn outcome_of(portal: &Portal, replay: &Value) -> anyhow::Result<Value> {
     let replayed = replay["replayed"].as_u64().unwrap_or_default();
     let path = format!("/subscriptions/{}/notifications", cell(replay, "/subscriptionId"));
     let began: Option<DateTime<Utc>> = cell(replay, "/createdAt").parse().ok();
-    let (mut waiting, mut failed, mut examined) = (0_u64, 0_u64, 0_u64);
+    let (mut waiting, mut failed, mut examined, mut others) = (0_u64, 0_u64, 0_u64, 0_u64);
     let mut cursor = None;
     for part in 1.. {
         let query = [
@@ -250,7 +277,8 @@ async fn outcome_of(portal: &Portal, replay: &Value) -> anyhow::Result<Value> {
             examined += 1;
             let changed: Option<DateTime<Utc>> = cell(notification, "/updatedAt").parse().ok();
             match notification["status"].as_str() {
-                _ if changed < began => {}
+                Some("FAILED" | "GIVEN_UP") if changed < began => {}
+                _ if changed < began => others += 1,
                 Some("FAILED" | "GIVEN_UP") => failed += 1,
                 _ => waiting += 1,
             }
@@ -261,9 +289,10 @@ async fn outcome_of(portal: &Portal, replay: &Value) -> anyhow::Result<Value> {
         }
     }
     failed = failed.min(replayed);
+    others += waiting.saturating_sub(replayed - failed);
     waiting = waiting.min(replayed - failed);
     Ok(json!({
         "delivered": replayed - failed - waiting, "waiting": waiting, "failedAgain": failed, "cancelled": 0, "gone": 0,
-        "examined": examined, "whole": cursor.is_none(), "byFingerprint": [],
+        "examined": examined, "whole": cursor.is_none(), "byFingerprint": [], "others": others,
     }))
 }

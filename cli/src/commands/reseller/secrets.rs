@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::{Common, identifier};
 use crate::file;
-use crate::output::{self, Column, FormArgs, JsonArgs};
+use crate::output::{self, Column, Form, FormArgs, JsonArgs};
 use crate::portal::Portal;
 use crate::shown::{self, ShownColumn, cell};
 
@@ -72,8 +72,13 @@ const COLUMNS: [ShownColumn; 5] = [
 pub(crate) async fn run(command: SecretsCommand) -> anyhow::Result<()> {
     match command {
         SecretsCommand::List(of) => {
-            let document: Value = portal(&of)?.get(&path(&of), &()).await?;
-            shown::print(&document, of.common.form(), COLUMNS, "there is no secret")
+            let mut document: Value = portal(&of)?.get(&path(&of), &()).await?;
+            let form = of.common.form();
+            if let (Form::Name, Some(all)) = (form, document["items"].as_array_mut()) {
+                // The next command would be refused with one that signs nothing any more.
+                all.retain(|secret| secret["active"] == true);
+            }
+            shown::print(&document, form, COLUMNS, "there is no secret")
         }
         SecretsCommand::Rotate { of, from_file } => rotate(&of, from_file.as_deref()).await,
         SecretsCommand::Show { of, secret } => {

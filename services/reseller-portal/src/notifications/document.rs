@@ -169,6 +169,11 @@ impl RowDocument {
 }
 
 impl NotificationDocument {
+    /// Whose pause it waits for, if it does.
+    pub(super) fn paused_by(&self) -> Option<&'static str> {
+        self.row.paused_by
+    }
+
     /// As [`RowDocument::of`].
     pub(super) fn of(view: NotificationView, paused_by: Option<PausedBy>) -> Self {
         let key = signing::idempotency_key(view.body.as_bytes());

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::notification::NotificationStatus;
+use domain::notification::{NotificationId, NotificationStatus};
 use http_api::paging::{self, List};
 use http_api::{Id, Params, Problem};
 use serde::Deserialize;
-use store::webhook::NotificationFilter;
+use store::webhook::{NotificationFilter, NotificationRow};
 use uuid::Uuid;
 
 use super::RowDocument;
@@ -32,6 +32,9 @@ pub(crate) struct NotificationParams {
     /// Of these event types, separated by commas; of any when missing.
     #[param(example = "domain.created")]
     event_type: Option<String>,
+    /// Of this event: what its caller called it (`eventId`), or its identifier. Goes with no other filter.
+    #[param(example = "order-4711")]
+    event_id: Option<String>,
     /// Of events that were accepted at this time or later; never of more than 7 days ago.
     since: Option<DateTime<Utc>>,
     /// Of events that were accepted before this time.
@@ -58,6 +61,14 @@ pub(crate) async fn list(
 ) -> Result<Json<List<RowDocument>>, Problem> {
     let filter = filter(id, &params, app.now())?;
     app.subscription(&reseller, id).await?;
+    if let Some(event) = &params.event_id {
+        check_alone(&params)?;
+        let found = of_event(&app, &reseller, (id, event));
+        let row = http_api::by(reseller.deadline, ("the notifications", "read"), found).await?;
+        let paused_by = app.paused_by(&reseller, id).await?;
+        let items = row.into_iter().map(|row| RowDocument::of(row, paused_by));
+        return Ok(Json(List::new(items.collect(), None)));
+    }
     let list = app.store.list_notifications(&filter);
     let page = http_api::by(reseller.deadline, ("the notifications", "read"), list).await?;
     let paused_by = app.paused_by(&reseller, id).await?;
@@ -67,6 +78,38 @@ pub(crate) async fn list(
         .map(|row| RowDocument::of(row, paused_by))
         .collect();
     Ok(Json(List::new(items, page.next.map(paging::write_id))))
+}
+
+/// An event becomes one notification of a subscription at most.
+fn check_alone(params: &NotificationParams) -> Result<(), Problem> {
+    for (name, is_given) in [
+        ("status", params.status.is_some()),
+        ("eventType", params.event_type.is_some()),
+        ("since", params.since.is_some()),
+        ("until", params.until.is_some()),
+        ("cursor", params.cursor.is_some()),
+    ] {
+        if is_given {
+            let detail = "does not go with eventId, which names one event: leave one of the two out";
+            return Err(Problem::query(name, detail));
+        }
+    }
+    Ok(())
+}
+
+/// What became of an event for a subscription of the reseller.
+async fn of_event(
+    app: &App,
+    reseller: &Reseller,
+    (subscription, event): (Uuid, &str),
+) -> Result<Option<NotificationRow>, store::Error> {
+    let known = app.store.event_of_key(&reseller.id, event).await?;
+    let Some(event) = known.or_else(|| event.parse().ok()) else {
+        return Ok(None);
+    };
+    let id = NotificationId::of(event, subscription);
+    let found = app.store.find_notification(&reseller.id, id).await?;
+    Ok(found.map(|found| found.row))
 }
 
 pub(crate) fn filter(

@@ -52,8 +52,20 @@ pub(crate) async fn resend(
     match http_api::by(reseller.deadline, ("the notification", "sent again"), resend).await? {
         Resent::Done => {}
         Resent::Unfinished(status) => {
-            let detail =
-                format!("the notification is {status} and due or being sent, so that it is sent anyhow");
+            let paused_by = look_up(&app, &reseller, id).await?.paused_by();
+            let detail = match paused_by {
+                None => {
+                    format!("the notification is {status} and due or being sent, so that it is sent anyhow")
+                }
+                Some("RESELLER") => format!(
+                    "the notification is {status} and waits for the end of a pause: you have paused its subscription, and it is sent when you \
+                     resume that"
+                ),
+                Some(_) => format!(
+                    "the notification is {status} and waits for the end of a pause: the operators have paused it, and it is sent when they \
+                     resume it"
+                ),
+            };
             return Err(Problem::new(NOTIFICATION_UNFINISHED, detail));
         }
         Resent::Cancelled => {

@@ -168,7 +168,14 @@ pub(super) fn check_url(egress: &EgressPolicy, url: Option<&str>) -> Result<Opti
     };
     match check_endpoint(url, egress) {
         Ok(endpoint) => Ok(Some(endpoint.as_str().to_owned())),
-        Err(error) => Err(FieldProblem::new("url", error.to_string())),
+        Err(error) => {
+            let text = error.to_string();
+            // It follows the name of the field.
+            let detail = ["the URL ", "this "]
+                .iter()
+                .find_map(|begin| text.strip_prefix(begin));
+            Err(FieldProblem::new("url", detail.unwrap_or(&text)))
+        }
     }
 }
 

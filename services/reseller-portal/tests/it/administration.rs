@@ -39,8 +39,14 @@ async fn a_decision_is_seen_but_not_who_made_it(portal: Portal) {
         SubscriptionRow::active().make(&portal.pool).await,
         SubscriptionRow::active().make(&portal.pool).await,
     );
-    decided(&portal, &requested(&portal, first, 5).await, Some(4), "For now.").await;
-    decided(&portal, &requested(&portal, second, 6).await, None, "No.").await;
+    decided(
+        &portal,
+        &requested(&portal, first, 2_000_000).await,
+        Some(4),
+        "For now.",
+    )
+    .await;
+    decided(&portal, &requested(&portal, second, 2_000_000).await, None, "No.").await;
     for (subscription, quota, status, note) in [
         (first, 4, "APPROVED", "For now."),
         (second, 1_000_000, "DENIED", "No."),

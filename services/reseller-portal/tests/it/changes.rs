@@ -175,7 +175,7 @@ async fn what_is_deleted_is_gone_with_what_belongs_to_it(portal: Portal) {
     portal
         .sent("POST", &format!("{path}/replays"), &json!({"since": since}), 202)
         .await;
-    let more = json!({"dailyQuota": 9, "reason": "more"});
+    let more = json!({"dailyQuota": 2_000_000, "reason": "more"});
     portal
         .sent("POST", &format!("{path}/quota-requests"), &more, 201)
         .await;

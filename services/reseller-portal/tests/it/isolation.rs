@@ -54,7 +54,7 @@ impl Operation {
             "createSubscription" => subscription(),
             "changeSubscription" => json!({"url": "https://elsewhere.example/", "description": "taken over"}),
             "rotateSecret" => json!({}),
-            "requestQuota" => json!({"dailyQuota": 5, "reason": "x"}),
+            "requestQuota" => json!({"dailyQuota": 2_000_000, "reason": "x"}),
             "createReplay" => json!({"since": portal.now() - TimeDelta::hours(1)}),
             "confirmEmail" => json!({"code": "5F0C81A94D"}),
             other => panic!("{other} is new: say here what it takes"),
@@ -118,7 +118,7 @@ async fn furnished(portal: &Portal) -> Names {
     let secret = portal.done("POST", &format!("{path}/secrets"), 201).await;
     let since = json!({"since": portal.now() - TimeDelta::hours(1)});
     let replay = portal.sent("POST", &format!("{path}/replays"), &since, 202).await;
-    let more = json!({"dailyQuota": 5, "reason": "x"});
+    let more = json!({"dailyQuota": 2_000_000, "reason": "x"});
     let quota_request = portal
         .sent("POST", &format!("{path}/quota-requests"), &more, 201)
         .await;

@@ -255,3 +255,29 @@ async fn an_attempt_shows_what_was_sent_and_what_came_back_and_no_signature(port
         portal.refused("GET", &path, None, (404, "not-found")).await;
     }
 }
+
+#[testkit::test]
+async fn what_became_of_an_event_is_found_by_what_its_caller_called_it(portal: Portal) {
+    let (id, other) = (
+        SubscriptionRow::active().make(&portal.pool).await,
+        SubscriptionRow::active().make(&portal.pool).await,
+    );
+    let made = hourly(&portal, id, &[NotificationState::Sent, NotificationState::Failed]).await;
+    sqlx::query("INSERT INTO event_keys VALUES ('reseller/acme', 'order-17', $1, '\\x01', now())")
+        .bind(made[1].event)
+        .execute(&portal.pool)
+        .await
+        .unwrap();
+    let path = format!("/subscriptions/{id}/notifications?eventId=");
+    for event in ["order-17".to_owned(), made[1].event.to_string()] {
+        let found = portal.see(&format!("{path}{event}")).await;
+        assert_eq!(found["items"][0]["id"], made[1].id.to_string(), "{event}");
+        assert_eq!(found["items"].as_array().unwrap().len(), 1);
+    }
+    let none = format!("/subscriptions/{other}/notifications?eventId=order-17");
+    for path in [none, format!("{path}order-18")] {
+        assert_eq!(portal.see(&path).await["items"], json!([]), "{path}");
+    }
+    let both = format!("{path}order-17&status=SENT");
+    portal.refused("GET", &both, None, (400, "invalid-query")).await;
+}

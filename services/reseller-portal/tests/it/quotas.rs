@@ -36,7 +36,7 @@ async fn the_use_of_a_day_is_shown_and_goes_over_to_the_next(portal: Portal) {
         .and_utc();
     let expected = json!({
         "dailyQuota": 10, "usedToday": 0, "remainingToday": 10, "scheduled": 0, "resetsAt": tomorrow, "timeZone": "UTC",
-        "requestsPerSecond": 3,
+        "requestsPerSecond": 3, "openRequest": null,
     });
     assert_eq!(fresh, expected);
     take(&portal, id, 14, 10).await;
@@ -95,6 +95,27 @@ async fn one_request_for_more_waits_at_a_time(portal: Portal) {
         (&json!("REQUESTED"), &json!(2_000_000))
     );
     assert_eq!(request["reason"], "A merger.");
+    let quota = portal.see(&format!("/subscriptions/{id}/quota")).await;
+    assert_eq!(&quota["openRequest"], request);
+}
+
+#[testkit::test]
+async fn a_request_for_what_there_is_already_is_refused_with_how_much_that_is(portal: Portal) {
+    let id = SubscriptionRow::active()
+        .daily_quota(500)
+        .make(&portal.pool)
+        .await;
+    let path = format!("/subscriptions/{id}/quota-requests");
+    for quota in [1, 500] {
+        let body = json!({"dailyQuota": quota, "reason": "Less."});
+        let refused = portal
+            .refused("POST", &path, Some(&body), (422, "validation"))
+            .await;
+        assert_eq!(fields(&refused), ["dailyQuota"]);
+        assert!(refused.to_string().contains("more than 500"), "{refused}");
+    }
+    let more = json!({"dailyQuota": 501, "reason": "More."});
+    portal.sent("POST", &path, &more, 201).await;
 }
 
 #[testkit::test]

@@ -117,6 +117,20 @@ async fn a_retry_that_is_ahead_is_made_at_once(portal: Portal) {
 }
 
 #[testkit::test]
+async fn what_waits_for_a_pause_says_so_when_it_is_to_be_sent_again(portal: Portal) {
+    let id = SubscriptionRow::active().paused().make(&portal.pool).await;
+    let made = NotificationRow::in_state(NotificationState::Pending, id)
+        .make(&portal.pool)
+        .await;
+    let path = format!("/notifications/{}/resend", made.id);
+    let refused = portal
+        .refused("POST", &path, None, (409, "notification-unfinished"))
+        .await;
+    let detail = refused["detail"].as_str().unwrap();
+    assert!(detail.contains("you have paused its subscription"), "{detail}");
+}
+
+#[testkit::test]
 async fn it_is_sent_again_once_however_many_ask(portal: Portal) {
     let id = SubscriptionRow::active().make(&portal.pool).await;
     let made = NotificationRow::in_state(NotificationState::Failed, id)

@@ -152,6 +152,10 @@ async fn create(args: CreateArgs) -> anyhow::Result<()> {
             shown::record("subscription", &created, [("secret", "/secret/secret")])
         })?,
     }
+    if args.common.form() == Form::Name {
+        // Standard output is the identifier alone, and this is the only time at which the secret is shown unasked.
+        output::note(format_args!("secret {}", cell(&created, "/secret/secret")));
+    }
     let id = cell(&created, "/id");
     output::note(format_args!(
         "keep the secret like a password; `postrider secrets show {id} {}` shows it again where the operator allows that",
@@ -351,15 +355,26 @@ async fn test(args: &Waited) -> anyhow::Result<()> {
     let path = format!("{}/test", path(args.one.id));
     let sent: Value = portal.post(&path, &json!({})).await?;
     let id: Uuid = cell(&sent, "/notificationId").parse()?;
-    if common.is_json() {
-        output::json(&sent)?;
-    } else {
+    if !args.wait {
+        return if common.is_json() {
+            output::json(&sent)
+        } else {
+            Ok(output::result(id)?)
+        };
+    }
+    if !common.is_json() {
         output::result(id)?;
     }
-    if args.wait {
-        return notifications::until_ended(&portal, id, args.within).await;
+    let ended = notifications::until_ended(&portal, id, args.within).await;
+    if common.is_json() {
+        let found = notifications::find(&portal, id).await?;
+        let mut told = sent;
+        for name in ["status", "reason", "attempts", "pausedBy"] {
+            told[name] = found[name].clone();
+        }
+        output::json(&told)?;
     }
-    Ok(())
+    ended
 }
 
 async fn metrics(args: &MetricsArgs) -> anyhow::Result<()> {

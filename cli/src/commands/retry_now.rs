@@ -32,8 +32,8 @@ pub(crate) enum RetryNowCommand {
     /// Everything in RETRY for one endpoint.
     Endpoint {
         /// Its URL, as `postrider subscriptions list` shows it.
-        #[arg(value_parser = NonEmptyStringValueParser::new())]
-        url: String,
+        #[arg(value_name = "URL", value_parser = NonEmptyStringValueParser::new())]
+        endpoint: String,
         #[command(flatten)]
         word: Word,
     },
@@ -83,11 +83,11 @@ pub(crate) async fn run(command: RetryNowCommand) -> anyhow::Result<()> {
             (ids.iter().map(|id| named("notification", id)).collect(), word)
         }
         RetryNowCommand::Subscription { id, word } => (vec![named("subscription", &id)], word),
-        RetryNowCommand::Endpoint { url, word } => {
-            let found = at_endpoint(&word.operator.connect()?, &url).await?;
+        RetryNowCommand::Endpoint { endpoint, word } => {
+            let found = at_endpoint(&word.operator.connect()?, &endpoint).await?;
             if found.is_empty() {
                 bail!(
-                    "no subscription has the endpoint {url}; `postrider subscriptions list --with-url PART` finds it by a part"
+                    "no subscription has the endpoint {endpoint}; `postrider subscriptions list --with-url PART` finds it by a part"
                 );
             }
             let subscriptions = found.iter().map(|(id, _)| named("subscription", id));

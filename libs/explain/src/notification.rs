@@ -402,7 +402,10 @@ impl Describer<'_> {
             .map(|pause| format!("postrider resume {} {}", pause.scope, pause.key));
         let raise = (it.reason == Some(NotificationReason::Quota))
             .then(|| format!("postrider quotas set {} --daily-quota …", it.subscription.id));
-        self.item().commands(resume.into_iter().chain(raise))
+        let waits = it.status == NotificationStatus::Retry && it.next_attempt_at > Some(self.context.now);
+        let retry = waits.then(|| format!("postrider retry-now notification {}", it.id.uuid()));
+        self.item()
+            .commands(resume.into_iter().chain(raise).chain(retry))
     }
 }
 

@@ -310,8 +310,11 @@ impl Describer<'_> {
 
     fn commands(&self) -> Vec<String> {
         let paused = self.context.pause("lane", "push");
-        self.item()
-            .commands(paused.map(|_| "postrider resume lane push".to_owned()))
+        let resume = paused.map(|_| "postrider resume lane push".to_owned());
+        let push = &self.history.push;
+        let waits = push.status == PushStatus::Retry && push.next_attempt_at > Some(self.context.now);
+        let retry = waits.then(|| format!("postrider retry-now push {}", push.id));
+        self.item().commands(resume.into_iter().chain(retry))
     }
 }
 

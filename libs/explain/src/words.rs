@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 pub use domain::counted::number;
-pub use domain::origin::{endpoint, origin};
+pub use domain::origin::endpoint;
 
 /// A time, to the second.
 pub fn time(at: DateTime<Utc>) -> String {

@@ -21,8 +21,9 @@ use uuid::Uuid;
 
 use crate::app::App;
 
-/// Most pushes that are counted before one that waits: callers ask often, and most of all when much waits.
-const AHEAD_MAX: u32 = 1_000;
+/// Most pushes that are counted before one that waits: callers ask often, and most of all when much waits. It is some milliseconds of an
+/// index.
+const AHEAD_MAX: u32 = 20_000;
 
 /// A push as it stands.
 #[derive(Serialize, ToSchema)]

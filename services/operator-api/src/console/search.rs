@@ -59,8 +59,6 @@ struct Found {
     similar: Vec<Hit>,
     /// What was looked for.
     tried: Vec<&'static str>,
-    /// What was not, and why.
-    untried: Vec<String>,
 }
 
 #[derive(Template)]

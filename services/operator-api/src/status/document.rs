@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::evaluate::is_healthy;
 use super::facts::{Database, Facts, Process, Rates, Tables, time_to_send};
 use super::finding::Finding;
-use explain::words::origin;
+use explain::words::endpoint;
 
 /// How the system is. What could not be found out is null.
 #[derive(Debug, Serialize, ToSchema)]
@@ -196,7 +196,7 @@ pub(crate) struct SubscriptionsDocument {
 pub(crate) struct TroubleDocument {
     pub(crate) id: Uuid,
     pub(crate) reseller_id: String,
-    /// Scheme, host and port.
+    /// Scheme, host, port and path.
     pub(crate) endpoint: String,
     pub(crate) state: &'static str,
     pub(crate) reason: String,
@@ -411,7 +411,7 @@ fn subscriptions(tables: &Tables) -> SubscriptionsDocument {
     let in_trouble = tables.in_trouble.iter().map(|it| TroubleDocument {
         id: it.id,
         reseller_id: it.reseller.clone(),
-        endpoint: origin(&it.url),
+        endpoint: endpoint(&it.url),
         state: it.state.as_str(),
         reason: it.reason.clone(),
         since: it.since,

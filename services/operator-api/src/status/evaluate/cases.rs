@@ -428,7 +428,7 @@ pub(super) const CASES: &[Case] = &[
         "subscriptions-in-trouble",
         Severity::Notice,
         |f| tables(f).in_trouble = vec![trouble(SubscriptionState::Degraded)],
-        "https://acme.example fails since 2026-11-18 12:00:00 UTC (3 days ago).",
+        "https://acme.example/hook fails since 2026-11-18 12:00:00 UTC (3 days ago).",
     ),
     (
         "subscriptions-in-trouble",

@@ -9,7 +9,7 @@ use store::status::{Deaths, PAUSED_COUNTED_MAX, SubscriptionInTrouble};
 
 use super::{Finding, Known, Severity};
 use crate::status::thresholds::{LARGE_SHARE, MANY_SUBSCRIPTIONS, MONTHS_AHEAD};
-use explain::words::{length, number, of, origin, when};
+use explain::words::{endpoint, length, number, of, when};
 
 /// Open dead letters of the last ten minutes that are no longer a few.
 const MANY_DEAD_LETTERS: u64 = 20;
@@ -243,7 +243,7 @@ fn said_of(known: &Known<'_>, worst: &SubscriptionInTrouble) -> String {
         "the worst is {} of {}: {}{deactivated}",
         worst.id,
         worst.reseller,
-        origin(&worst.url)
+        endpoint(&worst.url)
     )
 }
 

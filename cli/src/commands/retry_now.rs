@@ -126,7 +126,7 @@ async fn retry(api: &Api, path: &str, body: &Value) -> anyhow::Result<Value> {
 /// What came of it.
 fn sentence(what: &str, done: &Value) -> String {
     let mut said = match done["retries"].as_u64().unwrap_or_default() {
-        0 => format!("nothing of {what} waits for a retry"),
+        0 => return format!("nothing of {what} waits for a retry"),
         1 => format!("{what}: 1 retry is due now"),
         count => format!("{what}: {} are due now", of(count, "retry", "retries")),
     };

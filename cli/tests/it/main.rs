@@ -8,6 +8,7 @@ mod events;
 mod keys;
 mod kit;
 mod migrations;
+mod on_call;
 mod postrider;
 #[path = "../../../libs/signing/tests/it/python.rs"]
 mod python;

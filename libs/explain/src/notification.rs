@@ -404,8 +404,7 @@ impl Describer<'_> {
             .then(|| format!("postrider quotas set {} --daily-quota …", it.subscription.id));
         let waits = it.status == NotificationStatus::Retry && it.next_attempt_at > Some(self.context.now);
         let retry = waits.then(|| format!("postrider retry-now notification {}", it.id.uuid()));
-        self.item()
-            .commands(resume.into_iter().chain(raise).chain(retry))
+        self.item().commands(resume.into_iter().chain(raise).chain(retry))
     }
 }
 

@@ -6,8 +6,11 @@ mod hanging_up;
 mod listening;
 mod portal;
 mod tail;
+mod told;
 
 use serde_json::Value;
+
+pub(crate) use portal::pretended;
 
 use crate::postrider::{Running, postrider};
 

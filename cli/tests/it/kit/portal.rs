@@ -260,7 +260,7 @@ async fn keys_are_asked_for(lane: &Lane) {
 }
 
 /// A portal that answers as `router` does; its address.
-async fn pretended(router: Router) -> String {
+pub(crate) async fn pretended(router: Router) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
     tokio::spawn(axum::serve(listener, router).into_future());

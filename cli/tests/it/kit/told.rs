@@ -1,0 +1,135 @@
+//! What commands for resellers tell of what waits, and what they leave out.
+
+use axum::routing::{delete, get, post};
+use axum::{Json, Router};
+use serde_json::{Value, json};
+
+use super::pretended;
+use crate::postrider::{Finished, postrider};
+
+const SUBSCRIPTION: &str = "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d";
+const OTHER: &str = "01a1fd84-191a-7187-8c92-644d9a28fa8b";
+
+fn run(command: &str, url: &str) -> Finished {
+    postrider(&format!("{command} --reseller-key x --portal-url {url}")).run()
+}
+
+/// A notification that a pause holds back.
+fn held() -> Value {
+    json!({"id": OTHER, "subscriptionId": SUBSCRIPTION, "status": "PENDING", "attempts": 0, "pausedBy": "RESELLER"})
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_wait_for_what_is_paused_ends_with_the_reason() {
+    let tested = async || Json(json!({"eventId": OTHER, "notificationId": OTHER}));
+    let router = Router::new()
+        .route("/subscriptions/{id}/test", post(tested))
+        .route("/notifications/{id}/resend", post(async || Json(held())))
+        .route("/notifications/{id}", get(async || Json(held())));
+    let url = pretended(router).await;
+    for command in [
+        format!("subscriptions test {SUBSCRIPTION} --wait"),
+        format!("resend {OTHER} --wait"),
+    ] {
+        let finished = run(&command, &url);
+        assert_eq!(finished.code, Some(4), "{finished:?}");
+        let mend = format!("postrider subscriptions resume {SUBSCRIPTION}");
+        assert!(
+            finished.stderr.contains("you have paused") && finished.stderr.contains(&mend),
+            "{finished:?}"
+        );
+    }
+    let told = run(&format!("subscriptions test {SUBSCRIPTION} --wait --json"), &url);
+    let told: Value = serde_json::from_str(&told.stdout).expect("JSON");
+    assert_eq!(
+        (&told["notificationId"], &told["status"], &told["pausedBy"]),
+        (&json!(OTHER), &json!("PENDING"), &json!("RESELLER"))
+    );
+    let later = run(&format!("resend {OTHER}"), &url);
+    assert!(
+        later.code == Some(0)
+            && later
+                .stdout
+                .contains("sent again after the pause: you have paused"),
+        "{later:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_replay_tells_what_it_left_alone() {
+    let replay = || async {
+        Json(json!({
+            "id": OTHER, "subscriptionId": SUBSCRIPTION, "status": "COMPLETED", "examined": 3, "replayed": 0,
+            "createdAt": "2026-11-21T12:00:00Z",
+        }))
+    };
+    let waiting = || async {
+        let retry = json!({"id": OTHER, "status": "RETRY", "updatedAt": "2026-11-21T11:00:00Z"});
+        Json(json!({"items": [retry], "next": null}))
+    };
+    let subscription = || async { Json(json!({"id": SUBSCRIPTION, "state": "ACTIVE"})) };
+    let router = Router::new()
+        .route("/subscriptions/{id}", get(subscription))
+        .route("/subscriptions/{id}/replays", post(replay))
+        .route("/subscriptions/{id}/replays/{replay}", get(replay))
+        .route("/subscriptions/{id}/notifications", get(waiting));
+    let url = pretended(router).await;
+    let finished = run(&format!("replay {SUBSCRIPTION} --newer-than 1h --wait"), &url);
+    assert_eq!(finished.code, Some(4), "{finished:?}");
+    assert!(
+        finished.stderr.contains("1 more notification of that time"),
+        "{finished:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn forms_for_scripts_have_what_the_next_command_needs() {
+    let quota = || async {
+        let open = json!({"id": OTHER, "dailyQuota": 5000, "status": "REQUESTED"});
+        Json(json!({"dailyQuota": 1000, "openRequest": open}))
+    };
+    let secrets = || async {
+        let secret = |id: &str, active: bool| json!({"id": id, "active": active});
+        Json(json!({"items": [secret(OTHER, true), secret(SUBSCRIPTION, false)], "next": null}))
+    };
+    let requests = || async { Json(json!({"items": [{"id": OTHER, "status": "REQUESTED"}], "next": null})) };
+    let created = async || {
+        let secret = json!({"id": OTHER, "secret": "whsec_x"});
+        Json(json!({"id": SUBSCRIPTION, "secret": secret}))
+    };
+    let found = async || Json(json!({"items": [held()], "next": null}));
+    let router = Router::new()
+        .route("/subscriptions", post(created).get(async || {
+            Json(json!({"items": [{"id": SUBSCRIPTION, "url": "https://a.example/", "state": "ACTIVE", "verification": {"failedAttempts": 0}}]}))
+        }))
+        .route("/subscriptions/{id}/quota", get(quota))
+        .route("/subscriptions/{id}/quota-requests", get(requests))
+        .route("/subscriptions/{id}/quota-requests/{request}", delete(async || ()))
+        .route("/subscriptions/{id}/secrets", get(secrets))
+        .route("/subscriptions/{id}/notifications", get(found));
+    let url = pretended(router).await;
+    let only = format!("{OTHER}\n");
+    for command in ["quota show", "secrets list"] {
+        let finished = run(&format!("{command} {SUBSCRIPTION} -o name"), &url);
+        assert_eq!(finished.stdout, only, "{command}: {finished:?}");
+    }
+    let tsv = run(&format!("quota show {SUBSCRIPTION} -o tsv"), &url);
+    assert!(
+        tsv.stdout.contains(&format!("open quota request\t{OTHER}")),
+        "{tsv:?}"
+    );
+    let withdrawn = run(&format!("quota withdraw {SUBSCRIPTION} --json"), &url);
+    let withdrawn: Value = serde_json::from_str(&withdrawn.stdout).expect("JSON");
+    assert_eq!(withdrawn, json!({"id": OTHER, "withdrawn": true}));
+    let create = "subscriptions create --url https://a.example/ --event-types * --email a@a.example -o name";
+    let created = run(create, &url);
+    assert_eq!(created.stdout, format!("{SUBSCRIPTION}\n"), "{created:?}");
+    assert!(created.stderr.contains("secret whsec_x"), "{created:?}");
+    for named in ["", SUBSCRIPTION] {
+        let listed = run(
+            &format!("notifications list {named} --event-id order-17 -o name"),
+            &url,
+        );
+        assert_eq!(listed.stdout, only, "{listed:?}");
+    }
+}

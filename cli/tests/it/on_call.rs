@@ -1,0 +1,113 @@
+//! Commands for those on call that put together what the operator API answers.
+
+use axum::extract::{Query, Request};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use serde_json::{Value, json};
+use std::collections::HashMap;
+
+use crate::kit::pretended;
+use crate::postrider::{Finished, postrider};
+
+const SUBSCRIPTION: &str = "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d";
+const EVENT: &str = "01a1fd84-191a-7187-8c92-644d9a28fa8b";
+const URL: &str = "https://hooks.acme.example/postrider";
+
+fn run(command: &str, url: &str) -> Finished {
+    postrider(&format!("{command} --key x --url {url}")).run()
+}
+
+/// What answers every question with `items`, but for the URL of one subscription and the names of resellers.
+fn answers(items: &'static str) -> Router {
+    let list = move || async move {
+        let items: Value = serde_json::from_str(items).expect("JSON");
+        Json(json!({"items": items, "next": null, "examined": 1, "total": 0, "atLeast": false}))
+    };
+    let subscriptions = async |Query(query): Query<HashMap<String, String>>| {
+        let one =
+            json!({"id": SUBSCRIPTION, "resellerId": "acme", "url": URL, "heldAt": "2026-11-21T12:00:00Z"});
+        let is_one = query.get("url").is_none_or(|part| URL.contains(part.as_str()));
+        let is_one = is_one && query.get("reseller").is_none_or(|reseller| reseller == "acme");
+        Json(json!({"items": if is_one { vec![one] } else { Vec::new() }, "next": null}))
+    };
+    let echoed = async |request: Request| {
+        Json(json!({"retries": 1, "more": false, "stillPaused": [request.uri().path()]}))
+    };
+    Router::new()
+        .route("/notifications", get(list))
+        .route("/events", get(list))
+        .route("/dead-letters", get(async |request: Request| {
+            let item = json!({"id": EVENT, "lane": "reseller", "state": "OPEN", "reason": "FAILED", "fingerprint": request.uri().query(),
+                              "target": "", "detail": "", "createdAt": "2026-11-21T12:00:00Z"});
+            Json(json!({"items": [item], "next": null}))
+        }))
+        .route("/resellers", get(async || Json(json!({"items": [{"id": "acme"}], "next": null}))))
+        .route("/subscriptions", get(subscriptions))
+        .route("/subscriptions/{id}/retry-now", post(echoed))
+        .route("/lanes/{lane}/retry-now", post(echoed))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn an_event_that_matched_nothing_is_told_beside_notifications_and_unknown_resellers_are_named() {
+    let found = pretended(answers(
+        r#"[{"id": "01a1fd84-191a-7187-8c92-644d9a28fa8b", "resellerId": "acme", "notifications": 0}]"#,
+    ))
+    .await;
+    let listed = run("notifications list --all --value found.example", &found);
+    assert_eq!(listed.code, Some(0), "{listed:?}");
+    let told = format!("the event {EVENT} of acme has it and matched no subscription");
+    assert!(listed.stderr.contains(&told), "{listed:?}");
+    let events = run("event list --value found.example -o name", &found);
+    assert_eq!(events.stdout, format!("{EVENT}\n"), "{events:?}");
+
+    let nothing = pretended(answers("[]")).await;
+    for command in [
+        "notifications list --reseller acne",
+        "event list --reseller acne",
+        "subscriptions list --reseller acne",
+    ] {
+        let finished = run(command, &nothing);
+        let told = "no reseller acne is known: none of that name has a subscription; did you mean acme?";
+        assert!(finished.stderr.contains(told), "{command}: {finished:?}");
+    }
+    let listed = run("subscriptions list --reseller acme -o tsv", &nothing);
+    assert!(
+        listed.stdout.contains("2026-11-21T12:00:00Z\tan operator"),
+        "{listed:?}"
+    );
+    for command in ["resellers", "resellers list"] {
+        assert_eq!(run(&format!("{command} -o name"), &nothing).stdout, "acme\n");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_whole_url_stands_for_its_subscription() {
+    let url = pretended(answers("[]")).await;
+    let listed = run(&format!("dead-letters list --target {URL} --json"), &url);
+    let listed: Value = serde_json::from_str(&listed.stdout).expect("JSON");
+    let asked = listed["items"][0]["fingerprint"].as_str().expect("a query");
+    assert!(
+        asked.contains(&format!("subscription={SUBSCRIPTION}")) && !asked.contains("target"),
+        "{asked}"
+    );
+    let origin = run(
+        "dead-letters list --target https://hooks.acme.example/ --json",
+        &url,
+    );
+    assert!(
+        origin.stdout.contains("target=https%3A%2F%2Fhooks.acme.example"),
+        "{origin:?}"
+    );
+    let retried = run(&format!("retry-now endpoint {URL}/"), &url);
+    assert_eq!(retried.code, Some(0), "{retried:?}");
+    assert!(
+        retried
+            .stdout
+            .contains(&format!("/subscriptions/{SUBSCRIPTION}/retry-now")),
+        "{retried:?}"
+    );
+    let lane = run("retry-now lane push --json", &url);
+    assert!(lane.stdout.contains("/lanes/push/retry-now"), "{lane:?}");
+    let none = run("retry-now endpoint https://elsewhere.example/x", &url);
+    assert_eq!(none.code, Some(1), "{none:?}");
+}

@@ -73,7 +73,7 @@ impl Store {
         };
         transaction.commit().await?;
         let status = stored("push status", &found.status)?;
-        Ok(came_of(found.hastened, status, PushStatus::Retry))
+        Ok(came_of(found.hastened, status, &PushStatus::Retry))
     }
 
     /// Makes the retry of a notification due now. One of a subscription that is paused waits for the end of the pause all the same.
@@ -104,7 +104,7 @@ impl Store {
         };
         transaction.commit().await?;
         let status = stored("notification status", &found.status)?;
-        Ok(came_of(found.hastened, status, NotificationStatus::Retry))
+        Ok(came_of(found.hastened, status, &NotificationStatus::Retry))
     }
 
     /// Makes the retries of a lane due now, those that are due first before others; a bounded number of them.
@@ -205,8 +205,8 @@ async fn record_one(
     Ok(found)
 }
 
-fn came_of<S: PartialEq>(hastened: bool, status: S, retry: S) -> RetryNow<S> {
-    match (hastened, status == retry) {
+fn came_of<S: PartialEq>(hastened: bool, status: S, retry: &S) -> RetryNow<S> {
+    match (hastened, status == *retry) {
         (true, _) => RetryNow::Done,
         (false, true) => RetryNow::Due,
         (false, false) => RetryNow::NoRetry(status),

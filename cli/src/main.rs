@@ -38,7 +38,10 @@ use commands::outcome::{NOT_ALL, NotCome};
 fn main() -> ExitCode {
     let matches = help::grouped(Cli::command()).try_get_matches();
     let cli = matches.and_then(|matches| Cli::from_arg_matches(&matches));
-    let cli = cli.unwrap_or_else(|error| refusal::exit(&error));
+    let cli = match cli {
+        Ok(cli) => cli,
+        Err(error) => return refusal::tell(&error),
+    };
     output::colour(cli.color);
     let sources = Sources::of_process(cli.config);
     match cli.command {

@@ -1,5 +1,7 @@
 //! What is said of an argument that cannot be read: the words of parsers are for programmers, those here say what to write.
 
+use std::process::ExitCode;
+
 use clap::error::ErrorKind;
 
 /// What parsers say, and what is said instead.
@@ -27,13 +29,13 @@ const SAID: [(&str, &str); 6] = [
 const OF_IDENTIFIERS: [&str; 3] = ["invalid character: ", "invalid length: ", "invalid group "];
 const IDENTIFIER: &str = "write an identifier such as 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d";
 
-/// Ends the program as clap does, with what is wrong on standard error.
-pub(crate) fn exit(error: &clap::Error) -> ! {
+/// Says what is wrong on standard error, as clap does; how the program ends with it.
+pub(crate) fn tell(error: &clap::Error) -> ExitCode {
     if error.kind() != ErrorKind::ValueValidation {
         error.exit()
     }
     anstream::eprint!("{}", reworded(&error.render().ansi().to_string()));
-    std::process::exit(error.exit_code())
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(u8::MAX))
 }
 
 fn reworded(text: &str) -> String {

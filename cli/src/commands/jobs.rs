@@ -287,7 +287,7 @@ fn paused_because(job: &Job) -> String {
         None => "",
         Some("OPERATOR") => "an operator paused it",
         Some("CANARY") => "it waits for what becomes of the first, and goes on by itself",
-        Some("CANARY_FAILED") => "some of the first failed again",
+        Some("CANARY_FAILED") => "one of the first failed again, none was delivered, or it was not known after a day",
         Some("FAILED_AGAIN") => "too much of what it has replayed failed again",
         Some(other) => other,
     };

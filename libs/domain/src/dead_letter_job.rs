@@ -39,7 +39,7 @@ pub enum JobPause {
     /// Until it is known what became of the first that it has sent again. It goes on by itself when none of them failed again and one at least
     /// was delivered.
     Canary,
-    /// One of the first failed again, or none of them was delivered.
+    /// One of the first failed again, none of them was delivered, or what became of one was not known after a day.
     CanaryFailed,
     /// A greater share of what it has sent again failed again than it may be.
     FailedAgain,

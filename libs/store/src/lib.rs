@@ -61,9 +61,9 @@ pub use pauses::{Lane, Pausable, PauseChange, PauseCounts, PauseView};
 pub use processes::{Beat, LaneMinute, ProcessView};
 pub use rescued::Rescued;
 pub use resolution::{
-    DeadLetterJob, DeadLetterKind, DeadLetterSelection, DeadLetterStep, Fates, JobCare, JobCommanded,
-    JobCreated, JobOutcome, KindOutcome, NewDeadLetterJob, Preview, RecoveryTerms, Resolved, SettledRecovery,
-    Skipped,
+    CANARY_WAIT, DeadLetterJob, DeadLetterKind, DeadLetterSelection, DeadLetterStep, Fates, JobCare,
+    JobCommanded, JobCreated, JobOutcome, KindOutcome, NewDeadLetterJob, Preview, RecoveryTerms, Resolved,
+    SettledRecovery, Skipped,
 };
 pub use restore::{Requeued, RescuedNow};
 pub use retention::Kept;

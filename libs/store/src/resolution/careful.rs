@@ -1,7 +1,7 @@
 //! What makes a job careful: it is about so many dead letters at most, sends a few again before the others, and stops itself when too much
 //! of what it has sent again fails again. All of it is decided by the job's row, in the transaction of a step.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use domain::dead_letter_job::{JobPause, fails_too_often};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
@@ -9,6 +9,9 @@ use uuid::Uuid;
 
 use super::recovery::BY;
 use crate::{Act, Error};
+
+/// For how long the first ones are waited for. What is not known of them by then is for an operator to judge.
+pub const CANARY_WAIT: TimeDelta = TimeDelta::hours(24);
 
 /// How careful a job is. What is missing restricts nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -35,6 +38,8 @@ pub(super) struct Care {
     pub(super) canary_passed: bool,
     /// Whether the job has paused itself until it is known what became of them.
     pub(super) waits: bool,
+    /// When it last got on, or was told to; of one that waits, when it began to.
+    pub(super) updated_at: DateTime<Utc>,
     /// Dead letters resolved when what fails again began to be counted.
     pub(super) judged_done: u64,
 }
@@ -95,7 +100,7 @@ impl Care {
         now: DateTime<Utc>,
     ) -> Result<(), Error> {
         let firsts = firsts(connection, &self.canary_due).await?;
-        let details = json!({
+        let mut details = json!({
             "canary": self.canary_due.len(), "delivered": firsts.delivered, "failedAgain": firsts.failed,
         });
         // First ones that were all cancelled, or are not stored any more, say nothing about the others.
@@ -104,6 +109,10 @@ impl Care {
         }
         if firsts.waiting > 0 {
             return match self.waits {
+                true if now - self.updated_at > CANARY_WAIT => {
+                    details["waiting"] = json!(firsts.waiting);
+                    pause(connection, job, (JobPause::CanaryFailed, details), now).await
+                }
                 true => Ok(()),
                 false => pause(connection, job, (JobPause::Canary, details), now).await,
             };

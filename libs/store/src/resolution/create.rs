@@ -13,6 +13,8 @@ use crate::{Act, Error, Store, audit};
 /// A job to be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewDeadLetterJob {
+    /// Its identifier, if the one who asks for it has chosen it: asking twice then makes one job.
+    pub id: Option<Uuid>,
     /// What is done to each dead letter.
     pub action: JobAction,
     /// To which ones.
@@ -26,8 +28,10 @@ pub struct NewDeadLetterJob {
 /// What came of asking for a job.
 #[derive(Debug, Clone, PartialEq)]
 pub enum JobCreated {
-    /// It runs.
+    /// It runs, or the very same was made before under the identifier.
     Done(Box<DeadLetterJob>),
+    /// Another job has the identifier.
+    Taken,
     /// There is nothing to do, and no job.
     NothingMatches,
     /// There is no such dead letter, and no job.
@@ -46,18 +50,27 @@ impl Store {
         act: &Act<'_>,
     ) -> Result<JobCreated, Error> {
         let mut transaction = self.pool.begin().await?;
+        if let Some(id) = new.id
+            && let Some(before) = made_before(&mut transaction, id, new, act).await?
+        {
+            return Ok(before);
+        }
         if let Some(unknown) = unknown(&mut transaction, &new.selection).await? {
             return Ok(JobCreated::Unknown(unknown));
         }
-        let preview = selection::preview(&mut transaction, &new.selection).await?;
-        if preview.matching == 0 {
+        let most = new.care.letters_max.map_or(u64::MAX, u64::from);
+        let matching = selection::count_up_to(&mut transaction, &new.selection, most).await?;
+        if matching == 0 {
             return Ok(JobCreated::NothingMatches);
         }
-        let id = audit::id_at(act.at);
-        let most = new.care.letters_max.map_or(u64::MAX, u64::from);
-        insert(&mut transaction, id, new, preview.matching.min(most), act).await?;
+        let id = new.id.unwrap_or_else(|| audit::id_at(act.at));
+        if !insert(&mut transaction, id, new, matching, act).await? {
+            // Made by another request since it was looked for, and committed.
+            let before = made_before(&mut transaction, id, new, act).await?;
+            return Ok(before.unwrap_or(JobCreated::Taken));
+        }
         let details = json!({
-            "action": new.action.as_str(), "matching": preview.matching, "perSecond": new.per_second,
+            "action": new.action.as_str(), "matching": matching, "perSecond": new.per_second,
             "limit": new.care.letters_max, "order": if new.care.newest_first { "newest" } else { "oldest" },
             "canary": new.care.canary, "pauseAbove": new.care.pause_above,
             "filter": match &new.selection {
@@ -71,6 +84,36 @@ impl Store {
         transaction.commit().await?;
         Ok(job.map_or(JobCreated::NothingMatches, |job| JobCreated::Done(Box::new(job))))
     }
+}
+
+/// What was made under this identifier before, if anything was: the same job, or another one.
+async fn made_before(
+    connection: &mut PgConnection,
+    id: Uuid,
+    new: &NewDeadLetterJob,
+    act: &Act<'_>,
+) -> Result<Option<JobCreated>, Error> {
+    let Some(job) = job::find(connection, id).await? else {
+        return Ok(None);
+    };
+    let care = JobCare {
+        letters_max: job.letters_max,
+        newest_first: job.newest_first,
+        canary: job.canary,
+        pause_above: job.pause_above,
+    };
+    // As it is stored: a time of a filter has no more than its microseconds there.
+    let is_same = job.action == new.action
+        && job.selection.to_json() == new.selection.to_json()
+        && job.per_second == new.per_second
+        && care == new.care
+        && job.note.as_deref() == act.note
+        && job.created_by == act.by;
+    Ok(Some(if is_same {
+        JobCreated::Done(Box::new(job))
+    } else {
+        JobCreated::Taken
+    }))
 }
 
 /// One of the chosen dead letters that does not exist.
@@ -93,20 +136,21 @@ async fn unknown(
     .await?)
 }
 
-/// `until` is read from the clock that dead letters are dated by.
+/// Stores it; returns false when there is one with this identifier. `until` is read from the clock that dead letters are dated by.
 async fn insert(
     connection: &mut PgConnection,
     id: Uuid,
     new: &NewDeadLetterJob,
     matching: u64,
     act: &Act<'_>,
-) -> Result<(), Error> {
+) -> Result<bool, Error> {
     let number = |number: u32| i32::try_from(number).unwrap_or(i32::MAX);
-    sqlx::query!(
+    let inserted = sqlx::query!(
         r#"
         INSERT INTO dead_letter_jobs (id, action, filter, note, per_second, until, matching, created_by, created_at,
                                       paced_to, updated_at, letters_max, newest_first, canary, pause_above, steps)
         VALUES ($1, $2, $3, $4, $5, now(), $6, $7, $8, $8, $8, $9, $10, $11, $12, $13)
+        ON CONFLICT (id) DO NOTHING
         "#,
         id,
         new.action.as_str(),
@@ -124,5 +168,5 @@ async fn insert(
     )
     .execute(connection)
     .await?;
-    Ok(())
+    Ok(inserted.rows_affected() > 0)
 }

@@ -17,7 +17,7 @@ mod step;
 use uuid::Uuid;
 
 pub use apply::Skipped;
-pub use careful::JobCare;
+pub use careful::{CANARY_WAIT, JobCare};
 pub use create::{JobCreated, NewDeadLetterJob};
 pub use job::{DeadLetterJob, JobCommanded};
 pub use outcome::{Fates, JobOutcome, KindOutcome};

@@ -1,6 +1,8 @@
 //! Which open dead letters a job is about: counting them, and finding the next ones in the order of time.
 
-use chrono::{DateTime, Utc};
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, TimeDelta, Utc};
 use serde::Serialize;
 use serde_json::{Value, json};
 use sqlx::error::BoxDynError;
@@ -48,7 +50,14 @@ pub struct Preview {
     pub oldest: Option<DateTime<Utc>>,
     /// When the newest was.
     pub newest: Option<DateTime<Utc>>,
+    /// Of a replay: how many of those that come first were looked at for `skipped`; at most 1,000.
+    pub sampled: u64,
+    /// How many of those a replay would leave as they are now, by reason.
+    pub skipped: BTreeMap<String, u64>,
 }
+
+/// Most dead letters that are looked at to say what a replay would leave as it is.
+const SAMPLE_MAX: i64 = 1_000;
 
 impl<'r> Decode<'r, Postgres> for DeadLetterSelection {
     fn decode(value: PgValueRef<'r>) -> Result<Self, BoxDynError> {
@@ -107,6 +116,87 @@ impl Store {
         let mut connection = self.pool.acquire().await?;
         preview(&mut connection, selection).await
     }
+
+    /// As [`Store::preview_dead_letters`], of a replay: also says what would be skipped of those that come first.
+    pub async fn preview_replay(
+        &self,
+        selection: &DeadLetterSelection,
+        newest_first: bool,
+    ) -> Result<Preview, Error> {
+        let mut connection = self.pool.acquire().await?;
+        let mut preview = preview(&mut connection, selection).await?;
+        let part = Part {
+            cursor: None,
+            newest_first,
+            until: preview.newest.unwrap_or_default() + TimeDelta::microseconds(1),
+            limit: SAMPLE_MAX,
+            by_endpoint: false,
+        };
+        let first = next(&mut connection, selection, part).await?;
+        let ids: Vec<Uuid> = first.into_iter().map(|(_, id)| id).collect();
+        preview.sampled = ids.len() as u64;
+        preview.skipped = skipped_of(&mut connection, &ids).await?;
+        Ok(preview)
+    }
+
+    /// Counts what a job would be about, now, but not further than `most`.
+    pub async fn count_dead_letters_up_to(
+        &self,
+        selection: &DeadLetterSelection,
+        most: u64,
+    ) -> Result<u64, Error> {
+        let mut connection = self.pool.acquire().await?;
+        count_up_to(&mut connection, selection, most).await
+    }
+}
+
+/// Why a replay would leave dead letters as they are, and how many. The rules are those of [`super::apply`], which decides when it comes to it.
+async fn skipped_of(connection: &mut PgConnection, ids: &[Uuid]) -> Result<BTreeMap<String, u64>, Error> {
+    let rows = sqlx::query!(
+        r#"
+        SELECT f.fate AS "fate!", count(*) AS "count!"
+        FROM (
+            SELECT CASE
+                       WHEN d.push_id IS NULL AND d.notification_id IS NULL THEN 'MALFORMED'
+                       WHEN p.id IS NULL AND n.id IS NULL THEN 'GONE'
+                       WHEN coalesce(p.status, n.status) = 'SENT' THEN 'DELIVERED'
+                       WHEN coalesce(p.status, n.status) NOT IN ('FAILED', 'GIVEN_UP') THEN 'UNFINISHED'
+                       WHEN coalesce(p.status, n.status) = 'GIVEN_UP' AND coalesce(p.reason, n.reason) = 'CANCELLED' THEN 'CANCELLED'
+                       WHEN n.id IS NOT NULL AND coalesce(s.state, '') NOT IN ('ACTIVE', 'DEGRADED') THEN 'SUBSCRIPTION_INACTIVE'
+                   END AS fate
+            FROM UNNEST($1::uuid[]) AS i(id)
+            JOIN dead_letters d ON d.id = i.id
+            LEFT JOIN push_notifications p ON p.id = d.push_id
+            LEFT JOIN notifications n ON n.id = d.notification_id
+            LEFT JOIN subscriptions s ON s.id = n.subscription_id AND s.deleted_at IS NULL) AS f
+        WHERE f.fate IS NOT NULL
+        GROUP BY f.fate
+        "#,
+        ids,
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| (row.fate, row.count.unsigned_abs()))
+        .collect())
+}
+
+/// Counts what was there when the transaction began, but not further than `most`: a job about a few hundred need not count a million.
+pub(super) async fn count_up_to(
+    connection: &mut PgConnection,
+    selection: &DeadLetterSelection,
+    most: u64,
+) -> Result<u64, Error> {
+    let mut query =
+        QueryBuilder::new("SELECT count(*) FROM (SELECT FROM dead_letters WHERE created_at < now()");
+    selection.restrict(&mut query);
+    query
+        .push(" LIMIT ")
+        .push_bind(i64::try_from(most).unwrap_or(i64::MAX));
+    query.push(") AS letters");
+    let count: i64 = query.build_query_scalar().fetch_one(connection).await?;
+    Ok(count.unsigned_abs())
 }
 
 /// Lane, fingerprint, count, oldest and newest.

@@ -151,7 +151,7 @@ async fn hold(connection: &mut PgConnection, id: Uuid) -> Result<Option<Held>, E
         r#"
         SELECT action, filter, note, created_by, per_second, until, cursor_at, cursor_id, paced_to, skipped, recovers,
                probe, examined, done, letters_max, newest_first, canary, canary_due, canary_passed, pause_above,
-               judged_done, status = 'PAUSED' AS "waits!"
+               judged_done, status = 'PAUSED' AS "waits!", updated_at
         FROM dead_letter_jobs
         WHERE id = $1 AND (status = 'RUNNING' OR status = 'PAUSED' AND paused_because = 'CANARY')
         FOR UPDATE SKIP LOCKED
@@ -188,6 +188,7 @@ async fn hold(connection: &mut PgConnection, id: Uuid) -> Result<Option<Held>, E
                 canary_due: row.canary_due,
                 canary_passed: row.canary_passed,
                 waits: row.waits,
+                updated_at: row.updated_at,
                 judged_done: row.judged_done.unsigned_abs(),
             },
         })

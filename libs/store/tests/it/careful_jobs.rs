@@ -7,8 +7,8 @@ use domain::push::{PushId, PushState};
 use serde_json::json;
 use sqlx::PgPool;
 use store::{
-    AuditFilter, Cancellation, DeadLetterFilter, DeadLetterJob, DeadLetterSelection, JobCare, JobCommanded,
-    JobCreated, NewDeadLetterJob, Store,
+    AuditFilter, CANARY_WAIT, Cancellation, DeadLetterFilter, DeadLetterJob, DeadLetterSelection, JobCare,
+    JobCommanded, JobCreated, NewDeadLetterJob, Store,
 };
 use testkit::push_factory::PushRow;
 use uuid::Uuid;
@@ -39,6 +39,7 @@ impl Scene {
             .unwrap();
         }
         let new = NewDeadLetterJob {
+            id: None,
             action: JobAction::Replay,
             selection: DeadLetterSelection::Matching(DeadLetterFilter::default()),
             per_second: 10,
@@ -208,6 +209,50 @@ async fn the_others_follow_by_themselves_when_all_of_the_first_are_delivered(poo
             "Anna dead-letter-job.complete"
         ]
     );
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn the_first_are_waited_for_a_day_and_then_an_operator_decides(pool: PgPool) {
+    let mut scene = Scene::with(&pool, 12, canary(3)).await;
+    assert_eq!((scene.step().await, scene.step().await), (3, 0));
+    let first = scene.due().await;
+    scene.deliver(&first[1..]).await;
+    scene.now += CANARY_WAIT - TimeDelta::seconds(2);
+    let waiting = (JobStatus::Paused, Some(JobPause::Canary));
+    assert_eq!((scene.step().await, scene.state().await), (0, waiting));
+    scene.now += TimeDelta::seconds(2);
+    let failed = (JobStatus::Paused, Some(JobPause::CanaryFailed));
+    assert_eq!((scene.step().await, scene.state().await), (0, failed));
+    scene.tell(JobCommand::Resume).await;
+    assert_eq!(scene.step().await, 9);
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn an_identifier_makes_one_job(pool: PgPool) {
+    let scene = Scene::with(&pool, 5, canary(3)).await;
+    let id = Uuid::now_v7();
+    let new = NewDeadLetterJob {
+        id: Some(id),
+        action: JobAction::Replay,
+        selection: DeadLetterSelection::Matching(DeadLetterFilter::default()),
+        per_second: 10,
+        care: canary(3),
+    };
+    let made =
+        async |new: &NewDeadLetterJob| scene.store.create_dead_letter_job(new, &act(None)).await.unwrap();
+    let first = made(&new).await;
+    assert!(
+        matches!(&first, JobCreated::Done(job) if job.id == id),
+        "{first:?}"
+    );
+    assert_eq!(made(&new).await, first);
+    let other = NewDeadLetterJob {
+        per_second: 11,
+        ..new
+    };
+    assert_eq!(made(&other).await, JobCreated::Taken);
+    let jobs = scene.store.list_dead_letter_jobs(None, None, 10).await.unwrap();
+    assert_eq!(jobs.len(), 2, "the scene's and this one");
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]

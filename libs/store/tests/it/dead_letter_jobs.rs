@@ -24,6 +24,7 @@ use crate::resolution::{ANNA, act, dead_letter, dead_letter_of};
 
 fn replay(selection: DeadLetterSelection, per_second: u32) -> NewDeadLetterJob {
     NewDeadLetterJob {
+        id: None,
         action: JobAction::Replay,
         selection,
         per_second,
@@ -336,6 +337,21 @@ async fn a_job_is_about_what_its_filter_or_its_list_says_and_nothing_else(pool: 
         .unwrap();
     assert_eq!((preview.matching, preview.kinds.len()), (70, 7));
     assert!(preview.oldest < preview.newest);
+    assert_eq!((preview.sampled, preview.skipped.len()), (0, 0));
+    sqlx::query("UPDATE push_notifications SET status = 'SENT' WHERE id IN (SELECT push_id FROM dead_letters LIMIT 4)")
+        .execute(&pool)
+        .await
+        .unwrap();
+    let replay_of_all = filter("swrve/40*", DeadLetterLane::Push);
+    let preview = store.preview_replay(&replay_of_all, true).await.unwrap();
+    assert_eq!((preview.matching, preview.sampled), (70, 70));
+    assert_eq!(preview.skipped, [("DELIVERED".to_owned(), 4)].into());
+    sqlx::query("UPDATE push_notifications SET status = 'FAILED' WHERE status = 'SENT'")
+        .execute(&pool)
+        .await
+        .unwrap();
+    let counted = store.count_dead_letters_up_to(&replay_of_all, 50).await.unwrap();
+    assert_eq!(counted, 50);
 
     let by_list = create(
         &store,
@@ -382,6 +398,7 @@ async fn a_discarding_job_needs_a_note_and_makes_nothing_due(pool: PgPool) {
     failed_pushes(&pool, 20).await;
     watch_replays(&pool).await;
     let discard = NewDeadLetterJob {
+        id: None,
         action: JobAction::Discard,
         selection: all(),
         per_second: 1_000,

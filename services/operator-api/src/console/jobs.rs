@@ -16,16 +16,5 @@ pub(super) fn routes() -> Router<Arc<App>> {
         .route("/console/jobs", get(shown::list).post(new::start))
         .route("/console/jobs/new", get(new::page))
         .route("/console/jobs/{id}", get(shown::page))
-        .route(
-            "/console/jobs/{id}/pause",
-            get(shown::pause_form).post(shown::pause),
-        )
-        .route(
-            "/console/jobs/{id}/resume",
-            get(shown::resume_form).post(shown::resume),
-        )
-        .route(
-            "/console/jobs/{id}/cancel",
-            get(shown::cancel_form).post(shown::cancel),
-        )
+        .merge(shown::routes())
 }

@@ -331,10 +331,7 @@ fn of(
     let form = form(document.lane, pause.is_some(), Some(&document), frame);
     Lane {
         leader: if is_push { status.leader.take() } else { None },
-        form: ActForm {
-            in_dialog: true,
-            ..form
-        },
+        form: form.in_dialog(),
         document,
         pause,
         holds,
@@ -378,17 +375,15 @@ fn form(lane: &'static str, is_paused: bool, document: Option<&LaneDocument>, fr
         id: format!("{verb}-{lane}"),
         title: format!("{} the {name}", if is_paused { "Resume" } else { "Pause" }),
         said: vec![waits, effect],
-        action: format!("/console/lanes/{lane}/{verb}"),
-        back: "/console/lanes".to_owned(),
         button: if is_paused { "Resume" } else { "Pause" },
         is_dangerous: !is_paused,
         needs_note: !is_paused,
-        expected: Some(lane),
-        in_dialog: false,
-        may: frame.may_operate,
-        typed_name: String::new(),
-        typed_note: String::new(),
-        errors: Vec::new(),
+        expected: Some(lane.to_owned()),
+        ..ActForm::new(
+            frame,
+            format!("/console/lanes/{lane}/{verb}"),
+            "/console/lanes".to_owned(),
+        )
     }
 }
 

@@ -8,9 +8,9 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use chrono::TimeDelta;
-use http::StatusCode;
-use http_api::{FieldProblem, Params, Payload, Problem, ProblemKind};
+use http_api::{Params, Payload, Problem};
 
+use super::act::{ActForm, Asked};
 use super::frame::{Frame, Page, done};
 use super::visit::Fields;
 use crate::app::App;
@@ -34,42 +34,30 @@ pub(super) fn routes() -> Router<Arc<App>> {
         .route("/console/mails/retry", get(ask_to_retry).post(retry))
 }
 
-/// The form to send mails at once, and what was typed into it.
-#[derive(Default)]
-struct RetryForm {
-    failed: String,
-    note: String,
-    errors: Vec<FieldProblem>,
-}
-
-impl RetryForm {
-    fn of(fields: &Fields, errors: Vec<FieldProblem>) -> Self {
-        let typed = |name| fields.get(name).unwrap_or_default().to_owned();
-        Self {
-            failed: typed("failed"),
-            note: typed("note"),
-            errors,
-        }
+/// The form to send mails at once.
+fn retry_form(frame: &Frame, failed: &str) -> ActForm {
+    let none = (String::new(), "No, only those that wait".to_owned());
+    let ages = AGES
+        .iter()
+        .map(|(hours, words)| ((*hours).to_owned(), format!("Of {words}")));
+    ActForm {
+        id: "retry".to_owned(),
+        title: "Send mails at once".to_owned(),
+        said: vec![
+            "All mails that wait become due at once, at most 10,000. With failed ones they are sent again, at most 10,000 more; \
+             those about given up, refused and recovered deliveries are gathered in the next mail instead. It cannot be undone."
+                .to_owned(),
+        ],
+        button: "Send at once",
+        fields: vec![Asked {
+            name: "failed",
+            label: "Failed mails too",
+            value: failed.to_owned(),
+            choices: std::iter::once(none).chain(ages).collect(),
+            ..Asked::default()
+        }],
+        ..ActForm::new(frame, "/console/mails/retry".to_owned(), HERE.to_owned())
     }
-
-    /// What is wrong with a field.
-    fn wrong(&self, field: &str) -> Option<&str> {
-        let mut errors = self.errors.iter();
-        errors
-            .find(|error| error.field == field)
-            .map(|error| error.detail.as_str())
-    }
-
-    fn ages(&self) -> &'static [(&'static str, &'static str)] {
-        &AGES
-    }
-}
-
-#[derive(Template)]
-#[template(path = "mails_retry.html")]
-struct RetryPage {
-    frame: Frame,
-    form: RetryForm,
 }
 
 #[derive(Template)]
@@ -80,7 +68,7 @@ struct Mails {
     /// Whether they wait, so that they come by when they are due.
     waits: bool,
     part: Part<MailDocument>,
-    form: RetryForm,
+    forms: Vec<ActForm>,
 }
 
 impl Mails {
@@ -122,24 +110,17 @@ async fn page(
     let part = mails::list(State(app), viewer, Params(params)).await?.0;
     let failed = if status == "FAILED" { "24" } else { "" };
     Ok(Page(Mails {
-        frame,
         waits: status == "PENDING",
         status,
         part,
-        form: RetryForm {
-            failed: failed.to_owned(),
-            ..RetryForm::default()
-        },
+        forms: vec![retry_form(&frame, failed).in_dialog()],
+        frame,
     }))
 }
 
-async fn ask_to_retry(_: Viewer, frame: Frame) -> impl IntoResponse {
+async fn ask_to_retry(_: Viewer, frame: Frame) -> Response {
     let failed = frame.asked("failed");
-    let form = RetryForm {
-        failed,
-        ..RetryForm::default()
-    };
-    Page(RetryPage { frame, form })
+    retry_form(&frame, &failed).page(frame)
 }
 
 async fn retry(operator: Operator, frame: Frame, fields: Fields) -> Result<Response, Problem> {
@@ -159,11 +140,7 @@ async fn retry(operator: Operator, frame: Frame, fields: Fields) -> Result<Respo
                 &format!("{mails} due now. The retry worker sends them within seconds."),
             ))
         }
-        Err(problem) if problem.kind() == ProblemKind::VALIDATION => {
-            let form = RetryForm::of(&fields, problem.errors().to_vec());
-            Ok((StatusCode::UNPROCESSABLE_ENTITY, Page(RetryPage { frame, form })).into_response())
-        }
-        Err(problem) => Err(problem),
+        Err(problem) => retry_form(&frame, "").again(frame, &fields, problem),
     }
 }
 

@@ -26,34 +26,6 @@ pub(super) fn routes() -> Router<Arc<App>> {
     Router::new().route("/console/pauses", get(page))
 }
 
-/// A form on a page of its own whose words are still to be put in.
-pub(super) fn blank(frame: &Frame, (action, back): (String, String)) -> ActForm {
-    ActForm {
-        id: "act".to_owned(),
-        title: String::new(),
-        said: Vec::new(),
-        action,
-        back,
-        button: "",
-        is_dangerous: false,
-        needs_note: false,
-        expected: None,
-        in_dialog: false,
-        may: frame.may_operate,
-        typed_name: String::new(),
-        typed_note: String::new(),
-        errors: Vec::new(),
-    }
-}
-
-/// The same form in a dialog.
-pub(super) fn in_dialog(form: ActForm) -> ActForm {
-    ActForm {
-        in_dialog: true,
-        ..form
-    }
-}
-
 /// What came of a pause, in a sentence; `what` begins it.
 pub(super) fn paused(what: &str, change: &PauseChangeDocument) -> String {
     if change.changed {
@@ -154,5 +126,5 @@ fn form(frame: &Frame, index: usize, pause: &PauseView) -> Option<ActForm> {
         _ => return None,
     };
     let id = format!("resume-{index}");
-    Some(in_dialog(ActForm { id, ..form }))
+    Some(ActForm { id, ..form }.in_dialog())
 }

@@ -8,13 +8,13 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use domain::subscription::QuotaRequestStatus;
-use http::StatusCode;
 use http_api::paging::{self, List};
 use http_api::{FieldProblem, Id, Params, Payload, Problem, ProblemKind};
 use serde::Deserialize;
 use store::webhook::QuotaRequestView;
 use uuid::Uuid;
 
+use super::act::{self, ActForm};
 use super::frame::{Frame, Page, done};
 use super::resellers::subscription::{Quota, quota};
 use super::visit::Fields;
@@ -121,41 +121,57 @@ async fn page(
     }))
 }
 
-/// The page to decide a request, and what was typed there.
+/// The page to decide a request.
 #[derive(Template)]
 #[template(path = "quota_request.html")]
 struct Decide {
     frame: Frame,
     asked: Asked,
-    approves: bool,
-    granted: String,
-    note: String,
-    errors: Vec<FieldProblem>,
+    title: String,
+    /// The form; none of a request that is decided.
+    form: Option<ActForm>,
 }
 
 impl Decide {
     fn new(frame: Frame, asked: Asked, approves: bool) -> Self {
+        let verb = if approves { "Approve" } else { "Deny" };
+        let form = form(&frame, &asked.request, approves);
         Self {
+            title: format!("{verb} the quota request of {}", asked.request.reseller),
+            form: asked.is_open().then_some(form),
             frame,
-            granted: asked.request.requested.to_string(),
             asked,
-            approves,
-            note: String::new(),
-            errors: Vec::new(),
         }
     }
+}
 
-    /// What is wrong with a field.
-    fn wrong(&self, field: &str) -> Option<&str> {
-        let mut errors = self.errors.iter();
-        errors
-            .find(|error| error.field == field)
-            .map(|error| error.detail.as_str())
-    }
-
-    fn title(&self) -> String {
-        let verb = if self.approves { "Approve" } else { "Deny" };
-        format!("{verb} the quota request of {}", self.asked.request.reseller)
+fn form(frame: &Frame, request: &QuotaRequestView, approves: bool) -> ActForm {
+    let verb = if approves { "approve" } else { "deny" };
+    let blank = ActForm::new(frame, format!("{HERE}/{}/{verb}", request.id), HERE.to_owned());
+    let said = if approves {
+        "The quota of this one subscription holds at once, for what waits as for what comes, the oldest first. The reseller is told by \
+         mail, with your note. A lower one is set on the page of the subscription."
+    } else {
+        "The quota stays as it is, and the reseller is told by mail, with your note. It can ask again."
+    };
+    let granted = act::Asked {
+        name: "granted",
+        label: "Notifications a day",
+        hint: format!(
+            "{} were asked for. Another number is told to the reseller.",
+            frame.number(request.requested)
+        ),
+        value: request.requested.to_string(),
+        ..act::Asked::default()
+    };
+    ActForm {
+        id: "decide".to_owned(),
+        title: "Decision".to_owned(),
+        said: vec![said.to_owned()],
+        button: if approves { "Approve" } else { "Deny" },
+        is_dangerous: !approves,
+        fields: if approves { vec![granted] } else { Vec::new() },
+        ..blank.of_administrators(frame)
     }
 }
 
@@ -268,12 +284,11 @@ async fn again(
     if problem.kind() != ProblemKind::VALIDATION {
         return Err(problem);
     }
-    let typed = |name| fields.get(name).unwrap_or_default().to_owned();
+    let asked = find(app, viewer, id).await?;
+    let (form, problem) = form(&frame, &asked.request, approves).filled(fields, problem)?;
     let page = Decide {
-        granted: typed("granted"),
-        note: typed("note"),
-        errors: problem.errors().to_vec(),
-        ..Decide::new(frame, find(app, viewer, id).await?, approves)
+        form: Some(form),
+        ..Decide::new(frame, asked, approves)
     };
-    Ok((StatusCode::UNPROCESSABLE_ENTITY, Page(page)).into_response())
+    Ok(act::answered(Page(page), problem))
 }

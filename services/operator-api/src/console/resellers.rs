@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use super::act::{ActForm, note};
 use super::frame::{Frame, Page, done, see_other, segment};
-use super::pauses::{blank, in_dialog, paused, resumed};
+use super::pauses::{paused, resumed};
 use super::visit::Fields;
 use crate::app::App;
 use crate::notifications::{self, NotificationDocument, NotificationParams};
@@ -302,7 +302,7 @@ async fn one(
         list,
         notifications: late.items,
         pause,
-        form: in_dialog(form),
+        form: form.in_dialog(),
     }))
 }
 
@@ -329,7 +329,7 @@ fn pause_form(frame: &Frame, reseller: &str) -> ActForm {
         button: "Pause",
         is_dangerous: true,
         needs_note: true,
-        ..blank(frame, (format!("{place}/pause"), place))
+        ..ActForm::new(frame, format!("{place}/pause"), place)
     }
 }
 
@@ -342,7 +342,7 @@ pub(super) fn resume_form(frame: &Frame, reseller: &str) -> ActForm {
             "What waits for {reseller} is sent by itself, within its quotas and requests a second. Subscriptions with a              pause of their own stay paused. You can pause it again at any time."
         )],
         button: "Resume",
-        ..blank(frame, (format!("{place}/resume"), place))
+        ..ActForm::new(frame, format!("{place}/resume"), place)
     }
 }
 

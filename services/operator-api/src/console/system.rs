@@ -15,7 +15,6 @@ use http_api::Problem;
 use super::act::{ActForm, note};
 use super::frame::{Frame, Page, done};
 use super::now::{place, tone};
-use super::pauses::{blank, in_dialog};
 use super::visit::Fields;
 use crate::app::App;
 use crate::request::{Operator, Viewer};
@@ -82,8 +81,8 @@ async fn page(State(app): State<Arc<App>>, viewer: Viewer, frame: Frame) -> impl
     Page(System {
         status,
         findings,
-        rescue: in_dialog(rescue_form(&frame)),
-        rebuild: in_dialog(rebuild_form(&frame)),
+        rescue: rescue_form(&frame).in_dialog(),
+        rebuild: rebuild_form(&frame).in_dialog(),
         frame,
     })
 }
@@ -101,7 +100,7 @@ fn rescue_form(frame: &Frame) -> ActForm {
                 .to_owned(),
         ],
         button: "Rescue",
-        ..blank(frame, ("/console/system/rescue".to_owned(), HERE.to_owned()))
+        ..ActForm::new(frame, "/console/system/rescue".to_owned(), HERE.to_owned())
     }
 }
 
@@ -119,7 +118,7 @@ fn rebuild_form(frame: &Frame) -> ActForm {
         ],
         button: "Rebuild",
         is_dangerous: true,
-        ..blank(frame, ("/console/system/rebuild".to_owned(), HERE.to_owned()))
+        ..ActForm::new(frame, "/console/system/rebuild".to_owned(), HERE.to_owned())
     }
 }
 

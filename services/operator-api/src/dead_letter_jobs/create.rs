@@ -38,6 +38,10 @@ const PAUSE_ABOVE_MAX: u32 = 99;
 #[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "an object")]
 #[schema(as = NewDeadLetterJob)]
 pub(crate) struct NewJobPayload {
+    /// An identifier that the caller has chosen, a UUID of version 7: the same request with it again makes no second job, and is answered with the
+    /// first; another request with it is refused.
+    #[schema(value_type = Option<Uuid>)]
+    pub(crate) id: Option<String>,
     /// What to do to each dead letter: `replay` or `discard`.
     #[schema(value_type = String, example = "replay")]
     pub(crate) action: Option<String>,
@@ -60,7 +64,8 @@ pub(crate) struct NewJobPayload {
     #[schema(value_type = Option<String>, default = "oldest", example = "newest")]
     pub(crate) order: Option<String>,
     /// Of a replay: send so many pushes and notifications again first, then wait until it is known what became of them. The job goes on
-    /// by itself when none of them failed again, and stays paused when one did, or when all of them were cancelled or are not stored any more.
+    /// by itself when none of them failed again, and stays paused when one did, when all of them were cancelled or are not stored any more, or
+    /// when it is not known after 24 hours.
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 1_000, example = 10)]
     pub(crate) canary: Option<i64>,
     /// Of a replay: pause the job when more than so many percent of what it has replayed failed again. Looked at before each batch; from
@@ -96,7 +101,15 @@ pub(crate) async fn create(
     let (dry_run, app) = (payload.dry_run, &operator.app);
     let new = read(payload)?;
     if dry_run {
-        let counting = app.store.preview_dead_letters(&new.selection);
+        let counting = async {
+            match new.action {
+                JobAction::Replay => {
+                    let newest_first = new.care.newest_first;
+                    app.store.preview_replay(&new.selection, newest_first).await
+                }
+                JobAction::Discard => app.store.preview_dead_letters(&new.selection).await,
+            }
+        };
         let preview = http_api::by(operator.deadline, ("the dead letters", "counted"), counting).await?;
         return Ok(Json(preview).into_response());
     }
@@ -113,6 +126,10 @@ pub(crate) async fn create(
             let document = Json(JobDocument::of(*job, act.at));
             Ok((StatusCode::ACCEPTED, [(LOCATION, location)], document).into_response())
         }
+        JobCreated::Taken => Err(Problem::new(
+            ProblemKind::CONFLICT,
+            "another job has this identifier: it was made with other values, or by another caller",
+        )),
         JobCreated::NothingMatches => Err(Problem::new(
             ProblemKind::CONFLICT,
             "no open dead letter matches, so that there is nothing to do",
@@ -129,16 +146,19 @@ async fn require_recent(operator: &Operator, new: &NewDeadLetterJob) -> Result<(
     if !operator.is_stale() {
         return Ok(());
     }
-    let counting = operator.app.store.preview_dead_letters(&new.selection);
-    let preview = http_api::by(operator.deadline, ("the dead letters", "counted"), counting).await?;
     let most = match new.action {
         JobAction::Replay => REPLAYED_WITHOUT_ASKING,
         JobAction::Discard => DISCARDED_WITHOUT_ASKING,
     };
-    let about = new
-        .care
-        .letters_max
-        .map_or(preview.matching, |limit| preview.matching.min(u64::from(limit)));
+    let limit = new.care.letters_max.map_or(u64::MAX, u64::from);
+    if limit <= most {
+        return Ok(());
+    }
+    let counting = operator
+        .app
+        .store
+        .count_dead_letters_up_to(&new.selection, most + 1);
+    let about = http_api::by(operator.deadline, ("the dead letters", "counted"), counting).await?;
     if about > most {
         operator.require_recent()?;
     }
@@ -155,6 +175,8 @@ pub(crate) fn read(payload: NewJobPayload) -> Result<NewDeadLetterJob, Problem> 
             None
         }
     };
+    let id = payload.id.as_deref().map(identifier).transpose();
+    let id = id.map_err(|problem| wrong.push(problem)).ok().flatten();
     let per_second = rate(payload.per_second.unwrap_or(PER_SECOND_DEFAULT.into()));
     let per_second = per_second.map_err(|problem| wrong.push(problem)).ok();
     let care = care(&payload, action, &mut wrong);
@@ -165,6 +187,7 @@ pub(crate) fn read(payload: NewJobPayload) -> Result<NewDeadLetterJob, Problem> 
     };
     match (action, per_second, selection) {
         (Some(action), Some(per_second), Ok(selection)) if wrong.is_empty() => Ok(NewDeadLetterJob {
+            id,
             action,
             selection,
             per_second,
@@ -175,6 +198,13 @@ pub(crate) fn read(payload: NewJobPayload) -> Result<NewDeadLetterJob, Problem> 
             Err(Problem::fields(wrong))
         }
     }
+}
+
+/// An identifier that a caller has chosen: of the version by which lists are in the order of time.
+fn identifier(id: &str) -> Result<Uuid, FieldProblem> {
+    let read = id.parse::<Uuid>().ok();
+    let read = read.filter(|id| id.get_version_num() == 7);
+    read.ok_or_else(|| FieldProblem::new("id", "must be a UUID of version 7"))
 }
 
 /// The rate that a request asks for.

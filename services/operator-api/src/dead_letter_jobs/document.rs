@@ -70,10 +70,12 @@ pub(crate) struct JobDocument {
     /// It is paused when more than so many percent of what it has replayed failed again.
     pub(crate) pause_above: Option<u32>,
     /// Why it is paused, while it is: OPERATOR (one has paused it), CANARY (until it is known what became of the first; it goes on by itself
-    /// when none of them failed again), CANARY_FAILED (one of the first failed again, or none was delivered) or FAILED_AGAIN (more than
+    /// when none of them failed again), CANARY_FAILED (one of the first failed again, none was delivered, or it was not known after 24 hours) or FAILED_AGAIN (more than
     /// `pauseAbove` percent failed again).
     #[schema(example = "CANARY_FAILED")]
     pub(crate) paused_because: Option<&'static str>,
+    /// Until when the first ones are waited for at most, while they are.
+    pub(crate) canary_until: Option<DateTime<Utc>>,
     /// When it will have been through at its rate, while it runs.
     pub(crate) eta: Option<DateTime<Utc>>,
 }
@@ -111,6 +113,8 @@ impl JobDocument {
             paused_because: (job.status == JobStatus::Paused)
                 .then(|| job.paused_because.map_or("OPERATOR", JobPause::as_str)),
             ended_because: job.ended_because.map(RecoveryEnd::as_str),
+            canary_until: (job.paused_because == Some(JobPause::Canary))
+                .then(|| job.updated_at + store::CANARY_WAIT),
             eta: eta.filter(|_| job.status == JobStatus::Running),
         }
     }

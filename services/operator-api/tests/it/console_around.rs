@@ -256,7 +256,7 @@ async fn administrators_decide_quota_requests_and_others_see_them(rig: &Rig) {
                 &format!("value=\"{wrong}\""),
                 ">for now</textarea>",
                 "granted-error",
-                "href=\"#granted\"",
+                "href=\"#decide-granted\"",
             ],
         );
     }
@@ -272,7 +272,7 @@ async fn administrators_decide_quota_requests_and_others_see_them(rig: &Rig) {
     let (_, page) = admin.act(&path(first, "deny"), &[]).await;
     holds(&page, &["is denied", "No quota request is open"]);
     admin.refused(&path(first, "deny"), &[], 409).await;
-    holds(&admin.see(&path(first, "deny")).await, &["it is decided already"]);
+    holds(&admin.see(&path(first, "deny")).await, &["It is decided already"]);
     holds(
         &admin.see("/console/quota-requests?status=APPROVED").await,
         &["200 a day", "for now"],

@@ -230,7 +230,7 @@ async fn one_dead_letter_is_shown_replayed_and_discarded(rig: &Rig) {
         holds(&refused, &["operator"]);
         holds(
             &operator.see(&format!("{path}/{act}")).await,
-            &["<h1>", "Cancel", "name=\"note\""],
+            &["<h1>", "Back</a>", "name=\"note\""],
         );
     }
     let long = "x".repeat(2_001);
@@ -238,7 +238,7 @@ async fn one_dead_letter_is_shown_replayed_and_discarded(rig: &Rig) {
         let page = operator
             .refused(&format!("{path}/discard"), &[("note", note)], 422)
             .await;
-        holds(&page, &["It was not done", "#discard-note", note.trim()]);
+        holds(&page, &["Nothing was done", "#discard-note", note.trim()]);
     }
     let (to, page) = operator
         .act(&format!("{path}/replay"), &[("note", HOSTILE)])
@@ -359,11 +359,11 @@ async fn a_job_is_about_what_was_counted_and_is_steered(rig: &Rig) {
     for (more, said) in [
         (
             &[("counted", "2"), ("perSecond", "fast"), ("note", "kept")][..],
-            "perSecond must be a number",
+            "Most a second: must be a number",
         ),
         (
             &[("counted", "2"), ("perSecond", "0"), ("note", "kept")],
-            "perSecond must be between 1 and",
+            "Most a second: must be between 1 and",
         ),
         (&[("counted", "1"), ("note", "kept")], "more match now"),
     ] {
@@ -403,13 +403,13 @@ async fn a_job_is_about_what_was_counted_and_is_steered(rig: &Rig) {
         (&json!(2), &json!(1), &json!("Swrve is back"))
     );
     for (act, said, status) in [
-        ("pause", "The job is paused.", "Paused"),
+        ("pause", "The job is paused.", "An operator has paused it."),
         ("resume", "The job goes on", "Running"),
         ("cancel", "The job was cancelled.", "Cancelled"),
     ] {
         holds(
             &operator.see(&format!("{job}/{act}")).await,
-            &["name=\"note\"", "Cancel"],
+            &["name=\"note\"", "Back</a>", "0 of 2 looked at"],
         );
         let (to, page) = operator.act(&format!("{job}/{act}"), &[("note", "a")]).await;
         assert_eq!(to, job);
@@ -431,6 +431,133 @@ async fn a_job_is_about_what_was_counted_and_is_steered(rig: &Rig) {
     assert_eq!(operator.get("/console/jobs?status=DONE").await.status, 400);
     let log = rig.all("/audit?action=dead-letter-job", 10).await;
     assert_eq!(log.len(), 4, "{log:?}");
+}
+
+#[testkit::test]
+async fn a_job_is_begun_with_care_once_and_its_rate_is_changed(rig: &Rig) {
+    many(rig, 120).await;
+    let operator = Browser::with_key(rig, &rig.key).await;
+    let path = "/console/jobs/new?action=replay&lane=push";
+    let page = operator.see(path).await;
+    holds(
+        &page,
+        &[
+            "Will be skipped",
+            "name=\"canary\"",
+            "name=\"pauseAbove\"",
+            "name=\"order\"",
+        ],
+    );
+    for (name, suggested) in [("canary", "10"), ("pauseAbove", "20"), ("limit", "")] {
+        let field = format!("name=\"{name}\" inputmode=\"numeric\" value=\"{suggested}\"");
+        holds(&page, &[&field]);
+    }
+    let discard = operator.see("/console/jobs/new?action=discard&lane=push").await;
+    assert!(!discard.contains("name=\"canary\""), "nothing is sent");
+    let (until, job) = (hidden(&page, "until").to_owned(), hidden(&page, "job").to_owned());
+    let base = [
+        ("action", "replay"),
+        ("lane", "push"),
+        ("until", &*until),
+        ("counted", "120"),
+        ("job", &*job),
+        ("perSecond", "5"),
+    ];
+    let with = |more: &[(&'static str, &'static str)]| [&base[..], more].concat();
+    let wrong = with(&[
+        ("canary", "few"),
+        ("pauseAbove", "100"),
+        ("limit", "0"),
+        ("order", "best"),
+    ]);
+    let page = operator.refused("/console/jobs", &wrong, 422).await;
+    holds(&page, &["First ones: must be a number", "href=\"#canary\""]);
+    let wrong = with(&[("pauseAbove", "100"), ("limit", "0"), ("order", "best")]);
+    let page = operator.refused("/console/jobs", &wrong, 422).await;
+    holds(
+        &page,
+        &[
+            "Percent: must be",
+            "Most in all: must be",
+            "Order: must be oldest or newest",
+        ],
+    );
+    let right = with(&[
+        ("canary", "3"),
+        ("pauseAbove", "20"),
+        ("limit", "50"),
+        ("order", "newest"),
+        ("note", "with care"),
+    ]);
+    let (to, page) = operator.act("/console/jobs", &right).await;
+    assert_eq!(to, format!("/console/jobs/{job}"));
+    holds(
+        &page,
+        &[
+            "50 dead letters are replayed",
+            "0 of 50 replayed",
+            "the newest first",
+            "3, before the others",
+            "more than 20 %",
+            "at most 5 a second",
+        ],
+    );
+    // Sent twice, it is one job; with other values it is none.
+    let (again, page) = operator.act("/console/jobs", &right).await;
+    assert_eq!(again, to);
+    holds(&page, &["The job was started before, and only once."]);
+    let page = operator
+        .refused("/console/jobs", &with(&[("note", "without care")]), 409)
+        .await;
+    holds(
+        &page,
+        &["another job has this identifier", ">without care</textarea>"],
+    );
+    assert_ne!(hidden(&page, "job"), job, "the next one is another");
+    assert_eq!(rig.all("/dead-letters/jobs", 10).await.len(), 1);
+
+    let rate = format!("{to}/rate");
+    holds(&operator.see(&rate).await, &["value=\"5\"", "From 1 to 10,000."]);
+    let fields = [("perSecond", "0"), ("note", "kept")];
+    let page = operator.refused(&rate, &fields, 422).await;
+    holds(
+        &page,
+        &[
+            "Most a second: must be between",
+            ">kept</textarea>",
+            "rate-perSecond-error",
+        ],
+    );
+    let (_, page) = operator
+        .act(&rate, &[("perSecond", "7"), ("note", "slower")])
+        .await;
+    holds(
+        &page,
+        &["at most 7 a second from now on", "at most 7 a second, the"],
+    );
+    assert_eq!(rig.all("/audit?action=dead-letter-job.pace", 10).await.len(), 1);
+
+    // As the retry worker leaves a job whose first ones are waited for, and then did not succeed.
+    for (because, said) in [
+        (
+            "CANARY",
+            "It waits for what becomes of the first 3, and goes on by itself",
+        ),
+        (
+            "CANARY_FAILED",
+            "It has paused itself: none of the first ones was delivered.",
+        ),
+    ] {
+        sqlx::query("UPDATE dead_letter_jobs SET status = 'PAUSED', paused_because = $1")
+            .bind(because)
+            .execute(&rig.it.pool)
+            .await
+            .unwrap();
+        holds(&operator.see(&to).await, &[said, "Go on with the rest"]);
+    }
+    holds(&operator.see("/console/jobs").await, &["Paused"]);
+    let (_, page) = operator.act(&format!("{to}/resume"), &[]).await;
+    holds(&page, &["The job goes on"]);
 }
 
 #[testkit::test]

@@ -19,6 +19,7 @@ const DEAD_LETTERS: i64 = 60;
 
 async fn create(it: &Installation, action: JobAction, per_second: u32) -> Uuid {
     let new = NewDeadLetterJob {
+        id: None,
         action,
         selection: DeadLetterSelection::Matching(DeadLetterFilter::default()),
         per_second,

@@ -6,37 +6,19 @@ use askama::Template;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use explain::Explanation;
-use http_api::{Id, Params, Payload, Problem};
+use http_api::{Id, Params, Problem};
+use store::DeadLetterView;
 use uuid::Uuid;
 
-use super::{Chosen, Deed, DeedPage};
+use super::Chosen;
 use crate::app::App;
+use crate::console::act::{ActForm, note};
 use crate::console::frame::{Frame, Page, done};
-use crate::console::visit::Fields;
+use crate::console::visit::{Fields, onward};
 use crate::dead_letters::{self, DetailsDocument};
 use crate::explain::{self as story, ExplainQuery};
-use crate::note::NotePayload;
 use crate::request::{Operator, Viewer};
 use crate::resolve;
-
-const REPLAY: Deed = Deed {
-    name: "replay",
-    title: "Replay the dead letter",
-    effect: "What it is about becomes due again, with all of its attempts ahead, and is sent within moments. Its other open dead letters are \
-             closed with it. This cannot be undone; what fails again gets another dead letter.",
-    button: "Replay",
-    tone: "primary",
-    needs_note: false,
-};
-
-const DISCARD: Deed = Deed {
-    name: "discard",
-    title: "Discard the dead letter",
-    effect: "It is put aside, and nothing is sent: what it is about stays as it ended. This cannot be undone.",
-    button: "Discard",
-    tone: "danger",
-    needs_note: true,
-};
 
 #[derive(Template)]
 #[template(path = "dead_letter.html")]
@@ -46,10 +28,7 @@ struct DeadLetter {
     story: Explanation,
     /// Those of the same kind and place, where a filter can say that.
     alike: Option<Chosen>,
-    path: String,
-    deeds: [Deed; 2],
-    /// What the note of the form says.
-    note: String,
+    forms: Vec<ActForm>,
 }
 
 impl DeadLetter {
@@ -98,52 +77,101 @@ pub(super) async fn page(
     // At its end an asterisk stands for anything.
     let has_name = !letter.fingerprint.is_empty() && !letter.fingerprint.ends_with('*');
     let alike = Some(alike).filter(|_| has_name);
+    let forms = if letter.resolved_at.is_none() {
+        vec![
+            replay_form(letter, path(id), &frame).in_dialog(),
+            discard_form(letter, path(id), &frame).in_dialog(),
+        ]
+    } else {
+        Vec::new()
+    };
     Ok(Page(DeadLetter {
         alike,
-        path: path(id),
-        deeds: [REPLAY, DISCARD],
-        note: String::new(),
+        forms,
         frame,
         details,
         story,
     }))
 }
 
-/// The form alone, for browsers without scripts.
+/// What a dead letter is, in a sentence.
+fn said(letter: &DeadLetterView) -> String {
+    let about = match (letter.push, letter.notification) {
+        (Some(push), _) => format!("the push {push}"),
+        (None, Some(notification)) => format!("the notification {notification}"),
+        (None, None) => "a message".to_owned(),
+    };
+    format!("One dead letter: {}, about {about}. {}", letter.id, letter.detail)
+}
+
+/// The form to replay a dead letter.
+pub(in crate::console) fn replay_form(letter: &DeadLetterView, back: String, frame: &Frame) -> ActForm {
+    ActForm {
+        id: "replay".to_owned(),
+        title: "Replay the dead letter".to_owned(),
+        said: vec![
+            said(letter),
+            "What it is about becomes due again, with all of its attempts ahead, and is sent within moments. Its other open \
+             dead letters are closed with it. What is sent cannot be undone; until it is, it can be cancelled. What fails \
+             again gets another dead letter."
+                .to_owned(),
+        ],
+        button: "Replay",
+        ..ActForm::new(frame, format!("{}/replay", path(letter.id)), back)
+    }
+}
+
+fn discard_form(letter: &DeadLetterView, back: String, frame: &Frame) -> ActForm {
+    ActForm {
+        id: "discard".to_owned(),
+        title: "Discard the dead letter".to_owned(),
+        said: vec![
+            said(letter),
+            "It is put aside, and nothing is sent: what it is about stays as it ended. This cannot be undone.".to_owned(),
+        ],
+        button: "Discard",
+        is_dangerous: true,
+        needs_note: true,
+        ..ActForm::new(frame, format!("{}/discard", path(letter.id)), back)
+    }
+}
+
+type Form = fn(&DeadLetterView, String, &Frame) -> ActForm;
+
 async fn form(
     app: Arc<App>,
     viewer: Viewer,
-    frame: Frame,
+    frame: &Frame,
     id: Uuid,
-    deed: Deed,
-) -> Result<Response, Problem> {
+    form: Form,
+) -> Result<ActForm, Problem> {
     let letter = dead_letters::show(State(app), viewer, Id(id)).await?.0.letter;
-    let about = format!("{} {}: {}", letter.fingerprint, letter.target, letter.detail);
-    Ok(Page(DeedPage::new(frame, deed, path(id), about)).into_response())
+    Ok(form(&letter, path(id), frame))
 }
 
-pub(super) async fn replay_form(
+pub(super) async fn ask_to_replay(
     State(app): State<Arc<App>>,
     viewer: Viewer,
     frame: Frame,
     Id(id): Id,
 ) -> Result<Response, Problem> {
-    form(app, viewer, frame, id, REPLAY).await
+    Ok(form(app, viewer, &frame, id, replay_form).await?.page(frame))
 }
 
-pub(super) async fn discard_form(
+pub(super) async fn ask_to_discard(
     State(app): State<Arc<App>>,
     viewer: Viewer,
     frame: Frame,
     Id(id): Id,
 ) -> Result<Response, Problem> {
-    form(app, viewer, frame, id, DISCARD).await
+    Ok(form(app, viewer, &frame, id, discard_form).await?.page(frame))
 }
 
-fn body(fields: &Fields) -> Payload<NotePayload> {
-    Payload(NotePayload {
-        note: fields.get("note").map(str::to_owned),
-    })
+/// Where an act leads when it is done: to where its form was.
+fn back_to(fields: &Fields, id: Uuid) -> String {
+    fields
+        .get("back")
+        .map_or_else(|| path(id), |back| onward(Some(back)))
 }
 
 pub(super) async fn replay(
@@ -152,12 +180,15 @@ pub(super) async fn replay(
     Id(id): Id,
     fields: Fields,
 ) -> Result<Response, Problem> {
-    match resolve::replay(operator, Id(id), body(&fields)).await {
-        Ok(_) => Ok(done(
-            &path(id),
-            "The dead letter was replayed. What it is about is due again and is sent within moments.",
-        )),
-        Err(problem) => DeedPage::again(frame, REPLAY, path(id), &fields, problem),
+    const SAID: &str =
+        "The dead letter was replayed. What it is about is due again and is sent within moments.";
+    let (app, deadline) = (Arc::clone(&operator.app), operator.deadline);
+    match resolve::replay(operator, Id(id), note(&fields)).await {
+        Ok(_) => Ok(done(&back_to(&fields, id), SAID)),
+        Err(problem) => {
+            let form = form(app, Viewer { deadline }, &frame, id, replay_form).await?;
+            form.again(frame, &fields, problem)
+        }
     }
 }
 
@@ -167,8 +198,15 @@ pub(super) async fn discard(
     Id(id): Id,
     fields: Fields,
 ) -> Result<Response, Problem> {
-    match resolve::discard(operator, Id(id), body(&fields)).await {
-        Ok(_) => Ok(done(&path(id), "The dead letter was discarded. Nothing is sent.")),
-        Err(problem) => DeedPage::again(frame, DISCARD, path(id), &fields, problem),
+    let (app, deadline) = (Arc::clone(&operator.app), operator.deadline);
+    match resolve::discard(operator, Id(id), note(&fields)).await {
+        Ok(_) => Ok(done(
+            &back_to(&fields, id),
+            "The dead letter was discarded. Nothing is sent.",
+        )),
+        Err(problem) => {
+            let form = form(app, Viewer { deadline }, &frame, id, discard_form).await?;
+            form.again(frame, &fields, problem)
+        }
     }
 }

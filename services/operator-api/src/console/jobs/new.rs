@@ -1,5 +1,6 @@
 //! `/console/jobs/new`: what a job would be about, counted before anything is done, and the form that starts it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use askama::Template;
@@ -14,7 +15,9 @@ use http_api::{FieldProblem, Payload, Problem, ProblemKind};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use url::form_urlencoded;
+use uuid::Uuid;
 
+use super::shown::skipped;
 use crate::console::dead_letters::{Chosen, cause, moment};
 use crate::console::frame::{Frame, Page, done};
 use crate::console::guard::FormAt;
@@ -32,7 +35,13 @@ const GROUPS: &str = "20";
 /// Longest answer of a dry run, in bytes.
 const PREVIEW_MAX_BYTES: usize = 8 * 1024 * 1024;
 /// Fields of a job that hold a number, as the API calls them.
-const NUMBERS: [&str; 1] = ["perSecond"];
+const NUMBERS: [&str; 4] = ["perSecond", "limit", "canary", "pauseAbove"];
+/// What goes with a replay alone.
+const CAREFUL: [&str; 2] = ["canary", "pauseAbove"];
+/// From how many dead letters on care is suggested, and which: so many first, and so many percent.
+const CARE_FROM: u64 = 100;
+const CANARY: &str = "10";
+const PAUSE_ABOVE: &str = "20";
 /// What it is when nothing is typed.
 const PER_SECOND: u64 = 100;
 
@@ -49,7 +58,13 @@ struct Draft {
     /// Whether a filter that restricts nothing is meant to.
     all: bool,
     numbers: Vec<(&'static str, String)>,
+    /// Which come first: `newest`, or `oldest` where it is empty.
+    order: String,
     note: String,
+    /// The identifier that the job gets, from the form: sent twice, it makes one job.
+    job: Option<Uuid>,
+    /// Whether it was typed into the form, so that nothing is suggested any more.
+    is_typed: bool,
 }
 
 impl Draft {
@@ -58,7 +73,7 @@ impl Draft {
         let pairs = form_urlencoded::parse(query.as_bytes()).into_owned();
         let own: Vec<_> = NUMBERS
             .into_iter()
-            .chain(["action", "id", "chosen", "all", "note"])
+            .chain(["action", "id", "chosen", "all", "note", "order"])
             .collect();
         Self {
             action: frame.asked("action"),
@@ -67,7 +82,10 @@ impl Draft {
             chosen: Chosen::asked(frame, &own),
             all: frame.asked("all") == "1",
             numbers: NUMBERS.map(|name| (name, frame.asked(name))).into(),
+            order: frame.asked("order"),
             note: frame.asked("note"),
+            job: None,
+            is_typed: false,
         }
     }
 
@@ -80,7 +98,10 @@ impl Draft {
             chosen: Chosen::written(|name| fields.all(name).into_iter().next()),
             all: fields.get("all") == Some("1"),
             numbers: NUMBERS.map(|name| (name, field(name))).into(),
+            order: field("order"),
             note: field("note"),
+            job: field("job").parse().ok(),
+            is_typed: true,
         }
     }
 
@@ -110,6 +131,12 @@ impl Draft {
         ];
         let pairs: Vec<_> = own.into_iter().chain(ids).collect();
         self.chosen.link("/console/jobs/new", &pairs)
+    }
+
+    /// How many of those that match it looks at.
+    fn about(&self, matching: u64) -> u64 {
+        let limit = self.number("limit").parse().unwrap_or(u64::MAX);
+        matching.min(limit)
     }
 
     /// A number as it was typed.
@@ -144,6 +171,12 @@ impl Draft {
             Ok(None) => {}
             Err(problem) => wrong.extend_from_slice(problem.errors()),
         }
+        if let Some(job) = self.job {
+            body["id"] = json!(job);
+        }
+        if !self.order.is_empty() {
+            body["order"] = json!(self.order);
+        }
         for (name, typed) in self.numbers.iter().filter(|(_, typed)| !typed.is_empty()) {
             match typed.parse::<i64>() {
                 Ok(number) => body[*name] = json!(number),
@@ -166,6 +199,8 @@ struct Preview {
     by_fingerprint: Vec<Kind>,
     oldest: Option<DateTime<Utc>>,
     newest: Option<DateTime<Utc>>,
+    sampled: u64,
+    skipped: BTreeMap<String, u64>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -191,6 +226,8 @@ struct NewJob {
     groups: Vec<GroupDocument>,
     /// The filter with moments for times, up to the newest that was counted: what comes later is not meant.
     pinned: Chosen,
+    /// The identifier of the job that is begun here.
+    job: Uuid,
     errors: Vec<FieldProblem>,
 }
 
@@ -205,7 +242,35 @@ impl NewJob {
 
     /// Whether the number has to be typed.
     fn is_large(&self) -> bool {
-        self.preview.matching > TYPED_ABOVE
+        self.about() > TYPED_ABOVE
+    }
+
+    /// The same page about fewer, whose number need not be typed.
+    fn fewer(&self) -> String {
+        format!("{}&limit={TYPED_ABOVE}", self.draft.address())
+    }
+
+    /// How many the job looks at.
+    fn about(&self) -> u64 {
+        self.draft.about(self.preview.matching)
+    }
+
+    /// How many of those that were looked at would be skipped.
+    fn skipped_in_all(&self) -> u64 {
+        self.preview.skipped.values().sum()
+    }
+
+    /// What a field holds: what was typed, or what is suggested for so many.
+    fn value(&self, name: &str) -> &str {
+        let typed = self.draft.number(name);
+        if self.draft.is_typed || !typed.is_empty() || self.preview.matching < CARE_FROM {
+            return typed;
+        }
+        match name {
+            "canary" => CANARY,
+            "pauseAbove" => PAUSE_ABOVE,
+            _ => typed,
+        }
     }
 
     /// What is wrong with a field.
@@ -217,10 +282,25 @@ impl NewJob {
     /// The field of the form that an error is about; the heading for what the form does not have.
     fn place(&self, field: &str) -> String {
         match field {
-            "note" | "number" => field.to_owned(),
+            "note" | "number" | "order" => field.to_owned(),
             other if NUMBERS.contains(&other) => other.to_owned(),
             _ => "main".to_owned(),
         }
+    }
+
+    /// How a field is called in the form.
+    fn called(&self, field: &str) -> String {
+        let called = match field {
+            "perSecond" => "Most a second:",
+            "limit" => "Most in all:",
+            "canary" => "First ones:",
+            "pauseAbove" => "Percent:",
+            "order" => "Order:",
+            "note" => "The note",
+            "number" => "The number",
+            other => other,
+        };
+        called.to_owned()
     }
 
     fn per_second(&self) -> String {
@@ -236,9 +316,8 @@ impl NewJob {
         let mut rates = vec![1, 10, PER_SECOND, 1_000, typed];
         rates.retain(|rate| *rate > 0);
         rates.sort_unstable();
-        let durations = rates
-            .into_iter()
-            .map(|rate| (rate, self.preview.matching.div_ceil(rate)));
+        let about = self.about();
+        let durations = rates.into_iter().map(|rate| (rate, about.div_ceil(rate)));
         let mut durations: Vec<_> = durations.collect();
         durations.dedup_by_key(|(_, seconds)| *seconds);
         durations
@@ -338,6 +417,7 @@ async fn counted(
         preview,
         groups,
         pinned,
+        job: Uuid::now_v7(),
         errors: Vec::new(),
     })
 }
@@ -363,12 +443,18 @@ pub(super) async fn start(operator: Operator, frame: Frame, fields: Fields) -> R
         Err(problem) if problem.kind() == ProblemKind::VALIDATION => {
             let was_agreed_on = before.is_some();
             let mut page = Box::pin(counted(operator, frame, draft, before)).await?;
-            let problem = match agreed(page.preview.matching, &fields) {
+            let problem = match agreed(&page.draft, page.preview.matching, &fields) {
                 Err(other) if !was_agreed_on => problem.and(other),
                 _ => problem,
             };
             page.errors = problem.errors().to_vec();
             Ok((StatusCode::UNPROCESSABLE_ENTITY, Page(page)).into_response())
+        }
+        Err(problem) if problem.kind() == ProblemKind::CONFLICT && draft.job.is_some() => {
+            // The page gets another identifier for what is sent next.
+            let mut page = Box::pin(counted(operator, frame, draft, before)).await?;
+            page.errors = vec![FieldProblem::new("", problem.detail().to_owned())];
+            Ok((StatusCode::CONFLICT, Page(page)).into_response())
         }
         Err(problem) if problem.kind() == AUTHENTICATION_TOO_OLD => {
             let mut response = problem.into_response();
@@ -388,9 +474,21 @@ async fn started(
     counted: &mut Option<Preview>,
 ) -> Result<(String, String), Problem> {
     let body = draft.whole_body(now)?;
+    if let Some(job) = draft.job {
+        let finding = operator.app.store.find_dead_letter_job(job);
+        if http_api::by(operator.deadline, ("the job", "read"), finding)
+            .await?
+            .is_some()
+        {
+            // What it was about may have been done since: nothing is counted again.
+            create(operator, body).await?;
+            let said = "The job was started before, and only once. This page follows it.";
+            return Ok((format!("/console/jobs/{job}"), said.to_owned()));
+        }
+    }
     let preview = counted.insert(preview(operator.clone(), body.clone()).await?);
     let matching = preview.matching;
-    agreed(matching, fields)?;
+    agreed(draft, matching, fields)?;
     let answer = create(operator, body).await?;
     let location = answer
         .headers()
@@ -406,13 +504,13 @@ async fn started(
     };
     let said = format!(
         "The job runs: {} are {what}. This page follows it.",
-        explain::words::of(matching, "dead letter", "dead letters")
+        explain::words::of(draft.about(matching), "dead letter", "dead letters")
     );
     Ok((format!("/console/jobs/{job}"), said))
 }
 
 /// Whether the operator has seen how many there are, and typed it where there are many.
-fn agreed(matching: u64, fields: &Fields) -> Result<(), Problem> {
+fn agreed(draft: &Draft, matching: u64, fields: &Fields) -> Result<(), Problem> {
     let wrong = |detail: String| Err(Problem::fields(vec![FieldProblem::new("number", detail)]));
     let counted: u64 = fields.parse("counted", "a number")?.unwrap_or_default();
     if matching > counted {
@@ -426,7 +524,7 @@ fn agreed(matching: u64, fields: &Fields) -> Result<(), Problem> {
         .chars()
         .filter(char::is_ascii_digit)
         .collect();
-    if matching > TYPED_ABOVE && typed.parse() != Ok(counted) && typed.parse() != Ok(matching) {
+    if draft.about(matching) > TYPED_ABOVE && typed.parse() != Ok(counted) && typed.parse() != Ok(matching) {
         return wrong(format!(
             "must be {matching}: type it to say that so many are meant"
         ));

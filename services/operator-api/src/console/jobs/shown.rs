@@ -3,48 +3,22 @@
 use std::sync::Arc;
 
 use askama::Template;
+use axum::Router;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
+use axum::routing::{MethodRouter, get};
 use http::StatusCode;
 use http_api::{Id, Params, Payload, Problem};
 use uuid::Uuid;
 
 use crate::app::App;
-use crate::console::dead_letters::{Chosen, Deed, DeedPage, cause, moment};
+use crate::console::act::{ActForm, Asked, note};
+use crate::console::dead_letters::{Chosen, cause, moment};
 use crate::console::frame::{Frame, Page, done};
 use crate::console::visit::Fields;
-use crate::dead_letter_jobs::{self, JobDocument, JobParams, OutcomeDocument};
+use crate::dead_letter_jobs::{self, ChangePayload, JobDocument, JobParams, OutcomeDocument};
 use crate::dead_letters;
-use crate::note::NotePayload;
 use crate::request::{Operator, Viewer};
-
-const PAUSE: Deed = Deed {
-    name: "pause",
-    title: "Pause the job",
-    effect: "It stops until it is resumed. What it has done stays done.",
-    button: "Pause",
-    tone: "primary",
-    needs_note: false,
-};
-
-const RESUME: Deed = Deed {
-    name: "resume",
-    title: "Resume the job",
-    effect: "It goes on where it stopped, at its rate.",
-    button: "Resume",
-    tone: "primary",
-    needs_note: false,
-};
-
-const CANCEL: Deed = Deed {
-    name: "cancel",
-    title: "Cancel the job",
-    effect: "It ends before it is through, and cannot be resumed. What it has done stays done; the dead letters that are left stay open, so that \
-             another job can be about them.",
-    button: "Cancel the job",
-    tone: "danger",
-    needs_note: false,
-};
 
 #[derive(Template)]
 #[template(path = "jobs.html")]
@@ -64,9 +38,7 @@ struct Job {
     outcome: Option<Result<OutcomeDocument, String>>,
     /// Open dead letters that match but for the filter's times and were written later, whether there are more, and where they are listed.
     since: Option<(u64, bool, String)>,
-    path: String,
-    deeds: Vec<Deed>,
-    note: String,
+    forms: Vec<ActForm>,
 }
 
 /// What the pages say of a job.
@@ -119,7 +91,7 @@ impl Told for JobDocument {
 }
 
 /// Why a dead letter was left as it is.
-fn skipped(reason: &str) -> &str {
+pub(super) fn skipped(reason: &str) -> &str {
     match reason {
         "UNFINISHED" => "will be sent anyhow",
         "DELIVERED" => "delivered after all",
@@ -196,20 +168,15 @@ pub(super) async fn page(
         }
         None => None,
     };
-    let deeds = match job.status {
-        "RUNNING" => vec![PAUSE, CANCEL],
-        "PAUSED" => vec![RESUME, CANCEL],
-        _ => Vec::new(),
-    };
+    let forms = acts(&job).iter().map(|act| form(&job, *act, &frame).in_dialog());
+    let forms = forms.collect();
     Ok(Page(Job {
         frame,
         job,
         chosen,
         outcome,
         since,
-        path: path(id),
-        deeds,
-        note: String::new(),
+        forms,
     }))
 }
 
@@ -244,17 +211,63 @@ impl Job {
         };
         format!("{counts}{skipped}.")
     }
+
+    /// Why it is paused, and what comes next.
+    fn paused(&self) -> Option<String> {
+        let job = &self.job;
+        let waiting = match &self.outcome {
+            Some(Ok(outcome)) => outcome.total.waiting,
+            _ => 0,
+        };
+        let failed = matches!(&self.outcome, Some(Ok(outcome)) if outcome.total.failed_again > 0);
+        let said = match job.paused_because? {
+            "CANARY" => {
+                let first = self.frame.number(job.canary.unwrap_or_default());
+                format!("It waits for what becomes of the first {first}, and goes on by itself when none of them fails again.")
+            }
+            "CANARY_FAILED" if failed => {
+                "It has paused itself: of the first ones some failed again. Nothing more is sent until you decide.".to_owned()
+            }
+            "CANARY_FAILED" if waiting > 0 => {
+                "It has paused itself: what became of the first ones was not known after a day. Nothing more is sent until you decide."
+                    .to_owned()
+            }
+            "CANARY_FAILED" => {
+                "It has paused itself: none of the first ones was delivered. Nothing more is sent until you decide.".to_owned()
+            }
+            "FAILED_AGAIN" => format!(
+                "It has paused itself: more than {} % of what it has replayed failed again. Nothing more is sent until you decide.",
+                job.pause_above.unwrap_or_default()
+            ),
+            _ => "An operator has paused it.".to_owned(),
+        };
+        Some(said)
+    }
 }
 
-/// The form alone, for browsers without scripts.
-async fn form(
-    app: Arc<App>,
-    viewer: Viewer,
-    frame: Frame,
-    id: Uuid,
-    deed: Deed,
-) -> Result<Response, Problem> {
-    let job = dead_letter_jobs::find(State(app), viewer, Id(id)).await?.0;
+/// What can be made of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum JobAct {
+    Pause,
+    Resume,
+    Rate,
+    Cancel,
+}
+
+/// What can be made of this one, the most likely first.
+fn acts(job: &JobDocument) -> &'static [JobAct] {
+    match (job.status, job.paused_because) {
+        ("RUNNING", _) => &[JobAct::Pause, JobAct::Rate, JobAct::Cancel],
+        // One that would go on by itself can be kept from it.
+        ("PAUSED", Some("CANARY")) => &[JobAct::Resume, JobAct::Pause, JobAct::Rate, JobAct::Cancel],
+        ("PAUSED", _) => &[JobAct::Resume, JobAct::Rate, JobAct::Cancel],
+        _ => &[],
+    }
+}
+
+/// The form of an act, as a page.
+fn form(job: &JobDocument, act: JobAct, frame: &Frame) -> ActForm {
+    let has_firsts = matches!(job.paused_because, Some("CANARY" | "CANARY_FAILED"));
     let about = format!(
         "{} {}: {} of {} looked at.",
         job.verb(),
@@ -262,51 +275,118 @@ async fn form(
         frame.number(job.examined),
         frame.number(job.matching)
     );
-    Ok(Page(DeedPage::new(frame, deed, path(id), about)).into_response())
+    let (name, title, effect, button) = match act {
+        JobAct::Pause => (
+            "pause",
+            "Pause the job",
+            "It stops until it is resumed. What it has done stays done.",
+            "Pause",
+        ),
+        JobAct::Resume if has_firsts => (
+            "resume",
+            "Go on with the rest",
+            "The others are replayed at its rate, whatever became of the first ones. What failed again until now does not pause it again.",
+            "Go on with the rest",
+        ),
+        JobAct::Resume => (
+            "resume",
+            "Resume the job",
+            "It goes on where it stopped, at its rate. What failed again until now does not pause it again.",
+            "Resume",
+        ),
+        JobAct::Rate => (
+            "rate",
+            "Change the rate of the job",
+            "It holds from the next step on, which comes within a second.",
+            "Change the rate",
+        ),
+        JobAct::Cancel => (
+            "cancel",
+            "Cancel the job",
+            "It ends before it is through, and cannot be resumed. What it has done stays done; the dead letters that are left stay \
+             open, so that another job can be about them.",
+            "Cancel the job",
+        ),
+    };
+    let rate = Asked {
+        name: "perSecond",
+        label: "Most a second",
+        hint: "From 1 to 10,000.".to_owned(),
+        value: job.per_second.to_string(),
+        ..Asked::default()
+    };
+    ActForm {
+        id: name.to_owned(),
+        title: title.to_owned(),
+        said: vec![about, effect.to_owned()],
+        button,
+        is_dangerous: act == JobAct::Cancel,
+        fields: if act == JobAct::Rate {
+            vec![rate]
+        } else {
+            Vec::new()
+        },
+        ..ActForm::new(frame, format!("{}/{name}", path(job.id)), path(job.id))
+    }
 }
 
-fn body(fields: &Fields) -> Payload<NotePayload> {
-    Payload(NotePayload {
+async fn change_rate(operator: Operator, id: Uuid, fields: &Fields) -> Result<String, Problem> {
+    let change = ChangePayload {
+        per_second: fields.parse("perSecond", "a number")?,
         note: fields.get("note").map(str::to_owned),
-    })
+    };
+    let job = dead_letter_jobs::change(operator, Id(id), Payload(change))
+        .await?
+        .0;
+    let rate = explain::words::number(job.per_second.into());
+    Ok(format!("The job takes at most {rate} a second from now on."))
 }
 
-/// The form of a deed and what it does.
-macro_rules! deed {
-    ($form:ident, $act:ident, $deed:expr, $said:expr) => {
-        pub(super) async fn $form(
-            State(app): State<Arc<App>>,
-            viewer: Viewer,
-            frame: Frame,
-            Id(id): Id,
-        ) -> Result<Response, Problem> {
-            form(app, viewer, frame, id, $deed).await
-        }
+async fn did(operator: Operator, id: Uuid, act: JobAct, fields: &Fields) -> Result<String, Problem> {
+    let (answer, said) = match act {
+        JobAct::Pause => (
+            dead_letter_jobs::pause(operator, Id(id), note(fields)).await,
+            "The job is paused. What it has done stays done; resume it to go on.",
+        ),
+        JobAct::Resume => (
+            dead_letter_jobs::resume(operator, Id(id), note(fields)).await,
+            "The job goes on where it stopped.",
+        ),
+        JobAct::Rate => return change_rate(operator, id, fields).await,
+        JobAct::Cancel => (
+            dead_letter_jobs::cancel(operator, Id(id), note(fields)).await,
+            "The job was cancelled. What it has done stays done; the dead letters that are left stay open.",
+        ),
+    };
+    answer.map(|_| said.to_owned())
+}
 
-        pub(super) async fn $act(
-            operator: Operator,
-            frame: Frame,
-            Id(id): Id,
-            fields: Fields,
-        ) -> Result<Response, Problem> {
-            match dead_letter_jobs::$act(operator, Id(id), body(&fields)).await {
-                Ok(_) => Ok(done(&path(id), $said)),
-                Err(problem) => DeedPage::again(frame, $deed, path(id), &fields, problem),
+/// The page with the form of an act, and the act.
+fn act_routes(act: JobAct) -> MethodRouter<Arc<App>> {
+    let ask = async move |State(app): State<Arc<App>>, viewer: Viewer, frame: Frame, Id(id): Id| {
+        let job = dead_letter_jobs::find(State(app), viewer, Id(id)).await?.0;
+        Ok::<_, Problem>(form(&job, act, &frame).page(frame))
+    };
+    let act_on = async move |operator: Operator, frame: Frame, Id(id): Id, fields: Fields| {
+        let (app, deadline) = (Arc::clone(&operator.app), operator.deadline);
+        match did(operator, id, act, &fields).await {
+            Ok(said) => Ok(done(&path(id), &said)),
+            Err(problem) => {
+                let job = dead_letter_jobs::find(State(app), Viewer { deadline }, Id(id))
+                    .await?
+                    .0;
+                form(&job, act, &frame).again(frame, &fields, problem)
             }
         }
     };
+    get(ask).post(act_on)
 }
 
-deed!(
-    pause_form,
-    pause,
-    PAUSE,
-    "The job is paused. What it has done stays done; resume it to go on."
-);
-deed!(resume_form, resume, RESUME, "The job goes on where it stopped.");
-deed!(
-    cancel_form,
-    cancel,
-    CANCEL,
-    "The job was cancelled. What it has done stays done; the dead letters that are left stay open."
-);
+/// What can be made of jobs.
+pub(super) fn routes() -> Router<Arc<App>> {
+    Router::new()
+        .route("/console/jobs/{id}/pause", act_routes(JobAct::Pause))
+        .route("/console/jobs/{id}/resume", act_routes(JobAct::Resume))
+        .route("/console/jobs/{id}/rate", act_routes(JobAct::Rate))
+        .route("/console/jobs/{id}/cancel", act_routes(JobAct::Cancel))
+}

@@ -18,7 +18,7 @@ use super::{of_late, place_of_subscription};
 use crate::app::App;
 use crate::console::act::{ActForm, note};
 use crate::console::frame::{Frame, Page, done};
-use crate::console::pauses::{blank, in_dialog, paused, resumed};
+use crate::console::pauses::{paused, resumed};
 use crate::console::visit::Fields;
 use crate::notifications::{self, NotificationDocument, NotificationParams};
 use crate::pauses;
@@ -147,7 +147,7 @@ async fn page(
         default_timeout: u64::try_from(app.config.reseller.delivery.timeout.as_millis()).unwrap_or(u64::MAX),
         waits,
         notifications,
-        form: in_dialog(form),
+        form: form.in_dialog(),
         it,
     }))
 }
@@ -291,7 +291,7 @@ fn pause_form(frame: &Frame, it: &SubscriptionDocument) -> ActForm {
         button: "Pause",
         is_dangerous: true,
         needs_note: true,
-        ..blank(frame, (format!("{place}/pause"), place))
+        ..ActForm::new(frame, format!("{place}/pause"), place)
     }
 }
 
@@ -305,7 +305,7 @@ pub(in crate::console) fn resume_form(frame: &Frame, id: &str) -> ActForm {
              of its reseller or of the lane holds it too. You can pause it again at any time."
         )],
         button: "Resume",
-        ..blank(frame, (format!("{place}/resume"), place))
+        ..ActForm::new(frame, format!("{place}/resume"), place)
     }
 }
 

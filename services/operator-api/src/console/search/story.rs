@@ -19,6 +19,7 @@ use uuid::Uuid;
 use super::{answer, look};
 use crate::app::App;
 use crate::console::act::ActForm;
+use crate::console::dead_letters;
 use crate::console::frame::{Frame, Page, segment};
 use crate::console::markup::{Markup, escape, visible};
 use crate::console::waiting::cancel_form;
@@ -328,32 +329,9 @@ fn replay_form(letter: &DeadLetterView, back: String, frame: &Frame) -> Option<A
     if letter.state != DeadLetterState::Open || letter.reason == DeadLetterReason::Malformed {
         return None;
     }
-    let about = match (letter.push, letter.notification) {
-        (Some(push), _) => format!("the push {push}"),
-        (None, Some(notification)) => format!("the notification {notification}"),
-        (None, None) => "a message".to_owned(),
-    };
-    Some(ActForm {
-        id: format!("replay-{}", letter.id),
-        title: "Replay the dead letter".to_owned(),
-        said: vec![
-            format!("One dead letter: {}, about {about}. {}", letter.id, letter.detail),
-            "It is sent again with all of its attempts ahead, and every open dead letter about it is resolved. What is sent \
-             cannot be undone; until it is, it can be cancelled."
-                .to_owned(),
-        ],
-        action: format!("/console/dead-letters/{}/replay", letter.id),
-        back,
-        button: "Replay",
-        is_dangerous: false,
-        needs_note: false,
-        expected: None,
-        in_dialog: true,
-        may: frame.may_operate,
-        typed_name: String::new(),
-        typed_note: String::new(),
-        errors: Vec::new(),
-    })
+    let form = dead_letters::replay_form(letter, back, frame);
+    let id = format!("replay-{}", letter.id);
+    Some(ActForm { id, ..form }.in_dialog())
 }
 
 /// A sentence of ours with links on the identifiers in it, and its times as the viewer's. The rest is text.

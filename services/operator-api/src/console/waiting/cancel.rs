@@ -49,8 +49,6 @@ pub(in crate::console) fn cancel_form(
         id: format!("cancel-{id}"),
         title: format!("Cancel the {kind}"),
         said: vec![subject, effect],
-        action: format!("/console/{plural}/{id}/cancel"),
-        back,
         button: if kind == "push" {
             "Cancel the push"
         } else {
@@ -58,12 +56,8 @@ pub(in crate::console) fn cancel_form(
         },
         is_dangerous: true,
         needs_note: true,
-        expected: None,
         in_dialog,
-        may: frame.may_operate,
-        typed_name: String::new(),
-        typed_note: String::new(),
-        errors: Vec::new(),
+        ..ActForm::new(frame, format!("/console/{plural}/{id}/cancel"), back)
     }
 }
 

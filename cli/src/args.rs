@@ -172,11 +172,12 @@ pub(crate) enum Tool {
     Resume(ResumeCommand),
     /// Lists what is paused, since when and why.
     Pauses(PausesArgs),
-    /// Cancels a push or a notification that has not been sent yet.
+    /// Cancels pushes or notifications that have not been sent yet.
     #[command(
         subcommand,
         after_help = "Examples:\n  postrider cancel push 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --note 'sent by mistake'\n  \
-            postrider cancel notification 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --note 'by their request'"
+            postrider cancel notification 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --note 'by their request'\n  \
+            postrider cancel waiting --lane push --prototype campaign-2026-11 --dry-run"
     )]
     Cancel(CancelCommand),
     /// Makes retries at once that wait for their time.

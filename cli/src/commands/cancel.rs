@@ -1,7 +1,10 @@
 //! `postrider cancel`: not sending what has not been sent yet.
 
+use chrono::{DateTime, Utc};
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
+use domain::counted::of;
+use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use crate::operator::Common;
@@ -13,6 +16,94 @@ pub(crate) enum CancelCommand {
     Push(CancelArgs),
     /// A notification that waits or is queued: one event for one subscription.
     Notification(CancelArgs),
+    /// All pushes or notifications that wait and match, at most 5,000 at once.
+    #[command(after_help = "Examples:
+  postrider cancel waiting --lane push --prototype campaign-2026-11 --dry-run
+  postrider cancel waiting --lane push --prototype campaign-2026-11 --note 'called off'
+  postrider cancel waiting --lane reseller --reseller acme --status SCHEDULED --note 'by their request'")]
+    Waiting(WaitingArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WaitingArgs {
+    /// Of which lane.
+    #[arg(long, value_parser = PossibleValuesParser::new(["push", "reseller"]))]
+    lane: String,
+    /// In this status.
+    #[arg(long, ignore_case = true,
+          value_parser = PossibleValuesParser::new(["SCHEDULED", "PENDING", "IN_MEMORY", "RETRY"]))]
+    status: Option<String>,
+    /// Pushes of this message prototype.
+    #[arg(long, value_name = "KEY")]
+    prototype: Option<String>,
+    /// Pushes for devices of this platform.
+    #[arg(long, ignore_case = true, value_parser = PossibleValuesParser::new(["IOS", "ANDROID"]))]
+    platform: Option<String>,
+    /// Notifications of this reseller.
+    #[arg(long, value_name = "ID")]
+    reseller: Option<String>,
+    /// Notifications of this subscription.
+    #[arg(long, value_name = "ID")]
+    subscription: Option<Uuid>,
+    /// Notifications of events of this type.
+    #[arg(long, value_name = "NAME")]
+    event_type: Option<String>,
+    /// Accepted at this time or later.
+    #[arg(long, value_name = "TIME")]
+    since: Option<DateTime<Utc>>,
+    /// Accepted before this time.
+    #[arg(long, value_name = "TIME")]
+    until: Option<DateTime<Utc>>,
+    /// Count, and do nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// Why; kept in the audit log and with each dead letter.
+    #[arg(long, required_unless_present = "dry_run")]
+    note: Option<String>,
+    #[command(flatten)]
+    common: Common<JsonArgs>,
+}
+
+impl WaitingArgs {
+    fn body(&self) -> Value {
+        let upper = |word: &Option<String>| word.as_deref().map(str::to_uppercase);
+        let filter = [
+            ("status", json!(upper(&self.status))),
+            ("prototype", json!(self.prototype)),
+            ("platform", json!(upper(&self.platform))),
+            ("reseller", json!(self.reseller)),
+            ("subscription", json!(self.subscription)),
+            ("eventType", json!(self.event_type)),
+            ("since", json!(self.since)),
+            ("until", json!(self.until)),
+        ];
+        let filter = filter.into_iter().filter(|(_, value)| !value.is_null());
+        let filter: Map<_, _> = filter.map(|(name, value)| (name.to_owned(), value)).collect();
+        json!({"lane": self.lane, "filter": filter, "note": self.note, "dryRun": self.dry_run})
+    }
+}
+
+async fn waiting(args: WaitingArgs) -> anyhow::Result<()> {
+    let is_dry = args.dry_run;
+    let told = |document: &Value| {
+        let number = |name: &str| document[name].as_u64().unwrap_or_default();
+        let more = match (document["more"] == json!(true), is_dry) {
+            (true, true) => "; more may match than are cancelled at once",
+            (true, false) => "; more may match: give the command again",
+            (false, _) => "",
+        };
+        if is_dry {
+            let matching = of(number("matching"), "waits and matches", "wait and match");
+            return format!("{matching}{more}; nothing was done");
+        }
+        let left = number("matching").saturating_sub(number("cancelled"));
+        let left = match left {
+            0 => String::new(),
+            left => format!(", {left} were being sent or had ended"),
+        };
+        format!("{} cancelled{left}{more}", of(number("cancelled"), "is", "are"))
+    };
+    args.common.act("/cancellations", &args.body(), told).await
 }
 
 #[derive(Debug, Args)]
@@ -31,6 +122,7 @@ pub(crate) async fn run(command: CancelCommand) -> anyhow::Result<()> {
     let (kind, collection, args) = match command {
         CancelCommand::Push(args) => ("push", "pushes", args),
         CancelCommand::Notification(args) => ("notification", "notifications", args),
+        CancelCommand::Waiting(args) => return waiting(args).await,
     };
     let path = format!("/{collection}/{}/cancel", args.id);
     let told = |document: &Value| {

@@ -1,17 +1,19 @@
 //! `postrider history`: what a lane did in each of the last minutes.
 
+use anyhow::bail;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::operator::Common;
-use crate::output::Column;
+use crate::output::{self, Column, Form};
 use crate::shown::{self, ShownColumn};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   postrider history push
-  postrider history reseller --minutes 10")]
+  postrider history reseller --minutes 10
+  postrider history push --pace                         two minutes by the second, with the smallest gap")]
 pub(crate) struct HistoryArgs {
     /// Which lane.
     #[arg(value_parser = PossibleValuesParser::new(["push", "reseller"]))]
@@ -19,6 +21,9 @@ pub(crate) struct HistoryArgs {
     /// How many minutes, the present one included.
     #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=60))]
     minutes: u32,
+    /// Of the push lane: the last two minutes by the second, with the smallest gap between two sends.
+    #[arg(long, conflicts_with = "minutes")]
+    pace: bool,
     #[command(flatten)]
     common: Common,
 }
@@ -33,8 +38,47 @@ const COLUMNS: [ShownColumn; 7] = [
     (Column::whole("epochs").spare(2), "/epochs"),
 ];
 
+const PACE: [ShownColumn; 4] = [
+    (Column::time("second"), "/second"),
+    (Column::whole("sends"), "/sends"),
+    (Column::whole("smallest gap in µs"), "/smallestGapMicros"),
+    (Column::whole("in flight"), "/inFlight"),
+];
+
+/// The seconds of the pace in which something was sent, as a list; and what the two minutes were, for people.
+async fn pace(args: &HistoryArgs) -> anyhow::Result<()> {
+    if args.lane != "push" {
+        bail!("only the push lane keeps a pace: postrider history push --pace");
+    }
+    let api = args.common.operator.connect()?;
+    let mut document: Value = api.get("/lanes/push/pace", &()).await?;
+    let form = args.common.form();
+    if form == Form::Json {
+        return output::json(&document);
+    }
+    let number = |name: &str| document[name].as_u64();
+    if let (Some(smallest), Some(gap)) = (number("smallestGapMicros"), number("gapMicros")) {
+        let sends = number("sends").unwrap_or_default();
+        let verdict = if smallest < gap { "TOO FAST: " } else { "" };
+        output::note(&format!(
+            "{verdict}{sends} sends, the smallest gap {smallest} µs, at least {gap} µs is kept"
+        ));
+    }
+    let seconds = document["seconds"].take();
+    let sent = seconds.as_array().into_iter().flatten();
+    let items: Vec<_> = sent
+        .filter(|second| second["sends"].as_u64() > Some(0))
+        .cloned()
+        .collect();
+    let document = json!({"items": items, "next": null});
+    shown::print(&document, form, PACE, "nothing was sent in the last two minutes")
+}
+
 /// Does what the command says.
 pub(crate) async fn run(args: &HistoryArgs) -> anyhow::Result<()> {
+    if args.pace {
+        return pace(args).await;
+    }
     let path = format!("/lanes/{}/history", args.lane);
     let query = [("minutes", args.minutes)];
     let document: Value = args.common.operator.connect()?.get(&path, &query).await?;

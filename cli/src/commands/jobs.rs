@@ -287,7 +287,9 @@ fn paused_because(job: &Job) -> String {
         None => "",
         Some("OPERATOR") => "an operator paused it",
         Some("CANARY") => "it waits for what becomes of the first, and goes on by itself",
-        Some("CANARY_FAILED") => "one of the first failed again, none was delivered, or it was not known after a day",
+        Some("CANARY_FAILED") => {
+            "one of the first failed again, none was delivered, or it was not known after a day"
+        }
         Some("FAILED_AGAIN") => "too much of what it has replayed failed again",
         Some(other) => other,
     };

@@ -246,7 +246,7 @@
   const keysOn = () => preferences.get("keys") !== "off";
   const openHelp = () => {
     $("#help")?.remove();
-    const keys = [["?", "this help"], ["/", "search"], ["g, letter", "a place, see below"], ["j, k", "next and previous row"], ["Enter", "open the row"], ["x", "select the row"], ["L", "live on and off"], ["Ctrl K", "go to a place or act"], ["Esc", "close, leave a field"]];
+    const keys = [["?", "this help"], ["/", "search"], ["g, letter", "a place, see below"], ["j, k", "next and previous row"], ["Enter", "open the row"], ["x", "select the row"], ["r", "replay the row, or what the page is about; asks first"], ["c", "copy the link of the row or the page"], ["L", "live on and off"], ["Ctrl K", "go to a place or act"], ["Esc", "close, leave a field"]];
     const places = $$("nav a[data-key]").map((link) => [`g ${link.dataset.key}`, ($(":scope > span:not(.count)", link) || link).textContent.trim()]);
     const list = make("dl", { class: "keys" });
     for (const [key, text] of [...keys, ...places]) list.append(make("dt", {}, make("kbd", {}, key)), make("dd", {}, text));
@@ -257,7 +257,7 @@
         pick("density", "Rows", [["dense", "Dense"], ["comfortable", "Comfortable"]], preferences.get("density") || "dense"),
         pick("tz", "Time zone", zones, zone()),
         pick("keys", "Single keys", [["on", "On"], ["off", "Off"]], keysOn() ? "on" : "off")),
-      list, make("div", { class: "acts" }, make("button", { class: "btn", type: "button", "data-close": "" }, "Close")));
+      list, make("div", { class: "acts" }, make("button", { class: "btn", type: "button", "data-close": "" }, "Close"), make("a", { class: "btn quiet", href: "/console/preferences" }, "All preferences")));
     document.body.append(dialog);
     open(dialog);
   };
@@ -320,6 +320,16 @@
     $("a[href]", row)?.focus({ preventScroll: true }); // so that Tab and Enter work from there
     row.scrollIntoView({ block: "nearest" });
   };
+  // The act stays behind its form: this opens it.
+  const replay = (row) => $('a.btn[href*="/replay"], a.btn[href*="action=replay"]', row || $(".head", main()) || main());
+  const copyLink = async (row) => {
+    try {
+      await navigator.clipboard.writeText(new URL(row?.dataset.href || location.href, location.href).href);
+      say("The link is copied");
+    } catch {
+      say("The browser does not let this page copy. Copy the address by hand.");
+    }
+  };
   const onKey = (event) => {
     const field = event.target.closest?.("input:not([type=checkbox], [type=radio]), select, textarea, [contenteditable]");
     if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k" && !event.altKey) {
@@ -342,6 +352,8 @@
     else if (key === "j" || key === "k") moveRow(key === "j" ? 1 : -1);
     else if (key === "x" && row) $("[data-check]", row)?.click();
     else if (key === "Enter" && row && !onControl) location.assign(row.dataset.href);
+    else if (key === "r" && replay(row)) replay(row).click();
+    else if (key === "c") void copyLink(row);
     else if (key.toLowerCase() === "l") toggleLive();
     else return;
     event.preventDefault();

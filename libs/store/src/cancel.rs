@@ -5,7 +5,7 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use sqlx::{Postgres, Transaction};
 
 use crate::{Act, Error, stored};
@@ -57,4 +57,27 @@ pub(crate) async fn commit<S: FromStr>(
     entry.record(&mut transaction).await?;
     transaction.commit().await?;
     Ok(Cancellation::Done(status))
+}
+
+/// Commits what a statement that cancels several of a `kind` has done, with one entry in the audit log. Returns how many were cancelled.
+pub(crate) async fn commit_all(
+    mut transaction: Transaction<'_, Postgres>,
+    found: &[Found],
+    kind: &'static str,
+    chosen: Value,
+    act: Act<'_>,
+) -> Result<u64, Error> {
+    let cancelled = found.iter().filter(|found| found.cancelled).count() as u64;
+    if cancelled == 0 {
+        return Ok(0);
+    }
+    let (action, details) = (
+        format!("{kind}.cancel-many"),
+        json!({ "cancelled": cancelled, "filter": chosen }),
+    );
+    let lane = if kind == "push" { "push" } else { "reseller" };
+    let entry = act.entry(&action, format!("lane/{lane}"), details);
+    entry.record(&mut transaction).await?;
+    transaction.commit().await?;
+    Ok(cancelled)
 }

@@ -68,7 +68,9 @@ pub use resolution::{
 pub use restore::{Requeued, RescuedNow};
 pub use retention::Kept;
 pub use retry_now::{RetriesNow, RetryNow};
-pub use visits::{BREAK_GLASS_MINUTES, BrokenGlass, IDLE_MINUTES, Person, VISIT_HOURS, VisitBy, Visitor};
+pub use visits::{
+    BREAK_GLASS_MINUTES, BrokenGlass, IDLE_MINUTES, Person, VISIT_HOURS, VisitBy, VisitView, Visitor,
+};
 
 /// The schema, as a list of migrations.
 pub static MIGRATOR: Migrator = sqlx::migrate!("../../migrations");

@@ -3,6 +3,8 @@
 //! A visit is shown by a cookie of 256 random bits, of which only the digest is stored. One that began with a key may what that key may
 //! now: a key that is revoked ends the visits that began with it. One that began with a provider may what the provider said then.
 
+mod listing;
+
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::key::{KeyDigest, Role};
 use serde_json::json;
@@ -10,6 +12,8 @@ use uuid::Uuid;
 
 use crate::api_key::Row;
 use crate::{Act, ApiKey, Error, Store, stored};
+
+pub use listing::VisitView;
 
 /// How long a visit lasts at most.
 pub const VISIT_HOURS: i64 = 12;

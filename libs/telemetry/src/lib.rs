@@ -10,6 +10,7 @@ mod error;
 mod logs;
 mod metric;
 mod otlp;
+pub mod pace;
 mod process;
 mod readings;
 mod recorder;

@@ -1,16 +1,20 @@
-//! `GET /lanes/{lane}/history`: what a lane did in each of the last minutes, as its processes report it.
+//! `GET /lanes/{lane}/history`, what a lane did in each of the last minutes, and `GET /lanes/push/pace`, the push lane by the second: as
+//! processes report it.
 
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Path, State};
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use http_api::{Params, Problem};
+use runtime::connections::{PaceSecond, Report};
 use serde::{Deserialize, Serialize};
 use store::LaneMinute;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
+use uuid::Uuid;
 
 use crate::app::App;
 use crate::pauses::known;
@@ -21,7 +25,9 @@ const MINUTES_MAX: u32 = 60;
 
 /// The routes.
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
-    OpenApiRouter::new().routes(routes!(history))
+    OpenApiRouter::new()
+        .routes(routes!(history))
+        .routes(routes!(pace))
 }
 
 /// How much of the history.
@@ -114,4 +120,146 @@ pub(crate) async fn history(
         lane: lane.as_str(),
         items,
     }))
+}
+
+/// The pace of the push lane.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = PushPace)]
+pub(crate) struct PaceDocument {
+    /// The gap between two starts that is kept at least, in microseconds: `swrve.delayMillis`.
+    #[schema(example = 4_000)]
+    pub(crate) gap_micros: u64,
+    /// The smallest gap of the last two minutes, in microseconds; none when fewer than two sends were started.
+    #[schema(example = 4_003)]
+    pub(crate) smallest_gap_micros: Option<u64>,
+    /// How many sends were started in these two minutes.
+    #[schema(example = 30_000)]
+    pub(crate) sends: u64,
+    /// The last two minutes by the second, the present one last: what of it is reported yet.
+    pub(crate) seconds: Vec<PaceSecondDocument>,
+}
+
+/// What the push lane sent in a second.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = PushPaceSecond)]
+pub(crate) struct PaceSecondDocument {
+    /// Its beginning, by the clock of the process that sent.
+    pub(crate) second: DateTime<Utc>,
+    /// How many sends were started.
+    #[schema(example = 250)]
+    pub(crate) sends: u64,
+    /// The smallest gap between the start of one of them and the start before, in microseconds.
+    #[schema(example = 4_003)]
+    pub(crate) smallest_gap_micros: Option<u64>,
+    /// Most sends that were in flight when one was started.
+    #[schema(example = 31)]
+    pub(crate) in_flight: u32,
+    /// The process that sent; another one after a change of leaders.
+    pub(crate) process: Option<Uuid>,
+}
+
+/// Tells the pace of the push lane by the second, for two minutes.
+///
+/// As the process that leads reports it every 5 seconds, so that the last seconds are missing. Where the clocks of two leaders differ, their
+/// seconds stand where each of them puts them.
+#[utoipa::path(
+    get, path = "/lanes/push/pace", tag = "status", operation_id = "findPushPace", security(("apiKey" = [])),
+    responses((status = 200, description = "The seconds.", body = PaceDocument))
+)]
+pub(crate) async fn pace(State(app): State<Arc<App>>, viewer: Viewer) -> Result<Json<PaceDocument>, Problem> {
+    let listing = app.store.list_processes();
+    let processes = http_api::by(viewer.deadline, ("the pace", "read"), listing).await?;
+    let mut known = HashSet::new();
+    // Services of one process report the same.
+    let processes = processes
+        .into_iter()
+        .filter(|process| known.insert(process.process));
+    let reports = processes.map(|process| {
+        let report: Report = serde_json::from_value(process.state).unwrap_or_default();
+        (process.process, report.pace)
+    });
+    let seconds = seconds(reports, app.now());
+    let gap = app.config.swrve.delay.as_micros();
+    Ok(Json(PaceDocument {
+        gap_micros: u64::try_from(gap).unwrap_or(u64::MAX),
+        smallest_gap_micros: seconds.iter().filter_map(|it| it.smallest_gap_micros).min(),
+        sends: seconds.iter().map(|it| it.sends).sum(),
+        seconds,
+    }))
+}
+
+/// Every second of the last two minutes. What two processes say of one is added up.
+fn seconds(
+    reports: impl Iterator<Item = (Uuid, Vec<PaceSecond>)>,
+    now: DateTime<Utc>,
+) -> Vec<PaceSecondDocument> {
+    let now = now.timestamp();
+    let first = now - telemetry::pace::SECONDS + 1;
+    let empty = |at: i64| {
+        let second = DateTime::UNIX_EPOCH + TimeDelta::seconds(at);
+        let empty = PaceSecondDocument {
+            second,
+            sends: 0,
+            smallest_gap_micros: None,
+            in_flight: 0,
+            process: None,
+        };
+        (at, empty)
+    };
+    let mut seconds: BTreeMap<i64, PaceSecondDocument> = (first..=now).map(empty).collect();
+    for (process, pace) in reports {
+        for PaceSecond(at, sends, gap, in_flight) in pace {
+            if let Some(second) = seconds.get_mut(&at) {
+                second.sends += u64::from(sends);
+                second.smallest_gap_micros = second.smallest_gap_micros.into_iter().chain(gap).min();
+                second.in_flight = second.in_flight.max(in_flight);
+                second.process = Some(process);
+            }
+        }
+    }
+    seconds.into_values().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_of_two_leaders_stand_side_by_side_and_old_ones_are_left_out() {
+        let now = DateTime::UNIX_EPOCH + TimeDelta::seconds(1_000);
+        let (one, other) = (Uuid::from_u128(1), Uuid::from_u128(2));
+        let reports = [
+            (
+                one,
+                vec![PaceSecond(880, 7, None, 1), PaceSecond(998, 250, Some(4_003), 31)],
+            ),
+            (
+                other,
+                vec![PaceSecond(998, 1, None, 1), PaceSecond(999, 240, Some(4_001), 12)],
+            ),
+        ];
+        let seconds = seconds(reports.into_iter(), now);
+        assert_eq!(seconds.len(), 120);
+        let told: Vec<_> = seconds
+            .iter()
+            .filter(|it| it.sends > 0)
+            .map(|it| {
+                (
+                    it.second.timestamp(),
+                    it.sends,
+                    it.smallest_gap_micros,
+                    it.process,
+                )
+            })
+            .collect();
+        assert_eq!(
+            told,
+            [
+                (998, 251, Some(4_003), Some(other)),
+                (999, 240, Some(4_001), Some(other))
+            ]
+        );
+    }
 }

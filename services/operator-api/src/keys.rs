@@ -25,6 +25,7 @@ use crate::dead_letters::filter::names;
 use crate::examined::{text, word};
 use crate::note;
 use crate::request::{Administrator, Viewer};
+use crate::visits::Why;
 
 /// Longest name, in bytes.
 const NAME_MAX_BYTES: usize = 200;
@@ -181,15 +182,17 @@ pub(crate) async fn create(
 /// The last key of an administrator cannot be revoked here: `postrider keys revoke` on the database does that.
 #[utoipa::path(
     delete, path = "/keys/{id}", tag = "keys", operation_id = "revokeKey", security(("apiKey" = [])),
-    params(("id" = Uuid, Path, description = "The key's identifier.")),
+    params(("id" = Uuid, Path, description = "The key's identifier."), Why),
     responses((status = 204, description = "It is revoked."))
 )]
 pub(crate) async fn revoke(
     State(app): State<Arc<App>>,
     admin: Administrator,
     Id(id): Id,
+    Params(why): Params<Why>,
 ) -> Result<StatusCode, Problem> {
-    let revoking = app.store.revoke_key_of_several(id, admin.act(None, app.now()));
+    let act = admin.act(note::optional(why.note.as_deref())?, app.now());
+    let revoking = app.store.revoke_key_of_several(id, act);
     match http_api::by(admin.deadline, ("the key", "revoked"), revoking).await? {
         KeyRevoked::Done => Ok(StatusCode::NO_CONTENT),
         KeyRevoked::LastAdministrator => Err(Problem::new(

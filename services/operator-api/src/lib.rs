@@ -9,6 +9,7 @@
 mod app;
 mod audit;
 mod cancel;
+mod cancellations;
 mod console;
 mod dead_letter_jobs;
 mod dead_letters;
@@ -35,6 +36,7 @@ mod search;
 mod service;
 mod status;
 mod subscriptions;
+mod visits;
 
 pub use openapi::document as openapi;
 pub use runtime::connections::OpenError as Error;

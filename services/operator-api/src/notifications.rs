@@ -157,7 +157,8 @@ pub(crate) async fn list(
     Ok(Json(Part::of(found, NotificationDocument::of)))
 }
 
-fn read(params: &NotificationParams) -> Result<NotificationSearch, Problem> {
+/// What the parameters say.
+pub(crate) fn read(params: &NotificationParams) -> Result<NotificationSearch, Problem> {
     let statuses = names(&NotificationStatus::ALL, NotificationStatus::as_str);
     let (since, until) = times(params.since, params.until)?;
     let reseller = text("reseller", params.reseller.as_deref())?;

@@ -153,7 +153,8 @@ pub(crate) async fn list(
     Ok(Json(Part::of(found.ok_or_else(not_indexed)?, PushDocument::of)))
 }
 
-fn filter(params: &PushParams) -> Result<PushFilter, Problem> {
+/// What the parameters say.
+pub(crate) fn filter(params: &PushParams) -> Result<PushFilter, Problem> {
     let statuses = names(&PushStatus::ALL, PushStatus::as_str);
     let (since, until) = times(params.since, params.until)?;
     Ok(PushFilter {

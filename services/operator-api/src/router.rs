@@ -11,9 +11,9 @@ use utoipa_axum::router::OpenApiRouter;
 use crate::app::App;
 use crate::openapi::Service;
 use crate::{
-    audit, cancel, console, dead_letter_jobs, dead_letters, events, explain, history, keys, mails,
-    notifications, pauses, pushes, quota_requests, resolve, restore, retry_now, search, status,
-    subscriptions,
+    audit, cancel, cancellations, console, dead_letter_jobs, dead_letters, events, explain, history, keys,
+    mails, notifications, pauses, pushes, quota_requests, resolve, restore, retry_now, search, status,
+    subscriptions, visits,
 };
 
 /// The router of the service.
@@ -32,6 +32,7 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::with_openapi(Service::openapi())
         .merge(audit::routes())
         .merge(cancel::routes())
+        .merge(cancellations::routes())
         .merge(dead_letters::routes())
         .merge(dead_letter_jobs::routes())
         .merge(events::routes())
@@ -48,5 +49,6 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .merge(search::routes())
         .merge(status::routes())
         .merge(subscriptions::routes())
+        .merge(visits::routes())
         .merge(explain::routes())
 }

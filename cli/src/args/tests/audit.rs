@@ -32,6 +32,10 @@ const OPERATOR: &[(&str, Audit)] = &[
     ("cancelDeadLetterJob", As(&["dead-letter-job.cancel"])),
     ("cancelNotification", As(&["notification.cancel"])),
     ("cancelPush", As(&["push.cancel"])),
+    (
+        "cancelWaiting",
+        As(&["push.cancel-many", "notification.cancel-many"]),
+    ),
     // One entry, whatever the number of dead letters, and one when it has been through.
     ("changeDeadLetterJob", As(&["dead-letter-job.pace"])),
     (
@@ -41,6 +45,7 @@ const OPERATOR: &[(&str, Audit)] = &[
     ("createKey", As(&["api-key.create"])),
     ("denyQuotaRequest", As(&["quota-request.deny"])),
     ("discardDeadLetter", As(&["dead-letter.discard"])),
+    ("endVisit", As(&["visit.end"])),
     ("noteDeadLetterGroup", As(&["dead-letter-group.note"])),
     ("pauseDeadLetterJob", As(&["dead-letter-job.pause"])),
     ("pauseLane", As(&["lane.pause"])),
@@ -108,6 +113,7 @@ const OTHER_COMMANDS: &[&str] = &[
     "broker rebuild",
     "cancel notification",
     "cancel push",
+    "cancel waiting",
     "completions",
     "config check",
     "config show",

@@ -191,7 +191,7 @@ impl Loop {
         // Polled here and now: spawned, it would start only after whatever this thread does next.
         let polled = futures::poll!(&mut sending);
         self.pacer.watch(hand_over);
-        self.observe(start.gap);
+        self.observe(start.gap, permit.is_none());
         match polled {
             Poll::Ready(result) => {
                 let _ = self.outbox.send(result).await;
@@ -232,7 +232,10 @@ impl Loop {
         });
     }
 
-    fn observe(&mut self, gap: Option<Duration>) {
+    fn observe(&mut self, gap: Option<Duration>, by_the_reader: bool) {
+        let in_flight = self.sender.pool_size - self.pool.available_permits() + usize::from(by_the_reader);
+        let second = self.sender.clock.now().timestamp();
+        telemetry::pace::note(second, gap, u32::try_from(in_flight).unwrap_or(u32::MAX));
         let Some(gap) = gap else { return };
         Metric::PushSendGap.record_duration(gap);
         if self.smallest_gap.is_none_or(|smallest| gap < smallest) {

@@ -13,7 +13,7 @@ use store::{Beat, Store};
 use tokio::time::MissedTickBehavior;
 use uuid::Uuid;
 
-use super::report::{Counters, Earlier, LATELY, Report};
+use super::report::{Counters, Earlier, LATELY, PaceSecond, Report};
 
 /// How often a service reports itself.
 pub const INTERVAL: Duration = Duration::from_secs(5);
@@ -87,6 +87,10 @@ impl Heartbeat {
             self.readiness.report(),
             self.clock_ahead.map(|ahead| ahead.num_milliseconds()),
         );
+        report.pace = telemetry::pace::of_late(SystemClock.now().timestamp())
+            .into_iter()
+            .map(PaceSecond::from)
+            .collect();
         report.earlier = earlier(&mut self.history, Instant::now(), report.counters);
         let state = serde_json::to_value(&report)
             .expect("invariant: a struct of numbers, strings and maps with text keys is valid JSON");

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
-use telemetry::{Metric, Readings};
+use telemetry::{Metric, Readings, pace};
 
 /// The state of a service. What is counted belongs to its process: services that share one say the same.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -33,6 +33,26 @@ pub struct Report {
     pub previous: Option<Previous>,
     /// What it had counted some minutes ago.
     pub earlier: Option<Earlier>,
+    /// What it has sent of the push lane in each second of the last two minutes in which it has sent something.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pace: Vec<PaceSecond>,
+}
+
+/// A second of the push lane: its beginning in seconds since 1970, how many sends were started in it, the smallest gap between two starts in
+/// microseconds, and most that were in flight. Two minutes of them are written every few seconds, so that they have no names there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PaceSecond(pub i64, pub u32, pub Option<u64>, pub u32);
+
+impl From<pace::Second> for PaceSecond {
+    fn from(second: pace::Second) -> Self {
+        let micros = |gap: Duration| u64::try_from(gap.as_micros()).unwrap_or(u64::MAX);
+        Self(
+            second.at,
+            second.sends,
+            second.smallest_gap.map(micros),
+            second.in_flight,
+        )
+    }
 }
 
 /// What the sender of pushes has heard of Swrve.
@@ -174,6 +194,7 @@ impl Report {
             clock_ahead_millis,
             previous: None,
             earlier: None,
+            pace: Vec::new(),
         }
     }
 }

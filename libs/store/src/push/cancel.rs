@@ -1,6 +1,9 @@
 //! Cancelling a push that has not been sent yet.
 
 use domain::push::{PushId, PushStatus};
+use serde_json::Value;
+use sqlx::PgConnection;
+use uuid::Uuid;
 
 use crate::cancel::{self, Cancellation, Found};
 use crate::{Act, Error, Store};
@@ -9,11 +12,26 @@ impl Store {
     /// Cancels a push that waits or is queued.
     pub async fn cancel_push(&self, id: PushId, act: Act<'_>) -> Result<Cancellation<PushStatus>, Error> {
         let mut transaction = self.pool.begin().await?;
-        let found = sqlx::query_as!(
+        let found = cancel_all(&mut transaction, &[id.uuid()], act).await?;
+        cancel::commit(transaction, found.into_iter().next(), "push", id, act).await
+    }
+
+    /// Cancels those of these pushes that wait or are queued, with one entry in the audit log that says how they were `chosen`. Returns how many
+    /// those were.
+    pub async fn cancel_pushes(&self, ids: &[Uuid], chosen: Value, act: Act<'_>) -> Result<u64, Error> {
+        let mut transaction = self.pool.begin().await?;
+        let found = cancel_all(&mut transaction, ids, act).await?;
+        cancel::commit_all(transaction, &found, "push", chosen, act).await
+    }
+}
+
+async fn cancel_all(connection: &mut PgConnection, ids: &[Uuid], act: Act<'_>) -> Result<Vec<Found>, Error> {
+    Ok(sqlx::query_as!(
             Found,
             r#"
             WITH found AS (
-                SELECT id, status, lease_token IS NOT NULL AS claimed FROM push_notifications WHERE id = $1 FOR UPDATE),
+                SELECT id, status, lease_token IS NOT NULL AS claimed FROM push_notifications WHERE id = ANY ($1)
+                ORDER BY id FOR UPDATE),
             cancelled AS (
                 UPDATE push_notifications p
                 SET status = 'GIVEN_UP', reason = 'CANCELLED', next_attempt_at = NULL, leased_until = NULL,
@@ -27,15 +45,14 @@ impl Store {
                 SELECT 'push', 'GIVEN_UP', 'other/cancelled', c.id, left(c.message_prototype_key, 200), c.attempts,
                        'cancelled by ' || $3, 'DISCARDED', $2, $3, coalesce(nullif(btrim($4), ''), 'cancelled')
                 FROM cancelled c)
-            SELECT status AS "status!", claimed AS "claimed!", EXISTS (SELECT FROM cancelled) AS "cancelled!" FROM found
+            SELECT f.status AS "status!", f.claimed AS "claimed!", c.id IS NOT NULL AS "cancelled!"
+            FROM found f LEFT JOIN cancelled c ON c.id = f.id
             "#,
-            id.uuid(),
+            ids,
             act.at,
             act.by,
             act.note,
         )
-        .fetch_optional(&mut *transaction)
-        .await?;
-        cancel::commit(transaction, found, "push", id, act).await
-    }
+        .fetch_all(connection)
+        .await?)
 }

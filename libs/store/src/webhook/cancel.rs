@@ -1,6 +1,9 @@
 //! Cancelling a notification that has not been sent yet.
 
 use domain::notification::{NotificationId, NotificationStatus};
+use serde_json::Value;
+use sqlx::PgConnection;
+use uuid::Uuid;
 
 use crate::cancel::{self, Cancellation, Found};
 use crate::{Act, Error, Store};
@@ -13,11 +16,31 @@ impl Store {
         act: Act<'_>,
     ) -> Result<Cancellation<NotificationStatus>, Error> {
         let mut transaction = self.pool.begin().await?;
-        let found = sqlx::query_as!(
+        let found = cancel_all(&mut transaction, &[id.uuid()], act).await?;
+        cancel::commit(transaction, found.into_iter().next(), "notification", id, act).await
+    }
+
+    /// Cancels those of these notifications that wait or are queued, with one entry in the audit log that says how they were `chosen`. Returns how many
+    /// those were.
+    pub async fn cancel_notifications(
+        &self,
+        ids: &[Uuid],
+        chosen: Value,
+        act: Act<'_>,
+    ) -> Result<u64, Error> {
+        let mut transaction = self.pool.begin().await?;
+        let found = cancel_all(&mut transaction, ids, act).await?;
+        cancel::commit_all(transaction, &found, "notification", chosen, act).await
+    }
+}
+
+async fn cancel_all(connection: &mut PgConnection, ids: &[Uuid], act: Act<'_>) -> Result<Vec<Found>, Error> {
+    Ok(sqlx::query_as!(
             Found,
             r#"
             WITH found AS (
-                SELECT id, status, lease_token IS NOT NULL AS claimed FROM notifications WHERE id = $1 FOR UPDATE),
+                SELECT id, status, lease_token IS NOT NULL AS claimed FROM notifications WHERE id = ANY ($1)
+                ORDER BY id FOR UPDATE),
             cancelled AS (
                 UPDATE notifications n
                 SET status = 'GIVEN_UP', reason = 'CANCELLED', next_attempt_at = NULL, leased_until = NULL,
@@ -32,15 +55,14 @@ impl Store {
                        c.event_type, coalesce(endpoint_of(s.url), ''), c.attempts, 'cancelled by ' || $3, 'DISCARDED',
                        $2, $3, coalesce(nullif(btrim($4), ''), 'cancelled')
                 FROM cancelled c LEFT JOIN subscriptions s ON s.id = c.subscription_id)
-            SELECT status AS "status!", claimed AS "claimed!", EXISTS (SELECT FROM cancelled) AS "cancelled!" FROM found
+            SELECT f.status AS "status!", f.claimed AS "claimed!", c.id IS NOT NULL AS "cancelled!"
+            FROM found f LEFT JOIN cancelled c ON c.id = f.id
             "#,
-            id.uuid(),
+            ids,
             act.at,
             act.by,
             act.note,
         )
-        .fetch_optional(&mut *transaction)
-        .await?;
-        cancel::commit(transaction, found, "notification", id, act).await
-    }
+        .fetch_all(connection)
+        .await?)
 }

@@ -1,18 +1,29 @@
-//! `/console/access`: what the viewer may do, what each role may, and how keys are made and revoked.
+//! `/console/access`: who has access, by keys and by visits, and giving it and taking it.
 //!
-//! It deliberately makes no keys: there is no operation for that, and the command line does it on the database.
+//! A key is shown once, on the page that answers the form: no redirect could carry it, and nothing keeps it.
 
 use std::sync::Arc;
 
 use askama::Template;
-use axum::Router;
-use axum::response::IntoResponse;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use axum::{Json, Router};
+use domain::key::Role;
+use http::{HeaderValue, header};
+use http_api::paging::List;
+use http_api::{Id, Params, Payload, Problem};
+use uuid::Uuid;
 
-use super::frame::{Frame, Page};
+use super::act::{ActForm, Asked};
+use super::frame::{Frame, Page, done};
+use super::visit::Fields;
 use crate::app::App;
-use crate::request::Viewer;
+use crate::keys::{self, KeyDocument, KeyParams, NewKeyPayload};
+use crate::request::{Administrator, Viewer};
+use crate::visits::{self, VisitDocument, VisitParams, Why};
 
+const HERE: &str = "/console/access";
 /// What each role may do here.
 const ROLES: [(&str, &str); 3] = [
     (
@@ -25,33 +36,29 @@ const ROLES: [(&str, &str); 3] = [
     ),
     (
         "admin",
-        "Everything of the house: the same, and decide quota requests.",
+        "Everything of the house: the same, decide quota requests, set limits, give and take access.",
     ),
-];
-
-/// What is done with the command line.
-const COMMANDS: [(&str, &str); 4] = [
-    (
-        "Make a key for a colleague",
-        "postrider keys create --name ada --role operator",
-    ),
-    (
-        "Make a key for a reseller",
-        "postrider keys create --name acme --role reseller --reseller acme",
-    ),
-    ("List all keys", "postrider keys list"),
-    ("Revoke a key, and end its visits", "postrider keys revoke ID"),
 ];
 
 /// The pages.
 pub(super) fn routes() -> Router<Arc<App>> {
-    Router::new().route("/console/access", get(page))
+    Router::new()
+        .route(HERE, get(page))
+        .route("/console/access/keys", get(ask_for_key).post(make))
+        .route(
+            "/console/access/keys/{id}/revoke",
+            get(ask_to_revoke).post(revoke),
+        )
+        .route("/console/access/visits/{id}/end", get(ask_to_end).post(end))
 }
 
 #[derive(Template)]
 #[template(path = "access.html")]
 struct Access {
     frame: Frame,
+    keys: List<KeyDocument>,
+    visits: List<VisitDocument>,
+    form: ActForm,
 }
 
 impl Access {
@@ -59,11 +66,202 @@ impl Access {
         &ROLES
     }
 
-    fn commands(&self) -> &'static [(&'static str, &'static str)] {
-        &COMMANDS
+    /// Whether revoked keys are shown as well.
+    fn shows_revoked(&self) -> bool {
+        self.frame.asked("revoked") == "true"
     }
 }
 
-async fn page(_: Viewer, frame: Frame) -> impl IntoResponse {
-    Page(Access { frame })
+/// The page that shows a key that was made.
+#[derive(Template)]
+#[template(path = "access_key.html")]
+struct Made {
+    frame: Frame,
+    key: String,
+    name: String,
+    roles: String,
+}
+
+async fn page(
+    State(app): State<Arc<App>>,
+    viewer: Viewer,
+    frame: Frame,
+    Params(params): Params<KeyParams>,
+) -> Result<impl IntoResponse, Problem> {
+    let Json(keys) = keys::list(State(Arc::clone(&app)), viewer, Params(params)).await?;
+    let first = Params(VisitParams {
+        limit: Some(200),
+        cursor: None,
+    });
+    let Json(visits) = visits::list(State(app), viewer, first).await?;
+    Ok(Page(Access {
+        form: key_form(&frame).in_dialog(),
+        keys,
+        visits,
+        frame,
+    }))
+}
+
+fn key_form(frame: &Frame) -> ActForm {
+    let roles = Role::ALL.iter().map(|role| {
+        let name = role.as_str();
+        (name.to_owned(), name.to_owned())
+    });
+    let form = ActForm {
+        id: "key".to_owned(),
+        title: "Make a key".to_owned(),
+        said: vec![
+            "The key is shown once, on the page that follows. It holds until it is revoked.".to_owned(),
+        ],
+        button: "Make a key",
+        fields: vec![
+            Asked {
+                name: "called",
+                label: "Who it is for",
+                hint: "A name, which the audit log shows with what is done with it.".to_owned(),
+                ..Asked::default()
+            },
+            Asked {
+                name: "roles",
+                label: "What it allows",
+                choices: roles.collect(),
+                is_several: true,
+                ..Asked::default()
+            },
+            Asked {
+                name: "resellerId",
+                label: "Reseller",
+                hint: "With the role reseller alone: whose key it is.".to_owned(),
+                ..Asked::default()
+            },
+        ],
+        ..ActForm::new(frame, "/console/access/keys".to_owned(), HERE.to_owned())
+    };
+    form.of_administrators(frame)
+}
+
+async fn ask_for_key(_: Viewer, frame: Frame) -> Response {
+    key_form(&frame).page(frame)
+}
+
+async fn make(
+    State(app): State<Arc<App>>,
+    admin: Administrator,
+    frame: Frame,
+    fields: Fields,
+) -> Result<Response, Problem> {
+    let field = |name| fields.get(name).map(str::to_owned);
+    let payload = NewKeyPayload {
+        name: field("called"),
+        roles: fields.all("roles"),
+        reseller_id: field("resellerId"),
+        note: field("note"),
+    };
+    match keys::create(State(app), admin, Payload(payload)).await {
+        Ok((_, _, Json(made))) => {
+            let page = Page(Made {
+                frame,
+                key: made.key,
+                name: made.made.name,
+                roles: made.made.roles.join(", "),
+            });
+            let mut response = page.into_response();
+            let no_store = HeaderValue::from_static("no-store");
+            response.headers_mut().insert(header::CACHE_CONTROL, no_store);
+            Ok(response)
+        }
+        Err(problem) => {
+            // The form's field of a name is for what has to be typed.
+            let wrong = problem.errors().iter().cloned().map(|mut wrong| {
+                if wrong.field == "name" {
+                    wrong.field = "called".into();
+                }
+                wrong
+            });
+            let problem = match problem.errors() {
+                [] => problem,
+                _ => Problem::fields(wrong.collect()),
+            };
+            key_form(&frame).again(frame, &fields, problem)
+        }
+    }
+}
+
+/// The form to revoke a key.
+fn revoke_form(frame: &Frame, id: Uuid) -> ActForm {
+    let form = ActForm {
+        id: "revoke".to_owned(),
+        title: "Revoke a key".to_owned(),
+        said: vec![
+            format!(
+                "1 key: {id}. Services refuse it within seconds, and the visits that began with it are over."
+            ),
+            "This cannot be undone: another key has to be made.".to_owned(),
+        ],
+        button: "Revoke",
+        is_dangerous: true,
+        ..ActForm::new(frame, format!("{HERE}/keys/{id}/revoke"), HERE.to_owned())
+    };
+    form.of_administrators(frame)
+}
+
+async fn ask_to_revoke(_: Viewer, frame: Frame, Id(id): Id) -> Response {
+    revoke_form(&frame, id).page(frame)
+}
+
+async fn revoke(
+    State(app): State<Arc<App>>,
+    admin: Administrator,
+    frame: Frame,
+    Id(id): Id,
+    fields: Fields,
+) -> Result<Response, Problem> {
+    match keys::revoke(State(app), admin, Id(id), why(&fields)).await {
+        Ok(_) => Ok(done(
+            HERE,
+            "The key is revoked. Services that remember it refuse it within seconds.",
+        )),
+        Err(problem) => revoke_form(&frame, id).again(frame, &fields, problem),
+    }
+}
+
+/// The form to end a visit.
+fn end_form(frame: &Frame, id: Uuid) -> ActForm {
+    let form = ActForm {
+        id: "end".to_owned(),
+        title: "End a visit".to_owned(),
+        said: vec![format!(
+            "1 visit: {id}. Its person has to sign in again, and can: to keep a person away, revoke the key, or take the role at the provider."
+        )],
+        button: "End the visit",
+        is_dangerous: true,
+        ..ActForm::new(frame, format!("{HERE}/visits/{id}/end"), HERE.to_owned())
+    };
+    form.of_administrators(frame)
+}
+
+async fn ask_to_end(_: Viewer, frame: Frame, Id(id): Id) -> Response {
+    end_form(&frame, id).page(frame)
+}
+
+async fn end(
+    State(app): State<Arc<App>>,
+    admin: Administrator,
+    frame: Frame,
+    Id(id): Id,
+    fields: Fields,
+) -> Result<Response, Problem> {
+    match visits::end(State(app), admin, Id(id), why(&fields)).await {
+        Ok(_) => Ok(done(
+            HERE,
+            "The visit is over. Its person has to sign in again within seconds.",
+        )),
+        Err(problem) => end_form(&frame, id).again(frame, &fields, problem),
+    }
+}
+
+fn why(fields: &Fields) -> Params<Why> {
+    Params(Why {
+        note: fields.get("note").map(str::to_owned),
+    })
 }

@@ -7,15 +7,17 @@ use axum::Router;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use chrono::{DateTime, NaiveDateTime, SecondsFormat, TimeZone as _, Utc};
+use chrono::{DateTime, Utc};
 use http_api::paging::List;
-use http_api::{Params, Problem};
-use serde_json::Value;
+use http_api::{Params, Problem, TakesBodies as _};
+use serde::Deserialize;
+use serde_json::{Value, json};
 use store::AuditView;
-use url::form_urlencoded;
 
+use super::export::{self, Column, Rows};
 use super::frame::{Frame, Page, see_other, segment};
 use super::resellers::place_of_reseller;
+use super::times;
 use crate::app::App;
 use crate::audit::{self, AuditParams};
 use crate::request::Viewer;
@@ -44,7 +46,9 @@ const ACTIONS: [(&str, &str); 15] = [
 
 /// The pages.
 pub(super) fn routes() -> Router<Arc<App>> {
-    Router::new().route(HERE, get(page))
+    Router::new()
+        .route(HERE, get(page))
+        .route("/console/audit/export", get(export))
 }
 
 /// An entry, and what its details say, one by one.
@@ -165,6 +169,11 @@ impl Audit {
         &ACTIONS
     }
 
+    /// Where the list is as a file.
+    fn file(&self, format: &str) -> String {
+        export::link(&self.frame, "/console/audit/export", format)
+    }
+
     fn is_filtered(&self) -> bool {
         ["actor", "action", "without", "subject", "since", "until"]
             .iter()
@@ -194,13 +203,74 @@ impl Audit {
     }
 }
 
+/// What a file of entries has.
+const COLUMNS: [Column; 7] = [
+    ("id", "/id"),
+    ("at", "/at"),
+    ("actor", "/actor"),
+    ("action", "/action"),
+    ("subject", "/subject"),
+    ("note", "/note"),
+    ("details", "/details"),
+];
+
+/// The list as a file.
+async fn export(
+    State(app): State<Arc<App>>,
+    _: Viewer,
+    frame: Frame,
+    Params(asked): Params<Exported>,
+) -> Result<Response, Problem> {
+    let part = move |cursor: Option<String>| {
+        let (app, asked) = (Arc::clone(&app), asked.clone());
+        async move {
+            let params = AuditParams {
+                actor: asked.actor,
+                action: asked.action,
+                without: asked.without,
+                subject: asked.subject,
+                since: asked.since,
+                until: asked.until,
+                limit: Some(export::PART),
+                cursor,
+            };
+            let deadline = app.deadline();
+            let list = audit::list(State(app), Viewer { deadline }, Params(params))
+                .await?
+                .0;
+            Ok(Rows {
+                items: list.items.iter().map(|entry| json!(entry)).collect(),
+                next: list.next,
+            })
+        }
+    };
+    export::file(&frame, "audit", &COLUMNS, part).await
+}
+
+/// Which entries are in a file, and of what kind it is.
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Exported {
+    #[expect(
+        dead_code,
+        reason = "what the frame says of it is looked at where files are written"
+    )]
+    format: Option<String>,
+    actor: Option<String>,
+    action: Option<String>,
+    without: Option<String>,
+    subject: Option<String>,
+    since: Option<String>,
+    until: Option<String>,
+}
+
 async fn page(
     State(app): State<Arc<App>>,
     viewer: Viewer,
     frame: Frame,
     Params(params): Params<AuditParams>,
 ) -> Result<Response, Problem> {
-    if let Some(address) = with_zones(&frame) {
+    if let Some(address) = times::with_zones(&frame) {
         return Ok(see_other(&address));
     }
     let list: List<AuditView> = audit::list(State(app), viewer, Params(params)).await?.0;
@@ -213,34 +283,8 @@ async fn page(
     .into_response())
 }
 
-/// The address of the page with its times as they are everywhere, if a form wrote one as it is in the viewer's zone: a copied address then
-/// shows others the same.
-fn with_zones(frame: &Frame) -> Option<String> {
-    let (path, query) = frame.address.split_once('?')?;
-    let mut has_changed = false;
-    let mut changed = form_urlencoded::Serializer::new(String::new());
-    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
-        let is_time = matches!(&*name, "since" | "until");
-        let at = is_time.then(|| moment(frame, &value)).flatten();
-        has_changed |= at.is_some();
-        changed.append_pair(&name, at.as_deref().unwrap_or(&value));
-    }
-    has_changed.then(|| format!("{path}?{}", changed.finish()))
-}
-
-fn moment(frame: &Frame, local: &str) -> Option<String> {
-    let formats = ["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"];
-    let local = formats
-        .iter()
-        .find_map(|format| NaiveDateTime::parse_from_str(local, format).ok())?;
-    let at = frame.preferences.zone.from_local_datetime(&local).earliest()?;
-    Some(at.with_timezone(&Utc).to_rfc3339_opts(SecondsFormat::Secs, true))
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

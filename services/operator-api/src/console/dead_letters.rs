@@ -5,6 +5,7 @@ mod cause;
 mod chosen;
 mod groups;
 mod list;
+mod noted;
 mod one;
 
 use std::sync::Arc;
@@ -23,6 +24,8 @@ pub(super) fn routes() -> Router<Arc<App>> {
     Router::new()
         .route("/console/dead-letters", get(groups::page))
         .route("/console/dead-letters/list", get(list::page))
+        .route("/console/dead-letters/export", get(list::export))
+        .route("/console/dead-letters/note", get(noted::ask).post(noted::put))
         .route("/console/dead-letters/{id}", get(one::page))
         .route(
             "/console/dead-letters/{id}/replay",

@@ -1,5 +1,7 @@
 //! `/console/lanes`: how each lane goes, and pausing and resuming it.
 
+mod pace;
+
 use std::sync::Arc;
 
 use askama::Template;
@@ -11,11 +13,12 @@ use explain::words;
 use http_api::{Params, Problem, ProblemKind};
 use store::push::{HoldView, SWRVE};
 
+use self::pace::Pace;
 use super::act::{ActForm, note, typed};
 use super::frame::{Frame, Page, done};
 use super::visit::Fields;
 use crate::app::App;
-use crate::history::{HistoryParams, MinuteDocument, history};
+use crate::history::{self, HistoryParams, MinuteDocument};
 use crate::pauses::{PauseChangeDocument, pause_lane, resume_lane};
 use crate::request::{Operator, Viewer};
 use crate::status::{
@@ -50,6 +53,8 @@ struct Lane {
     queues: Vec<QueueDocument>,
     /// The minutes of the last hour; none when they could not be read.
     minutes: Vec<MinuteDocument>,
+    /// The pace of the push lane; none when it could not be read.
+    pace: Option<Pace>,
     /// To pause it, or to resume it.
     form: ActForm,
 }
@@ -275,12 +280,13 @@ fn gathered(lane: &LaneDocument) -> u64 {
 async fn page(State(app): State<Arc<App>>, viewer: Viewer, frame: Frame) -> impl IntoResponse {
     let minutes = |lane: &str| {
         let params = Params(HistoryParams { minutes: None });
-        history(State(Arc::clone(&app)), viewer, Path(lane.to_owned()), params)
+        history::history(State(Arc::clone(&app)), viewer, Path(lane.to_owned()), params)
     };
-    let (status, push, reseller, holds) = tokio::join!(
+    let (status, push, reseller, pace, holds) = tokio::join!(
         status::status(State(Arc::clone(&app)), viewer),
         minutes("push"),
         minutes("reseller"),
+        history::pace(State(Arc::clone(&app)), viewer),
         http_api::by(viewer.deadline, ("the holds", "read"), app.store.list_holds())
     );
     let (mut status, holds) = (status.0, holds.ok());
@@ -289,10 +295,15 @@ async fn page(State(app): State<Arc<App>>, viewer: Viewer, frame: Frame) -> impl
     let broker = status.broker.state;
     let minutes =
         [push, reseller].map(|minutes| minutes.map_or_else(|_| Vec::new(), |minutes| minutes.0.items));
+    let mut pace = pace.ok().map(|pace| Pace(pace.0));
     let lanes = status.lanes.take().map(|lanes| {
         // The operation has the push lane first as well.
         let lanes = lanes.into_iter().zip(minutes);
-        let lane = |(lane, minutes)| of(lane, minutes, &mut status, holds.as_deref(), &frame);
+        let lane = |(lane, minutes)| {
+            let lane = of(lane, minutes, &mut status, holds.as_deref(), &frame);
+            let pace = pace.take_if(|_| lane.is_push());
+            Lane { pace, ..lane }
+        };
         lanes.map(lane).collect()
     });
     Page(Lanes {
@@ -337,6 +348,7 @@ fn of(
         holds,
         queues,
         minutes,
+        pace: None,
     }
 }
 

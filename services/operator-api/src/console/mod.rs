@@ -7,6 +7,7 @@ mod access;
 mod act;
 mod audit;
 mod dead_letters;
+mod export;
 mod frame;
 #[cfg(debug_assertions)]
 mod gallery;
@@ -16,11 +17,13 @@ mod lanes;
 mod mails;
 mod now;
 mod pauses;
+mod preferences;
 mod provider;
 mod quota_requests;
 mod resellers;
 mod search;
 mod system;
+mod times;
 mod visit;
 mod waiting;
 
@@ -64,6 +67,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .merge(pauses::routes())
         .merge(audit::routes())
         .merge(access::routes())
+        .route("/console/preferences", get(preferences::page))
         .route("/console/{*path}", get(missing))
         .layer(from_fn_with_state(Arc::clone(&app), guard::visited));
     let open = Router::new()

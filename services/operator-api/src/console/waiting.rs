@@ -1,6 +1,9 @@
 //! `/console/waiting`: what waits longest and why, and cancelling one of it. With the filters every push and notification is found.
 
 mod cancel;
+mod cancel_many;
+mod export;
+mod rows;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,9 +13,7 @@ use axum::Router;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use chrono::{DateTime, LocalResult, NaiveDateTime, TimeZone as _, Utc};
-use chrono_tz::Tz;
-use domain::notification::NotificationStatus;
+use chrono::{DateTime, Utc};
 use domain::reason::NotificationReason;
 use http::StatusCode;
 use http_api::{FieldProblem, Params, Problem, ProblemKind};
@@ -20,10 +21,10 @@ use serde::Deserialize;
 use store::PauseView;
 use store::push::{HoldView, SWRVE};
 use tokio::time::Instant;
-use uuid::Uuid;
 
 use super::act::ActForm;
-use super::frame::{Frame, Page, segment};
+use super::frame::{Frame, Page, see_other, segment};
+use super::times;
 use crate::app::App;
 use crate::examined::Part;
 use crate::notifications::{self, NotificationDocument, NotificationParams};
@@ -32,6 +33,7 @@ use crate::pushes::{self, PushDocument, PushParams};
 use crate::request::Viewer;
 
 pub(super) use cancel::cancel_form;
+use rows::{About, Row, row_of_notification, row_of_push};
 
 /// How long a list goes on looking when what it has looked at holds too little of what is wanted.
 const LOOKING: Duration = Duration::from_millis(300);
@@ -39,6 +41,8 @@ const LOOKING: Duration = Duration::from_millis(300);
 const FIRST: usize = 10;
 /// How many are shown of one status.
 const SHOWN: usize = 50;
+/// The statuses that wait, in the order in which they are shown.
+const WAITING: [&str; 4] = ["RETRY", "PENDING", "SCHEDULED", "IN_MEMORY"];
 /// Status that leaves out none.
 const ANY: &str = "ANY";
 
@@ -46,7 +50,9 @@ const ANY: &str = "ANY";
 pub(super) fn routes() -> Router<Arc<App>> {
     Router::new()
         .route("/console/waiting", get(page))
+        .route("/console/waiting/export", get(export::export))
         .merge(cancel::routes())
+        .merge(cancel_many::routes())
 }
 
 /// What is in the address. Has no `Debug`: it holds a device.
@@ -67,6 +73,11 @@ struct WaitingParams {
     since: Option<String>,
     until: Option<String>,
     cursor: Option<String>,
+    #[expect(
+        dead_code,
+        reason = "what the frame says of it is looked at where files are written"
+    )]
+    format: Option<String>,
 }
 
 impl WaitingParams {
@@ -119,36 +130,6 @@ struct Section {
     examined: u64,
     /// When the last one that was looked at was accepted.
     back_to: Option<DateTime<Utc>>,
-}
-
-/// A push or a notification.
-struct Row {
-    id: Uuid,
-    status: &'static str,
-    reason: Option<String>,
-    /// Why it is where it is, and until when.
-    why: String,
-    at: Option<DateTime<Utc>>,
-    accepted_at: DateTime<Utc>,
-    attempts: u32,
-    about: About,
-    /// To cancel it, unless it has ended.
-    form: Option<ActForm>,
-}
-
-enum About {
-    Push {
-        prototype: Option<String>,
-        platform: &'static str,
-    },
-    Notification {
-        event: Uuid,
-        event_id: Option<String>,
-        event_type: String,
-        reseller: String,
-        subscription: Uuid,
-        endpoint: String,
-    },
 }
 
 impl Waiting {
@@ -247,6 +228,18 @@ impl Waiting {
     }
 }
 
+impl Waiting {
+    /// Where the list is as a file.
+    fn file(&self, format: &str) -> String {
+        super::export::link(&self.frame, "/console/waiting/export", format)
+    }
+
+    /// Where all that wait and match are cancelled; none where the filter says what that does not know, or nothing.
+    fn cancel_many(&self) -> Option<String> {
+        cancel_many::place(&self.params)
+    }
+}
+
 impl Section {
     /// Whether fewer were found than are shown although the list goes on.
     fn is_short(&self) -> bool {
@@ -260,6 +253,9 @@ async fn page(
     frame: Frame,
     Params(params): Params<WaitingParams>,
 ) -> Result<Response, Problem> {
+    if let Some(address) = times::with_zones(&frame) {
+        return Ok(see_other(&address));
+    }
     let pauses = pauses::list(State(Arc::clone(&app)), viewer).await?.0.items;
     let lane = if params.is_push() { "push" } else { "reseller" };
     let pause = pauses
@@ -308,7 +304,7 @@ async fn sections(
         ]);
     }
     let mut sections = Vec::new();
-    for status in ["RETRY", "PENDING", "SCHEDULED", "IN_MEMORY"] {
+    for status in WAITING {
         let section = section(app, viewer, frame, params, (status, FIRST, until)).await?;
         if !section.rows.is_empty() || section.next.is_some() {
             sections.push(section);
@@ -336,10 +332,10 @@ async fn section(
         let cursor = section.next.take();
         let limit = u32::try_from(wanted - section.rows.len()).ok();
         let (rows, examined, next) = if params.is_push() {
-            let part = of_pushes(app, viewer, frame, params, (status, limit, cursor)).await?;
+            let part = of_pushes(app, viewer, params, (status, limit, cursor)).await?;
             rows(part, |push| row_of_push(push, frame))
         } else {
-            let part = of_notifications(app, viewer, frame, params, (status, limit, cursor)).await?;
+            let part = of_notifications(app, viewer, params, (status, limit, cursor)).await?;
             let wanted = |row: &Row| params.reason.is_none() || row.reason == params.reason;
             let (mut rows, examined, next) = rows(part, |it| row_of_notification(it, frame));
             rows.retain(wanted);
@@ -372,19 +368,17 @@ fn time_of(cursor: &str) -> Option<DateTime<Utc>> {
 async fn of_pushes(
     app: &Arc<App>,
     viewer: Viewer,
-    frame: &Frame,
     params: &WaitingParams,
     (status, limit, cursor): (&str, Option<u32>, Option<String>),
 ) -> Result<Part<PushDocument>, Problem> {
-    let zone = frame.preferences.zone;
     let params = PushParams {
         device: params.device.clone(),
         prototype: params.prototype.clone(),
         platform: params.platform.clone(),
         status: one(status),
         reason: params.reason.clone(),
-        since: moment("since", params.since.as_deref(), zone)?,
-        until: moment("until", params.until.as_deref(), zone)?,
+        since: moment("since", params.since.as_deref())?,
+        until: moment("until", params.until.as_deref())?,
         limit,
         cursor,
     };
@@ -396,11 +390,9 @@ async fn of_pushes(
 async fn of_notifications(
     app: &Arc<App>,
     viewer: Viewer,
-    frame: &Frame,
     params: &WaitingParams,
     (status, limit, cursor): (&str, Option<u32>, Option<String>),
 ) -> Result<Part<NotificationDocument>, Problem> {
-    let zone = frame.preferences.zone;
     let subscription = params.subscription.as_deref().map(str::parse).transpose();
     let params = NotificationParams {
         reseller: params.reseller.clone(),
@@ -410,8 +402,8 @@ async fn of_notifications(
         status: one(status),
         event_type: params.event_type.clone(),
         value: params.value.clone(),
-        since: moment("since", params.since.as_deref(), zone)?,
-        until: moment("until", params.until.as_deref(), zone)?,
+        since: moment("since", params.since.as_deref())?,
+        until: moment("until", params.until.as_deref())?,
         limit,
         cursor,
     };
@@ -426,222 +418,14 @@ fn one(status: &str) -> Option<String> {
     (status != ANY).then(|| status.to_owned())
 }
 
-/// A time of the address: as the API has it, or as a field for times sends it, in the viewer's zone.
-fn moment(name: &'static str, given: Option<&str>, zone: Tz) -> Result<Option<DateTime<Utc>>, Problem> {
-    let Some(text) = given else { return Ok(None) };
-    if let Ok(at) = DateTime::parse_from_rfc3339(text) {
-        return Ok(Some(at.to_utc()));
-    }
-    let formats = ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M"];
-    let read = formats
-        .iter()
-        .find_map(|format| NaiveDateTime::parse_from_str(text, format).ok());
-    let local = read.map_or(LocalResult::None, |at| zone.from_local_datetime(&at));
-    // Of an hour that is there twice the first one is meant, so that nothing is left out.
-    let at = local.earliest().map(|at| at.to_utc());
-    let wrong = || {
+/// A time of the address, which stands there as it is everywhere: see [`times::with_zones`].
+fn moment(name: &'static str, given: Option<&str>) -> Result<Option<DateTime<Utc>>, Problem> {
+    let wrong = |_| {
         Problem::query(
             name,
             "must be a time such as 2026-11-23T14:05, or 2026-11-23T12:05:00Z",
         )
     };
-    at.map(Some).ok_or_else(wrong)
-}
-
-fn row_of_push(push: PushDocument, frame: &Frame) -> Row {
-    let (why, at) = why_push(&push, frame.now);
-    let subject = format!(
-        "One push: {}, {}, of the prototype {}.",
-        push.id,
-        push.status,
-        push.prototype.as_deref().unwrap_or("none")
-    );
-    Row {
-        form: waits(push.status, push.claimed)
-            .then(|| cancel_form(("push", push.id), subject, frame.address.clone(), true, frame)),
-        id: push.id,
-        status: push.status,
-        reason: push.reason.map(str::to_owned),
-        why,
-        at,
-        accepted_at: push.created_at,
-        attempts: push.attempts,
-        about: About::Push {
-            prototype: push.prototype,
-            platform: push.platform,
-        },
-    }
-}
-
-fn why_push(push: &PushDocument, now: DateTime<Utc>) -> (String, Option<DateTime<Utc>>) {
-    let failure = push.last_failure.as_ref().map(|failure| {
-        let code = failure.code.map_or(String::new(), |code| format!(" {code}"));
-        let error = failure
-            .error
-            .as_deref()
-            .map_or(String::new(), |error| format!(" ({error})"));
-        format!(
-            "attempt {} failed: {}{code}{error}",
-            push.attempts, failure.error_type
-        )
-    });
-    let due = push.next_attempt_at;
-    match push.status {
-        "SCHEDULED" if due.is_some_and(|at| at > now) => {
-            let cron = push.cron_expression.as_deref().unwrap_or_default();
-            (format!("Waits for its sending window, {cron}; it opens"), due)
-        }
-        "SCHEDULED" => (
-            "Its sending window is open; it waits for room in the queue, due".to_owned(),
-            due,
-        ),
-        "PENDING" => (said("Waits for room in the queue", failure), None),
-        "IN_MEMORY" if push.claimed => (format!("Is being sent: attempt {}.", push.attempts), None),
-        "IN_MEMORY" => (said("Is in the queue", failure), None),
-        "RETRY" => (said("Waits to be tried again", failure), due),
-        "SENT" => ("Swrve accepted it".to_owned(), push.finished_at),
-        "GIVEN_UP" if push.reason == Some("CANCELLED") => {
-            ("An operator cancelled it".to_owned(), push.finished_at)
-        }
-        _ => (said("Will not be sent", failure), push.finished_at),
-    }
-}
-
-fn said(what: &str, failure: Option<String>) -> String {
-    failure.map_or(what.to_owned(), |failure| format!("{what}; {failure}"))
-}
-
-fn row_of_notification(it: NotificationDocument, frame: &Frame) -> Row {
-    let (why, at) = why_notification(&it);
-    let subject = format!(
-        "One notification: {}, {}, of {} ({}) for {}.",
-        it.id,
-        it.status,
-        it.event_id.as_deref().unwrap_or("an event that is forgotten"),
-        it.event_type,
-        it.reseller_id
-    );
-    Row {
-        form: waits(it.status, false).then(|| {
-            cancel_form(
-                ("notification", it.id),
-                subject,
-                frame.address.clone(),
-                true,
-                frame,
-            )
-        }),
-        id: it.id,
-        status: it.status,
-        reason: it.reason,
-        why,
-        at,
-        accepted_at: it.accepted_at,
-        attempts: it.attempts,
-        about: About::Notification {
-            event: it.event,
-            event_id: it.event_id,
-            event_type: it.event_type,
-            reseller: it.reseller_id,
-            subscription: it.subscription_id,
-            endpoint: it.url,
-        },
-    }
-}
-
-fn why_notification(it: &NotificationDocument) -> (String, Option<DateTime<Utc>>) {
-    let failure = match (it.response_status, &it.error) {
-        (Some(code), _) if it.attempts > 0 => {
-            Some(format!("attempt {}: the endpoint answered {code}", it.attempts))
-        }
-        (None, Some(error)) => Some(format!("attempt {} failed: {error}", it.attempts)),
-        _ => None,
-    };
-    if it.paused && it.status != "IN_MEMORY" {
-        return (said("Waits because its subscription is paused", failure), None);
-    }
-    let due = it.next_attempt_at;
-    let reason = it.reason.as_ref().and_then(|reason| reason.parse().ok());
-    match (it.status, reason) {
-        ("SCHEDULED", Some(NotificationReason::Quota)) => (
-            "Waits in line: its subscription's daily quota is used up. In line since".to_owned(),
-            due,
-        ),
-        ("SCHEDULED", Some(NotificationReason::Rate)) => (
-            "Waits in line for its subscription's requests per second, since".to_owned(),
-            due,
-        ),
-        ("SCHEDULED", Some(NotificationReason::Postponed)) => (
-            "Was put off for want of something of our own, since".to_owned(),
-            due,
-        ),
-        ("SCHEDULED", _) => ("Waits in line, since".to_owned(), due),
-        ("PENDING" | "RETRY", Some(NotificationReason::Withheld)) => (
-            "Is held back: most endpoints fail in one way at once, its own among them".to_owned(),
-            due,
-        ),
-        ("PENDING", Some(NotificationReason::Busy)) => (
-            "Waits because as many of its subscription are being sent as may be at once".to_owned(),
-            None,
-        ),
-        ("PENDING" | "RETRY", Some(NotificationReason::Unverified)) => {
-            ("Is held back: its endpoint is not verified".to_owned(), None)
-        }
-        ("PENDING", _) => (said("Waits for room in the queue", failure), None),
-        ("IN_MEMORY", _) => (said("Is in the queue or being sent", failure), None),
-        ("RETRY", _) => (said("Waits to be tried again", failure), due),
-        ("SENT", _) => (said("The endpoint accepted it", failure), it.finished_at),
-        ("GIVEN_UP", Some(NotificationReason::Cancelled)) => {
-            ("An operator cancelled it".to_owned(), it.finished_at)
-        }
-        ("GIVEN_UP", Some(NotificationReason::Expired)) => {
-            ("It had waited for too long".to_owned(), it.finished_at)
-        }
-        ("GIVEN_UP", Some(NotificationReason::SubscriptionDeleted)) => {
-            ("Its subscription was deleted".to_owned(), it.finished_at)
-        }
-        ("GIVEN_UP", Some(NotificationReason::SubscriptionDeactivated)) => {
-            ("Its subscription was deactivated".to_owned(), it.finished_at)
-        }
-        _ => (said("Will not be sent again", failure), it.finished_at),
-    }
-}
-
-/// Whether something of this status can still be cancelled, as far as is known.
-fn waits(status: &str, claimed: bool) -> bool {
-    let ended = status.parse().is_ok_and(NotificationStatus::is_terminal);
-    !ended && !claimed
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_time_is_read_in_the_zone_of_the_viewer() {
-        let riga = chrono_tz::Europe::Riga;
-        let read = |text| {
-            moment("since", Some(text), riga)
-                .ok()
-                .flatten()
-                .map(|at| at.to_rfc3339())
-        };
-        let noon = Some("2026-11-23T12:05:00+00:00".to_owned());
-        for text in [
-            "2026-11-23T14:05",
-            "2026-11-23T14:05:00",
-            "2026-11-23T12:05:00Z",
-            "2026-11-23T13:05:00+01:00",
-        ] {
-            assert_eq!(read(text), noon, "{text}");
-        }
-        // The clocks go back: this hour is there twice.
-        assert_eq!(
-            read("2026-10-25T03:30"),
-            Some("2026-10-25T00:30:00+00:00".to_owned())
-        );
-        for text in ["yesterday", "2026-11-23", "2026-03-29T03:30"] {
-            assert_eq!(read(text), None, "{text}");
-        }
-    }
+    let read = given.map(DateTime::parse_from_rfc3339).transpose();
+    Ok(read.map_err(wrong)?.map(|at| at.to_utc()))
 }

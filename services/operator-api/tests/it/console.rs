@@ -491,6 +491,33 @@ async fn preferences_are_kept_and_lead_back(rig: &Rig) {
     let (to, page) = browser.act("/console/preferences", &fields).await;
     assert_eq!(to, "/console");
     holds(&page, &["data-tz=\"Asia/Kolkata\""]);
+    let form = browser.see("/console/preferences").await;
+    holds(
+        &form,
+        &[
+            "value=\"Asia/Kolkata\"",
+            "value=\"comfortable\"",
+            "<h1>Preferences</h1>",
+        ],
+    );
+    let fields = [
+        ("theme", "system"),
+        ("density", "comfortable"),
+        ("keys", "off"),
+        ("live", "off"),
+        ("back", "/console/preferences"),
+    ];
+    let (to, page) = browser.act("/console/preferences", &fields).await;
+    assert_eq!(to, "/console/preferences");
+    holds(
+        &page,
+        &[
+            "data-density=\"comfortable\"",
+            "value=\"off\" selected",
+            "value=\"comfortable\" selected",
+        ],
+    );
+    assert!(!page.contains("data-theme"), "as the system has it: {page}");
 }
 
 #[testkit::test]

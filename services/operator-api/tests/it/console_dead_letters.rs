@@ -561,6 +561,56 @@ async fn a_job_is_begun_with_care_once_and_its_rate_is_changed(rig: &Rig) {
 }
 
 #[testkit::test]
+async fn a_note_is_kept_with_its_group(rig: &Rig) {
+    make_dead_letters(rig).await;
+    let operator = Browser::with_key(rig, &rig.key).await;
+    let page = operator.see("/console/dead-letters").await;
+    holds(&page, &["Note on swrve/503"]);
+    let groups = rig.see("/dead-letters/groups?fingerprint=swrve/503").await;
+    let group = &groups["items"][0];
+    let member = |name: &str| group[name].as_str().unwrap();
+    let place = format!(
+        "/console/dead-letters/note?{}",
+        query(&[
+            ("lane", member("lane")),
+            ("fingerprint", member("fingerprint")),
+            ("target", member("target")),
+        ])
+    );
+    holds(
+        &operator.see(&place).await,
+        &["Swrve fails: 503", "Who looks after it"],
+    );
+    let long = "x".repeat(1_001);
+    let wrong = [("owner", &*long), ("note", "kept"), ("until", "yesterday")];
+    let page = operator.refused(&place, &wrong, 422).await;
+    holds(
+        &page,
+        &[
+            "Who looks after it: must be at most",
+            "It holds for: must be a time",
+            ">kept</textarea>",
+        ],
+    );
+    let note = [("owner", "ada"), ("note", HOSTILE), ("until", "24")];
+    let (to, page) = operator.act(&place, &note).await;
+    assert_eq!(to, "/console/dead-letters");
+    shows_hostile(&page);
+    holds(
+        &page,
+        &["The note is shown with the group", ">ada<", "until <time"],
+    );
+    let form = operator.see(&place).await;
+    shows_hostile(&form);
+    holds(&form, &["value=\"ada\"", "As it is: until"]);
+    let (_, page) = operator.act(&place, &[]).await;
+    holds(&page, &["The note on the group was taken away."]);
+    assert!(!page.contains(">ada<"));
+    let unknown = "/console/dead-letters/note?lane=push&fingerprint=none&target=";
+    assert_eq!(operator.get(unknown).await.status, 404);
+}
+
+#[testkit::test]
 async fn a_large_number_has_to_be_typed(rig: &Rig) {
     many(rig, 1_001).await;
     let operator = Browser::with_key(rig, &rig.key).await;

@@ -5,9 +5,12 @@
     reason = "what the tests are built of fails like the tests themselves"
 )]
 
+mod cancellations;
 mod console;
+mod console_access;
 mod console_around;
 mod console_dead_letters;
+mod console_files;
 mod console_oidc;
 mod console_search;
 mod controls;

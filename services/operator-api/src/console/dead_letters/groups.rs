@@ -12,10 +12,10 @@ use sha2::{Digest as _, Sha256};
 use store::DeadLetterView;
 use uuid::Uuid;
 
-use super::{AGES, Chosen, cause};
+use super::{AGES, Chosen, cause, noted};
 use crate::app::App;
 use crate::console::frame::{Frame, Page};
-use crate::dead_letters::{self, GroupDocument, GroupTimeline};
+use crate::dead_letters::{self, GroupDocument, GroupTimeline, NoteDocument};
 use crate::request::Viewer;
 
 /// How many groups are asked for, and shown.
@@ -63,6 +63,8 @@ struct Row {
     subscription: Option<Uuid>,
     /// How many were written in each of the last 24 hours.
     hours: Option<Vec<u64>>,
+    /// What operators have noted of the group.
+    note: Option<NoteDocument>,
     chosen: Chosen,
     /// Whether the filter is about this row alone, so that a job can be.
     is_exact: bool,
@@ -88,13 +90,24 @@ impl Row {
             reseller: None,
             subscription: None,
             hours,
+            note: group.note,
             is_exact,
+        }
+    }
+
+    /// Where the note on it is changed; none of what is no single group.
+    fn note_place(&self) -> Option<String> {
+        match &self.kinds[..] {
+            [(fingerprint, _)] => Some(noted::place(self.lane, fingerprint, &self.target)),
+            _ => None,
         }
     }
 
     /// Takes over another group of the same place.
     fn add(&mut self, other: Self) {
         self.kinds.extend(other.kinds);
+        // A note is on one group.
+        self.note = None;
         self.count += other.count;
         self.first = self.first.min(other.first);
         if other.last > self.last {

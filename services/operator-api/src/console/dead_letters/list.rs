@@ -5,14 +5,16 @@ use std::time::Duration;
 
 use askama::Template;
 use axum::extract::State;
-use axum::response::IntoResponse;
+use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
-use http_api::{Problem, paging};
+use http_api::{Problem, TakesBodies as _, paging};
+use serde_json::json;
 use store::DeadLetterView;
 use tokio::time::Instant;
 
 use super::{AGES, Chosen};
 use crate::app::App;
+use crate::console::export::{self, Column, Rows};
 use crate::console::frame::{Frame, Page};
 use crate::dead_letters;
 use crate::request::Viewer;
@@ -41,9 +43,64 @@ struct List {
 }
 
 impl List {
+    /// Where the list is as a file.
+    fn file(&self, format: &str) -> String {
+        export::link(&self.frame, "/console/dead-letters/export", format)
+    }
+
     fn tabs(&self) -> [(String, &'static str, bool); 3] {
         super::tabs(&self.chosen, "list")
     }
+}
+
+/// What a file of dead letters has.
+const COLUMNS: [Column; 15] = [
+    ("id", "/id"),
+    ("createdAt", "/createdAt"),
+    ("lane", "/lane"),
+    ("state", "/state"),
+    ("reason", "/reason"),
+    ("fingerprint", "/fingerprint"),
+    ("target", "/target"),
+    ("reseller", "/reseller"),
+    ("subscription", "/subscription"),
+    ("push", "/push"),
+    ("notification", "/notification"),
+    ("eventType", "/eventType"),
+    ("prototype", "/prototype"),
+    ("attempts", "/attempts"),
+    ("detail", "/detail"),
+];
+
+/// The list as a file.
+pub(super) async fn export(
+    State(app): State<Arc<App>>,
+    _: Viewer,
+    frame: Frame,
+) -> Result<Response, Problem> {
+    let chosen = Chosen::asked(&frame, &["order", "cursor", "limit", "format"]);
+    let (order, now) = (frame.asked("order"), frame.now);
+    let part = move |cursor: Option<String>| {
+        let (app, chosen, order) = (Arc::clone(&app), chosen.clone(), order.clone());
+        async move {
+            let limit = export::PART.to_string();
+            let more = [
+                ("order", &*order),
+                ("limit", &*limit),
+                ("cursor", cursor.as_deref().unwrap_or_default()),
+            ];
+            let params = chosen.params(now, &more).await?;
+            let deadline = app.deadline();
+            let part = dead_letters::list(State(app), Viewer { deadline }, params)
+                .await?
+                .0;
+            Ok(Rows {
+                items: part.items.iter().map(|letter| json!(letter)).collect(),
+                next: part.next,
+            })
+        }
+    };
+    export::file(&frame, "dead-letters", &COLUMNS, part).await
 }
 
 pub(super) async fn page(

@@ -32,6 +32,26 @@ struct DeadLetter {
 }
 
 impl DeadLetter {
+    /// What is another with an attempt than with the one before: the name, what it was and what it is.
+    fn changes(&self, place: &usize) -> Vec<(&'static str, String, String)> {
+        let attempts = self.details.history.as_ref().map(|history| &history.attempts);
+        let pair = attempts.zip(place.checked_sub(1));
+        let pair = pair.and_then(|(attempts, before)| Some((attempts.get(before)?, attempts.get(*place)?)));
+        let Some((before, now)) = pair else {
+            return Vec::new();
+        };
+        let text = |text: &Option<String>| text.clone().unwrap_or_default();
+        let number = |number: Option<i64>| number.map(|number| number.to_string()).unwrap_or_default();
+        let all = [
+            ("address", text(&before.url), text(&now.url)),
+            ("code", number(before.code), number(now.code)),
+            ("kind", text(&before.error_type), text(&now.error_type)),
+            ("error", text(&before.error), text(&now.error)),
+            ("answer", text(&before.response), text(&now.response)),
+        ];
+        all.into_iter().filter(|(_, was, is)| was != is).collect()
+    }
+
     /// The headers of what the broker handed back, each as JSON but for text.
     fn headers(&self) -> Vec<(&str, String)> {
         let headers = self

@@ -10,20 +10,20 @@ use axum::routing::get;
 use axum::{Json, Router};
 use chrono::{DateTime, Days, Utc};
 use domain::quota::{day_of, start_of};
-use http_api::{Id, Params, Problem};
+use http_api::{Id, Params, Payload, Problem};
 use store::PauseView;
 use uuid::Uuid;
 
 use super::{of_late, place_of_subscription};
 use crate::app::App;
-use crate::console::act::{ActForm, note};
+use crate::console::act::{ActForm, Asked, note};
 use crate::console::frame::{Frame, Page, done};
 use crate::console::pauses::{paused, resumed};
 use crate::console::visit::Fields;
 use crate::notifications::{self, NotificationDocument, NotificationParams};
 use crate::pauses;
-use crate::request::{Operator, Viewer};
-use crate::subscriptions::{self, SubscriptionDocument};
+use crate::request::{Administrator, Operator, Viewer};
+use crate::subscriptions::{self, LimitsPayload, SubscriptionDocument};
 
 /// Most notifications of each status that are counted for why they wait.
 const COUNTED_MAX: u32 = 200;
@@ -39,6 +39,10 @@ pub(super) fn routes() -> Router<Arc<App>> {
             "/console/subscriptions/{id}/resume",
             get(ask_to_resume).post(resume),
         )
+        .route(
+            "/console/subscriptions/{id}/limits",
+            get(ask_for_limits).post(limit),
+        )
 }
 
 /// How much a subscription may get in a day, and has got today.
@@ -50,6 +54,8 @@ pub(in crate::console) struct Quota {
     pub(in crate::console) waiting: u64,
     pub(in crate::console) resets_at: DateTime<Utc>,
     pub(in crate::console) per_second: Option<u32>,
+    /// What it has instead of the default.
+    per_second_of_its_own: Option<u32>,
 }
 
 impl Quota {
@@ -86,6 +92,7 @@ pub(in crate::console) async fn quota(
             used: free.map_or(0, |free| u64::from(daily).saturating_sub(free)),
             waiting: view.scheduled,
             resets_at: start_of(today.checked_add_days(Days::new(1)).unwrap_or(today), zone),
+            per_second_of_its_own: view.requests_per_second,
             per_second: view.requests_per_second.or(defaults.requests_per_second),
         }
     }))
@@ -112,6 +119,7 @@ struct Subscription {
     waits: Vec<Waits>,
     notifications: Vec<NotificationDocument>,
     form: ActForm,
+    limits: ActForm,
 }
 
 async fn page(
@@ -139,7 +147,9 @@ async fn page(
     } else {
         pause_form(&frame, &it)
     };
+    let limits = limits_form(&frame, id, quota.as_ref(), &app);
     Ok(Page(Subscription {
+        limits: limits.in_dialog(),
         verdict: verdict(&it, !pauses.is_empty()),
         frame,
         pauses,
@@ -355,5 +365,99 @@ async fn resume(operator: Operator, frame: Frame, Id(id): Id, fields: Fields) ->
             &resumed("The subscription", &change),
         )),
         Err(problem) => resume_form(&frame, &id.to_string()).again(frame, &fields, problem),
+    }
+}
+/// The form for both limits; what is empty is the default.
+fn limits_form(frame: &Frame, id: Uuid, quota: Option<&Quota>, app: &App) -> ActForm {
+    let defaults = &app.config.reseller.subscription;
+    let written = |limit: Option<u32>| limit.map(|limit| limit.to_string()).unwrap_or_default();
+    let of_its_own = quota.filter(|quota| !quota.is_default).map(|quota| quota.daily);
+    let a_second = quota.and_then(|quota| quota.per_second_of_its_own);
+    let no_limit = || "no limit".to_owned();
+    let default_a_second = defaults
+        .requests_per_second
+        .map_or_else(no_limit, |limit| frame.number(limit));
+    let form = ActForm {
+        id: "limits".to_owned(),
+        title: "Limits of the subscription".to_owned(),
+        said: vec![
+            format!("1 subscription: {id}."),
+            "They hold at once, for what waits as for what comes, the oldest first, whatever was asked for. They can be changed at any time."
+                .to_owned(),
+        ],
+        button: "Set the limits",
+        fields: vec![
+            Asked {
+                name: "dailyQuota",
+                label: "Notifications a day",
+                hint: format!("The default when it is empty: {}.", frame.number(defaults.daily_quota)),
+                value: written(of_its_own),
+                ..Asked::default()
+            },
+            Asked {
+                name: "requestsPerSecond",
+                label: "Attempts a second",
+                hint: format!("The default when it is empty: {default_a_second}."),
+                value: written(a_second),
+                ..Asked::default()
+            },
+        ],
+        ..ActForm::new(
+            frame,
+            format!("{}/limits", place_of_subscription(id)),
+            place_of_subscription(id),
+        )
+    };
+    form.of_administrators(frame)
+}
+
+async fn limits_of(app: &Arc<App>, viewer: Viewer, frame: &Frame, id: Uuid) -> Result<ActForm, Problem> {
+    let it = subscriptions::find(State(Arc::clone(app)), viewer, Id(id))
+        .await?
+        .0;
+    let quota = quota(app, viewer, (&it.reseller_id, id)).await?;
+    Ok(limits_form(frame, id, quota.as_ref(), app))
+}
+
+async fn ask_for_limits(
+    State(app): State<Arc<App>>,
+    viewer: Viewer,
+    frame: Frame,
+    Id(id): Id,
+) -> Result<Response, Problem> {
+    Ok(limits_of(&app, viewer, &frame, id).await?.page(frame))
+}
+
+async fn limit(
+    State(app): State<Arc<App>>,
+    admin: Administrator,
+    frame: Frame,
+    Id(id): Id,
+    fields: Fields,
+) -> Result<Response, Problem> {
+    let viewer = Viewer {
+        deadline: admin.deadline,
+    };
+    const MUST: &str = "a number, or empty for the default";
+    let payload = || {
+        Ok(LimitsPayload {
+            daily_quota: Some(fields.parse("dailyQuota", MUST)?),
+            requests_per_second: Some(fields.parse("requestsPerSecond", MUST)?),
+            note: fields.get("note").map(str::to_owned),
+        })
+    };
+    let set = match payload() {
+        Ok(payload) => subscriptions::limit(State(Arc::clone(&app)), admin, Id(id), Payload(payload)).await,
+        Err(problem) => Err(problem),
+    };
+    match set {
+        Ok(_) => Ok(done(
+            &place_of_subscription(id),
+            "The limits are set. They hold for what waits, too.",
+        )),
+        Err(problem) => {
+            let form = limits_of(&app, viewer, &frame, id).await?;
+            form.again(frame, &fields, problem)
+        }
     }
 }

@@ -1,0 +1,63 @@
+//! Times in an address: a form writes them as they are in the viewer's zone, and they stand there as they are everywhere.
+
+use chrono::{NaiveDateTime, SecondsFormat, TimeZone as _, Utc};
+use chrono_tz::Tz;
+use url::form_urlencoded;
+
+use super::frame::Frame;
+
+/// The address of the page with its times as they are everywhere, if a form wrote one as it is in the viewer's zone: a copied address then
+/// shows others the same.
+pub(super) fn with_zones(frame: &Frame) -> Option<String> {
+    let (path, query) = frame.address.split_once('?')?;
+    let zone = frame.preferences.zone;
+    let mut has_changed = false;
+    let mut changed = form_urlencoded::Serializer::new(String::new());
+    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+        let is_time = matches!(&*name, "since" | "until");
+        let at = is_time.then(|| moment(zone, &value)).flatten();
+        has_changed |= at.is_some();
+        changed.append_pair(&name, at.as_deref().unwrap_or(&value));
+    }
+    has_changed.then(|| format!("{path}?{}", changed.finish()))
+}
+
+/// A time without a zone, as it is in this one; of an hour that is there twice the first one is meant, so that nothing is left out.
+fn moment(zone: Tz, local: &str) -> Option<String> {
+    let formats = ["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"];
+    let local = formats
+        .iter()
+        .find_map(|format| NaiveDateTime::parse_from_str(local, format).ok())?;
+    let at = zone.from_local_datetime(&local).earliest()?;
+    Some(at.with_timezone(&Utc).to_rfc3339_opts(SecondsFormat::Secs, true))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_read_in_the_zone_of_the_viewer() {
+        let riga = chrono_tz::Europe::Riga;
+        for text in ["2026-11-23T14:05", "2026-11-23T14:05:00"] {
+            assert_eq!(
+                moment(riga, text).as_deref(),
+                Some("2026-11-23T12:05:00Z"),
+                "{text}"
+            );
+        }
+        // The clocks go back: this hour is there twice.
+        assert_eq!(
+            moment(riga, "2026-10-25T03:30").as_deref(),
+            Some("2026-10-25T00:30:00Z")
+        );
+        for text in [
+            "yesterday",
+            "2026-11-23",
+            "2026-11-23T12:05:00Z",
+            "2026-03-29T03:30",
+        ] {
+            assert_eq!(moment(riga, text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! `/console/waiting/cancel`: cancelling all that wait and match, counted before anything is done.
+
+use std::sync::Arc;
+
+use axum::response::Response;
+use axum::routing::get;
+use axum::{Json, Router};
+use http_api::{Params, Payload, Problem};
+use serde::Deserialize;
+use url::form_urlencoded;
+use uuid::Uuid;
+
+use super::{ANY, WaitingParams};
+use crate::app::App;
+use crate::cancellations::{self, CancellationDocument, CancellationPayload, WaitingFilter};
+use crate::console::act::{ActForm, typed};
+use crate::console::frame::{Frame, done};
+use crate::console::visit::Fields;
+use crate::request::Operator;
+
+const HERE: &str = "/console/waiting/cancel";
+/// From how many on their number has to be typed.
+const TYPED_ABOVE: u64 = 1_000;
+
+/// The page.
+pub(super) fn routes() -> Router<Arc<App>> {
+    Router::new().route(HERE, get(ask).post(cancel))
+}
+
+/// What is in the address: the words of the list, up to when, and how many were counted.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Chosen {
+    lane: Option<String>,
+    status: Option<String>,
+    prototype: Option<String>,
+    platform: Option<String>,
+    reseller: Option<String>,
+    subscription: Option<Uuid>,
+    event_type: Option<String>,
+    since: Option<String>,
+    until: Option<String>,
+    counted: Option<u64>,
+}
+
+/// Where what a list shows is cancelled; none when it is filtered by what only a list knows, or by nothing, or shows what has ended.
+pub(super) fn place(params: &WaitingParams) -> Option<String> {
+    let only_listed = [&params.reason, &params.device, &params.event_id, &params.value];
+    let status = params.status.as_deref();
+    let waits = status.is_none_or(|status| !["SENT", "FAILED", "GIVEN_UP", ANY].contains(&status));
+    if only_listed.iter().any(|word| word.is_some()) || !waits || !(params.filters() || status.is_some()) {
+        return None;
+    }
+    let lane = if params.is_push() { "push" } else { "reseller" };
+    let lane = Some(lane.to_owned());
+    let words = [
+        ("lane", &lane),
+        ("status", &params.status),
+        ("prototype", &params.prototype),
+        ("platform", &params.platform),
+        ("reseller", &params.reseller),
+        ("subscription", &params.subscription),
+        ("eventType", &params.event_type),
+        ("since", &params.since),
+        ("until", &params.until),
+    ];
+    let words = words
+        .iter()
+        .filter_map(|(name, word)| Some((*name, word.as_deref()?)));
+    let query = form_urlencoded::Serializer::new(String::new())
+        .extend_pairs(words)
+        .finish();
+    Some(format!("{HERE}?{query}"))
+}
+
+impl Chosen {
+    fn payload(&self, note: Option<String>, dry_run: bool) -> Result<CancellationPayload, Problem> {
+        Ok(CancellationPayload {
+            lane: self.lane.clone(),
+            filter: WaitingFilter {
+                status: self.status.clone(),
+                prototype: self.prototype.clone(),
+                platform: self.platform.clone(),
+                reseller: self.reseller.clone(),
+                subscription: self.subscription,
+                event_type: self.event_type.clone(),
+                since: super::moment("since", self.since.as_deref())?,
+                until: super::moment("until", self.until.as_deref())?,
+            },
+            note,
+            dry_run,
+        })
+    }
+
+    /// The list of its lane.
+    fn back(&self) -> &'static str {
+        match self.is_push() {
+            true => "/console/waiting",
+            false => "/console/waiting?lane=reseller",
+        }
+    }
+
+    fn is_push(&self) -> bool {
+        self.lane.as_deref() == Some("push")
+    }
+}
+
+fn form(frame: &Frame, chosen: &Chosen, counted: &CancellationDocument) -> ActForm {
+    let (count, is_push) = (counted.matching, chosen.is_push());
+    let many = match (is_push, count) {
+        (true, 1) => "push",
+        (true, _) => "pushes",
+        (false, 1) => "notification",
+        (false, _) => "notifications",
+    };
+    let by_status: Vec<_> = counted
+        .by_status
+        .iter()
+        .map(|(status, count)| format!("{} {status}", frame.number(*count)))
+        .collect();
+    let more = if counted.more {
+        " More may match than are cancelled at once: what is left is counted again afterwards."
+    } else {
+        ""
+    };
+    let again = if is_push {
+        "no replay sends them"
+    } else {
+        "neither their resellers nor a replay sends them"
+    };
+    let said = vec![
+        format!(
+            "{} {many} that wait now: {}.{more}",
+            frame.number(count),
+            if by_status.is_empty() {
+                "none".to_owned()
+            } else {
+                by_status.join(", ")
+            }
+        ),
+        format!(
+            "They end as given up, and {again}: this cannot be undone. Their dead letters are discarded from the beginning, with your note. \
+             What is being sent, or has ended when it comes to it, is left alone."
+        ),
+    ];
+    // What comes from now on is not meant, and what is typed is compared with what was counted here.
+    let until = if chosen.until.is_some() {
+        String::new()
+    } else {
+        frame.now.to_rfc3339()
+    };
+    let address = match until.as_str() {
+        "" => frame.address.clone(),
+        until => frame.with("until", until),
+    };
+    let (_, query) = address.split_once('?').unwrap_or_default();
+    let kept = form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| name != "counted");
+    let action = form_urlencoded::Serializer::new(String::new())
+        .extend_pairs(kept)
+        .append_pair("counted", &count.to_string())
+        .finish();
+    ActForm {
+        id: "cancel-many".to_owned(),
+        title: format!("Cancel {} {many}", frame.number(count)),
+        said,
+        button: "Cancel them",
+        is_dangerous: true,
+        needs_note: true,
+        expected: (count > TYPED_ABOVE).then(|| count.to_string()),
+        ..ActForm::new(frame, format!("{HERE}?{action}"), chosen.back().to_owned())
+    }
+}
+
+async fn count(operator: &Operator, chosen: &Chosen) -> Result<CancellationDocument, Problem> {
+    let payload = chosen.payload(None, true)?;
+    let Json(counted) = Box::pin(cancellations::create(operator.clone(), Payload(payload))).await?;
+    Ok(counted)
+}
+
+async fn ask(operator: Operator, frame: Frame, Params(chosen): Params<Chosen>) -> Result<Response, Problem> {
+    let counted = count(&operator, &chosen).await?;
+    if counted.matching == 0 {
+        let none = "Nothing that waits matches any more, so that there is nothing to cancel.";
+        return Ok(done(chosen.back(), none));
+    }
+    Ok(form(&frame, &chosen, &counted).page(frame))
+}
+
+async fn cancel(
+    operator: Operator,
+    frame: Frame,
+    Params(chosen): Params<Chosen>,
+    fields: Fields,
+) -> Result<Response, Problem> {
+    let counted = chosen.counted.unwrap_or_default();
+    let agreed = match counted > TYPED_ABOVE {
+        true => typed(&fields, &counted.to_string()),
+        false => Ok(()),
+    };
+    let payload = chosen.payload(fields.get("note").map(str::to_owned), false)?;
+    let cancelled = match agreed {
+        Ok(()) => Box::pin(cancellations::create(operator.clone(), Payload(payload))).await,
+        Err(problem) => Err(problem),
+    };
+    match cancelled {
+        Ok(Json(done_now)) => {
+            let left = done_now.matching - done_now.cancelled.min(done_now.matching);
+            let rest = match left {
+                0 => String::new(),
+                left => format!(" {} were being sent or had ended.", frame.number(left)),
+            };
+            let (back, more) = if done_now.more && done_now.cancelled > 0 {
+                (
+                    frame.with("counted", ""),
+                    " More wait that match: they are counted here.",
+                )
+            } else {
+                (chosen.back().to_owned(), "")
+            };
+            let cancelled = frame.number(done_now.cancelled);
+            Ok(done(
+                &back,
+                &format!("{cancelled} were cancelled and will not be sent.{rest}{more}"),
+            ))
+        }
+        Err(problem) => {
+            let counted = count(&operator, &chosen).await?;
+            form(&frame, &chosen, &counted).again(frame, &fields, problem)
+        }
+    }
+}

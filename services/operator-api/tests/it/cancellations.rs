@@ -1,0 +1,166 @@
+//! Cancelling what waits by a filter, over the API and on the console.
+
+use domain::push::PushState;
+use serde_json::{Value, json};
+use testkit::notification_factory::NotificationRow;
+use testkit::push_factory::PushRow;
+use testkit::subscription_factory::SubscriptionRow;
+
+use crate::console::{Browser, holds};
+use crate::rig::{Rig, fields, problem};
+
+async fn pushes(rig: &Rig, state: PushState, count: usize) {
+    for _ in 0..count {
+        PushRow::in_state(state).make(&rig.it.pool).await;
+    }
+}
+
+async fn cancel(rig: &Rig, body: Value) -> Value {
+    rig.act("/cancellations", &body, 200).await
+}
+
+async fn refused(rig: &Rig, body: Value) -> Value {
+    let request = rig.call("POST", "/cancellations").json(&body);
+    problem(request.send().await.unwrap(), 422, "validation").await
+}
+
+#[testkit::test]
+async fn what_waits_and_matches_is_cancelled_and_nothing_else(rig: &Rig) {
+    pushes(rig, PushState::Scheduled, 3).await;
+    pushes(rig, PushState::Retry, 2).await;
+    pushes(rig, PushState::Failed, 1).await;
+    let dry = json!({"lane": "push", "filter": {"since": "2020-01-01T00:00:00Z"}, "dryRun": true});
+    let counted = cancel(rig, dry).await;
+    assert_eq!(
+        (
+            &counted["matching"],
+            &counted["byStatus"],
+            &counted["cancelled"],
+            &counted["more"]
+        ),
+        (
+            &json!(5),
+            &json!({"SCHEDULED": 3, "RETRY": 2}),
+            &json!(0),
+            &json!(false)
+        )
+    );
+    let scheduled = json!({"lane": "push", "filter": {"status": "SCHEDULED"}, "note": "called off"});
+    let done = cancel(rig, scheduled.clone()).await;
+    assert_eq!((&done["matching"], &done["cancelled"]), (&json!(3), &json!(3)));
+    assert_eq!(cancel(rig, scheduled).await["matching"], json!(0), "asked again");
+    assert_eq!(
+        rig.all("/pushes?status=RETRY", 10).await.len(),
+        2,
+        "others are left alone"
+    );
+    let cancelled = rig.all("/pushes?status=GIVEN_UP&reason=CANCELLED", 10).await;
+    assert_eq!(cancelled.len(), 3);
+    let letters = rig.all("/dead-letters?state=DISCARDED", 10).await;
+    assert_eq!(letters.len(), 3);
+    assert_eq!(letters[0]["note"], json!("called off"));
+    let log = rig.all("/audit?action=push.cancel-many", 10).await;
+    assert_eq!(log.len(), 1);
+    assert_eq!(
+        (&log[0]["subject"], &log[0]["details"], &log[0]["note"]),
+        (
+            &json!("lane/push"),
+            &json!({"cancelled": 3, "filter": {"status": "SCHEDULED"}}),
+            &json!("called off")
+        )
+    );
+}
+
+#[testkit::test]
+async fn notifications_are_cancelled_by_reseller(rig: &Rig) {
+    let subscription = SubscriptionRow::active().make(&rig.it.pool).await;
+    for state in [
+        domain::notification::NotificationState::Scheduled,
+        domain::notification::NotificationState::Retry,
+    ] {
+        NotificationRow::in_state(state, subscription)
+            .make(&rig.it.pool)
+            .await;
+    }
+    let of =
+        |reseller: &str| json!({"lane": "reseller", "filter": {"reseller": reseller}, "note": "has left"});
+    assert_eq!(cancel(rig, of("unknown")).await["matching"], json!(0));
+    assert_eq!(cancel(rig, of("acme")).await["cancelled"], json!(2));
+    let log = rig.all("/audit?action=notification.cancel-many", 10).await;
+    assert_eq!(log[0]["subject"], json!("lane/reseller"));
+}
+
+#[testkit::test]
+async fn a_whole_lane_and_what_does_not_wait_are_not_meant(rig: &Rig) {
+    for (body, field) in [
+        (json!({"filter": {"status": "RETRY"}, "note": "a"}), "lane"),
+        (json!({"lane": "push", "note": "a"}), "filter"),
+        (
+            json!({"lane": "push", "filter": {"status": "SENT"}, "note": "a"}),
+            "filter.status",
+        ),
+        (
+            json!({"lane": "push", "filter": {"reseller": "acme"}, "note": "a"}),
+            "filter.reseller",
+        ),
+        (
+            json!({"lane": "push", "filter": {"platform": "TV"}, "note": "a"}),
+            "filter.platform",
+        ),
+        (
+            json!({"lane": "reseller", "filter": {"prototype": "a"}, "note": "a"}),
+            "filter.prototype",
+        ),
+        (json!({"lane": "push", "filter": {"status": "RETRY"}}), "note"),
+    ] {
+        assert_eq!(fields(&refused(rig, body).await), [field]);
+    }
+}
+
+#[testkit::test]
+async fn the_console_counts_before_it_cancels(rig: &Rig) {
+    pushes(rig, PushState::Scheduled, 2).await;
+    let operator = Browser::with_key(rig, &rig.key).await;
+    assert!(
+        !operator
+            .see("/console/waiting")
+            .await
+            .contains("Cancel all that match"),
+        "a whole lane is not meant"
+    );
+    let list = operator.see("/console/waiting?status=SCHEDULED").await;
+    let place = "/console/waiting/cancel?lane=push&amp;status=SCHEDULED";
+    holds(&list, &["Cancel all that match…", place]);
+    let form = operator.see(&place.replace("&amp;", "&")).await;
+    holds(
+        &form,
+        &[
+            "<h1>Cancel 2 pushes</h1>",
+            "2 SCHEDULED",
+            "this cannot be undone",
+            "counted=2",
+        ],
+    );
+    let (_, action) = form
+        .split_once("class=\"form\" method=\"post\" action=\"")
+        .unwrap();
+    let action = action
+        .split('"')
+        .next()
+        .unwrap()
+        .replace("&#38;", "&")
+        .replace("&amp;", "&");
+    assert!(
+        action.contains("until="),
+        "what comes later is not meant: {action}"
+    );
+    let page = operator.refused(&action, &[], 422).await;
+    holds(&page, &["The note is needed"]);
+    let (to, page) = operator.act(&action, &[("note", "called off")]).await;
+    assert_eq!(to, "/console/waiting");
+    holds(&page, &["2 were cancelled and will not be sent."]);
+    let none = operator.get(&place.replace("&amp;", "&")).await;
+    assert_eq!((none.status, none.header("location")), (303, "/console/waiting"));
+    let page = operator.see("/console/waiting").await;
+    holds(&page, &["there is nothing to cancel"]);
+}

@@ -1,0 +1,140 @@
+//! Access on the console: keys that are made and revoked, visits that are ended, and limits that are set.
+
+use domain::key::Role;
+use serde_json::json;
+use testkit::eventually;
+use testkit::subscription_factory::SubscriptionRow;
+
+use crate::console::{Browser, HOSTILE, ended, holds, shows_hostile};
+use crate::rig::{Rig, problem};
+
+#[testkit::test]
+async fn a_key_is_made_shown_once_and_revoked_by_administrators(rig: &Rig) {
+    let operator = Browser::with_key(rig, &rig.key).await;
+    let page = operator.see("/console/access").await;
+    holds(&page, &["needs the role admin", "Visits that go on"]);
+    let fields = [("called", "ben"), ("roles", "viewer")];
+    operator.refused("/console/access/keys", &fields, 403).await;
+
+    let admin = Browser::of(rig, Role::Admin).await;
+    let wrong = [
+        ("called", ""),
+        ("roles", "reseller"),
+        ("roles", "viewer"),
+        ("note", "kept"),
+    ];
+    let page = admin.refused("/console/access/keys", &wrong, 422).await;
+    holds(
+        &page,
+        &[
+            "Who it is for: is needed",
+            "value=\"reseller\" checked",
+            ">kept</textarea>",
+        ],
+    );
+    let fields = [("called", HOSTILE), ("roles", "viewer"), ("roles", "operator")];
+    let made = admin.post("/console/access/keys", &fields).await;
+    assert_eq!(made.status, 200, "{made:?}");
+    assert_eq!(made.header("cache-control"), "no-store");
+    shows_hostile(&made.html);
+    let (_, key) = made.html.split_once("id=\"made-key\">").unwrap();
+    let key = key.split('<').next().unwrap().to_owned();
+    let browser = Browser::with_key(rig, &key).await;
+    browser.see("/console/jobs").await;
+
+    let page = admin.see("/console/access").await;
+    shows_hostile(&page);
+    assert!(!page.contains(&key), "a key is shown once");
+    let listed = rig.see("/keys?role=viewer").await;
+    let id = listed["items"][0]["id"].as_str().unwrap();
+    let place = format!("/console/access/keys/{id}/revoke");
+    holds(&page, &[&place]);
+    holds(&admin.see(&place).await, &["This cannot be undone"]);
+    let (to, page) = admin.act(&place, &[("note", "has left")]).await;
+    assert_eq!(to, "/console/access");
+    holds(&page, &["The key is revoked."]);
+    assert!(!page.contains(&place), "it is not listed any more");
+    holds(
+        &admin.see("/console/access?revoked=true").await,
+        &[id, "revoked "],
+    );
+    let log = rig.all("/audit?action=api-key.revoke", 10).await;
+    assert_eq!((log.len(), &log[0]["note"]), (1, &json!("has left")));
+    admin.refused(&place, &[], 404).await;
+}
+
+#[testkit::test]
+async fn a_visit_is_ended_by_administrators(rig: &Rig) {
+    let admin = Browser::of(rig, Role::Admin).await;
+    let viewer = Browser::of(rig, Role::Viewer).await;
+    let visits = rig.see("/visits").await;
+    let of_viewer = |visit: &&serde_json::Value| visit["roles"] == json!(["viewer"]);
+    let visit = visits["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(of_viewer)
+        .unwrap();
+    assert_eq!(
+        (&visit["breaksGlass"], &visit["issuer"]),
+        (&json!(false), &json!(null))
+    );
+    let id = visit["id"].as_str().unwrap().to_owned();
+    let place = format!("/console/access/visits/{id}/end");
+    holds(&admin.see("/console/access").await, &[&place]);
+    viewer.refused(&place, &[], 403).await;
+    let (_, page) = admin.act(&place, &[("note", "left the desk")]).await;
+    holds(&page, &["The visit is over."]);
+    assert!(!page.contains(&place), "it is not listed any more");
+    eventually("the visit to be over", async || {
+        (viewer.get("/console/jobs").await.status == 303).then_some(())
+    })
+    .await;
+    ended(&viewer).await;
+    let log = rig.all("/audit?action=visit.end", 10).await;
+    assert_eq!((log.len(), &log[0]["note"]), (1, &json!("left the desk")));
+    assert_eq!(log[0]["subject"], json!(format!("visit/{id}")));
+
+    let key = rig.key_of(Role::Admin).await;
+    let end = async |id: &str| {
+        let request = rig.request("DELETE", &format!("/visits/{id}")).bearer_auth(&key);
+        request.send().await.unwrap()
+    };
+    problem(end(&id).await, 404, "not-found").await;
+    let visits = rig.see("/visits?limit=1").await;
+    let last = visits["items"][0]["id"].as_str().unwrap();
+    assert_eq!(end(last).await.status(), 204);
+}
+
+#[testkit::test]
+async fn limits_are_set_on_the_page_of_the_subscription(rig: &Rig) {
+    let id = SubscriptionRow::active().make(&rig.it.pool).await;
+    let (place, form) = (
+        format!("/console/subscriptions/{id}"),
+        format!("/console/subscriptions/{id}/limits"),
+    );
+    let operator = Browser::with_key(rig, &rig.key).await;
+    assert!(!operator.see(&place).await.contains("Set limits"));
+    operator.refused(&form, &[("dailyQuota", "5")], 403).await;
+    let admin = Browser::of(rig, Role::Admin).await;
+    holds(
+        &admin.see(&place).await,
+        &["Set limits…", "The default when it is empty"],
+    );
+    for (daily, said) in [("many", "must be a number"), ("0", "is needed: 1 to")] {
+        let fields = [("dailyQuota", daily), ("note", "kept")];
+        let page = admin.refused(&form, &fields, 422).await;
+        holds(&page, &[said, &format!("value=\"{daily}\""), ">kept</textarea>"]);
+    }
+    let fields = [
+        ("dailyQuota", "1234"),
+        ("requestsPerSecond", ""),
+        ("note", "a merger"),
+    ];
+    let (to, page) = admin.act(&form, &fields).await;
+    assert_eq!(to, place);
+    holds(&page, &["The limits are set.", "1,234"]);
+    holds(&admin.see(&form).await, &["value=\"1234\""]);
+    let set = rig.see(&format!("/subscriptions/{id}")).await;
+    assert_eq!(set["id"], json!(id));
+}

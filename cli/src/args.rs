@@ -41,6 +41,7 @@ use crate::commands::sim::SimCommand;
 use crate::commands::status::StatusArgs;
 use crate::commands::trigger::TriggerArgs;
 use crate::commands::verify::VerifyArgs;
+use crate::commands::visits::VisitsCommand;
 use crate::demo::DemoArgs;
 
 const EXAMPLES: &str = "\
@@ -152,6 +153,9 @@ pub(crate) enum Tool {
     /// Shows what resellers are told by mail, and sends it at once.
     #[command(subcommand, alias = "mail")]
     Mails(MailsCommand),
+    /// Shows who is signed in to the console, and ends visits.
+    #[command(subcommand, alias = "visit")]
+    Visits(VisitsCommand),
     /// Shows who changed what, when, and why.
     Audit(AuditArgs),
     /// Stops a lane, a subscription, or all of a reseller for a while.

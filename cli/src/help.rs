@@ -44,6 +44,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
             "rescue",
             "broker",
             "audit",
+            "visits",
         ],
     ),
     ("On the database", &["migrate", "keys", "event-types", "quotas"]),

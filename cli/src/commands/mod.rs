@@ -34,6 +34,7 @@ pub(crate) mod sim;
 pub(crate) mod status;
 pub(crate) mod trigger;
 pub(crate) mod verify;
+pub(crate) mod visits;
 
 use std::process::ExitCode;
 
@@ -71,6 +72,7 @@ pub(crate) async fn run(sources: &Sources, tool: Tool) -> anyhow::Result<ExitCod
         Tool::Jobs(command) => return jobs::run(command).await,
         Tool::Resellers(args) => search::resellers(&args).await,
         Tool::Mails(command) => mails::run(command).await,
+        Tool::Visits(command) => visits::run(command).await,
         Tool::Audit(args) => audit::run(&args).await,
         Tool::Listen(args) => return listen::run(args).await,
         Tool::Trigger(args) => return trigger::run(*args).await,

@@ -204,6 +204,8 @@ const OTHER_COMMANDS: &[&str] = &[
     "up",
     "verify",
     "version",
+    "visits end",
+    "visits list",
 ];
 
 /// The operations of an OpenAPI document that change something, by their names.

@@ -129,9 +129,9 @@ async fn the_console_counts_before_it_cancels(rig: &Rig) {
         "a whole lane is not meant"
     );
     let list = operator.see("/console/waiting?status=SCHEDULED").await;
-    let place = "/console/waiting/cancel?lane=push&amp;status=SCHEDULED";
+    let place = "/console/waiting/cancel?lane=push&#38;status=SCHEDULED";
     holds(&list, &["Cancel all that match…", place]);
-    let form = operator.see(&place.replace("&amp;", "&")).await;
+    let form = operator.see(&place.replace("&#38;", "&")).await;
     holds(
         &form,
         &[
@@ -159,7 +159,7 @@ async fn the_console_counts_before_it_cancels(rig: &Rig) {
     let (to, page) = operator.act(&action, &[("note", "called off")]).await;
     assert_eq!(to, "/console/waiting");
     holds(&page, &["2 were cancelled and will not be sent."]);
-    let none = operator.get(&place.replace("&amp;", "&")).await;
+    let none = operator.get(&place.replace("&#38;", "&")).await;
     assert_eq!((none.status, none.header("location")), (303, "/console/waiting"));
     let page = operator.see("/console/waiting").await;
     holds(&page, &["there is nothing to cancel"]);

@@ -56,6 +56,7 @@ struct Writing<F> {
     /// What was read and not written yet; none when all is written but the end.
     rows: Option<Rows>,
     written: usize,
+    has_begun: bool,
     has_ended: bool,
 }
 
@@ -87,6 +88,7 @@ where
         part,
         rows: Some(rows),
         written: 0,
+        has_begun: false,
         has_ended: false,
     };
     let pieces = stream::unfold(writing, |mut writing| async {
@@ -113,7 +115,8 @@ where
             return (is_open && self.format == Format::Json).then(|| Ok("\n]\n".to_owned()));
         };
         let mut piece = String::new();
-        if self.written == 0 {
+        // A part without rows may be followed by others.
+        if !std::mem::replace(&mut self.has_begun, true) {
             self.begin(&mut piece);
         }
         for row in rows.items.iter().take(ROWS_MAX - self.written) {

@@ -1,5 +1,6 @@
 //! Cancelling what waits by a filter, over the API and on the console.
 
+use chrono::TimeDelta;
 use domain::push::PushState;
 use serde_json::{Value, json};
 use testkit::notification_factory::NotificationRow;
@@ -11,7 +12,9 @@ use crate::rig::{Rig, fields, problem};
 
 async fn pushes(rig: &Rig, state: PushState, count: usize) {
     for _ in 0..count {
-        PushRow::in_state(state).make(&rig.it.pool).await;
+        let accepted_at = rig.now() - TimeDelta::hours(1);
+        let push = PushRow::in_state(state).created_at(accepted_at);
+        push.make(&rig.it.pool).await;
     }
 }
 

@@ -570,10 +570,7 @@ async fn a_note_is_kept_with_its_group(rig: &Rig) {
     let group = &groups["items"][0];
     let member = |name: &str| group[name].as_str().unwrap();
     let words = ["lane", "fingerprint", "target"].map(|name| (name, member(name)));
-    let words: Vec<_> = words
-        .into_iter()
-        .filter(|(_, word)| !word.is_empty())
-        .collect();
+    let words: Vec<_> = words.into_iter().filter(|(_, word)| !word.is_empty()).collect();
     let place = format!("/console/dead-letters/note?{}", query(&words));
     holds(
         &operator.see(&place).await,

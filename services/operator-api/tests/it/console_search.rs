@@ -379,7 +379,7 @@ async fn notifications_that_wait_are_found_by_their_filters(rig: &Rig) {
         ("&reseller=acme", true),
         ("&reseller=other", false),
         ("&status=RETRY", false),
-        ("&status=SCHEDULED&since=2020-01-01T10:00", true),
+        ("&status=SCHEDULED&since=2020-01-01T10:00:00Z", true),
         ("&until=2020-01-01T10:00:00Z", false),
     ] {
         assert_eq!(

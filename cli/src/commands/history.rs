@@ -60,7 +60,7 @@ async fn pace(args: &HistoryArgs) -> anyhow::Result<()> {
     if let (Some(smallest), Some(gap)) = (number("smallestGapMicros"), number("gapMicros")) {
         let sends = number("sends").unwrap_or_default();
         let verdict = if smallest < gap { "TOO FAST: " } else { "" };
-        output::note(&format!(
+        output::note(format!(
             "{verdict}{sends} sends, the smallest gap {smallest} µs, at least {gap} µs is kept"
         ));
     }

@@ -243,7 +243,7 @@ const WAITING: [PushStatus; 4] = [
 ];
 
 /// What is wrong with a word of the filter, as the lists say it, is wrong with a member of the body.
-fn in_body(problem: Problem) -> Problem {
+fn in_body(problem: &Problem) -> Problem {
     let wrong = problem.errors().iter().map(|wrong| {
         let field = format!("filter.{}", wrong.field);
         FieldProblem::new(field, wrong.detail.clone())
@@ -303,7 +303,7 @@ async fn pushes_of(
     };
     let listed = match pushes::filter(&params) {
         Ok(filter) => app.store.list_pushes(&filter, after, PART).await?,
-        Err(problem) => return Ok(Err(in_body(problem))),
+        Err(problem) => return Ok(Err(in_body(&problem))),
     };
     let Some(part) = listed else {
         return Ok(Err(not_indexed()));
@@ -335,7 +335,7 @@ async fn notifications_of(
     };
     let search = match notifications::read(&params) {
         Ok(search) => search,
-        Err(problem) => return Ok(Err(in_body(problem))),
+        Err(problem) => return Ok(Err(in_body(&problem))),
     };
     let part = app.store.search_notifications(&search, after, PART).await?;
     for notification in &part.items {

@@ -118,7 +118,12 @@ impl Api {
         web::send(request, &self.url(path)).await
     }
 
-    async fn document<T: DeserializeOwned>(&self, request: RequestBuilder, path: &str) -> anyhow::Result<T> {
+    /// The document that a request is answered with.
+    pub(crate) async fn document<T: DeserializeOwned>(
+        &self,
+        request: RequestBuilder,
+        path: &str,
+    ) -> anyhow::Result<T> {
         let answer = self.answer(request, path).await?;
         let text = self.success(answer, path).await?.text().await;
         let text = text.map_err(reqwest::Error::without_url)?;

@@ -1,7 +1,9 @@
 //! `postrider visits`: who is signed in to the console.
 
+use anyhow::bail;
 use clap::{Args, Subcommand};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use reqwest::Method;
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -16,6 +18,23 @@ pub(crate) enum VisitsCommand {
     List(ListArgs),
     /// Ends a visit; its person has to sign in again. Needs a key of an administrator.
     End(EndArgs),
+    /// Ends every visit of a person who signed in with the provider. Needs a key of an administrator.
+    #[command(
+        after_help = "Example:\n  postrider visits revoke --person 7f3a@https://id.example --note 'left the house'"
+    )]
+    Revoke(RevokeArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RevokeArgs {
+    /// The person: SUBJECT or SUBJECT@ISSUER, as the provider calls it, or the actor as `postrider audit` shows it.
+    #[arg(long, value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    person: String,
+    /// Why; kept in the audit log.
+    #[arg(long)]
+    note: Option<String>,
+    #[command(flatten)]
+    operator: OperatorArgs,
 }
 
 #[derive(Debug, Args)]
@@ -55,6 +74,7 @@ pub(crate) async fn run(command: VisitsCommand) -> anyhow::Result<()> {
     match command {
         VisitsCommand::List(args) => list(&args).await,
         VisitsCommand::End(args) => end(&args).await,
+        VisitsCommand::Revoke(args) => revoke(&args).await,
     }
 }
 
@@ -75,4 +95,20 @@ async fn end(args: &EndArgs) -> anyhow::Result<()> {
     let path = format!("/visits/{}{note}", args.id);
     args.operator.connect()?.delete(&path).await?;
     Ok(output::result(format!("the visit {} is over", args.id))?)
+}
+
+async fn revoke(args: &RevokeArgs) -> anyhow::Result<()> {
+    let api = args.operator.connect()?;
+    let query = [("person", Some(&args.person)), ("note", args.note.as_ref())];
+    let request = api.request(Method::DELETE, "/visits").query(&query);
+    let document: Value = api.document(request, "/visits").await?;
+    let person = output::harmless(&args.person);
+    match document["ended"].as_u64() {
+        Some(0) | None => {
+            bail!("no visit of {person:?} goes on; `postrider visits list` shows those that do")
+        }
+        Some(1) => output::result(format_args!("ended 1 visit of {person}"))?,
+        Some(ended) => output::result(format_args!("ended {ended} visits of {person}"))?,
+    }
+    Ok(())
 }

@@ -51,17 +51,22 @@ pub(crate) const TIME_ZONE: Form<Tz> =
     Form::plain("a time zone of the IANA database such as Europe/Riga", |name| {
         name.parse().ok()
     });
+/// Browsers keep the cookies of the console, and send what is secret, over nothing else.
+const SAFE_URL: &str = "an https:// URL, or an http:// URL of this machine";
+
 pub(crate) const HTTP_URL: Form<String> = Form::plain("an http:// or https:// URL", http_url);
-pub(crate) const ISSUER: Form<String> =
-    Form::plain("an https:// URL, or an http:// URL of this machine", issuer);
+pub(crate) const ISSUER: Form<String> = Form::plain(SAFE_URL, issuer);
+pub(crate) const PUBLIC_URL: Form<String> = Form::plain(SAFE_URL, |text| {
+    issuer(text).map(|url| url.trim_end_matches('/').to_owned())
+});
 pub(crate) const CLIENT_ID: Form<String> = Form::plain("an identifier", word);
 pub(crate) const CLIENT_SECRET: Form<Secret> = Form::secret("a text that is not empty", |text| {
     secret_if(!text.trim().is_empty(), text)
 });
 pub(crate) const CLAIM: Form<String> = Form::plain("the name of a claim, or a path with dots", word);
 pub(crate) const CLAIM_VALUES: Form<String> = Form::plain(
-    "values of the claim, as a list or with commas between them",
-    |text| (!text.trim().is_empty()).then(|| text.to_owned()),
+    "values of the claim without control characters, as a list or with commas between them",
+    |text| (!text.trim().is_empty() && !text.contains(char::is_control)).then(|| text.to_owned()),
 );
 pub(crate) const KEY_LOGIN: Form<KeyLogin> = Form::plain("always, emergency or never", |name| match name {
     "always" => Some(KeyLogin::Always),

@@ -7,10 +7,11 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use chrono_tz::Tz;
+use ipnet::IpNet;
 
 use crate::form::{
     ADDRESS, AMQP_URLS, CLAIM, CLAIM_VALUES, CLIENT_ID, CLIENT_SECRET, HTTP_URL, ISSUER, KEY_LOGIN,
-    LOG_FILTER, LOG_FORMAT, POSTGRES_URL, QUEUE_PREFIX, TIME_ZONE,
+    LOG_FILTER, LOG_FORMAT, NETWORKS, POSTGRES_URL, PUBLIC_URL, QUEUE_PREFIX, TIME_ZONE,
 };
 use crate::section::sections;
 use crate::unit::Unit::{Days, Hours, Millis, Seconds};
@@ -147,7 +148,9 @@ sections! {
         /// Whether it serves the pages of the on-call console, under `/console`.
         pub console: bool = boolean("console"),
         /// Where browsers reach it, without a trailing slash.
-        pub public_url: Option<String> = optional("publicUrl", &HTTP_URL),
+        pub public_url: Option<String> = optional("publicUrl", &PUBLIC_URL),
+        /// The proxies whose `X-Forwarded-For` is believed.
+        pub trusted_proxies: Vec<IpNet> = list("trustedProxies", &NETWORKS),
         /// When the console takes API keys from people, if that is said; see [`Operator::key_login`].
         pub key_login_setting: Option<KeyLogin> = optional("keyLogin", &KEY_LOGIN),
         /// Signing in to the console with a provider.

@@ -68,7 +68,7 @@ impl From<ApiKey> for Caller {
 impl From<Visitor> for Caller {
     fn from(visitor: Visitor) -> Self {
         let person = match visitor {
-            Visitor::Key(key) => return key.into(),
+            Visitor::Key(key) | Visitor::BreakGlass(key) => return key.into(),
             Visitor::Person(person) => person,
         };
         Self {

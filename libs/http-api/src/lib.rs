@@ -4,6 +4,7 @@
 //! What it deliberately does not have: a route. What is served under which path, to whom, and which limits hold is the
 //! business of each service.
 
+mod address_limit;
 mod auth;
 mod body;
 pub mod docs_page;
@@ -29,6 +30,7 @@ mod server;
 mod strangers;
 mod taken;
 
+pub use address_limit::AddressLimit;
 pub use auth::{Caller, Identity, Keys};
 pub use body::{read as read_body, require_json};
 pub use documents::Documents;

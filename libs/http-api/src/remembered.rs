@@ -82,6 +82,11 @@ where
     {
         self.0.invalidate(key).await;
     }
+
+    /// Forgets everything, since what has changed is not known by its keys.
+    pub fn forget_all(&self) {
+        self.0.invalidate_all();
+    }
 }
 
 #[cfg(test)]

@@ -9,10 +9,11 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use domain::key::KeyDigest;
-use governor::{DefaultDirectRateLimiter, DefaultKeyedRateLimiter, Quota, RateLimiter};
+use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use moka::future::Cache;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
+use crate::address_limit::AddressLimit;
 use crate::kind::ProblemKind;
 use crate::problem::Problem;
 
@@ -49,7 +50,7 @@ pub(crate) enum LookUp<'a> {
 pub(crate) struct Strangers {
     known: Cache<KeyDigest, ()>,
     refused: Cache<KeyDigest, ()>,
-    of_one: DefaultKeyedRateLimiter<IpAddr>,
+    of_one: AddressLimit,
     of_all: DefaultDirectRateLimiter,
     /// Callers past their limit; `None` stands for all.
     stopped: Cache<Option<IpAddr>, ()>,
@@ -64,7 +65,7 @@ impl Strangers {
         Self {
             known: Cache::builder().max_capacity(KEPT).time_to_idle(KNOWN).build(),
             refused: briefly().build(),
-            of_one: RateLimiter::keyed(quota(OF_ONE)),
+            of_one: AddressLimit::new(quota(OF_ONE)),
             of_all: RateLimiter::direct(quota(OF_ALL)),
             stopped: Cache::builder().max_capacity(KEPT).time_to_live(pause).build(),
             at_once: Semaphore::new(AT_ONCE),
@@ -102,13 +103,8 @@ impl Strangers {
     pub(crate) async fn failed(&self, key: KeyDigest, caller: Option<IpAddr>) {
         self.known.invalidate(&key).await;
         self.refused.insert(key, ()).await;
-        if let Some(address) = caller {
-            if self.of_one.len() as u64 > KEPT {
-                self.of_one.retain_recent();
-            }
-            if self.of_one.check_key(&address).is_err() {
-                self.stopped.insert(caller, ()).await;
-            }
+        if !self.of_one.admits(caller) {
+            self.stopped.insert(caller, ()).await;
         }
         if self.of_all.check().is_err() {
             self.stopped.insert(None, ()).await;

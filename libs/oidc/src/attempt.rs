@@ -1,12 +1,52 @@
 //! One attempt to sign in: what is sent to the provider, and what its answer has to fit.
 
+use std::fmt;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use chrono::{DateTime, TimeDelta, Utc};
 use ring::digest::{SHA256, digest};
+use ring::hmac;
 use url::{Url, form_urlencoded};
 
 use crate::discovery::Discovery;
 use crate::provider::Client;
+
+/// How long an attempt may take: what a browser kept for longer is no attempt any more, whatever its cookie says of itself.
+pub(crate) const ATTEMPT_LASTS: TimeDelta = TimeDelta::minutes(10);
+/// How far the clocks of two of our own processes may lie apart: one may begin what another ends.
+const CLOCKS_APART: TimeDelta = TimeDelta::seconds(60);
+
+/// What seals the cookies of attempts, so that a browser can be given none that was not begun here.
+pub struct Seal(hmac::Key);
+
+impl Seal {
+    /// One that all who know this secret share; it is used for nothing else, since it is made for this.
+    pub fn of(secret: &[u8]) -> Self {
+        let secret = hmac::Key::new(hmac::HMAC_SHA256, secret);
+        let own = hmac::sign(&secret, b"postrider: the cookie of a sign-in");
+        Self(hmac::Key::new(hmac::HMAC_SHA256, own.as_ref()))
+    }
+
+    /// A text with its seal.
+    pub fn set(&self, text: &str) -> String {
+        let seal = URL_SAFE_NO_PAD.encode(hmac::sign(&self.0, text.as_bytes()));
+        format!("{text}.{seal}")
+    }
+
+    fn broken<'s>(&self, sealed: &'s str) -> Option<&'s str> {
+        let (text, seal) = sealed.rsplit_once('.')?;
+        let seal = URL_SAFE_NO_PAD.decode(seal).ok()?;
+        hmac::verify(&self.0, text.as_bytes(), &seal).ok()?;
+        Some(text)
+    }
+}
+
+impl fmt::Debug for Seal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Seal").finish_non_exhaustive()
+    }
+}
 
 /// The secrets of one attempt, each of 256 random bits. They are kept by the browser that made it, and by nothing else.
 #[derive(Clone, PartialEq, Eq)]
@@ -14,6 +54,8 @@ pub struct Attempt {
     state: String,
     pub(crate) nonce: String,
     pub(crate) verifier: String,
+    /// When it was begun, in whole seconds.
+    pub(crate) begun_at: DateTime<Utc>,
     /// Within how many seconds the person has to have shown who it is.
     pub max_age: Option<u32>,
     /// Where it leads; the caller's own.
@@ -36,28 +78,42 @@ pub enum AttemptError {
 
 impl Attempt {
     /// A new one.
-    pub fn new(max_age: Option<u32>, next: impl Into<String>) -> Self {
+    pub fn new(max_age: Option<u32>, next: impl Into<String>, now: DateTime<Utc>) -> Self {
         let random = || URL_SAFE_NO_PAD.encode(rand::random::<[u8; 32]>());
         Self {
             state: random(),
             nonce: random(),
             verifier: random(),
+            begun_at: DateTime::from_timestamp(now.timestamp(), 0).unwrap_or(now),
             max_age,
             next: next.into(),
         }
     }
 
     /// As the value of a cookie.
-    pub fn written(&self) -> String {
+    pub fn written(&self, seal: &Seal) -> String {
         let max_age = self
             .max_age
             .map_or_else(String::new, |seconds| seconds.to_string());
         let next = URL_SAFE_NO_PAD.encode(&self.next);
-        format!("{}.{}.{}.{max_age}.{next}", self.state, self.nonce, self.verifier)
+        let (state, nonce, verifier, begun) = (
+            &self.state,
+            &self.nonce,
+            &self.verifier,
+            self.begun_at.timestamp(),
+        );
+        seal.set(&format!("{state}.{nonce}.{verifier}.{begun}.{max_age}.{next}"))
     }
 
-    /// Of what [`Self::written`] made; none of anything else.
-    pub fn read(written: &str) -> Option<Self> {
+    /// Of what [`Self::written`] made with this seal within the last ten minutes; none of anything else.
+    pub fn read(sealed: &str, seal: &Seal, now: DateTime<Utc>) -> Option<Self> {
+        Self::of(seal.broken(sealed)?).filter(|attempt| {
+            let age = now - attempt.begun_at;
+            age <= ATTEMPT_LASTS && age >= -CLOCKS_APART
+        })
+    }
+
+    fn of(written: &str) -> Option<Self> {
         let mut parts = written.split('.');
         let secret = |part: &str| {
             let decoded = URL_SAFE_NO_PAD.decode(part).ok()?;
@@ -68,6 +124,7 @@ impl Attempt {
             secret(parts.next()?)?,
             secret(parts.next()?)?,
         );
+        let begun_at = DateTime::from_timestamp(parts.next()?.parse().ok()?, 0)?;
         let max_age = match parts.next()? {
             "" => None,
             seconds => Some(seconds.parse().ok()?),
@@ -77,6 +134,7 @@ impl Attempt {
             state,
             nonce,
             verifier,
+            begun_at,
             max_age,
             next,
         })
@@ -177,19 +235,22 @@ mod tests {
         }
     }
 
+    const NOW: DateTime<Utc> = DateTime::UNIX_EPOCH;
+
     #[test]
     fn an_attempt_is_kept_in_a_cookie_and_read_again() {
+        let seal = Seal::of(b"one");
         for max_age in [None, Some(300)] {
-            let attempt = Attempt::new(max_age, "/console/jobs?a=b.c");
-            let written = attempt.written();
+            let attempt = Attempt::new(max_age, "/console/jobs?a=b.c", NOW);
+            let written = attempt.written(&seal);
             assert!(
                 written
                     .bytes()
                     .all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
             );
-            assert!(Attempt::read(&written) == Some(attempt));
+            assert!(Attempt::read(&written, &seal, NOW) == Some(attempt));
         }
-        let written = Attempt::new(None, "/").written();
+        let written = Attempt::new(None, "/", NOW).written(&seal);
         for other in [
             "",
             "a.b.c..",
@@ -197,8 +258,37 @@ mod tests {
             &format!("{written}.a"),
             &format!("{written}!"),
         ] {
-            assert!(Attempt::read(other).is_none(), "{other}");
+            assert!(Attempt::read(other, &seal, NOW).is_none(), "{other}");
         }
+    }
+
+    #[test]
+    fn an_attempt_that_was_changed_or_made_elsewhere_is_none() {
+        let (ours, theirs) = (Seal::of(b"ours"), Seal::of(b"theirs"));
+        let written = Attempt::new(None, "/console", NOW).written(&ours);
+        assert!(Attempt::read(&written, &theirs, NOW).is_none());
+        let (unsealed, _) = written.rsplit_once('.').unwrap();
+        assert!(Attempt::read(unsealed, &ours, NOW).is_none());
+        for at in 0..written.len() {
+            let mut changed = written.clone().into_bytes();
+            changed[at] = if changed[at] == b'A' { b'B' } else { b'A' };
+            let changed = String::from_utf8(changed).unwrap();
+            assert!(Attempt::read(&changed, &ours, NOW).is_none(), "{changed}");
+        }
+    }
+
+    #[test]
+    fn an_attempt_is_over_after_ten_minutes_whatever_its_cookie_says() {
+        let seal = Seal::of(b"one");
+        let written = Attempt::new(None, "/console", NOW).written(&seal);
+        let read = |after| Attempt::read(&written, &seal, NOW + after);
+        assert!(read(ATTEMPT_LASTS).is_some());
+        assert!(read(ATTEMPT_LASTS + TimeDelta::seconds(1)).is_none());
+        assert!(read(-CLOCKS_APART).is_some());
+        assert!(
+            read(-CLOCKS_APART - TimeDelta::seconds(1)).is_none(),
+            "it was begun in the future"
+        );
     }
 
     #[test]
@@ -206,7 +296,7 @@ mod tests {
         // The example of RFC 7636, appendix B.
         let attempt = Attempt {
             verifier: "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk".to_owned(),
-            ..Attempt::new(Some(300), "/")
+            ..Attempt::new(Some(300), "/", NOW)
         };
         let address = attempt.address(&discovery(false), &client());
         let query: BTreeMap<_, _> = address.query_pairs().into_owned().collect();
@@ -233,7 +323,7 @@ mod tests {
 
     #[test]
     fn only_an_answer_to_this_attempt_has_a_code() {
-        let attempt = Attempt::new(None, "/");
+        let attempt = Attempt::new(None, "/", NOW);
         let state = &attempt.state;
         let code = |query: String| attempt.code(&query, &discovery(false));
         assert_eq!(code(format!("code=abc&state={state}")), Ok("abc".to_owned()));
@@ -263,7 +353,7 @@ mod tests {
 
     #[test]
     fn a_provider_that_names_itself_in_answers_has_to() {
-        let attempt = Attempt::new(None, "/");
+        let attempt = Attempt::new(None, "/", NOW);
         let query = format!("code=abc&state={}", attempt.state);
         assert_eq!(attempt.code(&query, &discovery(true)), Err(AttemptError::Foreign));
     }

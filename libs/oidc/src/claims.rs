@@ -1,6 +1,6 @@
 //! What an ID token says, once it is believed.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Map, Value};
 
 /// Longest name that is taken over, in characters.
@@ -17,10 +17,19 @@ pub struct Claims {
     pub subject: String,
     /// When that person last showed who it is; none when the provider does not say.
     pub authenticated_at: Option<DateTime<Utc>>,
+    /// When it was said.
+    pub(crate) issued_at: DateTime<Utc>,
     pub(crate) all: Map<String, Value>,
 }
 
 impl Claims {
+    /// How long before the token was made that person last showed who it is: both by the provider's clock, so that it does not matter how far
+    /// ours lies apart from it.
+    pub fn authenticated_before(&self) -> Option<TimeDelta> {
+        self.authenticated_at
+            .map(|at| (self.issued_at - at).max(TimeDelta::zero()))
+    }
+
     /// What to call the person: the name, else the name to sign in with, else the address, else the subject. Without control characters.
     pub fn name(&self) -> String {
         let said = ["name", "preferred_username", "email"]
@@ -49,8 +58,14 @@ impl Claims {
     }
 }
 
+/// Whether a character changes the direction of what stands beside it, so that a name could make an entry of the audit log read otherwise.
+fn turns(character: char) -> bool {
+    matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
 fn clean(text: &str) -> String {
-    let kept = text.chars().filter(|character| !character.is_control());
+    let is_seen = |character: &char| !character.is_control() && !turns(*character);
+    let kept = text.chars().filter(is_seen);
     // Brackets set the identity in a signature apart from the name; a name must not look like one.
     let kept = kept.filter(|character| !matches!(character, '<' | '>'));
     kept.take(NAME_MAX_CHARS).collect::<String>().trim().to_owned()
@@ -68,6 +83,7 @@ mod tests {
             issuer: "https://id.example".to_owned(),
             subject: "7f3".to_owned(),
             authenticated_at: None,
+            issued_at: DateTime::UNIX_EPOCH,
             all,
         }
     }
@@ -81,6 +97,8 @@ mod tests {
         assert_eq!(claims(json!({})).name(), "7f3");
         let forged = json!({"name": "Eve <1@https://id.example>\u{0}"});
         assert_eq!(claims(forged).name(), "Eve 1@https://id.example");
+        let turned = json!({"name": "Eve\u{202e} nimda\u{2066}"});
+        assert_eq!(claims(turned).name(), "Eve nimda");
     }
 
     #[test]

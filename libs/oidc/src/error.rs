@@ -1,5 +1,7 @@
 //! What goes wrong, by what the caller can do about it.
 
+use std::sync::Arc;
+
 use crate::attempt::AttemptError;
 
 /// A document of the provider that cannot be used. Its operators have to mend it, or the configuration names another one.
@@ -70,6 +72,12 @@ pub enum ProviderError {
     /// It did not answer in time, or not at all.
     #[error("{0} did not answer")]
     Away(&'static str, #[source] Option<reqwest::Error>),
+    /// It has not answered yet, and the caller cannot wait any longer. The question goes on.
+    #[error("{0} has not answered yet")]
+    Late(&'static str),
+    /// What one question came to for all who waited for it.
+    #[error(transparent)]
+    Together(#[from] Arc<ProviderError>),
     /// It answered with an error of its own.
     #[error("{name} answered with status {status}")]
     Status {
@@ -95,11 +103,25 @@ pub enum ProviderError {
     Token(#[from] TokenError),
 }
 
+impl TokenError {
+    /// Whether it is a time that is wrong, which it also is when the clocks of the provider and of this machine lie apart.
+    pub fn is_of_time(&self) -> bool {
+        matches!(
+            self,
+            Self::Claim {
+                name: "exp" | "iat" | "nbf" | "auth_time",
+                ..
+            }
+        )
+    }
+}
+
 impl ProviderError {
     /// Whether the provider is away or out of order, as opposed to a sign-in that it or we refuse.
     pub fn is_outage(&self) -> bool {
         match self {
-            Self::Away(..) | Self::TooLong(_) | Self::Document(_) | Self::SetUp(_) => true,
+            Self::Away(..) | Self::Late(_) | Self::TooLong(_) | Self::Document(_) | Self::SetUp(_) => true,
+            Self::Together(error) => error.is_outage(),
             Self::Status { status, .. } => *status >= 500 || *status == 404 || *status == 429,
             Self::Answer(_) | Self::CodeRefused(_) | Self::Token(_) => false,
         }

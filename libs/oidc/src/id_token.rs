@@ -13,7 +13,7 @@ use crate::error::TokenError;
 use crate::jwks::{Algorithm, Jwks};
 
 /// How far the clocks of the provider and ours may lie apart.
-const LEEWAY: TimeDelta = TimeDelta::seconds(60);
+pub(crate) const LEEWAY: TimeDelta = TimeDelta::seconds(60);
 /// Longest token that is read.
 const TOKEN_MAX_BYTES: usize = 64 * 1024;
 /// Longest subject: the bound that the specification sets, in characters.
@@ -94,7 +94,8 @@ fn check(claims: Map<String, Value>, expected: &Expected<'_>) -> Result<Claims, 
     if now >= needed_time(&claims, "exp")? + LEEWAY {
         return wrong("exp", "lies in the past");
     }
-    if needed_time(&claims, "iat")? > now + LEEWAY {
+    let issued_at = needed_time(&claims, "iat")?;
+    if issued_at > now + LEEWAY {
         return wrong("iat", "lies in the future");
     }
     if time(&claims, "nbf")?.is_some_and(|from| from > now + LEEWAY) {
@@ -123,6 +124,7 @@ fn check(claims: Map<String, Value>, expected: &Expected<'_>) -> Result<Claims, 
         issuer: expected.issuer.to_owned(),
         subject,
         authenticated_at,
+        issued_at,
         all: claims,
     })
 }

@@ -8,14 +8,16 @@ mod attempt;
 mod claims;
 mod discovery;
 mod error;
+mod health;
 mod id_token;
 mod jwks;
 mod provider;
 
-pub use attempt::{Attempt, AttemptError};
+pub use attempt::{Attempt, AttemptError, Seal};
 pub use claims::Claims;
 pub use discovery::{Discovery, is_acceptable_issuer};
 pub use error::{DocumentError, ProviderError, TokenError};
+pub use health::Standing;
 pub use id_token::{Expected, verify};
 pub use jwks::Jwks;
 pub use provider::{Client, Provider, SignIn};

@@ -117,6 +117,7 @@ proptest! {
         prop_assert!(verify(&text, &keys, &vectors.expected(None)).is_err());
         let _ = Jwks::read(document.as_bytes());
         let _ = oidc::Discovery::read(document.as_bytes(), &vectors.issuer);
-        let _ = oidc::Attempt::read(&text);
+        let seal = oidc::Seal::of(b"ours");
+        let _ = oidc::Attempt::read(&seal.set(&text), &seal, DateTime::UNIX_EPOCH);
     }
 }

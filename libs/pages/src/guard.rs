@@ -30,12 +30,17 @@ const HEADERS: [(HeaderName, HeaderValue); 3] = [
 const TAGGED_MAX_BYTES: usize = 4 * 1024 * 1024;
 
 /// Says what a browser may do with an answer, and which pages may frame it: these origins, or none.
-pub fn with_headers(response: &mut Response, framed_by: Option<&str>) {
+///
+/// Where `reports` is the path of a service that counts them, browsers report there what the policy kept a page from.
+pub fn with_headers(response: &mut Response, framed_by: Option<&str>, reports: Option<&str>) {
     let headers = response.headers_mut();
     for (name, value) in HEADERS {
         headers.insert(name, value);
     }
-    let policy = |who: &str| HeaderValue::from_str(&format!("{POLICY} {who}")).ok();
+    // With `report-to` beside it, Chromium would not heed `report-uri`, and send reports over https alone and up to a minute late.
+    let reported = reports.map(|path| format!("; report-uri {path}"));
+    let reported = reported.unwrap_or_default();
+    let policy = |who: &str| HeaderValue::from_str(&format!("{POLICY} {who}{reported}")).ok();
     let policy = policy(framed_by.unwrap_or("'none'")).or_else(|| policy("'none'"));
     if let Some(policy) = policy {
         headers.insert(header::CONTENT_SECURITY_POLICY, policy);
@@ -47,6 +52,16 @@ pub fn is_safe(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD)
 }
 
+/// Whether a link of ours was followed, or a person has written the address: no other site has sent the browser here. Of a browser that
+/// does not say so, the page that it comes from has to be ours.
+pub fn is_followed_here(headers: &HeaderMap, public_url: Option<&str>) -> bool {
+    let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+    match text(HeaderName::from_static("sec-fetch-site")) {
+        Some(site) => matches!(site, "same-origin" | "none"),
+        None => text(header::REFERER).is_some_and(|from| is_ours(from, headers, public_url)),
+    }
+}
+
 /// Browsers of today say where a request comes from; of one that does not, the origin has to be that of the public address, and without one
 /// the host that was asked.
 pub fn is_of_this_origin(headers: &HeaderMap, public_url: Option<&str>) -> bool {
@@ -54,7 +69,12 @@ pub fn is_of_this_origin(headers: &HeaderMap, public_url: Option<&str>) -> bool 
     if let Some(site) = text(HeaderName::from_static("sec-fetch-site")) {
         return site == "same-origin";
     }
-    let origin = text(header::ORIGIN).and_then(|origin| Url::parse(origin).ok());
+    text(header::ORIGIN).is_some_and(|origin| is_ours(origin, headers, public_url))
+}
+
+fn is_ours(address: &str, headers: &HeaderMap, public_url: Option<&str>) -> bool {
+    let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+    let origin = Url::parse(address).ok();
     if let Some(public) = public_url.and_then(|url| Url::parse(url).ok()) {
         return origin.is_some_and(|origin| origin.origin() == public.origin());
     }
@@ -212,6 +232,23 @@ mod tests {
             let headers = headers(&[("origin", origin), ("host", "inside.example")]);
             assert_eq!(is_of_this_origin(&headers, public), may, "{origin}");
         }
+    }
+
+    #[test]
+    fn a_sign_in_is_begun_from_here_alone() {
+        let may = |pairs: &[(&'static str, &'static str)]| {
+            is_followed_here(&headers(pairs), Some("https://here.example"))
+        };
+        for site in ["same-origin", "none"] {
+            assert!(may(&[("sec-fetch-site", site)]), "{site}");
+        }
+        for site in ["cross-site", "same-site", ""] {
+            let referer = ("referer", "https://here.example/console");
+            assert!(!may(&[("sec-fetch-site", site), referer]), "{site}");
+        }
+        assert!(may(&[("referer", "https://here.example/console/sign-in")]));
+        assert!(!may(&[("referer", "https://there.example/console/sign-in")]));
+        assert!(!may(&[]));
     }
 
     #[test]

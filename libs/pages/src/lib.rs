@@ -16,7 +16,7 @@ pub use frame::{
     segment,
 };
 pub use guard::{
-    Details, FieldDetails, address_of, details_of, is_of_this_origin, is_safe, tagged, with_headers,
-    without_empty,
+    Details, FieldDetails, address_of, details_of, is_followed_here, is_of_this_origin, is_safe, tagged,
+    with_headers, without_empty,
 };
 pub use markup::{Markup, escape, visible};

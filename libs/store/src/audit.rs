@@ -125,6 +125,29 @@ pub(crate) fn id_at(at: DateTime<Utc>) -> Uuid {
 }
 
 impl Store {
+    /// How often this actor has done one of these since then.
+    pub async fn count_acts(
+        &self,
+        actor: &str,
+        actions: &[&str],
+        since: DateTime<Utc>,
+    ) -> Result<u64, Error> {
+        let actions: Vec<String> = actions.iter().map(|action| (*action).to_owned()).collect();
+        let count = sqlx::query_scalar!(
+            r#"
+            SELECT count(*) AS "count!" FROM audit_log
+            WHERE actor = $1 AND action = ANY($2) AND id >= $3 AND at > $4
+            "#,
+            &*storable(actor),
+            &actions,
+            first_id_at(since),
+            since,
+        )
+        .fetch_one(&self.pool)
+        .await?;
+        Ok(count.unsigned_abs())
+    }
+
     /// Entries of the audit log, the newest first.
     pub async fn list_audit(&self, filter: &AuditFilter, limit: u32) -> Result<Vec<AuditView>, Error> {
         Ok(sqlx::query_as!(

@@ -11,6 +11,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use crate::api_key::Row;
+use crate::text::storable;
 use crate::{Act, ApiKey, Error, Store, stored};
 
 pub use listing::VisitView;
@@ -39,6 +40,8 @@ pub struct Person {
     pub role: Role,
     /// When it last showed the provider who it is, if that says so.
     pub authenticated_at: Option<DateTime<Utc>>,
+    /// The values of the provider's claim that the role comes of.
+    pub granted_by: Vec<String>,
 }
 
 /// Whose visit it is.
@@ -46,6 +49,8 @@ pub struct Person {
 pub enum Visitor {
     /// Of who has this key.
     Key(ApiKey),
+    /// Of who has this key, although people sign in with a provider.
+    BreakGlass(ApiKey),
     /// Of a person who signed in with a provider.
     Person(Person),
 }
@@ -105,8 +110,9 @@ impl Store {
         sqlx::query!(
             r#"
             INSERT INTO visits
-                (id, digest, api_key_id, began_at, last_seen_at, ends_at, issuer, subject, name, roles, authenticated_at, break_glass)
-            VALUES ($1, $2, $3, $4, $4, $5, $6, $7, $8, $9, $10, $11)
+                (id, digest, api_key_id, began_at, last_seen_at, ends_at, issuer, subject, name, roles, authenticated_at, break_glass,
+                 granted_by)
+            VALUES ($1, $2, $3, $4, $4, $5, $6, $7, $8, $9, $10, $11, $12)
             "#,
             id,
             digest.as_bytes(),
@@ -119,6 +125,7 @@ impl Store {
             roles.as_deref(),
             person.and_then(|person| person.authenticated_at),
             breaks_glass,
+            person.map(|person| person.granted_by.as_slice()),
         )
         .execute(&mut *transaction)
         .await?;
@@ -146,7 +153,7 @@ impl Store {
     ) -> Result<Option<Visitor>, Error> {
         let seen = sqlx::query!(
             r#"
-            SELECT v.id AS visit, v.last_seen_at, v.issuer, v.subject, v.name AS person, v.roles AS person_roles, v.authenticated_at,
+            SELECT v.id AS visit, v.last_seen_at, v.issuer, v.subject, v.name AS person, v.roles AS person_roles, v.authenticated_at, v.break_glass, v.granted_by,
                 k.id AS "key?", k.name AS "key_name?", k.roles AS "key_roles?", k.reseller_id, k.created_at AS "created_at?"
             FROM visits v LEFT JOIN api_keys k ON k.id = v.api_key_id
             WHERE v.digest = $1 AND v.ended_at IS NULL AND v.ends_at > $2 AND v.last_seen_at > $3 AND k.revoked_at IS NULL
@@ -178,7 +185,12 @@ impl Store {
                 created_at,
                 revoked_at: None,
             };
-            return ApiKey::try_from(row).map(|key| Some(Visitor::Key(key)));
+            let visitor = if seen.break_glass {
+                Visitor::BreakGlass
+            } else {
+                Visitor::Key
+            };
+            return ApiKey::try_from(row).map(|key| Some(visitor(key)));
         }
         let roles = seen.person_roles.unwrap_or_default();
         // The database holds that a visit without a key has all of them.
@@ -193,6 +205,7 @@ impl Store {
             name,
             role: stored("role", role)?,
             authenticated_at: seen.authenticated_at,
+            granted_by: seen.granted_by.unwrap_or_default(),
         })))
     }
 
@@ -227,6 +240,31 @@ impl Store {
         }
         transaction.commit().await?;
         Ok(ended.is_some())
+    }
+
+    /// Ends every visit of a person that goes on. `person` is the subject at the provider, the subject and the issuer with `@` between them, or
+    /// how the audit log calls the person. Returns how many there were; of none there is no entry in the audit log.
+    pub async fn end_visits_of(&self, person: &str, act: Act<'_>) -> Result<u64, Error> {
+        let mut transaction = self.pool.begin().await?;
+        let ended = sqlx::query_scalar!(
+            r#"
+            UPDATE visits SET ended_at = $2
+            WHERE ended_at IS NULL AND ends_at > $2
+              AND $1 IN (subject, subject || '@' || issuer, name || ' <' || subject || '@' || issuer || '>')
+            RETURNING id
+            "#,
+            &*storable(person),
+            act.at,
+        )
+        .fetch_all(&mut *transaction)
+        .await?;
+        if !ended.is_empty() {
+            let details = json!({ "person": person, "visits": ended });
+            let entry = act.entry("visit.revoke", format!("person/{person}"), details);
+            entry.record(&mut transaction).await?;
+        }
+        transaction.commit().await?;
+        Ok(ended.len() as u64)
     }
 }
 

@@ -207,6 +207,8 @@ catalogue! {
         "How long the oldest e-mail that waits has been due; 0 when none is.";
     BreakGlassVisits = "postrider_break_glass_visits_total", Kind::Counter, Count, [],
         "Visits to the console that began with a key although people sign in with a provider.";
+    CspViolations = "postrider_web_csp_violations_total", Kind::Counter, Count, [],
+        "What pages of the console wanted beyond their policy, as browsers report it; 0 is expected.";
     DeadLetters = "postrider_dead_letters_total", Kind::Counter, Count, ["reason"],
         "Dead letters stored, by reason.";
     DeadLettersReplayed = "postrider_dead_letters_replayed_total", Kind::Counter, Count, [],

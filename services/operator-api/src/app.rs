@@ -9,9 +9,11 @@ use domain::clock::Clock;
 use http_api::{Keys, TakesBodies};
 use oidc::Provider;
 use store::Store;
+use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use crate::console::{self, Visits};
+use crate::console::{self, SignInLimit, Visits};
+use crate::status::Shared;
 
 /// The state behind every request.
 pub(crate) struct App {
@@ -19,6 +21,11 @@ pub(crate) struct App {
     pub(crate) visits: Visits,
     /// Whom people sign in to the console with.
     pub(crate) provider: Option<Provider>,
+    pub(crate) sign_ins: SignInLimit,
+    /// Held while a person who has not shown for a while who it is does what is dangerous only when it is much.
+    pub(crate) stale: Mutex<()>,
+    /// How the system is, for all pages that follow it.
+    pub(crate) status: Shared,
     pub(crate) store: Store,
     pub(crate) broker: Broker,
     clock: Arc<dyn Clock>,
@@ -31,6 +38,9 @@ impl App {
             keys: Keys::new(store.clone()),
             visits: Visits::default(),
             provider: console::provider_of(&config),
+            sign_ins: SignInLimit::default(),
+            stale: Mutex::default(),
+            status: Shared::default(),
             store,
             broker,
             clock,

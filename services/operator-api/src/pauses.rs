@@ -49,6 +49,9 @@ pub(crate) struct PauseChangeDocument {
 
 type Answer = Result<Json<PauseChangeDocument>, Problem>;
 
+/// Most pauses of subscriptions and resellers by one person within an hour that are not dangerous: with more of them a lane stands still.
+const PAUSED_WITHOUT_ASKING: u64 = 10;
+
 /// Most pauses of resellers' own that are listed.
 const OWN_MAX: u32 = 1_000;
 
@@ -171,12 +174,30 @@ fn storable(reseller: String) -> Result<String, Problem> {
 }
 
 async fn pause(operator: &Operator, what: Pausable, body: &NotePayload) -> Answer {
+    let _alone = match operator.is_stale() {
+        true => Some(operator.app.stale.lock().await),
+        false => None,
+    };
+    require_recent(operator).await?;
     let pausing = operator
         .app
         .store
         .pause(&what, operator.act(Some(body.required()?)));
     let change = http_api::by(operator.deadline, ("the pause", "made"), pausing).await?;
     answer(operator, what, change).await
+}
+
+async fn require_recent(operator: &Operator) -> Result<(), Problem> {
+    if !operator.is_stale() {
+        return Ok(());
+    }
+    let (by, since) = operator.lately();
+    let pauses = ["subscription.pause", "reseller.pause"];
+    let counting = operator.app.store.count_acts(by, &pauses, since);
+    if http_api::by(operator.deadline, ("your pauses", "counted"), counting).await? >= PAUSED_WITHOUT_ASKING {
+        operator.require_recent()?;
+    }
+    Ok(())
 }
 
 async fn resume(operator: &Operator, what: Pausable, body: &NotePayload) -> Answer {

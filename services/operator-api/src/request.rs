@@ -22,6 +22,9 @@ use crate::console;
 /// Within which time a person has to have shown the provider who it is, for an act that is dangerous.
 pub(crate) const AUTHENTICATED_WITHIN: TimeDelta = TimeDelta::minutes(5);
 
+/// How far back acts count together: what is dangerous at once is dangerous in parts too.
+const TOGETHER: TimeDelta = TimeDelta::hours(1);
+
 /// What is dangerous, by a person who has not shown for a while who it is. Only a visit to the console is ever answered with it.
 pub(crate) const AUTHENTICATION_TOO_OLD: ProblemKind = ProblemKind::new(
     "authentication-too-old",
@@ -69,6 +72,11 @@ impl Operator {
     /// Refuses a dangerous act to a person who has not shown for a while who it is.
     pub(crate) fn require_recent(&self) -> Result<(), Problem> {
         if self.is_stale { Err(too_old()) } else { Ok(()) }
+    }
+
+    /// Who the caller is, for the records, and since when its acts count together with one of now.
+    pub(crate) fn lately(&self) -> (&str, DateTime<Utc>) {
+        (&self.signature, self.app.now() - TOGETHER)
     }
 
     /// What the caller does now, for the records.

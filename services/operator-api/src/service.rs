@@ -32,7 +32,10 @@ pub async fn run_with_clock(
     let (store, broker) = runtime::connections::open(&config, NAME)?;
     let documents = Documents::new(&crate::openapi());
     let grace = config.shutdown.grace_period;
-    let limits = ConnectionLimits::of_the_house(config.operator.max_connections);
+    let limits = ConnectionLimits {
+        trusted_proxies: config.operator.trusted_proxies.clone(),
+        ..ConnectionLimits::of_the_house(config.operator.max_connections)
+    };
     let app = Arc::new(App::new(config, store.clone(), broker.clone(), clock));
     let router = router::router(app, documents, lifecycle.readiness.clone());
     let watching = Shutdown::new();

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use domain::key::Role;
 use http::StatusCode;
 use http_api::paging::{self, List};
-use http_api::{Id, Params, Problem, ProblemKind};
+use http_api::{FieldProblem, Id, Params, Problem, ProblemKind};
 use serde::{Deserialize, Serialize};
 use store::VisitView;
 use utoipa::ToSchema;
@@ -20,9 +20,14 @@ use crate::app::App;
 use crate::note;
 use crate::request::{Administrator, Viewer};
 
+/// Longest name of a person, in bytes: a name, a subject and an issuer.
+const PERSON_MAX_BYTES: usize = 2_000;
+
 /// The routes.
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
-    OpenApiRouter::new().routes(routes!(list)).routes(routes!(end))
+    OpenApiRouter::new()
+        .routes(routes!(list, end_all))
+        .routes(routes!(end))
 }
 
 /// Which part of the list.
@@ -133,4 +138,51 @@ pub(crate) async fn end(
     }
     let detail = "no visit that goes on has this identifier";
     Err(Problem::new(ProblemKind::NOT_FOUND, detail))
+}
+
+/// Whose visits.
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct PersonParams {
+    /// The person: the subject at the provider, the subject and the issuer with `@` between them, or the actor as the audit log has it.
+    #[param(value_type = String, example = "7f3a@https://id.example")]
+    pub(crate) person: Option<String>,
+    /// Why; at most 2,000 bytes.
+    pub(crate) note: Option<String>,
+}
+
+/// What was ended.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = VisitsEnded)]
+pub(crate) struct EndedDocument {
+    /// How many visits.
+    pub(crate) ended: u64,
+}
+
+/// Ends every visit of a person to the console, within 5 seconds everywhere.
+///
+/// It does not keep the person from signing in again: that is for the provider, or for `operator.oidc.roles`. A visit that began with a key
+/// ends with that key.
+#[utoipa::path(
+    delete, path = "/visits", tag = "keys", operation_id = "endVisits", security(("apiKey" = [])),
+    params(PersonParams),
+    responses((status = 200, description = "They are over.", body = EndedDocument))
+)]
+pub(crate) async fn end_all(
+    State(app): State<Arc<App>>,
+    admin: Administrator,
+    Params(params): Params<PersonParams>,
+) -> Result<Json<EndedDocument>, Problem> {
+    let person = params.person.as_deref().map(str::trim).unwrap_or_default();
+    if person.is_empty() || person.len() > PERSON_MAX_BYTES || person.contains(char::is_control) {
+        let detail = format!("is needed: 1 to {PERSON_MAX_BYTES} bytes without control characters");
+        return Err(Problem::fields(vec![FieldProblem::new("person", detail)]));
+    }
+    let note = note::optional(params.note.as_deref())?;
+    let ending = app.store.end_visits_of(person, admin.act(note, app.now()));
+    let ended = http_api::by(admin.deadline, ("the visits", "ended"), ending).await?;
+    app.visits.forget_all();
+    Ok(Json(EndedDocument { ended }))
 }

@@ -44,6 +44,8 @@ const OPERATOR: &[(&str, Audit)] = &[
     ),
     ("createKey", As(&["api-key.create"])),
     ("denyQuotaRequest", As(&["quota-request.deny"])),
+    // Of each person, not of each visit.
+    ("endVisits", As(&["visit.revoke"])),
     ("discardDeadLetter", As(&["dead-letter.discard"])),
     ("endVisit", As(&["visit.end"])),
     ("noteDeadLetterGroup", As(&["dead-letter-group.note"])),
@@ -206,6 +208,7 @@ const OTHER_COMMANDS: &[&str] = &[
     "version",
     "visits end",
     "visits list",
+    "visits revoke",
 ];
 
 /// The operations of an OpenAPI document that change something, by their names.

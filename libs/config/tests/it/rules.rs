@@ -156,6 +156,50 @@ fn without_a_provider_keys_open_the_console() {
 }
 
 #[test]
+fn browsers_reach_the_console_over_https_or_on_this_machine() {
+    let with = |url: &str| format!("operator: {{ publicUrl: '{url}' }}");
+    for bad in [
+        "http://here.example",
+        "http://10.0.0.1:8082",
+        "here.example",
+        "https://a@here.example",
+    ] {
+        let problem = problem(&with(bad));
+        assert_eq!(problem.subject, "operator.publicUrl");
+        assert!(
+            problem
+                .to_string()
+                .contains("an https:// URL, or an http:// URL of this machine"),
+            "{problem}"
+        );
+    }
+    for (good, kept) in [
+        ("https://here.example/", "https://here.example"),
+        ("http://localhost:8082", "http://localhost:8082"),
+        ("http://[::1]:8082", "http://[::1]:8082"),
+    ] {
+        let config = load_yaml(&with(good)).unwrap();
+        assert_eq!(config.operator.public_url.as_deref(), Some(kept));
+    }
+}
+
+#[test]
+fn values_of_a_claim_are_plain_names_without_control_characters() {
+    let with = |value: &str| format!("operator: {{ oidc: {{ roles: {{ operator: [{value}] }} }} }}");
+    for bad in [r#""a\nb""#, r#""\0""#, r#""""#] {
+        let problems = problems(&complete().with_yaml("prod.yaml", with(bad)));
+        assert_eq!(
+            problems[0].subject, "operator.oidc.roles.operator",
+            "{bad}: {problems:?}"
+        );
+    }
+    for name in ["{NULL}", "NULL", "{a,b}", "null"] {
+        let config = load_yaml(&with(&format!("'{name}'"))).unwrap();
+        assert_eq!(config.operator.oidc.roles.operator, [name]);
+    }
+}
+
+#[test]
 fn a_provider_is_asked_over_https_or_on_this_machine() {
     let with = |issuer: &str| format!("operator: {{ oidc: {{ issuer: '{issuer}' }} }}");
     for bad in [

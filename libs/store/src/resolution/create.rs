@@ -1,5 +1,6 @@
 //! Making jobs: bulk work on dead letters that others then take on step by step.
 
+use chrono::{DateTime, Utc};
 use domain::dead_letter_job::JobAction;
 use serde_json::json;
 use sqlx::PgConnection;
@@ -8,6 +9,7 @@ use uuid::Uuid;
 use super::careful::JobCare;
 use super::job::{self, DeadLetterJob};
 use super::selection::{self, DeadLetterSelection};
+use crate::webhook::first_id_at;
 use crate::{Act, Error, Store, audit};
 
 /// A job to be made.
@@ -39,6 +41,28 @@ pub enum JobCreated {
 }
 
 impl Store {
+    /// How many dead letters this person's jobs of that action were about since then, when they were made.
+    pub async fn letters_of_jobs_by(
+        &self,
+        by: &str,
+        action: JobAction,
+        since: DateTime<Utc>,
+    ) -> Result<u64, Error> {
+        let letters = sqlx::query_scalar!(
+            r#"
+            SELECT coalesce(sum(matching), 0)::bigint AS "letters!" FROM dead_letter_jobs
+            WHERE id >= $1 AND created_at > $2 AND created_by = $3 AND action = $4 AND recovers IS NULL
+            "#,
+            first_id_at(since),
+            since,
+            by,
+            action.as_str(),
+        )
+        .fetch_one(&self.pool)
+        .await?;
+        Ok(letters.unsigned_abs())
+    }
+
     /// Stores a job about the dead letters that are there now.
     ///
     /// # Errors

@@ -118,6 +118,7 @@ async fn a_visit_of_a_person_may_what_the_provider_said(pool: PgPool) {
             name: "Ada".to_owned(),
             role: Role::Operator,
             authenticated_at,
+            granted_by: vec!["on-call".to_owned(), "{NULL}".to_owned(), "NULL".to_owned()],
         };
         let digest = KeyDigest::of(&person.subject);
         store
@@ -194,4 +195,52 @@ async fn a_visit_is_of_a_key_or_of_a_person(pool: PgPool) {
     insert(", issuer, subject, name, roles", ", 'a', 'b', 'c', '{viewer}'")
         .await
         .unwrap();
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn all_visits_of_a_person_end_at_once_and_no_others(pool: PgPool) {
+    let (store, _, of_key, now) = begun(&pool).await;
+    let person = |subject: &str, issuer: &str| Person {
+        issuer: issuer.to_owned(),
+        subject: subject.to_owned(),
+        name: "Ada".to_owned(),
+        role: Role::Operator,
+        authenticated_at: None,
+        granted_by: vec!["on-call".to_owned()],
+    };
+    let (ours, other) = ("https://id.example", "https://other.example");
+    let all = [
+        ("1", "7f3", ours),
+        ("2", "7f3", ours),
+        ("3", "7f3", other),
+        ("4", "7f4", ours),
+    ];
+    for (cookie, subject, issuer) in all {
+        let (digest, person) = (KeyDigest::of(cookie), person(subject, issuer));
+        let begun = store.begin_visit(&digest, VisitBy::Person(&person), act(now));
+        begun.await.unwrap();
+    }
+    let goes_on = async |cookie: &str| {
+        let found = store.find_visit(&KeyDigest::of(cookie), now, true).await;
+        found.unwrap().is_some()
+    };
+    let end = async |person: &str| store.end_visits_of(person, act(now)).await.unwrap();
+    assert_eq!(end("7f").await, 0);
+    assert_eq!(end("\u{0}{NULL}").await, 0);
+    assert_eq!(end("7f3@https://id.example").await, 2);
+    assert!(!goes_on("1").await && !goes_on("2").await && goes_on("3").await && goes_on("4").await);
+    assert_eq!(end("7f3").await, 1);
+    assert_eq!(end("Ada <7f4@https://id.example>").await, 1);
+    assert!(store.find_visit(&of_key, now, true).await.unwrap().is_some());
+    let entries: Vec<String> =
+        sqlx::query_scalar("SELECT subject FROM audit_log WHERE action = 'visit.revoke' ORDER BY id")
+            .fetch_all(&pool)
+            .await
+            .unwrap();
+    let subjects = [
+        "person/7f3@https://id.example",
+        "person/7f3",
+        "person/Ada <7f4@https://id.example>",
+    ];
+    assert_eq!(entries, subjects);
 }

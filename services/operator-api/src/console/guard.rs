@@ -13,14 +13,19 @@ use pages::{
 };
 
 use super::frame::{FLASH, Frame, Page, append_cookie, cookie, see_other};
-use super::{provider, visit};
+use super::{provider, violations, visit};
 use crate::app::App;
 use crate::request::AUTHENTICATION_TOO_OLD;
+use crate::status;
 
 /// Refuses what another site sends, and says what a browser may do with the answer.
 pub(super) async fn protect(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let public_url = app.config.operator.public_url.as_deref();
-    let mut response = if is_safe(request.method()) || is_of_this_origin(request.headers(), public_url) {
+    // Reports are sent by the browser itself, which does not always say from where; nothing comes of them but a number.
+    let may = is_safe(request.method())
+        || request.uri().path() == violations::PATH
+        || is_of_this_origin(request.headers(), public_url);
+    let mut response = if may {
         next.run(request).await
     } else {
         let detail = "the request comes from another site: open the console itself and try again";
@@ -31,7 +36,7 @@ pub(super) async fn protect(State(app): State<Arc<App>>, request: Request, next:
         )
         .await
     };
-    with_headers(&mut response, None);
+    with_headers(&mut response, None, Some(violations::PATH));
     response
 }
 
@@ -59,7 +64,11 @@ pub(super) async fn visited(State(app): State<Arc<App>>, mut request: Request, n
     let known = headers.get(header::IF_NONE_MATCH);
     request.extensions_mut().insert(caller);
     request.extensions_mut().insert(frame.clone());
-    let response = next.run(request).await;
+    let response = if headers.contains_key(visit::TICK) {
+        status::following(next.run(request)).await
+    } else {
+        next.run(request).await
+    };
     let mut response = tagged(page_of(response, Some(frame), method == Method::GET).await, known).await;
     if has_flash && !response.headers().contains_key(header::SET_COOKIE) {
         let forgotten = format!("{FLASH}=; Path=/; Max-Age=0; Secure; HttpOnly; SameSite=Lax");

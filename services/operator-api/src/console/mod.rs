@@ -24,6 +24,7 @@ mod resellers;
 mod search;
 mod system;
 mod times;
+mod violations;
 mod visit;
 mod waiting;
 
@@ -39,7 +40,7 @@ use pages::{Assets, markup};
 
 use crate::app::App;
 
-pub(crate) use provider::{is_stale, of as provider_of};
+pub(crate) use provider::{SignInLimit, is_stale, of as provider_of};
 pub(crate) use visit::Visits;
 
 /// Where the console begins.
@@ -74,6 +75,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/console/sign-in", get(visit::page).post(visit::sign_in))
         .route("/console/sign-in/start", get(provider::start))
         .route("/console/sign-in/return", get(provider::answered))
+        .route(violations::PATH, post(violations::take))
         .route("/console/sign-out", post(visit::sign_out))
         .route("/console/preferences", post(visit::prefer))
         .route("/console/assets/{version}/{name}", get(asset));

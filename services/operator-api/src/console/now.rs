@@ -112,11 +112,16 @@ pub(super) async fn page(State(app): State<Arc<App>>, viewer: Viewer, frame: Fra
     let status = status::status(State(Arc::clone(&app)), viewer).await.0;
     // While the database is away, that is said already, and waiting for it once more would only be slow.
     let hours = match status.lanes {
-        Some(_) => timeline::timeline(State(app), Viewer { deadline }, Params(TimelineParams::default()))
-            .await
-            .ok(),
+        Some(_) => {
+            let reading = async {
+                let params = Params(TimelineParams::default());
+                let read = timeline::timeline(State(Arc::clone(&app)), Viewer { deadline }, params).await;
+                read.map(|timeline| timeline.0)
+            };
+            app.status.timeline(reading).await.ok()
+        }
         None => None,
     };
-    let hours = hours.map(|timeline| Hours::of(&timeline.0));
+    let hours = hours.map(|timeline| Hours::of(&timeline));
     Page(Now { frame, status, hours })
 }

@@ -3,23 +3,27 @@
 //! It begins by a link and never by a form: a browser applies the policy for forms to what they are redirected to as well, and the provider
 //! is of another origin. What the answer is held against is in a cookie of the browser that began, and in nothing else.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
+use std::time::Duration;
 
 use askama::Template;
 use axum::extract::{Query, RawQuery, State};
 use axum::response::{IntoResponse, Response};
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use config::{Config, KeyLogin};
 use domain::key::Role;
 use http::{HeaderMap, StatusCode};
-use http_api::{Caller, Identity, Problem};
+use http_api::{AddressLimit, Caller, Identity, Problem, TakesBodies as _};
 use lifecycle::error_chain;
-use oidc::{Attempt, Claims, Client, Provider, ProviderError};
+use oidc::{Attempt, Claims, Client, Provider, ProviderError, Seal, Standing, TokenError};
 use serde::Deserialize;
 use store::{Person, VisitBy, Visitor};
+use tokio::time::Instant;
 use url::form_urlencoded;
 
 use super::frame::{Page, append_cookie, cookie, done, see_other};
+use super::violations;
 use super::visit::{self, onward};
 use crate::app::App;
 use crate::request::AUTHENTICATED_WITHIN;
@@ -30,11 +34,36 @@ const ATTEMPT: &str = "__Host-pr_oidc";
 const ATTEMPT_SECONDS: u32 = 600;
 /// Longest address that a sign-in leads to; a browser keeps cookies of 4,096 bytes.
 const NEXT_MAX_BYTES: usize = 2_000;
-/// After how long without an answer of the provider a key is taken in its place.
-const AWAY: TimeDelta = TimeDelta::seconds(60);
+/// How long the page to sign in waits to hear whether the provider answers.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Steps of signing in with the provider, a second and at once after a pause, of one address: each asks the provider, or holds a place here.
+const STEPS: (NonZeroU32, NonZeroU32) = (per(5), per(20));
 /// Most values of the claim that are shown, and the longest of them in characters.
 const VALUES_SHOWN: usize = 50;
 const VALUE_MAX_CHARS: usize = 200;
+
+/// What they are called where there were too many.
+const STEPS_NAME: &str = "attempts to sign in";
+
+const fn per(count: u32) -> NonZeroU32 {
+    NonZeroU32::new(count).expect("invariant: no limit here is zero")
+}
+
+/// How often one address may have what strangers can ask of the console.
+pub(crate) struct SignInLimit {
+    steps: AddressLimit,
+    pub(super) reports: AddressLimit,
+}
+
+impl Default for SignInLimit {
+    fn default() -> Self {
+        let (rate, burst) = STEPS;
+        Self {
+            steps: AddressLimit::per_second(rate, burst),
+            reports: violations::limit(),
+        }
+    }
+}
 
 /// Whether a person may sign in with a key now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,7 +95,13 @@ pub(crate) fn of(config: &Config) -> Option<Provider> {
             .map(|secret| secret.expose().to_owned()),
         redirect_uri: format!("{url}/console/sign-in/return"),
     };
-    Provider::new(issuer, client)
+    // Shared by all processes of an installation, since one may begin what another ends.
+    let shared = operator.oidc.client_secret.as_ref();
+    let seal = match shared.or(config.reseller.secrets.key.as_ref()) {
+        Some(secret) => Seal::of(secret.expose().as_bytes()),
+        None => Seal::of(&rand::random::<[u8; 32]>()),
+    };
+    Provider::new(issuer, client, seal)
         .inspect_err(|error| {
             tracing::error!(
                 error = error_chain(error),
@@ -76,8 +111,13 @@ pub(crate) fn of(config: &Config) -> Option<Provider> {
         .ok()
 }
 
-/// Whether the form for keys is there. In an emergency alone the provider is asked first.
-pub(super) async fn key_form(app: &App) -> KeyForm {
+/// Until when the page to sign in waits to hear whether the provider answers.
+pub(super) fn patience(app: &App) -> Instant {
+    app.deadline().min(Instant::now() + PATIENCE)
+}
+
+/// Whether the form for keys is there. In an emergency alone the provider is asked first, and waited for until `deadline`.
+pub(super) async fn key_form(app: &App, deadline: Instant) -> KeyForm {
     let operator = &app.config.operator;
     match (operator.oidc.issuer.is_some(), operator.key_login()) {
         (false, _) => KeyForm::Ordinary,
@@ -85,12 +125,27 @@ pub(super) async fn key_form(app: &App) -> KeyForm {
         (true, KeyLogin::Never) => KeyForm::Closed,
         (true, KeyLogin::Emergency) => match &app.provider {
             None => KeyForm::BreakGlass,
-            Some(provider) => match provider.away_for(app.now()).await {
-                None => KeyForm::Closed,
-                Some(away) if away >= AWAY => KeyForm::BreakGlass,
-                Some(away) => KeyForm::OpensIn((AWAY - away).num_seconds().max(1)),
+            Some(provider) => match provider.standing(app.now(), deadline).await {
+                Standing::Answers => KeyForm::Closed,
+                Standing::Away => KeyForm::BreakGlass,
+                Standing::Fails(left) => KeyForm::OpensIn(left.num_seconds().max(1)),
             },
         },
+    }
+}
+
+/// Whether the configuration still lets in who began a visit: it may have changed since.
+pub(super) fn still_lets(config: &Config, visitor: &Visitor) -> bool {
+    let operator = &config.operator;
+    let has_provider = operator.oidc.issuer.is_some();
+    match visitor {
+        Visitor::Key(_) => !has_provider,
+        Visitor::BreakGlass(_) => !has_provider || operator.key_login() != KeyLogin::Never,
+        Visitor::Person(person) => {
+            let values = values_of(config, person.role);
+            operator.oidc.issuer.as_deref() == Some(&*person.issuer)
+                && person.granted_by.iter().any(|value| values.contains(value))
+        }
     }
 }
 
@@ -111,26 +166,37 @@ pub(super) fn again_at(next: &str) -> String {
     format!("/console/sign-in/start?{query}")
 }
 
-/// Begins a sign-in.
-pub(super) async fn start(State(app): State<Arc<App>>, Query(start): Query<Start>) -> Response {
+/// Begins a sign-in. Another site must not be able to: it would sign a person in as who it likes, or out of what that person does.
+pub(super) async fn start(
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+    Query(start): Query<Start>,
+) -> Response {
+    let deadline = app.deadline();
     let next = onward(start.next.as_deref().filter(|next| next.len() <= NEXT_MAX_BYTES));
     let Some(provider) = &app.provider else {
         return see_other("/console/sign-in");
     };
+    if !pages::is_followed_here(&headers, app.config.operator.public_url.as_deref()) {
+        return see_other(&visit::sign_in_at(&next));
+    }
+    if let Err(problem) = app.sign_ins.steps.take(STEPS_NAME) {
+        return refused_by_us(&app, &next, &problem, Instant::now()).await;
+    }
     let max_age = start
         .again
         .and_then(|_| u32::try_from(AUTHENTICATED_WITHIN.num_seconds()).ok());
-    match provider.begin(max_age, &next, app.now()).await {
+    match provider.begin(max_age, &next, (app.now(), deadline)).await {
         Ok(begun) => {
             let mut response = see_other(begun.address.as_str());
-            let written = begun.attempt.written();
+            let written = begun.cookie;
             let cookie = format!(
                 "{ATTEMPT}={written}; Path=/; Max-Age={ATTEMPT_SECONDS}; Secure; HttpOnly; SameSite=Lax"
             );
             append_cookie(&mut response, &cookie);
             response
         }
-        Err(error) => failed(&app, &next, &error).await,
+        Err(error) => failed(&app, &next, &error, deadline).await,
     }
 }
 
@@ -140,21 +206,32 @@ pub(super) async fn answered(
     headers: HeaderMap,
     RawQuery(query): RawQuery,
 ) -> Response {
-    let (Some(provider), Some(attempt)) = (&app.provider, cookie(&headers, ATTEMPT).and_then(Attempt::read))
-    else {
+    let deadline = app.deadline();
+    if let Err(problem) = app.sign_ins.steps.take(STEPS_NAME) {
+        return refused_by_us(&app, &onward(None), &problem, Instant::now()).await;
+    }
+    let begun = app.provider.as_ref().and_then(|provider| {
+        let attempt = provider.attempt(cookie(&headers, ATTEMPT)?, app.now())?;
+        Some((provider, attempt))
+    });
+    let Some((provider, attempt)) = begun else {
         let detail = "this browser has not begun a sign-in of the last ten minutes; begin again";
-        return visit::sign_in_page(&app, &onward(None), Some((StatusCode::BAD_REQUEST, detail))).await;
+        let refused = Some((StatusCode::BAD_REQUEST, detail));
+        return visit::sign_in_page(&app, &onward(None), refused, patience(&app)).await;
     };
     let next = onward(Some(&attempt.next));
     let mut response = match provider
-        .finish(&attempt, &query.unwrap_or_default(), app.now())
+        .finish(&attempt, &query.unwrap_or_default(), (app.now(), deadline))
         .await
     {
         Ok(claims) => match role_of(&app.config, &claims) {
-            Some(role) => admitted(&app, &headers, &attempt, (person(&claims, role), &next)).await,
+            Some(granted) => {
+                let person = person(&claims, granted, app.now());
+                admitted(&app, &headers, &attempt, (person, &next)).await
+            }
             None => without_role(&app, &claims),
         },
-        Err(error) => failed(&app, &next, &error).await,
+        Err(error) => failed(&app, &next, &error, deadline).await,
     };
     // An answer is for one use: what it was held against goes.
     let gone = format!("{ATTEMPT}=; Path=/; Max-Age=0; Secure; HttpOnly; SameSite=Lax");
@@ -162,30 +239,42 @@ pub(super) async fn answered(
     response
 }
 
-fn person(claims: &Claims, role: Role) -> Person {
+fn person(claims: &Claims, (role, granted_by): (Role, Vec<String>), now: DateTime<Utc>) -> Person {
     Person {
         issuer: claims.issuer.clone(),
         subject: claims.subject.clone(),
         name: claims.name(),
         role,
-        authenticated_at: claims.authenticated_at,
+        // By the provider's own clock, counted back from now: ours may lie some way apart from it, and is what this is compared with later.
+        authenticated_at: claims.authenticated_before().map(|ago| now - ago),
+        granted_by,
     }
 }
 
-/// The highest role that one of the values of the claim stands for.
-fn role_of(config: &Config, claims: &Claims) -> Option<Role> {
-    let oidc = &config.operator.oidc;
-    let said = claims.texts(&oidc.roles_claim);
-    let roles = [
-        (Role::Admin, &oidc.roles.admin),
-        (Role::Operator, &oidc.roles.operator),
-        (Role::Viewer, &oidc.roles.viewer),
-    ];
-    let is_said = |values: &[String]| values.iter().any(|value| said.contains(value));
+/// The values of the claim that a role comes of.
+fn values_of(config: &Config, role: Role) -> &[String] {
+    let roles = &config.operator.oidc.roles;
+    match role {
+        Role::Admin => &roles.admin,
+        Role::Operator => &roles.operator,
+        Role::Viewer => &roles.viewer,
+        Role::Ingest | Role::Reseller => &[],
+    }
+}
+
+/// The highest role that one of the values of the claim stands for, with those that do.
+fn role_of(config: &Config, claims: &Claims) -> Option<(Role, Vec<String>)> {
+    let said = claims.texts(&config.operator.oidc.roles_claim);
+    let roles = [Role::Admin, Role::Operator, Role::Viewer].into_iter();
     roles
-        .into_iter()
-        .find(|(_, values)| is_said(values))
-        .map(|(role, _)| role)
+        .map(|role| {
+            let values = values_of(config, role).iter();
+            (
+                role,
+                values.filter(|value| said.contains(value)).cloned().collect(),
+            )
+        })
+        .find(|(_, values): &(Role, Vec<String>)| !values.is_empty())
 }
 
 async fn admitted(
@@ -195,9 +284,20 @@ async fn admitted(
     (person, next): (Person, &str),
 ) -> Response {
     let caller = Caller::from(Visitor::Person(person.clone()));
+    // Asking once more would come to the same, again and again.
+    if attempt.max_age.is_some() && is_stale(&caller.identity, app.now()) {
+        let host = app.provider.as_ref().map(Provider::host).unwrap_or_default();
+        let detail = format!(
+            "{host} was to let you show who you are, and says that you did so more than {} minutes ago; what is dangerous cannot be \
+             done until those who look after it have mended that (its clock, or how it handles max_age)",
+            AUTHENTICATED_WITHIN.num_minutes()
+        );
+        let refused = Some((StatusCode::FORBIDDEN, &*detail));
+        return visit::sign_in_page(app, next, refused, Instant::now()).await;
+    }
     let token = match visit::begin(app, VisitBy::Person(&person), &caller.signature()).await {
         Ok(token) => token,
-        Err(problem) => return refused_by_us(app, next, &problem).await,
+        Err(problem) => return refused_by_us(app, next, &problem, Instant::now()).await,
     };
     // The new visit takes the place of the one that this browser had.
     visit::end_of(app, headers).await;
@@ -213,23 +313,31 @@ async fn admitted(
     response
 }
 
-async fn refused_by_us(app: &App, next: &str, problem: &Problem) -> Response {
+async fn refused_by_us(app: &App, next: &str, problem: &Problem, deadline: Instant) -> Response {
     let refusal = (problem.kind().status(), problem.detail());
-    visit::sign_in_page(app, next, Some(refusal)).await
+    visit::sign_in_page(app, next, Some(refusal), deadline).await
 }
 
 /// Says why a sign-in came to nothing, as far as that is for strangers to know.
-async fn failed(app: &App, next: &str, error: &ProviderError) -> Response {
+async fn failed(app: &App, next: &str, error: &ProviderError, deadline: Instant) -> Response {
+    let host = || app.provider.as_ref().map(Provider::host).unwrap_or_default();
     let (status, detail) = match error {
         ProviderError::Answer(error) => (StatusCode::BAD_REQUEST, format!("{error}; begin again")),
         ProviderError::CodeRefused(_) => (
             StatusCode::BAD_REQUEST,
             "the provider does not take the code of its answer any more, because it was used or is too old; begin again".to_owned(),
         ),
+        ProviderError::Token(error) if error.is_of_time() => (StatusCode::FORBIDDEN, of_time(error, &host(), app.now())),
         ProviderError::Token(error) => (StatusCode::FORBIDDEN, format!("{error}; begin again")),
+        ProviderError::Late(_) => {
+            let detail = format!("{} does not answer in time; try again, or tell those who look after it", host());
+            (StatusCode::SERVICE_UNAVAILABLE, detail)
+        }
         _ => {
-            let host = app.provider.as_ref().map(Provider::host).unwrap_or_default();
-            let detail = format!("{host} does not answer as it should; try again, or tell those who look after it");
+            let detail = format!(
+                "{} does not answer as it should; try again, or tell those who look after it",
+                host()
+            );
             (StatusCode::SERVICE_UNAVAILABLE, detail)
         }
     };
@@ -244,7 +352,16 @@ async fn failed(app: &App, next: &str, error: &ProviderError) -> Response {
             "a sign-in with the provider was refused"
         );
     }
-    visit::sign_in_page(app, next, Some((status, &detail))).await
+    visit::sign_in_page(app, next, Some((status, &detail)), deadline).await
+}
+
+/// A time that is wrong is mostly a clock that is: beginning again would come to the same until that is set.
+fn of_time(error: &TokenError, host: &str, now: DateTime<Utc>) -> String {
+    format!(
+        "{error}: the clocks of {host} and of this server seem to lie more than a minute apart (here it is {} UTC); tell those who look \
+         after them, since beginning again changes nothing before one of them is set",
+        now.format("%H:%M:%S")
+    )
 }
 
 #[derive(Template)]
@@ -291,6 +408,8 @@ pub(crate) fn is_stale(identity: &Identity, now: DateTime<Utc>) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use chrono::TimeDelta;
+
     use super::*;
 
     #[test]

@@ -33,7 +33,7 @@ const VISITS: u64 = 1_000;
 const WITHOUT_DATABASE: [&str; 2] = [HOME, "/console/system"];
 
 /// What a live page says when it asks for itself, without its person.
-const TICK: HeaderName = HeaderName::from_static("x-postrider-tick");
+pub(super) const TICK: HeaderName = HeaderName::from_static("x-postrider-tick");
 
 /// Visits that were looked up of late.
 pub(crate) struct Visits {
@@ -54,6 +54,15 @@ impl Default for Visits {
     }
 }
 
+impl Visits {
+    /// Looks every visit up again before it counts: some were ended.
+    pub(crate) fn forget_all(&self) {
+        self.remembered.forget_all();
+        self.ticking.forget_all();
+        self.late.invalidate_all();
+    }
+}
+
 /// Whose visit a request belongs to; none when it shows none that goes on.
 pub(super) async fn find(
     app: &App,
@@ -68,8 +77,10 @@ pub(super) async fn find(
     let reading = async {
         let found = app.store.find_visit(&digest, app.now(), !is_tick);
         let key = by(deadline, ("your visit", "looked up"), found).await?;
+        let allowed = key.filter(|visitor| provider::still_lets(&app.config, visitor));
         Ok::<_, Problem>(
-            key.map(Caller::from)
+            allowed
+                .map(Caller::from)
                 .filter(|caller| caller.may(Role::may_view))
                 .map(Arc::new),
         )
@@ -107,7 +118,12 @@ fn digest_of(headers: &HeaderMap) -> Option<KeyDigest> {
 /// Sends a request without a visit to the page that begins one, and from there to where it wanted to go.
 pub(super) fn ask_to_sign_in(method: &Method, address: &str) -> Response {
     let next = if *method == Method::GET { address } else { HOME };
-    see_other(&with_next("/console/sign-in", next))
+    see_other(&sign_in_at(next))
+}
+
+/// The page to sign in that leads on to there.
+pub(super) fn sign_in_at(next: &str) -> String {
+    with_next("/console/sign-in", next)
 }
 
 #[derive(Template)]
@@ -171,16 +187,22 @@ pub(super) fn onward(next: Option<&str>) -> String {
 
 /// The page to sign in.
 pub(super) async fn page(State(app): State<Arc<App>>, Query(onward_to): Query<Onward>) -> Response {
-    sign_in_page(&app, &onward(onward_to.next.as_deref()), None).await
+    let next = onward(onward_to.next.as_deref());
+    sign_in_page(&app, &next, None, provider::patience(&app)).await
 }
 
-/// The page to sign in, after a sign-in that was refused with this status for this reason.
-pub(super) async fn sign_in_page(app: &App, next: &str, refused: Option<(StatusCode, &str)>) -> Response {
+/// The page to sign in, after a sign-in that was refused with this status for this reason. The provider is waited for until `deadline`.
+pub(super) async fn sign_in_page(
+    app: &App,
+    next: &str,
+    refused: Option<(StatusCode, &str)>,
+    deadline: Instant,
+) -> Response {
     let page = SignInPage {
         next: next.to_owned(),
         problem: refused.map(|(_, detail)| detail.to_owned()),
         host: app.provider.as_ref().map(Provider::host),
-        key_form: provider::key_form(app).await,
+        key_form: provider::key_form(app, deadline).await,
     };
     let status = refused.map_or(StatusCode::OK, |(status, _)| status);
     (status, Page(page)).into_response()
@@ -197,13 +219,13 @@ pub(super) async fn sign_in(State(app): State<Arc<App>>, fields: Fields) -> Resp
         }
         Err(problem) => {
             let refused = (problem.kind().status(), problem.detail());
-            sign_in_page(&app, &next, Some(refused)).await
+            sign_in_page(&app, &next, Some(refused), provider::patience(&app)).await
         }
     }
 }
 
 async fn begin_with_key(app: &App, key: &str) -> Result<String, Problem> {
-    let key_form = provider::key_form(app).await;
+    let key_form = provider::key_form(app, provider::patience(app)).await;
     if !matches!(key_form, KeyForm::Ordinary | KeyForm::BreakGlass) {
         let detail = "keys do not open the console now: sign in with the provider";
         return Err(Problem::new(ProblemKind::FORBIDDEN, detail));

@@ -117,6 +117,11 @@ pub(crate) async fn create(
         JobAction::Replay => note::optional(note.as_deref())?,
         JobAction::Discard => Some(note::required(note.as_deref())?),
     };
+    // Several at the same time would each be counted without the others.
+    let _alone = match operator.is_stale() {
+        true => Some(app.stale.lock().await),
+        false => None,
+    };
     require_recent(&operator, &new).await?;
     let act = operator.act(note);
     let creating = app.store.create_dead_letter_job(&new, &act);
@@ -141,7 +146,8 @@ pub(crate) async fn create(
     }
 }
 
-/// A large job is dangerous. How large it is, is counted only for those whom it makes a difference to.
+/// A large job is dangerous, and so are several that are as large together. How large they are, is counted only for those whom it makes a
+/// difference to.
 async fn require_recent(operator: &Operator, new: &NewDeadLetterJob) -> Result<(), Problem> {
     if !operator.is_stale() {
         return Ok(());
@@ -150,16 +156,14 @@ async fn require_recent(operator: &Operator, new: &NewDeadLetterJob) -> Result<(
         JobAction::Replay => REPLAYED_WITHOUT_ASKING,
         JobAction::Discard => DISCARDED_WITHOUT_ASKING,
     };
-    let limit = new.care.letters_max.map_or(u64::MAX, u64::from);
-    if limit <= most {
-        return Ok(());
-    }
-    let counting = operator
-        .app
-        .store
-        .count_dead_letters_up_to(&new.selection, most + 1);
-    let about = http_api::by(operator.deadline, ("the dead letters", "counted"), counting).await?;
-    if about > most {
+    let (by, since) = operator.lately();
+    let store = &operator.app.store;
+    let counting = store.letters_of_jobs_by(by, new.action, since);
+    let before = http_api::by(operator.deadline, ("your jobs", "counted"), counting).await?;
+    let counting = store.count_dead_letters_up_to(&new.selection, most + 1);
+    let matching = http_api::by(operator.deadline, ("the dead letters", "counted"), counting).await?;
+    let about = matching.min(new.care.letters_max.map_or(u64::MAX, u64::from));
+    if before.saturating_add(about) > most {
         operator.require_recent()?;
     }
     Ok(())

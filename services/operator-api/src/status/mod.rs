@@ -4,6 +4,7 @@ mod document;
 mod evaluate;
 mod facts;
 mod finding;
+mod shared;
 mod thresholds;
 
 use std::sync::Arc;
@@ -20,6 +21,7 @@ pub(crate) use document::{
     LaneDocument, LeaderDocument, PauseDocument, QueueDocument, StatusDocument, TroubleDocument,
 };
 pub(crate) use finding::{Finding, Severity};
+pub(crate) use shared::{Shared, following};
 
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new().routes(routes!(status))
@@ -35,7 +37,7 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
     responses((status = 200, description = "How the system is.", body = StatusDocument))
 )]
 pub(crate) async fn status(State(app): State<Arc<App>>, _viewer: Viewer) -> Json<StatusDocument> {
-    let facts = facts::find_out(&app.store, &app.broker, &app.config, app.now()).await;
+    let facts = app.status.facts(&app).await;
     let findings = evaluate::evaluate(&facts);
     Json(StatusDocument::of(&facts, findings))
 }

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use chrono::TimeDelta;
 use domain::key::Role;
+use futures::future::join_all;
 use reqwest::header::{HeaderMap, SET_COOKIE};
 use reqwest::redirect::Policy;
 use reqwest::{Client, RequestBuilder};
@@ -69,15 +71,28 @@ impl<'r> Browser<'r> {
             .await
     }
 
-    /// Asks for a page.
+    /// Follows a link of the console itself.
     pub(crate) async fn get(&self, path: &str) -> Answer {
-        self.send(self.request("GET", path)).await
+        let request = self.request("GET", path).header("sec-fetch-site", "same-origin");
+        self.send(request).await
     }
 
     /// Sends a form.
     pub(crate) async fn post(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
         let request = self.request("POST", path).header("sec-fetch-site", "same-origin");
         self.send(request.form(fields)).await
+    }
+
+    /// What a cookie holds; empty without one.
+    pub(crate) fn cookie(&self, name: &str) -> String {
+        let cookies = self.cookies.lock().unwrap();
+        cookies.get(name).cloned().unwrap_or_default()
+    }
+
+    /// Has a browser that something else has given it a cookie.
+    pub(crate) fn plant(&self, name: &str, value: &str) {
+        let mut cookies = self.cookies.lock().unwrap();
+        cookies.insert(name.to_owned(), value.to_owned());
     }
 
     /// The HTML of a page that is there.
@@ -529,4 +544,88 @@ async fn an_installation_without_the_console_has_no_pages(pool: PgPool) {
         assert_eq!(answer.headers()["content-type"], "application/problem+json");
     }
     rig.see("/status").await;
+}
+
+#[testkit::test]
+async fn pages_that_follow_share_one_look_at_the_system(rig: &Rig) {
+    let browser = Browser::with_key(rig, &rig.key).await;
+    let tick = async || {
+        let request = browser.request("GET", "/console").header("x-postrider-tick", "1");
+        browser.send(request).await
+    };
+    // So that the visit is remembered, and nothing else is looked up.
+    tick().await;
+    tokio::time::sleep(Duration::from_millis(1_100)).await;
+    let mut holding = rig.it.pool.begin().await.unwrap();
+    sqlx::query("LOCK TABLE processes IN ACCESS EXCLUSIVE MODE")
+        .execute(&mut *holding)
+        .await
+        .unwrap();
+    let waiting = async || -> i64 {
+        let asked = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'processes'::regclass";
+        sqlx::query_scalar(asked).fetch_one(&rig.it.pool).await.unwrap()
+    };
+    let ticks = join_all((0..30).map(|_| tick()));
+    let watch = async {
+        eventually("a look at the system", async || {
+            (waiting().await > 0).then_some(())
+        })
+        .await;
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        let looks = waiting().await;
+        holding.rollback().await.unwrap();
+        looks
+    };
+    let (answers, looks) = tokio::join!(ticks, watch);
+    assert_eq!(looks, 1, "30 pages ask at once");
+    assert!(answers.iter().all(|answer| answer.status == 200), "{answers:?}");
+
+    // Nor is it looked again within the second, while a person who opens the page sees what is.
+    let mut holding = rig.it.pool.begin().await.unwrap();
+    sqlx::query("LOCK TABLE processes IN ACCESS EXCLUSIVE MODE")
+        .execute(&mut *holding)
+        .await
+        .unwrap();
+    assert_eq!(tick().await.status, 200);
+    assert_eq!(waiting().await, 0);
+    let opened = browser.see("/console");
+    let watch = async {
+        eventually("a look for a person", async || {
+            (waiting().await == 1).then_some(())
+        })
+        .await;
+        holding.rollback().await.unwrap();
+    };
+    tokio::join!(opened, watch);
+}
+
+#[testkit::test]
+async fn violations_of_the_policy_are_taken_and_bounded(rig: &Rig) {
+    let browser = Browser::new(rig);
+    let policy = browser.get("/console/sign-in").await;
+    let endpoint = "/console/policy-violations";
+    assert!(
+        policy
+            .header("content-security-policy")
+            .contains(&format!("report-uri {endpoint}"))
+    );
+    let report = |body: String| {
+        browser
+            .request("POST", endpoint)
+            .header("content-type", "application/csp-report")
+            .body(body)
+    };
+    let one =
+        json!({"csp-report": {"effective-directive": "script-src", "blocked-uri": "inline"}}).to_string();
+    let several = json!([{"type": "csp-violation", "body": {"blockedURL": "eval"}}]).to_string();
+    for (body, status) in [
+        (one.clone(), 204),
+        (several, 204),
+        ("{}".to_owned(), 400),
+        ("x".repeat(20_000), 413),
+    ] {
+        assert_eq!(browser.send(report(body.clone())).await.status, status, "{body}");
+    }
+    let answers = join_all((0..40).map(|_| browser.send(report(one.clone())))).await;
+    assert!(answers.iter().filter(|answer| answer.status == 429).count() > 10);
 }

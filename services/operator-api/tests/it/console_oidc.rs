@@ -1,8 +1,11 @@
 //! Signing in to the console with a provider: who gets in, as what, what is dangerous, and what a key is good for beside it.
 
+use std::time::{Duration, Instant};
+
 use chrono::TimeDelta;
 use config::KeyLogin;
 use domain::key::Role;
+use futures::future::join_all;
 use serde_json::{Value, json};
 use sqlx::PgPool;
 use store::BREAK_GLASS_MINUTES;
@@ -318,10 +321,14 @@ async fn a_key_opens_the_console_while_the_provider_is_away(pool: PgPool) {
     assert_eq!(browser.sign_in(&rig.key, JOBS).await.status, 403);
 
     rig.clock.advance(TimeDelta::seconds(60));
-    holds(
-        &browser.see("/console/sign-in").await,
-        &["Break-glass", "type=\"password\""],
-    );
+    // That a minute has passed is not enough: the provider is asked once more.
+    eventually("the form for keys", async || {
+        let page = browser.see("/console/sign-in").await;
+        rig.clock.advance(TimeDelta::seconds(5));
+        page.contains("type=\"password\"")
+            .then(|| holds(&page, &["Break-glass"]))
+    })
+    .await;
     let answer = browser.sign_in(&rig.key, JOBS).await;
     assert_eq!(
         (answer.status, answer.header("location")),
@@ -343,11 +350,14 @@ async fn a_key_opens_the_console_while_the_provider_is_away(pool: PgPool) {
     );
 
     provider.change(|mood| mood.is_away = false);
-    rig.clock.advance(TimeDelta::seconds(10));
-    // For a moment a failure is shared by all who ask.
+    // One good answer is not enough, and for a moment a failure is shared by all who ask.
+    let asked = provider.discovery_requests();
     eventually("the provider to be found again", async || {
+        rig.clock.advance(TimeDelta::seconds(5));
         let page = Browser::new(&rig).see("/console/sign-in").await;
-        (!page.contains("type=\"password\"")).then_some(())
+        let takes_keys = page.contains("type=\"password\"");
+        assert!(takes_keys || provider.discovery_requests() >= asked + 2, "{page}");
+        (!takes_keys).then_some(())
     })
     .await;
     assert_eq!(browser.get(JOBS).await.status, 200, "the visit goes on");
@@ -401,4 +411,318 @@ async fn discarding_many_needs_a_person_who_has_just_shown_who_it_is(pool: PgPoo
     holds(&page, &["Show once more who you are", form]);
     assert!(entries(&rig, "dead-letter-job").await.is_empty());
     browser.act(JOBS, &fields("replay")).await;
+}
+
+/// Short enough to be waited for.
+const REQUEST_TIMEOUT: Duration = Duration::from_millis(600);
+
+#[testkit::test]
+async fn a_provider_that_does_not_answer_is_not_waited_for_past_the_deadline(pool: PgPool) {
+    let provider = Provider::start().await;
+    let rig = Rig::with(pool, |config| {
+        provider.configure(config);
+        config.operator.request_timeout = REQUEST_TIMEOUT;
+    })
+    .await;
+    provider.change(|mood| mood.is_silent = true);
+    let browsers: Vec<_> = (0..10).map(|_| Browser::new(&rig)).collect();
+    let began = Instant::now();
+    let starts = browsers
+        .iter()
+        .map(|browser| browser.get("/console/sign-in/start"));
+    for answer in join_all(starts).await {
+        assert_eq!(answer.status, 503, "{answer:?}");
+        holds(
+            &answer.html,
+            &["127.0.0.1 does not answer in time", "Sign in with 127.0.0.1"],
+        );
+    }
+    let pages = browsers.iter().map(|browser| browser.see("/console/sign-in"));
+    join_all(pages).await;
+    let lasted = began.elapsed();
+    assert!(lasted < REQUEST_TIMEOUT * 5, "one after another: {lasted:?}");
+    assert_eq!(provider.discovery_requests(), 1, "they share one question");
+    provider.change(|mood| mood.is_silent = false);
+    eventually("the question to be answered", async || {
+        let answer = browsers[0].get("/console/sign-in/start").await;
+        (answer.status == 303).then_some(())
+    })
+    .await;
+    assert_eq!(provider.discovery_requests(), 1, "nor was its answer lost");
+}
+
+#[testkit::test]
+async fn an_attempt_is_sealed_and_lasts_ten_minutes(pool: PgPool) {
+    let (rig, provider) = rig_with(pool, None).await;
+    provider.change(|mood| mood.claims["groups"] = json!(["on-call"]));
+    let browser = Browser::new(&rig);
+    let refused = async |back: &str| {
+        let answer = browser.get(back).await;
+        assert_eq!(answer.status, 400, "{answer:?}");
+        holds(&answer.html, &["has not begun a sign-in of the last ten minutes"]);
+    };
+    const COOKIE: &str = "__Host-pr_oidc";
+    let back = begin(&browser, &provider, "/console/sign-in/start").await;
+    let sealed = browser.cookie(COOKIE);
+    let (written, _) = sealed.rsplit_once('.').unwrap();
+    let parts: Vec<&str> = written.split('.').collect();
+    for changed in [
+        // Without a seal, as it was once; begun later; leading elsewhere.
+        [&parts[..3], &parts[4..]].concat().join("."),
+        sealed.replace(parts[3], &(rig.now().timestamp() + 1).to_string()),
+        sealed.replace(parts[5], "L2NvbnNvbGUvam9icw"),
+    ] {
+        browser.plant(COOKIE, &changed);
+        refused(&back).await;
+    }
+    let back = begin(&browser, &provider, "/console/sign-in/start").await;
+    rig.clock.advance(TimeDelta::minutes(10) + TimeDelta::seconds(1));
+    refused(&back).await;
+}
+
+#[testkit::test]
+async fn signing_in_is_bounded_for_each_address(pool: PgPool) {
+    let (rig, _provider) = rig_with(pool, None).await;
+    let browser = Browser::new(&rig);
+    for path in ["/console/sign-in/start", "/console/sign-in/return?code=a"] {
+        let answers = join_all((0..40).map(|_| browser.get(path))).await;
+        let refused: Vec<_> = answers.iter().filter(|answer| answer.status == 429).collect();
+        assert!(refused.len() >= 10, "{path}: {}", refused.len());
+        holds(
+            &refused[0].html,
+            &["too many attempts to sign in from your address", "try again"],
+        );
+    }
+    // Nothing else is.
+    assert_eq!(browser.get("/console/sign-in").await.status, 200);
+}
+
+#[testkit::test]
+async fn a_token_endpoint_that_fails_is_an_outage_too(pool: PgPool) {
+    let (rig, provider) = rig_with(pool, None).await;
+    provider.change(|mood| {
+        mood.token_is_away = true;
+        mood.claims["groups"] = json!(["support"]);
+    });
+    let browser = Browser::new(&rig);
+    for _ in 0..2 {
+        let answer = sign_in(&browser, &provider).await;
+        assert_eq!(answer.status, 503, "{answer:?}");
+        assert!(!answer.html.contains("Break-glass"), "{}", answer.html);
+        rig.clock.advance(TimeDelta::seconds(40));
+    }
+    let third = sign_in(&browser, &provider).await;
+    holds(&third.html, &["does not answer as it should", "Break-glass"]);
+    provider.change(|mood| mood.token_is_away = false);
+    assert_eq!(sign_in(&browser, &provider).await.status, 303);
+    holds(
+        &Browser::new(&rig).see("/console/sign-in").await,
+        &["Break-glass"],
+    );
+    assert_eq!(sign_in(&browser, &provider).await.status, 303);
+    let page = Browser::new(&rig).see("/console/sign-in").await;
+    assert!(!page.contains("Break-glass"), "two good answers end it: {page}");
+}
+
+#[testkit::test]
+async fn an_administrator_ends_the_visits_of_a_person(pool: PgPool) {
+    let (rig, provider) = rig_with(pool, None).await;
+    let ada = signed_in(&rig, &provider, "on-call").await;
+    provider.change(|mood| mood.claims["sub"] = json!("other"));
+    let other = signed_in(&rig, &provider, "on-call").await;
+    let person = format!("7f3a@{}", provider.issuer());
+    let end = async |key: &str, query: &[(&str, &str)]| {
+        let request = rig.request("DELETE", "/visits").bearer_auth(key).query(query);
+        request.send().await.unwrap()
+    };
+    assert_eq!(end(&rig.key, &[("person", &person)]).await.status(), 403);
+    let admin = rig.key_of(Role::Admin).await;
+    assert_eq!(end(&admin, &[]).await.status(), 422);
+    assert_eq!(end(&admin, &[("person", "a\nb")]).await.status(), 422);
+    let answer = end(&admin, &[("person", &person), ("note", "a test")]).await;
+    let answer = crate::rig::answer(answer, 200).await;
+    assert_eq!(answer, json!({"ended": 1}));
+    assert_eq!(ada.get(JOBS).await.status, 303, "at once, where it was ended");
+    assert_eq!(other.get(JOBS).await.status, 200);
+    let log = entries(&rig, "visit.revoke").await;
+    assert_eq!(
+        (log.len(), &log[0]["subject"], &log[0]["note"]),
+        (1, &json!(format!("person/{person}")), &json!("a test"))
+    );
+}
+
+#[testkit::test]
+async fn a_visit_ends_with_the_value_that_made_its_role(pool: PgPool) {
+    let (rig, provider) = rig_with(pool, None).await;
+    let browser = signed_in(&rig, &provider, "engineers").await;
+    let granted: Vec<String> = sqlx::query_scalar("SELECT unnest(granted_by) FROM visits")
+        .fetch_all(&rig.it.pool)
+        .await
+        .unwrap();
+    assert_eq!(granted, ["engineers"]);
+    // As if the configuration had another one since.
+    sqlx::query("UPDATE visits SET granted_by = '{support}'")
+        .execute(&rig.it.pool)
+        .await
+        .unwrap();
+    crate::console::ended(&browser).await;
+}
+
+#[testkit::test]
+async fn what_is_dangerous_at_once_is_so_in_slices(pool: PgPool) {
+    let (rig, provider) = rig_with(pool, None).await;
+    provider.change(|mood| mood.authenticated_ago = 301);
+    let browser = signed_in(&rig, &provider, "on-call").await;
+    let letters = "INSERT INTO dead_letters (lane, reason, fingerprint, detail)
+        SELECT lane, 'MALFORMED', 'malformed', 'a test' FROM generate_series(1, 600), unnest(ARRAY ['push', 'reseller']) lane";
+    sqlx::query(letters).execute(&rig.it.pool).await.unwrap();
+    let slice = |lane| {
+        [
+            ("action", "discard"),
+            ("lane", lane),
+            ("note", "a test"),
+            ("counted", "600"),
+            ("number", "600"),
+        ]
+    };
+    browser.act(JOBS, &slice("push")).await;
+    let page = browser.refused(JOBS, &slice("reseller"), 403).await;
+    holds(&page, &["Show once more who you are"]);
+    assert_eq!(entries(&rig, "dead-letter-job.create").await.len(), 1);
+    // An hour later it is another matter.
+    rig.clock.advance(TimeDelta::minutes(25));
+    browser.see(JOBS).await;
+    rig.clock.advance(TimeDelta::minutes(25));
+    browser.see(JOBS).await;
+    rig.clock.advance(TimeDelta::minutes(11));
+    browser.act(JOBS, &slice("reseller")).await;
+}
+
+#[testkit::test]
+async fn pausing_many_is_as_dangerous_as_pausing_a_lane(pool: PgPool) {
+    let (rig, provider) = rig_with(pool, None).await;
+    provider.change(|mood| mood.authenticated_ago = 301);
+    let browser = signed_in(&rig, &provider, "on-call").await;
+    let who = format!("Ada Lovelace <7f3a@{}>", provider.issuer());
+    let paused = "INSERT INTO audit_log (id, at, actor, action, subject)
+        SELECT overlay(gen_random_uuid()::text PLACING left(replace($1::uuid::text, '-', ''), 8) || '-' ||
+                       substr(replace($1::uuid::text, '-', ''), 9, 4) FROM 1 FOR 13)::uuid, $2, $3, 'reseller.pause', 'reseller/r' || n
+        FROM generate_series(1, 10) n";
+    sqlx::query(paused)
+        .bind(uuid_at(rig.now()))
+        .bind(rig.now())
+        .bind(who)
+        .execute(&rig.it.pool)
+        .await
+        .unwrap();
+    let page = browser
+        .refused("/console/resellers/acme/pause", &[("note", "a test")], 403)
+        .await;
+    holds(&page, &["Show once more who you are"]);
+}
+
+fn uuid_at(at: chrono::DateTime<chrono::Utc>) -> uuid::Uuid {
+    let seconds = at.timestamp().unsigned_abs();
+    uuid::Uuid::new_v7(uuid::Timestamp::from_unix(uuid::NoContext, seconds, 0))
+}
+
+#[testkit::test]
+async fn a_wrong_clock_is_named_and_not_gone_round_with(pool: PgPool) {
+    let (rig, provider) = rig_with(pool, None).await;
+    provider.change(|mood| mood.claims["groups"] = json!(["on-call"]));
+    for ahead in [-400, -180, 120, 4_000] {
+        provider.change(|mood| mood.clock_ahead = ahead);
+        is_refused(
+            &rig,
+            &provider,
+            403,
+            &["the clocks of 127.0.0.1 and of this server seem to lie", "UTC"],
+        )
+        .await;
+    }
+    // What lies within a minute is made up for: the person showed who it is 280 seconds ago, by either clock.
+    let form = (
+        "/console/lanes/push/pause",
+        [("note", "a test"), ("name", "push")],
+    );
+    for ahead in [-50, 50] {
+        provider.change(|mood| (mood.clock_ahead, mood.authenticated_ago) = (ahead, 280));
+        let browser = signed_in(&rig, &provider, "on-call").await;
+        browser.act(form.0, &form.1).await;
+        browser.act("/console/lanes/push/resume", &form.1).await;
+    }
+    // A provider that takes no heed of max_age would be asked again and again.
+    provider.change(|mood| (mood.clock_ahead, mood.authenticated_ago) = (0, 330));
+    let browser = Browser::new(&rig);
+    let back = begin(
+        &browser,
+        &provider,
+        "/console/sign-in/start?again=1&next=/console/lanes/push/pause",
+    )
+    .await;
+    let answer = browser.get(&back).await;
+    assert_eq!(answer.status, 403, "{answer:?}");
+    holds(&answer.html, &["more than 5 minutes ago", "max_age"]);
+}
+
+#[testkit::test]
+async fn another_site_begins_no_sign_in(pool: PgPool) {
+    let (rig, provider) = rig_with(pool, None).await;
+    let browser = Browser::new(&rig);
+    for headers in [
+        &[("sec-fetch-site", "cross-site")] as &[_],
+        &[("sec-fetch-site", "same-site")],
+        &[],
+        &[("referer", "https://evil.example/")],
+    ] {
+        let request = browser.request("GET", "/console/sign-in/start?next=/console/jobs");
+        let request = headers
+            .iter()
+            .fold(request, |request, (name, value)| request.header(*name, *value));
+        let answer = browser.send(request).await;
+        assert_eq!(
+            (answer.status, answer.header("location")),
+            (303, "/console/sign-in?next=%2Fconsole%2Fjobs"),
+            "{headers:?}"
+        );
+        assert_eq!(browser.cookie("__Host-pr_oidc"), "");
+    }
+    assert_eq!(provider.discovery_requests(), 0);
+    let written = browser
+        .request("GET", "/console/sign-in/start")
+        .header("sec-fetch-site", "none");
+    assert!(
+        browser
+            .send(written)
+            .await
+            .header("location")
+            .starts_with(provider.issuer())
+    );
+}
+
+#[testkit::test]
+async fn roles_are_plain_names_whatever_they_hold(pool: PgPool) {
+    let provider = Provider::start().await;
+    let rig = Rig::with(pool, |config| {
+        provider.configure(config);
+        config.operator.oidc.roles.operator = vec!["{NULL}".to_owned(), "on-call".to_owned()];
+    })
+    .await;
+    provider.change(|mood| mood.clock = Some(rig.clock.clone()));
+    let browser = signed_in(&rig, &provider, "{NULL}").await;
+    holds(&browser.see(JOBS).await, &["operator"]);
+    for other in [
+        "NULL",
+        "{on-call}",
+        "on-call\u{0}",
+        "on-call\n",
+        "\u{202e}on-call",
+        " on-call",
+        "ON-CALL",
+    ] {
+        provider.change(|mood| mood.claims["groups"] = json!([other]));
+        is_refused(&rig, &provider, 403, &["You have no role here"]).await;
+    }
+    provider.change(|mood| mood.claims["groups"] = json!({"on-call": null}));
+    is_refused(&rig, &provider, 403, &["was empty or was not there"]).await;
 }

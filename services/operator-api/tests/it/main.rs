@@ -12,6 +12,7 @@ mod console_around;
 mod console_dead_letters;
 mod console_files;
 mod console_oidc;
+mod console_runbook;
 mod console_search;
 mod controls;
 mod dead_letter_jobs;

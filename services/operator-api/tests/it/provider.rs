@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{Query, State};
@@ -45,6 +46,14 @@ pub(crate) struct Mood {
     pub(crate) authenticated_ago: i64,
     /// Whether nothing is answered but errors.
     pub(crate) is_away: bool,
+    /// The same of the token endpoint alone.
+    pub(crate) token_is_away: bool,
+    /// Whether nothing is answered at all.
+    pub(crate) is_silent: bool,
+    /// How far the provider's clock is ahead of the console's, in seconds.
+    pub(crate) clock_ahead: i64,
+    /// How often the discovery document was asked for.
+    pub(crate) discovery_requests: u32,
     pub(crate) clock: Option<ManualClock>,
     /// How often the keys were asked for.
     pub(crate) key_requests: u32,
@@ -90,6 +99,10 @@ impl Provider {
                 fault: Fault::None,
                 authenticated_ago: 10,
                 is_away: false,
+                token_is_away: false,
+                is_silent: false,
+                clock_ahead: 0,
+                discovery_requests: 0,
                 clock: None,
                 key_requests: 0,
                 kid: "first".to_owned(),
@@ -132,6 +145,10 @@ impl Provider {
         self.change(|mood| (mood.kid, mood.pair) = ("second".to_owned(), pair()));
     }
 
+    pub(crate) fn discovery_requests(&self) -> u32 {
+        self.shared.mood.lock().unwrap().discovery_requests
+    }
+
     pub(crate) fn key_requests(&self) -> u32 {
         self.shared.mood.lock().unwrap().key_requests
     }
@@ -156,6 +173,7 @@ impl Mood {
             .as_ref()
             .map_or_else(|| SystemClock.now(), Clock::now)
             .timestamp()
+            + self.clock_ahead
     }
 
     fn token(&self, issuer: &str, asked: &Asked) -> String {
@@ -192,6 +210,13 @@ impl Mood {
 }
 
 impl Shared {
+    /// Goes on while the provider is not silent.
+    async fn hear(&self) {
+        while self.mood.lock().unwrap().is_silent {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
     fn answer(&self, answer: impl FnOnce(&mut Mood) -> Response) -> Response {
         let mut mood = self.mood.lock().unwrap();
         if mood.is_away {
@@ -202,6 +227,8 @@ impl Shared {
 }
 
 async fn discovery(State(shared): State<Shared>) -> Response {
+    shared.mood.lock().unwrap().discovery_requests += 1;
+    shared.hear().await;
     let issuer = &shared.issuer;
     let document = json!({
         "issuer": issuer,
@@ -216,6 +243,7 @@ async fn discovery(State(shared): State<Shared>) -> Response {
 }
 
 async fn keys(State(shared): State<Shared>) -> Response {
+    shared.hear().await;
     shared.answer(|mood| {
         mood.key_requests += 1;
         let point = mood.pair.public_key().as_ref();
@@ -262,7 +290,11 @@ async fn token(State(shared): State<Shared>, headers: HeaderMap, body: Bytes) ->
         return refusal("invalid_client");
     }
     let form: Asked = form_urlencoded::parse(&body).into_owned().collect();
+    shared.hear().await;
     shared.answer(|mood| {
+        if mood.token_is_away {
+            return StatusCode::BAD_GATEWAY.into_response();
+        }
         // Kept empty, so that no other code is called the same.
         let asked = mood.codes.get_mut(&form["code"]).map(std::mem::take);
         let Some(asked) = asked.filter(|asked| !asked.is_empty()) else {

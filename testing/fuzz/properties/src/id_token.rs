@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 use chrono::DateTime;
-use oidc::{Attempt, Discovery, Expected, Jwks, verify};
+use oidc::{Attempt, Discovery, Expected, Jwks, Seal, verify};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -57,9 +57,14 @@ pub fn check(input: &[u8]) {
             let bent = format!("{text}{}", case.token);
             assert!(!believed(&bent, keys) || is_signed(&bent), "{bent} is believed");
         }
-        if let Some(attempt) = Attempt::read(text) {
+        let (seal, now) = (Seal::of(b"ours"), expected.now);
+        assert!(
+            Attempt::read(text, &seal, now).is_none(),
+            "{text} was not sealed here"
+        );
+        if let Some(attempt) = Attempt::read(&seal.set(text), &seal, now) {
             assert!(
-                Attempt::read(&attempt.written()) == Some(attempt),
+                Attempt::read(&attempt.written(&seal), &seal, now) == Some(attempt),
                 "{text} is not read as it was written"
             );
         }

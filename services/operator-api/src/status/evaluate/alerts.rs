@@ -285,6 +285,12 @@ fn rules() -> Vec<(&'static str, Vec<f64>, Told)> {
             }),
         ),
         ("PostriderLeasesLost", vec![], Not(watched)),
+        (
+            "PostriderBreakGlass",
+            vec![],
+            Not("it is a notice, for a day: nothing is out of order but who came in"),
+        ),
+        ("PostriderPolicyViolations", vec![], Not(watched)),
     ]
 }
 

@@ -70,31 +70,39 @@ export async function start(algorithm) {
   });
   server.on("request", (request, response) => void answer(provider, request, response));
 
+  const service = await serve({
+    POSTRIDER__OPERATOR__PUBLIC_URL: console,
+    POSTRIDER__OPERATOR__OIDC__ISSUER: issuer,
+    POSTRIDER__OPERATOR__OIDC__CLIENT_ID: "postrider",
+    POSTRIDER__OPERATOR__OIDC__CLIENT_SECRET: SECRET,
+    POSTRIDER__OPERATOR__OIDC__ROLES__OPERATOR: "on-call",
+    POSTRIDER__OPERATOR__OIDC__ROLES__ADMIN: "leads",
+  }, consolePort);
+  const stop = async () => {
+    await service.stop();
+    server.closeAllConnections();
+    server.close();
+  };
+  return { console, issuer, stop };
+}
+
+/** An operator API of its own, with these settings. */
+export async function serve(settings, port) {
+  port ??= await freePort();
+  const console = `http://localhost:${port}`;
   const process_ = spawn(process.env.POSTRIDER, ["serve", "operator-api"], {
-    env: {
-      ...process.env,
-      POSTRIDER__OPERATOR__LISTEN: `127.0.0.1:${consolePort}`,
-      POSTRIDER__ADMIN__LISTEN: "127.0.0.1:0",
-      POSTRIDER__OPERATOR__PUBLIC_URL: console,
-      POSTRIDER__OPERATOR__OIDC__ISSUER: issuer,
-      POSTRIDER__OPERATOR__OIDC__CLIENT_ID: "postrider",
-      POSTRIDER__OPERATOR__OIDC__CLIENT_SECRET: SECRET,
-      POSTRIDER__OPERATOR__OIDC__ROLES__OPERATOR: "on-call",
-      POSTRIDER__OPERATOR__OIDC__ROLES__ADMIN: "leads",
-    },
+    env: { ...process.env, POSTRIDER__OPERATOR__LISTEN: `127.0.0.1:${port}`, POSTRIDER__ADMIN__LISTEN: "127.0.0.1:0", ...settings },
     stdio: ["ignore", "ignore", "inherit"],
   });
   const stop = async () => {
     process_.kill();
     if (process_.exitCode === null) await once(process_, "exit");
-    server.closeAllConnections();
-    server.close();
   };
   for (let tries = 0; tries < 150; tries += 1) {
     const answered = await fetch(`${console}/healthz`).catch(() => null);
-    if (answered?.ok) return { console, issuer, stop };
+    if (answered?.ok) return { console, stop };
     await new Promise((later) => setTimeout(later, 100));
   }
   await stop();
-  throw new Error("the console with a provider does not answer; what it says is above");
+  throw new Error("the console does not answer; what it says is above");
 }

@@ -29,7 +29,7 @@ pub(crate) fn limit() -> AddressLimit {
     AddressLimit::per_second(RATE, BURST)
 }
 
-/// Takes reports, in the form of `report-uri` or that of `report-to`.
+/// Takes reports, in the form of `report-uri`, or in that of `report-to` should a proxy in front ask for it.
 pub(super) async fn take(State(app): State<Arc<App>>, request: Request) -> Result<StatusCode, Problem> {
     app.sign_ins.reports.take("reports")?;
     let (head, body) = request.into_parts();

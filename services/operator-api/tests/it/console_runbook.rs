@@ -47,7 +47,10 @@ async fn every_page_of_a_scenario_is_there(rig: &Rig) {
     let letter = dead_letter(&rig.it.pool).await;
     let browser = Browser::of(rig, Role::Operator).await;
     let mut seen = 0;
-    for page in scenarios().filter(|line| line.trim().starts_with("Page: ")).flat_map(pages) {
+    for page in scenarios()
+        .filter(|line| line.trim().starts_with("Page: "))
+        .flat_map(pages)
+    {
         let address = page
             .replace("$SUBSCRIPTION", &subscription.to_string())
             .replace("$DEAD_LETTER", &letter)

@@ -6,7 +6,8 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
-use hyper::{Method, Request, StatusCode};
+use hyper::http::request::Builder;
+use hyper::{Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde::de::DeserializeOwned;
 use tokio::net::TcpStream;
@@ -18,6 +19,8 @@ const LIMIT: Duration = Duration::from_secs(20);
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) body: Bytes,
+    /// The cookie that a browser would keep, name and value.
+    pub(crate) cookie: Option<String>,
 }
 
 /// A GET, whatever the status.
@@ -28,10 +31,22 @@ pub(crate) async fn get(address: SocketAddr, path: &str) -> Result<Answer> {
 
 /// A GET with an API key, whatever the status.
 pub(crate) async fn get_with_key(address: SocketAddr, path: &str, key: &str) -> Result<Answer> {
-    let request = Request::get(path)
-        .header("authorization", format!("Bearer {key}"))
-        .body(Full::default())?;
+    get_with(address, path, &[("authorization", format!("Bearer {key}"))]).await
+}
+
+/// A GET with these headers, whatever the status.
+pub(crate) async fn get_with(
+    address: SocketAddr,
+    path: &str,
+    headers: &[(&'static str, String)],
+) -> Result<Answer> {
+    let request = with(Request::get(path), headers).body(Full::default())?;
     call(address, request).await
+}
+
+fn with(request: Builder, headers: &[(&'static str, String)]) -> Builder {
+    let headers = headers.iter();
+    headers.fold(request, |request, (name, value)| request.header(*name, value))
 }
 
 /// A GET that must be answered with 200 and text.
@@ -53,9 +68,17 @@ pub(crate) async fn get_json<T: DeserializeOwned>(address: SocketAddr, path: &st
 
 /// A POST of a form, whatever the status.
 pub(crate) async fn post_form(address: SocketAddr, path: &str, form: &'static str) -> Result<Answer> {
-    let request = Request::builder()
-        .method(Method::POST)
-        .uri(path)
+    post_form_with(address, path, form.to_owned(), &[]).await
+}
+
+/// As [`post_form`], with these headers.
+pub(crate) async fn post_form_with(
+    address: SocketAddr,
+    path: &str,
+    form: String,
+    headers: &[(&'static str, String)],
+) -> Result<Answer> {
+    let request = with(Request::post(path), headers)
         .header("content-type", "application/x-www-form-urlencoded")
         .body(Full::from(form))?;
     call(address, request).await
@@ -71,10 +94,12 @@ async fn call(address: SocketAddr, mut request: Request<Full<Bytes>>) -> Result<
         let connection = tokio::spawn(connection);
         let response = sender.send_request(request).await?;
         let status = response.status();
+        let cookie = response.headers().get("set-cookie");
+        let cookie = cookie.and_then(|cookie| Some(cookie.to_str().ok()?.split(';').next()?.to_owned()));
         let body = response.into_body().collect().await?.to_bytes();
         drop(sender);
         connection.abort();
-        Ok(Answer { status, body })
+        Ok(Answer { status, body, cookie })
     };
     tokio::time::timeout(LIMIT, exchange)
         .await

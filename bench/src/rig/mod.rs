@@ -102,6 +102,11 @@ impl Rig {
         self.new_key("viewer", &[]).await
     }
 
+    /// An API key of an operator who also acts.
+    pub(crate) async fn operator_key(&self) -> Result<String> {
+        self.new_key("operator", &[]).await
+    }
+
     /// An API key of a reseller.
     pub(crate) async fn reseller_key(&self, reseller: &str) -> Result<String> {
         self.new_key("reseller", &["--reseller", reseller]).await

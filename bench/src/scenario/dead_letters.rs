@@ -148,7 +148,7 @@ fn aged(path: &str) -> String {
 }
 
 /// Writes the dead letters; returns how many seconds it took.
-async fn fill(rig: &Rig, letters: u64) -> Result<f64> {
+pub(super) async fn fill(rig: &Rig, letters: u64) -> Result<f64> {
     let started = Instant::now();
     let step = (SPAN * 1_000_000 / letters.max(1)).to_string();
     for from in (0..letters).step_by(FILL_BATCH as usize) {

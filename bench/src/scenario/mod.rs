@@ -2,6 +2,7 @@
 
 mod arrivals;
 mod callers;
+mod console;
 mod cpu;
 mod curve;
 mod dead_letters;
@@ -60,6 +61,8 @@ pub(crate) enum Scenario {
     Replicas,
     /// Lists and groups of many dead letters
     DeadLetters,
+    /// The first byte of each page of the console among as many dead letters and notifications, and fifty consoles left open
+    Console,
 }
 
 /// What a scenario measures with.
@@ -109,6 +112,7 @@ impl Scenario {
             Self::Cpu => cpu::expected(sizes),
             Self::Replicas => replicas::expected(sizes),
             Self::DeadLetters => dead_letters::expected(sizes),
+            Self::Console => console::expected(sizes),
         }
     }
 
@@ -133,6 +137,7 @@ impl Scenario {
             Self::Cpu => Box::pin(cpu::measure(bench)).await,
             Self::Replicas => Box::pin(replicas::measure(bench)).await,
             Self::DeadLetters => Box::pin(dead_letters::measure(bench)).await,
+            Self::Console => Box::pin(console::measure(bench)).await,
         }
     }
 }

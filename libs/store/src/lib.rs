@@ -33,6 +33,7 @@ mod text;
 pub mod timeline;
 mod visits;
 pub mod webhook;
+pub mod webpush;
 
 use std::time::Duration;
 

@@ -51,3 +51,4 @@ mod state_table;
 mod status;
 mod verification;
 mod visits;
+mod webpush;

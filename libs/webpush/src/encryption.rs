@@ -119,7 +119,9 @@ mod tests {
     use super::*;
 
     fn check(encoding: &str, encryption: &str, crypto_key: &str) -> Result<PushHeaders, String> {
-        let given = |text| (!text.is_empty()).then_some(text);
+        fn given(text: &str) -> Option<&str> {
+            (!text.is_empty()).then_some(text)
+        }
         let headers = EncryptionHeaders {
             encoding: given(encoding),
             encryption: given(encryption),

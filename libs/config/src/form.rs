@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use chrono_tz::Tz;
 use ipnet::IpNet;
 use tracing_subscriber::EnvFilter;
@@ -119,6 +119,23 @@ pub(crate) const SEALING_KEYS: Form<Secret> = Form::secret(
     "base64 of 32 bytes each, as a list or with commas between them",
     sealing_key_text,
 );
+
+pub(crate) const FERNET_KEYS: Form<Secret> = Form::secret(
+    "base64url of 32 bytes each, as a list or with commas between them",
+    |text| secret_if(fernet_key(text).is_some(), text),
+);
+pub(crate) const BEARER: Form<Secret> = Form::secret("the value of a header", |text| {
+    secret_if(
+        !text.is_empty() && text.bytes().all(|byte| (b' '..=b'~').contains(&byte)),
+        text,
+    )
+});
+
+/// Reads a key of Fernet, which is written with padding by some and without by others.
+fn fernet_key(text: &str) -> Option<[u8; 32]> {
+    let text = text.trim_end_matches('=').replace('+', "-").replace('/', "_");
+    URL_SAFE_NO_PAD.decode(text).ok()?.try_into().ok()
+}
 
 /// Reads a sealing key; `None` unless the text is base64 of exactly 32 bytes.
 pub(crate) fn sealing_key(text: &str) -> Option<[u8; 32]> {

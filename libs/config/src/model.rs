@@ -18,11 +18,13 @@ use crate::unit::Unit::{Days, Hours, Millis, Seconds};
 use crate::{Errors, PushKeys, Secret, Sources};
 
 mod reseller;
+mod webpush;
 
 pub use reseller::{
     Egress, Health, Mail, Portal, Quota, Replay, Reseller, ResellerDelivery, ResellerEvent, ResellerRetry,
     Secrets, SubscriptionDefaults, Verification,
 };
+pub use webpush::{Webpush, WebpushConnection};
 
 const MINUTES_10: u64 = 600_000;
 const HOUR: u64 = 3_600_000;
@@ -45,6 +47,7 @@ sections! {
         pub push: Push = section("push"),
         pub reseller: Reseller = section("reseller"),
         pub mail: Mail = section("mail"),
+        pub webpush: Webpush = section("webpush"),
         pub retention: Retention = section("retention"),
         pub telemetry: Telemetry = section("telemetry"),
         pub shutdown: ShutdownConfig = section("shutdown"),
@@ -65,6 +68,9 @@ impl Config {
                 .with_variable("POSTRIDER__ADMIN__LISTEN", "127.0.0.1:0")
                 .with_variable("POSTRIDER__PORTAL__LISTEN", "127.0.0.1:0")
                 .with_variable("POSTRIDER__OPERATOR__LISTEN", "127.0.0.1:0")
+                .with_variable("POSTRIDER__WEBPUSH__CONNECTION__LISTEN", "127.0.0.1:0")
+                .with_variable("POSTRIDER__WEBPUSH__CONNECTION__ROUTER_LISTEN", "127.0.0.1:0")
+                .with_variable("POSTRIDER__WEBPUSH__KEYS", TEST_SEALING_KEY)
                 .with_variable("POSTRIDER__RESELLER__SECRETS__KEY", TEST_SEALING_KEY)
                 .with_variable(
                     "POSTRIDER__RESELLER__EGRESS__ALLOW_NETWORKS",

@@ -71,7 +71,7 @@ impl Observer {
     }
 
     /// Puts the observer around routes.
-    pub(crate) fn around(self, routes: Router) -> Router {
+    pub fn around(self, routes: Router) -> Router {
         routes.layer(from_fn_with_state(Arc::new(self), observe))
     }
 

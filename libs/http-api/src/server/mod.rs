@@ -24,10 +24,13 @@ use tokio_util::sync::CancellationToken;
 
 mod admission;
 mod pace;
+mod upgrade;
 
 use crate::peer::{self, Peer};
 use admission::{Admission, Admitted, Refused};
 use pace::{Paced, Talk};
+
+pub use upgrade::{Place, Upgrade, Upgraded};
 
 /// How long a connection may stay idle after an answer: longer than proxies keep theirs, so that it is they who close.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(75);
@@ -145,16 +148,18 @@ async fn converse(
     router: Router,
     stop: CancellationToken,
     peer: Peer,
-    _admitted: Admitted,
+    admitted: Admitted,
 ) {
     // Answers are small and complete; waiting to fill a segment would only delay them.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "failed to set TCP_NODELAY");
     }
+    let place = Place::of(admitted);
     let talk = Talk::default();
     let stream = Paced::new(stream, talk.clone());
     let routes = TowerToHyperService::new(router);
-    let service = service_fn(|request: Request<Incoming>| {
+    let service = service_fn(|mut request: Request<Incoming>| {
+        request.extensions_mut().insert(place.clone());
         let caller = peer.caller(request.headers());
         let question = talk.asked();
         let answering = peer::scope(caller, routes.call(request));
@@ -172,6 +177,7 @@ async fn converse(
             .max_headers(HEADERS)
             .max_buf_size(BUFFER_BYTES)
             .serve_connection(TokioIo::new(stream), service)
+            .with_upgrades()
     );
     let served = tokio::select! {
         served = connection.as_mut() => served,

@@ -83,6 +83,11 @@ impl<S> Paced<S> {
         }
     }
 
+    /// The stream without its bounds, for another protocol to go on with.
+    pub(super) fn into_inner(self) -> S {
+        self.stream
+    }
+
     /// Forgets the head that was awaited, if it has come.
     fn look_at_heads(&mut self) {
         let heads = self.talk.count();

@@ -1,0 +1,65 @@
+//! The part of the configuration that is about Web Push.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use ipnet::IpNet;
+
+use super::MINUTES_10;
+use crate::Secret;
+use crate::form::{ADDRESS, BEARER, FERNET_KEYS, HTTP_URL, NETWORKS};
+use crate::section::sections;
+use crate::unit::Unit::Millis;
+
+const DAY_IN_MILLIS: u64 = 86_400_000;
+
+sections! {
+    /// Web Push.
+    pub struct Webpush {
+        /// The keys of push endpoints: the first makes them, all read them.
+        pub keys: Vec<Secret> = list("keys", &FERNET_KEYS),
+        /// Where senders reach the endpoint nodes, without a trailing slash.
+        pub endpoint_url: String = text("endpointUrl", &HTTP_URL),
+        /// The nodes that user agents are connected to.
+        pub connection: WebpushConnection = section("connection"),
+    }
+
+    /// A node that user agents are connected to.
+    pub struct WebpushConnection {
+        /// Where it listens for user agents.
+        pub listen: SocketAddr = text("listen", &ADDRESS),
+        /// Where it listens for endpoint nodes and other connection nodes.
+        pub router_listen: SocketAddr = text("routerListen", &ADDRESS),
+        /// Where they reach that listener, if it is not at its address.
+        pub router_url: Option<String> = optional("routerUrl", &HTTP_URL),
+        /// Most connections at once.
+        pub max_connections: usize = integer("maxConnections", 1..=1_000_000),
+        /// Most of them from one address.
+        pub max_connections_per_peer: usize = integer("maxConnectionsPerPeer", 1..=1_000_000),
+        /// Proxies, which speak for many.
+        pub trusted_proxies: Vec<IpNet> = list("trustedProxies", &NETWORKS),
+        /// Longest wait for the first message of a user agent.
+        pub hello_timeout: Duration = duration("helloTimeoutMillis", Millis, 10..=MINUTES_10),
+        /// Time between two pings.
+        pub ping_interval: Duration = duration("pingIntervalMillis", Millis, 10..=DAY_IN_MILLIS),
+        /// Longest wait for the answer to a ping.
+        pub pong_timeout: Duration = duration("pongTimeoutMillis", Millis, 10..=MINUTES_10),
+        /// Longest wait for the acknowledgement of a message that is not stored.
+        pub ack_wait: Duration = duration("ackWaitMillis", Millis, 0..=2000)
+            because "the endpoint node that asked waits for the answer meanwhile",
+        /// Most messages from storage in one go.
+        pub message_limit: u32 = integer("messageLimit", 10..=1_000_000),
+        /// Most notifications that wait to be sent to one user agent, and most that wait for its acknowledgement.
+        pub queue_capacity: usize = integer("queueCapacity", 1..=10_000),
+        /// Most channels of a user agent, and most that one connection registers.
+        pub max_channels: u32 = integer("maxChannels", 1..=100_000),
+        /// Where the versions of broadcasts are asked for; `None` when there are none.
+        pub megaphone_url: Option<String> = optional("megaphoneUrl", &HTTP_URL),
+        /// What is sent along as the header `Authorization`.
+        pub megaphone_token: Option<Secret> = optional("megaphoneToken", &BEARER),
+        /// Time between two questions for broadcasts.
+        pub megaphone_interval: Duration = duration("megaphoneIntervalMillis", Millis, 10..=DAY_IN_MILLIS),
+        /// Over which time user agents are sent elsewhere when the node stops.
+        pub drain: Duration = duration("drainMillis", Millis, 0..=MINUTES_10),
+    }
+}

@@ -28,7 +28,7 @@ pub use model::{
     Admin, Amqp, Config, Cron, Database, Egress, Health, Idempotency, Ingest, Job, Jobs, KeyLogin, Leader,
     LogFormat, Mail, Oidc, OidcRoles, Operator, Partitions, Portal, Push, Queue, Quota, Replay, Rescue,
     Reseller, ResellerDelivery, ResellerEvent, ResellerRetry, Retention, Retry, Secrets, ShutdownConfig,
-    SubscriptionDefaults, Swrve, Telemetry, Verification, Webpush, WebpushConnection,
+    SubscriptionDefaults, Swrve, Telemetry, Verification, Webpush, WebpushConnection, WebpushEndpoint,
 };
 pub use push_keys::PushKeys;
 pub use read::{given_average_processing, load, load_for_production};

@@ -24,7 +24,7 @@ pub use reseller::{
     Egress, Health, Mail, Portal, Quota, Replay, Reseller, ResellerDelivery, ResellerEvent, ResellerRetry,
     Secrets, SubscriptionDefaults, Verification,
 };
-pub use webpush::{Webpush, WebpushConnection};
+pub use webpush::{Webpush, WebpushConnection, WebpushEndpoint};
 
 const MINUTES_10: u64 = 600_000;
 const HOUR: u64 = 3_600_000;
@@ -69,6 +69,7 @@ impl Config {
                 .with_variable("POSTRIDER__PORTAL__LISTEN", "127.0.0.1:0")
                 .with_variable("POSTRIDER__OPERATOR__LISTEN", "127.0.0.1:0")
                 .with_variable("POSTRIDER__WEBPUSH__CONNECTION__LISTEN", "127.0.0.1:0")
+                .with_variable("POSTRIDER__WEBPUSH__ENDPOINT__LISTEN", "127.0.0.1:0")
                 .with_variable("POSTRIDER__WEBPUSH__CONNECTION__ROUTER_LISTEN", "127.0.0.1:0")
                 .with_variable("POSTRIDER__WEBPUSH__KEYS", TEST_SEALING_KEY)
                 .with_variable("POSTRIDER__RESELLER__SECRETS__KEY", TEST_SEALING_KEY)

@@ -39,6 +39,7 @@ pub use json::{Handling, Object, Wrong, read as read_json};
 pub use kind::ProblemKind;
 pub use observe::{Observer, traceparent};
 pub use outage::Outage;
+pub use peer::current as caller_address;
 pub use problem::{FieldProblem, PROBLEM_JSON, Problem, ProblemBody};
 pub use reading::by;
 pub use remembered::Remembered;

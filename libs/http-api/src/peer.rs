@@ -23,7 +23,7 @@ pub(crate) async fn scope<T>(caller: IpAddr, answering: impl Future<Output = T>)
 }
 
 /// Where the request comes from that this task answers; `None` in a task of its own.
-pub(crate) fn current() -> Option<IpAddr> {
+pub fn current() -> Option<IpAddr> {
     CALLER.try_with(|caller| *caller).ok()
 }
 

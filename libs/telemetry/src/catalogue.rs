@@ -239,6 +239,14 @@ catalogue! {
         "HTTP requests answered, by route and status code.";
     HttpConnectionsRefused = "postrider_http_connections_refused_total", Kind::Counter, Count, ["bound"],
         "Connections closed at once because there were too many; `bound` is `all` or `peer`.";
+    WebpushMessages = "postrider_webpush_messages_total", Kind::Counter, Count, ["outcome"],
+        "Messages of Web Push answered with 201; `outcome` is `direct` (with the client's node), `stored` or `dropped` (no TTL and not connected).";
+    WebpushRefused = "postrider_webpush_refused_total", Kind::Counter, Count, ["reason"],
+        "Requests that webpush-endpoint refused, by reason.";
+    WebpushNodeAnswers = "postrider_webpush_node_answers_total", Kind::Counter, Count, ["request", "answer"],
+        "Answers of connection nodes to webpush-endpoint; `request` is `push` or `notif`, `answer` is `taken`, `busy`, `absent`, `refused`, `silent` or `failed`.";
+    WebpushBatchRows = "postrider_webpush_batch_rows", Kind::Histogram(BATCH_ROWS), Count, [],
+        "Messages of Web Push stored in one group commit.";
     PartitionsAheadMonths = "postrider_partitions_ahead_months", Kind::Gauge, Count, [],
         "Months after the current one for which partitions exist.";
     ProcessCpuSeconds = "process_cpu_seconds_total", Kind::Counter, Seconds, [],

@@ -7,9 +7,9 @@ use ipnet::IpNet;
 
 use super::MINUTES_10;
 use crate::Secret;
-use crate::form::{ADDRESS, BEARER, FERNET_KEYS, HTTP_URL, NETWORKS};
+use crate::form::{ADDRESS, BEARER, CLIENT_SECRET, FERNET_KEYS, HTTP_URL, NETWORKS};
 use crate::section::sections;
-use crate::unit::Unit::Millis;
+use crate::unit::Unit::{Millis, Seconds};
 
 const DAY_IN_MILLIS: u64 = 86_400_000;
 
@@ -20,8 +20,45 @@ sections! {
         pub keys: Vec<Secret> = list("keys", &FERNET_KEYS),
         /// Where senders reach the endpoint nodes, without a trailing slash.
         pub endpoint_url: String = text("endpointUrl", &HTTP_URL),
+        /// The nodes that senders send to.
+        pub endpoint: WebpushEndpoint = section("endpoint"),
         /// The nodes that user agents are connected to.
         pub connection: WebpushConnection = section("connection"),
+    }
+
+    /// A node that senders send to.
+    pub struct WebpushEndpoint {
+        /// Where it listens.
+        pub listen: SocketAddr = text("listen", &ADDRESS),
+        /// What the secrets of registrations over HTTP are made with: the first makes them, all are taken.
+        pub auth_keys: Vec<Secret> = list("authKeys", &CLIENT_SECRET),
+        /// Largest body of a message in bytes.
+        pub max_data_bytes: usize = integer("maxDataBytes", 1..=65_536),
+        /// Longest time that a message is kept.
+        pub max_ttl: Duration = duration("maxTtlInSeconds", Seconds, 0..=2_592_000)
+            because "what is older goes with its month",
+        /// Longest time for one request.
+        pub request_timeout: Duration = duration("requestTimeoutMillis", Millis, 10..=MINUTES_10),
+        /// Longest time until a connection node takes a connection.
+        pub node_connect_timeout: Duration = duration("nodeConnectTimeoutMillis", Millis, 10..=MINUTES_10),
+        /// Longest time until a connection node answers.
+        pub node_timeout: Duration = duration("nodeTimeoutMillis", Millis, 10..=MINUTES_10),
+        /// Most connections at once.
+        pub max_connections: usize = integer("maxConnections", 1..=1_000_000),
+        /// Most of them from one address.
+        pub max_connections_per_peer: usize = integer("maxConnectionsPerPeer", 1..=1_000_000),
+        /// Whose `X-Forwarded-For` is believed.
+        pub trusted_proxies: Vec<IpNet> = list("trustedProxies", &NETWORKS),
+        /// Most messages to one channel of a user agent in a second, on average.
+        pub messages_per_second: u32 = integer("messagesPerSecond", 1..=1_000_000),
+        /// Most of them at once after a pause.
+        pub message_burst: u32 = integer("messageBurst", 1..=1_000_000),
+        /// Most new registrations over HTTP from one address in a minute.
+        pub registrations_per_minute: u32 = integer("registrationsPerMinute", 1..=1_000_000),
+        /// How many group commits may run at once, and how many look-ups.
+        pub writers: usize = integer("writers", 1..=256),
+        /// Most messages in one of them.
+        pub batch_rows: usize = integer("batchRows", 1..=5000),
     }
 
     /// A node that user agents are connected to.

@@ -1,0 +1,133 @@
+//! What the handlers share.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, SubsecRound as _, TimeDelta, Utc};
+use config::{Config, Secret, WebpushEndpoint};
+use domain::clock::Clock;
+use lifecycle::TaskGroup;
+use store::Store;
+use store::webpush::{NewMessage, Route, Stored};
+use telemetry::Metric;
+use tokio::time::Instant;
+use url::Url;
+use uuid::Uuid;
+use webpush::{AuthKeys, Keys, MAX_TTL, Refusal};
+
+use crate::Error;
+use crate::batch::{Batch, Sizes, Statement};
+use crate::limits::Limits;
+use crate::nodes::Nodes;
+
+/// A channel of a client, as a sender asks for it.
+pub(crate) type Target = (Uuid, Uuid);
+
+/// The state behind every request.
+pub(crate) struct App {
+    pub(crate) keys: Keys,
+    pub(crate) auth_keys: Option<AuthKeys>,
+    /// Where senders reach this service.
+    pub(crate) endpoint_url: String,
+    /// Its origin, which statements of senders name.
+    pub(crate) audience: String,
+    pub(crate) max_ttl: TimeDelta,
+    pub(crate) nodes: Nodes,
+    pub(crate) limits: Limits,
+    pub(crate) store: Store,
+    pub(crate) config: WebpushEndpoint,
+    /// Most channels of a client.
+    pub(crate) max_channels: u32,
+    pub(crate) tasks: TaskGroup,
+    clock: Arc<dyn Clock>,
+    routes: Batch<Target, Option<Route>>,
+    stores: Batch<NewMessage, Stored>,
+}
+
+struct ReadRoutes(Store);
+
+impl Statement<Target, Option<Route>> for ReadRoutes {
+    async fn ask(&self, targets: &[Target]) -> Result<Vec<Option<Route>>, store::Error> {
+        self.0.webpush_routes(targets).await
+    }
+}
+
+struct StoreMessages(Store);
+
+impl Statement<NewMessage, Stored> for StoreMessages {
+    async fn ask(&self, messages: &[NewMessage]) -> Result<Vec<Stored>, store::Error> {
+        self.0.webpush_store(messages).await
+    }
+}
+
+impl App {
+    pub(crate) fn new(
+        config: &Config,
+        store: Store,
+        clock: Arc<dyn Clock>,
+        tasks: TaskGroup,
+    ) -> Result<Self, Error> {
+        let webpush = &config.webpush;
+        let endpoint = webpush.endpoint.clone();
+        let sizes = Sizes {
+            workers: endpoint.writers,
+            most: endpoint.batch_rows,
+        };
+        let stored_together = Metric::WebpushBatchRows.histogram(&[]);
+        let auth_keys = AuthKeys::parse(&joined(&endpoint.auth_keys)).ok();
+        if auth_keys.is_none() {
+            tracing::warn!("webpush.endpoint.authKeys is not set: clients cannot register over HTTP");
+        }
+        Ok(Self {
+            keys: Keys::parse(&joined(&webpush.keys)).map_err(Error::Keys)?,
+            auth_keys,
+            audience: origin(&webpush.endpoint_url),
+            endpoint_url: webpush.endpoint_url.clone(),
+            max_ttl: TimeDelta::from_std(endpoint.max_ttl).unwrap_or(MAX_TTL),
+            nodes: Nodes::new(&endpoint)?,
+            limits: Limits::new(&endpoint),
+            routes: Batch::start(ReadRoutes(store.clone()), "read user agents", sizes, None, &tasks),
+            stores: Batch::start(
+                StoreMessages(store.clone()),
+                "store messages",
+                sizes,
+                Some(stored_together),
+                &tasks,
+            ),
+            store,
+            config: endpoint,
+            max_channels: webpush.connection.max_channels,
+            tasks,
+            clock,
+        })
+    }
+
+    /// The present time, as precise as the database keeps it.
+    pub(crate) fn now(&self) -> DateTime<Utc> {
+        self.clock.now().trunc_subsecs(6)
+    }
+
+    /// When a request that starts now has to be answered.
+    pub(crate) fn deadline(&self) -> Instant {
+        Instant::now() + self.config.request_timeout
+    }
+
+    /// What has to be known of a client and its channel.
+    pub(crate) async fn route(&self, target: Target) -> Result<Option<Route>, Refusal> {
+        self.routes.ask(target).await.map_err(|_| Refusal::Storage)
+    }
+
+    /// Stores a message together with others.
+    pub(crate) async fn keep(&self, message: NewMessage) -> Result<Stored, Refusal> {
+        self.stores.ask(message).await.map_err(|_| Refusal::Storage)
+    }
+}
+
+fn joined(keys: &[Secret]) -> String {
+    let keys: Vec<&str> = keys.iter().map(Secret::expose).collect();
+    keys.join(",")
+}
+
+/// The origin of a URL, without the port that its scheme has anyway.
+fn origin(url: &str) -> String {
+    Url::parse(url).map_or_else(|_| url.to_owned(), |url| url.origin().ascii_serialization())
+}

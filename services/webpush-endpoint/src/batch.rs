@@ -1,0 +1,206 @@
+//! Questions to the database that are asked together: what has come while the last statement ran is the next one.
+//!
+//! It deliberately holds nothing back to make batches larger.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http_api::Outage;
+use lifecycle::TaskGroup;
+use metrics::Histogram;
+use tokio::sync::{Mutex, mpsc, oneshot};
+
+/// How long the database may take for one of them.
+const LIMIT: Duration = Duration::from_secs(8);
+/// Batches that may wait for each that is asked.
+const BATCHES_WAITING: usize = 4;
+
+/// The database did not answer, or more is asked than it can answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Unanswered;
+
+type Waiting<A> = oneshot::Sender<Result<A, Unanswered>>;
+
+/// The entrance to a statement that answers many questions.
+pub(crate) struct Batch<Q, A> {
+    questions: mpsc::Sender<(Q, Waiting<A>)>,
+}
+
+/// A statement that answers each of several questions, in their order.
+pub(crate) trait Statement<Q, A>: Send + Sync + 'static {
+    /// Asks.
+    fn ask(&self, questions: &[Q]) -> impl Future<Output = Result<Vec<A>, store::Error>> + Send;
+}
+
+/// How much is asked at once.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sizes {
+    /// Statements under way.
+    pub(crate) workers: usize,
+    /// Questions in one of them.
+    pub(crate) most: usize,
+}
+
+struct Worker<Q, A, S> {
+    questions: Arc<Mutex<mpsc::Receiver<(Q, Waiting<A>)>>>,
+    statement: Arc<S>,
+    outage: Arc<Outage>,
+    size: Option<Histogram>,
+    most: usize,
+}
+
+impl<Q: Send + Sync + 'static, A: Send + 'static> Batch<Q, A> {
+    /// Starts the workers, which end when the entrance is dropped and all has been answered. `what` completes "failed to …".
+    pub(crate) fn start<S: Statement<Q, A>>(
+        statement: S,
+        what: &'static str,
+        sizes: Sizes,
+        size: Option<Histogram>,
+        tasks: &TaskGroup,
+    ) -> Self {
+        let (sender, receiver) = mpsc::channel(sizes.workers * sizes.most * BATCHES_WAITING);
+        let questions = Arc::new(Mutex::new(receiver));
+        let (statement, outage) = (Arc::new(statement), Arc::new(Outage::of(what)));
+        for _ in 0..sizes.workers {
+            let worker = Worker {
+                questions: Arc::clone(&questions),
+                statement: Arc::clone(&statement),
+                outage: Arc::clone(&outage),
+                size: size.clone(),
+                most: sizes.most,
+            };
+            tasks.spawn("batch", worker.run());
+        }
+        Self { questions: sender }
+    }
+
+    /// Asks together with what is asked meanwhile.
+    pub(crate) async fn ask(&self, question: Q) -> Result<A, Unanswered> {
+        let (answer, answered) = oneshot::channel();
+        self.questions
+            .try_send((question, answer))
+            .map_err(|_| Unanswered)?;
+        answered.await.unwrap_or(Err(Unanswered))
+    }
+}
+
+impl<Q: Send + Sync + 'static, A: Send + 'static, S: Statement<Q, A>> Worker<Q, A, S> {
+    async fn run(self) {
+        let mut taken = Vec::with_capacity(self.most);
+        while self.questions.lock().await.recv_many(&mut taken, self.most).await > 0 {
+            // A caller that has gone was told that it got no answer.
+            let open = taken.drain(..).filter(|(_, answer)| !answer.is_closed());
+            let (questions, waiting): (Vec<Q>, Vec<Waiting<A>>) = open.unzip();
+            if !questions.is_empty() {
+                self.answer(questions, waiting).await;
+            }
+        }
+    }
+
+    async fn answer(&self, questions: Vec<Q>, waiting: Vec<Waiting<A>>) {
+        if let Some(size) = &self.size {
+            size.record(u32::try_from(questions.len()).unwrap_or(u32::MAX));
+        }
+        match self.ask(&questions).await {
+            Ok(answers) => {
+                for (waiting, answer) in waiting.into_iter().zip(answers) {
+                    let _ = waiting.send(Ok(answer));
+                }
+            }
+            Err(error) if error.is_transient() || questions.len() == 1 => {
+                for waiting in waiting {
+                    let _ = waiting.send(Err(Unanswered));
+                }
+            }
+            // One question that the database refuses must not take its neighbours with it.
+            Err(_) => {
+                for (question, waiting) in questions.into_iter().zip(waiting) {
+                    let answer = self.ask(std::slice::from_ref(&question)).await;
+                    let _ = waiting.send(answer.ok().and_then(|mut one| one.pop()).ok_or(Unanswered));
+                }
+            }
+        }
+    }
+
+    async fn ask(&self, questions: &[Q]) -> Result<Vec<A>, store::Error> {
+        let answers = store::within(LIMIT, self.statement.ask(questions)).await;
+        match &answers {
+            Ok(_) => self.outage.worked(),
+            Err(error) => self.outage.failed(error),
+        }
+        answers
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use lifecycle::Shutdown;
+    use tokio::sync::Semaphore;
+
+    use super::*;
+
+    /// Doubles numbers once it is let; refuses 13.
+    struct Double {
+        let_go: Semaphore,
+        asked: Arc<AtomicUsize>,
+    }
+
+    impl Statement<u32, u32> for Double {
+        async fn ask(&self, questions: &[u32]) -> Result<Vec<u32>, store::Error> {
+            let _ = self.let_go.acquire().await;
+            self.asked.fetch_add(1, Ordering::Relaxed);
+            if questions.contains(&13) {
+                return Err(store::Error::Corrupt {
+                    what: "number",
+                    found: "13".to_owned(),
+                });
+            }
+            Ok(questions.iter().map(|number| number * 2).collect())
+        }
+    }
+
+    fn batch(permits: usize) -> (Batch<u32, u32>, Arc<AtomicUsize>, Shutdown) {
+        let shutdown = Shutdown::new();
+        let asked = Arc::new(AtomicUsize::new(0));
+        let statement = Double {
+            let_go: Semaphore::new(permits),
+            asked: Arc::clone(&asked),
+        };
+        let sizes = Sizes { workers: 1, most: 4 };
+        let tasks = TaskGroup::under(&shutdown);
+        (
+            Batch::start(statement, "double", sizes, None, &tasks),
+            asked,
+            shutdown,
+        )
+    }
+
+    #[tokio::test]
+    async fn what_is_asked_meanwhile_is_asked_together() {
+        let (batch, asked, _shutdown) = batch(1);
+        let answers = tokio::join!(batch.ask(1), batch.ask(2), batch.ask(3), batch.ask(4));
+        assert_eq!(answers, (Ok(2), Ok(4), Ok(6), Ok(8)));
+        assert!(asked.load(Ordering::Relaxed) < 4);
+    }
+
+    #[tokio::test]
+    async fn what_is_refused_takes_no_neighbour_with_it() {
+        let (batch, _, _shutdown) = batch(1);
+        let answers = tokio::join!(batch.ask(1), batch.ask(13), batch.ask(3));
+        assert_eq!(answers, (Ok(2), Err(Unanswered), Ok(6)));
+    }
+
+    #[tokio::test]
+    async fn more_than_can_be_answered_is_refused_at_once() {
+        let (batch, _, _shutdown) = batch(0);
+        let mut asking: Vec<_> = (0..64).map(|n| Box::pin(batch.ask(n))).collect();
+        let mut refused = 0;
+        for ask in &mut asking {
+            let now = tokio::time::timeout(Duration::from_millis(1), ask).await;
+            refused += usize::from(now == Ok(Err(Unanswered)));
+        }
+        assert!(refused >= 64 - 20, "{refused}");
+    }
+}

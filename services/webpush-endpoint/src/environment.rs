@@ -1,0 +1,142 @@
+//! The variables of the reference's endpoint node, `AUTOEND__*`, as those of this configuration.
+//!
+//! Variables that are not known are ignored, as the reference ignores them.
+
+use std::collections::BTreeMap;
+
+use config::Sources;
+
+const PREFIX: &str = "AUTOEND__";
+
+/// What is kept when its name changes only.
+const RENAMED: [(&str, &str); 6] = [
+    ("MAX_DATA_BYTES", "WEBPUSH__ENDPOINT__MAX_DATA_BYTES"),
+    ("MAX_NOTIFICATION_TTL", "WEBPUSH__ENDPOINT__MAX_TTL_IN_SECONDS"),
+    (
+        "CONNECTION_TIMEOUT_MILLIS",
+        "WEBPUSH__ENDPOINT__NODE_CONNECT_TIMEOUT_MILLIS",
+    ),
+    ("REQUEST_TIMEOUT_MILLIS", "WEBPUSH__ENDPOINT__NODE_TIMEOUT_MILLIS"),
+    ("CRYPTO_KEYS", "WEBPUSH__KEYS"),
+    ("AUTH_KEYS", "WEBPUSH__ENDPOINT__AUTH_KEYS"),
+];
+
+/// A configuration that the variables of the reference describe, and those of Postrider, which win.
+pub fn sources(variables: impl IntoIterator<Item = (String, String)>) -> Sources {
+    let (reference, own): (BTreeMap<_, _>, BTreeMap<_, _>) = variables
+        .into_iter()
+        .partition(|(name, _)| name.to_ascii_uppercase().starts_with(PREFIX));
+    let reference: BTreeMap<String, String> = reference
+        .into_iter()
+        .map(|(name, value)| (name[PREFIX.len()..].to_ascii_uppercase(), value))
+        .collect();
+    let mut sources = translated(&reference);
+    for (name, value) in own {
+        sources = sources.with_variable(name, value);
+    }
+    sources
+}
+
+fn translated(reference: &BTreeMap<String, String>) -> Sources {
+    let get = |name: &str, default: &str| match reference.get(name) {
+        Some(value) if !value.is_empty() => value.clone(),
+        _ => default.to_owned(),
+    };
+    let (scheme, host, port) = (
+        get("SCHEME", "http"),
+        get("HOST", "127.0.0.1"),
+        get("PORT", "8000"),
+    );
+    let host_in_url = if host.contains(':') {
+        format!("[{host}]")
+    } else {
+        host
+    };
+    let endpoint_url = get("ENDPOINT_URL", &format!("{scheme}://{host_in_url}:{port}"));
+    let log_format = if get("HUMAN_LOGS", "false") == "true" {
+        "human"
+    } else {
+        "json"
+    };
+    let own = |name: &str| format!("POSTRIDER__{name}");
+    let mut sources = Sources::default()
+        // There is no broker in Web Push, and no room for the ports of several nodes on one machine.
+        .with_variable("AMQP_URL", "amqp://unused")
+        .with_variable(own("ADMIN__LISTEN"), "127.0.0.1:0")
+        .with_variable(own("WEBPUSH__ENDPOINT__LISTEN"), format!("{host_in_url}:{port}"))
+        .with_variable(own("WEBPUSH__ENDPOINT_URL"), endpoint_url)
+        .with_variable(own("TELEMETRY__LOG_FORMAT"), log_format);
+    if let Some(dsn) = reference.get("DB_DSN") {
+        sources = sources.with_variable("DATABASE_URL", dsn);
+    }
+    for (name, renamed) in RENAMED {
+        if let Some(value) = reference.get(name) {
+            let value = if name.ends_with("_KEYS") {
+                unlisted(value)
+            } else {
+                value.clone()
+            };
+            sources = sources.with_variable(own(renamed), value);
+        }
+    }
+    sources
+}
+
+/// `["a","b"]` as `a,b`.
+fn unlisted(list: &str) -> String {
+    list.replace(['[', ']', '"', '\'', ' '], "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: &str = "cw_0x689RpI-jtRR7oE8h_eQsKImvJapLeSbXpwF4e4=";
+
+    fn load(variables: &[(&str, &str)]) -> config::Config {
+        let given = variables
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        config::load(&sources(given)).unwrap()
+    }
+
+    #[test]
+    fn the_variables_of_the_reference_are_understood() {
+        let list = format!("[{KEY}]");
+        let config = load(&[
+            ("AUTOEND__SCHEME", "http"),
+            ("AUTOEND__HOST", "127.0.0.1"),
+            ("AUTOEND__PORT", "9160"),
+            ("AUTOEND__DB_DSN", "postgres://a@b/c"),
+            ("AUTOEND__DB_SETTINGS", "{}"),
+            ("AUTOEND__CRYPTO_KEYS", &list),
+            ("AUTOEND__AUTH_KEYS", r#"["AAAA=", "BBBB"]"#),
+            ("AUTOEND__MAX_DATA_BYTES", "4096"),
+            ("AUTOEND__MAX_NOTIFICATION_TTL", "60"),
+            ("AUTOEND__CONNECTION_TIMEOUT_MILLIS", "500"),
+            ("AUTOEND__REQUEST_TIMEOUT_MILLIS", "900"),
+            ("AUTOEND__STATSD_HOST", "unknown to us"),
+        ]);
+        let endpoint = &config.webpush.endpoint;
+        assert_eq!(endpoint.listen.to_string(), "127.0.0.1:9160");
+        assert_eq!(config.webpush.endpoint_url, "http://127.0.0.1:9160");
+        assert_eq!(config.webpush.keys.len(), 1);
+        assert_eq!(endpoint.auth_keys.len(), 2);
+        assert_eq!(endpoint.max_data_bytes, 4096);
+        assert_eq!(endpoint.max_ttl.as_secs(), 60);
+        assert_eq!(endpoint.node_connect_timeout.as_millis(), 500);
+        assert_eq!(endpoint.node_timeout.as_millis(), 900);
+    }
+
+    #[test]
+    fn a_url_of_its_own_wins_and_so_do_the_variables_of_postrider() {
+        let config = load(&[
+            ("autoend__endpoint_url", "https://push.example.com/"),
+            ("AUTOEND__DB_DSN", "postgres://a@b/c"),
+            ("AUTOEND__CRYPTO_KEYS", KEY),
+            ("POSTRIDER__WEBPUSH__ENDPOINT__LISTEN", "127.0.0.1:1"),
+        ]);
+        assert_eq!(config.webpush.endpoint_url, "https://push.example.com");
+        assert_eq!(config.webpush.endpoint.listen.to_string(), "127.0.0.1:1");
+    }
+}

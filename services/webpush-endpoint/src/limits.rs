@@ -1,0 +1,81 @@
+//! How much one sender may ask in how much time. Each process counts for itself: the limits keep a loop in bounds, they are no quota.
+
+use std::net::IpAddr;
+use std::num::NonZeroU32;
+
+use config::WebpushEndpoint;
+use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
+use uuid::Uuid;
+use webpush::Refusal;
+
+/// Counted before those are forgotten that have been quiet for a while.
+const KEPT: usize = 100_000;
+
+/// What has been asked lately.
+pub(crate) struct Limits {
+    messages: DefaultKeyedRateLimiter<Uuid>,
+    registrations: DefaultKeyedRateLimiter<IpAddr>,
+}
+
+impl Limits {
+    pub(crate) fn new(config: &WebpushEndpoint) -> Self {
+        let number = |count: u32| NonZeroU32::new(count).unwrap_or(NonZeroU32::MIN);
+        let messages = Quota::per_second(number(config.messages_per_second));
+        let registrations = Quota::per_minute(number(config.registrations_per_minute));
+        Self {
+            messages: RateLimiter::keyed(messages.allow_burst(number(config.message_burst))),
+            registrations: RateLimiter::keyed(registrations),
+        }
+    }
+
+    /// Counts a message to a channel.
+    pub(crate) fn count_message(&self, channel: Uuid) -> Result<(), Refusal> {
+        if self.messages.len() > KEPT {
+            self.messages.retain_recent();
+        }
+        self.messages.check_key(&channel).map_err(|_| Refusal::TooMany)
+    }
+
+    /// Counts a registration from an address. Loopback, such as a proxy that is not trusted, speaks for many.
+    pub(crate) fn count_registration(&self, from: Option<IpAddr>) -> Result<(), Refusal> {
+        let Some(from) = from.filter(|from| !from.is_loopback()) else {
+            return Ok(());
+        };
+        if self.registrations.len() > KEPT {
+            self.registrations.retain_recent();
+        }
+        self.registrations.check_key(&from).map_err(|_| Refusal::TooMany)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_channel_and_each_address_has_its_own_bounds() {
+        let mut config = config::Config::for_tests("postgres://a@b/c", "amqp://unused")
+            .unwrap()
+            .webpush
+            .endpoint;
+        config.messages_per_second = 1;
+        config.message_burst = 2;
+        config.registrations_per_minute = 1;
+        let limits = Limits::new(&config);
+        let (one, other) = (Uuid::from_u128(1), Uuid::from_u128(2));
+        assert_eq!(limits.count_message(one), Ok(()));
+        assert_eq!(limits.count_message(one), Ok(()));
+        assert_eq!(limits.count_message(one), Err(Refusal::TooMany));
+        assert_eq!(limits.count_message(other), Ok(()));
+        let from = |text: &str| Some(text.parse().unwrap());
+        assert_eq!(limits.count_registration(from("192.0.2.1")), Ok(()));
+        assert_eq!(
+            limits.count_registration(from("192.0.2.1")),
+            Err(Refusal::TooMany)
+        );
+        assert_eq!(limits.count_registration(from("192.0.2.2")), Ok(()));
+        for _ in 0..3 {
+            assert_eq!(limits.count_registration(from("127.0.0.1")), Ok(()));
+        }
+    }
+}

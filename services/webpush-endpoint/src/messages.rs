@@ -1,0 +1,24 @@
+//! `DELETE /m/{message_id}`: takes a message back that still waits.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use http::StatusCode;
+use tokio::time::timeout_at;
+use webpush::{MessageId, Refusal};
+
+use crate::answer::Refused;
+use crate::app::App;
+
+/// Deletes a message. What is not there (any more) is as good as deleted.
+pub(crate) async fn delete(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+) -> Result<StatusCode, Refused> {
+    let message = MessageId::open(&app.keys, &id).ok_or(Refusal::MessageId)?;
+    let deleting = app.store.webpush_delete(message.uaid, &id);
+    match timeout_at(app.deadline(), deleting).await {
+        Ok(Ok(_)) => Ok(StatusCode::NO_CONTENT),
+        _ => Err(Refusal::Storage.into()),
+    }
+}

@@ -1,0 +1,171 @@
+//! `POST /wpush/…`: the checks of a message, in the order of the contract.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Path, Request, State};
+use axum::response::{IntoResponse as _, Response};
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use tokio::time::{Instant, timeout_at};
+use webpush::{
+    Encryption, EncryptionHeaders, MessageId, Refusal, Subscription, TokenVersion, Topic, Vapid, VapidError,
+};
+
+use crate::answer::Refused;
+use crate::app::App;
+use crate::delivery::{self, Accepted};
+
+const TTL: HeaderName = HeaderName::from_static("ttl");
+const TOPIC: HeaderName = HeaderName::from_static("topic");
+const ENCRYPTION: HeaderName = HeaderName::from_static("encryption");
+const CRYPTO_KEY: HeaderName = HeaderName::from_static("crypto-key");
+/// The type of a client that is connected to one of our nodes.
+const WEBPUSH: &str = "webpush";
+
+/// `POST /wpush/{token}`.
+pub(crate) async fn to_first_version(
+    State(app): State<Arc<App>>,
+    Path(token): Path<String>,
+    request: Request,
+) -> Result<Response, Refused> {
+    send(app, TokenVersion::V1, token, request).await
+}
+
+/// `POST /wpush/{version}/{token}`.
+pub(crate) async fn to_version(
+    State(app): State<Arc<App>>,
+    Path((version, token)): Path<(String, String)>,
+    request: Request,
+) -> Result<Response, Refused> {
+    let version = match version.as_str() {
+        "v1" => TokenVersion::V1,
+        "v2" => TokenVersion::V2,
+        _ => return Err(Refusal::Token.into()),
+    };
+    send(app, version, token, request).await
+}
+
+async fn send(
+    app: Arc<App>,
+    version: TokenVersion,
+    token: String,
+    request: Request,
+) -> Result<Response, Refused> {
+    let deadline = app.deadline();
+    let sending = Box::pin(accept(&app, version, &token, request, deadline));
+    match timeout_at(deadline, sending).await {
+        Ok(answer) => answer.map_err(Refused),
+        Err(_) => Err(Refusal::Storage.into()),
+    }
+}
+
+async fn accept(
+    app: &Arc<App>,
+    version: TokenVersion,
+    token: &str,
+    request: Request,
+    deadline: Instant,
+) -> Result<Response, Refusal> {
+    let (Parts { headers, .. }, body) = request.into_parts();
+    let now = app.now();
+    let subscription = Subscription::open(&app.keys, version, token).ok_or(Refusal::Token)?;
+    let vapid = check_sender(app, &headers)?;
+    if !subscription.allows(vapid.as_ref().map(|vapid| &vapid.key)) {
+        return Err(if vapid.is_some() {
+            VapidError::KeyMismatch
+        } else {
+            VapidError::MissingKey
+        }
+        .into());
+    }
+    app.limits.count_message(subscription.channel)?;
+    let route = app.route((subscription.uaid, subscription.channel)).await?;
+    let route = route.ok_or(Refusal::NoUser)?;
+    if route.router_type != WEBPUSH {
+        return Err(Refusal::RouterType);
+    }
+    if !route.subscribed {
+        return Err(Refusal::NoSubscription);
+    }
+    let body = read_body(app, &headers, body, deadline).await?;
+    let ttl = webpush::ttl(text(&headers, &TTL), app.max_ttl)?;
+    let body = if body.is_empty() {
+        None
+    } else {
+        Some((body, check_encryption(&headers)?.into_headers()))
+    };
+    let topic = headers
+        .get(&TOPIC)
+        .map(|topic| topic.to_str().unwrap_or_default());
+    let topic = topic.map(Topic::parse).transpose()?;
+    let id = MessageId {
+        uaid: subscription.uaid,
+        channel: subscription.channel,
+        topic,
+    };
+    let version = id.seal(&app.keys, now);
+    let answer = created(app, &version, ttl.num_seconds());
+    let message = Accepted {
+        uaid: id.uaid,
+        channel: id.channel,
+        version,
+        topic: id.topic,
+        ttl,
+        received_at: now,
+        body,
+    };
+    delivery::deliver(app, message, route).await?;
+    Ok(answer)
+}
+
+fn check_sender(app: &App, headers: &HeaderMap) -> Result<Option<Vapid>, VapidError> {
+    let Some(authorization) = headers.get(header::AUTHORIZATION) else {
+        return Ok(None);
+    };
+    let authorization = authorization.to_str().map_err(|_| VapidError::InvalidToken)?;
+    let crypto_key = text(headers, &CRYPTO_KEY);
+    Vapid::check(authorization, crypto_key, &app.audience, app.now()).map(Some)
+}
+
+fn check_encryption(headers: &HeaderMap) -> Result<Encryption, Refusal> {
+    Encryption::check(EncryptionHeaders {
+        encoding: text(headers, &header::CONTENT_ENCODING),
+        encryption: text(headers, &ENCRYPTION),
+        crypto_key: text(headers, &CRYPTO_KEY),
+    })
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+/// The body, which is late like a database that is late: the sender tries again.
+async fn read_body(
+    app: &App,
+    headers: &HeaderMap,
+    body: Body,
+    deadline: Instant,
+) -> Result<bytes::Bytes, Refusal> {
+    let max = app.config.max_data_bytes;
+    http_api::read_body(headers, body, max, deadline)
+        .await
+        .map_err(|problem| {
+            if problem.kind() == http_api::ProblemKind::BODY_TOO_LARGE {
+                Refusal::TooLarge { max }
+            } else {
+                Refusal::Storage
+            }
+        })
+}
+
+fn created(app: &App, version: &str, ttl: i64) -> Response {
+    let mut response = StatusCode::CREATED.into_response();
+    let headers = response.headers_mut();
+    // A message id and a configured URL have no character that a header may not have.
+    if let Ok(location) = HeaderValue::from_str(&format!("{}/m/{version}", app.endpoint_url)) {
+        headers.insert(header::LOCATION, location);
+    }
+    headers.insert(TTL, HeaderValue::from(ttl));
+    response
+}

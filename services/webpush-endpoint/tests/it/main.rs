@@ -1,0 +1,15 @@
+//! The service over HTTP, in process, on a database of each test's own, with scripted connection nodes.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "what the tests are built of fails like the tests themselves"
+)]
+
+mod checks;
+mod delivery;
+mod node;
+mod protocol;
+mod registrations;
+mod rotation;
+mod scene;
+mod sender;

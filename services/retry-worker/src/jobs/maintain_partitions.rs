@@ -28,14 +28,14 @@ impl Job for MaintainPartitions {
         let settings = &context.config.push.partitions;
         let current = Month::containing(context.clock.now());
         // From the month before on, for a host whose clock is behind; the current and that one are the other two.
-        let created = context
-            .store
-            .create_partitions(current.minus(1), settings.months_ahead + 2)
-            .await?;
+        let (store, first, months) = (&context.store, current.minus(1), settings.months_ahead + 2);
+        let created = store.create_partitions(first, months).await?
+            + store.create_webpush_partitions(first, months).await?;
         if created > 0 {
             tracing::info!(tables = created, "made partitions");
         }
-        Metric::PartitionsAheadMonths.set(context.store.partitions_ahead(current).await?);
+        let ahead = store.partitions_ahead(current).await?;
+        Metric::PartitionsAheadMonths.set(ahead.min(store.webpush_partitions_ahead(current).await?));
         let present = context.cutoff(Duration::ZERO).await?;
         let until = Instant::now() + DROPPING_LIMIT;
         let mut kept = Ok(());
@@ -54,14 +54,24 @@ impl Job for MaintainPartitions {
                 Err(error) => kept = Err(error),
             }
         }
+        for month in patiently(until, || store.drop_webpush_partitions(present)).await? {
+            tracing::info!(month, "dropped a month of Web Push that was past its retention");
+        }
         kept
     }
 }
 
-/// Tries until no lock is in the way. What holds a lock for longer, as a backup does, is left in peace until the next execution.
 async fn drop_month(context: &Context, month: &OldMonth, until: Instant) -> Result<bool, JobError> {
+    patiently(until, || context.store.drop_month(month)).await
+}
+
+/// Tries until no lock is in the way. What holds a lock for longer, as a backup does, is left in peace until the next execution.
+async fn patiently<T, F: Future<Output = Result<T, store::Error>>>(
+    until: Instant,
+    operation: impl Fn() -> F,
+) -> Result<T, JobError> {
     loop {
-        match context.store.drop_month(month).await {
+        match operation().await {
             Err(error) if error.is_transient() && Instant::now() < until => tokio::time::sleep(PAUSE).await,
             done => return Ok(done?),
         }

@@ -249,6 +249,20 @@ catalogue! {
         "Messages of Web Push stored in one group commit.";
     PartitionsAheadMonths = "postrider_partitions_ahead_months", Kind::Gauge, Count, [],
         "Months after the current one for which partitions exist.";
+    WebpushConnections = "postrider_webpush_connections", Kind::Gauge, Count, [],
+        "User agents that are connected to this node.";
+    WebpushConnectionsClosed = "postrider_webpush_connections_closed_total", Kind::Counter, Count, ["reason"],
+        "Connections of user agents that have ended; `reason` is `client`, `protocol`, `stalled`, or what the node closed it for: `hello_timeout`, `no_hello`, `second_hello`, `malformed`, `not_text`, `ping_too_soon`, `pong_timeout`, `replaced`, `reset`, `too_many_registrations`, `storage`, `month_over` or `going_away`.";
+    WebpushDirect = "postrider_webpush_direct_total", Kind::Counter, Count, ["outcome"],
+        "Messages that endpoint nodes handed to this node; `outcome` is `acked`, or what has the endpoint node store it: `late` (not acknowledged in time), `full` (too many wait) or `away` (not connected here).";
+    WebpushStoredSent = "postrider_webpush_stored_sent_total", Kind::Counter, Count, [],
+        "Messages read from storage to be sent to their user agents.";
+    WebpushAcks = "postrider_webpush_acks_total", Kind::Counter, Count, ["code"],
+        "Messages that user agents acknowledged; `code` is `100` (delivered), `101` (could not be decrypted) or `102` (not delivered).";
+    WebpushNacks = "postrider_webpush_nacks_total", Kind::Counter, Count, ["code"],
+        "Messages that user agents could do nothing with; `code` is `301` to `303`, or `0`.";
+    WebpushMoves = "postrider_webpush_moves_total", Kind::Counter, Count, [],
+        "User agents that were moved to the present month.";
     ProcessCpuSeconds = "process_cpu_seconds_total", Kind::Counter, Seconds, [],
         "CPU time this process has used, user and system. Linux only.";
     ProcessResidentMemory = "process_resident_memory_bytes", Kind::Gauge, Bytes, [],

@@ -1,0 +1,348 @@
+//! One connection at work: moves between the socket, the mailbox, storage and the state machine, which alone decides.
+//!
+//! One task holds all of it. What happens seldom is in futures of its own that are allocated while they run, so that the task of
+//! a connection that is idle stays small.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::month::Month;
+use http_api::{Place, Upgraded};
+use lifecycle::error_chain;
+use store::webpush::Registered;
+use telemetry::Metric;
+use tokio::time::{sleep_until, timeout};
+use uuid::Uuid;
+
+use crate::connection::{Action, Answer, BATCH, Close, Connection, Event, NotRegistered, Question, Told};
+use crate::mailbox::{Letter, Mailbox, Receipt};
+use crate::node::Node;
+use crate::socket::{Gone, Received, Socket};
+
+/// Longest wait for storage; a client that is not served by then had better come again.
+const STORAGE_TIMEOUT: Duration = Duration::from_secs(10);
+/// How often a node notes a client after another one, whose clock may be ahead, did.
+const CONNECTS: u32 = 3;
+
+/// Why a connection has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    ByNode(Close),
+    Gone(Gone),
+}
+
+impl From<Gone> for Ended {
+    fn from(gone: Gone) -> Self {
+        Self::Gone(gone)
+    }
+}
+
+/// A connection with its client.
+struct Session {
+    node: Arc<Node>,
+    socket: Socket,
+    machine: Connection,
+    mailbox: Arc<Mailbox>,
+    actions: Vec<Action>,
+    client: Option<Uuid>,
+    connected_at: DateTime<Utc>,
+    /// Someone has stored a message for the client: what is said of the client's row is to be looked at.
+    was_told: bool,
+    _place: Place,
+}
+
+/// Serves a connection until it ends.
+pub(crate) async fn serve(node: Arc<Node>, upgraded: Upgraded) {
+    let socket = Box::pin(Socket::on(upgraded.stream, upgraded.ahead)).await;
+    let mut session = Session {
+        machine: node.at_this_moment(Connection::opened),
+        connected_at: node.now(),
+        node,
+        socket,
+        mailbox: Arc::default(),
+        actions: Vec::new(),
+        client: None,
+        was_told: false,
+        _place: upgraded.place,
+    };
+    let ended = session.run().await;
+    Box::pin(session.end(ended)).await;
+}
+
+impl Session {
+    async fn run(&mut self) -> Ended {
+        let mut alarm = std::pin::pin!(sleep_until(self.machine.deadline()));
+        loop {
+            let takes_deliveries = self.machine.takes_deliveries(&self.node.rules);
+            let happened = tokio::select! {
+                biased;
+                letter = self.mailbox.next(takes_deliveries) => self.on_letter(letter),
+                received = self.socket.next() => self.on_received(received),
+                () = alarm.as_mut() => {
+                    self.feed(Event::Time);
+                    alarm.as_mut().reset(self.machine.deadline());
+                    Ok(())
+                }
+            };
+            if let Err(ended) = happened {
+                return ended;
+            }
+            if !self.actions.is_empty()
+                && let Err(ended) = Box::pin(self.act()).await
+            {
+                return ended;
+            }
+            // A deadline that has moved away is seen when the alarm goes off: to move a timer costs more than to wake up once.
+            if self.machine.deadline() < alarm.deadline() {
+                alarm.as_mut().reset(self.machine.deadline());
+            }
+        }
+    }
+
+    fn feed(&mut self, event: Event<'_>) {
+        let (machine, actions) = (&mut self.machine, &mut self.actions);
+        self.node
+            .at_this_moment(|moment| machine.on(event, moment, actions));
+    }
+
+    fn on_letter(&mut self, letter: Letter) -> Result<(), Ended> {
+        match letter {
+            Letter::End(close) => return Err(Ended::ByNode(close)),
+            Letter::Stored => {
+                self.was_told = true;
+                self.feed(Event::Stored);
+            }
+            Letter::Broadcasts => self.feed(Event::Broadcasts),
+            Letter::Delivery(delivery) => self.feed(Event::Delivery(delivery)),
+        }
+        Ok(())
+    }
+
+    fn on_received(&mut self, received: Result<Received, Gone>) -> Result<(), Ended> {
+        match received? {
+            Received::Text(text) => self.feed(Event::Text(&text)),
+            Received::NotText => self.feed(Event::NotText),
+            Received::Pong => self.feed(Event::Pong),
+            Received::Ping => {}
+        }
+        Ok(())
+    }
+
+    /// Does what the machine wants done, in order, until it wants nothing more.
+    async fn act(&mut self) -> Result<(), Ended> {
+        while !self.actions.is_empty() {
+            for action in std::mem::take(&mut self.actions) {
+                match action {
+                    Action::Send(text) => self.socket.send(text).await?,
+                    Action::Ping => self.socket.ping().await?,
+                    Action::Ask(question) => {
+                        let answer = self.answer(question).await;
+                        self.feed(Event::Answer(answer));
+                    }
+                    Action::Settle(receipt, version) => self.settle(receipt, version).await,
+                    Action::Tell(told) => told.count(),
+                    Action::Close(close) => return Err(Ended::ByNode(close)),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the sender that the client has it. A sender that has given up waiting stores it: then it is taken out of storage.
+    async fn settle(&mut self, receipt: Receipt, version: Box<str>) {
+        if receipt.settle() {
+            return;
+        }
+        let Some(uaid) = self.client else { return };
+        let deleted = timeout(STORAGE_TIMEOUT, self.node.store.webpush_delete(uaid, &version)).await;
+        if !matches!(deleted, Ok(Ok(true))) {
+            self.feed(Event::NotYetStored(version));
+        }
+    }
+
+    async fn answer(&mut self, question: Question) -> Answer {
+        let failed = match &question {
+            Question::Register { channel, .. } => Answer::NotRegistered {
+                channel: *channel,
+                why: NotRegistered::Failed,
+            },
+            Question::Unregister { channel } => Answer::Unregistered {
+                channel: *channel,
+                done: false,
+            },
+            _ => Answer::Failed,
+        };
+        match timeout(STORAGE_TIMEOUT, self.ask(question)).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(error)) => {
+                tracing::warn!(error = error_chain(&error), "storage failed a connection");
+                failed
+            }
+            Err(_) => {
+                tracing::warn!("storage did not answer a connection in time");
+                failed
+            }
+        }
+    }
+
+    async fn ask(&mut self, question: Question) -> Result<Answer, store::Error> {
+        if let Question::Identify { uaid } = question {
+            return self.identify(uaid).await;
+        }
+        let uaid = self
+            .client
+            .expect("invariant: nothing else is asked before the client is identified");
+        if std::mem::take(&mut self.was_told) {
+            self.note_again(uaid).await?;
+        }
+        let (node, store) = (&self.node, &self.node.store);
+        Ok(match question {
+            Question::Identify { .. } => Answer::Failed,
+            Question::Register { channel, key } => return self.register(uaid, channel, key).await,
+            Question::Unregister { channel } => {
+                store.webpush_unregister(uaid, channel).await?;
+                Answer::Unregistered { channel, done: true }
+            }
+            Question::Read { month } => {
+                let messages = store.webpush_waiting(uaid, month, node.now(), &[], BATCH).await?;
+                Metric::WebpushStoredSent.increment(messages.len() as u64);
+                Answer::Read(messages)
+            }
+            Question::Delete { month, ids } => {
+                store.webpush_acked(uaid, month, &ids).await?;
+                Answer::Deleted
+            }
+            Question::Move { from, to } => {
+                let has_moved = store.webpush_move(uaid, from, to, node.now()).await?;
+                Metric::WebpushMoves.increment(u64::from(has_moved));
+                Answer::Moved(has_moved)
+            }
+            Question::Reset => {
+                store.webpush_reset(uaid).await?;
+                Answer::Reset
+            }
+        })
+    }
+
+    /// Finds out who the client is. It is entered in the node before its row is written and before storage is read: whatever is
+    /// stored afterwards finds it here, and whatever was stored before is read.
+    async fn identify(&mut self, uaid: Option<Uuid>) -> Result<Answer, store::Error> {
+        if let Some(uaid) = uaid {
+            let before = self.node.registry.enter(uaid, &self.mailbox);
+            match self.connect(uaid).await {
+                Ok(Some(month)) => {
+                    if let Some(before) = before {
+                        before.end(Close::Replaced);
+                    }
+                    self.client = Some(uaid);
+                    let month = Some(month);
+                    return Ok(Answer::Identified { uaid, month });
+                }
+                unknown => {
+                    self.node.registry.withdraw(uaid, &self.mailbox, before);
+                    unknown?;
+                }
+            }
+        }
+        let uaid = Uuid::new_v4();
+        self.node.registry.enter(uaid, &self.mailbox);
+        self.client = Some(uaid);
+        Ok(Answer::Identified { uaid, month: None })
+    }
+
+    /// Notes this node in the row of a client; returns its month, or `None` when the client is not known.
+    async fn connect(&mut self, uaid: Uuid) -> Result<Option<Month>, store::Error> {
+        let mut month = None;
+        for _ in 0..CONNECTS {
+            let (node, connected_at) = (self.node.name.as_str(), self.connected_at);
+            let Some(client) = self.node.store.webpush_connect(uaid, node, connected_at).await? else {
+                return Ok(None);
+            };
+            month = Some(client.month);
+            if client.node.as_deref() == Some(node) && client.connected_at == connected_at {
+                break;
+            }
+            // A node whose clock is ahead had the client before: it is here now, since it has just said so.
+            self.connected_at = client.connected_at + TimeDelta::milliseconds(1);
+        }
+        Ok(month)
+    }
+
+    /// Notes this node once more where an endpoint node has forgotten it, because it did not answer in time.
+    async fn note_again(&mut self, uaid: Uuid) -> Result<(), store::Error> {
+        let client = self.node.store.webpush_client(uaid).await?;
+        if client.is_some_and(|client| client.node.is_none() && client.connected_at == self.connected_at) {
+            self.connect(uaid).await?;
+        }
+        Ok(())
+    }
+
+    async fn register(
+        &mut self,
+        uaid: Uuid,
+        channel: Uuid,
+        key: Option<String>,
+    ) -> Result<Answer, store::Error> {
+        let node = &self.node;
+        let Some(endpoint) = node.endpoints.make(uaid, channel, key.as_deref()) else {
+            return Ok(Answer::NotRegistered {
+                channel,
+                why: NotRegistered::BadKey,
+            });
+        };
+        let month = node.month();
+        let registered = node.store.webpush_register(
+            uaid,
+            Some(&node.name),
+            self.connected_at,
+            month,
+            channel,
+            node.max_channels,
+        );
+        Ok(match registered.await? {
+            Registered::Yes => Answer::Registered {
+                channel,
+                endpoint,
+                month,
+            },
+            Registered::Full => Answer::NotRegistered {
+                channel,
+                why: NotRegistered::Failed,
+            },
+        })
+    }
+
+    /// Takes nothing any more, tells those who wait for an acknowledgement, and takes leave of the client.
+    async fn end(self, ended: Ended) {
+        self.mailbox.close();
+        if let Some(uaid) = self.client {
+            self.node.registry.leave(uaid, &self.mailbox);
+        }
+        // Their senders store what has not been acknowledged, and tell the node that the client has gone to.
+        drop(self.machine);
+        drop(self.actions);
+        let reason = match ended {
+            Ended::ByNode(close) => close.as_str(),
+            Ended::Gone(Gone::Client) => "client",
+            Ended::Gone(Gone::Protocol(_)) => "protocol",
+            Ended::Gone(Gone::Stalled) => "stalled",
+        };
+        Metric::WebpushConnectionsClosed.increment_with(&[("reason", reason)], 1);
+        tracing::debug!(reason, "a connection has ended");
+        match ended {
+            Ended::ByNode(close) => self.socket.close(close.code(), close.as_str()).await,
+            Ended::Gone(Gone::Protocol(code)) => self.socket.close(code, reason).await,
+            Ended::Gone(_) => {}
+        }
+    }
+}
+
+impl Told {
+    fn count(self) {
+        match self {
+            Self::Acked(code) => Metric::WebpushAcks.increment_with(&[("code", code)], 1),
+            Self::Nacked(code) => Metric::WebpushNacks.increment_with(&[("code", code)], 1),
+        }
+    }
+}

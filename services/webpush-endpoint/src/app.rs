@@ -90,7 +90,7 @@ impl App {
                 StoreMessages(store.clone()),
                 "store messages",
                 sizes,
-                Some(stored_together),
+                Some(&stored_together),
                 &tasks,
             ),
             store,

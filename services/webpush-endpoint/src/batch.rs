@@ -20,6 +20,7 @@ const BATCHES_WAITING: usize = 4;
 pub(crate) struct Unanswered;
 
 type Waiting<A> = oneshot::Sender<Result<A, Unanswered>>;
+type Questions<Q, A> = mpsc::Receiver<(Q, Waiting<A>)>;
 
 /// The entrance to a statement that answers many questions.
 pub(crate) struct Batch<Q, A> {
@@ -42,7 +43,7 @@ pub(crate) struct Sizes {
 }
 
 struct Worker<Q, A, S> {
-    questions: Arc<Mutex<mpsc::Receiver<(Q, Waiting<A>)>>>,
+    questions: Arc<Mutex<Questions<Q, A>>>,
     statement: Arc<S>,
     outage: Arc<Outage>,
     size: Option<Histogram>,
@@ -55,7 +56,7 @@ impl<Q: Send + Sync + 'static, A: Send + 'static> Batch<Q, A> {
         statement: S,
         what: &'static str,
         sizes: Sizes,
-        size: Option<Histogram>,
+        size: Option<&Histogram>,
         tasks: &TaskGroup,
     ) -> Self {
         let (sender, receiver) = mpsc::channel(sizes.workers * sizes.most * BATCHES_WAITING);
@@ -66,7 +67,7 @@ impl<Q: Send + Sync + 'static, A: Send + 'static> Batch<Q, A> {
                 questions: Arc::clone(&questions),
                 statement: Arc::clone(&statement),
                 outage: Arc::clone(&outage),
-                size: size.clone(),
+                size: size.cloned(),
                 most: sizes.most,
             };
             tasks.spawn("batch", worker.run());

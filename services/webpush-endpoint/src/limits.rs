@@ -1,5 +1,6 @@
 //! How much one sender may ask in how much time. Each process counts for itself: the limits keep a loop in bounds, they are no quota.
 
+use std::hash::Hash;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 
@@ -14,6 +15,7 @@ const KEPT: usize = 100_000;
 /// What has been asked lately.
 pub(crate) struct Limits {
     messages: DefaultKeyedRateLimiter<Uuid>,
+    senders: DefaultKeyedRateLimiter<IpAddr>,
     registrations: DefaultKeyedRateLimiter<IpAddr>,
 }
 
@@ -24,28 +26,36 @@ impl Limits {
         let registrations = Quota::per_minute(number(config.registrations_per_minute));
         Self {
             messages: RateLimiter::keyed(messages.allow_burst(number(config.message_burst))),
+            senders: RateLimiter::keyed(Quota::per_second(number(config.messages_per_second_per_peer))),
             registrations: RateLimiter::keyed(registrations),
         }
     }
 
-    /// Counts a message to a channel.
-    pub(crate) fn count_message(&self, channel: Uuid) -> Result<(), Refusal> {
-        if self.messages.len() > KEPT {
-            self.messages.retain_recent();
-        }
-        self.messages.check_key(&channel).map_err(|_| Refusal::TooMany)
+    /// Counts a message to a channel, from an address.
+    pub(crate) fn count_message(&self, channel: Uuid, from: Option<IpAddr>) -> Result<(), Refusal> {
+        count_from(&self.senders, from)?;
+        count(&self.messages, &channel)
     }
 
-    /// Counts a registration from an address. Loopback, such as a proxy that is not trusted, speaks for many.
+    /// Counts a registration from an address.
     pub(crate) fn count_registration(&self, from: Option<IpAddr>) -> Result<(), Refusal> {
-        let Some(from) = from.filter(|from| !from.is_loopback()) else {
-            return Ok(());
-        };
-        if self.registrations.len() > KEPT {
-            self.registrations.retain_recent();
-        }
-        self.registrations.check_key(&from).map_err(|_| Refusal::TooMany)
+        count_from(&self.registrations, from)
     }
+}
+
+/// Loopback, such as a proxy that is not trusted, speaks for many.
+fn count_from(limiter: &DefaultKeyedRateLimiter<IpAddr>, from: Option<IpAddr>) -> Result<(), Refusal> {
+    match from.filter(|from| !from.is_loopback()) {
+        Some(from) => count(limiter, &from),
+        None => Ok(()),
+    }
+}
+
+fn count<K: Hash + Eq + Clone>(limiter: &DefaultKeyedRateLimiter<K>, key: &K) -> Result<(), Refusal> {
+    if limiter.len() > KEPT {
+        limiter.retain_recent();
+    }
+    limiter.check_key(key).map_err(|_| Refusal::TooMany)
 }
 
 #[cfg(test)]
@@ -61,13 +71,22 @@ mod tests {
         config.messages_per_second = 1;
         config.message_burst = 2;
         config.registrations_per_minute = 1;
+        config.messages_per_second_per_peer = 1;
         let limits = Limits::new(&config);
         let (one, other) = (Uuid::from_u128(1), Uuid::from_u128(2));
-        assert_eq!(limits.count_message(one), Ok(()));
-        assert_eq!(limits.count_message(one), Ok(()));
-        assert_eq!(limits.count_message(one), Err(Refusal::TooMany));
-        assert_eq!(limits.count_message(other), Ok(()));
+        let here = Some("127.0.0.1".parse().unwrap());
+        assert_eq!(limits.count_message(one, here), Ok(()));
+        assert_eq!(limits.count_message(one, here), Ok(()));
+        assert_eq!(limits.count_message(one, here), Err(Refusal::TooMany));
+        assert_eq!(limits.count_message(other, here), Ok(()));
         let from = |text: &str| Some(text.parse().unwrap());
+        let channel = |number| Uuid::from_u128(number);
+        assert_eq!(limits.count_message(channel(3), from("192.0.2.1")), Ok(()));
+        assert_eq!(
+            limits.count_message(channel(4), from("192.0.2.1")),
+            Err(Refusal::TooMany)
+        );
+        assert_eq!(limits.count_message(channel(5), from("192.0.2.2")), Ok(()));
         assert_eq!(limits.count_registration(from("192.0.2.1")), Ok(()));
         assert_eq!(
             limits.count_registration(from("192.0.2.1")),

@@ -79,7 +79,8 @@ async fn accept(
         }
         .into());
     }
-    app.limits.count_message(subscription.channel)?;
+    app.limits
+        .count_message(subscription.channel, http_api::caller_address())?;
     let route = app.route((subscription.uaid, subscription.channel)).await?;
     let route = route.ok_or(Refusal::NoUser)?;
     if route.router_type != WEBPUSH {

@@ -53,6 +53,8 @@ sections! {
         pub messages_per_second: u32 = integer("messagesPerSecond", 1..=1_000_000),
         /// Most of them at once after a pause.
         pub message_burst: u32 = integer("messageBurst", 1..=1_000_000),
+        /// Most messages from one address in a second.
+        pub messages_per_second_per_peer: u32 = integer("messagesPerSecondPerPeer", 1..=1_000_000),
         /// Most new registrations over HTTP from one address in a minute.
         pub registrations_per_minute: u32 = integer("registrationsPerMinute", 1..=1_000_000),
         /// How many group commits may run at once, and how many look-ups.

@@ -6,7 +6,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::clock::{Clock, SystemClock};
 use domain::month::Month;
 use domain::push::PushState;
-use sqlx::PgPool;
+use sqlx::{AssertSqlSafe, PgPool};
 use testkit::push_factory::PushRow;
 use testkit::subscription_factory::SubscriptionRow;
 use testkit::{Installation, eventually};
@@ -80,6 +80,36 @@ async fn a_month_past_its_retention_is_dropped_when_it_is_finished_and_only_then
         has_partitions(&it.pool, &kept.suffix()).await,
         "the retention is not over"
     );
+}
+
+#[testkit::test]
+async fn months_of_web_push_are_made_ahead_and_dropped_when_two_newer_ones_have_passed(it: Installation) {
+    let current = Month::containing(SystemClock.now());
+    let (old, kept, ahead) = (current.minus(3), current.minus(2), current.plus(3));
+    it.store.create_webpush_partitions(old, 2).await.unwrap();
+    let missing = format!("DROP TABLE webpush_messages_{}", ahead.suffix());
+    sqlx::query(AssertSqlSafe(missing))
+        .execute(&it.pool)
+        .await
+        .unwrap();
+    let exist = async |month: Month| -> Vec<String> {
+        sqlx::query_scalar(
+            "SELECT relname::text FROM pg_class WHERE relname LIKE 'webpush_%s_' || $1 ORDER BY 1",
+        )
+        .bind(month.suffix())
+        .fetch_all(&it.pool)
+        .await
+        .unwrap()
+    };
+    let tables =
+        |month: Month| ["clients", "messages"].map(|name| format!("webpush_{name}_{}", month.suffix()));
+    let _worker = start(&it.config);
+    eventually("the old month to be dropped", async || {
+        exist(old).await.is_empty().then_some(())
+    })
+    .await;
+    assert_eq!(exist(ahead).await, tables(ahead), "what is missing is made first");
+    assert_eq!(exist(kept).await, tables(kept));
 }
 
 #[testkit::test]

@@ -454,14 +454,12 @@ impl Connection {
 
     fn deliver(&mut self, delivery: Delivery, actions: &mut Vec<Action>) {
         actions.push(Action::Send(delivery.text));
+        // Of a message without TTL nothing is left once it was sent, whether it arrives or not.
         if delivery.is_kept {
             self.outstanding.push(Outstanding {
                 version: delivery.version,
                 source: Source::Direct(delivery.receipt),
             });
-        } else {
-            // Of a message without TTL nothing is left once it was sent, whether it arrives or not.
-            actions.push(Action::Settle(delivery.receipt, delivery.version));
         }
     }
 

@@ -37,6 +37,11 @@ impl Receipt {
         (Self(sender), receiver)
     }
 
+    /// Whether the sender still waits.
+    fn is_awaited(&self) -> bool {
+        !self.0.is_closed()
+    }
+
     /// The client has it; `false` when the sender waits no more, and so has stored it or is about to.
     pub(crate) fn settle(self) -> bool {
         self.0.send(()).is_ok()
@@ -180,7 +185,13 @@ impl Inner {
         if !wants_deliveries {
             return None;
         }
-        let delivery = self.deliveries.pop_front()?;
+        // What its sender does not wait for any more is stored, and comes from there: it must not come twice.
+        let delivery = loop {
+            let delivery = self.deliveries.pop_front()?;
+            if !delivery.is_kept || delivery.receipt.is_awaited() {
+                break delivery;
+            }
+        };
         if self.deliveries.is_empty() {
             // An idle connection holds no place for what may come.
             self.deliveries = VecDeque::new();
@@ -214,6 +225,16 @@ mod tests {
         mailbox.tell_stored().unwrap();
         assert!(matches!(mailbox.next(true).await, Letter::Stored));
         assert!(matches!(mailbox.next(true).await, Letter::Delivery(_)));
+    }
+
+    #[tokio::test]
+    async fn what_its_sender_has_given_up_is_not_delivered() {
+        let mailbox = Mailbox::default();
+        let ((given_up, settled), (awaited, _settled)) = (delivery("1"), delivery("2"));
+        mailbox.deliver(given_up, 2).unwrap();
+        mailbox.deliver(awaited, 2).unwrap();
+        drop(settled);
+        assert!(matches!(mailbox.next(true).await, Letter::Delivery(delivery) if *delivery.version == *"2"));
     }
 
     #[tokio::test]

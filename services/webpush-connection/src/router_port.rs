@@ -34,7 +34,7 @@ pub(crate) fn routes(node: Arc<Node>) -> Router {
         .with_state(node)
 }
 
-/// 200: the client has it, or it has no TTL and was sent. 503: store it. 404: the client is not here; store it.
+/// 200: the client has it, or it has no TTL and is about to be sent. 503: store it. 404: the client is not here; store it.
 async fn push(State(node): State<Arc<Node>>, Path(uaid): Path<String>, body: Bytes) -> StatusCode {
     let Ok(push) = serde_json::from_slice::<Push>(&body) else {
         return StatusCode::BAD_REQUEST;
@@ -67,14 +67,16 @@ async fn deliver(node: &Node, uaid: &str, push: Push) -> Delivered {
         return Delivered::Away;
     };
     let (receipt, mut settled) = Receipt::new();
+    let is_kept = push.ttl > 0;
     let delivery = Delivery {
         text: crate::notification::direct(&push),
         version: push.version.into(),
-        is_kept: push.ttl > 0,
+        is_kept,
         receipt,
     };
     match mailbox.deliver(delivery, node.queue_capacity) {
-        Ok(()) => {}
+        Ok(()) if is_kept => {}
+        Ok(()) => return Delivered::Acked,
         Err(Refused::Full) => return Delivered::Full,
         Err(Refused::Ended) => return Delivered::Away,
     }

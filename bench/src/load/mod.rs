@@ -12,6 +12,7 @@ mod request;
 mod schedule;
 mod tally;
 mod ticker;
+mod user_agent;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -24,6 +25,7 @@ pub(crate) use connection::Connection;
 pub(crate) use gate::Gate;
 pub(crate) use request::EVENT_TYPE;
 pub(crate) use tally::Tally;
+pub(crate) use user_agent::UserAgent;
 
 /// Where requests go, as whom, and what they say.
 #[derive(Debug, Clone)]

@@ -33,7 +33,7 @@ pub(crate) async fn drop(url: &str, name: &str) -> Result<()> {
 pub(crate) async fn empty(pool: &PgPool) -> Result<()> {
     pool.execute(
         "TRUNCATE push_notifications, send_attempts, dead_letters, idempotency_keys, leases, events, notifications,
-             delivery_attempts, event_keys, delivery_statistics, subscriptions CASCADE",
+             delivery_attempts, event_keys, delivery_statistics, subscriptions, webpush_clients, webpush_messages CASCADE",
     )
     .await
     .context("failed to empty the tables")?;

@@ -20,6 +20,9 @@ const READY_POLL: Duration = Duration::from_millis(50);
 /// The prototype that the load generator names, with a push key for both platforms.
 const PUSH_KEYS: &str = r#"{"Hello": {"IOS": "d36ae023-010c-4f3a-9bd7-9924a754b4b4", "ANDROID": "f31690cb-a763-4259-af18-6aed41afd9ed"}}"#;
 
+/// What push endpoints are made with.
+const FERNET_KEY: &str = "bqLMhQhHQwzNS0cYpYpwGYLhvzjSRbBMQnXEEYYZ1Rk=";
+
 /// Configuration that a scenario wants to be different: names and values of environment variables.
 pub(crate) type Overrides = Vec<(&'static str, String)>;
 
@@ -107,6 +110,32 @@ impl Rig {
         let own = vec![("POSTRIDER__OPERATOR__LISTEN", address.to_string())];
         let service = self.serve("operator-api", &own).await?;
         Ok((service, address))
+    }
+
+    /// Starts the two nodes of Web Push; also returns where user agents and where senders go.
+    pub(crate) async fn webpush(&self) -> Result<(Service, SocketAddr, Service, SocketAddr)> {
+        let (agents, senders, router) = (free_address()?, free_address()?, free_address()?);
+        let own = vec![
+            ("POSTRIDER__WEBPUSH__KEYS", FERNET_KEY.to_owned()),
+            ("POSTRIDER__WEBPUSH__ENDPOINT_URL", format!("http://{senders}")),
+            ("POSTRIDER__WEBPUSH__CONNECTION__LISTEN", agents.to_string()),
+            (
+                "POSTRIDER__WEBPUSH__CONNECTION__ROUTER_LISTEN",
+                router.to_string(),
+            ),
+            ("POSTRIDER__WEBPUSH__ENDPOINT__LISTEN", senders.to_string()),
+            (
+                "POSTRIDER__WEBPUSH__ENDPOINT__MESSAGES_PER_SECOND",
+                "1000000".to_owned(),
+            ),
+            (
+                "POSTRIDER__WEBPUSH__ENDPOINT__MESSAGE_BURST",
+                "1000000".to_owned(),
+            ),
+        ];
+        let connection = self.serve("webpush-connection", &own).await?;
+        let endpoint = self.serve("webpush-endpoint", &own).await?;
+        Ok((connection, agents, endpoint, senders))
     }
 
     /// Starts the simulator with the response times measured at Swrve, and Swrve's own limit of 300 requests a second.

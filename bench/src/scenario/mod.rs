@@ -18,6 +18,7 @@ mod rounds;
 mod stored;
 mod strangers;
 mod takeover;
+mod webpush;
 mod xmin;
 
 use std::time::Duration;
@@ -61,6 +62,8 @@ pub(crate) enum Scenario {
     Replicas,
     /// Lists and groups of many dead letters
     DeadLetters,
+    /// Web Push: idle user agents, direct and stored messages, and all coming back at once
+    Webpush,
     /// The first byte of each page of the console among as many dead letters and notifications, and fifty consoles left open
     Console,
 }
@@ -112,6 +115,7 @@ impl Scenario {
             Self::Cpu => cpu::expected(sizes),
             Self::Replicas => replicas::expected(sizes),
             Self::DeadLetters => dead_letters::expected(sizes),
+            Self::Webpush => webpush::expected(sizes),
             Self::Console => console::expected(sizes),
         }
     }
@@ -137,6 +141,7 @@ impl Scenario {
             Self::Cpu => Box::pin(cpu::measure(bench)).await,
             Self::Replicas => Box::pin(replicas::measure(bench)).await,
             Self::DeadLetters => Box::pin(dead_letters::measure(bench)).await,
+            Self::Webpush => Box::pin(webpush::measure(bench)).await,
             Self::Console => Box::pin(console::measure(bench)).await,
         }
     }

@@ -248,13 +248,13 @@ fn request(path: &str, key: &str) -> Vec<u8> {
 }
 
 /// As many descriptors as this process may have; what it starts inherits them.
-fn raise_descriptors() {
+pub(super) fn raise_descriptors() {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     let most = Rlimit {
         current: maximum,
         maximum,
     };
     if let Err(error) = setrlimit(Resource::Nofile, most) {
-        tell(format_args!("strangers: the limit of descriptors stays: {error}"));
+        tell(format_args!("the limit of descriptors stays: {error}"));
     }
 }

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use config::Sources;
+use config::{Config, Sources};
 use runtime::Service;
 
 #[derive(Debug, Args)]
@@ -28,6 +28,10 @@ pub(crate) enum ServiceName {
     ResellerPortal,
     /// The API for the people on call: dead letters, status, pauses.
     OperatorApi,
+    /// Takes what senders of Web Push send. With webpush.keys.
+    WebpushEndpoint,
+    /// Holds the connections of user agents of Web Push. With webpush.keys.
+    WebpushConnection,
 }
 
 impl ServiceName {
@@ -51,14 +55,39 @@ impl ServiceName {
                 ("operator.listen", |config| config.operator.listen),
                 operator_api::run,
             ),
+            Self::WebpushEndpoint => Service::listening(
+                "webpush-endpoint",
+                ("webpush.endpoint.listen", |config| config.webpush.endpoint.listen),
+                webpush_endpoint::run,
+            )
+            .without_broker(),
+            Self::WebpushConnection => Service::listening(
+                "webpush-connection",
+                ("webpush.connection.listen", |config| {
+                    config.webpush.connection.listen
+                }),
+                webpush_connection::run,
+            )
+            .without_broker(),
+        }
+    }
+
+    /// Whether it belongs to an installation with this configuration: Web Push does when it has keys.
+    fn is_wanted(self, config: &Config) -> bool {
+        match self {
+            Self::WebpushEndpoint | Self::WebpushConnection => !config.webpush.keys.is_empty(),
+            _ => true,
         }
     }
 }
 
 /// All services in this process.
 pub(crate) fn up(sources: &Sources) -> ExitCode {
+    // What is wrong with the configuration is told by the process, which reads it again.
+    let config = config::load(sources).ok();
     let services = ServiceName::value_variants()
         .iter()
+        .filter(|name| config.as_ref().is_some_and(|config| name.is_wanted(config)))
         .map(|name| name.service())
         .collect();
     runtime::exit(runtime::run("postrider", sources, services))

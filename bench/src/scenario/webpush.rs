@@ -1,0 +1,255 @@
+//! Web Push: what an idle user agent costs, how many messages go through directly and how many are stored, how long one takes, and
+//! how soon many user agents that come back at once have what waits for them.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use tokio::task::JoinSet;
+
+use super::Bench;
+use super::strangers::raise_descriptors;
+use crate::cpu;
+use crate::load::{Connection, UserAgent};
+use crate::report::stats::quantile;
+use crate::report::{Row, Section, Target, Unit};
+use crate::rig::Service;
+use crate::sizes::Sizes;
+use crate::tell;
+
+/// User agents that are connected and idle, and what one of them may take, in kB.
+const IDLE: usize = 20_000;
+const MOST_KILOBYTES: f64 = 8.0;
+/// How many user agents one address of this machine stands for.
+const OF_AN_ADDRESS: usize = 5_000;
+/// So many connect at the same time.
+const CONNECTING: usize = 64;
+/// Callers that send one message after another.
+const CALLERS: usize = 32;
+const LEAST_DIRECT: f64 = 10_000.0;
+const LEAST_STORED: f64 = 5_000.0;
+/// Messages a second at which times are taken, and what 99 of 100 may take from POST to the user agent.
+const RATE: u64 = 1_000;
+const MOST_P99: f64 = 20.0;
+/// User agents that come back at once, and how long that may take.
+const STORM: usize = 5_000;
+const MOST_STORM: f64 = 10.0;
+/// So that memory that is given back is gone.
+const REST: Duration = Duration::from_secs(5);
+/// A body as senders make them, encrypted.
+const BODY: usize = 256;
+
+pub(super) fn expected(sizes: &Sizes) -> Duration {
+    REST + Duration::from_secs(90) + sizes.round() * 3
+}
+
+/// The two nodes, and where they listen.
+struct Nodes {
+    connection: Service,
+    /// Kept, since it ends with this.
+    _endpoint: Service,
+    agents: SocketAddr,
+    senders: SocketAddr,
+}
+
+pub(super) async fn measure(bench: &Bench<'_>) -> Result<Section> {
+    let mut section = Section::new("webpush");
+    raise_descriptors();
+    let (connection, agents, endpoint, senders) = bench.rig.webpush().await?;
+    let nodes = Nodes {
+        connection,
+        _endpoint: endpoint,
+        agents,
+        senders,
+    };
+    idle(&nodes, &mut section).await?;
+    let measured = bench.sizes.measured;
+    tell("webpush: direct");
+    let direct = flat_out(&nodes, measured, true).await?;
+    section
+        .row(Row::new("direct, 32 callers", direct, Unit::PerSecond).target(Target::AtLeast(LEAST_DIRECT)));
+    tell("webpush: times");
+    let p99 = times(&nodes, measured).await?;
+    section.row(
+        Row::new("p99 from POST to user agent at 1,000/s", p99, Unit::Milliseconds)
+            .target(Target::Under(MOST_P99)),
+    );
+    tell("webpush: stored");
+    let stored = flat_out(&nodes, measured, false).await?;
+    section
+        .row(Row::new("stored, 32 callers", stored, Unit::PerSecond).target(Target::AtLeast(LEAST_STORED)));
+    tell("webpush: all come back at once");
+    let (seconds, lost) = storm(&nodes).await?;
+    section.row(
+        Row::new(
+            "5,000 come back at once and have their message",
+            seconds,
+            Unit::Seconds,
+        )
+        .target(Target::AtMost(MOST_STORM)),
+    );
+    if lost > 0 {
+        section.broken(format!("{lost} messages did not come"));
+    }
+    section.note(
+        "user agents and senders run in the process that measures, on the same machine. An idle user agent has said hello, has \
+         registered a channel, and says nothing; memory is what became resident of the node for all of them. Directly: each \
+         message is acknowledged by its user agent before its sender has the answer 201.",
+    );
+    Ok(section)
+}
+
+fn address(index: usize) -> IpAddr {
+    let host = u8::try_from(index / OF_AN_ADDRESS + 1).unwrap_or(u8::MAX);
+    Ipv4Addr::new(127, 0, 1, host).into()
+}
+
+/// Connects and registers so many user agents.
+async fn agents(nodes: &Nodes, count: usize) -> Result<Vec<UserAgent>> {
+    let (to, mut tasks, mut connected) = (nodes.agents, JoinSet::new(), Vec::with_capacity(count));
+    for index in 0..count {
+        if tasks.len() == CONNECTING {
+            connected.push(tasks.join_next().await.context("none is left")???);
+        }
+        tasks.spawn(async move {
+            let mut agent = UserAgent::connect(address(index), to, "").await?;
+            agent.register().await?;
+            anyhow::Ok(agent)
+        });
+    }
+    for agent in tasks.join_all().await {
+        connected.push(agent?);
+    }
+    Ok(connected)
+}
+
+async fn idle(nodes: &Nodes, section: &mut Section) -> Result<()> {
+    let resident = || {
+        let memory = cpu::memory_of(nodes.connection.process.pid);
+        memory.map(|memory| memory.resident).context("the node is gone")
+    };
+    // What the first of them make stays: pools, caches, code that is read.
+    drop(agents(nodes, 200).await?);
+    tokio::time::sleep(REST).await;
+    let before = resident()?;
+    tell("webpush: 20,000 connect");
+    let since = Instant::now();
+    let agents = agents(nodes, IDLE).await?;
+    let connecting = since.elapsed();
+    tokio::time::sleep(REST).await;
+    let kilobytes = (resident()? - before) * 1e3 / IDLE as f64;
+    section.row(
+        Row::new("resident for an idle user agent, kB", kilobytes, Unit::Count)
+            .target(Target::AtMost(MOST_KILOBYTES)),
+    );
+    section.row(Row::new(
+        "20,000 connect and register",
+        connecting.as_secs_f64(),
+        Unit::Seconds,
+    ));
+    drop(agents);
+    tokio::time::sleep(REST).await;
+    Ok(())
+}
+
+fn request(to: SocketAddr, endpoint: &str) -> Vec<u8> {
+    let head = format!(
+        "POST {endpoint} HTTP/1.1\r\nhost: {to}\r\nttl: 3600\r\ncontent-encoding: aes128gcm\r\ncontent-length: {BODY}\r\n\r\n"
+    );
+    let mut request = head.into_bytes();
+    request.extend(std::iter::repeat_n(b'x', BODY));
+    request
+}
+
+/// Each caller sends one message after another to a user agent of its own, which is connected or not; messages a second.
+async fn flat_out(nodes: &Nodes, length: Duration, are_connected: bool) -> Result<f64> {
+    let (senders, count) = (nodes.senders, Arc::new(AtomicU64::new(0)));
+    let since = Instant::now();
+    let mut tasks = JoinSet::new();
+    for mut agent in agents(nodes, CALLERS).await? {
+        let request = request(senders, &agent.endpoint);
+        let count = Arc::clone(&count);
+        let taking = are_connected.then(|| tokio::spawn(async move { while agent.take().await.is_ok() {} }));
+        tasks.spawn(async move {
+            let mut sender = Connection::open(senders).await?;
+            while since.elapsed() < length {
+                let status = sender.exchange(&request).await?;
+                ensure!(status == 201, "a message was answered with {status}");
+                count.fetch_add(1, Ordering::Relaxed);
+            }
+            if let Some(taking) = taking {
+                taking.abort();
+            }
+            Ok(())
+        });
+    }
+    for sent in tasks.join_all().await {
+        sent?;
+    }
+    Ok(count.load(Ordering::Relaxed) as f64 / since.elapsed().as_secs_f64())
+}
+
+/// The 99th percentile of the times from sending to having, in milliseconds, at an even rate.
+async fn times(nodes: &Nodes, length: Duration) -> Result<f64> {
+    let every = Duration::from_secs(CALLERS as u64) / u32::try_from(RATE)?;
+    let (senders, since) = (nodes.senders, tokio::time::Instant::now());
+    let mut tasks = JoinSet::new();
+    for (index, mut agent) in agents(nodes, CALLERS).await?.into_iter().enumerate() {
+        let request = request(senders, &agent.endpoint);
+        tasks.spawn(async move {
+            let mut sender = Connection::open(senders).await?;
+            let mut due = since + every * u32::try_from(index)? / u32::try_from(CALLERS)?;
+            let mut millis = Vec::new();
+            while due < since + length {
+                tokio::time::sleep_until(due).await;
+                // From when it was due on: what is late because the one before it was late counts.
+                let (status, taken) = tokio::join!(sender.exchange(&request), agent.take());
+                ensure!(status? == 201, "a message was not taken");
+                taken?;
+                millis.push(due.elapsed().as_secs_f64() * 1e3);
+                due += every;
+            }
+            anyhow::Ok(millis)
+        });
+    }
+    let mut all = Vec::new();
+    for millis in tasks.join_all().await {
+        all.extend(millis?);
+    }
+    Ok(quantile(&all, 0.99))
+}
+
+/// How long it takes until all of many user agents that come back at once have the message that waits for them, in seconds, and how
+/// many do not get it.
+async fn storm(nodes: &Nodes) -> Result<(f64, u64)> {
+    let (to, senders) = (nodes.agents, nodes.senders);
+    let away: Vec<(String, String)> = agents(nodes, STORM)
+        .await?
+        .into_iter()
+        .map(|agent| (agent.uaid.clone(), agent.endpoint.clone()))
+        .collect();
+    let mut sender = Connection::open(senders).await?;
+    for (_, endpoint) in &away {
+        let status = sender.exchange(&request(senders, endpoint)).await?;
+        ensure!(status == 201, "a message was answered with {status}");
+    }
+    let since = Instant::now();
+    let mut tasks = JoinSet::new();
+    for (index, (uaid, _)) in away.into_iter().enumerate() {
+        tasks.spawn(async move {
+            let coming = async {
+                let mut agent = UserAgent::connect(address(index), to, &uaid).await?;
+                agent.take().await
+            };
+            matches!(
+                tokio::time::timeout(Duration::from_secs(60), coming).await,
+                Ok(Ok(()))
+            )
+        });
+    }
+    let had = tasks.join_all().await;
+    let lost = had.iter().filter(|had| !**had).count();
+    Ok((since.elapsed().as_secs_f64(), lost as u64))
+}

@@ -242,6 +242,8 @@ impl Session {
                 unknown => {
                     self.node.registry.withdraw(uaid, &self.mailbox, before);
                     unknown?;
+                    // What came in for that identifier is not for the one that follows.
+                    std::mem::take(&mut self.mailbox).close();
                 }
             }
         }
@@ -324,7 +326,7 @@ impl Session {
         drop(self.actions);
         let reason = match ended {
             Ended::ByNode(close) => close.as_str(),
-            Ended::Gone(Gone::Client) => "client",
+            Ended::Gone(Gone::Closed | Gone::Broken) => "client",
             Ended::Gone(Gone::Protocol(_)) => "protocol",
             Ended::Gone(Gone::Stalled) => "stalled",
         };
@@ -333,7 +335,8 @@ impl Session {
         match ended {
             Ended::ByNode(close) => self.socket.close(close.code(), close.as_str()).await,
             Ended::Gone(Gone::Protocol(code)) => self.socket.close(code, reason).await,
-            Ended::Gone(_) => {}
+            Ended::Gone(Gone::Closed) => self.socket.part().await,
+            Ended::Gone(Gone::Broken | Gone::Stalled) => {}
         }
     }
 }

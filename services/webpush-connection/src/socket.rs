@@ -34,8 +34,10 @@ pub(crate) enum Received {
 /// The connection is of no use any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Gone {
-    /// The client closed it, or it broke.
-    Client,
+    /// The client takes its leave.
+    Closed,
+    /// The connection broke.
+    Broken,
     /// The client breaks the protocol of web sockets in the way that this close code says.
     Protocol(u16),
     /// The client does not take what it is sent.
@@ -71,7 +73,8 @@ impl Socket {
             }
             Some(Err(Error::Utf8(_))) => Err(Gone::Protocol(CloseCode::Invalid.into())),
             Some(Err(Error::Protocol(_))) => Err(Gone::Protocol(CloseCode::Protocol.into())),
-            Some(Ok(Message::Close(_)) | Err(_)) | None => Err(Gone::Client),
+            Some(Ok(Message::Close(_))) => Err(Gone::Closed),
+            Some(Err(_)) | None => Err(Gone::Broken),
         }
     }
 
@@ -88,7 +91,7 @@ impl Socket {
     async fn put(&mut self, message: Message) -> Result<(), Gone> {
         match timeout(SEND_TIMEOUT, self.0.send(message)).await {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) => Err(Gone::Client),
+            Ok(Err(_)) => Err(Gone::Broken),
             Err(_) => Err(Gone::Stalled),
         }
     }
@@ -102,10 +105,20 @@ impl Socket {
         };
         let closing = async {
             if self.0.close(Some(frame)).await.is_ok() {
-                while let Some(Ok(_)) = self.0.next().await {}
+                self.read_to_end().await;
             }
         };
         // Whether the client took its leave makes no difference.
         let _ = timeout(CLOSE_TIMEOUT, closing).await;
+    }
+
+    /// Answers the leave that the client has taken.
+    pub(crate) async fn part(mut self) {
+        let _ = timeout(CLOSE_TIMEOUT, self.read_to_end()).await;
+    }
+
+    /// The library sends what it still has to answer while it reads.
+    async fn read_to_end(&mut self) {
+        while let Some(Ok(_)) = self.0.next().await {}
     }
 }

@@ -1,6 +1,7 @@
 //! Who a client is: hello, channels, and a second connection.
 
 use serde_json::json;
+use tokio_tungstenite::tungstenite::Message;
 use uuid::Uuid;
 
 use crate::client::Client;
@@ -101,4 +102,12 @@ async fn a_channel_is_taken_away_with_what_waits_in_it_and_an_unknown_one_is_too
         assert_eq!(client.hear().await, unregistered);
     }
     assert!(rig.waiting(&client).await.is_empty());
+}
+
+#[testkit::test]
+async fn a_client_that_takes_its_leave_is_answered_and_is_not_here_any_more(rig: &Rig) {
+    let mut client = rig.node.client().await;
+    client.send(Message::Close(None)).await;
+    assert!(matches!(client.frame().await, Some(Message::Close(_))));
+    assert_eq!(rig.node.push(&client, "1", 60).await, 404);
 }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
+use rustix::process::{Resource, getrlimit};
 use tokio::task::JoinSet;
 
 use super::Bench;
@@ -19,8 +20,10 @@ use crate::rig::Service;
 use crate::sizes::Sizes;
 use crate::tell;
 
-/// User agents that are connected and idle, and what one of them may take, in kB.
+/// User agents that are connected and idle, if as many descriptors may be open, and what one of them may take, in kB.
 const IDLE: usize = 20_000;
+/// Descriptors for what else a process has open.
+const OTHER_DESCRIPTORS: usize = 1_000;
 const MOST_KILOBYTES: f64 = 8.0;
 /// How many user agents one address of this machine stands for.
 const OF_AN_ADDRESS: usize = 5_000;
@@ -57,6 +60,14 @@ struct Nodes {
 pub(super) async fn measure(bench: &Bench<'_>) -> Result<Section> {
     let mut section = Section::new("webpush");
     raise_descriptors();
+    let descriptors = getrlimit(Resource::Nofile)
+        .current
+        .and_then(|most| usize::try_from(most).ok());
+    let idle_count = IDLE.min(
+        descriptors
+            .unwrap_or(usize::MAX)
+            .saturating_sub(OTHER_DESCRIPTORS),
+    );
     let (connection, agents, endpoint, senders) = bench.rig.webpush().await?;
     let nodes = Nodes {
         connection,
@@ -64,7 +75,7 @@ pub(super) async fn measure(bench: &Bench<'_>) -> Result<Section> {
         agents,
         senders,
     };
-    idle(&nodes, &mut section).await?;
+    idle(&nodes, idle_count, &mut section).await?;
     let measured = bench.sizes.measured;
     tell("webpush: direct");
     let direct = flat_out(&nodes, measured, true).await?;
@@ -125,7 +136,7 @@ async fn agents(nodes: &Nodes, count: usize) -> Result<Vec<UserAgent>> {
     Ok(connected)
 }
 
-async fn idle(nodes: &Nodes, section: &mut Section) -> Result<()> {
+async fn idle(nodes: &Nodes, count: usize, section: &mut Section) -> Result<()> {
     let resident = || {
         let memory = cpu::memory_of(nodes.connection.process.pid);
         memory.map(|memory| memory.resident).context("the node is gone")
@@ -134,18 +145,18 @@ async fn idle(nodes: &Nodes, section: &mut Section) -> Result<()> {
     drop(agents(nodes, 200).await?);
     tokio::time::sleep(REST).await;
     let before = resident()?;
-    tell("webpush: 20,000 connect");
+    tell(format_args!("webpush: {count} connect"));
     let since = Instant::now();
-    let agents = agents(nodes, IDLE).await?;
+    let agents = agents(nodes, count).await?;
     let connecting = since.elapsed();
     tokio::time::sleep(REST).await;
-    let kilobytes = (resident()? - before) * 1e3 / IDLE as f64;
+    let kilobytes = (resident()? - before) * 1e3 / count as f64;
     section.row(
         Row::new("resident for an idle user agent, kB", kilobytes, Unit::Count)
             .target(Target::AtMost(MOST_KILOBYTES)),
     );
     section.row(Row::new(
-        "20,000 connect and register",
+        format!("{count} connect and register"),
         connecting.as_secs_f64(),
         Unit::Seconds,
     ));

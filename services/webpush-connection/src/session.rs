@@ -349,3 +349,25 @@ impl Told {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of what a function makes a future.
+    fn size_of_future<F>(_: impl FnOnce(Arc<Node>, Upgraded) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    #[test]
+    fn the_future_of_an_idle_connection_is_small() {
+        let sizes = (
+            size_of_future(serve),
+            size_of::<Session>(),
+            size_of::<Connection>(),
+            size_of::<Socket>(),
+            size_of::<Mailbox>(),
+        );
+        panic!("{sizes:?}");
+    }
+}

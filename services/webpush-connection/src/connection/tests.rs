@@ -56,7 +56,7 @@ impl Driven {
     }
 
     fn identified(&mut self, month: Option<Month>) {
-        self.say(json!({"messageType": "hello", "uaid": UAID.simple().to_string()}));
+        self.say(&json!({"messageType": "hello", "uaid": UAID.simple().to_string()}));
         assert_eq!(self.asked(), Question::Identify { uaid: Some(UAID) });
         self.answered(Answer::Identified { uaid: UAID, month });
         assert_eq!(self.sent()["messageType"], "hello");
@@ -75,7 +75,7 @@ impl Driven {
         self.machine.on(event, moment, &mut self.actions);
     }
 
-    fn say(&mut self, message: Value) {
+    fn say(&mut self, message: &Value) {
         self.happen(Event::Text(&message.to_string()));
     }
 
@@ -88,7 +88,7 @@ impl Driven {
             .iter()
             .map(|version| json!({"channelID": CHANNEL, "version": version, "code": 100}))
             .collect();
-        self.say(json!({"messageType": "ack", "updates": updates}));
+        self.say(&json!({"messageType": "ack", "updates": updates}));
         self.actions.retain(|action| !matches!(action, Action::Tell(_)));
     }
 
@@ -181,14 +181,14 @@ fn the_first_message_is_a_hello_and_comes_in_time() {
     assert_eq!(late.closed(), Close::HelloTimeout);
 
     let mut other = Driven::opened();
-    other.say(json!({"messageType": "ping"}));
+    other.say(&json!({"messageType": "ping"}));
     assert_eq!(other.closed(), Close::NoHello);
 }
 
 #[test]
 fn a_hello_is_answered_with_the_identifier() {
     let mut driven = Driven::opened();
-    driven.say(json!({"messageType": "hello", "uaid": "nonsense", "use_webpush": true}));
+    driven.say(&json!({"messageType": "hello", "uaid": "nonsense", "use_webpush": true}));
     assert_eq!(driven.asked(), Question::Identify { uaid: None });
     driven.answered(Answer::Identified {
         uaid: UAID,
@@ -215,7 +215,7 @@ fn what_breaks_the_protocol_ends_the_connection() {
         ),
     ] {
         let mut driven = Driven::of_client();
-        driven.say(message);
+        driven.say(&message);
         assert_eq!(driven.closed(), close);
         assert_eq!(close.code(), 1011);
         driven.happen(Event::Stored);
@@ -237,13 +237,13 @@ fn codes_say_whether_it_is_worth_coming_back() {
 #[test]
 fn a_ping_of_the_protocol_may_come_every_45_seconds() {
     let mut driven = Driven::of_client();
-    driven.say(json!({}));
+    driven.say(&json!({}));
     assert_eq!(driven.sent(), json!({}));
     driven.pass(45);
-    driven.say(json!({"messageType": "ping"}));
+    driven.say(&json!({"messageType": "ping"}));
     assert_eq!(driven.sent(), json!({}));
     driven.pass(44);
-    driven.say(json!({}));
+    driven.say(&json!({}));
     assert_eq!(driven.closed(), Close::PingTooSoon);
 }
 
@@ -265,7 +265,7 @@ fn a_client_that_does_not_answer_a_ping_of_the_socket_is_gone() {
 #[test]
 fn a_channel_gets_its_endpoint() {
     let mut driven = Driven::of_client();
-    driven.say(json!({"messageType": "register", "channelID": CHANNEL, "key": "k"}));
+    driven.say(&json!({"messageType": "register", "channelID": CHANNEL, "key": "k"}));
     let register = Question::Register {
         channel: CHANNEL,
         key: Some("k".to_owned()),
@@ -288,7 +288,7 @@ fn a_channel_gets_its_endpoint() {
 fn a_channel_without_endpoint_says_whose_fault_that_is() {
     for (why, status) in [(NotRegistered::BadKey, 400), (NotRegistered::Failed, 500)] {
         let mut driven = Driven::of_client();
-        driven.say(json!({"messageType": "register", "channelID": CHANNEL}));
+        driven.say(&json!({"messageType": "register", "channelID": CHANNEL}));
         driven.asked();
         driven.answered(Answer::NotRegistered {
             channel: CHANNEL,
@@ -302,7 +302,7 @@ fn a_channel_without_endpoint_says_whose_fault_that_is() {
 fn registrations_of_a_connection_are_bounded() {
     let mut driven = Driven::of_client();
     for _ in 0..2 {
-        driven.say(json!({"messageType": "register", "channelID": CHANNEL}));
+        driven.say(&json!({"messageType": "register", "channelID": CHANNEL}));
         driven.asked();
         driven.answered(Answer::NotRegistered {
             channel: CHANNEL,
@@ -310,7 +310,7 @@ fn registrations_of_a_connection_are_bounded() {
         });
         driven.sent();
     }
-    driven.say(json!({"messageType": "register", "channelID": CHANNEL}));
+    driven.say(&json!({"messageType": "register", "channelID": CHANNEL}));
     assert_eq!(driven.closed(), Close::TooManyRegistrations);
 }
 
@@ -318,7 +318,7 @@ fn registrations_of_a_connection_are_bounded() {
 fn a_channel_that_is_taken_away_is_answered() {
     for (done, status) in [(true, 200), (false, 500)] {
         let mut driven = Driven::of_client();
-        driven.say(json!({"messageType": "unregister", "channelID": CHANNEL, "code": 200}));
+        driven.say(&json!({"messageType": "unregister", "channelID": CHANNEL, "code": 200}));
         assert_eq!(driven.asked(), Question::Unregister { channel: CHANNEL });
         driven.answered(Answer::Unregistered {
             channel: CHANNEL,
@@ -415,7 +415,7 @@ fn an_acknowledgement_of_nothing_changes_nothing() {
     let mut driven = Driven::of_client();
     driven.ack(&["unknown"]);
     driven.nothing();
-    driven.say(json!({"messageType": "nack", "version": "unknown", "code": 302}));
+    driven.say(&json!({"messageType": "nack", "version": "unknown", "code": 302}));
     assert!(matches!(driven.next(), Action::Tell(Told::Nacked("302"))));
     driven.nothing();
 }
@@ -615,7 +615,7 @@ fn a_client_that_stays_until_its_month_is_old_is_asked_to_come_back() {
 fn a_client_is_told_of_the_broadcasts_that_it_follows_when_they_change() {
     let mut driven = Driven::opened();
     driven.broadcasts = broadcasts(&[("a", "1"), ("b", "1")]);
-    driven.say(json!({"messageType": "hello", "broadcasts": {"a": "0", "b": "1", "c": "1"}}));
+    driven.say(&json!({"messageType": "hello", "broadcasts": {"a": "0", "b": "1", "c": "1"}}));
     driven.asked();
     driven.answered(Answer::Identified {
         uaid: UAID,
@@ -629,9 +629,9 @@ fn a_client_is_told_of_the_broadcasts_that_it_follows_when_they_change() {
     driven.happen(Event::Broadcasts);
     let change = json!({"messageType": "broadcast", "broadcasts": {"b": "2"}});
     assert_eq!(driven.sent(), change);
-    driven.say(json!({"messageType": "broadcast_subscribe", "broadcasts": {"d": "1"}}));
+    driven.say(&json!({"messageType": "broadcast_subscribe", "broadcasts": {"d": "1"}}));
     driven.nothing();
-    driven.say(json!({"messageType": "broadcast_subscribe", "broadcasts": {"e": "1"}}));
+    driven.say(&json!({"messageType": "broadcast_subscribe", "broadcasts": {"e": "1"}}));
     assert_eq!(driven.sent()["broadcasts"]["errors"]["e"], "Broadcast not found");
 }
 

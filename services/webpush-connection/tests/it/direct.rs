@@ -11,7 +11,10 @@ use crate::rig::Rig;
 #[testkit::test]
 async fn a_message_is_safe_when_the_client_has_acknowledged_it(rig: &Rig) {
     let mut client = rig.node.client().await;
-    let push = tokio::spawn(rig.node.push_to(client.uaid.to_string(), client.channel, "1", 60));
+    let push = tokio::spawn(
+        rig.node
+            .push_to(&client.uaid.to_string(), client.channel, "1", 60),
+    );
     let notification = json!({
         "messageType": "notification", "channelID": client.channel, "version": "1", "data": "__4",
         "headers": {"encoding": "aes128gcm"},
@@ -35,19 +38,17 @@ async fn a_message_without_ttl_is_sent_and_forgotten(rig: &Rig) {
 #[testkit::test]
 async fn a_message_for_a_client_that_is_not_here_is_refused(rig: &Rig) {
     let client = rig.node.client().await;
-    assert_eq!(
-        rig.node
-            .push_to("nonsense".to_owned(), client.channel, "1", 60)
-            .await,
-        404
-    );
+    assert_eq!(rig.node.push_to("nonsense", client.channel, "1", 60).await, 404);
     drop(client);
 }
 
 #[testkit::test]
 async fn a_sender_learns_that_the_client_has_left_without_an_acknowledgement(rig: &Rig) {
     let mut client = rig.node.client().await;
-    let push = tokio::spawn(rig.node.push_to(client.uaid.to_string(), client.channel, "1", 60));
+    let push = tokio::spawn(
+        rig.node
+            .push_to(&client.uaid.to_string(), client.channel, "1", 60),
+    );
     client.notified().await;
     drop(client);
     assert_eq!(push.await.unwrap(), 404);

@@ -32,7 +32,7 @@ async fn an_identifier_that_is_not_known_is_replaced(rig: &Rig) {
     // And nothing is delivered under the one that was claimed.
     let status = rig
         .node
-        .push_to(claimed.to_string(), client.channel, "1", 60)
+        .push_to(&claimed.to_string(), client.channel, "1", 60)
         .await;
     assert_eq!(status, 404);
 }

@@ -82,7 +82,7 @@ async fn a_node_that_stops_sends_its_clients_away_and_senders_learn_it(rig: &Rig
     })
     .await;
     let (mut first, mut second) = (node.client().await, node.client().await);
-    let push = tokio::spawn(node.push_to(first.uaid.to_string(), first.channel, "1", 60));
+    let push = tokio::spawn(node.push_to(&first.uaid.to_string(), first.channel, "1", 60));
     first.notified().await;
     node.ask_to_stop();
     assert_eq!(first.closed().await, 1001);

@@ -160,12 +160,12 @@ impl Node {
         version: &str,
         ttl: u32,
     ) -> impl Future<Output = StatusCode> + Send + use<> {
-        self.push_to(client.uaid.simple().to_string(), client.channel, version, ttl)
+        self.push_to(&client.uaid.simple().to_string(), client.channel, version, ttl)
     }
 
     pub(crate) fn push_to(
         &self,
-        uaid: String,
+        uaid: &str,
         channel: Uuid,
         version: &str,
         ttl: u32,

@@ -239,7 +239,7 @@ async fn storm(nodes: &Nodes) -> Result<(f64, u64)> {
     let away: Vec<(String, String)> = agents(nodes, STORM)
         .await?
         .into_iter()
-        .map(|agent| (agent.uaid.clone(), agent.endpoint.clone()))
+        .map(|agent| (agent.uaid, agent.endpoint))
         .collect();
     let mut sender = Connection::open(senders).await?;
     for (_, endpoint) in &away {

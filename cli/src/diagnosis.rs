@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use crate::diagnose::{Cause, Diagnosis};
+use signature_diagnosis::{Cause, Diagnosis};
 
 /// `verified`, or the word for what is wrong: that of the libraries for every language.
 pub(crate) fn verdict(diagnosis: &Diagnosis) -> &'static str {

@@ -9,7 +9,6 @@ mod args;
 mod catalogue;
 mod commands;
 mod demo;
-mod diagnose;
 mod diagnosis;
 mod file;
 mod help;

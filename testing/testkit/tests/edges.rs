@@ -83,6 +83,7 @@ fn libraries_of_the_reseller_lane_know_what_they_need() {
     let edges = edges();
     for (library, known) in [
         ("event-schema", &["domain"][..]),
+        ("signature-diagnosis", &["signing"]),
         ("explain", &["config", "domain", "store"]),
         ("mail", &["domain"]),
         ("pages", &["explain", "http-api"]),
@@ -146,8 +147,11 @@ fn each_protocol_has_one_home() {
     for (protocol, home) in [("lettre", "mail"), ("hickory-resolver", "http-client")] {
         assert_eq!(dependents(&edges, protocol), BTreeSet::from([home]), "{protocol}");
     }
-    // The command line tries what signers do wrong, with keys that are no secrets (`postrider verify`).
-    assert_eq!(dependents(&edges, "hmac"), BTreeSet::from(["cli", "signing"]));
+    // The diagnosis tries what signers do wrong.
+    assert_eq!(
+        dependents(&edges, "hmac"),
+        BTreeSet::from(["signature-diagnosis", "signing"])
+    );
     // The command line is a client of our own API; traces have an exporter of their own; the provider that people sign in with is neither Swrve nor an
     // endpoint (ADR 0054).
     assert!(dependents(&edges, "reqwest").is_subset(&BTreeSet::from([

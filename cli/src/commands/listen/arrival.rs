@@ -9,8 +9,8 @@ use base64::engine::general_purpose::STANDARD;
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::{Value, json};
 
-use crate::diagnose::Diagnosis;
 use crate::{diagnosis, output, pretty};
+use signature_diagnosis::Diagnosis;
 
 /// Headers that say nothing about the notification. Programs get them all the same.
 const DULL: [&str; 6] = [

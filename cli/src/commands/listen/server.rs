@@ -19,8 +19,8 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use zeroize::Zeroizing;
 
-use crate::diagnose::{Diagnosis, Evidence, diagnose};
 use crate::output;
+use signature_diagnosis::{Diagnosis, Evidence, diagnose};
 
 use super::arrival::{Arrival, Reaction};
 use super::forward::Forward;

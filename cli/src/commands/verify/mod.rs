@@ -12,10 +12,10 @@ use domain::clock::{Clock as _, SystemClock};
 use serde_json::json;
 use signing::{HEADER_ID, HEADER_SIGNATURE, HEADER_TIMESTAMP, SignedHeaders};
 
-use crate::diagnose::{Diagnosis, Evidence, diagnose};
 use crate::output::{self, JsonArgs};
 use crate::signing_secrets::SecretArgs;
 use crate::{diagnosis, file};
+use signature_diagnosis::{Diagnosis, Evidence, diagnose};
 
 use request::Request;
 

@@ -16,7 +16,7 @@ const ALTERED: &str = "the body was altered: its SHA-256 is not what the header 
 
 /// Why a message is not accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Cause {
+pub enum Cause {
     /// A header is missing or empty.
     MissingHeader(&'static str),
     /// The identifier holds a full stop.
@@ -94,7 +94,7 @@ pub(crate) enum Cause {
 
 impl Cause {
     /// A stable word for it.
-    pub(crate) fn code(&self) -> &'static str {
+    pub fn code(&self) -> &'static str {
         match self {
             Self::MissingHeader(_) => "missing_header",
             Self::AmbiguousId => "ambiguous_id",
@@ -125,7 +125,7 @@ impl Cause {
     }
 
     /// What mends it, as one sentence without a full stop.
-    pub(crate) fn mend(&self) -> String {
+    pub fn mend(&self) -> String {
         match self {
             Self::MissingHeader(name) => format!(
                 "look whether your server or a proxy drops {name} or calls it otherwise (HTTP_WEBHOOK_… in CGI and WSGI); \

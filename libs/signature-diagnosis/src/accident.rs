@@ -4,7 +4,7 @@ use std::fmt;
 
 /// What a secret would have to be freed of to fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SecretAccident {
+pub enum SecretAccident {
     /// Quotation marks around it, as an `.env` file or a shell leaves them.
     Quoted,
     /// Blanks or line ends within it.
@@ -21,7 +21,7 @@ pub(crate) enum SecretAccident {
 
 /// How a signature is written instead of `v1,` and base64.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SignatureAccident {
+pub enum SignatureAccident {
     /// In hexadecimal.
     Hexadecimal,
     /// With the URL-safe alphabet, or without padding.
@@ -34,7 +34,7 @@ pub(crate) enum SignatureAccident {
 
 /// What keyed the signature instead of the bytes that the secret's base64 stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum KeyAccident {
+pub enum KeyAccident {
     /// The text of the secret, with `whsec_`.
     WholeText,
     /// The text after `whsec_`, not decoded.
@@ -43,7 +43,7 @@ pub(crate) enum KeyAccident {
 
 /// What was signed instead of identifier, timestamp and body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ContentAccident {
+pub enum ContentAccident {
     /// The body alone.
     BodyAlone,
     /// Timestamp and body, without the identifier.
@@ -54,7 +54,7 @@ pub(crate) enum ContentAccident {
 
 /// What was done to a body on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum BodyAccident {
+pub enum BodyAccident {
     /// A line end, or other blanks, were added at an end.
     BlanksAdded,
     /// The line end at its end is gone.

@@ -3,7 +3,7 @@
 //! For people who are making their endpoint work. It deliberately decides nothing: what is accepted is what
 //! [`verify`](signing::verify()) accepts, and its verdict is repeated here unchanged. It takes thousands of times as long as
 //! `verify`, and its comparisons tell by their time how much of a guess was right, so that no endpoint should run it for
-//! strangers.
+//! strangers. It is no part of `signing`, which receivers take away.
 
 mod accident;
 mod body;
@@ -15,50 +15,51 @@ use std::time::Duration;
 
 use signing::{HEADER_ID, HEADER_SIGNATURE, HEADER_TIMESTAMP, Secret, SignedHeaders, VerifyError, verify};
 
-pub(crate) use cause::Cause;
+pub use accident::{BodyAccident, ContentAccident, KeyAccident, SecretAccident, SignatureAccident};
+pub use cause::Cause;
 
 use search::Search;
 
 /// What a receiver has in hand.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Evidence<'a> {
+pub struct Evidence<'a> {
     /// The secrets as they were given: what is wrong with one of them may be the reason.
-    pub(crate) secrets: &'a [&'a str],
+    pub secrets: &'a [&'a str],
     /// The three headers that matter.
-    pub(crate) headers: SignedHeaders<'a>,
+    pub headers: SignedHeaders<'a>,
     /// The header `idempotency-key`. It is not signed, but tells an altered body from a wrong secret.
-    pub(crate) idempotency_key: Option<&'a str>,
+    pub idempotency_key: Option<&'a str>,
     /// The header `content-length`, in bytes.
-    pub(crate) content_length: Option<u64>,
+    pub content_length: Option<u64>,
     /// The body as the receiver has it.
-    pub(crate) body: &'a [u8],
+    pub body: &'a [u8],
     /// The present time in seconds since 1970.
-    pub(crate) now: i64,
+    pub now: i64,
     /// How far the timestamp may be away.
-    pub(crate) tolerance: Duration,
+    pub tolerance: Duration,
 }
 
 /// Which secret a message was signed with, and when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Signed {
+pub struct Signed {
     /// Its place among those given, from 0.
-    pub(crate) secret: usize,
+    pub secret: usize,
     /// Seconds from the timestamp to the present; below zero when the timestamp is ahead.
-    pub(crate) age: i64,
+    pub age: i64,
 }
 
 /// What is to be thought of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Diagnosis {
+pub struct Diagnosis {
     /// What [`verify`](signing::verify()) says with those of the secrets that are well-formed.
-    pub(crate) verdict: Result<Signed, VerifyError>,
+    pub verdict: Result<Signed, VerifyError>,
     /// Why, the likeliest first. Also of an accepted message there may be something to say, such as that one of the secrets
     /// is malformed; of one that is not accepted there is always something.
-    pub(crate) causes: Vec<Cause>,
+    pub causes: Vec<Cause>,
 }
 
 /// Judges a message and finds out why it is not accepted. Nothing of a secret, a signature or a body is repeated.
-pub(crate) fn diagnose(evidence: &Evidence<'_>) -> Diagnosis {
+pub fn diagnose(evidence: &Evidence<'_>) -> Diagnosis {
     let secrets: Vec<(usize, Secret)> = evidence
         .secrets
         .iter()

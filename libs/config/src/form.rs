@@ -74,6 +74,32 @@ pub(crate) const KEY_LOGIN: Form<KeyLogin> = Form::plain("always, emergency or n
     "never" => Some(KeyLogin::Never),
     _ => None,
 });
+pub(crate) const ORIGINS: Form<String> = Form::plain(
+    "origins such as https://panel.example, as a list or with commas between them",
+    origin,
+);
+pub(crate) const BRAND_NAME: Form<String> = Form::plain("a text of 1 to 60 characters", |text| {
+    let text = text.trim();
+    let fits = (1..=60).contains(&text.chars().count()) && !text.contains(char::is_control);
+    fits.then(|| text.to_owned())
+});
+pub(crate) const ACCENT: Form<String> = Form::plain(
+    "a colour such as #0b57a4, with a contrast of at least 4.5 to white",
+    |text| colour(text, |luminance| 1.05 / (luminance + 0.05)),
+);
+pub(crate) const ACCENT_DARK: Form<String> = Form::plain(
+    "a colour such as #8ab8ff, with a contrast of at least 4.5 to #171d24",
+    |text| colour(text, |luminance| (luminance + 0.05) / 0.062),
+);
+pub(crate) const LOGO: Form<PathBuf> =
+    Form::plain("an absolute path of a file that ends in .svg or .png", |text| {
+        let path = absolute_folder(text)?;
+        let extension = path.extension()?.to_str()?;
+        matches!(extension, "svg" | "png").then_some(path.clone())
+    });
+pub(crate) const THEME: Form<String> = Form::plain("light or dark", |text| {
+    matches!(text, "light" | "dark").then(|| text.to_owned())
+});
 pub(crate) const FOLDER: Form<PathBuf> = Form::plain("an absolute path of a folder", absolute_folder);
 pub(crate) const MAILBOX: Form<String> = Form::plain("an e-mail address, with a name or without", mailbox);
 pub(crate) const NETWORKS: Form<IpNet> = Form::plain(
@@ -176,6 +202,31 @@ fn issuer(text: &str) -> Option<String> {
 fn word(text: &str) -> Option<String> {
     let visible = |byte: u8| byte.is_ascii_graphic();
     (!text.is_empty() && text.bytes().all(visible)).then(|| text.to_owned())
+}
+
+/// Scheme, host and port of a page, and nothing else: what a browser compares.
+fn origin(text: &str) -> Option<String> {
+    let url = http_url(text)?;
+    let rest = url.split_once("://")?.1;
+    let plain = rest
+        .bytes()
+        .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-:[]".contains(&byte));
+    plain.then_some(url)
+}
+
+/// A colour that can be read where `contrast`, of its luminance, says how it stands out.
+fn colour(text: &str, contrast: fn(f64) -> f64) -> Option<String> {
+    let digits = text.strip_prefix('#').filter(|digits| digits.len() == 6)?;
+    let part = |at: usize| {
+        let value = f64::from(u8::from_str_radix(digits.get(at..at + 2)?, 16).ok()?) / 255.0;
+        Some(if value <= 0.04045 {
+            value / 12.92
+        } else {
+            ((value + 0.055) / 1.055).powf(2.4)
+        })
+    };
+    let luminance = 0.2126 * part(0)? + 0.7152 * part(2)? + 0.0722 * part(4)?;
+    (contrast(luminance) >= 4.5).then(|| text.to_lowercase())
 }
 
 /// A network, or a single address as the network of only that one.

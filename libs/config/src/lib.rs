@@ -25,10 +25,11 @@ mod yaml;
 
 pub use error::{Errors, Fault, Origin, Problem};
 pub use model::{
-    Admin, Amqp, Config, Cron, Database, Egress, Health, Idempotency, Ingest, Job, Jobs, KeyLogin, Leader,
-    LogFormat, Mail, Oidc, OidcRoles, Operator, Partitions, Portal, Push, Queue, Quota, Replay, Rescue,
-    Reseller, ResellerDelivery, ResellerEvent, ResellerRetry, Retention, Retry, Secrets, ShutdownConfig,
-    SubscriptionDefaults, Swrve, Telemetry, Verification, Webpush, WebpushConnection, WebpushEndpoint,
+    Admin, Amqp, Brand, Config, Cron, Database, Egress, Embed, Health, Idempotency, Ingest, Job, Jobs,
+    KeyLogin, Leader, LogFormat, Mail, Oidc, OidcRoles, Operator, Partitions, Portal, Push, Queue, Quota,
+    Replay, Rescue, Reseller, ResellerDelivery, ResellerEvent, ResellerRetry, Retention, Retry, Secrets,
+    ShutdownConfig, SubscriptionDefaults, Swrve, Telemetry, Verification, Webpush, WebpushConnection,
+    WebpushEndpoint,
 };
 pub use push_keys::PushKeys;
 pub use read::{given_average_processing, load, load_for_production};

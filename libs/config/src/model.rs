@@ -21,8 +21,8 @@ mod reseller;
 mod webpush;
 
 pub use reseller::{
-    Egress, Health, Mail, Portal, Quota, Replay, Reseller, ResellerDelivery, ResellerEvent, ResellerRetry,
-    Secrets, SubscriptionDefaults, Verification,
+    Brand, Egress, Embed, Health, Mail, Portal, Quota, Replay, Reseller, ResellerDelivery, ResellerEvent,
+    ResellerRetry, Secrets, SubscriptionDefaults, Verification,
 };
 pub use webpush::{Webpush, WebpushConnection, WebpushEndpoint};
 

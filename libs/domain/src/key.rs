@@ -33,6 +33,8 @@ pub enum Role {
     Operator,
     /// Everything.
     Admin,
+    /// Make links that open the dashboard of any reseller, and nothing else.
+    Embedder,
     /// Look after the subscriptions of one reseller, and nothing of the house. Stands alone, and the key names the reseller.
     Reseller,
 }
@@ -41,17 +43,23 @@ named!(Role, "role");
 
 impl Role {
     /// The roles of the house: all but the resellers' own. They may be combined.
-    pub const OF_THE_HOUSE: [Self; 4] = [Self::Ingest, Self::Viewer, Self::Operator, Self::Admin];
+    pub const OF_THE_HOUSE: [Self; 5] = [
+        Self::Ingest,
+        Self::Viewer,
+        Self::Operator,
+        Self::Admin,
+        Self::Embedder,
+    ];
 
     /// Whether the role may hand in pushes and events.
     pub fn may_ingest(self) -> bool {
         matches!(self, Self::Ingest | Self::Admin)
     }
 
-    /// Whether the role may read what became of any push or event. Every role of the house may; a reseller sees its own
-    /// notifications elsewhere.
+    /// Whether the role may read what became of any push or event. Every role of the house may but the embedder; a reseller sees its
+    /// own notifications elsewhere.
     pub fn may_read(self) -> bool {
-        self != Self::Reseller
+        !matches!(self, Self::Reseller | Self::Embedder)
     }
 
     /// Whether the role may look at the whole installation: dead letters, jobs, the record of what was done.
@@ -168,7 +176,8 @@ mod tests {
     #[test]
     fn resellers_may_nothing_of_what_the_house_may() {
         assert!(!Role::Reseller.may_ingest() && !Role::Reseller.may_read());
-        assert!(Role::OF_THE_HOUSE.into_iter().all(Role::may_read));
-        assert_eq!(Role::ALL[..4], Role::OF_THE_HOUSE);
+        assert!(Role::OF_THE_HOUSE[..4].iter().all(|role| role.may_read()));
+        assert!(!Role::Embedder.may_read() && !Role::Embedder.may_view());
+        assert_eq!(Role::ALL[..5], Role::OF_THE_HOUSE);
     }
 }

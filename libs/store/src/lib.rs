@@ -19,6 +19,7 @@ mod lease;
 mod open_dead_letters;
 mod partition;
 mod pauses;
+mod portal_visits;
 mod processes;
 pub mod push;
 mod read;
@@ -59,6 +60,7 @@ pub use examined::Examined;
 pub use lease::{Lease, LeaseView};
 pub use partition::OldMonth;
 pub use pauses::{Lane, Pausable, PauseChange, PauseCounts, PauseView};
+pub use portal_visits::{EndVisits, NewPortalLink, PORTAL_VISITS_OF_PERSON, PortalVisit};
 pub use processes::{Beat, LaneMinute, ProcessView};
 pub use rescued::Rescued;
 pub use resolution::{

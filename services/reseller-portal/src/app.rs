@@ -15,6 +15,7 @@ use store::webhook::{Addresses, SubscriptionView};
 use tokio::time::Instant;
 use uuid::Uuid;
 
+use crate::dashboard::Visits;
 use crate::limits::Limits;
 use crate::problems;
 use crate::request::Reseller;
@@ -25,6 +26,7 @@ const UNCONFIGURED_RETRY: u32 = 60;
 /// The state behind every request.
 pub(crate) struct App {
     pub(crate) keys: Keys,
+    pub(crate) visits: Visits,
     pub(crate) limits: Limits,
     pub(crate) store: Store,
     clock: Arc<dyn Clock>,
@@ -56,6 +58,7 @@ impl App {
         }
         Self {
             keys: Keys::new(store.clone()),
+            visits: Visits::default(),
             limits: Limits::new(),
             store,
             clock,

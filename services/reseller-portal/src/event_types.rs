@@ -22,23 +22,23 @@ use crate::request::Reseller;
 pub(crate) struct EventTypeDocument {
     /// Its name.
     #[schema(example = "domain.created")]
-    name: String,
+    pub(crate) name: String,
     /// When it occurs.
-    description: String,
+    pub(crate) description: String,
     /// The attributes of its data.
     #[schema(value_type = Vec<AttributeDocument>)]
-    attributes: Value,
+    pub(crate) attributes: Value,
     /// An example of its data.
     #[schema(value_type = Object)]
-    example: Value,
+    pub(crate) example: Value,
     /// How its data can differ from the example.
     #[schema(value_type = Vec<VariantDocument>)]
-    variants: Value,
+    pub(crate) variants: Value,
     /// A JSON Schema of its data, if there is one.
     #[schema(value_type = Option<Object>)]
-    schema: Option<Value>,
+    pub(crate) schema: Option<Value>,
     /// When it was retired; no new events of it come in since then.
-    retired_at: Option<DateTime<Utc>>,
+    pub(crate) retired_at: Option<DateTime<Utc>>,
 }
 
 /// An attribute of an event's data.
@@ -48,15 +48,15 @@ pub(crate) struct EventTypeDocument {
 pub(crate) struct AttributeDocument {
     /// Its name, with dots between the names of nested objects.
     #[schema(example = "domain.name")]
-    name: String,
+    pub(crate) name: String,
     /// Its JSON type, or `time`, `texts` (a list of strings), `objects` (a list of objects).
     #[schema(rename = "type", example = "string")]
-    kind: String,
+    pub(crate) kind: String,
     /// What it says.
     #[schema(example = "The name of the domain.")]
-    description: String,
+    pub(crate) description: String,
     /// Whether it is always there.
-    required: bool,
+    pub(crate) required: bool,
 }
 
 /// A way that an event's data can differ from the example of its type.
@@ -66,13 +66,13 @@ pub(crate) struct AttributeDocument {
 pub(crate) struct VariantDocument {
     /// Tells it from the other variants of its event type.
     #[schema(example = "court-order")]
-    name: String,
+    pub(crate) name: String,
     /// When it occurs.
     #[schema(example = "A court ordered it.")]
-    description: String,
+    pub(crate) description: String,
     /// An example of the data.
     #[schema(value_type = Object)]
-    data: Value,
+    pub(crate) data: Value,
 }
 
 impl From<EventType> for EventTypeDocument {

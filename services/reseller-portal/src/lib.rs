@@ -1,16 +1,18 @@
 //! The service that resellers talk to: their subscriptions, secrets, quotas, notifications, replays and numbers.
 //!
-//! Every route takes the reseller from the API key and from nowhere else; what belongs to another one does not exist.
-//! Keys of the house are of no use here: this is the service that strangers can reach.
+//! Every operation takes the reseller from the API key, every page from the visit, and from nowhere else; what belongs to another one does not exist.
+//! Keys of the house are of no use here but to make links to dashboards (`embedder`): this is the service that strangers can reach.
 //!
 //! What it deliberately does not do: deliver anything. It changes rows; the dispatcher and the retry worker find them. It
 //! has no broker, and its answers never hold a secret, save the one that made it.
 
 mod app;
+mod dashboard;
 mod event_types;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod limits;
+mod links;
 mod metrics;
 mod notifications;
 mod openapi;
@@ -27,4 +29,9 @@ mod subscriptions;
 
 pub use openapi::document as openapi;
 pub use runtime::connections::OpenError as Error;
+/// Method and path of every page of the dashboard, and of every form.
+pub fn pages() -> Vec<(&'static str, &'static str)> {
+    dashboard::paths()
+}
+
 pub use service::{run, run_with_clock};

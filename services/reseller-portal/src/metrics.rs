@@ -26,7 +26,7 @@ const HOURS_MAX: u32 = 672;
 pub(crate) struct MetricsParams {
     /// How many hours back, the present one included.
     #[param(minimum = 1, maximum = 672, default = 24)]
-    hours: Option<u32>,
+    pub(crate) hours: Option<u32>,
 }
 
 /// Deliveries in numbers.
@@ -35,74 +35,74 @@ pub(crate) struct MetricsParams {
 #[schema(as = Metrics)]
 pub(crate) struct MetricsDocument {
     /// From this hour on.
-    since: DateTime<Utc>,
+    pub(crate) since: DateTime<Utc>,
     #[serde(flatten)]
-    counts: Counts,
+    pub(crate) counts: Counts,
     /// Notifications delivered, of those that ended; null when none did, as while all are tried again: see `retryRate`.
-    success_rate: Option<f64>,
+    pub(crate) success_rate: Option<f64>,
     /// Notifications that failed for good, of those that ended; null when none did.
-    failure_rate: Option<f64>,
+    pub(crate) failure_rate: Option<f64>,
     /// Attempts that led to another one, of all; null when there were none.
-    retry_rate: Option<f64>,
+    pub(crate) retry_rate: Option<f64>,
     /// How long attempts took.
-    latency_millis: LatencyDocument,
+    pub(crate) latency_millis: LatencyDocument,
     /// The size of request bodies.
-    payload_bytes: PayloadDocument,
+    pub(crate) payload_bytes: PayloadDocument,
     /// Answers by status code.
-    answers: BTreeMap<u16, u64>,
+    pub(crate) answers: BTreeMap<u16, u64>,
     /// Attempts without an answer: it did not come in time, or there was no connection.
-    unanswered: u64,
+    pub(crate) unanswered: u64,
     /// Those answers that blame the request.
-    client_errors: BTreeMap<u16, u64>,
+    pub(crate) client_errors: BTreeMap<u16, u64>,
     /// The same counts hour by hour; hours without attempts are left out.
-    hours: Vec<HourDocument>,
+    pub(crate) hours: Vec<HourDocument>,
 }
 
 /// Attempts by how they ended.
 #[derive(Serialize, ToSchema, Default)]
 #[serde(rename_all = "camelCase")]
-struct Counts {
+pub(crate) struct Counts {
     /// All of them.
-    attempts: u64,
+    pub(crate) attempts: u64,
     /// The endpoint took the notification.
-    delivered: u64,
+    pub(crate) delivered: u64,
     /// It did not, and the notification had failed for good.
-    failed: u64,
+    pub(crate) failed: u64,
     /// It did not, and the notification was tried again.
-    retried: u64,
+    pub(crate) retried: u64,
 }
 
 /// Estimates from counts by duration; null when there were no attempts.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Latency)]
-struct LatencyDocument {
+pub(crate) struct LatencyDocument {
     /// Half of the attempts took no longer.
-    p50: Option<f64>,
+    pub(crate) p50: Option<f64>,
     /// 95 of 100 attempts took no longer.
-    p95: Option<f64>,
+    pub(crate) p95: Option<f64>,
     /// 99 of 100 attempts took no longer.
-    p99: Option<f64>,
+    pub(crate) p99: Option<f64>,
 }
 
 /// The size of request bodies.
 #[derive(Serialize, ToSchema)]
 #[schema(as = PayloadSize)]
-struct PayloadDocument {
+pub(crate) struct PayloadDocument {
     /// Of all attempts.
-    total: u64,
+    pub(crate) total: u64,
     /// Of one attempt; null when there were none.
-    average: Option<f64>,
+    pub(crate) average: Option<f64>,
 }
 
 /// An hour.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Hour)]
-struct HourDocument {
+pub(crate) struct HourDocument {
     /// When it began.
-    hour: DateTime<Utc>,
+    pub(crate) hour: DateTime<Utc>,
     #[serde(flatten)]
-    counts: Counts,
+    pub(crate) counts: Counts,
 }
 
 /// Shows deliveries to a subscription in numbers.

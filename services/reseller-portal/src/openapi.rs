@@ -44,6 +44,7 @@ pub fn document() -> utoipa::openapi::OpenApi {
         (name = "notifications", description = "What was sent, is sent and will be sent."),
         (name = "replays", description = "Sending again what was missed."),
         (name = "metrics", description = "Deliveries in numbers."),
+        (name = "visits", description = "One-time links that open the dashboard, and the visits that they began."),
         (name = "service", description = "The service itself; no API key is needed."),
     ),
     paths(

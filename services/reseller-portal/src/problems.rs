@@ -37,6 +37,14 @@ pub(crate) const SECRETS_HIDDEN: ProblemKind = ProblemKind::new(
     "The operator of the platform has switched off looking at secrets; make another one, which the answer shows.",
 );
 
+/// A person who has signed in too long ago to see a secret. Only a visit to the dashboard is ever answered with it.
+pub(crate) const AUTHENTICATION_TOO_OLD: ProblemKind = ProblemKind::new(
+    "authentication-too-old",
+    StatusCode::FORBIDDEN,
+    "Show once more who you are",
+    "The person has not shown for a quarter of an hour who it is, and asks to see a secret.",
+);
+
 /// There are too many secrets.
 pub(crate) const TOO_MANY_SECRETS: ProblemKind = ProblemKind::new(
     "too-many-secrets",

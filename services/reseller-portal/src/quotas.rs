@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use crate::app::{App, new_id};
 use crate::problems::{self, QUOTA_REQUEST_DECIDED, QUOTA_REQUEST_OPEN};
-use crate::request::{PartParams, Reseller};
+use crate::request::{PartParams, QuotaKeeper, Reseller};
 
 /// Greatest daily quota.
 const QUOTA_MAX: u32 = 1_000_000_000;
@@ -31,22 +31,22 @@ const REASON_MAX_BYTES: usize = 2_000;
 #[schema(as = Quota)]
 pub(crate) struct QuotaDocument {
     /// Notifications a day.
-    daily_quota: u32,
+    pub(crate) daily_quota: u32,
     /// Those of today that are sent or have their place.
-    used_today: u64,
+    pub(crate) used_today: u64,
     /// What is left of today.
-    remaining_today: u64,
+    pub(crate) remaining_today: u64,
     /// Notifications that wait for a coming day, counted up to 100,000.
-    scheduled: u64,
+    pub(crate) scheduled: u64,
     /// When the next day begins.
-    resets_at: DateTime<Utc>,
+    pub(crate) resets_at: DateTime<Utc>,
     /// In which time zone days begin.
     #[schema(example = "UTC")]
-    time_zone: &'static str,
+    pub(crate) time_zone: &'static str,
     /// How many attempts are made in a second; null: as many as there are.
-    requests_per_second: Option<u32>,
+    pub(crate) requests_per_second: Option<u32>,
     /// The quota request that waits for a decision, if there is one.
-    open_request: Option<QuotaRequestDocument>,
+    pub(crate) open_request: Option<QuotaRequestDocument>,
 }
 
 /// A higher quota that is asked for.
@@ -56,10 +56,10 @@ pub(crate) struct QuotaDocument {
 pub(crate) struct QuotaRequestPayload {
     /// Notifications a day.
     #[schema(value_type = u32, required = true, minimum = 1, maximum = 1_000_000_000, example = 2_000_000)]
-    daily_quota: Option<i64>,
+    pub(crate) daily_quota: Option<i64>,
     /// Why; an administrator reads it. Bytes of UTF-8 are counted.
     #[schema(value_type = String, required = true, max_length = 2000, example = "We take over the domains of another registrar.")]
-    reason: Option<String>,
+    pub(crate) reason: Option<String>,
 }
 
 /// A quota request.
@@ -68,23 +68,23 @@ pub(crate) struct QuotaRequestPayload {
 #[schema(as = QuotaRequest)]
 pub(crate) struct QuotaRequestDocument {
     /// Its identifier.
-    id: Uuid,
+    pub(crate) id: Uuid,
     /// For which subscription.
-    subscription_id: Uuid,
+    pub(crate) subscription_id: Uuid,
     /// The daily quota that is asked for.
-    daily_quota: u32,
+    pub(crate) daily_quota: u32,
     /// Why.
-    reason: String,
+    pub(crate) reason: String,
     /// Where it stands.
-    status: QuotaRequestStatus,
+    pub(crate) status: QuotaRequestStatus,
     /// The daily quota that was given.
-    granted: Option<u32>,
+    pub(crate) granted: Option<u32>,
     /// What the administrator says about it.
-    note: Option<String>,
+    pub(crate) note: Option<String>,
     /// When it was made.
-    created_at: DateTime<Utc>,
+    pub(crate) created_at: DateTime<Utc>,
     /// When it was decided.
-    decided_at: Option<DateTime<Utc>>,
+    pub(crate) decided_at: Option<DateTime<Utc>>,
 }
 
 impl From<QuotaRequestView> for QuotaRequestDocument {
@@ -162,7 +162,7 @@ fn document(view: QuotaView, config: &Config, now: DateTime<Utc>) -> QuotaDocume
 )]
 pub(crate) async fn request(
     State(app): State<Arc<App>>,
-    reseller: Reseller,
+    reseller: QuotaKeeper,
     Id(subscription): Id,
     Draft(payload, unread): Draft<QuotaRequestPayload>,
 ) -> Result<(StatusCode, Json<QuotaRequestDocument>), Problem> {
@@ -257,7 +257,7 @@ fn check_quota(asked: Option<i64>) -> Option<u32> {
 )]
 pub(crate) async fn withdraw(
     State(app): State<Arc<App>>,
-    reseller: Reseller,
+    reseller: QuotaKeeper,
     Ids(subscription, request): Ids,
 ) -> Result<StatusCode, Problem> {
     app.subscription(&reseller, subscription).await?;

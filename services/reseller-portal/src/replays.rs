@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use crate::app::{App, new_id};
 use crate::problems::{self, REPLAY_COMPLETED, REPLAY_RUNNING};
-use crate::request::{PartParams, Reseller};
+use crate::request::{PartParams, Reseller, Resender};
 
 /// A replay to be made.
 #[derive(Deserialize, ToSchema)]
@@ -26,9 +26,9 @@ use crate::request::{PartParams, Reseller};
 pub(crate) struct ReplayPayload {
     /// Of events that were accepted at this time or later, at most reseller.replay.maxAgeInDays ago.
     #[schema(value_type = DateTime<Utc>, required = true)]
-    since: Option<DateTime<Utc>>,
+    pub(crate) since: Option<DateTime<Utc>>,
     /// Of events that were accepted before this time; the present one when missing.
-    until: Option<DateTime<Utc>>,
+    pub(crate) until: Option<DateTime<Utc>>,
 }
 
 /// A replay.
@@ -37,31 +37,31 @@ pub(crate) struct ReplayPayload {
 #[schema(as = Replay)]
 pub(crate) struct ReplayDocument {
     /// Its identifier.
-    id: Uuid,
+    pub(crate) id: Uuid,
     /// For which subscription.
-    subscription_id: Uuid,
+    pub(crate) subscription_id: Uuid,
     /// Where it stands.
-    status: ReplayStatus,
+    pub(crate) status: ReplayStatus,
     /// Of events that were accepted at this time or later.
-    since: DateTime<Utc>,
+    pub(crate) since: DateTime<Utc>,
     /// Of events that were accepted before this time.
-    until: DateTime<Utc>,
+    pub(crate) until: DateTime<Utc>,
     /// Most notifications in a second.
-    per_second: u32,
+    pub(crate) per_second: u32,
     /// Which part of the time from since to until is behind it, from 0 to 1.
-    progress: f64,
+    pub(crate) progress: f64,
     /// Events that were examined.
-    examined: u64,
+    pub(crate) examined: u64,
     /// Notifications that were made, or made due again.
-    replayed: u64,
+    pub(crate) replayed: u64,
     /// Notifications that were left alone because the operator of the platform has cancelled them.
-    cancelled: u64,
+    pub(crate) cancelled: u64,
     /// When it was asked for.
-    created_at: DateTime<Utc>,
+    pub(crate) created_at: DateTime<Utc>,
     /// When it last got on.
-    updated_at: DateTime<Utc>,
+    pub(crate) updated_at: DateTime<Utc>,
     /// When it ended.
-    finished_at: Option<DateTime<Utc>>,
+    pub(crate) finished_at: Option<DateTime<Utc>>,
 }
 
 impl From<ReplayView> for ReplayDocument {
@@ -115,7 +115,7 @@ fn progress(view: &ReplayView) -> f64 {
 )]
 pub(crate) async fn create(
     State(app): State<Arc<App>>,
-    reseller: Reseller,
+    reseller: Resender,
     Id(subscription): Id,
     Draft(payload, unread): Draft<ReplayPayload>,
 ) -> Result<(StatusCode, [(HeaderName, String); 1], Json<ReplayDocument>), Problem> {
@@ -238,7 +238,7 @@ pub(crate) async fn find(
 )]
 pub(crate) async fn cancel(
     State(app): State<Arc<App>>,
-    reseller: Reseller,
+    reseller: Resender,
     Ids(subscription, replay): Ids,
 ) -> Result<StatusCode, Problem> {
     app.subscription(&reseller, subscription).await?;

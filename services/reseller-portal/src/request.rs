@@ -1,23 +1,34 @@
 //! Who asks. A handler names it before everything else that it takes from a request, so that strangers learn nothing from
 //! the rest.
+//!
+//! What only looks takes a [`Reseller`], what does more one that has the capability for it: a [`Manager`], [`Resender`], [`Revealer`],
+//! [`Rotator`] or [`QuotaKeeper`]. An API key of a reseller has all of them; a visit to the dashboard has those of the link that it began with. Whether
+//! a key or a visit shows who asks makes no other difference to handlers, so that a page can never do what its visit may not.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::capability::Capability;
 use domain::key::Role;
 use http::request::Parts;
-use http_api::Problem;
+use http_api::{Problem, ProblemKind};
 use serde::Deserialize;
-use store::Act;
+use store::{Act, PortalVisit};
 use tokio::time::Instant;
+use uuid::Uuid;
 
 use crate::app::App;
 use crate::limits::Turn;
+use crate::problems::AUTHENTICATION_TOO_OLD;
+
+/// Within which time a person has to have shown who it is, to look at a secret.
+const AUTHENTICATED_WITHIN: TimeDelta = TimeDelta::minutes(15);
 
 /// Which part of a list.
-#[derive(Deserialize, utoipa::IntoParams)]
-#[serde(deny_unknown_fields)]
+#[derive(Default, Deserialize, utoipa::IntoParams)]
+#[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct PartParams {
     /// How many entries.
@@ -27,15 +38,21 @@ pub(crate) struct PartParams {
     pub(crate) cursor: Option<String>,
 }
 
-/// A reseller that showed its key.
+/// A visit that a request for a page belongs to. Only the guard of the pages puts it there.
+#[derive(Clone)]
+pub(crate) struct Visiting(pub(crate) Arc<PortalVisit>);
+
+/// A reseller that showed its key, or a person who visits its dashboard.
+#[derive(Clone)]
 pub(crate) struct Reseller {
     /// Its identifier: the only place that it ever comes from.
     pub(crate) id: String,
     /// When the request has to be answered.
     pub(crate) deadline: Instant,
     /// Held for as long as the request is worked on.
-    _turn: Turn,
+    _turn: Arc<Turn>,
     signature: String,
+    visit: Option<Arc<PortalVisit>>,
 }
 
 impl Reseller {
@@ -47,24 +64,148 @@ impl Reseller {
             at,
         }
     }
+
+    /// Whether it may do this: with a key everything, in a visit what that may.
+    pub(crate) fn may(&self, capability: Capability) -> bool {
+        let visit = self.visit.as_ref();
+        visit.is_none_or(|visit| visit.capabilities.contains(&capability))
+    }
+
+    /// Refuses what the visit may not.
+    fn require(&self, capability: Capability, now: DateTime<Utc>) -> Result<(), Problem> {
+        if !self.may(capability) {
+            let detail = format!(
+                "this visit does not allow it: its link was made without the capability {capability}"
+            );
+            return Err(Problem::new(ProblemKind::FORBIDDEN, detail));
+        }
+        let Some(visit) = &self.visit else { return Ok(()) };
+        let is_recent = |at: DateTime<Utc>| at > now - AUTHENTICATED_WITHIN;
+        if capability == Capability::SecretsReveal && !visit.authenticated_at.is_some_and(is_recent) {
+            let detail =
+                "to see a secret, sign in once more and open this dashboard again from where you came";
+            return Err(Problem::new(AUTHENTICATION_TOO_OLD, detail));
+        }
+        Ok(())
+    }
 }
 
 impl FromRequestParts<Arc<App>> for Reseller {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
+        // Of one request, which has one turn.
+        if let Some(known) = parts.extensions.get::<Self>() {
+            return Ok(known.clone());
+        }
         let deadline = app.deadline();
-        let caller = app.keys.caller(&parts.headers, deadline).await?;
-        caller.require(|role| role == Role::Reseller)?;
-        http_api::refuse_in_vain(parts)?;
-        let id = caller.reseller()?.to_owned();
+        let visit = parts
+            .extensions
+            .get::<Visiting>()
+            .map(|Visiting(visit)| Arc::clone(visit));
+        let (id, signature) = match &visit {
+            Some(visit) => (visit.reseller_id.clone(), visit.signature()),
+            None => {
+                let caller = app.keys.caller(&parts.headers, deadline).await?;
+                caller.require(|role| role == Role::Reseller)?;
+                http_api::refuse_in_vain(parts)?;
+                (caller.reseller()?.to_owned(), caller.signature())
+            }
+        };
         app.limits.count(&id, &parts.method)?;
         let turn = app.limits.turn(&id, app.latest_turn()).await?;
-        let signature = caller.signature();
-        Ok(Self {
+        let reseller = Self {
             id,
             deadline,
             signature,
+            visit,
+            _turn: Arc::new(turn),
+        };
+        parts.extensions.insert(reseller.clone());
+        Ok(reseller)
+    }
+}
+
+/// A reseller that has a capability besides looking.
+macro_rules! capable {
+    ($(#[$said:meta] $name:ident: $capability:ident,)*) => {$(
+        #[$said]
+        #[derive(Clone)]
+        pub(crate) struct $name(Reseller);
+
+        impl Deref for $name {
+            type Target = Reseller;
+
+            fn deref(&self) -> &Reseller {
+                &self.0
+            }
+        }
+
+        impl FromRequestParts<Arc<App>> for $name {
+            type Rejection = Problem;
+
+            async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
+                let reseller = Reseller::from_request_parts(parts, app).await?;
+                reseller.require(Capability::$capability, app.now())?;
+                Ok(Self(reseller))
+            }
+        }
+    )*};
+}
+
+capable! {
+    /// One that may make, change, pause, verify, test and delete subscriptions.
+    Manager: Manage,
+    /// One that may send again, replay and cancel.
+    Resender: Resend,
+    /// One that may look at secrets.
+    Revealer: SecretsReveal,
+    /// One that may make and revoke secrets.
+    Rotator: SecretsRotate,
+    /// One that may ask for quotas.
+    QuotaKeeper: Quota,
+}
+
+/// A caller that makes links to dashboards and ends visits: a reseller with its key for itself, an embedder for any. Never a visit.
+pub(crate) struct Embedder {
+    /// The only reseller that it may do it for; none of an embedder.
+    pub(crate) reseller: Option<String>,
+    /// Its key.
+    pub(crate) key: Uuid,
+    /// When the request has to be answered.
+    pub(crate) deadline: Instant,
+    _turn: Turn,
+    signature: String,
+}
+
+impl Embedder {
+    /// What changes of this request are signed with in the audit log.
+    pub(crate) fn act(&self, at: DateTime<Utc>) -> Act<'_> {
+        Act {
+            by: &self.signature,
+            note: None,
+            at,
+        }
+    }
+}
+
+impl FromRequestParts<Arc<App>> for Embedder {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
+        let deadline = app.deadline();
+        let caller = app.keys.caller(&parts.headers, deadline).await?;
+        caller.require(|role| matches!(role, Role::Reseller | Role::Embedder))?;
+        http_api::refuse_in_vain(parts)?;
+        let key = caller.key()?;
+        let counted = caller.reseller_id.clone().unwrap_or_else(|| key.to_string());
+        app.limits.count(&counted, &parts.method)?;
+        let turn = app.limits.turn(&counted, app.latest_turn()).await?;
+        Ok(Self {
+            reseller: caller.reseller_id.clone(),
+            key,
+            deadline,
+            signature: caller.signature(),
             _turn: turn,
         })
     }

@@ -12,7 +12,8 @@ use utoipa_axum::routes;
 use crate::app::App;
 use crate::openapi::Service;
 use crate::{
-    event_types, metrics, notifications, quotas, replays, secrets, sending_ips, site, subscriptions,
+    dashboard, event_types, links, metrics, notifications, quotas, replays, secrets, sending_ips, site,
+    subscriptions,
 };
 
 /// The router of the service.
@@ -23,7 +24,11 @@ pub(crate) fn router(app: Arc<App>, documents: Documents, readiness: Readiness) 
     };
     let observer = Observer::new(app.config.telemetry.otlp_endpoint.is_some()).of_strangers();
     let (routes, _) = routes().split_for_parts();
-    http_api::complete(routes.with_state(app), documents, readiness, observer)
+    let mut routes = routes.with_state(Arc::clone(&app));
+    if app.config.portal.app {
+        routes = routes.merge(dashboard::router(app));
+    }
+    http_api::complete(routes, documents, readiness, observer)
 }
 
 /// The routes, and what they say about themselves.
@@ -58,4 +63,7 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(event_types::list))
         .routes(routes!(event_types::find))
         .routes(routes!(sending_ips::list))
+        .routes(routes!(links::create))
+        .routes(routes!(links::visits, links::end_all))
+        .routes(routes!(links::end))
 }

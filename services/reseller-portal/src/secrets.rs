@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use crate::app::{App, new_id};
 use crate::problems::{self, LAST_SECRET, SECRETS_HIDDEN, TOO_MANY_SECRETS};
-use crate::request::Reseller;
+use crate::request::{Reseller, Revealer, Rotator};
 
 /// The fewest different bytes of a secret that a reseller brings. 24 random ones, the fewest that a secret has, fall short of it once in
 /// 10^13 times: what does was typed.
@@ -32,7 +32,7 @@ const DISTINCT_BYTES: usize = 12;
 pub(crate) struct SecretPayload {
     /// A secret of the reseller's own: whsec_ and the base64 of 24 to 64 random bytes. One is made when it is left out.
     #[schema(example = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")]
-    secret: Option<String>,
+    pub(crate) secret: Option<String>,
 }
 
 /// A secret with what it is. Has no `Debug`, so that it cannot get into a log.
@@ -41,12 +41,12 @@ pub(crate) struct SecretPayload {
 #[schema(as = NewSecret)]
 pub(crate) struct NewSecretDocument {
     /// Its identifier.
-    id: Uuid,
+    pub(crate) id: Uuid,
     /// The secret: whsec_ and base64. To be kept like a password.
     #[schema(example = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")]
-    secret: String,
+    pub(crate) secret: String,
     /// When it was made.
-    created_at: DateTime<Utc>,
+    pub(crate) created_at: DateTime<Utc>,
 }
 
 /// A secret, without what it is.
@@ -55,15 +55,15 @@ pub(crate) struct NewSecretDocument {
 #[schema(as = Secret)]
 pub(crate) struct SecretDocument {
     /// Its identifier.
-    id: Uuid,
+    pub(crate) id: Uuid,
     /// When it was made.
-    created_at: DateTime<Utc>,
+    pub(crate) created_at: DateTime<Utc>,
     /// Until when it signs along, if it was replaced.
-    expires_at: Option<DateTime<Utc>>,
+    pub(crate) expires_at: Option<DateTime<Utc>>,
     /// When it was revoked.
-    revoked_at: Option<DateTime<Utc>>,
+    pub(crate) revoked_at: Option<DateTime<Utc>>,
     /// Whether it signs now.
-    active: bool,
+    pub(crate) active: bool,
 }
 
 /// A new secret for a subscription, the `chosen` one if there is one: sealed for the database, and as its reseller gets it.
@@ -135,7 +135,7 @@ pub(crate) fn not_to_be_kept() -> (HeaderName, String) {
 )]
 pub(crate) async fn rotate(
     State(app): State<Arc<App>>,
-    reseller: Reseller,
+    reseller: Rotator,
     Id(subscription): Id,
     payload: Option<Payload<SecretPayload>>,
 ) -> Result<(StatusCode, [(HeaderName, String); 1], Json<NewSecretDocument>), Problem> {
@@ -190,7 +190,7 @@ pub(crate) async fn list(
 )]
 pub(crate) async fn view(
     State(app): State<Arc<App>>,
-    reseller: Reseller,
+    reseller: Revealer,
     Ids(subscription, secret): Ids,
 ) -> Result<([(HeaderName, String); 1], Json<NewSecretDocument>), Problem> {
     if !app.config.reseller.secrets.allow_viewing {
@@ -233,7 +233,7 @@ pub(crate) async fn view(
 )]
 pub(crate) async fn revoke(
     State(app): State<Arc<App>>,
-    reseller: Reseller,
+    reseller: Rotator,
     Ids(subscription, secret): Ids,
 ) -> Result<StatusCode, Problem> {
     let revoke = app

@@ -16,7 +16,7 @@ use crate::app::App;
 pub(crate) struct SendingIpsDocument {
     /// Addresses, and networks with their length.
     #[schema(example = json!(["203.0.113.7", "2001:db8::/48"]))]
-    ips: Vec<String>,
+    pub(crate) ips: Vec<String>,
 }
 
 /// Lists the addresses that requests come from.

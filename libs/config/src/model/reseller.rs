@@ -12,7 +12,8 @@ use ipnet::IpNet;
 use super::{MINUTES_10, Queue, WEEK_IN_SECONDS, YEAR_IN_HOURS};
 use crate::Secret;
 use crate::form::{
-    ADDRESS, FOLDER, MAILBOX, NETWORKS, PORTS, SEALING_KEY, SEALING_KEYS, SMTP_URL, TIME_ZONE, sealing_key,
+    ACCENT, ACCENT_DARK, ADDRESS, BRAND_NAME, FOLDER, HTTP_URL, LOGO, MAILBOX, NETWORKS, ORIGINS, PORTS,
+    SEALING_KEY, SEALING_KEYS, SMTP_URL, THEME, TIME_ZONE, sealing_key,
 };
 use crate::section::sections;
 use crate::unit::Unit::{Days, Hours, Millis, Minutes, Seconds};
@@ -34,6 +35,34 @@ sections! {
         pub trusted_proxies: Vec<IpNet> = list("trustedProxies", &NETWORKS),
         /// The folder with the documentation for resellers; `None` when there is none to serve.
         pub docs_directory: Option<PathBuf> = optional("docsDirectory", &FOLDER),
+        /// Whether it serves the pages of the dashboard, under `/app`.
+        pub app: bool = boolean("app"),
+        /// Where browsers reach it, without a trailing slash.
+        pub public_url: Option<String> = optional("publicUrl", &HTTP_URL),
+        /// Framing the dashboard in other pages.
+        pub embed: Embed = section("embed"),
+        /// How the dashboard looks.
+        pub brand: Brand = section("brand"),
+    }
+
+    /// Framing the dashboard in other pages.
+    pub struct Embed {
+        /// The origins whose pages may.
+        pub origins: Vec<String> = list("origins", &ORIGINS),
+    }
+
+    /// How the dashboard looks.
+    pub struct Brand {
+        /// What it is called.
+        pub name: String = text("name", &BRAND_NAME),
+        /// The colour of links and buttons on a light background.
+        pub accent: Option<String> = optional("accent", &ACCENT),
+        /// The same on a dark one.
+        pub accent_dark: Option<String> = optional("accentDark", &ACCENT_DARK),
+        /// The file of the logo.
+        pub logo: Option<PathBuf> = optional("logo", &LOGO),
+        /// `light` or `dark`; `None` for what each browser prefers.
+        pub theme: Option<String> = optional("theme", &THEME),
     }
 
     /// The reseller lane.

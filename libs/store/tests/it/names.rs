@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use domain::capability::Capability;
 use domain::dead_letter_job::{JobAction, JobPause, JobStatus};
 use domain::email::{EmailKind, EmailStatus};
 use domain::event::UnknownFields;
@@ -58,6 +59,8 @@ async fn a_column_permits_the_names_that_its_type_knows_and_no_others(pool: PgPo
         "emails" "status_is_known": EmailStatus,
         "event_types" "unknown_fields_is_known": UnknownFields,
         "api_keys" "roles_are_known": Role,
+        "portal_links" "capabilities_are_known": Capability,
+        "portal_visits" "capabilities_are_known": Capability,
     }
 }
 

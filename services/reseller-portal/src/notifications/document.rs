@@ -22,38 +22,38 @@ use super::end;
 pub(crate) struct RowDocument {
     /// Its identifier.
     #[schema(example = "019aa2f0-5b1c-8025-9519-0863916ea2df")]
-    id: Uuid,
+    pub(crate) id: Uuid,
     /// The event, as the endpoint knows it: the same in every attempt.
-    event_id: String,
+    pub(crate) event_id: String,
     /// The type of its event.
     #[schema(example = "domain.created")]
-    event_type: String,
+    pub(crate) event_type: String,
     /// Where it stands.
-    status: NotificationStatus,
+    pub(crate) status: NotificationStatus,
     /// Why it waits or has ended: QUOTA or RATE (a limit of the subscription), PAUSED (see pausedBy), UNVERIFIED (the endpoint has not answered
     /// its challenge yet), RESENT, REPLAYED, BUSY or BACKLOG (others of the subscription come first), POSTPONED (we could not try), SUBSCRIPTION_DEACTIVATED,
     /// SUBSCRIPTION_DELETED, EXPIRED (it waited for too long), CANCELLED (by the operator of the platform), or the kind of the
     /// last failure, such as delivery/http/503/json.
-    reason: Option<String>,
+    pub(crate) reason: Option<String>,
     /// Whose pause holds it back: RESELLER (you have paused the subscription) or OPERATOR (the operators of Postrider have, and let it go
     /// on); null when none does. One in RETRY keeps its last failure as reason.
     #[schema(value_type = Option<String>, example = "RESELLER")]
-    paused_by: Option<&'static str>,
+    pub(crate) paused_by: Option<&'static str>,
     /// Of one that will not be delivered: how it ended and what can be done, in a sentence.
     #[schema(example = "Given up: it waited for too long. A resend or a replay sends it.")]
-    end: Option<String>,
+    pub(crate) end: Option<String>,
     /// Attempts so far.
-    attempts: u32,
+    pub(crate) attempts: u32,
     /// When it is due, if it is SCHEDULED or RETRY.
-    next_attempt_at: Option<DateTime<Utc>>,
+    pub(crate) next_attempt_at: Option<DateTime<Utc>>,
     /// The size of its body.
-    payload_bytes: u32,
+    pub(crate) payload_bytes: u32,
     /// When its event was accepted.
-    accepted_at: DateTime<Utc>,
+    pub(crate) accepted_at: DateTime<Utc>,
     /// When its status last changed.
-    updated_at: DateTime<Utc>,
+    pub(crate) updated_at: DateTime<Utc>,
     /// When it ended, if it has.
-    finished_at: Option<DateTime<Utc>>,
+    pub(crate) finished_at: Option<DateTime<Utc>>,
 }
 
 /// A notification with its attempts.
@@ -62,13 +62,13 @@ pub(crate) struct RowDocument {
 #[schema(as = Notification)]
 pub(crate) struct NotificationDocument {
     #[serde(flatten)]
-    row: RowDocument,
+    pub(crate) row: RowDocument,
     /// To which subscription it goes.
-    subscription_id: Uuid,
+    pub(crate) subscription_id: Uuid,
     /// The body of the request, to the byte: the same in every attempt.
-    body: String,
+    pub(crate) body: String,
     /// Its attempts, the first one first.
-    history: Vec<AttemptDocument>,
+    pub(crate) history: Vec<AttemptDocument>,
 }
 
 /// An attempt to deliver a notification.
@@ -78,47 +78,47 @@ pub(crate) struct NotificationDocument {
 pub(crate) struct AttemptDocument {
     /// Counts from 1.
     #[schema(minimum = 1)]
-    number: u32,
+    pub(crate) number: u32,
     /// How far it came.
-    status: AttemptStatus,
+    pub(crate) status: AttemptStatus,
     /// When it began.
-    started_at: DateTime<Utc>,
+    pub(crate) started_at: DateTime<Utc>,
     /// How long it took, in milliseconds.
-    millis: Option<i64>,
+    pub(crate) millis: Option<i64>,
     /// What was sent.
-    request: RequestDocument,
+    pub(crate) request: RequestDocument,
     /// What came back, if anything did.
-    response: Option<ResponseDocument>,
+    pub(crate) response: Option<ResponseDocument>,
     /// What kind of failure it was.
     #[schema(value_type = Option<ErrorTypeName>)]
-    error_type: Option<String>,
+    pub(crate) error_type: Option<String>,
     /// The failure in words.
-    error: Option<String>,
+    pub(crate) error: Option<String>,
 }
 
 /// What was sent, apart from the body, which stands with the notification.
 #[derive(Serialize, ToSchema)]
 #[schema(as = AttemptRequest)]
-struct RequestDocument {
+pub(crate) struct RequestDocument {
     /// Always POST.
     #[schema(example = "POST")]
-    method: &'static str,
+    pub(crate) method: &'static str,
     /// Where to.
-    url: String,
+    pub(crate) url: String,
     /// The headers that identify it; never a signature.
     #[schema(example = json!({"content-type": "application/json", "webhook-id": "019aa2f0", "webhook-timestamp": "1795262400"}))]
-    headers: BTreeMap<&'static str, String>,
+    pub(crate) headers: BTreeMap<&'static str, String>,
 }
 
 /// What came back.
 #[derive(Serialize, ToSchema)]
 #[schema(as = AttemptResponse)]
-struct ResponseDocument {
+pub(crate) struct ResponseDocument {
     /// The status code.
     #[schema(example = 503)]
-    status: u16,
+    pub(crate) status: u16,
     /// The first bytes of the body.
-    body: Option<String>,
+    pub(crate) body: Option<String>,
 }
 
 /// What kind of failure an attempt was.
@@ -184,6 +184,19 @@ impl NotificationDocument {
             body: view.body,
             row: RowDocument::of(view.row, paused_by),
         }
+    }
+}
+
+impl NotificationDocument {
+    /// For a visit that may not see what it holds nor what was answered.
+    pub(super) fn without_bodies(mut self) -> Self {
+        self.body.clear();
+        for attempt in &mut self.history {
+            if let Some(response) = &mut attempt.response {
+                response.body = None;
+            }
+        }
+        self
     }
 }
 

@@ -22,28 +22,28 @@ const SHOWN: TimeDelta = TimeDelta::days(7);
 const EVENT_TYPES_MAX: usize = 50;
 
 /// Which notifications.
-#[derive(Deserialize, utoipa::IntoParams)]
+#[derive(Default, Deserialize, utoipa::IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct NotificationParams {
     /// Of these statuses, separated by commas; of any when missing.
     #[param(example = "FAILED,GIVEN_UP")]
-    status: Option<String>,
+    pub(crate) status: Option<String>,
     /// Of these event types, separated by commas; of any when missing.
     #[param(example = "domain.created")]
-    event_type: Option<String>,
+    pub(crate) event_type: Option<String>,
     /// Of this event: what its caller called it (`eventId`), or its identifier. Goes with no other filter.
     #[param(example = "order-4711")]
-    event_id: Option<String>,
+    pub(crate) event_id: Option<String>,
     /// Of events that were accepted at this time or later; never of more than 7 days ago.
-    since: Option<DateTime<Utc>>,
+    pub(crate) since: Option<DateTime<Utc>>,
     /// Of events that were accepted before this time.
-    until: Option<DateTime<Utc>>,
+    pub(crate) until: Option<DateTime<Utc>>,
     /// How many entries.
     #[param(minimum = 1, maximum = 200, default = 50)]
-    limit: Option<u32>,
+    pub(crate) limit: Option<u32>,
     /// What the previous part gave as `next`.
-    cursor: Option<String>,
+    pub(crate) cursor: Option<String>,
 }
 
 /// Lists the notifications of the last 7 days, the newest event first.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
+use domain::capability::Capability;
 use domain::notification::NotificationId;
 use http::StatusCode;
 use http_api::{Id, Problem};
@@ -12,7 +13,7 @@ use store::webhook::Resent;
 use super::NotificationDocument;
 use crate::app::App;
 use crate::problems::{self, NOTIFICATION_CANCELLED, NOTIFICATION_UNFINISHED};
-use crate::request::Reseller;
+use crate::request::{Reseller, Resender};
 
 /// Shows a notification with its attempts: what was sent, what came back, how long it took.
 #[utoipa::path(
@@ -42,7 +43,7 @@ pub(crate) async fn find(
 )]
 pub(crate) async fn resend(
     State(app): State<Arc<App>>,
-    reseller: Reseller,
+    reseller: Resender,
     Id(id): Id,
 ) -> Result<(StatusCode, Json<NotificationDocument>), Problem> {
     let id = NotificationId::from(id);
@@ -88,5 +89,10 @@ async fn look_up(
     let found = http_api::by(reseller.deadline, ("the notification", "read"), find).await?;
     let found = found.ok_or_else(problems::no_notification)?;
     let paused_by = app.paused_by(reseller, found.subscription).await?;
-    Ok(NotificationDocument::of(found, paused_by))
+    let document = NotificationDocument::of(found, paused_by);
+    Ok(if reseller.may(Capability::Bodies) {
+        document
+    } else {
+        document.without_bodies()
+    })
 }

@@ -16,7 +16,7 @@ use super::SubscriptionDocument;
 use super::create::{all_or_errors, check_url};
 use crate::app::App;
 use crate::problems;
-use crate::request::Reseller;
+use crate::request::{Manager, Reseller};
 
 /// Changes of a subscription; a field that is missing stays as it is.
 #[derive(Default, Deserialize, ToSchema)]
@@ -26,41 +26,41 @@ pub(crate) struct ChangePayload {
     /// Another endpoint, which has to be verified before anything is sent there.
     #[serde(deserialize_with = "present")]
     #[schema(value_type = Option<String>, max_length = 2048, example = "https://reseller.example/hooks/domains")]
-    url: Option<Option<String>>,
+    pub(crate) url: Option<Option<String>>,
     /// The new filter, as a whole. It is asked when an event comes in: what waits already is still sent.
     #[serde(deserialize_with = "present")]
     #[schema(value_type = Option<Vec<String>>, min_items = 1, max_items = 200, example = json!(["domain.*"]))]
-    event_types: Option<Option<Vec<String>>>,
+    pub(crate) event_types: Option<Option<Vec<String>>>,
     /// Who is told about trouble and changes of state.
     #[serde(deserialize_with = "present")]
     #[schema(value_type = Option<String>, max_length = 254, example = "ops@reseller.example")]
-    email: Option<Option<String>>,
+    pub(crate) email: Option<Option<String>>,
     /// The reseller's own words. Bytes of UTF-8 are counted.
     #[serde(deserialize_with = "present")]
     #[schema(value_type = Option<String>, max_length = 500)]
-    description: Option<Option<String>>,
+    pub(crate) description: Option<Option<String>>,
     /// How long the endpoint may take to answer, in milliseconds, at most reseller.delivery.maxTimeoutMillis; null for the default.
     #[serde(deserialize_with = "present")]
     #[schema(value_type = Option<i64>, minimum = 1)]
-    timeout_millis: Option<Option<i64>>,
+    pub(crate) timeout_millis: Option<Option<i64>>,
     /// Whether what an outage of the endpoint gives up is sent again by itself once it answers; null for the default.
     #[serde(deserialize_with = "present")]
     #[schema(value_type = Option<bool>)]
-    resend_after_outage: Option<Option<bool>>,
+    pub(crate) resend_after_outage: Option<Option<bool>>,
     /// For how long what failed is tried again: SHORT, or DAY, 8 retries within 24 hours; null for SHORT. It holds from the next attempt on.
     #[serde(deserialize_with = "present")]
     #[schema(value_type = Option<RetryPlan>)]
-    retry_plan: Option<Option<RetryPlan>>,
+    pub(crate) retry_plan: Option<Option<RetryPlan>>,
     /// Whether what the endpoint answers with 400 to 499 is tried again as well, save 410; null for false.
     #[serde(deserialize_with = "present")]
     #[schema(value_type = Option<bool>)]
-    retry_client_errors: Option<Option<bool>>,
+    pub(crate) retry_client_errors: Option<Option<bool>>,
     #[serde(deserialize_with = "present")]
     #[schema(ignore)]
-    daily_quota: Option<Value>,
+    pub(crate) daily_quota: Option<Value>,
     #[serde(deserialize_with = "present")]
     #[schema(ignore)]
-    requests_per_second: Option<Value>,
+    pub(crate) requests_per_second: Option<Value>,
 }
 
 /// Tells a field that is null from one that is missing.
@@ -81,7 +81,7 @@ fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> R
 )]
 pub(crate) async fn change(
     State(app): State<Arc<App>>,
-    reseller: Reseller,
+    reseller: Manager,
     Id(id): Id,
     Draft(payload, unread): Draft<ChangePayload>,
 ) -> Result<Json<SubscriptionDocument>, Problem> {

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::SubscriptionDocument;
 use crate::app::App;
 use crate::problems::{self, SUBSCRIPTION_STATE};
-use crate::request::Reseller;
+use crate::request::{Manager, Reseller};
 
 type Answer = Result<Json<SubscriptionDocument>, Problem>;
 
@@ -26,7 +26,7 @@ type Answer = Result<Json<SubscriptionDocument>, Problem>;
     params(("id" = Uuid, Path, description = "The subscription's identifier.")),
     responses((status = 200, description = "The subscription as it is now.", body = SubscriptionDocument))
 )]
-pub(crate) async fn activate(State(app): State<Arc<App>>, reseller: Reseller, Id(id): Id) -> Answer {
+pub(crate) async fn activate(State(app): State<Arc<App>>, reseller: Manager, Id(id): Id) -> Answer {
     command(&app, &reseller, id, Command::Activate).await
 }
 
@@ -39,7 +39,7 @@ pub(crate) async fn activate(State(app): State<Arc<App>>, reseller: Reseller, Id
     params(("id" = Uuid, Path, description = "The subscription's identifier.")),
     responses((status = 200, description = "The subscription as it is now.", body = SubscriptionDocument))
 )]
-pub(crate) async fn deactivate(State(app): State<Arc<App>>, reseller: Reseller, Id(id): Id) -> Answer {
+pub(crate) async fn deactivate(State(app): State<Arc<App>>, reseller: Manager, Id(id): Id) -> Answer {
     command(&app, &reseller, id, Command::Deactivate).await
 }
 
@@ -52,7 +52,7 @@ pub(crate) async fn deactivate(State(app): State<Arc<App>>, reseller: Reseller, 
     params(("id" = Uuid, Path, description = "The subscription's identifier.")),
     responses((status = 200, description = "The subscription as it is now.", body = SubscriptionDocument))
 )]
-pub(crate) async fn verify(State(app): State<Arc<App>>, reseller: Reseller, Id(id): Id) -> Answer {
+pub(crate) async fn verify(State(app): State<Arc<App>>, reseller: Manager, Id(id): Id) -> Answer {
     command(&app, &reseller, id, Command::Verify).await
 }
 
@@ -63,7 +63,7 @@ pub(crate) async fn verify(State(app): State<Arc<App>>, reseller: Reseller, Id(i
     params(("id" = Uuid, Path, description = "The subscription's identifier.")),
     responses((status = 200, description = "The subscription as it is now.", body = SubscriptionDocument))
 )]
-pub(crate) async fn pause(State(app): State<Arc<App>>, reseller: Reseller, Id(id): Id) -> Answer {
+pub(crate) async fn pause(State(app): State<Arc<App>>, reseller: Manager, Id(id): Id) -> Answer {
     set_paused(&app, &reseller, id, true).await
 }
 
@@ -74,7 +74,7 @@ pub(crate) async fn pause(State(app): State<Arc<App>>, reseller: Reseller, Id(id
     params(("id" = Uuid, Path, description = "The subscription's identifier.")),
     responses((status = 200, description = "The subscription as it is now.", body = SubscriptionDocument))
 )]
-pub(crate) async fn resume(State(app): State<Arc<App>>, reseller: Reseller, Id(id): Id) -> Answer {
+pub(crate) async fn resume(State(app): State<Arc<App>>, reseller: Manager, Id(id): Id) -> Answer {
     set_paused(&app, &reseller, id, false).await
 }
 

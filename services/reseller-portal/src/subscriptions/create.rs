@@ -17,7 +17,7 @@ use utoipa::ToSchema;
 use super::SubscriptionDocument;
 use crate::app::{App, new_id};
 use crate::problems::TOO_MANY_SUBSCRIPTIONS;
-use crate::request::Reseller;
+use crate::request::{Manager, Reseller};
 use crate::secrets::{self, NewSecretDocument};
 
 /// A subscription to be made.
@@ -27,35 +27,35 @@ use crate::secrets::{self, NewSecretDocument};
 pub(crate) struct CreatePayload {
     /// Where notifications are to be sent: an https URL whose host has public addresses only.
     #[schema(value_type = String, required = true, max_length = 2048, example = "https://reseller.example/hooks/domains")]
-    url: Option<String>,
+    pub(crate) url: Option<String>,
     /// Which events it is to get: event types of the catalogue, prefixes such as domain.*, or * for all.
     #[schema(value_type = Vec<String>, required = true, min_items = 1, max_items = 200, example = json!(["domain.*", "contact.updated"]))]
-    event_types: Option<Vec<String>>,
+    pub(crate) event_types: Option<Vec<String>>,
     /// Who is told about trouble and changes of state.
     #[schema(value_type = String, required = true, max_length = 254, example = "ops@reseller.example")]
-    email: Option<String>,
+    pub(crate) email: Option<String>,
     /// The reseller's own words. Bytes of UTF-8 are counted.
     #[schema(max_length = 500)]
-    description: Option<String>,
+    pub(crate) description: Option<String>,
     /// How long the endpoint may take to answer, in milliseconds, at most reseller.delivery.maxTimeoutMillis.
     #[schema(minimum = 1)]
-    timeout_millis: Option<i64>,
+    pub(crate) timeout_millis: Option<i64>,
     /// A signing secret of the reseller's own: whsec_ and the base64 of 24 to 64 random bytes. One is made when it is left out.
     #[schema(example = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")]
-    secret: Option<String>,
+    pub(crate) secret: Option<String>,
     /// Whether what an outage of the endpoint gives up is sent again by itself once it answers; reseller.replay.afterOutage when
     /// missing.
-    resend_after_outage: Option<bool>,
+    pub(crate) resend_after_outage: Option<bool>,
     /// For how long what failed is tried again: SHORT, which is reseller.retry and the default, or DAY, 8 retries within 24 hours.
-    retry_plan: Option<RetryPlan>,
+    pub(crate) retry_plan: Option<RetryPlan>,
     /// Whether what the endpoint answers with 400 to 499 is tried again as well, save 410; false when missing.
-    retry_client_errors: Option<bool>,
+    pub(crate) retry_client_errors: Option<bool>,
     /// Whether the endpoint is challenged only when POST /subscriptions/{id}/verify asks for it; false when missing.
-    verify_later: Option<bool>,
+    pub(crate) verify_later: Option<bool>,
     #[schema(ignore)]
-    daily_quota: Option<Value>,
+    pub(crate) daily_quota: Option<Value>,
     #[schema(ignore)]
-    requests_per_second: Option<Value>,
+    pub(crate) requests_per_second: Option<Value>,
 }
 
 /// A subscription that was just made.
@@ -63,9 +63,9 @@ pub(crate) struct CreatePayload {
 #[schema(as = CreatedSubscription)]
 pub(crate) struct CreatedDocument {
     #[serde(flatten)]
-    subscription: SubscriptionDocument,
+    pub(crate) subscription: SubscriptionDocument,
     /// What its notifications are signed with.
-    secret: NewSecretDocument,
+    pub(crate) secret: NewSecretDocument,
 }
 
 /// Makes a subscription.
@@ -82,7 +82,7 @@ pub(crate) struct CreatedDocument {
 )]
 pub(crate) async fn create(
     State(app): State<Arc<App>>,
-    reseller: Reseller,
+    reseller: Manager,
     Draft(mut payload, unread): Draft<CreatePayload>,
 ) -> Result<(StatusCode, [(HeaderName, String); 2], Json<CreatedDocument>), Problem> {
     app.sealer()?;

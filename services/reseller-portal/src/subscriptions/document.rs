@@ -16,68 +16,68 @@ use uuid::Uuid;
 pub(crate) struct SubscriptionDocument {
     /// Its identifier.
     #[schema(example = "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d")]
-    id: Uuid,
+    pub(crate) id: Uuid,
     /// Where notifications are sent.
     #[schema(example = "https://reseller.example/hooks/domains")]
-    url: String,
+    pub(crate) url: String,
     /// Which events it gets: event types, prefixes such as domain.*, or * for all.
     #[schema(example = json!(["domain.*", "contact.updated"]))]
-    event_types: Vec<String>,
+    pub(crate) event_types: Vec<String>,
     /// Who is told about trouble and changes of state.
     #[schema(example = "ops@reseller.example")]
-    email: String,
+    pub(crate) email: String,
     /// When that address was confirmed; null while it gets nothing but the code.
-    email_confirmed_at: Option<DateTime<Utc>>,
+    pub(crate) email_confirmed_at: Option<DateTime<Utc>>,
     /// The reseller's own words.
-    description: String,
+    pub(crate) description: String,
     /// Where it stands.
-    state: SubscriptionState,
+    pub(crate) state: SubscriptionState,
     /// Why it stands there: CREATED, VERIFIED, BY_RESELLER, VERIFICATION_REQUESTED, ENDPOINT_CHANGED, FAILING, RECOVERED,
     /// REDIRECTED (it answered 3xx) or GONE (it answered 410).
     #[schema(example = "VERIFIED")]
-    state_reason: &'static str,
+    pub(crate) state_reason: &'static str,
     /// Since when.
-    state_changed_at: DateTime<Utc>,
+    pub(crate) state_changed_at: DateTime<Utc>,
     /// When the reseller paused it; null when it is not paused. Events of a paused subscription wait.
-    paused_at: Option<DateTime<Utc>>,
+    pub(crate) paused_at: Option<DateTime<Utc>>,
     /// When the operators of Postrider paused it; null when they did not. Its events wait until they let it go on, which
     /// resuming it does not do.
-    held_at: Option<DateTime<Utc>>,
+    pub(crate) held_at: Option<DateTime<Utc>>,
     /// The first failed attempt since the last success; null when all is well.
-    failing_since: Option<DateTime<Utc>>,
+    pub(crate) failing_since: Option<DateTime<Utc>>,
     /// How its endpoint was verified, or why it is not.
-    verification: VerificationDocument,
+    pub(crate) verification: VerificationDocument,
     /// How long the endpoint may take to answer, in milliseconds.
-    timeout_millis: u64,
+    pub(crate) timeout_millis: u64,
     /// How many notifications it gets in a day; further ones wait for the next.
-    daily_quota: u32,
+    pub(crate) daily_quota: u32,
     /// How many attempts are made in a second; null: as many as there are.
-    requests_per_second: Option<u32>,
+    pub(crate) requests_per_second: Option<u32>,
     /// Whether what an outage of the endpoint gives up is sent again by itself once it answers.
-    resend_after_outage: bool,
+    pub(crate) resend_after_outage: bool,
     /// For how long what failed is tried again: SHORT, or DAY, 8 retries within 24 hours.
-    retry_plan: RetryPlan,
+    pub(crate) retry_plan: RetryPlan,
     /// Whether what the endpoint answers with 400 to 499 is tried again as well, save 410.
-    retry_client_errors: bool,
+    pub(crate) retry_client_errors: bool,
     /// When it was made.
-    created_at: DateTime<Utc>,
+    pub(crate) created_at: DateTime<Utc>,
     /// When it was last changed.
-    updated_at: DateTime<Utc>,
+    pub(crate) updated_at: DateTime<Utc>,
 }
 
 /// How an endpoint was verified, or why it is not.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Verification)]
-struct VerificationDocument {
+pub(crate) struct VerificationDocument {
     /// When the present endpoint answered its challenge.
-    verified_at: Option<DateTime<Utc>>,
+    pub(crate) verified_at: Option<DateTime<Utc>>,
     /// When it is challenged next.
-    next_attempt_at: Option<DateTime<Utc>>,
+    pub(crate) next_attempt_at: Option<DateTime<Utc>>,
     /// How often it was challenged in vain.
-    failed_attempts: u32,
+    pub(crate) failed_attempts: u32,
     /// What came of the last challenge.
-    error: Option<String>,
+    pub(crate) error: Option<String>,
 }
 
 impl SubscriptionDocument {

@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 use super::SubscriptionDocument;
 use crate::app::App;
 use crate::problems::{self, CODE_VOID};
-use crate::request::Reseller;
+use crate::request::Manager;
 
 /// Longer texts are no codes.
 const CODE_MAX_BYTES: usize = 64;
@@ -27,7 +27,7 @@ const CODE_MAX_BYTES: usize = 64;
 pub(crate) struct CodePayload {
     /// As it stands in the mail; upper and lower case are the same.
     #[schema(value_type = String, required = true, max_length = 64, example = "5F0C81A94D")]
-    code: Option<String>,
+    pub(crate) code: Option<String>,
 }
 
 /// Confirms the subscription's address with the code that was sent there.
@@ -43,7 +43,7 @@ pub(crate) struct CodePayload {
 )]
 pub(crate) async fn confirm_email(
     State(app): State<Arc<App>>,
-    reseller: Reseller,
+    reseller: Manager,
     Id(id): Id,
     Payload(payload): Payload<CodePayload>,
 ) -> Result<Json<SubscriptionDocument>, Problem> {
@@ -76,7 +76,7 @@ pub(crate) async fn confirm_email(
 )]
 pub(crate) async fn resend_code(
     State(app): State<Arc<App>>,
-    reseller: Reseller,
+    reseller: Manager,
     Id(id): Id,
 ) -> Result<StatusCode, Problem> {
     let now = app.now();

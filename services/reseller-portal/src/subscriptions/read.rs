@@ -11,7 +11,7 @@ use http_api::{Id, Params, Problem};
 use super::SubscriptionDocument;
 use crate::app::App;
 use crate::problems;
-use crate::request::{PartParams, Reseller};
+use crate::request::{Manager, PartParams, Reseller};
 
 /// Lists the subscriptions, the oldest first.
 #[utoipa::path(
@@ -60,7 +60,7 @@ pub(crate) async fn find(
 )]
 pub(crate) async fn delete(
     State(app): State<Arc<App>>,
-    reseller: Reseller,
+    reseller: Manager,
     Id(id): Id,
 ) -> Result<StatusCode, Problem> {
     let delete = app

@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use crate::app::{App, new_id};
 use crate::problems;
-use crate::request::Reseller;
+use crate::request::Manager;
 
 /// The type of test events. It is in no catalogue: no reseller can subscribe to it, and no caller can hand one in.
 const TEST: &str = "postrider.test";
@@ -27,9 +27,9 @@ const TEST: &str = "postrider.test";
 #[schema(as = TestEvent)]
 pub(crate) struct TestDocument {
     /// The event, as the endpoint gets to know it.
-    event_id: Uuid,
+    pub(crate) event_id: Uuid,
     /// What becomes of it is told at /notifications/{id}.
-    notification_id: Uuid,
+    pub(crate) notification_id: Uuid,
 }
 
 /// Sends a test event to this subscription alone.
@@ -44,7 +44,7 @@ pub(crate) struct TestDocument {
 )]
 pub(crate) async fn send_test(
     State(app): State<Arc<App>>,
-    reseller: Reseller,
+    reseller: Manager,
     Id(subscription): Id,
     headers: HeaderMap,
 ) -> Result<(StatusCode, [(HeaderName, String); 1], Json<TestDocument>), Problem> {

@@ -11,6 +11,7 @@ use testkit::notification_factory::NotificationRow;
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
 
+use crate::app;
 use crate::portal::{Portal, id_of, subscription};
 
 /// An operation of the document.
@@ -41,7 +42,7 @@ fn operations() -> Vec<Operation> {
     operations.sort_by_key(|operation| {
         (
             operation.method == "DELETE",
-            operation.path == "/subscriptions/{id}",
+            matches!(operation.path.as_str(), "/subscriptions/{id}" | "/visits"),
         )
     });
     operations
@@ -56,6 +57,7 @@ impl Operation {
             "rotateSecret" => json!({}),
             "requestQuota" => json!({"dailyQuota": 2_000_000, "reason": "x"}),
             "createReplay" => json!({"since": portal.now() - TimeDelta::hours(1)}),
+            "createPortalLink" => json!({"person": {"id": "mallory"}}),
             "confirmEmail" => json!({"code": "5F0C81A94D"}),
             other => panic!("{other} is new: say here what it takes"),
         }
@@ -80,6 +82,7 @@ struct Names {
     notification: Uuid,
     replay: Uuid,
     quota_request: Uuid,
+    visit: Uuid,
 }
 
 impl Names {
@@ -90,6 +93,7 @@ impl Names {
             notification: Uuid::now_v7(),
             replay: Uuid::now_v7(),
             quota_request: Uuid::now_v7(),
+            visit: Uuid::now_v7(),
         }
     }
 
@@ -98,6 +102,8 @@ impl Names {
             "subscriptions" => self.subscription,
             "notifications" => self.notification,
             "event-types" => Uuid::nil(),
+            "visits" => self.visit,
+            "portal-links" => Uuid::nil(),
             other => panic!("/{other} is new: say here what its id names"),
         };
         let path = path
@@ -125,7 +131,10 @@ async fn furnished(portal: &Portal) -> Names {
     let notification = NotificationRow::in_state(NotificationState::Sent, subscription)
         .make(&portal.pool)
         .await;
+    app::entered(portal, &[]).await;
+    let visit = id_of(&portal.see("/visits").await["items"][0]);
     Names {
+        visit,
         subscription,
         secret: id_of(&secret),
         notification: notification.id.uuid(),
@@ -249,7 +258,11 @@ async fn keys_of_the_house_are_refused_and_so_are_strangers(portal: Portal) {
     }
     let unknown = domain::key::format_key(&[9; 32]);
     for operation in operations() {
+        let embeds = matches!(operation.path.split('/').nth(1), Some("portal-links" | "visits"));
         for (role, key) in &keys {
+            if *role == Role::Embedder && embeds {
+                continue;
+            }
             let (status, _) = answer_to(operation.request(&portal, &names, Some(key))).await;
             assert_eq!(status, 403, "{} with {role}", operation.name);
         }

@@ -7,6 +7,8 @@
 
 mod addresses;
 mod administration;
+mod app;
+mod app_entering;
 mod changes;
 mod commands;
 mod creating;

@@ -1,0 +1,156 @@
+//! What every request for a page passes: where it comes from, whose visit it is, and how a problem looks to a person.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use http::{HeaderValue, Method, header};
+use http_api::{Problem, ProblemKind};
+use pages::{
+    Details, FLASH, Page, address_of, append_cookie, cookie, details_of, is_of_this_origin, is_safe,
+    see_other, tagged, with_headers, without_empty,
+};
+
+use super::frame::Frame;
+use super::{HOME, visit};
+use crate::app::App;
+use crate::problems::AUTHENTICATION_TOO_OLD;
+use crate::request::Visiting;
+
+/// Which pages may frame an answer, with blanks between them.
+#[derive(Clone)]
+pub(super) struct FramedBy(pub(super) String);
+
+/// Refuses what another site sends, and says what a browser may do with the answer.
+pub(super) async fn protect(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let public_url = app.config.portal.public_url.as_deref();
+    let mut response = if is_safe(request.method()) || is_of_this_origin(request.headers(), public_url) {
+        let response = next.run(request).await;
+        page_of(response, None, &app, false).await
+    } else {
+        let detail = "the request comes from another site: open the dashboard itself and try again";
+        let problem = Problem::new(ProblemKind::FORBIDDEN, detail).into_response();
+        page_of(problem, None, &app, false).await
+    };
+    let framed_by = response.extensions_mut().remove::<FramedBy>();
+    with_headers(
+        &mut response,
+        framed_by.as_ref().map(|FramedBy(origins)| origins.as_str()),
+        None,
+    );
+    response
+}
+
+/// Lets those pass who have a visit, and tells the others how to get one. What goes wrong becomes a page.
+pub(super) async fn visited(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
+    let address = address_of(&request, HOME);
+    // The body of a request cannot be shared between threads, and so cannot the request while something is waited for.
+    let (headers, method) = (request.headers().clone(), request.method().clone());
+    let visit = match visit::find(&app, &headers).await {
+        Ok(Some(visit)) => visit,
+        Ok(None) => return see_other("/app/expired"),
+        Err(problem) => return problem.into_response(),
+    };
+    if method == Method::GET
+        && let Some(shorter) = without_empty(&address)
+    {
+        return see_other(&shorter);
+    }
+    let parent = visit.parent_origin.clone();
+    let parent = parent.filter(|origin| app.config.portal.embed.origins.contains(origin));
+    let frame = Frame::new(&app, Arc::clone(&visit), &headers, address);
+    let has_flash = cookie(&headers, FLASH).is_some();
+    let known = headers.get(header::IF_NONE_MATCH);
+    request.extensions_mut().insert(Visiting(visit));
+    request.extensions_mut().insert(frame.clone());
+    let response = next.run(request).await;
+    let page = page_of(response, Some(frame), &app, method == Method::GET).await;
+    let mut response = tagged(page, known).await;
+    if has_flash && !response.headers().contains_key(header::SET_COOKIE) {
+        let forgotten = format!("{FLASH}=; Path=/; Max-Age=0; Secure; HttpOnly; SameSite=Lax");
+        append_cookie(&mut response, &forgotten);
+    }
+    if let Some(parent) = parent {
+        keep_in_frame(&mut response);
+        response.extensions_mut().insert(FramedBy(parent));
+    }
+    response
+}
+
+/// The cookies of a frame: a browser keeps none of another kind in the pages of another site.
+fn keep_in_frame(response: &mut Response) {
+    let cookies = response.headers().get_all(header::SET_COOKIE).iter();
+    let cookies: Vec<_> = cookies
+        .filter_map(|cookie| {
+            Some(
+                cookie
+                    .to_str()
+                    .ok()?
+                    .replace("SameSite=Lax", "SameSite=None; Partitioned"),
+            )
+        })
+        .collect();
+    response.headers_mut().remove(header::SET_COOKIE);
+    for cookie in cookies {
+        append_cookie(response, &cookie);
+    }
+}
+
+#[derive(Template)]
+#[template(path = "problem.html")]
+struct ProblemPage {
+    frame: Frame,
+    status: u16,
+    details: Details,
+    /// In how many seconds the same may succeed.
+    retry_after: Option<u32>,
+    /// Whether the page may ask for itself again then.
+    is_get: bool,
+    /// Whether the person has to sign in again where the link came from.
+    is_stale: bool,
+}
+
+#[derive(Template)]
+#[template(path = "problem_alone.html")]
+struct ProblemAlone {
+    name: String,
+    status: u16,
+    details: Details,
+}
+
+/// A problem becomes a page; everything else stays as it is. Only a page that was asked for with `GET` may ask for itself again: a form would be
+/// sent a second time.
+async fn page_of(response: Response, frame: Option<Frame>, app: &App, is_get: bool) -> Response {
+    let (head, details) = match details_of(response).await {
+        Ok(found) => found,
+        Err(other) => return other,
+    };
+    let status = head.status.as_u16();
+    let retry_after = head.headers.get(header::RETRY_AFTER);
+    let seconds = |value: &HeaderValue| value.to_str().ok()?.parse().ok();
+    let mut page = match frame {
+        Some(frame) => Page(ProblemPage {
+            is_stale: details.kind == AUTHENTICATION_TOO_OLD.uri(),
+            frame,
+            status,
+            details,
+            retry_after: retry_after.and_then(seconds),
+            is_get,
+        })
+        .into_response(),
+        None => Page(ProblemAlone {
+            name: app.config.portal.brand.name.clone(),
+            status,
+            details,
+        })
+        .into_response(),
+    };
+    *page.status_mut() = head.status;
+    if let Some(retry_after) = retry_after {
+        page.headers_mut()
+            .insert(header::RETRY_AFTER, retry_after.clone());
+    }
+    page
+}

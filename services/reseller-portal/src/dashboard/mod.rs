@@ -1,0 +1,149 @@
+//! The dashboard of a reseller: pages for people, under `/app`.
+//!
+//! A page shows what an operation of the API answers, and a form does what one does: pages call the very handlers, so that what is allowed,
+//! checked and recorded is the same. It deliberately has no state of its own but visits; what a page shows is in its address.
+
+mod confirm;
+mod enter;
+mod frame;
+mod guard;
+mod overview;
+mod visit;
+mod words;
+
+use std::sync::{Arc, LazyLock};
+
+use axum::Router;
+use axum::extract::Path;
+use axum::handler::Handler;
+use axum::middleware::from_fn_with_state;
+use axum::response::Response;
+use axum::routing::{MethodRouter, get, post};
+use http_api::{Problem, ProblemKind};
+use pages::{Asset, Assets};
+
+use crate::app::App;
+
+pub(crate) use visit::{Visits, new_token};
+
+/// Where the dashboard begins.
+pub(crate) const HOME: &str = "/app";
+
+/// What the pages load.
+static ASSETS: LazyLock<Assets> = LazyLock::new(|| {
+    let script = |name, content| Asset {
+        name,
+        media_type: "text/javascript; charset=utf-8",
+        content,
+    };
+    Assets::new(
+        "/app/assets",
+        &[
+            script("enter.js", include_bytes!("../../assets/enter.js")),
+            script("app.js", include_bytes!("../../assets/app.js")),
+        ],
+    )
+});
+
+/// A page, or what its form does.
+struct Route {
+    method: &'static str,
+    path: &'static str,
+    handler: MethodRouter<Arc<App>>,
+}
+
+/// A page.
+fn page<T: 'static>(path: &'static str, handler: impl Handler<T, Arc<App>>) -> Route {
+    Route {
+        method: "GET",
+        path,
+        handler: get(handler),
+    }
+}
+
+/// What the form of a page does.
+fn act<T: 'static>(path: &'static str, handler: impl Handler<T, Arc<App>>) -> Route {
+    Route {
+        method: "POST",
+        path,
+        handler: post(handler),
+    }
+}
+
+/// Everything that takes a visit. A new page adds its own here.
+fn routes() -> Vec<Route> {
+    [overview::routes()].into_iter().flatten().collect()
+}
+
+/// Method and path of everything that takes a visit.
+pub(crate) fn paths() -> Vec<(&'static str, &'static str)> {
+    routes()
+        .into_iter()
+        .map(|route| (route.method, route.path))
+        .collect()
+}
+
+/// The pages, and what stands around them.
+pub(crate) fn router(app: Arc<App>) -> Router {
+    let pages = routes().into_iter();
+    let pages = pages.fold(Router::new(), |router, route| {
+        router.route(route.path, route.handler)
+    });
+    let pages = pages
+        .route("/app/{*path}", get(missing))
+        .layer(from_fn_with_state(Arc::clone(&app), guard::visited));
+    let open = Router::new()
+        .route("/app/enter", get(enter::page).post(enter::enter))
+        .route("/app/expired", get(enter::expired))
+        .route("/app/sign-out", post(visit::sign_out))
+        .route("/app/preferences", post(visit::prefer))
+        .route("/app/brand.css", get(frame::brand_style))
+        .route("/app/logo", get(frame::logo))
+        .route("/app/assets/{version}/{name}", get(asset));
+    pages
+        .merge(open)
+        .layer(from_fn_with_state(Arc::clone(&app), guard::protect))
+        .with_state(app)
+}
+
+async fn asset(Path((version, name)): Path<(String, String)>) -> Result<Response, Problem> {
+    ASSETS.serve(&version, &name)
+}
+
+async fn missing() -> Problem {
+    Problem::new(
+        ProblemKind::NOT_FOUND,
+        "the dashboard has no page at this address",
+    )
+}
+
+/// Whether an address is one of the dashboard: nothing else is led to.
+pub(crate) fn is_ours(address: &str) -> bool {
+    let rest = address.strip_prefix(HOME);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '?']))
+        && address
+            .bytes()
+            .all(|byte| byte.is_ascii_graphic() && byte != b'\\')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_lead_to_the_dashboard_alone() {
+        for ours in ["/app", "/app/deliveries?status=FAILED", "/app?x=1"] {
+            assert!(is_ours(ours), "{ours}");
+        }
+        for other in [
+            "//evil.example",
+            "https://evil.example",
+            "/apps",
+            "/app\\@evil",
+            "/app\r\nx",
+            "",
+        ] {
+            assert!(!is_ours(other), "{other}");
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Visits: found by their cookie, ended by their person; and what a viewer prefers.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use domain::key::KeyDigest;
+use http::{HeaderMap, HeaderName};
+use http_api::{Problem, Remembered, by};
+use pages::{Fields, PREFERENCES, Preferences, append_cookie, cookie, see_other};
+use store::{Act, EndVisits, PortalVisit};
+
+use super::HOME;
+use crate::app::App;
+
+/// The cookie of a visit in a tab of its own.
+const COOKIE: &str = "__Host-pr_app";
+/// The cookie of a visit in a frame; the browser keeps it for that frame's page alone.
+const FRAMED_COOKIE: &str = "__Host-pr_embed";
+/// What a live page says when it asks for itself, without its person.
+const TICK: HeaderName = HeaderName::from_static("x-postrider-tick");
+
+/// Visits that were looked up of late.
+#[derive(Default)]
+pub(crate) struct Visits {
+    remembered: Remembered<KeyDigest, Arc<PortalVisit>>,
+    /// For the ticks of live pages. They do not renew a visit, so that what they find must not stand for a look-up that does.
+    ticking: Remembered<KeyDigest, Arc<PortalVisit>>,
+}
+
+/// 256 random bits as text, with a prefix by which scanners of secrets find what leaked.
+pub(crate) fn new_token(prefix: &str) -> String {
+    let random = rand::random::<[u8; 32]>();
+    let digits = random.iter().map(|byte| format!("{byte:02x}"));
+    std::iter::once(prefix.to_owned()).chain(digits).collect()
+}
+
+/// The digest of the cookie that a browser shows; one in a frame may have both.
+fn digest_of(headers: &HeaderMap) -> Option<KeyDigest> {
+    let shown = |name| cookie(headers, name).filter(|value| !value.is_empty());
+    shown(FRAMED_COOKIE).or_else(|| shown(COOKIE)).map(KeyDigest::of)
+}
+
+/// The visit that a request belongs to; none when it shows none that goes on.
+pub(super) async fn find(app: &App, headers: &HeaderMap) -> Result<Option<Arc<PortalVisit>>, Problem> {
+    let Some(digest) = digest_of(headers) else {
+        return Ok(None);
+    };
+    let is_tick = headers.contains_key(TICK);
+    let reading = async {
+        let found = app.store.find_portal_visit(&digest, app.now(), !is_tick);
+        let found = by(app.deadline(), ("your visit", "looked up"), found).await?;
+        Ok::<_, Problem>(found.map(Arc::new))
+    };
+    let remembered = if is_tick {
+        &app.visits.ticking
+    } else {
+        &app.visits.remembered
+    };
+    let found = remembered.find(&digest, reading).await?;
+    // It may have ended while it was remembered.
+    Ok(found.filter(|visit| visit.ends_at > app.now()))
+}
+
+/// The visit that a browser had last, also when it is over: where it came from is said then.
+pub(super) async fn last_of(app: &App, headers: &HeaderMap) -> Option<PortalVisit> {
+    let digest = digest_of(headers)?;
+    let found = app.store.find_past_portal_visit(&digest);
+    by(app.deadline(), ("your visit", "looked up"), found)
+        .await
+        .ok()?
+}
+
+/// Gives the browser the cookie that shows its visit.
+pub(super) fn show(response: &mut Response, token: &str, visit: &PortalVisit) {
+    let cookie = if visit.parent_origin.is_some() {
+        format!("{FRAMED_COOKIE}={token}; Path=/; Secure; HttpOnly; SameSite=None; Partitioned")
+    } else {
+        format!("{COOKIE}={token}; Path=/; Secure; HttpOnly; SameSite=Lax")
+    };
+    append_cookie(response, &cookie);
+}
+
+/// Ends a visit. The cookie stays: it is worth nothing any more, but tells where the visit came from.
+pub(super) async fn sign_out(State(app): State<Arc<App>>, headers: HeaderMap) -> Result<Response, Problem> {
+    if let (Some(digest), Some(visit)) = (digest_of(&headers), find(&app, &headers).await?) {
+        let signature = visit.signature();
+        let act = Act {
+            by: &signature,
+            note: None,
+            at: app.now(),
+        };
+        let which = EndVisits::One(visit.id);
+        let end = app.store.end_portal_visits(Some(&visit.reseller_id), which, act);
+        by(app.deadline(), ("your visit", "ended"), end).await?;
+        app.visits.remembered.forget(&digest).await;
+        app.visits.ticking.forget(&digest).await;
+    }
+    Ok(see_other("/app/expired"))
+}
+
+/// Keeps what a viewer prefers, in a cookie.
+pub(super) async fn prefer(headers: HeaderMap, fields: Fields) -> Response {
+    let mut preferences = Preferences::of(&headers);
+    for name in ["theme", "tz", "density", "live", "keys"] {
+        if let Some(value) = fields.all(name).last() {
+            preferences.set(name, value);
+        }
+    }
+    let back = fields.get("back").filter(|back| super::is_ours(back));
+    let mut response = see_other(back.unwrap_or(HOME));
+    let value = preferences.written();
+    let cookie = format!("{PREFERENCES}={value}; Path=/; Max-Age=31536000; Secure; SameSite=Lax");
+    append_cookie(&mut response, &cookie);
+    response
+}

@@ -4,10 +4,16 @@
 //! checked and recorded is the same. It deliberately has no state of its own but visits; what a page shows is in its address.
 
 mod confirm;
+mod deliveries;
 mod enter;
 mod frame;
 mod guard;
+mod new;
+mod notification;
 mod overview;
+mod settings;
+mod subscription_form;
+mod verify;
 mod visit;
 mod words;
 
@@ -72,7 +78,15 @@ fn act<T: 'static>(path: &'static str, handler: impl Handler<T, Arc<App>>) -> Ro
 
 /// Everything that takes a visit. A new page adds its own here.
 fn routes() -> Vec<Route> {
-    [overview::routes()].into_iter().flatten().collect()
+    let all = [
+        overview::routes(),
+        new::routes(),
+        verify::routes(),
+        settings::routes(),
+        deliveries::routes(),
+        notification::routes(),
+    ];
+    all.into_iter().flatten().collect()
 }
 
 /// Method and path of everything that takes a visit.

@@ -1,6 +1,6 @@
 //! Notifications: lists of a subscription's, and `/notifications/{id}`.
 
-mod document;
+pub(crate) mod document;
 mod end;
 pub(crate) mod list;
 mod one;

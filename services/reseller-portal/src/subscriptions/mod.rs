@@ -4,7 +4,7 @@ pub(crate) mod change;
 mod command;
 pub(crate) mod create;
 mod document;
-mod email;
+pub(crate) mod email;
 mod read;
 mod test_event;
 

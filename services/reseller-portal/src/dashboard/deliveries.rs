@@ -1,0 +1,287 @@
+//! R5: notifications of the last seven days, of one subscription or of all, and sending several again.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use chrono::TimeDelta;
+use http_api::{FieldProblem, Id, Params, Problem};
+use pages::{Fields, Markup, Page, done, see_other};
+use serde::Deserialize;
+use uuid::Uuid;
+
+use super::frame::Frame;
+use super::{Route, words};
+use crate::app::App;
+use crate::metrics::{self, MetricsDocument, MetricsParams};
+use crate::notifications::list::NotificationParams;
+use crate::notifications::{self, RowDocument};
+use crate::request::{PartParams, Reseller, Resender};
+use crate::subscriptions::{self, SubscriptionDocument};
+
+/// Rows of a page.
+const ROWS: u32 = 50;
+/// How far back an event is looked for in each subscription.
+const SEARCHED: u32 = 200;
+/// Most notifications that are sent again at once.
+const RESENT_MAX: usize = 200;
+const WEEK: u32 = 168;
+
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        super::page("/app/deliveries", of_all),
+        super::page("/app/s/{id}/deliveries", of_one),
+        super::act("/app/deliveries/resend", resend),
+    ]
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct DeliveryParams {
+    status: Option<String>,
+    event_type: Option<String>,
+    hours: Option<u32>,
+    cursor: Option<String>,
+    q: Option<String>,
+}
+
+impl DeliveryParams {
+    fn filter(&self, app: &App, limit: u32) -> Result<NotificationParams, Problem> {
+        let hours = self.hours.filter(|hours| (1..=WEEK).contains(hours));
+        if self.hours.is_some() && hours.is_none() {
+            return Err(Problem::query("hours", format!("must be between 1 and {WEEK}")));
+        }
+        Ok(NotificationParams {
+            status: self.status.clone(),
+            event_type: self.event_type.clone(),
+            event_id: None,
+            since: hours.map(|hours| app.now() - TimeDelta::hours(hours.into())),
+            until: None,
+            limit: Some(limit),
+            cursor: self.cursor.clone(),
+        })
+    }
+}
+
+/// A notification with where it goes.
+struct Row {
+    notification: RowDocument,
+    subscription: Uuid,
+    host: String,
+}
+
+impl Row {
+    /// Why it is where it is.
+    fn why(&self) -> Option<String> {
+        let n = &self.notification;
+        if let Some(end) = &n.end {
+            return Some(end.clone());
+        }
+        if let Some(whose) = n.paused_by {
+            let said = if whose == "OPERATOR" {
+                "It waits: the operators of the platform have paused the subscription."
+            } else {
+                "It waits: you have paused the subscription."
+            };
+            return Some(said.to_owned());
+        }
+        let reason = n.reason.as_deref()?;
+        let said = words::reason(reason);
+        Some(if reason.starts_with("delivery/") {
+            format!("The last attempt failed: {said}.")
+        } else {
+            format!("It waits: {said}.")
+        })
+    }
+}
+
+#[derive(Template)]
+#[template(path = "deliveries.html")]
+struct Deliveries {
+    frame: Frame,
+    /// Of which they are, on the page of one; all of them, on the page of all.
+    subscriptions: Vec<SubscriptionDocument>,
+    is_of_one: bool,
+    metrics: Option<MetricsDocument>,
+    rows: Vec<Row>,
+    next: Option<String>,
+    /// Whether there are more than are shown, on the page of all.
+    has_more: bool,
+}
+
+#[derive(Template)]
+#[template(path = "subscription_deliveries.html")]
+struct OfOne {
+    frame: Frame,
+    subscription: SubscriptionDocument,
+    list: Deliveries,
+}
+
+impl askama::filters::HtmlSafe for Deliveries {}
+
+impl OfOne {
+    fn heading(&self) -> String {
+        words::host(&self.subscription.url)
+    }
+}
+
+#[derive(Template)]
+#[template(path = "all_deliveries.html")]
+struct OfAll {
+    frame: Frame,
+    list: Deliveries,
+}
+
+impl Deliveries {
+    fn chart(&self, metrics: &MetricsDocument) -> Markup {
+        words::week(&metrics.hours, metrics.since, self.frame.now)
+    }
+
+    fn is_filtered(&self) -> bool {
+        ["status", "eventType", "hours", "q"]
+            .iter()
+            .any(|name| !self.frame.asked(name).is_empty())
+    }
+
+    fn host(&self, subscription: &SubscriptionDocument) -> String {
+        words::host(&subscription.url)
+    }
+
+    fn path(&self) -> &str {
+        self.frame.address.split('?').next().unwrap_or_default()
+    }
+}
+
+async fn rows_of(
+    app: &Arc<App>,
+    reseller: &Reseller,
+    subscription: &SubscriptionDocument,
+    filter: NotificationParams,
+) -> Result<(Vec<Row>, Option<String>), Problem> {
+    let id = Id(subscription.id);
+    let list = notifications::list(State(Arc::clone(app)), reseller.clone(), id, Params(filter)).await?;
+    let row = |notification| Row {
+        notification,
+        subscription: subscription.id,
+        host: words::host(&subscription.url),
+    };
+    let list = list.0;
+    Ok((list.items.into_iter().map(row).collect(), list.next))
+}
+
+async fn of_one(
+    State(app): State<Arc<App>>,
+    reseller: Reseller,
+    frame: Frame,
+    Id(id): Id,
+    Params(params): Params<DeliveryParams>,
+) -> Result<impl IntoResponse, Problem> {
+    let state = || State(Arc::clone(&app));
+    let subscription = subscriptions::find(state(), reseller.clone(), Id(id)).await?.0;
+    let shown = subscriptions::find(state(), reseller.clone(), Id(id)).await?.0;
+    let (rows, next) = rows_of(&app, &reseller, &subscription, params.filter(&app, ROWS)?).await?;
+    let week = Params(MetricsParams { hours: Some(WEEK) });
+    let metrics = metrics::show(state(), reseller, Id(id), week).await?.0;
+    Ok(Page(OfOne {
+        list: Deliveries {
+            frame: frame.clone(),
+            subscriptions: vec![shown],
+            is_of_one: true,
+            metrics: Some(metrics),
+            rows,
+            next,
+            has_more: false,
+        },
+        frame,
+        subscription,
+    }))
+}
+
+async fn of_all(
+    State(app): State<Arc<App>>,
+    reseller: Reseller,
+    frame: Frame,
+    Params(params): Params<DeliveryParams>,
+) -> Result<Response, Problem> {
+    let wanted = params.q.as_deref().map(str::trim).unwrap_or_default().to_owned();
+    if let Ok(id) = wanted.parse::<Uuid>()
+        && notifications::find(State(Arc::clone(&app)), reseller.clone(), Id(id))
+            .await
+            .is_ok()
+    {
+        return Ok(see_other(&format!("/app/n/{id}")));
+    }
+    let part = Params(PartParams {
+        limit: Some(200),
+        cursor: None,
+    });
+    let all = subscriptions::list(State(Arc::clone(&app)), reseller.clone(), part)
+        .await?
+        .0
+        .items;
+    let limit = if wanted.is_empty() { ROWS } else { SEARCHED };
+    let (mut rows, mut has_more) = (Vec::new(), false);
+    for subscription in &all {
+        let filter = params.filter(&app, limit)?;
+        let filter = NotificationParams {
+            cursor: None,
+            ..filter
+        };
+        let (found, next) = rows_of(&app, &reseller, subscription, filter).await?;
+        has_more |= next.is_some();
+        let of_event = |row: &Row| wanted.is_empty() || row.notification.event_id == wanted;
+        rows.extend(found.into_iter().filter(of_event));
+    }
+    rows.sort_by_key(|row| std::cmp::Reverse((row.notification.accepted_at, row.notification.id)));
+    has_more |= rows.len() > ROWS as usize;
+    rows.truncate(ROWS as usize);
+    let list = Deliveries {
+        frame: frame.clone(),
+        subscriptions: all,
+        is_of_one: false,
+        metrics: None,
+        rows,
+        next: None,
+        has_more,
+    };
+    Ok(Page(OfAll { frame, list }).into_response())
+}
+
+/// Sends what was selected again, each as `POST /notifications/{id}/resend` does.
+async fn resend(
+    State(app): State<Arc<App>>,
+    resender: Resender,
+    fields: Fields,
+) -> Result<Response, Problem> {
+    let wrong = |detail: String| Err(Problem::fields(vec![FieldProblem::new("id", detail)]));
+    let ids: Option<Vec<Uuid>> = fields.all("id").iter().map(|id| id.parse().ok()).collect();
+    let Some(ids) = ids.filter(|ids| !ids.is_empty()) else {
+        return wrong("select the notifications that are to be sent again".to_owned());
+    };
+    if ids.len() > RESENT_MAX {
+        return wrong(format!("select at most {RESENT_MAX} notifications"));
+    }
+    let (mut sent, mut refused) = (0, Vec::new());
+    for id in ids {
+        match notifications::resend(State(Arc::clone(&app)), resender.clone(), Id(id)).await {
+            Ok(_) => sent += 1,
+            // Of this one alone; what is wrong with all of them is said at once.
+            Err(problem) if problem.kind().status().is_client_error() => {
+                refused.push(problem.detail().to_owned())
+            }
+            Err(problem) if sent == 0 => return Err(problem),
+            Err(problem) => refused.push(problem.detail().to_owned()),
+        }
+    }
+    let back = fields.get("back").filter(|back| super::is_ours(back));
+    let said = match refused.first() {
+        None if sent == 1 => "1 notification is sent again.".to_owned(),
+        None => format!("{sent} notifications are sent again."),
+        Some(first) => format!(
+            "{sent} are sent again, {} are not. The first of them: {first}.",
+            refused.len()
+        ),
+    };
+    Ok(done(back.unwrap_or("/app/deliveries"), &said))
+}

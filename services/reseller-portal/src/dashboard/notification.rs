@@ -1,0 +1,335 @@
+//! R6: the story of a notification, its attempts, and what it holds.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use chrono::{DateTime, Utc};
+use domain::notification::NotificationStatus;
+use explain::words::length;
+use http::header;
+use http_api::{Id, Params, Problem, ProblemKind};
+use pages::{Page, done};
+use serde::Deserialize;
+
+use super::frame::Frame;
+use super::{Route, words};
+use crate::app::App;
+use crate::notifications::document::AttemptDocument;
+use crate::notifications::{self, NotificationDocument};
+use crate::request::{Reseller, Resender};
+use crate::secrets;
+use crate::subscriptions::{self, SubscriptionDocument};
+
+/// Bodies up to here are shown as a whole.
+const SHOWN_MAX_BYTES: usize = 64 * 1024;
+/// What is shown of others.
+const BEGINNING_BYTES: usize = 16 * 1024;
+
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        super::page("/app/n/{id}", page),
+        super::page("/app/n/{id}/body", body),
+        super::act("/app/n/{id}/resend", resend),
+    ]
+}
+
+#[derive(Deserialize)]
+struct AttemptParams {
+    a: Option<u32>,
+}
+
+#[derive(Template)]
+#[template(path = "notification.html")]
+struct Notification {
+    frame: Frame,
+    document: NotificationDocument,
+    subscription: SubscriptionDocument,
+    /// The attempt that is shown.
+    at: Option<usize>,
+    /// When the secrets were made that signed it.
+    signed_with: Vec<DateTime<Utc>>,
+}
+
+/// A line of the comparison of two attempts.
+struct Line {
+    name: &'static str,
+    before: Option<String>,
+    now: String,
+}
+
+async fn page(
+    State(app): State<Arc<App>>,
+    reseller: Reseller,
+    frame: Frame,
+    id: Id,
+    Params(params): Params<AttemptParams>,
+) -> Result<impl IntoResponse, Problem> {
+    let state = || State(Arc::clone(&app));
+    let document = notifications::find(state(), reseller.clone(), id).await?.0;
+    let of = || Id(document.subscription_id);
+    let (subscription, secrets) = tokio::try_join!(
+        subscriptions::find(state(), reseller.clone(), of()),
+        secrets::list(state(), reseller.clone(), of()),
+    )?;
+    let asked = |attempt: &AttemptDocument| params.a.is_none_or(|number| attempt.number == number);
+    let at = document.history.iter().rposition(asked);
+    let started = at.map(|at| document.history[at].started_at);
+    let signed = secrets.0.items.iter().filter(|secret| {
+        let ended = [secret.expires_at, secret.revoked_at];
+        started.is_some_and(|at| secret.created_at <= at && ended.iter().flatten().all(|end| *end > at))
+    });
+    Ok(Page(Notification {
+        signed_with: signed.map(|secret| secret.created_at).collect(),
+        frame,
+        subscription: subscription.0,
+        at,
+        document,
+    }))
+}
+
+/// What it holds, to the byte.
+async fn body(State(app): State<Arc<App>>, reseller: Reseller, Id(id): Id) -> Result<Response, Problem> {
+    let document = notifications::find(State(app), reseller, Id(id)).await?.0;
+    if document.body.is_empty() {
+        let detail = "this visit does not allow it: its link was made without the capability bodies";
+        return Err(Problem::new(ProblemKind::FORBIDDEN, detail));
+    }
+    let headers = [
+        (header::CONTENT_TYPE, "application/octet-stream".to_owned()),
+        (
+            header::CONTENT_DISPOSITION,
+            format!("attachment; filename=\"{id}.json\""),
+        ),
+    ];
+    Ok((headers, document.body).into_response())
+}
+
+async fn resend(State(app): State<Arc<App>>, resender: Resender, Id(id): Id) -> Result<Response, Problem> {
+    let _ = notifications::resend(State(app), resender, Id(id)).await?;
+    let said = "It is sent again: the same event id and body. This page follows it.";
+    Ok(done(&format!("/app/n/{id}"), said))
+}
+
+impl Notification {
+    fn host(&self) -> String {
+        words::host(&self.subscription.url)
+    }
+
+    fn is_over(&self) -> bool {
+        self.document.row.status.is_terminal()
+    }
+
+    fn tone(&self) -> &'static str {
+        match self.document.row.status {
+            NotificationStatus::Sent => "ok",
+            NotificationStatus::Failed | NotificationStatus::GivenUp => "bad",
+            NotificationStatus::Retry => "warn",
+            _ if self.document.row.paused_by.is_some() => "hold",
+            _ => "wait",
+        }
+    }
+
+    /// Where it stands.
+    fn headline(&self) -> String {
+        let n = &self.document.row;
+        if let Some(end) = &n.end {
+            return end.clone();
+        }
+        if n.status == NotificationStatus::Sent {
+            let took = n.finished_at.map_or_else(String::new, |at| {
+                let took = (at - n.accepted_at).to_std().unwrap_or(Duration::ZERO);
+                format!(", {} after the event", length(took))
+            });
+            return match n.attempts {
+                1 => format!("Delivered at the first attempt{took}."),
+                attempts => format!("Delivered at attempt {attempts}{took}."),
+            };
+        }
+        match (n.paused_by, n.reason.as_deref()) {
+            (Some("OPERATOR"), _) => {
+                "It waits: the operators of the platform have paused the subscription.".to_owned()
+            }
+            (Some(_), _) => "It waits: you have paused the subscription.".to_owned(),
+            (None, Some(reason)) if reason.starts_with("delivery/") => {
+                format!(
+                    "Attempt {} failed: {}. It is tried again.",
+                    n.attempts,
+                    words::reason(reason)
+                )
+            }
+            (None, Some(reason)) => format!("It waits: {}.", words::reason(reason)),
+            (None, None) => "It is about to be sent.".to_owned(),
+        }
+    }
+
+    fn shown(&self) -> Option<&AttemptDocument> {
+        self.document.history.get(self.at?)
+    }
+
+    fn is_shown(&self, attempt: &AttemptDocument) -> bool {
+        self.shown().is_some_and(|shown| shown.number == attempt.number)
+    }
+
+    /// What came of an attempt.
+    fn outcome(&self, attempt: &AttemptDocument) -> String {
+        let took = attempt.millis.map_or_else(String::new, |millis| {
+            format!(" after {}", words::millis(millis.max(0) as f64))
+        });
+        match (&attempt.response, &attempt.error) {
+            (Some(answer), _) => format!("answered {}{took}", answer.status),
+            (None, Some(error)) => format!("{error}{took}"),
+            (None, None) => "under way".to_owned(),
+        }
+    }
+
+    fn tone_of(&self, attempt: &AttemptDocument) -> &'static str {
+        match attempt.status.as_str() {
+            "OK" => "ok",
+            "ERROR" => "bad",
+            _ => "wait",
+        }
+    }
+
+    /// The attempt that is shown, beside the one before it.
+    fn compared(&self) -> Vec<Line> {
+        let Some(at) = self.at else { return Vec::new() };
+        let before = at
+            .checked_sub(1)
+            .and_then(|before| self.document.history.get(before));
+        let facts = |attempt: &AttemptDocument| {
+            let answer = attempt.response.as_ref();
+            [
+                ("Sent to", attempt.request.url.clone()),
+                (
+                    "Answer",
+                    answer.map_or("none".to_owned(), |answer| answer.status.to_string()),
+                ),
+                (
+                    "Took",
+                    attempt.millis.map_or(
+                        "not over".to_owned(),
+                        |millis| words::millis(millis.max(0) as f64),
+                    ),
+                ),
+                (
+                    "Error",
+                    attempt.error.clone().unwrap_or_else(|| "none".to_owned()),
+                ),
+            ]
+        };
+        let now = facts(&self.document.history[at]);
+        let before = before.map(facts);
+        let line = |(place, (name, now)): (usize, (&'static str, String))| {
+            let before = before.as_ref().map(|facts| facts[place].1.clone());
+            Line {
+                name,
+                before: before.filter(|before| *before != now),
+                now,
+            }
+        };
+        now.into_iter().enumerate().map(line).collect()
+    }
+
+    /// What it holds as it is read; of a long one the beginning.
+    fn body(&self) -> String {
+        let body = &self.document.body;
+        if body.len() <= SHOWN_MAX_BYTES {
+            return indented(body);
+        }
+        let end = (0..=BEGINNING_BYTES).rev().find(|at| body.is_char_boundary(*at));
+        body[..end.unwrap_or_default()].to_owned()
+    }
+
+    fn is_cut(&self) -> bool {
+        self.document.body.len() > SHOWN_MAX_BYTES
+    }
+
+    /// The same request by hand, but for its signature.
+    fn curl(&self) -> Option<String> {
+        let attempt = self
+            .shown()
+            .filter(|_| !self.document.body.is_empty() && !self.is_cut())?;
+        let quoted = |text: &str| format!("'{}'", text.replace('\'', r"'\''"));
+        let headers = attempt.request.headers.iter();
+        let headers: String = headers
+            .map(|(name, value)| format!(" \\\n  -H {}", quoted(&format!("{name}: {value}"))))
+            .collect();
+        Some(format!(
+            "curl -X POST {}{headers} \\\n  -H \"webhook-signature: $SIGNATURE\" \\\n  --data-binary {}",
+            quoted(&attempt.request.url),
+            quoted(&self.document.body)
+        ))
+    }
+}
+
+/// JSON with each value on a line of its own. No byte of a value changes: numbers too large for us stay as they are.
+fn indented(json: &str) -> String {
+    let mut out = String::with_capacity(json.len() * 2);
+    let (mut depth, mut in_text, mut is_escaped) = (0_usize, false, false);
+    let mut characters = json.chars().peekable();
+    let line = |out: &mut String, depth: usize| {
+        out.push('\n');
+        out.extend(std::iter::repeat_n("  ", depth.min(50)));
+    };
+    while let Some(character) = characters.next() {
+        if in_text {
+            out.push(character);
+            in_text = is_escaped || character != '"';
+            is_escaped = !is_escaped && character == '\\';
+            continue;
+        }
+        match character {
+            '"' => {
+                in_text = true;
+                out.push(character);
+            }
+            '{' | '[' => {
+                out.push(character);
+                while characters.next_if(|next| next.is_ascii_whitespace()).is_some() {}
+                if let Some(end) = characters.next_if(|next| matches!(next, '}' | ']')) {
+                    out.push(end);
+                } else {
+                    depth += 1;
+                    line(&mut out, depth);
+                }
+            }
+            '}' | ']' => {
+                depth = depth.saturating_sub(1);
+                line(&mut out, depth);
+                out.push(character);
+            }
+            ',' => {
+                out.push(character);
+                line(&mut out, depth);
+            }
+            ':' => out.push_str(": "),
+            blank if blank.is_ascii_whitespace() => {}
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_indented_keeps_every_byte_of_its_values() {
+        let json = r#"{"a":[1e400,123456789012345678901234567890],"b":{"c":"x, \"y\": {z}"},"d":{},"e":[ ]}"#;
+        let text = indented(json);
+        assert!(text.contains("\n    123456789012345678901234567890\n"), "{text}");
+        assert!(text.contains(r#""c": "x, \"y\": {z}""#), "{text}");
+        assert!(
+            text.contains(r#""d": {},"#) && text.ends_with("\"e\": []\n}"),
+            "{text}"
+        );
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&text.replace("1e400", "1")).ok(),
+            serde_json::from_str(&json.replace("1e400", "1")).ok()
+        );
+    }
+}

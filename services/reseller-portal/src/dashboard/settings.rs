@@ -1,0 +1,394 @@
+//! R4: what a subscription is set to, and its state.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use domain::key::KeyDigest;
+use domain::subscription::SubscriptionState;
+use http::StatusCode;
+use http_api::{Draft, FieldProblem, Id, Payload, Problem, Wrong};
+use pages::{Fields, Page, done};
+use uuid::Uuid;
+
+use super::confirm::Confirm;
+use super::frame::Frame;
+use super::subscription_form::{SubscriptionForm, groups};
+use super::{Route, confirm, words};
+use crate::app::App;
+use crate::quotas;
+use crate::request::{Manager, Reseller};
+use crate::subscriptions::change::ChangePayload;
+use crate::subscriptions::email::CodePayload;
+use crate::subscriptions::{self, SubscriptionDocument};
+
+pub(super) fn routes() -> Vec<Route> {
+    use super::{act, page as at};
+    vec![
+        at("/app/s/{id}/settings", page),
+        act("/app/s/{id}/settings", save),
+        act("/app/s/{id}/pause", pause),
+        act("/app/s/{id}/resume", resume),
+        act("/app/s/{id}/activate", activate),
+        at("/app/s/{id}/deactivate", ask_to_deactivate),
+        act("/app/s/{id}/deactivate", deactivate),
+        at("/app/s/{id}/delete", ask_to_delete),
+        act("/app/s/{id}/delete", delete),
+        act("/app/s/{id}/email/confirm", confirm_email),
+        act("/app/s/{id}/email/resend", resend_code),
+    ]
+}
+
+#[derive(Template)]
+#[template(path = "settings.html")]
+struct Settings {
+    frame: Frame,
+    subscription: SubscriptionDocument,
+    form: SubscriptionForm,
+    /// What the form was filled in from.
+    before: String,
+    deactivate: Confirm,
+    delete: Confirm,
+    /// A code that was typed and is wrong.
+    wrong_code: Option<String>,
+}
+
+impl Settings {
+    fn heading(&self) -> String {
+        words::host(&self.subscription.url)
+    }
+
+    fn why(&self) -> &'static str {
+        words::state_reason(self.subscription.state_reason)
+    }
+
+    fn is_deactivated(&self) -> bool {
+        self.subscription.state == SubscriptionState::Deactivated
+    }
+}
+
+fn place(id: Uuid) -> String {
+    format!("/app/s/{id}/settings")
+}
+
+/// Tells what can be set from what it was when a form was filled in.
+fn version(subscription: &SubscriptionDocument) -> String {
+    let s = subscription;
+    let all = format!(
+        "{}\n{:?}\n{}\n{}\n{}\n{}\n{}\n{}",
+        s.url,
+        s.event_types,
+        s.email,
+        s.description,
+        s.timeout_millis,
+        s.retry_plan,
+        s.retry_client_errors,
+        s.resend_after_outage
+    );
+    let digest = KeyDigest::of(&all);
+    digest.as_bytes()[..8]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+async fn settings(
+    app: &Arc<App>,
+    reseller: &Reseller,
+    frame: Frame,
+    subscription: SubscriptionDocument,
+    (form, wrong_code): (Option<SubscriptionForm>, Option<String>),
+) -> Result<Response, Problem> {
+    let form = match form {
+        Some(form) => form,
+        None => SubscriptionForm::of(&subscription, groups(app, reseller).await?),
+    };
+    let status = if form.errors.is_empty() && wrong_code.is_none() {
+        StatusCode::OK
+    } else {
+        StatusCode::UNPROCESSABLE_ENTITY
+    };
+    let waiting = waiting(app, reseller, subscription.id).await?;
+    let page = Settings {
+        before: version(&subscription),
+        deactivate: deactivation(&frame, &subscription, waiting).in_dialog(),
+        delete: deletion(&frame, &subscription, waiting).in_dialog(),
+        frame,
+        subscription,
+        form,
+        wrong_code,
+    };
+    Ok((status, Page(page)).into_response())
+}
+
+async fn waiting(app: &Arc<App>, reseller: &Reseller, id: Uuid) -> Result<u64, Problem> {
+    let quota = quotas::show(State(Arc::clone(app)), reseller.clone(), Id(id)).await?;
+    Ok(quota.0.scheduled)
+}
+
+async fn find(app: &Arc<App>, reseller: &Reseller, id: Uuid) -> Result<SubscriptionDocument, Problem> {
+    let found = subscriptions::find(State(Arc::clone(app)), reseller.clone(), Id(id)).await?;
+    Ok(found.0)
+}
+
+async fn page(
+    State(app): State<Arc<App>>,
+    reseller: Reseller,
+    frame: Frame,
+    Id(id): Id,
+) -> Result<Response, Problem> {
+    let subscription = find(&app, &reseller, id).await?;
+    settings(&app, &reseller, frame, subscription, (None, None)).await
+}
+
+async fn save(
+    State(app): State<Arc<App>>,
+    manager: Manager,
+    frame: Frame,
+    Id(id): Id,
+    fields: Fields,
+) -> Result<Response, Problem> {
+    let subscription = find(&app, &manager, id).await?;
+    let mut form = SubscriptionForm::typed(&fields, groups(&app, &manager).await?);
+    let timeout = form.timeout_millis();
+    if fields
+        .get("before")
+        .is_some_and(|before| before != version(&subscription))
+    {
+        let detail = format!(
+            "The subscription was changed meanwhile: it now sends {} to {} and tells {} of trouble. What you typed stands below; \
+             saving it again puts it in place of that.",
+            subscription.event_types.join(", "),
+            subscription.url,
+            subscription.email
+        );
+        form.errors = vec![FieldProblem::new("", detail)];
+        return settings(&app, &manager, frame, subscription, (Some(form), None)).await;
+    }
+    let payload = changes(&form, &subscription, timeout.as_ref().ok().copied().flatten());
+    let unread = timeout
+        .err()
+        .map_or_else(Wrong::default, |error| Wrong::from(vec![error]));
+    let is_moved = payload.url.is_some();
+    let changed = subscriptions::change(
+        State(Arc::clone(&app)),
+        manager.clone(),
+        Id(id),
+        Draft(payload, unread),
+    );
+    match changed.await {
+        Ok(_) if is_moved => Ok(done(
+            &format!("/app/s/{id}/verify"),
+            "The subscription is saved. Its new endpoint is challenged; nothing is sent to it until then.",
+        )),
+        Ok(_) => Ok(done(&place(id), "The subscription is saved.")),
+        Err(problem) => {
+            form.errors = confirm::mendable(problem)?;
+            settings(&app, &manager, frame, subscription, (Some(form), None)).await
+        }
+    }
+}
+
+/// What differs from the subscription; what was typed as it was is no change.
+fn changes(form: &SubscriptionForm, now: &SubscriptionDocument, timeout: Option<i64>) -> ChangePayload {
+    let text = |typed: &String, now: &String| (typed != now).then(|| Some(typed.clone()));
+    let is_same_time = timeout.is_some_and(|timeout| u64::try_from(timeout) == Ok(now.timeout_millis));
+    let plan = form.retry_plan.parse().ok();
+    ChangePayload {
+        url: text(&form.url, &now.url),
+        event_types: (form.event_types != now.event_types).then(|| Some(form.event_types.clone())),
+        email: text(&form.email, &now.email),
+        description: text(&form.description, &now.description),
+        timeout_millis: (!is_same_time).then_some(timeout),
+        resend_after_outage: (form.resend_after_outage != now.resend_after_outage)
+            .then_some(Some(form.resend_after_outage)),
+        retry_plan: (plan != Some(now.retry_plan)).then_some(plan),
+        retry_client_errors: (form.retry_client_errors != now.retry_client_errors)
+            .then_some(Some(form.retry_client_errors)),
+        daily_quota: None,
+        requests_per_second: None,
+    }
+}
+
+/// Where an act leads back to.
+fn back(fields: &Fields, id: Uuid) -> String {
+    let asked = fields.get("back").filter(|back| super::is_ours(back));
+    asked.map_or_else(|| place(id), str::to_owned)
+}
+
+async fn pause(
+    State(app): State<Arc<App>>,
+    manager: Manager,
+    Id(id): Id,
+    fields: Fields,
+) -> Result<Response, Problem> {
+    let found = subscriptions::pause(State(app), manager, Id(id)).await?.0;
+    let said = format!(
+        "{} is paused. Its events wait until you resume it.",
+        words::host(&found.url)
+    );
+    Ok(done(&back(&fields, id), &said))
+}
+
+async fn resume(
+    State(app): State<Arc<App>>,
+    manager: Manager,
+    Id(id): Id,
+    fields: Fields,
+) -> Result<Response, Problem> {
+    let found = subscriptions::resume(State(app), manager, Id(id)).await?.0;
+    let host = words::host(&found.url);
+    let said = if found.held_at.is_some() {
+        format!(
+            "{host} is resumed. The operators of the platform have paused it too: its events wait until they let it go on."
+        )
+    } else {
+        format!("{host} is resumed. What waited is sent now.")
+    };
+    Ok(done(&back(&fields, id), &said))
+}
+
+async fn activate(State(app): State<Arc<App>>, manager: Manager, Id(id): Id) -> Result<Response, Problem> {
+    let found = subscriptions::activate(State(app), manager, Id(id)).await?.0;
+    let host = words::host(&found.url);
+    if found.state == SubscriptionState::PendingVerification {
+        let said = format!("{host} is challenged first. Events are sent to it once it has answered.");
+        return Ok(done(&format!("/app/s/{id}/verify"), &said));
+    }
+    let said = format!("{host} is active. What it missed is not sent by itself: a replay does that.");
+    Ok(done(&place(id), &said))
+}
+
+fn deactivation(frame: &Frame, subscription: &SubscriptionDocument, waiting: u64) -> Confirm {
+    let host = words::host(&subscription.url);
+    let given_up = if waiting == 0 {
+        "What waits for it is given up; a replay can send it later.".to_owned()
+    } else {
+        format!(
+            "{} notifications that wait for their day are given up, and so are retries; a replay can send them later.",
+            frame.counted(waiting)
+        )
+    };
+    Confirm {
+        id: "deactivate",
+        title: format!("Deactivate {host}"),
+        said: vec![
+            format!("Nothing more is sent to {}.", subscription.url),
+            given_up,
+            "It can be activated again. To make its events wait instead, pause it.".to_owned(),
+        ],
+        action: format!("/app/s/{}/deactivate", subscription.id),
+        back: place(subscription.id),
+        button: "Deactivate",
+        is_dangerous: true,
+        expected: None,
+        needs: "manage",
+        may: frame.may_manage(),
+        in_dialog: false,
+        typed: None,
+    }
+}
+
+fn deletion(frame: &Frame, subscription: &SubscriptionDocument, waiting: u64) -> Confirm {
+    let host = words::host(&subscription.url);
+    let mut said = vec![format!(
+        "Nothing more is sent to {}, and what waits for it is given up. This cannot be undone.",
+        subscription.url
+    )];
+    if waiting > 0 {
+        said.push(format!(
+            "{} notifications wait for their day.",
+            frame.counted(waiting)
+        ));
+    }
+    Confirm {
+        id: "delete",
+        title: format!("Delete {host}"),
+        said,
+        action: format!("/app/s/{}/delete", subscription.id),
+        back: place(subscription.id),
+        button: "Delete",
+        is_dangerous: true,
+        expected: Some(host),
+        needs: "manage",
+        may: frame.may_manage(),
+        in_dialog: false,
+        typed: None,
+    }
+}
+
+async fn ask_to_deactivate(
+    State(app): State<Arc<App>>,
+    reseller: Reseller,
+    frame: Frame,
+    Id(id): Id,
+) -> Result<Response, Problem> {
+    let subscription = find(&app, &reseller, id).await?;
+    let waiting = waiting(&app, &reseller, id).await?;
+    Ok(deactivation(&frame, &subscription, waiting).page(frame))
+}
+
+async fn deactivate(State(app): State<Arc<App>>, manager: Manager, Id(id): Id) -> Result<Response, Problem> {
+    let found = subscriptions::deactivate(State(app), manager, Id(id)).await?.0;
+    let said = format!(
+        "{} is deactivated. Nothing is sent to it.",
+        words::host(&found.url)
+    );
+    Ok(done(&place(id), &said))
+}
+
+async fn ask_to_delete(
+    State(app): State<Arc<App>>,
+    reseller: Reseller,
+    frame: Frame,
+    Id(id): Id,
+) -> Result<Response, Problem> {
+    let subscription = find(&app, &reseller, id).await?;
+    let waiting = waiting(&app, &reseller, id).await?;
+    Ok(deletion(&frame, &subscription, waiting).page(frame))
+}
+
+async fn delete(
+    State(app): State<Arc<App>>,
+    manager: Manager,
+    frame: Frame,
+    Id(id): Id,
+    fields: Fields,
+) -> Result<Response, Problem> {
+    let subscription = find(&app, &manager, id).await?;
+    let waiting = waiting(&app, &manager, id).await?;
+    let mut form = deletion(&frame, &subscription, waiting);
+    if !form.check(&fields) {
+        return Ok(form.page(frame));
+    }
+    subscriptions::delete(State(app), manager, Id(id)).await?;
+    let said = format!("{} is deleted.", words::host(&subscription.url));
+    Ok(done(super::HOME, &said))
+}
+
+async fn confirm_email(
+    State(app): State<Arc<App>>,
+    manager: Manager,
+    frame: Frame,
+    Id(id): Id,
+    fields: Fields,
+) -> Result<Response, Problem> {
+    let code = fields.get("code").unwrap_or_default().to_owned();
+    let payload = Payload(CodePayload {
+        code: Some(code.clone()),
+    });
+    match subscriptions::confirm_email(State(Arc::clone(&app)), manager.clone(), Id(id), payload).await {
+        Ok(found) => Ok(done(&place(id), &format!("{} is confirmed.", found.0.email))),
+        Err(problem) => {
+            confirm::mendable(problem)?;
+            let subscription = find(&app, &manager, id).await?;
+            settings(&app, &manager, frame, subscription, (None, Some(code))).await
+        }
+    }
+}
+
+async fn resend_code(State(app): State<Arc<App>>, manager: Manager, Id(id): Id) -> Result<Response, Problem> {
+    subscriptions::resend_code(State(app), manager, Id(id)).await?;
+    Ok(done(&place(id), "The code is sent once more."))
+}

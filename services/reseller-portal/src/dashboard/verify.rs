@@ -1,0 +1,136 @@
+//! R3: the secret of a new subscription, and the challenge to its endpoint.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use domain::subscription::SubscriptionState;
+use http::HeaderMap;
+use http_api::{Id, Problem};
+use pages::{Page, done};
+
+use super::frame::Frame;
+use super::{Route, words};
+use crate::app::App;
+use crate::request::{Manager, Reseller};
+use crate::subscriptions::create::CreatedDocument;
+use crate::subscriptions::{self, SubscriptionDocument};
+
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        super::page("/app/s/{id}/verify", page),
+        super::act("/app/s/{id}/verify", challenge),
+        super::act("/app/s/{id}/test", test),
+    ]
+}
+
+/// Endpoints that verify, answer the challenge, and take each notification once; they are tested where they stand.
+const SAMPLES: [(&str, &str); 3] = [
+    (
+        "Python",
+        include_str!("../../../../sdks/examples/python/minimal.py"),
+    ),
+    ("Go", include_str!("../../../../sdks/examples/go/minimal/main.go")),
+    (
+        "C#",
+        include_str!("../../../../sdks/examples/csharp/Minimal/Program.cs"),
+    ),
+];
+
+#[derive(Template)]
+#[template(path = "verify.html")]
+struct Verify {
+    frame: Frame,
+    subscription: SubscriptionDocument,
+    /// The secret, in the answer that made it.
+    secret: Option<String>,
+}
+
+impl Verify {
+    fn heading(&self) -> String {
+        words::host(&self.subscription.url)
+    }
+
+    fn samples(&self) -> &'static [(&'static str, &'static str)] {
+        &SAMPLES
+    }
+
+    fn is_verified(&self) -> bool {
+        self.subscription.state != SubscriptionState::PendingVerification
+    }
+
+    /// Whether the page follows what happens. Not while it shows the secret, which is in no other answer.
+    fn is_live(&self) -> bool {
+        self.secret.is_none()
+            && !self.is_verified()
+            && self.subscription.verification.next_attempt_at.is_some()
+    }
+
+    /// What is likely to mend it.
+    fn likely(&self) -> &'static str {
+        let error = self
+            .subscription
+            .verification
+            .error
+            .as_deref()
+            .unwrap_or_default();
+        let has = |part: &str| error.to_lowercase().contains(part);
+        if has("certificate") || has("tls") {
+            "Check the certificate of the endpoint: it has to be valid for the name, and be sent with the certificates that it was signed with."
+        } else if has("redirect") || has("30") {
+            "Use the address that the redirect leads to: redirects are not followed."
+        } else if has("address") || has("resolve") || has("dns") {
+            "Check the name: it has to have an address that the internet reaches."
+        } else if has("time") {
+            "Let it answer at once, and do the work afterwards."
+        } else if has("connect") || has("refused") {
+            "Check that it listens, and that the firewall lets our addresses pass."
+        } else if has("401") || has("403") {
+            "Check that it knows the secret of this subscription, and that nothing in front of it asks for a password."
+        } else {
+            "It has to answer 200 with the text of data.challenge, and nothing else, as the body or as {\"challenge\": …}."
+        }
+    }
+}
+
+/// The page of a subscription that was just made.
+pub(super) fn made(frame: Frame, created: CreatedDocument) -> Response {
+    let page = Verify {
+        frame,
+        subscription: created.subscription,
+        secret: Some(created.secret.secret),
+    };
+    Page(page).into_response()
+}
+
+async fn page(
+    State(app): State<Arc<App>>,
+    reseller: Reseller,
+    frame: Frame,
+    id: Id,
+) -> Result<impl IntoResponse, Problem> {
+    let subscription = subscriptions::find(State(app), reseller, id).await?.0;
+    Ok(Page(Verify {
+        frame,
+        subscription,
+        secret: None,
+    }))
+}
+
+async fn challenge(State(app): State<Arc<App>>, manager: Manager, Id(id): Id) -> Result<Response, Problem> {
+    let _ = subscriptions::verify(State(app), manager, Id(id)).await?;
+    let said = "The endpoint is challenged now. This page shows what comes of it.";
+    Ok(done(&format!("/app/s/{id}/verify"), said))
+}
+
+async fn test(
+    State(app): State<Arc<App>>,
+    manager: Manager,
+    id: Id,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let (_, _, sent) = subscriptions::send_test(State(app), manager, id, headers).await?;
+    let address = format!("/app/n/{}", sent.0.notification_id);
+    Ok(done(&address, "A test event is on its way. It uses no quota."))
+}

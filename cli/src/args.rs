@@ -28,6 +28,7 @@ use crate::commands::quotas::QuotasCommand;
 use crate::commands::receive::ReceiveArgs;
 use crate::commands::rescue::RescueArgs;
 use crate::commands::reseller::notifications::{AttemptsArgs, NotificationsCommand, ResendArgs};
+use crate::commands::reseller::portal_links::PortalLinksCommand;
 use crate::commands::reseller::quota::QuotaCommand;
 use crate::commands::reseller::replay::{ReplayArgs, ReplaysCommand};
 use crate::commands::reseller::secrets::SecretsCommand;
@@ -223,6 +224,9 @@ pub(crate) enum Tool {
     /// Shows how much a subscription may get, or asks for more.
     #[command(subcommand)]
     Quota(QuotaCommand),
+    /// Makes one-time links that open the dashboard of a reseller.
+    #[command(subcommand, alias = "portal-link")]
+    PortalLinks(PortalLinksCommand),
     /// Lists, rotates and revokes the signing secrets of a subscription.
     #[command(subcommand, alias = "secret")]
     Secrets(SecretsCommand),

@@ -21,6 +21,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
             "replays",
             "quota",
             "secrets",
+            "portal-links",
             "tail",
         ],
     ),

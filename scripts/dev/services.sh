@@ -131,6 +131,8 @@ choose_addresses() {
     OPERATOR_URL=$(url_of "$operator")
     # By its name: browsers keep the cookies of a visit over http on localhost alone.
     CONSOLE_URL=http://localhost:${operator##*:}/console
+    DASHBOARD_URL=http://localhost:${portal##*:}/app
+    export POSTRIDER__PORTAL__PUBLIC_URL=${POSTRIDER__PORTAL__PUBLIC_URL:-${DASHBOARD_URL%/app}}
     METRICS_URL=$(url_of "$admin")/metrics
     SWRVE_SIM_URL=$(url_of "$swrve")
     RECEIVER_URL=http://127.0.0.1:$(assign_port "$RUN_DIR/receiver.port" "$RECEIVER_PORT_SLOT")
@@ -154,7 +156,7 @@ write_environment() {
     SMTP_URL=smtp://$SMTP_SINK
     MAIL_DIR=$DEV_MAIL_DIR
     RESELLER_ID=$DEV_RESELLER
-    for name in INGEST_URL PORTAL_URL OPERATOR_URL CONSOLE_URL METRICS_URL SWRVE_SIM_URL RECEIVER_URL SMTP_URL MAIL_DIR \
+    for name in INGEST_URL PORTAL_URL OPERATOR_URL CONSOLE_URL DASHBOARD_URL METRICS_URL SWRVE_SIM_URL RECEIVER_URL SMTP_URL MAIL_DIR \
         INGEST_KEY OPERATOR_KEY VIEWER_KEY ADMIN_KEY RESELLER_KEY RESELLER_ID DATABASE_URL AMQP_URL \
         POSTRIDER_PID SWRVE_SIM_PID RECEIVER_PID SMTP_SINK_PID POSTGRES_PID RABBITMQ_PID; do
         # The servers' pids are known only of private servers.
@@ -172,7 +174,7 @@ path_line() {
 # services_match: running, on the same servers as DATABASE_URL and AMQP_URL name now, and all that this version knows of.
 services_match() {
     services_run && [[ -r $ENV_FILE ]] || return 1
-    grep -q '^CONSOLE_URL=' -- "$ENV_FILE" || return 1
+    grep -q '^DASHBOARD_URL=' -- "$ENV_FILE" || return 1
     grep -qxF -- "$(shell_line DATABASE_URL "$DATABASE_URL")" "$ENV_FILE" &&
         grep -qxF -- "$(shell_line AMQP_URL "$AMQP_URL")" "$ENV_FILE"
 }

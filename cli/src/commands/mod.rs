@@ -86,6 +86,7 @@ pub(crate) async fn run(sources: &Sources, tool: Tool) -> anyhow::Result<ExitCod
         Tool::Replay(args) => return reseller::replay::run(args).await,
         Tool::Replays(command) => reseller::replay::replays(command).await,
         Tool::Quota(command) => reseller::quota::run(command).await,
+        Tool::PortalLinks(command) => reseller::portal_links::run(command).await,
         Tool::Secrets(command) => reseller::secrets::run(command).await,
         Tool::Tail(args) => reseller::tail::run(args).await,
         Tool::Completions(args) => completions::run(&args),

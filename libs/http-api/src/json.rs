@@ -51,13 +51,6 @@ const TOLD_MAX: usize = 100;
 #[must_use]
 pub struct Wrong(Vec<FieldProblem>);
 
-impl From<Vec<FieldProblem>> for Wrong {
-    /// Of a body that was no JSON, such as a form.
-    fn from(fields: Vec<FieldProblem>) -> Self {
-        Self(fields)
-    }
-}
-
 impl Wrong {
     /// What was made of the fields that could be read, or everything that is wrong with any of them.
     pub fn merge<T>(self, checked: Result<T, Problem>) -> Result<T, Problem> {

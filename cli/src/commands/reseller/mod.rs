@@ -4,6 +4,7 @@
 //! document as it came.
 
 pub(crate) mod notifications;
+pub(crate) mod portal_links;
 pub(crate) mod quota;
 pub(crate) mod replay;
 pub(crate) mod secrets;

@@ -62,17 +62,12 @@ async fn make(
 ) -> Result<Response, Problem> {
     let groups = groups(&app, &manager).await?;
     let mut form = SubscriptionForm::typed(&fields, groups);
-    let mut unread = Wrong::default();
-    let timeout_millis = form.timeout_millis().unwrap_or_else(|error| {
-        unread = Wrong::from(vec![error]);
-        None
-    });
     let payload = CreatePayload {
         url: Some(form.url.clone()),
         event_types: Some(form.event_types.clone()),
         email: Some(form.email.clone()),
         description: Some(form.description.clone()),
-        timeout_millis,
+        timeout_millis: form.timeout_millis(),
         secret: None,
         resend_after_outage: Some(form.resend_after_outage),
         retry_plan: form.retry_plan.parse().ok(),
@@ -81,7 +76,8 @@ async fn make(
         daily_quota: None,
         requests_per_second: None,
     };
-    let made = subscriptions::create(State(Arc::clone(&app)), manager, Draft(payload, unread)).await;
+    let made =
+        subscriptions::create(State(Arc::clone(&app)), manager, Draft(payload, Wrong::default())).await;
     match made {
         Ok((_, _, created)) => Ok(verify::made(frame, created.0)),
         Err(problem) => {

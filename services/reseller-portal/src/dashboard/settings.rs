@@ -151,7 +151,6 @@ async fn save(
 ) -> Result<Response, Problem> {
     let subscription = find(&app, &manager, id).await?;
     let mut form = SubscriptionForm::typed(&fields, groups(&app, &manager).await?);
-    let timeout = form.timeout_millis();
     if fields
         .get("before")
         .is_some_and(|before| before != version(&subscription))
@@ -166,16 +165,13 @@ async fn save(
         form.errors = vec![FieldProblem::new("", detail)];
         return settings(&app, &manager, frame, subscription, (Some(form), None)).await;
     }
-    let payload = changes(&form, &subscription, timeout.as_ref().ok().copied().flatten());
-    let unread = timeout
-        .err()
-        .map_or_else(Wrong::default, |error| Wrong::from(vec![error]));
+    let payload = changes(&form, &subscription);
     let is_moved = payload.url.is_some();
     let changed = subscriptions::change(
         State(Arc::clone(&app)),
         manager.clone(),
         Id(id),
-        Draft(payload, unread),
+        Draft(payload, Wrong::default()),
     );
     match changed.await {
         Ok(_) if is_moved => Ok(done(
@@ -191,8 +187,9 @@ async fn save(
 }
 
 /// What differs from the subscription; what was typed as it was is no change.
-fn changes(form: &SubscriptionForm, now: &SubscriptionDocument, timeout: Option<i64>) -> ChangePayload {
+fn changes(form: &SubscriptionForm, now: &SubscriptionDocument) -> ChangePayload {
     let text = |typed: &String, now: &String| (typed != now).then(|| Some(typed.clone()));
+    let timeout = form.timeout_millis();
     let is_same_time = timeout.is_some_and(|timeout| u64::try_from(timeout) == Ok(now.timeout_millis));
     let plan = form.retry_plan.parse().ok();
     ChangePayload {

@@ -9,6 +9,7 @@ mod addresses;
 mod administration;
 mod app;
 mod app_entering;
+mod app_pages;
 mod changes;
 mod commands;
 mod creating;

@@ -1,0 +1,344 @@
+//! The pages: what they show, what their forms do, what they keep, and whose they are.
+
+use domain::notification::NotificationState;
+use reseller_portal::pages;
+use serde_json::json;
+use sqlx::PgPool;
+use testkit::notification_factory::NotificationRow;
+use testkit::subscription_factory::SubscriptionRow;
+use uuid::Uuid;
+
+use crate::app::{ALL, Browser, HOSTILE, entered, entered_by};
+use crate::portal::Portal;
+
+/// A subscription of acme's with a notification that was delivered and one that was given up.
+async fn furnished(portal: &Portal) -> (Uuid, Uuid) {
+    let subscription = SubscriptionRow::active().make(&portal.pool).await;
+    portal
+        .done("POST", &format!("/subscriptions/{subscription}/secrets"), 201)
+        .await;
+    let delivered = NotificationRow::in_state(NotificationState::Sent, subscription)
+        .make(&portal.pool)
+        .await;
+    NotificationRow::in_state(NotificationState::GivenUp, subscription)
+        .make(&portal.pool)
+        .await;
+    (subscription, delivered.id.uuid())
+}
+
+fn filled(path: &str, subscription: Uuid, notification: Uuid) -> String {
+    let id = if path.starts_with("/app/n/") {
+        notification
+    } else {
+        subscription
+    };
+    let path = path.replace("{id}", &id.to_string());
+    // What else a path names belongs to the subscription.
+    let nothing = Uuid::now_v7().to_string();
+    let parts = path.split('/').map(|part| {
+        if part.starts_with('{') {
+            nothing.as_str()
+        } else {
+            part
+        }
+    });
+    parts.collect::<Vec<_>>().join("/")
+}
+
+/// Everything of acme's that a page could change.
+async fn everything(pool: &PgPool) -> Vec<String> {
+    sqlx::query_scalar(
+        "SELECT t::text FROM subscriptions t WHERE reseller_id = 'acme'
+         UNION ALL SELECT t::text FROM signing_secrets t
+         UNION ALL SELECT t::text FROM quota_requests t WHERE reseller_id = 'acme'
+         UNION ALL SELECT t::text FROM replays t WHERE reseller_id = 'acme'
+         UNION ALL SELECT t::text FROM notifications t WHERE reseller_id = 'acme'
+         ORDER BY 1",
+    )
+    .fetch_all(pool)
+    .await
+    .unwrap()
+}
+
+#[testkit::test]
+async fn pages_and_forms_show_and_change_nothing_of_another_reseller(portal: Portal) {
+    let (subscription, notification) = furnished(&portal).await;
+    let key = portal.key_of("stranger").await;
+    let stranger = entered_by(&portal, &key, &ALL).await;
+    let before = everything(&portal.pool).await;
+    assert!(pages().len() > 20);
+    for (method, path) in pages() {
+        let filled = filled(path, subscription, notification);
+        let answer = match method {
+            "GET" => stranger.get(&filled).await,
+            _ => stranger.post(&filled, &[("id", &notification.to_string())]).await,
+        };
+        if path.contains('{') {
+            assert!(
+                matches!(answer.status, 403 | 404 | 422),
+                "{method} {path}: {answer:?}"
+            );
+        }
+        assert!(!answer.html.contains("acme"), "{method} {path}: {}", answer.html);
+        assert!(
+            !answer.html.contains("https://endpoint"),
+            "{method} {path}: {}",
+            answer.html
+        );
+    }
+    assert_eq!(everything(&portal.pool).await, before, "nothing was touched");
+}
+
+#[testkit::test]
+async fn a_visit_without_capabilities_looks_at_every_page_and_changes_nothing(portal: Portal) {
+    let (subscription, notification) = furnished(&portal).await;
+    let looking = entered(&portal, &[]).await;
+    let before = everything(&portal.pool).await;
+    for (method, path) in pages() {
+        let filled = filled(path, subscription, notification);
+        if method == "POST" {
+            let answer = looking.post(&filled, &[("id", &notification.to_string())]).await;
+            assert_eq!(answer.status, 403, "{path}: {}", answer.html);
+        } else if path.matches('{').count() < 2 && path != "/app/n/{id}/body" {
+            looking.see(&filled).await;
+        }
+    }
+    assert_eq!(everything(&portal.pool).await, before, "nothing was touched");
+    let page = looking.see(&format!("/app/n/{notification}")).await;
+    assert!(page.contains("without bodies"), "{page}");
+    assert_eq!(
+        looking.get(&format!("/app/n/{notification}/body")).await.status,
+        403
+    );
+}
+
+#[testkit::test]
+async fn pages_without_a_visit_lead_to_how_one_is_had(portal: Portal) {
+    let (subscription, notification) = furnished(&portal).await;
+    let visitor = Browser::new(&portal);
+    for (method, path) in pages() {
+        let filled = filled(path, subscription, notification);
+        let answer = match method {
+            "GET" => visitor.get(&filled).await,
+            _ => visitor.post(&filled, &[]).await,
+        };
+        assert_eq!(
+            (answer.status, answer.header("location")),
+            (303, "/app/expired"),
+            "{path}"
+        );
+    }
+}
+
+#[testkit::test]
+async fn the_first_subscription_is_made_in_three_steps(portal: Portal) {
+    let browser = entered(&portal, &ALL).await;
+    let empty = browser.see("/app").await;
+    assert!(empty.contains("Three steps"), "{empty}");
+    let form = browser.see("/app/subscriptions/new").await;
+    assert!(
+        form.contains("domain.created") && form.contains("domain.*"),
+        "{form}"
+    );
+
+    let typed = [
+        ("url", "http://10.0.0.1/<b>"),
+        ("eventTypes", "domain.created"),
+        ("email", "no address"),
+        ("description", HOSTILE),
+        ("timeoutMillis", "soon"),
+    ];
+    let refused = browser.refused("/app/subscriptions/new", &typed, 422).await;
+    for kept in ["http://10.0.0.1/&#60;b&#62;", "no address", r#"value="soon""#] {
+        assert!(refused.contains(kept), "{kept}: {refused}");
+    }
+    assert!(refused.contains(r#"value="domain.created" checked"#), "{refused}");
+    assert!(!refused.contains("<script>alert"), "{refused}");
+    for field in ["url-error", "email-error", "timeout-error"] {
+        assert!(
+            refused.contains(&format!(r#"id="{field}""#)),
+            "{field}: {refused}"
+        );
+    }
+
+    let right = [
+        ("url", "https://reseller.example/hooks"),
+        ("eventTypes", "domain.*"),
+        ("email", "ops@reseller.example"),
+        ("description", HOSTILE),
+    ];
+    let made = browser.post("/app/subscriptions/new", &right).await;
+    assert_eq!(made.status, 200, "{}", made.html);
+    assert!(
+        made.html.contains("whsec_") && made.html.contains("I have stored it"),
+        "{}",
+        made.html
+    );
+    let list = portal.see("/subscriptions").await;
+    let id = list["items"][0]["id"].as_str().unwrap();
+    assert_eq!(list["items"][0]["verification"]["nextAttemptAt"], json!(null));
+    let verify = format!("/app/s/{id}/verify");
+    assert!(!browser.see(&verify).await.contains("whsec_"));
+    let (to, page) = browser.act(&verify, &[]).await;
+    assert_eq!(to, verify);
+    assert!(page.contains("is challenged"), "{page}");
+    let overview = browser.see("/app").await;
+    assert!(
+        overview.contains("reseller.example") && overview.contains("is not verified"),
+        "{overview}"
+    );
+}
+
+#[testkit::test]
+async fn settings_are_saved_and_those_of_another_meanwhile_are_not_lost(portal: Portal) {
+    let (subscription, _) = furnished(&portal).await;
+    let browser = entered(&portal, &["manage"]).await;
+    let path = format!("/app/s/{subscription}/settings");
+    let page = browser.see(&path).await;
+    let before = page.split(r#"name="before" value=""#).nth(1).unwrap();
+    let before = before.split('"').next().unwrap();
+    let now = portal.see(&format!("/subscriptions/{subscription}")).await;
+    let timeout = now["timeoutMillis"].to_string();
+    let form = |description: &str, before: &str| {
+        vec![
+            ("before".to_owned(), before.to_owned()),
+            ("url".to_owned(), now["url"].as_str().unwrap().to_owned()),
+            (
+                "eventTypes".to_owned(),
+                now["eventTypes"][0].as_str().unwrap().to_owned(),
+            ),
+            ("email".to_owned(), now["email"].as_str().unwrap().to_owned()),
+            ("description".to_owned(), description.to_owned()),
+            ("timeoutMillis".to_owned(), timeout.clone()),
+            ("retryPlan".to_owned(), "DAY".to_owned()),
+        ]
+    };
+    let send = async |fields: &[(String, String)]| {
+        let fields: Vec<_> = fields
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
+        browser.post(&path, &fields).await
+    };
+    let saved = send(&form("First", before)).await;
+    assert_eq!(saved.status, 303, "{}", saved.html);
+    let late = send(&form("Second", before)).await;
+    assert_eq!(late.status, 422, "{}", late.html);
+    assert!(late.html.contains("was changed meanwhile") && late.html.contains(r#"value="Second""#));
+    let found = portal.see(&format!("/subscriptions/{subscription}")).await;
+    assert_eq!(
+        (&found["description"], &found["retryPlan"]),
+        (&json!("First"), &json!("DAY"))
+    );
+    assert_eq!(found["state"], "ACTIVE", "the same endpoint is not challenged");
+}
+
+#[testkit::test]
+async fn a_subscription_is_paused_resumed_deactivated_and_deleted(portal: Portal) {
+    let (subscription, _) = furnished(&portal).await;
+    let browser = entered(&portal, &["manage"]).await;
+    let at = |part: &str| format!("/app/s/{subscription}/{part}");
+    let (to, page) = browser.act(&at("pause"), &[("back", "/app")]).await;
+    assert_eq!(to, "/app");
+    assert!(page.contains("You have paused it"), "{page}");
+    browser.act(&at("resume"), &[("back", "//evil.example")]).await;
+    assert!(
+        browser
+            .see(&at("deactivate"))
+            .await
+            .contains("Nothing more is sent")
+    );
+    let (_, page) = browser.act(&at("deactivate"), &[]).await;
+    assert!(
+        page.contains("Deactivated") && page.contains("Activate"),
+        "{page}"
+    );
+    let refused = browser.refused(&at("delete"), &[("name", "another")], 422).await;
+    assert!(refused.contains(r#"value="another""#), "{refused}");
+    let url = portal.see(&format!("/subscriptions/{subscription}")).await["url"].clone();
+    let host = url.as_str().unwrap().split('/').nth(2).unwrap().to_owned();
+    let (to, page) = browser.act(&at("delete"), &[("name", &host)]).await;
+    assert_eq!(to, "/app");
+    assert!(page.contains("is deleted"), "{page}");
+    assert_eq!(browser.get(&at("settings")).await.status, 404);
+}
+
+#[testkit::test]
+async fn deliveries_are_listed_found_and_sent_again(portal: Portal) {
+    let (subscription, notification) = furnished(&portal).await;
+    let browser = entered(&portal, &["bodies", "resend"]).await;
+    for list in [
+        "/app/deliveries".to_owned(),
+        format!("/app/s/{subscription}/deliveries"),
+    ] {
+        let page = browser.see(&list).await;
+        assert!(
+            page.contains(&format!("/app/n/{notification}")) && page.contains("Given up"),
+            "{page}"
+        );
+        let failed = browser.see(&format!("{list}?status=FAILED,GIVEN_UP")).await;
+        assert!(!failed.contains(&format!("/app/n/{notification}")), "{failed}");
+        assert_eq!(
+            browser
+                .get(&format!("{list}?status=&hours="))
+                .await
+                .header("location"),
+            list
+        );
+    }
+    let found = browser.get(&format!("/app/deliveries?q={notification}")).await;
+    assert_eq!(found.header("location"), format!("/app/n/{notification}"));
+    let none = browser.see("/app/deliveries?q=%3Cscript%3E").await;
+    assert!(
+        none.contains("No notification has this id") && !none.contains("<script>\""),
+        "{none}"
+    );
+    let page = browser.see(&format!("/app/n/{notification}")).await;
+    assert!(page.contains("Delivered at"), "{page}");
+    let (to, page) = browser
+        .act("/app/deliveries/resend", &[("id", &notification.to_string())])
+        .await;
+    assert_eq!(to, "/app/deliveries");
+    assert!(page.contains("1 notification is sent again"), "{page}");
+    browser.refused("/app/deliveries/resend", &[], 422).await;
+}
+
+#[testkit::test]
+async fn what_strangers_wrote_is_no_markup_on_any_page(portal: Portal) {
+    let (subscription, notification) = furnished(&portal).await;
+    for statement in [
+        "UPDATE subscriptions SET description = $1",
+        "UPDATE delivery_attempts SET response_body = $1, error = $1",
+    ] {
+        sqlx::query(statement)
+            .bind(HOSTILE)
+            .execute(&portal.pool)
+            .await
+            .unwrap();
+    }
+    let request = json!({"person": {"id": "u", "name": HOSTILE}, "capabilities": ALL});
+    let link = crate::app::link(&portal, &request).await;
+    let browser = Browser::new(&portal);
+    browser.enter(crate::app::token_of(&link)).await;
+    for (method, path) in pages() {
+        if method == "GET" && path.matches('{').count() < 2 && path != "/app/n/{id}/body" {
+            let page = browser.see(&filled(path, subscription, notification)).await;
+            assert!(
+                !page.contains("<script>alert") && !page.contains("<img src=x"),
+                "{path}: {page}"
+            );
+            assert!(!page.contains(" style=") && !page.contains(" onclick="), "{path}");
+            assert_eq!(page.matches("<h1").count(), 1, "{path}");
+        }
+    }
+}
+
+#[testkit::test]
+async fn a_page_that_has_not_changed_is_not_sent_again(portal: Portal) {
+    let (subscription, _) = furnished(&portal).await;
+    let browser = entered(&portal, &[]).await;
+    let path = format!("/app/s/{subscription}/deliveries");
+    let tag = browser.get(&path).await.header("etag").to_owned();
+    let again = browser.request("GET", &path).header("if-none-match", &tag);
+    assert_eq!(browser.send(again).await.status, 304);
+}

@@ -40,7 +40,8 @@ class Ear {
     });
     page.on("pageerror", (error) => this.hear(`error: ${error.stack}`));
     page.on("request", (request) => {
-      if (!request.url().startsWith("data:") && new URL(request.url()).origin !== urls.console) this.hear(`request to ${request.url()}`);
+      const known = [urls.console, urls.dashboard, process.env.PANEL_ORIGIN];
+      if (!request.url().startsWith("data:") && !known.includes(new URL(request.url()).origin)) this.hear(`request to ${request.url()}`);
     });
     page.on("response", (response) => {
       if (response.status() >= 400) this.hear(`${response.status()} for ${response.url()}`);

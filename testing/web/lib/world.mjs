@@ -20,6 +20,7 @@ export const urls = {
   swrve: needed("SWRVE_SIM_URL"),
   // By its name: a browser takes secure cookies of "localhost" without TLS.
   console: needed("OPERATOR_URL").replace("127.0.0.1", "localhost"),
+  dashboard: needed("PORTAL_URL").replace("127.0.0.1", "localhost"),
 };
 
 export const keys = {

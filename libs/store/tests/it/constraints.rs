@@ -104,6 +104,46 @@ async fn a_dead_letter_and_a_key_cannot_contradict_themselves(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_link_to_a_dashboard_cannot_say_what_is_unknown(pool: PgPool) {
+    sqlx::query("INSERT INTO api_keys VALUES ('01a1fd84-191a-7187-8c92-644d9a28fa8b', 'n', sha256('k'), '{embedder}', now())")
+        .execute(&pool)
+        .await
+        .unwrap();
+    let link = |digest, capabilities, minutes, theme| {
+        format!(
+            "INSERT INTO portal_links (id, digest, reseller_id, person_id, person_name, capabilities, api_key_id, created_at, expires_at, \
+                 visit_minutes, landing, theme) \
+             VALUES (gen_random_uuid(), {digest}, 'acme', 'p', 'p', '{capabilities}', '01a1fd84-191a-7187-8c92-644d9a28fa8b', now(), now(), \
+                 {minutes}, '/app', {theme})"
+        )
+    };
+    let visit = |digest, capabilities, theme| {
+        format!(
+            "INSERT INTO portal_visits (id, digest, reseller_id, person_id, person_name, capabilities, api_key_id, began_at, last_seen_at, \
+                 ends_at, landing, theme) \
+             VALUES (gen_random_uuid(), {digest}, 'acme', 'p', 'p', '{capabilities}', '01a1fd84-191a-7187-8c92-644d9a28fa8b', now(), now(), \
+                 now(), '/app', {theme})"
+        )
+    };
+    let digest = "sha256('x')";
+    for (sql, constraint) in [
+        (link("'\\x00'", "{bodies}", 1, "NULL"), "a_digest_has_32_bytes"),
+        (link(digest, "{everything}", 1, "NULL"), "capabilities_are_known"),
+        (link(digest, "{}", 0, "NULL"), "a_visit_lasts_a_while"),
+        (link(digest, "{}", 1, "'pink'"), "theme_is_known"),
+        (visit("'\\x00'", "{bodies}", "NULL"), "a_digest_has_32_bytes"),
+        (visit(digest, "{everything}", "NULL"), "capabilities_are_known"),
+        (visit(digest, "{}", "'pink'"), "theme_is_known"),
+    ] {
+        assert_eq!(
+            broken_constraint(&pool, sql.clone()).await.as_deref(),
+            Some(constraint),
+            "{sql}"
+        );
+    }
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
 async fn the_factory_makes_every_state_with_its_history(pool: PgPool) {
     for state in PushState::ALL {
         PushRow::in_state(state).attempts(2).make(&pool).await;

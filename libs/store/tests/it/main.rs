@@ -33,6 +33,7 @@ mod partitions;
 mod pauses;
 mod plans;
 mod processes;
+mod portal_visits;
 mod promotion;
 mod quota_requests;
 mod reading;

@@ -1,0 +1,160 @@
+//! Links to the dashboard of a reseller, and visits.
+
+use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
+use domain::capability::Capability;
+use domain::clock::{Clock, SystemClock};
+use domain::key::{KeyDigest, Role};
+use sqlx::PgPool;
+use store::{ApiKey, EndVisits, NewPortalLink, PORTAL_VISITS_OF_PERSON, Store};
+use uuid::Uuid;
+
+use crate::scene::act;
+
+async fn rig(pool: &PgPool) -> (Store, Uuid, DateTime<Utc>) {
+    let (store, now) = (Store::from_pool(pool.clone()), SystemClock.now().trunc_subsecs(6));
+    let key = ApiKey {
+        id: Uuid::now_v7(),
+        name: "acme".to_owned(),
+        roles: vec![Role::Reseller],
+        reseller_id: Some("acme".to_owned()),
+        created_at: now,
+        revoked_at: None,
+    };
+    store.insert_api_key(&key, &KeyDigest::of("key")).await.unwrap();
+    (store, key.id, now)
+}
+
+fn link(key: Uuid, person: &str, now: DateTime<Utc>) -> NewPortalLink {
+    NewPortalLink {
+        id: Uuid::now_v7(),
+        reseller_id: "acme".to_owned(),
+        person_id: person.to_owned(),
+        person_name: person.to_owned(),
+        capabilities: vec![Capability::Bodies, Capability::SecretsReveal],
+        key,
+        expires_at: now + TimeDelta::minutes(5),
+        visit_minutes: 60,
+        landing: "/app".to_owned(),
+        parent_origin: None,
+        return_url: None,
+        theme: None,
+        locale: None,
+        time_zone: None,
+        authenticated_at: Some(now),
+    }
+}
+
+async fn visited(store: &Store, link: &NewPortalLink, name: &str, now: DateTime<Utc>) -> KeyDigest {
+    let (token, visit) = (KeyDigest::of(&format!("link {name}")), KeyDigest::of(name));
+    store.create_portal_link(link, &token, act(now)).await.unwrap();
+    store.use_portal_link(&token, &visit, now).await.unwrap().unwrap();
+    visit
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_link_is_used_once_and_in_time(pool: PgPool) {
+    let (store, key, now) = rig(&pool).await;
+    let (link, token) = (link(key, "anna", now), KeyDigest::of("link"));
+    store.create_portal_link(&link, &token, act(now)).await.unwrap();
+    let late = link.expires_at;
+    let used = async |at, name: &str| {
+        let digest = KeyDigest::of(name);
+        store.use_portal_link(&token, &digest, at).await.unwrap()
+    };
+    assert_eq!(used(late, "late").await, None);
+    let visit = used(now, "first").await.unwrap();
+    assert_eq!(visit.capabilities, link.capabilities);
+    assert_eq!(visit.ends_at, now + TimeDelta::minutes(60));
+    assert_eq!(used(now, "second").await, None);
+    let found = store.find_portal_visit(&KeyDigest::of("first"), now, true).await.unwrap();
+    assert_eq!(found, Some(visit.clone()));
+    let over = store.find_portal_visit(&KeyDigest::of("first"), visit.ends_at, true).await.unwrap();
+    assert_eq!(over, None);
+    let actions: Vec<String> = sqlx::query_scalar("SELECT action FROM audit_log ORDER BY id")
+        .fetch_all(&pool)
+        .await
+        .unwrap();
+    assert_eq!(actions, ["portal-link.create", "portal-visit.begin"]);
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn a_link_that_is_opened_twice_at_once_begins_one_visit(pool: PgPool) {
+    let (store, key, now) = rig(&pool).await;
+    let token = KeyDigest::of("link");
+    store
+        .create_portal_link(&link(key, "anna", now), &token, act(now))
+        .await
+        .unwrap();
+    let (one, two) = (KeyDigest::of("one"), KeyDigest::of("two"));
+    let (one, two) = tokio::join!(
+        store.use_portal_link(&token, &one, now),
+        store.use_portal_link(&token, &two, now)
+    );
+    assert!(one.unwrap().is_some() != two.unwrap().is_some());
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn links_and_visits_are_worth_nothing_without_their_key(pool: PgPool) {
+    let (store, key, now) = rig(&pool).await;
+    let visit = visited(&store, &link(key, "anna", now), "visit", now).await;
+    let token = KeyDigest::of("unused");
+    store
+        .create_portal_link(&link(key, "anna", now), &token, act(now))
+        .await
+        .unwrap();
+    store.revoke_api_key(key, act(now)).await.unwrap();
+    assert_eq!(store.find_portal_visit(&visit, now, true).await.unwrap(), None);
+    let used = store.use_portal_link(&token, &KeyDigest::of("another"), now).await;
+    assert_eq!(used.unwrap(), None);
+    assert!(store.find_past_portal_visit(&visit).await.unwrap().is_some());
+    let listed = store.list_portal_visits((None, None), None, 50, now).await.unwrap();
+    assert_eq!(listed, []);
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn visits_end_by_identifier_by_person_and_all_of_a_reseller(pool: PgPool) {
+    let (store, key, now) = rig(&pool).await;
+    for (name, person) in [("a", "anna"), ("b", "anna"), ("c", "berta"), ("d", "berta")] {
+        visited(&store, &link(key, person, now), name, now).await;
+    }
+    let all = store.list_portal_visits((Some("acme"), None), None, 50, now).await.unwrap();
+    assert_eq!(all.len(), 4);
+    let end = async |reseller, which| store.end_portal_visits(Some(reseller), which, act(now)).await.unwrap();
+    assert_eq!(end("other", EndVisits::One(all[0].id)).await, 0);
+    assert_eq!(end("acme", EndVisits::One(all[0].id)).await, 1);
+    assert_eq!(end("acme", EndVisits::Of("anna")).await, 2);
+    assert_eq!(end("acme", EndVisits::All).await, 1);
+    assert_eq!(end("acme", EndVisits::All).await, 0);
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn of_too_many_visits_of_a_person_the_oldest_ends(pool: PgPool) {
+    let (store, key, now) = rig(&pool).await;
+    let mut first = None;
+    for number in 0..=PORTAL_VISITS_OF_PERSON {
+        let at = now + TimeDelta::seconds(number.into());
+        let visit = visited(&store, &link(key, "anna", at), &format!("visit {number}"), at).await;
+        first.get_or_insert(visit);
+    }
+    let later = now + TimeDelta::minutes(1);
+    let listed = store.list_portal_visits((Some("acme"), Some("anna")), None, 50, later).await.unwrap();
+    assert_eq!(listed.len(), PORTAL_VISITS_OF_PERSON as usize);
+    assert_eq!(store.find_portal_visit(&first.unwrap(), later, true).await.unwrap(), None);
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn what_is_long_over_is_deleted_when_a_link_is_made(pool: PgPool) {
+    let (store, key, now) = rig(&pool).await;
+    visited(&store, &link(key, "anna", now), "visit", now).await;
+    let later = now + TimeDelta::days(8);
+    store
+        .create_portal_link(&link(key, "anna", later), &KeyDigest::of("new"), act(later))
+        .await
+        .unwrap();
+    let left: (i64, i64) =
+        sqlx::query_as("SELECT (SELECT count(*) FROM portal_links), (SELECT count(*) FROM portal_visits)")
+            .fetch_one(&pool)
+            .await
+            .unwrap();
+    assert_eq!(left, (1, 0));
+}

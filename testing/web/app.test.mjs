@@ -1,0 +1,128 @@
+// The dashboard of a reseller: opened by a link, framed by another site, and what holds on each of its pages.
+
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import { after, test } from "node:test";
+import { close, overflow, refusal, tab, violations } from "./lib/browser.mjs";
+import { ask, content, keys, urls } from "./lib/world.mjs";
+
+after(close);
+
+const ALL = ["bodies", "manage", "resend", "secrets.reveal", "secrets.rotate", "quota"];
+const link = async (more = {}) =>
+  (await ask("POST", `${urls.portal}/portal-links`, { key: keys.reseller, body: { person: { id: "web" }, capabilities: ALL, ...more } })).url;
+
+/** A tab whose visit began with a link. */
+async function entered(more = {}, options = {}) {
+  const page = await tab(options);
+  await page.goto(await link(more));
+  await page.waitForURL(`${urls.dashboard}/app`);
+  page.see = (path) => page.goto(`${urls.dashboard}${path}`);
+  return page;
+}
+
+async function pages() {
+  const { subscription, failing } = content();
+  const { items } = await ask("GET", `${urls.portal}/subscriptions/${failing}/notifications?status=FAILED,GIVEN_UP`, { key: keys.reseller });
+  const at = (part, id = subscription) => `/app/s/${id}/${part}`;
+  return [
+    "/app", "/app/subscriptions/new", "/app/deliveries", "/app/deliveries?status=FAILED,GIVEN_UP", "/app/deliveries?q=nothing",
+    at("deliveries"), at("settings"), at("verify"), at("deactivate"), at("delete"), at("deliveries", failing), `/app/n/${items[0].id}`, "/app/nothing-here",
+  ];
+}
+
+test("a link opens the dashboard once, and leaves no token behind", async () => {
+  const url = await link();
+  const page = await tab();
+  await page.goto(url);
+  await page.waitForURL(`${urls.dashboard}/app`);
+  assert.equal(await page.locator("h1").textContent(), "Overview");
+  assert.equal(await page.evaluate(() => localStorage.length + sessionStorage.length), 0);
+  const [cookie] = (await page.context().cookies()).filter(({ name }) => name === "__Host-pr_app");
+  assert.deepEqual([cookie.httpOnly, cookie.secure, cookie.sameSite, cookie.path], [true, true, "Lax", "/"]);
+  const other = await tab();
+  other.ear.expect(...refusal("410"));
+  await other.goto(url);
+  await other.getByRole("heading", { name: "This link opens nothing any more" }).waitFor();
+  assert.doesNotMatch(other.url(), /#|prl_/);
+  assert.deepEqual(await violations(other), []);
+  await other.end();
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.waitForURL(/expired/);
+  assert.deepEqual(await violations(page), []);
+  await page.end();
+});
+
+for (const theme of ["light", "dark"]) {
+  test(`every page is accessible, ${theme}`, async (t) => {
+    const page = await entered({ theme });
+    for (const path of await pages()) {
+      await t.test(path, async () => {
+        if (path === "/app/nothing-here") page.ear.expect(...refusal("404"));
+        await page.see(path);
+        assert.equal(await page.locator("html").getAttribute("data-theme"), theme);
+        assert.equal(await page.locator("h1").count(), 1);
+        assert.deepEqual(await violations(page), []);
+        assert.equal(await page.locator("[style], [onclick], [onload], [onerror], script:not([src]), style").count(), 0);
+      });
+    }
+    await page.end();
+  });
+}
+
+test("every page fits 320 pixels", async (t) => {
+  const page = await entered({}, { viewport: { width: 320, height: 700 } });
+  for (const path of await pages()) {
+    await t.test(path, async () => {
+      if (path === "/app/nothing-here") page.ear.expect(...refusal("404"));
+      await page.see(path);
+      assert.deepEqual(await overflow(page), []);
+    });
+  }
+  await page.end();
+});
+
+test("a first subscription is made, verified and tested", async () => {
+  const page = await entered();
+  await page.getByRole("link", { name: "New subscription" }).click();
+  await page.fill("#url", `${urls.receiver}/first`);
+  await page.getByRole("checkbox", { name: /All of them/ }).check();
+  await page.fill("#email", "web@example.org");
+  await page.getByRole("button", { name: "Make the subscription" }).click();
+  assert.match(await page.locator("#the-secret").textContent(), /^whsec_/);
+  await page.getByRole("button", { name: /I have stored it/ }).click();
+  await page.getByText("The endpoint is verified").waitFor();
+  assert.doesNotMatch(await page.content(), /whsec_[A-Za-z0-9+/]{20}/);
+  await page.getByRole("button", { name: "Send a test event" }).click();
+  await page.waitForURL(/\/app\/n\//);
+  await page.locator(".verdict.ok").waitFor();
+  await page.end();
+});
+
+test("another site frames the dashboard, which an own tab does not see", async () => {
+  const url = await link({ parentOrigin: process.env.PANEL_ORIGIN });
+  const server = createServer((_, response) => response.setHeader("content-type", "text/html").end(`<!doctype html><title>Panel</title><link rel="icon" href="data:,"><iframe id="f" width="900" height="600" src="${url}"></iframe>`));
+  await new Promise((listening) => server.listen(new URL(process.env.PANEL_ORIGIN).port, "127.0.0.1", listening));
+  try {
+    const page = await tab();
+    await page.goto(process.env.PANEL_ORIGIN);
+    const frame = page.frameLocator("#f");
+    await frame.getByRole("heading", { name: "Overview" }).waitFor();
+    await frame.getByRole("link", { name: "Deliveries", exact: true }).first().click();
+    await frame.getByRole("heading", { name: "Deliveries" }).waitFor();
+    const own = await page.context().newPage();
+    await own.goto(`${urls.dashboard}/app`);
+    assert.match(own.url(), /expired/);
+    await page.end();
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+});
+
+test("no other site frames it", async () => {
+  const page = await entered();
+  const answer = await page.see("/app");
+  assert.match(answer.headers()["content-security-policy"], /frame-ancestors 'none'/);
+  await page.end();
+});

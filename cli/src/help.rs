@@ -48,10 +48,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
             "visits",
         ],
     ),
-    (
-        "On the database",
-        &["migrate", "keys", "event-types", "quotas"],
-    ),
+    ("On the database", &["migrate", "keys", "event-types", "quotas"]),
     ("Services", &["up", "serve", "config", "healthcheck"]),
     (
         "To try things, and the rest",

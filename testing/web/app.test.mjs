@@ -4,32 +4,10 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { after, test } from "node:test";
 import { close, overflow, refusal, tab, violations } from "./lib/browser.mjs";
-import { ask, content, keys, urls } from "./lib/world.mjs";
+import { entered, link, pages } from "./lib/dashboard.mjs";
+import { urls } from "./lib/world.mjs";
 
 after(close);
-
-const ALL = ["bodies", "manage", "resend", "secrets.reveal", "secrets.rotate", "quota"];
-const link = async (more = {}) =>
-  (await ask("POST", `${urls.portal}/portal-links`, { key: keys.reseller, body: { person: { id: "web" }, capabilities: ALL, ...more } })).url;
-
-/** A tab whose visit began with a link. */
-async function entered(more = {}, options = {}) {
-  const page = await tab(options);
-  await page.goto(await link(more));
-  await page.waitForURL(`${urls.dashboard}/app`);
-  page.see = (path) => page.goto(`${urls.dashboard}${path}`);
-  return page;
-}
-
-async function pages() {
-  const { subscription, failing } = content();
-  const { items } = await ask("GET", `${urls.portal}/subscriptions/${failing}/notifications?status=FAILED,GIVEN_UP`, { key: keys.reseller });
-  const at = (part, id = subscription) => `/app/s/${id}/${part}`;
-  return [
-    "/app", "/app/subscriptions/new", "/app/deliveries", "/app/deliveries?status=FAILED,GIVEN_UP", "/app/deliveries?q=nothing",
-    at("deliveries"), at("settings"), at("verify"), at("deactivate"), at("delete"), at("deliveries", failing), `/app/n/${items[0].id}`, "/app/nothing-here",
-  ];
-}
 
 test("a link opens the dashboard once, and leaves no token behind", async () => {
   const url = await link();

@@ -2,6 +2,7 @@
 
 import { join } from "node:path";
 import { close, pages, refusal, signedIn, tab } from "./lib/browser.mjs";
+import { entered, pages as dashboard } from "./lib/dashboard.mjs";
 
 const folder = process.argv[2];
 const named = (path) => path.replace(/^\/console\/?/, "").replace(/[^a-z0-9]+/gi, "-").slice(0, 48).replace(/^-|-$/g, "") || "now";
@@ -23,5 +24,12 @@ for (const [way, options] of Object.entries(ways)) {
     await page.screenshot({ path: join(folder, `${named(path)}-${way}.png`), fullPage: true, animations: "disabled" });
   }
   await page.end();
+  const visit = await entered({ theme: options.preferences.theme, timeZone: "Europe/Riga" }, { viewport: { width: 1280, height: 860 }, ...options, preferences: undefined });
+  visit.ear.expect(...refusal("..."));
+  for (const path of await dashboard()) {
+    await visit.see(path);
+    await visit.screenshot({ path: join(folder, `${named(path)}-${way}.png`), fullPage: true, animations: "disabled" });
+  }
+  await visit.end();
 }
 await close();

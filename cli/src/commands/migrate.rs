@@ -43,12 +43,14 @@ pub(crate) async fn run(sources: &Sources, args: &MigrateArgs) -> anyhow::Result
             migration.version, migration.description
         ))?;
     }
-    let months = &database.config.push.partitions;
-    let current = Month::containing(SystemClock.now());
+    let months = database.config.push.partitions.months_ahead + 2;
     // As the retry-worker does it: the month before as well, for identifiers that were made just before midnight.
-    let created = database
-        .store
-        .create_partitions(current.minus(1), months.months_ahead + 2)
+    let first = Month::containing(SystemClock.now()).minus(1);
+    let creating = async {
+        let created = database.store.create_partitions(first, months).await?;
+        Ok::<_, store::Error>(created + database.store.create_webpush_partitions(first, months).await?)
+    };
+    let created = creating
         .await
         .with_context(|| database.failure("create partitions in"))?;
     if created > 0 {

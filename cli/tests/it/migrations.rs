@@ -19,13 +19,18 @@ async fn migrating_twice_does_nothing_the_second_time(pool: PgPool) {
         (second.code, second.stdout),
         (Some(0), format!("the schema is up to date: {count} migrations\n"))
     );
-    let partitions: i64 = sqlx::query_scalar(
-        "SELECT count(*) FROM pg_inherits WHERE inhparent = 'push_notifications'::regclass",
-    )
-    .fetch_one(&pool)
-    .await
-    .unwrap();
-    assert!(partitions > 3, "this month and the months ahead: {partitions}");
+    for parent in ["push_notifications", "webpush_clients", "webpush_messages"] {
+        let partitions: i64 =
+            sqlx::query_scalar("SELECT count(*) FROM pg_inherits WHERE inhparent = $1::regclass")
+                .bind(parent)
+                .fetch_one(&pool)
+                .await
+                .unwrap();
+        assert!(
+            partitions > 3,
+            "this month and the months ahead: {partitions} of {parent}"
+        );
+    }
 }
 
 #[test]

@@ -204,7 +204,7 @@ class Figures(unittest.TestCase):
             ),
             (
                 "libs/store/src/webhook/secrets.rs",
-                "const VALID_MAX: i64 = 5;",
+                "pub const VALID_SECRETS_MAX: u32 = 5;",
                 "subscriptions.md",
                 "At most five are valid",
             ),

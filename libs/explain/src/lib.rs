@@ -8,6 +8,7 @@ mod explanation;
 mod item;
 mod notification;
 mod push;
+pub mod reseller;
 #[cfg(test)]
 mod tests;
 pub mod words;

@@ -315,7 +315,13 @@ impl Describer<'_> {
     fn retry(&self) -> (String, Next) {
         let it = self.history;
         if it.attempts == it.resent_after {
-            let headline = "It was asked to be sent again, and is due.".to_owned();
+            let headline = match it.next_attempt_at.filter(|at| *at > self.context.now) {
+                Some(at) => format!(
+                    "It was asked to be sent again, and is due at {}.",
+                    self.context.when(at)
+                ),
+                None => "It was asked to be sent again, and is due.".to_owned(),
+            };
             return (
                 headline,
                 Next::some_time("The retry-worker puts it into the queue within seconds."),

@@ -16,11 +16,11 @@ use uuid::Uuid;
 
 use super::*;
 
-fn now() -> DateTime<Utc> {
+pub(crate) fn now() -> DateTime<Utc> {
     Utc.with_ymd_and_hms(2026, 11, 21, 12, 0, 0).unwrap()
 }
 
-fn context() -> Context {
+pub(crate) fn context() -> Context {
     Context {
         now: now(),
         pauses: Vec::new(),
@@ -403,7 +403,7 @@ fn attempts_are_told_with_outcome_and_time() {
     assert_eq!(told[3], "Attempt 3: Swrve accepted it after 31 ms.");
 }
 
-fn notification(status: NotificationStatus, attempts: u32) -> NotificationTimeline {
+pub(crate) fn notification(status: NotificationStatus, attempts: u32) -> NotificationTimeline {
     NotificationTimeline {
         id: NotificationId::from(Uuid::from_u128(2)),
         event: Uuid::from_u128(3),

@@ -15,10 +15,9 @@ use uuid::Uuid;
 
 use crate::kind::ProblemKind;
 use crate::outage::Outage;
-use crate::peer;
 use crate::problem::Problem;
 use crate::remembered::Remembered;
-use crate::strangers::{self, LookUp, PAUSE, Strangers};
+use crate::strangers::Strangers;
 
 /// When to try again while keys cannot be looked up, in seconds.
 const RETRY_AFTER: u32 = 5;
@@ -160,7 +159,7 @@ impl Keys {
         Self {
             store,
             remembered: Remembered::default(),
-            strangers: Strangers::new(PAUSE),
+            strangers: Strangers::default(),
             outage: Outage::of("look up an API key"),
         }
     }
@@ -180,18 +179,8 @@ impl Keys {
 
     /// The key as the database has it now; strangers' keys are looked up within limits.
     async fn look_up(&self, digest: KeyDigest) -> Result<Option<Arc<Caller>>, Problem> {
-        let from = peer::current();
-        let _permit = match self.strangers.ask(&digest, from).await {
-            LookUp::Granted(permit) => permit,
-            LookUp::RefusedBefore => return Ok(None),
-            LookUp::TooMany => return Err(strangers::too_many()),
-        };
-        let found = self.read(digest).await?;
-        match found {
-            Some(_) => self.strangers.found(digest).await,
-            None => self.strangers.failed(digest, from).await,
-        }
-        Ok(found)
+        let read = self.read(digest);
+        self.strangers.look_up(digest, "API keys", read).await
     }
 
     async fn read(&self, digest: KeyDigest) -> Result<Option<Arc<Caller>>, Problem> {

@@ -1,4 +1,4 @@
-//! Keys that this process does not know: made-up ones must not cost a query each, nor stand in the way of real ones.
+//! Keys, and other secrets of callers, that this process does not know: made-up ones must not cost a query each, nor stand in the way of real ones.
 //!
 //! Only look-ups that fail count against a caller, and a key that was valid within the last day is looked up whatever
 //! others do. It deliberately decides nothing about a key: what is not looked up is neither known nor unknown, and is
@@ -15,6 +15,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::address_limit::AddressLimit;
 use crate::kind::ProblemKind;
+use crate::peer;
 use crate::problem::Problem;
 
 /// Look-ups that may fail for one caller: a second, and at once after a pause.
@@ -46,8 +47,8 @@ pub(crate) enum LookUp<'a> {
     TooMany,
 }
 
-/// What is remembered of the keys and callers of late.
-pub(crate) struct Strangers {
+/// What is remembered of the keys and callers of late. Whatever else a caller shows as a secret is a key here.
+pub struct Strangers {
     known: Cache<KeyDigest, ()>,
     refused: Cache<KeyDigest, ()>,
     of_one: AddressLimit,
@@ -55,6 +56,12 @@ pub(crate) struct Strangers {
     /// Callers past their limit; `None` stands for all.
     stopped: Cache<Option<IpAddr>, ()>,
     at_once: Semaphore,
+}
+
+impl Default for Strangers {
+    fn default() -> Self {
+        Self::new(PAUSE)
+    }
 }
 
 impl Strangers {
@@ -70,6 +77,28 @@ impl Strangers {
             stopped: Cache::builder().max_capacity(KEPT).time_to_live(pause).build(),
             at_once: Semaphore::new(AT_ONCE),
         }
+    }
+
+    /// What `read` finds for a key, if it may be looked up; `None` when there is no such key, or was none a moment ago. `what` says what
+    /// keys are to callers.
+    pub async fn look_up<T>(
+        &self,
+        key: KeyDigest,
+        what: &str,
+        read: impl Future<Output = Result<Option<T>, Problem>>,
+    ) -> Result<Option<T>, Problem> {
+        let from = peer::current();
+        let _permit = match self.ask(&key, from).await {
+            LookUp::Granted(permit) => permit,
+            LookUp::RefusedBefore => return Ok(None),
+            LookUp::TooMany => return Err(too_many(what)),
+        };
+        let found = read.await?;
+        match found {
+            Some(_) => self.found(key).await,
+            None => self.failed(key, from).await,
+        }
+        Ok(found)
     }
 
     /// Asks for a look-up; may wait for others to end.
@@ -113,8 +142,8 @@ impl Strangers {
 }
 
 /// The answer to a key that is not looked up.
-pub(crate) fn too_many() -> Problem {
-    let detail = "there were too many unknown API keys; this one was not looked up";
+fn too_many(what: &str) -> Problem {
+    let detail = format!("there were too many unknown {what}; this one was not looked up");
     Problem::new(ProblemKind::TOO_MANY_REQUESTS, detail).retry_after(1)
 }
 

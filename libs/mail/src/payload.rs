@@ -92,7 +92,7 @@ struct SecurityChange {
 
 #[derive(Deserialize, Serialize)]
 struct OneChange {
-    /// ENDPOINT, ADDRESS, SECRET_MADE, SECRET_REVOKED or DELETED.
+    /// ENDPOINT, ADDRESS, SECRET_MADE, SECRET_VIEWED, SECRET_REVOKED or DELETED.
     what: String,
     /// What it was before, where that is no secret.
     from: Option<String>,

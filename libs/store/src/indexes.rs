@@ -14,6 +14,8 @@ pub(crate) enum LateIndex {
     PushesByDevice,
     /// Finding what a job has resolved.
     DeadLettersByJob,
+    /// Finding the notifications of a subscription that failed or were given up.
+    NotificationsEndedBadly,
 }
 
 /// An index that is missing, or is not attached to its parent yet.
@@ -25,13 +27,39 @@ struct Missing {
 }
 
 const DEVICE: &str = "push_notifications_device";
+const ENDED_BADLY: &str = "notifications_ended_badly";
 const JOB: &str = "dead_letters_job";
+
+/// An index that each partition has of its own.
+struct Partitioned {
+    /// Of the parent; a partition's has the same end behind the partition's name.
+    name: &'static str,
+    table: &'static str,
+    suffix: &'static str,
+    definition: &'static str,
+}
+
+const PARTITIONED: [Partitioned; 2] = [
+    Partitioned {
+        name: DEVICE,
+        table: "push_notifications",
+        suffix: "_device",
+        definition: "(hashtextextended(push_key, 0), created_at, id)",
+    },
+    Partitioned {
+        name: ENDED_BADLY,
+        table: "notifications",
+        suffix: "_ended_badly",
+        definition: "(subscription_id, id) WHERE status IN ('FAILED', 'GIVEN_UP')",
+    },
+];
 
 impl LateIndex {
     fn name(self) -> &'static str {
         match self {
             Self::PushesByDevice => DEVICE,
             Self::DeadLettersByJob => JOB,
+            Self::NotificationsEndedBadly => ENDED_BADLY,
         }
     }
 }
@@ -72,30 +100,10 @@ impl Store {
 }
 
 async fn missing(connection: &mut PgConnection) -> Result<Vec<Missing>, Error> {
-    let months = sqlx::query!(
-        r#"
-        SELECT c.relname::text AS "table!",
-               EXISTS (SELECT FROM pg_index k
-                       WHERE k.indexrelid = to_regclass(c.relname::text || '_device') AND k.indisvalid) AS "made!"
-        FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
-        WHERE i.inhparent = to_regclass('push_notifications')
-          AND NOT EXISTS (SELECT FROM pg_inherits x JOIN pg_index k ON k.indexrelid = x.inhrelid
-                          WHERE x.inhparent = to_regclass('push_notifications_device') AND k.indrelid = c.oid
-                            AND k.indisvalid)
-        ORDER BY c.relname DESC
-        "#
-    )
-    .fetch_all(&mut *connection)
-    .await?;
-    let mut missing: Vec<Missing> = months
-        .into_iter()
-        .map(|month| Missing {
-            purpose: DEVICE,
-            name: format!("{}_device", month.table),
-            table: month.table,
-            made: month.made,
-        })
-        .collect();
+    let mut missing = Vec::new();
+    for index in &PARTITIONED {
+        missing.extend(missing_of(connection, index).await?);
+    }
     let has_jobs = sqlx::query_scalar!(
         r#"
         SELECT EXISTS (SELECT FROM pg_index WHERE indexrelid = to_regclass('dead_letters_job') AND indisvalid) AS "has!"
@@ -114,6 +122,33 @@ async fn missing(connection: &mut PgConnection) -> Result<Vec<Missing>, Error> {
     Ok(missing)
 }
 
+async fn missing_of(connection: &mut PgConnection, index: &Partitioned) -> Result<Vec<Missing>, Error> {
+    let partitions = sqlx::query!(
+        r#"
+        SELECT c.relname::text AS "table!",
+               EXISTS (SELECT FROM pg_index k
+                       WHERE k.indexrelid = to_regclass(c.relname::text || $3) AND k.indisvalid) AS "made!"
+        FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+        WHERE i.inhparent = to_regclass($1)
+          AND NOT EXISTS (SELECT FROM pg_inherits x JOIN pg_index k ON k.indexrelid = x.inhrelid
+                          WHERE x.inhparent = to_regclass($2) AND k.indrelid = c.oid AND k.indisvalid)
+        ORDER BY c.relname DESC
+        "#,
+        index.table,
+        index.name,
+        index.suffix,
+    )
+    .fetch_all(connection)
+    .await?;
+    let missing = partitions.into_iter().map(|partition| Missing {
+        purpose: index.name,
+        name: format!("{}{}", partition.table, index.suffix),
+        table: partition.table,
+        made: partition.made,
+    });
+    Ok(missing.collect())
+}
+
 /// Takes the one place for those who make indexes, until the connection ends.
 async fn is_alone(connection: &mut PgConnection) -> Result<bool, Error> {
     Ok(
@@ -127,11 +162,9 @@ async fn is_alone(connection: &mut PgConnection) -> Result<bool, Error> {
 /// and no writer, so it may take its time.
 async fn make(connection: &mut PgConnection, index: &Missing) -> Result<(), Error> {
     let Missing { name, table, .. } = index;
+    let partitioned = PARTITIONED.iter().find(|one| one.name == index.purpose);
     if !index.made {
-        let definition = match index.purpose {
-            DEVICE => "(hashtextextended(push_key, 0), created_at, id)",
-            _ => "(job_id, id) WHERE job_id IS NOT NULL",
-        };
+        let definition = partitioned.map_or("(job_id, id) WHERE job_id IS NOT NULL", |one| one.definition);
         run(connection, "SET statement_timeout = 0").await?;
         run(connection, "SET lock_timeout = 0").await?;
         // Where it is set, the server would end what is under way when its caller goes away.
@@ -143,14 +176,11 @@ async fn make(connection: &mut PgConnection, index: &Missing) -> Result<(), Erro
         )
         .await?;
     }
-    if index.purpose == DEVICE {
+    if let Some(parent) = partitioned {
         // What waits for this lock holds up the plans of all statements about the table.
         run(connection, "SET lock_timeout = '100ms'").await?;
-        run(
-            connection,
-            &format!("ALTER INDEX {DEVICE} ATTACH PARTITION {name}"),
-        )
-        .await?;
+        let attach = format!("ALTER INDEX {} ATTACH PARTITION {name}", parent.name);
+        run(connection, &attach).await?;
     }
     Ok(())
 }

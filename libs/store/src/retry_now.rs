@@ -113,23 +113,26 @@ impl Store {
             return self.retry_notifications_now(&NotificationsOf::All, act).await;
         }
         let mut transaction = self.pool.begin().await?;
-        let hastened = sqlx::query!(
+        let came = sqlx::query!(
             r#"
-            UPDATE push_notifications p SET next_attempt_at = $1, updated_at = $1
-            FROM (SELECT l.id FROM (
-                      SELECT id, status FROM push_notifications
-                      WHERE status IN ('SCHEDULED', 'RETRY') AND next_attempt_at > $1
-                      ORDER BY next_attempt_at, id LIMIT $2) AS l
-                  WHERE l.status = 'RETRY' LIMIT $3) AS found
-            WHERE p.id = found.id AND p.status = 'RETRY' AND p.next_attempt_at > $1
+            WITH looked_at AS MATERIALIZED (
+                SELECT id, status FROM push_notifications
+                WHERE status IN ('SCHEDULED', 'RETRY') AND next_attempt_at > $1
+                ORDER BY next_attempt_at, id LIMIT $2),
+            hastened AS (
+                UPDATE push_notifications p SET next_attempt_at = $1, updated_at = $1
+                FROM (SELECT id FROM looked_at WHERE status = 'RETRY' LIMIT $3) AS found
+                WHERE p.id = found.id AND p.status = 'RETRY' AND p.next_attempt_at > $1
+                RETURNING p.id)
+            SELECT (SELECT count(*) FROM hastened) AS "hastened!", (SELECT count(*) FROM looked_at) AS "looked_at!"
             "#,
             act.at,
             LOOKED_AT_MAX,
             HASTENED_MAX,
         )
-        .execute(&mut *transaction)
-        .await?
-        .rows_affected();
+        .fetch_one(&mut *transaction)
+        .await?;
+        let hastened = came.hastened.unsigned_abs();
         if hastened > 0 {
             let entry = act.entry(
                 "lane.retry-now",
@@ -141,7 +144,7 @@ impl Store {
         transaction.commit().await?;
         Ok(RetriesNow {
             hastened,
-            more: hastened >= HASTENED_MAX.unsigned_abs(),
+            more: came.hastened >= HASTENED_MAX || came.looked_at >= LOOKED_AT_MAX,
         })
     }
 

@@ -127,6 +127,9 @@ struct Found {
 
 impl Found {
     fn add(&mut self, id: Uuid, status: &'static str, accepted_at: DateTime<Utc>) {
+        if self.ids.len() >= CANCELLED_MAX {
+            return;
+        }
         self.ids.push(id);
         *self.by_status.entry(status).or_default() += 1;
         self.oldest = Some(self.oldest.map_or(accepted_at, |oldest| oldest.min(accepted_at)));
@@ -160,11 +163,12 @@ pub(crate) async fn create(
             operator.require_recent()?;
         }
         let (act, store) = (operator.act(note), &operator.app.store);
-        let chosen = json!(payload.filter);
+        // What moved on since it was found may be in another status than the one that was asked for.
+        let (chosen, status) = (json!(payload.filter), payload.filter.status.as_deref());
         let cancelling = async {
             match lane {
-                Lane::Push => store.cancel_pushes(&found.ids, chosen, act).await,
-                Lane::Reseller => store.cancel_notifications(&found.ids, chosen, act).await,
+                Lane::Push => store.cancel_pushes(&found.ids, status, chosen, act).await,
+                Lane::Reseller => store.cancel_notifications(&found.ids, status, chosen, act).await,
             }
         };
         cancelled = http_api::by(operator.deadline, ("what waits", "cancelled"), cancelling).await?;
@@ -273,9 +277,6 @@ async fn find(app: &App, lane: Lane, filter: &WaitingFilter) -> Result<Result<Fo
             parts += 1;
             found.more = found.ids.len() >= CANCELLED_MAX || goes_on && parts >= PARTS_MAX;
         }
-    }
-    if found.ids.len() > CANCELLED_MAX {
-        found.ids.truncate(CANCELLED_MAX);
     }
     Ok(Ok(found))
 }

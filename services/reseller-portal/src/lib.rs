@@ -6,7 +6,9 @@
 //! What it deliberately does not do: deliver anything. It changes rows; the dispatcher and the retry worker find them. It
 //! has no broker, and its answers never hold a secret, save the one that made it.
 
+mod activity;
 mod app;
+mod bounds;
 mod dashboard;
 mod event_types;
 #[cfg(feature = "fuzzing")]
@@ -16,14 +18,18 @@ mod links;
 mod metrics;
 mod notifications;
 mod openapi;
+mod opened;
+mod overview;
 mod problems;
 mod quotas;
 mod replays;
 mod request;
+mod resends;
 mod router;
 mod secrets;
 mod sending_ips;
 mod service;
+mod signature_checks;
 mod site;
 mod subscriptions;
 

@@ -185,10 +185,10 @@ impl Counts {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
-fn ratio(part: u64, whole: u64) -> Option<f64> {
+pub(crate) fn ratio(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-fn tenths(value: f64) -> f64 {
+pub(crate) fn tenths(value: f64) -> f64 {
     (value * 10.0).round() / 10.0
 }

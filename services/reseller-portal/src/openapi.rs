@@ -6,9 +6,9 @@ use utoipa::OpenApi;
 use utoipa::openapi::path::Operation;
 
 use crate::problems::{
-    CODE_VOID, LAST_SECRET, NOTIFICATION_CANCELLED, NOTIFICATION_UNFINISHED, QUOTA_REQUEST_DECIDED,
-    QUOTA_REQUEST_OPEN, REPLAY_COMPLETED, REPLAY_RUNNING, SUBSCRIPTION_STATE, TOO_MANY_REQUESTS,
-    TOO_MANY_SECRETS, TOO_MANY_SUBSCRIPTIONS,
+    CHANGED_MEANWHILE, CODE_VOID, LAST_SECRET, NOTIFICATION_BEYOND, NOTIFICATION_CANCELLED,
+    NOTIFICATION_UNFINISHED, QUOTA_REQUEST_DECIDED, QUOTA_REQUEST_OPEN, REPLAY_COMPLETED, REPLAY_RUNNING,
+    SUBSCRIPTION_STATE, TOO_MANY_MATCH, TOO_MANY_REQUESTS, TOO_MANY_SECRETS, TOO_MANY_SUBSCRIPTIONS,
 };
 use crate::router::routes;
 
@@ -37,6 +37,7 @@ pub fn document() -> utoipa::openapi::OpenApi {
     ),
     servers((url = "/", description = "The server that this document comes from.")),
     tags(
+        (name = "overview", description = "Everything in one look."),
         (name = "subscriptions", description = "Endpoints, and which events they get."),
         (name = "secrets", description = "What notifications are signed with."),
         (name = "event types", description = "What there is to subscribe to."),
@@ -45,6 +46,7 @@ pub fn document() -> utoipa::openapi::OpenApi {
         (name = "replays", description = "Sending again what was missed."),
         (name = "metrics", description = "Deliveries in numbers."),
         (name = "visits", description = "One-time links that open the dashboard, and the visits that they began."),
+        (name = "activity", description = "Who did what, and what was told by mail."),
         (name = "service", description = "The service itself; no API key is needed."),
     ),
     paths(
@@ -121,6 +123,9 @@ fn conflicts_of(operation: &str) -> &'static [ProblemKind] {
             NOTIFICATION_CANCELLED,
             SUBSCRIPTION_STATE,
         ],
+        "resendNotifications" => &[TOO_MANY_MATCH, SUBSCRIPTION_STATE],
+        "changeSubscription" => &[CHANGED_MEANWHILE],
+        "cancelNotification" => &[NOTIFICATION_BEYOND],
         "createReplay" => &[REPLAY_RUNNING],
         "cancelReplay" => &[REPLAY_COMPLETED],
         _ => &[],

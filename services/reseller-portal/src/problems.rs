@@ -82,7 +82,31 @@ pub(crate) const NOTIFICATION_CANCELLED: ProblemKind = ProblemKind::new(
     "notification-cancelled",
     StatusCode::CONFLICT,
     "The notification was cancelled",
-    "The operator of the platform has cancelled the notification, so that it is not sent any more; ask them why.",
+    "The notification was cancelled, by you or by the operator of the platform, so that it is not sent any more; its story says by whom.",
+);
+
+/// A notification cannot be cancelled any more.
+pub(crate) const NOTIFICATION_BEYOND: ProblemKind = ProblemKind::new(
+    "notification-beyond",
+    StatusCode::CONFLICT,
+    "The notification cannot be cancelled any more",
+    "The notification is being sent at this moment, or has ended; detail says which.",
+);
+
+/// More match than are sent again at once.
+pub(crate) const TOO_MANY_MATCH: ProblemKind = ProblemKind::new(
+    "too-many-match",
+    StatusCode::CONFLICT,
+    "Too many notifications match",
+    "At most 10,000 notifications are sent again at once. Narrow the time, or make a replay, which has no such bound.",
+);
+
+/// The subscription is not the one that the change was made of.
+pub(crate) const CHANGED_MEANWHILE: ProblemKind = ProblemKind::new(
+    "changed-meanwhile",
+    StatusCode::PRECONDITION_FAILED,
+    "The subscription was changed meanwhile",
+    "The subscription has another version than If-Match says; detail names both. Read it again, then change what it is now.",
 );
 
 /// The reseller asks too much.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use chrono::{DateTime, Days, Utc};
+use chrono::{DateTime, Days, NaiveDate, TimeDelta, Utc};
 use config::Config;
 use domain::quota::{day_of, start_of};
 use domain::subscription::QuotaRequestStatus;
@@ -25,6 +25,11 @@ const QUOTA_MAX: u32 = 1_000_000_000;
 /// Longest reason, in bytes.
 const REASON_MAX_BYTES: usize = 2_000;
 
+/// Days that are shown, the present one included.
+const DAYS: u64 = 28;
+/// A day that is younger tells nothing of its end.
+const LEAST_ELAPSED: TimeDelta = TimeDelta::minutes(15);
+
 /// How much a subscription may get, and has got.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -36,7 +41,7 @@ pub(crate) struct QuotaDocument {
     pub(crate) used_today: u64,
     /// What is left of today.
     pub(crate) remaining_today: u64,
-    /// Notifications that wait for a coming day, counted up to 100,000.
+    /// Notifications that wait for a coming day, counted up to 100,000: of so many in line it is looked how many wait for that.
     pub(crate) scheduled: u64,
     /// When the next day begins.
     pub(crate) resets_at: DateTime<Utc>,
@@ -148,6 +153,123 @@ fn document(view: QuotaView, config: &Config, now: DateTime<Utc>) -> QuotaDocume
         requests_per_second: view.requests_per_second.or(defaults.requests_per_second),
         open_request: None,
     }
+}
+
+/// How much of a quota was used day by day.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = QuotaDays)]
+pub(crate) struct QuotaDaysDocument {
+    /// Notifications a day.
+    pub(crate) daily_quota: u32,
+    /// In which time zone days begin.
+    #[schema(example = "UTC")]
+    pub(crate) time_zone: &'static str,
+    /// The present day.
+    pub(crate) today: NaiveDate,
+    /// Those of today that are sent or have their place.
+    pub(crate) used_today: u64,
+    /// When the quota of today is used up, if the day goes on as it began; null when it lasts, or too little was sent to tell. In the past
+    /// when it is used up already.
+    pub(crate) used_up_at: Option<DateTime<Utc>>,
+    /// How many a day would have sufficed for the busiest of these days.
+    pub(crate) busiest: u64,
+    /// The last 28 days, the present one last.
+    pub(crate) days: Vec<QuotaDayDocument>,
+}
+
+/// A day of a quota.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = QuotaDay)]
+pub(crate) struct QuotaDayDocument {
+    /// The day.
+    pub(crate) day: NaiveDate,
+    /// Notifications that were charged to it; null for days of which that was not kept.
+    pub(crate) used: Option<u64>,
+    /// The quota of that day; null where `used` is.
+    pub(crate) quota: Option<u32>,
+    /// Notifications that ended on it, delivered or failed for good, whichever day they were charged to.
+    pub(crate) ended: u64,
+}
+
+/// Shows how much of the quota was used in the last 28 days, and when that of today is used up.
+#[utoipa::path(
+    get, path = "/subscriptions/{id}/quota/days", tag = "quotas", operation_id = "quotaDays",
+    security(("apiKey" = [])),
+    params(("id" = Uuid, Path, description = "The subscription's identifier.")),
+    responses((status = 200, description = "The days.", body = QuotaDaysDocument))
+)]
+pub(crate) async fn days(
+    State(app): State<Arc<App>>,
+    reseller: Reseller,
+    Id(id): Id,
+) -> Result<Json<QuotaDaysDocument>, Problem> {
+    let (now, zone) = (app.now(), app.config.reseller.quota.time_zone);
+    let today = day_of(now, zone);
+    let first = today.checked_sub_days(Days::new(DAYS - 1)).unwrap_or(today);
+    let read = async {
+        let Some(quota) = app.store.find_quota(&reseller.id, id).await? else {
+            return Ok(None);
+        };
+        let days = app.store.quota_days(id, first, start_of(first, zone)).await?;
+        Ok(Some((quota, days)))
+    };
+    let found = http_api::by(reseller.deadline, ("the quota", "read"), read).await?;
+    let (quota, kept) = found.ok_or_else(problems::no_subscription)?;
+    let present = document(quota, &app.config, now);
+    let days: Vec<QuotaDayDocument> = first
+        .iter_days()
+        .take_while(|day| *day <= today)
+        .map(|day| {
+            let kept = kept.iter().find(|kept| kept.day == day);
+            let is_today = day == today;
+            QuotaDayDocument {
+                day,
+                used: if is_today {
+                    Some(present.used_today)
+                } else {
+                    kept.and_then(|kept| kept.used)
+                },
+                quota: if is_today {
+                    Some(present.daily_quota)
+                } else {
+                    kept.and_then(|kept| kept.quota)
+                },
+                ended: kept.map_or(0, |kept| kept.ended),
+            }
+        })
+        .collect();
+    let busiest = days.iter().map(|day| day.used.unwrap_or(day.ended)).max();
+    let began = start_of(today, zone);
+    let used_up_at = used_up_at((began, now), (present.used_today, present.daily_quota.into()))
+        .filter(|at| *at < present.resets_at);
+    Ok(Json(QuotaDaysDocument {
+        daily_quota: present.daily_quota,
+        time_zone: present.time_zone,
+        today,
+        used_today: present.used_today,
+        used_up_at,
+        busiest: busiest.unwrap_or_default(),
+        days,
+    }))
+}
+
+/// When a day that `began` then and has used so much by `now` has used up its quota, at the pace that it had so far.
+fn used_up_at(
+    (began, now): (DateTime<Utc>, DateTime<Utc>),
+    (used, quota): (u64, u64),
+) -> Option<DateTime<Utc>> {
+    if used >= quota {
+        return Some(now);
+    }
+    let elapsed = (now - began).max(TimeDelta::zero());
+    if used == 0 || elapsed < LEAST_ELAPSED {
+        return None;
+    }
+    let seconds = i128::from(elapsed.num_seconds()) * i128::from(quota) / i128::from(used);
+    let whole = TimeDelta::try_seconds(i64::try_from(seconds).ok()?)?;
+    began.checked_add_signed(whole)
 }
 
 /// Asks for a higher quota.

@@ -1,5 +1,6 @@
 //! Replays: `/subscriptions/{id}/replays`. What a subscription missed since a time is sent again, by the retry worker.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,13 +12,20 @@ use http::{HeaderName, StatusCode, header};
 use http_api::paging::{self, List};
 use http_api::{Draft, FieldProblem, Id, Ids, Params, Problem, ProblemKind};
 use serde::{Deserialize, Serialize};
-use store::webhook::{Cancelled, NewReplay, ReplayRequested, ReplayView};
+use store::webhook::{Cancelled, Missed, NewReplay, ReplayRequested, ReplayView};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::app::{App, new_id};
 use crate::problems::{self, REPLAY_COMPLETED, REPLAY_RUNNING};
 use crate::request::{PartParams, Reseller, Resender};
+
+/// How a replay tells what was missed.
+const STATUSES: [&str; 3] = ["FAILED", "GIVEN_UP", "MISSED"];
+/// Most event types that a replay is of.
+const EVENT_TYPES_MAX: usize = 50;
+/// Most events that are examined for a count.
+const EXAMINED_MAX: u32 = 10_000;
 
 /// A replay to be made.
 #[derive(Deserialize, ToSchema)]
@@ -29,6 +37,51 @@ pub(crate) struct ReplayPayload {
     pub(crate) since: Option<DateTime<Utc>>,
     /// Of events that were accepted before this time; the present one when missing.
     pub(crate) until: Option<DateTime<Utc>>,
+    /// Of these event types alone; of all that the subscription gets when missing.
+    #[schema(max_items = 50, example = json!(["domain.created"]))]
+    pub(crate) event_types: Option<Vec<String>>,
+    /// Of what was missed in these ways alone: FAILED, GIVEN_UP, or MISSED for events of which there is no notification; of all when missing.
+    #[schema(example = json!(["FAILED", "GIVEN_UP"]))]
+    pub(crate) statuses: Option<Vec<String>>,
+    /// Whether it is only counted what would be sent again, of the first 10,000 events of the time.
+    pub(crate) dry_run: Option<bool>,
+}
+
+/// What a replay would send again.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = ReplayPreview)]
+pub(crate) struct ReplayPreviewDocument {
+    /// Always true.
+    pub(crate) dry_run: bool,
+    /// From which time on.
+    pub(crate) since: DateTime<Utc>,
+    /// Before which time.
+    pub(crate) until: DateTime<Utc>,
+    /// Events that were examined.
+    pub(crate) examined: u64,
+    /// Whether these are all of the time; otherwise there are more than are counted.
+    pub(crate) is_whole: bool,
+    /// Notifications that would be made or made due again.
+    pub(crate) count: u64,
+    /// The same by how they were missed.
+    #[schema(value_type = Object, example = json!({"FAILED": 12, "MISSED": 30}))]
+    pub(crate) by_status: BTreeMap<&'static str, u64>,
+    /// The same by event type.
+    #[schema(value_type = Object, example = json!({"domain.created": 42}))]
+    pub(crate) by_event_type: BTreeMap<String, u64>,
+    /// Notifications that would be left alone because they were cancelled.
+    pub(crate) cancelled: u64,
+    /// Most notifications in a second.
+    pub(crate) per_second: u32,
+}
+
+/// A replay that was made, or the count that was asked for instead.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(crate) enum ReplayAnswer {
+    Made(ReplayDocument),
+    Preview(ReplayPreviewDocument),
 }
 
 /// A replay.
@@ -48,13 +101,17 @@ pub(crate) struct ReplayDocument {
     pub(crate) until: DateTime<Utc>,
     /// Most notifications in a second.
     pub(crate) per_second: u32,
+    /// Of which event types alone; null for all.
+    pub(crate) event_types: Option<Vec<String>>,
+    /// Of what was missed in which ways alone; null for all.
+    pub(crate) statuses: Option<Vec<String>>,
     /// Which part of the time from since to until is behind it, from 0 to 1.
     pub(crate) progress: f64,
     /// Events that were examined.
     pub(crate) examined: u64,
     /// Notifications that were made, or made due again.
     pub(crate) replayed: u64,
-    /// Notifications that were left alone because the operator of the platform has cancelled them.
+    /// Notifications that were left alone because they were cancelled.
     pub(crate) cancelled: u64,
     /// When it was asked for.
     pub(crate) created_at: DateTime<Utc>,
@@ -74,6 +131,8 @@ impl From<ReplayView> for ReplayDocument {
             since: view.since,
             until: view.until,
             per_second: view.per_second,
+            event_types: view.event_types,
+            statuses: view.statuses,
             examined: view.examined,
             replayed: view.replayed,
             cancelled: view.cancelled,
@@ -110,26 +169,36 @@ fn progress(view: &ReplayView) -> f64 {
     security(("apiKey" = [])),
     params(("id" = Uuid, Path, description = "The subscription's identifier.")),
     request_body = ReplayPayload,
-    responses((status = 202, description = "It begins in a moment.", body = ReplayDocument,
-        headers(("Location" = String, description = "Where the replay is: /subscriptions/{id}/replays/{replay}"))))
+    responses(
+        (status = 200, description = "It was only counted.", body = ReplayPreviewDocument),
+        (status = 202, description = "It begins in a moment.", body = ReplayDocument,
+            headers(("Location" = String, description = "Where the replay is: /subscriptions/{id}/replays/{replay}"))),
+    )
 )]
 pub(crate) async fn create(
     State(app): State<Arc<App>>,
     reseller: Resender,
     Id(subscription): Id,
     Draft(payload, unread): Draft<ReplayPayload>,
-) -> Result<(StatusCode, [(HeaderName, String); 1], Json<ReplayDocument>), Problem> {
+) -> Result<(StatusCode, Option<[(HeaderName, String); 1]>, Json<ReplayAnswer>), Problem> {
     let now = app.now();
     let max_age = app.config.reseller.replay.max_age;
-    let (since, until) = unread.merge(check(&payload, max_age, now))?;
+    let missed = missed(&payload);
+    let checked = check(&payload, max_age, now);
+    let ((since, until), missed) = unread.merge(checked.and_then(|time| Ok((time, missed?))))?;
     let new = NewReplay {
         id: new_id(now),
         subscription,
         since,
         until,
         per_second: app.config.reseller.replay.per_second,
+        missed,
         created_at: now,
     };
+    if payload.dry_run.unwrap_or_default() {
+        let preview = preview(&app, &reseller, &new).await?;
+        return Ok((StatusCode::OK, None, Json(ReplayAnswer::Preview(preview))));
+    }
     let insert = app.store.insert_replay(&reseller.id, &new, reseller.act(now));
     match http_api::by(reseller.deadline, ("the replay", "stored"), insert).await? {
         ReplayRequested::Done => {}
@@ -145,9 +214,53 @@ pub(crate) async fn create(
     let stored = look_up(&app, &reseller, subscription, new.id).await?;
     Ok((
         StatusCode::ACCEPTED,
-        [(header::LOCATION, location)],
-        Json(stored.into()),
+        Some([(header::LOCATION, location)]),
+        Json(ReplayAnswer::Made(stored.into())),
     ))
+}
+
+async fn preview(app: &App, reseller: &Reseller, new: &NewReplay) -> Result<ReplayPreviewDocument, Problem> {
+    let subscription = app.subscription(reseller, new.subscription).await?;
+    let whose = (reseller.id.as_str(), subscription.event_types.as_slice());
+    let count = app.store.count_replay(new, whose, EXAMINED_MAX);
+    let counted = http_api::by(reseller.deadline, ("the replay", "counted"), count).await?;
+    Ok(ReplayPreviewDocument {
+        dry_run: true,
+        since: new.since,
+        until: new.until,
+        examined: counted.examined,
+        is_whole: counted.is_whole,
+        count: counted.by_status.values().sum(),
+        by_status: counted.by_status,
+        by_event_type: counted.by_event_type,
+        cancelled: counted.cancelled,
+        per_second: new.per_second,
+    })
+}
+
+/// Which part of what was missed is asked for.
+fn missed(payload: &ReplayPayload) -> Result<Missed, Problem> {
+    let mut errors = Vec::new();
+    let event_types = payload.event_types.clone().unwrap_or_default();
+    let are_types = event_types
+        .iter()
+        .all(|name| domain::subscription::is_event_type(name));
+    if event_types.len() > EVENT_TYPES_MAX || !are_types {
+        let detail = format!("must be at most {EVENT_TYPES_MAX} event types such as domain.created");
+        errors.push(FieldProblem::new("eventTypes", detail));
+    }
+    let statuses = payload.statuses.clone().unwrap_or_default();
+    if statuses.iter().any(|name| !STATUSES.contains(&name.as_str())) {
+        let detail = format!("must be some of {}", STATUSES.join(", "));
+        errors.push(FieldProblem::new("statuses", detail));
+    }
+    if errors.is_empty() {
+        return Ok(Missed {
+            event_types,
+            statuses,
+        });
+    }
+    Err(Problem::fields(errors))
 }
 
 /// The time that is asked for.

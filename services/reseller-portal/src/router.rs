@@ -12,8 +12,8 @@ use utoipa_axum::routes;
 use crate::app::App;
 use crate::openapi::Service;
 use crate::{
-    dashboard, event_types, links, metrics, notifications, quotas, replays, secrets, sending_ips, site,
-    subscriptions,
+    activity, bounds, dashboard, event_types, links, metrics, notifications, overview, quotas, replays,
+    resends, secrets, sending_ips, signature_checks, site, subscriptions,
 };
 
 /// The router of the service.
@@ -50,15 +50,27 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(subscriptions::resend_code))
         .routes(routes!(secrets::list, secrets::rotate))
         .routes(routes!(secrets::view, secrets::revoke))
+        .routes(routes!(signature_checks::check))
         .routes(routes!(quotas::show))
         .routes(routes!(quotas::list, quotas::request))
         .routes(routes!(quotas::withdraw))
+        .routes(routes!(overview::overview))
         .routes(routes!(notifications::list))
+        .routes(routes!(notifications::list_all))
         .routes(routes!(notifications::scheduled))
+        .routes(routes!(notifications::scheduled_summary))
         .routes(routes!(notifications::find))
+        .routes(routes!(notifications::story))
         .routes(routes!(notifications::resend))
+        .routes(routes!(notifications::cancel))
         .routes(routes!(replays::list, replays::create))
         .routes(routes!(replays::find, replays::cancel))
+        .routes(routes!(resends::resend))
+        .routes(routes!(quotas::days))
+        .routes(routes!(activity::list))
+        .routes(routes!(activity::states))
+        .routes(routes!(activity::mails))
+        .routes(routes!(bounds::show))
         .routes(routes!(metrics::show))
         .routes(routes!(event_types::list))
         .routes(routes!(event_types::find))

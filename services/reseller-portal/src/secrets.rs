@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
@@ -18,12 +19,15 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::app::{App, new_id};
+use crate::opened::open;
 use crate::problems::{self, LAST_SECRET, SECRETS_HIDDEN, TOO_MANY_SECRETS};
 use crate::request::{Reseller, Revealer, Rotator};
 
 /// The fewest different bytes of a secret that a reseller brings. 24 random ones, the fewest that a secret has, fall short of it once in
 /// 10^13 times: what does was typed.
 const DISTINCT_BYTES: usize = 12;
+/// The longest that a replaced secret signs along, where the configuration has less.
+const OVERLAP_MAX: Duration = Duration::from_hours(168);
 
 /// What a new secret is to be. Has no `Debug`, so that it cannot get into a log.
 #[derive(Default, Deserialize, ToSchema)]
@@ -33,6 +37,10 @@ pub(crate) struct SecretPayload {
     /// A secret of the reseller's own: whsec_ and the base64 of 24 to 64 random bytes. One is made when it is left out.
     #[schema(example = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")]
     pub(crate) secret: Option<String>,
+    /// For how many hours the secrets before it sign along, at most reseller.secrets.overlapInHours or a week, whichever is more;
+    /// reseller.secrets.overlapInHours when missing.
+    #[schema(minimum = 0, example = 24)]
+    pub(crate) overlap_hours: Option<u64>,
 }
 
 /// A secret with what it is. Has no `Debug`, so that it cannot get into a log.
@@ -124,7 +132,7 @@ pub(crate) fn not_to_be_kept() -> (HeaderName, String) {
 
 /// Makes a new secret, or takes one that the reseller brings.
 ///
-/// From now on every request is signed with it, and for reseller.secrets.overlapInHours with those before it as well. Without a body
+/// From now on every request is signed with it, and for reseller.secrets.overlapInHours (or overlapHours) with those before it as well. Without a body
 /// the secret is made here; whether one can be brought is reseller.secrets.allowChoosing.
 #[utoipa::path(
     post, path = "/subscriptions/{id}/secrets", tag = "secrets", operation_id = "rotateSecret",
@@ -142,7 +150,7 @@ pub(crate) async fn rotate(
     let now = app.now();
     let payload = payload.map(|Payload(payload)| payload).unwrap_or_default();
     let (sealed, shown) = make(&app, subscription, payload.secret.as_deref(), now)?;
-    let overlap = app.config.reseller.secrets.overlap;
+    let overlap = overlap(&app, payload.overlap_hours)?;
     let rotate = app
         .store
         .rotate_secret((&reseller.id, subscription), &sealed, overlap, reseller.act(now));
@@ -154,6 +162,18 @@ pub(crate) async fn rotate(
         )),
         Rotated::Unknown => Err(problems::no_subscription()),
     }
+}
+
+/// For how long the secrets before a new one sign along.
+fn overlap(app: &App, asked: Option<u64>) -> Result<Duration, Problem> {
+    let usual = app.config.reseller.secrets.overlap;
+    let longest = usual.max(OVERLAP_MAX);
+    let asked = asked.map_or(usual, |hours| Duration::from_secs(hours.saturating_mul(3_600)));
+    if asked <= longest {
+        return Ok(asked);
+    }
+    let detail = format!("must be between 0 and {}", longest.as_secs() / 3_600);
+    Err(Problem::fields(vec![FieldProblem::new("overlapHours", detail)]))
 }
 
 /// Lists the secrets, the newest first, without what they are.
@@ -178,7 +198,7 @@ pub(crate) async fn list(
 
 /// Shows a secret that signs at present.
 ///
-/// The look is in the audit log. Where reseller.secrets.allowViewing is off, a secret is in the answer that makes it and in no other.
+/// The look is in the audit log, and the subscription's address is told. Where reseller.secrets.allowViewing is off, a secret is in the answer that makes it and in no other.
 #[utoipa::path(
     get, path = "/subscriptions/{id}/secrets/{secret}", tag = "secrets", operation_id = "viewSecret",
     security(("apiKey" = [])),
@@ -210,14 +230,7 @@ pub(crate) async fn view(
             "no secret that signs at present has this identifier",
         )
     })?;
-    let opened = sealer.open(subscription, &sealed).map_err(|error| {
-        tracing::error!(error = error_chain(&error), "failed to open a secret");
-        Problem::new(ProblemKind::INTERNAL, "the secret could not be opened")
-    })?;
-    let opened = Secret::from_bytes(opened).map_err(|error| {
-        tracing::error!(error = error_chain(&error), "a sealed secret is none");
-        Problem::new(ProblemKind::INTERNAL, "the secret could not be opened")
-    })?;
+    let opened = open(sealer, subscription, &sealed)?;
     Ok(([not_to_be_kept()], Json(shown(secret, &opened, created_at))))
 }
 
@@ -245,11 +258,12 @@ pub(crate) async fn revoke(
             LAST_SECRET,
             "it is the last secret without an end; make a new one first",
         )),
-        Revoked::Unknown => Err(Problem::new(
-            ProblemKind::NOT_FOUND,
-            "no secret has this identifier",
-        )),
+        Revoked::Unknown => Err(no_secret()),
     }
+}
+
+pub(crate) fn no_secret() -> Problem {
+    Problem::new(ProblemKind::NOT_FOUND, "no secret has this identifier")
 }
 
 fn document(view: &SecretView, now: DateTime<Utc>) -> SecretDocument {

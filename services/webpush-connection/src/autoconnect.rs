@@ -10,6 +10,8 @@ use config::Sources;
 const PREFIX: &str = "AUTOCONNECT__";
 /// The AMQP server, which this service does not use, has to be named in every configuration.
 const NO_BROKER: &str = "amqp://unused";
+/// The least that `webpush.connection.messageLimit` may be: a batch.
+const LEAST_MESSAGES: u64 = 10;
 
 /// A variable whose value cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -52,8 +54,11 @@ pub fn sources(environment: impl IntoIterator<Item = (String, String)>) -> Resul
             sources = sources.with_variable(setting(ours), time.as_millis().to_string());
         }
     }
+    let limit = given.read("MSG_LIMIT", "a number", |value| value.parse::<u64>().ok())?;
+    if let Some(limit) = limit {
+        sources = sources.with_variable(setting("MESSAGE_LIMIT"), limit.max(LEAST_MESSAGES).to_string());
+    }
     for (variable, ours) in [
-        ("MSG_LIMIT", "MESSAGE_LIMIT"),
         ("CLIENT_CHANNEL_CAPACITY", "QUEUE_CAPACITY"),
         ("MEGAPHONE_API_URL", "MEGAPHONE_URL"),
         ("MEGAPHONE_API_TOKEN", "MEGAPHONE_TOKEN"),
@@ -197,6 +202,12 @@ mod tests {
         assert_eq!(connection.message_limit, 20);
         assert_eq!(connection.megaphone_interval, Duration::from_secs(1));
         assert_eq!(connection.hello_timeout, Duration::from_secs(5));
+    }
+
+    #[test]
+    fn a_limit_of_messages_below_a_batch_is_a_batch() {
+        let config = read(&[("AUTOCONNECT__MSG_LIMIT", "3")]);
+        assert_eq!(config.webpush.connection.message_limit, 10);
     }
 
     #[test]

@@ -27,11 +27,10 @@ const PING_GAP: Duration = Duration::from_secs(45);
 pub(crate) const BATCH: u32 = 10;
 /// How many months the row of a client that stays connected may be behind. Older ones are dropped.
 const MONTHS_BEHIND: u32 = 2;
-/// How often a move to another month is tried. One that is refused again although nothing waits means that the client has
-/// connected elsewhere meanwhile.
+/// The same for one that is not draining its month. A client that leaves then has its row for the two months that it may be away.
+const MONTHS_BEHIND_AT_REST: u32 = 1;
+/// How often a move to another month is tried, for a client that gets messages all the time.
 const MOVES: u8 = 3;
-/// For how many messages it is remembered that they were acknowledged before they were stored.
-const EARLY_ACKS: usize = 32;
 
 /// The rules that an installation sets.
 #[derive(Debug, Clone)]
@@ -88,9 +87,9 @@ pub(crate) enum Action {
     Ping,
     /// Ask storage; the answer is the next event.
     Ask(Question),
-    /// Tell the sender that the client has it. When the sender does not wait any more it stores the message, or has stored it:
+    /// Tell the senders that the client has these. When a sender does not wait any more it stores the message, or has stored it:
     /// then it is to be deleted by this version, or it is [`Event::NotYetStored`].
-    Settle(Receipt, Box<str>),
+    Settle(Vec<(Receipt, Box<str>)>),
     /// Something that is counted and changes nothing.
     Tell(Told),
     Close(Close),
@@ -112,6 +111,8 @@ pub(crate) enum Question {
     Identify {
         uaid: Option<Uuid>,
     },
+    /// Which month the client's row is in; notes the node in the row where an endpoint node has forgotten it.
+    Note,
     Register {
         channel: Uuid,
         key: Option<String>,
@@ -141,6 +142,10 @@ pub(crate) enum Answer {
         uaid: Uuid,
         month: Option<Month>,
     },
+    /// The month of the client's row, if it is stored.
+    Noted(Option<Month>),
+    /// Storage failed. The next ping asks again.
+    NotNoted,
     /// The endpoint of a channel, and the month of the client's row.
     Registered {
         channel: Uuid,
@@ -263,6 +268,8 @@ pub(crate) struct Connection {
     is_asking: bool,
     /// Storage may hold something that has not been sent.
     must_read: bool,
+    /// The client's row may not name this node any more, or may be in another month.
+    must_note: bool,
     /// The month of the client's row; `None` while it has none.
     month: Option<Month>,
     /// The month that the client is to be moved to when it has drained its own.
@@ -290,6 +297,7 @@ impl Connection {
             due: Due::Hello,
             is_asking: false,
             must_read: false,
+            must_note: false,
             month: None,
             move_to: None,
             moves: 0,
@@ -332,6 +340,8 @@ impl Connection {
             Event::Pong => {
                 if self.due == Due::Pong {
                     self.ping_later(moment);
+                    // An endpoint node that had no answer has forgotten this node, and says nothing of what it stores from then on.
+                    self.look(actions);
                 }
                 Ok(())
             }
@@ -340,8 +350,7 @@ impl Connection {
                 Ok(())
             }
             Event::Stored => {
-                self.must_read = true;
-                self.go_on(actions);
+                self.look(actions);
                 Ok(())
             }
             Event::Broadcasts => {
@@ -350,7 +359,8 @@ impl Connection {
             }
             Event::Answer(answer) => self.on_answer(answer, moment, actions),
             Event::NotYetStored(version) => {
-                if self.early_acks.len() == EARLY_ACKS {
+                // As many as may have been outstanding.
+                if self.early_acks.len() >= moment.rules.most_outstanding {
                     self.early_acks.remove(0);
                 }
                 self.early_acks.push(version);
@@ -429,6 +439,7 @@ impl Connection {
     }
 
     fn acknowledge(&mut self, updates: &[Update], actions: &mut Vec<Action>) {
+        let mut direct = Vec::new();
         for update in updates {
             let place = self
                 .outstanding
@@ -442,9 +453,12 @@ impl Connection {
                 _ => "100",
             })));
             match sent.source {
-                Source::Direct(receipt) => actions.push(Action::Settle(receipt, sent.version)),
+                Source::Direct(receipt) => direct.push((receipt, sent.version)),
                 Source::Stored(id) => self.acked.push(id),
             }
+        }
+        if !direct.is_empty() {
+            actions.push(Action::Settle(direct));
         }
         if self.outstanding.is_empty() {
             self.outstanding.shrink_to(BATCH as usize);
@@ -463,15 +477,28 @@ impl Connection {
         }
     }
 
-    /// Goes on with storage when everything that was sent is acknowledged, direct ones included.
+    /// Has storage looked into: first for the client's row, so that whatever is stored afterwards is told to this node, then for
+    /// messages.
+    fn look(&mut self, actions: &mut Vec<Action>) {
+        self.must_note = true;
+        self.must_read = true;
+        self.go_on(actions);
+    }
+
+    /// Goes on with storage: with messages when everything that was sent is acknowledged, direct ones included; with the row of the
+    /// client at once.
     fn go_on(&mut self, actions: &mut Vec<Action>) {
         let (Phase::Open, Some(month)) = (self.phase, self.month) else {
             return;
         };
-        if self.is_asking || !self.outstanding.is_empty() {
+        if self.is_asking {
             return;
         }
-        if !self.acked.is_empty() {
+        if std::mem::take(&mut self.must_note) {
+            self.ask(Question::Note, actions);
+        } else if !self.outstanding.is_empty() {
+            // Until they are acknowledged.
+        } else if !self.acked.is_empty() {
             let ids = std::mem::take(&mut self.acked);
             // There may be more than a batch.
             self.must_read = true;
@@ -496,12 +523,18 @@ impl Connection {
         self.is_asking = false;
         match answer {
             Answer::Identified { uaid, month } => self.greet(uaid, month, moment, actions),
+            Answer::Noted(month) => {
+                if let Some(month) = month {
+                    self.is_in(month);
+                }
+            }
+            Answer::NotNoted => self.must_read = false,
             Answer::Registered {
                 channel,
                 endpoint,
                 month,
             } => {
-                self.month = self.month.or(Some(month));
+                self.is_in(month);
                 registered(channel, 200, &endpoint, actions);
             }
             Answer::NotRegistered {
@@ -526,8 +559,12 @@ impl Connection {
                 self.moves += 1;
                 if has_moved {
                     self.month = self.move_to.take();
-                } else if self.moves == MOVES {
-                    self.move_to = None;
+                } else {
+                    // Something came meanwhile, or another node has moved it, which the row says.
+                    self.must_note = true;
+                    if self.moves == MOVES {
+                        self.move_to = None;
+                    }
                 }
                 // What came meanwhile is in the one month or in the other: the old one is read until it is empty, then the new one.
                 self.must_read = true;
@@ -537,6 +574,15 @@ impl Connection {
         }
         self.go_on(actions);
         Ok(())
+    }
+
+    /// The row of the client is in this month: another node may have moved it.
+    fn is_in(&mut self, month: Month) {
+        if self.month != Some(month) {
+            self.month = Some(month);
+            self.must_read = true;
+        }
+        self.move_to = self.move_to.filter(|to| month < *to);
     }
 
     fn greet(&mut self, uaid: Uuid, month: Option<Month>, moment: Moment<'_>, actions: &mut Vec<Action>) {
@@ -597,6 +643,16 @@ impl Connection {
         self.deadline = moment.at + moment.rules.ping_interval;
     }
 
+    /// Whether the client has to come back in order to be moved.
+    fn month_is_over(&self, moment: Moment<'_>) -> bool {
+        let behind = if self.move_to.is_some() {
+            MONTHS_BEHIND
+        } else {
+            MONTHS_BEHIND_AT_REST
+        };
+        self.month.is_some_and(|month| month.plus(behind) <= moment.month)
+    }
+
     fn on_time(&mut self, moment: Moment<'_>, actions: &mut Vec<Action>) -> Result<(), Close> {
         if moment.at < self.deadline {
             return Ok(());
@@ -604,13 +660,7 @@ impl Connection {
         match self.due {
             Due::Hello => Err(Close::HelloTimeout),
             Due::Pong => Err(Close::PongTimeout),
-            Due::Ping
-                if self
-                    .month
-                    .is_some_and(|month| month.plus(MONTHS_BEHIND) <= moment.month) =>
-            {
-                Err(Close::MonthOver)
-            }
+            Due::Ping if self.month_is_over(moment) => Err(Close::MonthOver),
             Due::Ping => {
                 actions.push(Action::Ping);
                 self.due = Due::Pong;

@@ -1,7 +1,7 @@
 //! A node that user agents stay connected to over a web socket: it gives them their endpoints, hands on what senders send while
 //! they are there, and brings what was stored while they were away.
 //!
-//! [`connection`] is the protocol as a pure state machine, [`session`] the task of one connection around it; `registry` knows which
+//! `connection` is the protocol as a pure state machine, `session` the task of one connection around it; `registry` knows which
 //! client is here; `router_port` is where endpoint nodes hand messages over. Truth is PostgreSQL: a message belongs to the endpoint
 //! node that took it until the client has acknowledged it, and to the database when that takes too long.
 //!
@@ -14,6 +14,7 @@ mod endpoints;
 mod health;
 mod mailbox;
 mod megaphone;
+mod months;
 mod node;
 mod notification;
 mod protocol;

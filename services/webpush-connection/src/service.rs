@@ -19,7 +19,7 @@ use crate::endpoints::Endpoints;
 use crate::megaphone::Megaphone;
 use crate::node::Node;
 use crate::registry::Registry;
-use crate::{health, public_port, router_port};
+use crate::{health, months, public_port, router_port};
 
 /// The name in `pg_stat_activity`.
 const NAME: &str = "webpush-connection";
@@ -48,6 +48,14 @@ pub enum Error {
         #[source]
         source: std::io::Error,
     },
+    /// An address that stands for all of this machine's own tells other nodes nothing.
+    #[error(
+        "webpush.connection.routerListen is {address}: webpush.connection.routerUrl has to say where other nodes reach it"
+    )]
+    NoRouterUrl {
+        /// The address.
+        address: SocketAddr,
+    },
     /// The megaphone has to be there at the start, or clients would be told that broadcasts do not exist.
     #[error("failed to ask for broadcasts (webpush.connection.megaphoneUrl)")]
     Megaphone(#[source] reqwest::Error),
@@ -59,7 +67,11 @@ pub enum Error {
 ///
 /// [`Error`] when the configuration cannot be used. The database may be away at the start and go away later.
 pub async fn run(config: Arc<Config>, listener: TcpListener, lifecycle: Lifecycle) -> Result<(), Error> {
-    let address = config.webpush.connection.router_listen;
+    let settings = &config.webpush.connection;
+    let address = settings.router_listen;
+    if address.ip().is_unspecified() && settings.router_url.is_none() {
+        return Err(Error::NoRouterUrl { address });
+    }
     let bound = TcpListener::bind(address).await;
     let router = bound.map_err(|source| Error::Listen { address, source })?;
     Box::pin(run_with_clock(
@@ -112,6 +124,14 @@ pub async fn run_with_clock(
             node.store.clone(),
             None,
             lifecycle.readiness.clone(),
+            watching.clone(),
+        ),
+    );
+    tasks.spawn(
+        "months",
+        months::keep(
+            Arc::clone(&node),
+            config.push.partitions.months_ahead,
             watching.clone(),
         ),
     );
@@ -238,5 +258,24 @@ async fn show(node: Arc<Node>, shutdown: Shutdown) {
         }
         let count = u32::try_from(node.registry.len()).unwrap_or(u32::MAX);
         Metric::WebpushConnections.set(count);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_node_that_others_could_not_find_does_not_start() {
+        let mut config = Config::for_tests("postgres://localhost/push", "amqp://unused").unwrap();
+        config.webpush.connection.router_listen = "0.0.0.0:0".parse().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let refused = run(Arc::new(config), listener, Lifecycle::default())
+            .await
+            .unwrap_err();
+        assert!(
+            refused.to_string().contains("webpush.connection.routerUrl"),
+            "{refused}"
+        );
     }
 }

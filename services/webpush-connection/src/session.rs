@@ -12,7 +12,7 @@ use http_api::{Place, Upgraded};
 use lifecycle::error_chain;
 use store::webpush::Registered;
 use telemetry::Metric;
-use tokio::time::{sleep_until, timeout};
+use tokio::time::sleep_until;
 use uuid::Uuid;
 
 use crate::connection::{Action, Answer, BATCH, Close, Connection, Event, NotRegistered, Question, Told};
@@ -22,6 +22,8 @@ use crate::socket::{Gone, Received, Socket};
 
 /// Longest wait for storage; a client that is not served by then had better come again.
 const STORAGE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Most messages that are deleted because their TTL is over, each time that storage is read.
+const MOST_EXPIRED: u32 = 2000;
 /// How often a node notes a client after another one, whose clock may be ahead, did.
 const CONNECTS: u32 = 3;
 
@@ -47,8 +49,6 @@ struct Session {
     actions: Vec<Action>,
     client: Option<Uuid>,
     connected_at: DateTime<Utc>,
-    /// Someone has stored a message for the client: what is said of the client's row is to be looked at.
-    was_told: bool,
     _place: Place,
 }
 
@@ -63,7 +63,6 @@ pub(crate) async fn serve(node: Arc<Node>, upgraded: Upgraded) {
         mailbox: Arc::default(),
         actions: Vec::new(),
         client: None,
-        was_told: false,
         _place: upgraded.place,
     };
     let ended = session.run().await;
@@ -109,10 +108,7 @@ impl Session {
     fn on_letter(&mut self, letter: Letter) -> Result<(), Ended> {
         match letter {
             Letter::End(close) => return Err(Ended::ByNode(close)),
-            Letter::Stored => {
-                self.was_told = true;
-                self.feed(Event::Stored);
-            }
+            Letter::Stored => self.feed(Event::Stored),
             Letter::Broadcasts => self.feed(Event::Broadcasts),
             Letter::Delivery(delivery) => self.feed(Event::Delivery(delivery)),
         }
@@ -140,7 +136,7 @@ impl Session {
                         let answer = self.answer(question).await;
                         self.feed(Event::Answer(answer));
                     }
-                    Action::Settle(receipt, version) => self.settle(receipt, version).await,
+                    Action::Settle(acked) => self.settle(acked).await,
                     Action::Tell(told) => told.count(),
                     Action::Close(close) => return Err(Ended::ByNode(close)),
                 }
@@ -149,15 +145,22 @@ impl Session {
         Ok(())
     }
 
-    /// Tells the sender that the client has it. A sender that has given up waiting stores it: then it is taken out of storage.
-    async fn settle(&mut self, receipt: Receipt, version: Box<str>) {
-        if receipt.settle() {
+    /// Tells the senders that the client has these. What a sender has given up waiting for it stores: then it is taken out of storage.
+    async fn settle(&mut self, acked: Vec<(Receipt, Box<str>)>) {
+        let late = acked
+            .into_iter()
+            .filter_map(|(receipt, version)| (!receipt.settle()).then_some(version));
+        let late: Vec<_> = late.collect();
+        let Some(uaid) = self.client.filter(|_| !late.is_empty()) else {
             return;
-        }
-        let Some(uaid) = self.client else { return };
-        let deleted = timeout(STORAGE_TIMEOUT, self.node.store.webpush_delete(uaid, &version)).await;
-        if !matches!(deleted, Ok(Ok(true))) {
-            self.feed(Event::NotYetStored(version));
+        };
+        let versions: Vec<&str> = late.iter().map(AsRef::as_ref).collect();
+        let deleting = self.node.store.webpush_delete(uaid, &versions);
+        let deleted = store::within(STORAGE_TIMEOUT, deleting).await.unwrap_or_default();
+        for version in late {
+            if !deleted.iter().any(|deleted| **deleted == *version) {
+                self.feed(Event::NotYetStored(version));
+            }
         }
     }
 
@@ -171,41 +174,39 @@ impl Session {
                 channel: *channel,
                 done: false,
             },
+            Question::Note => Answer::NotNoted,
             _ => Answer::Failed,
         };
-        match timeout(STORAGE_TIMEOUT, self.ask(question)).await {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(error)) => {
-                tracing::warn!(error = error_chain(&error), "storage failed a connection");
-                failed
-            }
-            Err(_) => {
-                tracing::warn!("storage did not answer a connection in time");
-                failed
-            }
-        }
+        let answered = match question {
+            // It has a limit of its own, since it must not be given up between what it does and what it takes back.
+            Question::Identify { uaid } => self.identify(uaid).await,
+            question => store::within(STORAGE_TIMEOUT, self.ask(question)).await,
+        };
+        answered.unwrap_or_else(|error| {
+            tracing::warn!(error = error_chain(&error), "storage failed a connection");
+            failed
+        })
     }
 
     async fn ask(&mut self, question: Question) -> Result<Answer, store::Error> {
-        if let Question::Identify { uaid } = question {
-            return self.identify(uaid).await;
-        }
         let uaid = self
             .client
             .expect("invariant: nothing else is asked before the client is identified");
-        if std::mem::take(&mut self.was_told) {
-            self.note_again(uaid).await?;
-        }
         let (node, store) = (&self.node, &self.node.store);
         Ok(match question {
             Question::Identify { .. } => Answer::Failed,
+            Question::Note => return self.note_again(uaid).await.map(Answer::Noted),
             Question::Register { channel, key } => return self.register(uaid, channel, key).await,
             Question::Unregister { channel } => {
                 store.webpush_unregister(uaid, channel).await?;
                 Answer::Unregistered { channel, done: true }
             }
             Question::Read { month } => {
-                let messages = store.webpush_waiting(uaid, month, node.now(), &[], BATCH).await?;
+                let now = node.now();
+                store
+                    .webpush_delete_expired(uaid, month, now, MOST_EXPIRED)
+                    .await?;
+                let messages = store.webpush_waiting(uaid, month, now, &[], BATCH).await?;
                 Metric::WebpushStoredSent.increment(messages.len() as u64);
                 Answer::Read(messages)
             }
@@ -230,7 +231,7 @@ impl Session {
     async fn identify(&mut self, uaid: Option<Uuid>) -> Result<Answer, store::Error> {
         if let Some(uaid) = uaid {
             let before = self.node.registry.enter(uaid, &self.mailbox);
-            match self.connect(uaid).await {
+            match store::within(STORAGE_TIMEOUT, self.connect(uaid)).await {
                 Ok(Some(month)) => {
                     if let Some(before) = before {
                         before.end(Close::Replaced);
@@ -271,13 +272,15 @@ impl Session {
         Ok(month)
     }
 
-    /// Notes this node once more where an endpoint node has forgotten it, because it did not answer in time.
-    async fn note_again(&mut self, uaid: Uuid) -> Result<(), store::Error> {
-        let client = self.node.store.webpush_client(uaid).await?;
-        if client.is_some_and(|client| client.node.is_none() && client.connected_at == self.connected_at) {
-            self.connect(uaid).await?;
+    /// Notes this node once more where an endpoint node has forgotten it, because it did not answer in time; returns the month of the
+    /// client.
+    async fn note_again(&mut self, uaid: Uuid) -> Result<Option<Month>, store::Error> {
+        match self.node.store.webpush_client(uaid).await? {
+            Some(client) if client.node.is_none() && client.connected_at == self.connected_at => {
+                self.connect(uaid).await
+            }
+            client => Ok(client.map(|client| client.month)),
         }
-        Ok(())
     }
 
     async fn register(
@@ -293,17 +296,16 @@ impl Session {
                 why: NotRegistered::BadKey,
             });
         };
-        let month = node.month();
         let registered = node.store.webpush_register(
             uaid,
             Some(&node.name),
             self.connected_at,
-            month,
+            node.month(),
             channel,
             node.max_channels,
         );
         Ok(match registered.await? {
-            Registered::Yes => Answer::Registered {
+            Registered::Yes { month } => Answer::Registered {
                 channel,
                 endpoint,
                 month,

@@ -3,10 +3,13 @@
 //! Variables that are not known are ignored, as the reference ignores them.
 
 use std::collections::BTreeMap;
+use std::net::{IpAddr, ToSocketAddrs as _};
 
 use config::Sources;
 
 const PREFIX: &str = "AUTOEND__";
+/// The most that `webpush.endpoint.maxTtlInSeconds` may be. The reference takes more, and keeps nothing for longer either.
+const MOST_TTL: u64 = 2_592_000;
 
 /// What is kept when its name changes only.
 const RENAMED: [(&str, &str); 6] = [
@@ -47,11 +50,8 @@ fn translated(reference: &BTreeMap<String, String>) -> Sources {
         get("HOST", "127.0.0.1"),
         get("PORT", "8000"),
     );
-    let host_in_url = if host.contains(':') {
-        format!("[{host}]")
-    } else {
-        host
-    };
+    let listen = format!("{}:{port}", in_url(&address_of(&host)));
+    let host_in_url = in_url(&host);
     let endpoint_url = get("ENDPOINT_URL", &format!("{scheme}://{host_in_url}:{port}"));
     let log_format = if get("HUMAN_LOGS", "false") == "true" {
         "human"
@@ -63,7 +63,7 @@ fn translated(reference: &BTreeMap<String, String>) -> Sources {
         // There is no broker in Web Push, and no room for the ports of several nodes on one machine.
         .with_variable("AMQP_URL", "amqp://unused")
         .with_variable(own("ADMIN__LISTEN"), "127.0.0.1:0")
-        .with_variable(own("WEBPUSH__ENDPOINT__LISTEN"), format!("{host_in_url}:{port}"))
+        .with_variable(own("WEBPUSH__ENDPOINT__LISTEN"), listen)
         .with_variable(own("WEBPUSH__ENDPOINT_URL"), endpoint_url)
         .with_variable(own("TELEMETRY__LOG_FORMAT"), log_format);
     if let Some(dsn) = reference.get("DB_DSN") {
@@ -71,15 +71,39 @@ fn translated(reference: &BTreeMap<String, String>) -> Sources {
     }
     for (name, renamed) in RENAMED {
         if let Some(value) = reference.get(name) {
-            let value = if name.ends_with("_KEYS") {
-                unlisted(value)
-            } else {
-                value.clone()
+            let value = match name {
+                "CRYPTO_KEYS" | "AUTH_KEYS" => unlisted(value),
+                "MAX_NOTIFICATION_TTL" => value
+                    .trim()
+                    .parse::<u64>()
+                    .map_or_else(|_| value.clone(), |seconds| seconds.min(MOST_TTL).to_string()),
+                _ => value.clone(),
             };
             sources = sources.with_variable(own(renamed), value);
         }
     }
     sources
+}
+
+/// The address that a host has. One that has none stays as it is, and is named when the configuration is read.
+fn address_of(host: &str) -> String {
+    let address = match host.parse::<IpAddr>() {
+        Ok(address) => Some(address),
+        Err(_) => (host, 0)
+            .to_socket_addrs()
+            .ok()
+            .and_then(|mut found| found.next())
+            .map(|found| found.ip()),
+    };
+    address.map_or_else(|| host.to_owned(), |address| address.to_string())
+}
+
+fn in_url(host: &str) -> String {
+    if host.contains(':') {
+        format!("[{host}]")
+    } else {
+        host.to_owned()
+    }
 }
 
 /// `["a","b"]` as `a,b`.
@@ -126,6 +150,28 @@ mod tests {
         assert_eq!(endpoint.max_ttl.as_secs(), 60);
         assert_eq!(endpoint.node_connect_timeout.as_millis(), 500);
         assert_eq!(endpoint.node_timeout.as_millis(), 900);
+    }
+
+    #[test]
+    fn a_host_may_be_a_name_or_an_address() {
+        for (host, url) in [
+            ("localhost", "http://localhost:8000"),
+            ("::1", "http://[::1]:8000"),
+        ] {
+            let config = load(&[("AUTOEND__HOST", host), ("AUTOEND__DB_DSN", "postgres://a@b/c")]);
+            let listen = config.webpush.endpoint.listen;
+            assert!(listen.ip().is_loopback() && listen.port() == 8000, "{listen}");
+            assert_eq!(config.webpush.endpoint_url, url);
+        }
+    }
+
+    #[test]
+    fn a_ttl_that_is_too_long_is_the_longest() {
+        let config = load(&[
+            ("AUTOEND__DB_DSN", "postgres://a@b/c"),
+            ("AUTOEND__MAX_NOTIFICATION_TTL", "5184000"),
+        ]);
+        assert_eq!(config.webpush.endpoint.max_ttl.as_secs(), MOST_TTL);
     }
 
     #[test]

@@ -15,8 +15,11 @@ pub(crate) async fn delete(
     State(app): State<Arc<App>>,
     Path(id): Path<String>,
 ) -> Result<StatusCode, Refused> {
-    let message = MessageId::open(&app.keys, &id).ok_or(Refusal::MessageId)?;
-    let deleting = app.store.webpush_delete(message.uaid, &id);
+    // As it was made: some put the padding of base64 back.
+    let id = id.trim_end_matches('=');
+    let message = MessageId::open(&app.keys, id).ok_or(Refusal::MessageId)?;
+    let versions = [id];
+    let deleting = app.store.webpush_delete(message.uaid, &versions);
     match timeout_at(app.deadline(), deleting).await {
         Ok(Ok(_)) => Ok(StatusCode::NO_CONTENT),
         _ => Err(Refusal::Storage.into()),

@@ -189,7 +189,7 @@ async fn add(
         .store
         .webpush_register(uaid, None, now, month, channel, app.max_channels);
     match by(deadline, adding).await? {
-        Registered::Yes => Ok(()),
+        Registered::Yes { .. } => Ok(()),
         Registered::Full => Err(Refusal::Full),
     }
 }

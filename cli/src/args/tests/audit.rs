@@ -71,8 +71,13 @@ const OPERATOR: &[(&str, Audit)] = &[
 
 const PORTAL: &[(&str, Audit)] = &[
     ("activateSubscription", As(&["subscription.activate"])),
+    ("cancelNotification", As(&["notification.cancel"])),
     ("cancelReplay", As(&["replay.cancel"])),
     ("changeSubscription", As(&["subscription.change"])),
+    (
+        "checkSignature",
+        Audit::None("it shows no secret and changes nothing"),
+    ),
     ("confirmEmail", As(&["subscription.confirm-address"])),
     ("createPortalLink", As(&["portal-link.create"])),
     ("createReplay", As(&["replay.create"])),
@@ -85,6 +90,8 @@ const PORTAL: &[(&str, Audit)] = &[
     ("requestQuota", As(&["quota-request.create"])),
     ("resendEmailCode", As(&["subscription.ask-address"])),
     ("resendNotification", As(&["notification.resend"])),
+    // One entry, whatever the number of notifications.
+    ("resendNotifications", As(&["subscription.resend"])),
     ("resumeSubscription", As(&["subscription.resume"])),
     ("revokeSecret", As(&["secret.revoke"])),
     ("rotateSecret", As(&["secret.create"])),
@@ -152,8 +159,10 @@ const OTHER_COMMANDS: &[&str] = &[
     "listen",
     "mails list",
     "mails retry",
+    "notifications cancel",
     "notifications list",
     "notifications show",
+    "notifications story",
     "pause lane",
     "pause reseller",
     "pause subscription",

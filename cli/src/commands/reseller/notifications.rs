@@ -29,13 +29,19 @@ const POLL: Duration = Duration::from_millis(500);
   postrider notifications list --event-id order-4711
   postrider notifications list --reseller acme --value example.org --newer-than 1d      for operators
   postrider notifications list --all --status RETRY                                     for operators
-  postrider notifications show 019aa2f0-5b1c-8025-9519-0863916ea2df")]
+  postrider notifications show 019aa2f0-5b1c-8025-9519-0863916ea2df
+  postrider notifications story 019aa2f0-5b1c-8025-9519-0863916ea2df
+  postrider notifications cancel 019aa2f0-5b1c-8025-9519-0863916ea2df")]
 pub(crate) enum NotificationsCommand {
     /// Lists those of the last 7 days, the newest event first; for operators all that are kept.
     #[command(visible_alias = "ls")]
     List(Box<ListArgs>),
     /// Shows one, with its body.
     Show(OneNotification),
+    /// Tells what became of one, in sentences, and what comes next.
+    Story(OneNotification<JsonArgs>),
+    /// Cancels one that waits: it is not sent any more, by no retry, resend or replay.
+    Cancel(OneNotification<JsonArgs>),
 }
 
 #[derive(Debug, Args)]
@@ -144,6 +150,8 @@ const ATTEMPTS: [ShownColumn; 7] = [
 pub(crate) async fn run(command: NotificationsCommand) -> anyhow::Result<()> {
     match command {
         NotificationsCommand::List(args) => list(*args).await,
+        NotificationsCommand::Story(one) => story(&one).await,
+        NotificationsCommand::Cancel(one) => cancel(&one).await,
         NotificationsCommand::Show(one) => {
             let document = find(&Portal::connect(&one.common.portal)?, one.id).await?;
             let form = one.common.form();
@@ -154,6 +162,32 @@ pub(crate) async fn run(command: NotificationsCommand) -> anyhow::Result<()> {
             Ok(())
         }
     }
+}
+
+async fn story(one: &OneNotification<JsonArgs>) -> anyhow::Result<()> {
+    let path = format!("/notifications/{}/story", one.id);
+    let story: Value = Portal::connect(&one.common.portal)?.get(&path, &()).await?;
+    if one.common.is_json() {
+        return output::json(&story);
+    }
+    output::result(cell(&story, "/headline/text"))?;
+    for step in story["story"].as_array().into_iter().flatten() {
+        output::result(format_args!("  {}  {}", cell(step, "/at"), cell(step, "/text")))?;
+    }
+    output::result(format_args!("next: {}", cell(&story, "/next/text")))?;
+    Ok(())
+}
+
+async fn cancel(one: &OneNotification<JsonArgs>) -> anyhow::Result<()> {
+    let path = format!("/notifications/{}/cancel", one.id);
+    let cancelled: Value = Portal::connect(&one.common.portal)?
+        .post(&path, &json!({}))
+        .await?;
+    if one.common.is_json() {
+        return output::json(&cancelled);
+    }
+    output::note(format_args!("{} is cancelled and is not sent any more", one.id));
+    Ok(())
 }
 
 pub(super) async fn find(portal: &Portal, id: Uuid) -> anyhow::Result<Value> {

@@ -32,8 +32,11 @@ pub(crate) enum SecretsCommand {
         /// A file with a secret of your own, whsec_ and base64; - for standard input.
         #[arg(long, value_name = "FILE")]
         from_file: Option<String>,
+        /// For how many hours those before it sign along; as the installation has it when not given.
+        #[arg(long, value_name = "HOURS")]
+        overlap_hours: Option<u64>,
     },
-    /// Shows one that signs at present; standard output is the secret and nothing else. The look is in the audit log.
+    /// Shows one that signs at present; standard output is the secret and nothing else. The look is in the audit log, and a mail tells of it.
     Show {
         #[command(flatten)]
         of: Of,
@@ -80,7 +83,11 @@ pub(crate) async fn run(command: SecretsCommand) -> anyhow::Result<()> {
             }
             shown::print(&document, form, COLUMNS, "there is no secret")
         }
-        SecretsCommand::Rotate { of, from_file } => rotate(&of, from_file.as_deref()).await,
+        SecretsCommand::Rotate {
+            of,
+            from_file,
+            overlap_hours,
+        } => rotate(&of, from_file.as_deref(), overlap_hours).await,
         SecretsCommand::Show { of, secret } => {
             let document: Value = portal(&of)?.get(&format!("{}/{secret}", path(&of)), &()).await?;
             print(&of, &document)
@@ -104,11 +111,14 @@ fn path<F: Args>(of: &Of<F>) -> String {
     format!("/subscriptions/{}/secrets", of.subscription)
 }
 
-async fn rotate(of: &Of, from_file: Option<&str>) -> anyhow::Result<()> {
-    let request = match from_file {
+async fn rotate(of: &Of, from_file: Option<&str>, overlap_hours: Option<u64>) -> anyhow::Result<()> {
+    let mut request = match from_file {
         Some(file) => json!({ "secret": file::read(file)?.trim() }),
         None => json!({}),
     };
+    if let Some(hours) = overlap_hours {
+        request["overlapHours"] = json!(hours);
+    }
     let made: Value = portal(of)?.post(&path(of), &request).await?;
     print(of, &made)?;
     output::note(format_args!(

@@ -22,6 +22,8 @@ pub(super) const QUOTA_TYPE: &str = "contact.updated";
 pub(super) const GONE_TYPE: &str = "host.deleted";
 /// Notifications a day of one of the subscriptions.
 pub(super) const QUOTA: u32 = 2;
+/// The quota that is asked for.
+const ASKED_QUOTA: u32 = 1_000_000_000;
 /// How long the endpoint may take to answer, in milliseconds.
 pub(super) const TIMEOUT: u64 = 1_000;
 
@@ -66,9 +68,11 @@ impl Maker<'_> {
         let (crowd, crowd_secret) = self.subscribe("crowd", "domain.*").await?;
         let (quota, quota_secret) = self.subscribe("quota", QUOTA_TYPE).await?;
         let (gone, gone_secret) = self.subscribe("gone", GONE_TYPE).await?;
-        let request = self.portal.request_quota(quota, QUOTA, "the demo").await?;
+        // Only more can be asked for than there is; what is granted may be less.
+        let request = self.portal.request_quota(quota, ASKED_QUOTA, "the demo").await?;
         let approve = format!("/quota-requests/{request}/approve");
-        self.admin.post::<Value>(&approve, &json!({})).await?;
+        let approval = json!({ "granted": QUOTA });
+        self.admin.post::<Value>(&approve, &approval).await?;
         // The receiver goes on with the old secret: while they overlap each request carries the signatures of both.
         self.portal.rotate_secret(crowd).await?;
         let made = Subscriptions {

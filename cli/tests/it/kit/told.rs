@@ -100,7 +100,7 @@ async fn forms_for_scripts_have_what_the_next_command_needs() {
     let found = async || Json(json!({"items": [held()], "next": null}));
     let router = Router::new()
         .route("/subscriptions", post(created).get(async || {
-            Json(json!({"items": [{"id": SUBSCRIPTION, "url": "https://a.example/", "state": "ACTIVE", "verification": {"failedAttempts": 0}}]}))
+            Json(json!({"items": [{"id": SUBSCRIPTION, "url": "https://a.example/", "description": "", "state": "ACTIVE", "stateReason": "VERIFIED", "verification": {"failedAttempts": 0}}]}))
         }))
         .route("/subscriptions/{id}/quota", get(quota))
         .route("/subscriptions/{id}/quota-requests", get(requests))

@@ -188,6 +188,11 @@ fn each_change_of_settings_is_told_in_a_sentence_and_a_line() {
             "new signing secret: a -> b (",
         ),
         (
+            "SECRET_VIEWED",
+            "A signing secret of your subscription was looked at.",
+            "signing secret looked at: a -> b (",
+        ),
+        (
             "SECRET_REVOKED",
             "A signing secret of",
             "signing secret revoked: a -> b (",

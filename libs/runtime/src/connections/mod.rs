@@ -6,6 +6,7 @@
 
 mod heartbeat;
 mod report;
+mod schema;
 
 use std::time::Duration;
 
@@ -16,6 +17,8 @@ use store::Store;
 use store::webhook::LineTerms;
 use telemetry::Metric;
 use tokio::task::JoinSet;
+
+pub use schema::with_schema;
 
 pub use heartbeat::INTERVAL as BEAT_INTERVAL;
 pub use report::{Counters, Earlier, LATELY, PaceSecond, Previous, Report, SwrveReport};

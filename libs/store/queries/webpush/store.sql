@@ -17,7 +17,8 @@ written AS (
     SELECT n.uaid, c.month, n.channel, n.topic, n.version, n.received_at, n.expires_at, n.data, n.encoding, n.encryption, n.crypto_key
     FROM client c JOIN new n ON n.place = c.place
     WHERE c.subscribed AND NOT n.replaced
-    ORDER BY n.uaid, n.channel, n.place
+    -- One order for all: two stores that replace messages of the same topics do not wait for each other.
+    ORDER BY n.uaid, n.channel, n.topic NULLS LAST, n.place
     -- With a new identifier: an acknowledgement of the one before must not delete it.
     ON CONFLICT (uaid, month, channel, topic) WHERE topic IS NOT NULL DO UPDATE
     SET id = excluded.id, version = excluded.version, received_at = excluded.received_at, expires_at = excluded.expires_at,

@@ -12,20 +12,31 @@ impl Store {
     /// Cancels a push that waits or is queued.
     pub async fn cancel_push(&self, id: PushId, act: Act<'_>) -> Result<Cancellation<PushStatus>, Error> {
         let mut transaction = self.pool.begin().await?;
-        let found = cancel_all(&mut transaction, &[id.uuid()], act).await?;
+        let found = cancel_all(&mut transaction, &[id.uuid()], None, act).await?;
         cancel::commit(transaction, found.into_iter().next(), "push", id, act).await
     }
 
-    /// Cancels those of these pushes that wait or are queued, with one entry in the audit log that says how they were `chosen`. Returns how many
+    /// Cancels those of these pushes that wait or are queued, all or those in one `status`, with one entry in the audit log that says how they were `chosen`. Returns how many
     /// those were.
-    pub async fn cancel_pushes(&self, ids: &[Uuid], chosen: Value, act: Act<'_>) -> Result<u64, Error> {
+    pub async fn cancel_pushes(
+        &self,
+        ids: &[Uuid],
+        status: Option<&str>,
+        chosen: Value,
+        act: Act<'_>,
+    ) -> Result<u64, Error> {
         let mut transaction = self.pool.begin().await?;
-        let found = cancel_all(&mut transaction, ids, act).await?;
+        let found = cancel_all(&mut transaction, ids, status, act).await?;
         cancel::commit_all(transaction, &found, "push", chosen, act).await
     }
 }
 
-async fn cancel_all(connection: &mut PgConnection, ids: &[Uuid], act: Act<'_>) -> Result<Vec<Found>, Error> {
+async fn cancel_all(
+    connection: &mut PgConnection,
+    ids: &[Uuid],
+    status: Option<&str>,
+    act: Act<'_>,
+) -> Result<Vec<Found>, Error> {
     Ok(sqlx::query_as!(
             Found,
             r#"
@@ -38,6 +49,7 @@ async fn cancel_all(connection: &mut PgConnection, ids: &[Uuid], act: Act<'_>) -
                     finished_at = $2, updated_at = $2
                 FROM found f
                 WHERE p.id = f.id AND NOT f.claimed AND f.status IN ('SCHEDULED', 'PENDING', 'IN_MEMORY', 'RETRY')
+                  AND ($5::text IS NULL OR f.status = $5)
                 RETURNING p.id, p.attempts, p.message_prototype_key),
             letter AS (
                 INSERT INTO dead_letters (lane, reason, fingerprint, push_id, prototype, attempts, detail, state,
@@ -52,6 +64,7 @@ async fn cancel_all(connection: &mut PgConnection, ids: &[Uuid], act: Act<'_>) -
             act.at,
             act.by,
             act.note,
+            status,
         )
         .fetch_all(connection)
         .await?)

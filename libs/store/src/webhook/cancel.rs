@@ -16,25 +16,31 @@ impl Store {
         act: Act<'_>,
     ) -> Result<Cancellation<NotificationStatus>, Error> {
         let mut transaction = self.pool.begin().await?;
-        let found = cancel_all(&mut transaction, &[id.uuid()], act).await?;
+        let found = cancel_all(&mut transaction, &[id.uuid()], None, act).await?;
         cancel::commit(transaction, found.into_iter().next(), "notification", id, act).await
     }
 
-    /// Cancels those of these notifications that wait or are queued, with one entry in the audit log that says how they were `chosen`. Returns how many
+    /// Cancels those of these notifications that wait or are queued, all or those in one `status`, with one entry in the audit log that says how they were `chosen`. Returns how many
     /// those were.
     pub async fn cancel_notifications(
         &self,
         ids: &[Uuid],
+        status: Option<&str>,
         chosen: Value,
         act: Act<'_>,
     ) -> Result<u64, Error> {
         let mut transaction = self.pool.begin().await?;
-        let found = cancel_all(&mut transaction, ids, act).await?;
+        let found = cancel_all(&mut transaction, ids, status, act).await?;
         cancel::commit_all(transaction, &found, "notification", chosen, act).await
     }
 }
 
-async fn cancel_all(connection: &mut PgConnection, ids: &[Uuid], act: Act<'_>) -> Result<Vec<Found>, Error> {
+async fn cancel_all(
+    connection: &mut PgConnection,
+    ids: &[Uuid],
+    status: Option<&str>,
+    act: Act<'_>,
+) -> Result<Vec<Found>, Error> {
     Ok(sqlx::query_as!(
             Found,
             r#"
@@ -47,6 +53,7 @@ async fn cancel_all(connection: &mut PgConnection, ids: &[Uuid], act: Act<'_>) -
                     slot_at = NULL, finished_at = $2, updated_at = $2
                 FROM found f
                 WHERE n.id = f.id AND NOT f.claimed AND f.status IN ('SCHEDULED', 'PENDING', 'IN_MEMORY', 'RETRY')
+                  AND ($5::text IS NULL OR f.status = $5)
                 RETURNING n.id, n.subscription_id, n.reseller_id, n.event_type, n.attempts),
             letter AS (
                 INSERT INTO dead_letters (lane, reason, fingerprint, notification_id, subscription_id, reseller_id,
@@ -62,6 +69,7 @@ async fn cancel_all(connection: &mut PgConnection, ids: &[Uuid], act: Act<'_>) -
             act.at,
             act.by,
             act.note,
+            status,
         )
         .fetch_all(connection)
         .await?)

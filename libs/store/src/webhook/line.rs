@@ -71,6 +71,21 @@ impl Default for LineTerms {
     }
 }
 
+/// By what a line moves at a moment.
+pub(super) struct LineLimits {
+    pub(super) rules: LineRules,
+    budget: Budget,
+    before: u32,
+    now: DateTime<Utc>,
+}
+
+impl LineLimits {
+    /// When the turn comes of what has `ahead` before it.
+    pub(super) fn turn(&self, ahead: u64) -> DateTime<Utc> {
+        self.rules.forecast(self.budget, self.before, ahead, self.now)
+    }
+}
+
 impl LineTerms {
     fn rules(&self, quota: Option<i32>, rate: Option<i32>) -> LineRules {
         LineRules {
@@ -215,19 +230,6 @@ impl Store {
             return Ok(HashMap::new());
         };
         let ids: Vec<Uuid> = waiting.iter().map(|(_, id)| *id).collect();
-        let limits = sqlx::query!(
-            r#"
-            SELECT s.daily_quota, s.requests_per_second, b.day AS "day?", b.used AS "used?", b.quota AS "quota?",
-                   b.changed_at AS "changed_at?", now() AS "now!",
-                   (SELECT n.created_at FROM notifications n WHERE n.subscription_id = s.id AND n.status = 'SCHEDULED'
-                    ORDER BY n.next_attempt_at, n.id LIMIT 1) AS first_at
-            FROM subscriptions s LEFT JOIN subscription_budgets b ON b.subscription_id = s.id
-            WHERE s.id = $1
-            "#,
-            subscription,
-        )
-        .fetch_one(&self.pool)
-        .await?;
         let ahead = sqlx::query!(
             r#"
             SELECT l.id AS "id!", l.ahead AS "ahead!"
@@ -249,19 +251,37 @@ impl Store {
             .into_iter()
             .map(|row| (row.id, row.ahead.unsigned_abs()))
             .collect();
-        let rules = self
-            .line_terms
-            .rules(limits.daily_quota, limits.requests_per_second);
-        let before = limits.quota.map_or(rules.quota, i32::unsigned_abs);
-        let budget = Budget {
-            day: limits.day.unwrap_or(NaiveDate::MIN),
-            used: limits.used.unwrap_or(0).unsigned_abs(),
-        };
+        let limits = self.line_limits(subscription).await?;
         let told = |id: Uuid| {
             let ahead = ahead.get(&id).copied().unwrap_or(AHEAD_MAX.unsigned_abs());
-            rules.forecast(budget, before, ahead, limits.now)
+            limits.turn(ahead)
         };
         Ok(ids.into_iter().map(|id| (id, told(id))).collect())
+    }
+
+    /// By what the line of a subscription moves at the moment.
+    pub(super) async fn line_limits(&self, subscription: Uuid) -> Result<LineLimits, Error> {
+        let row = sqlx::query!(
+            r#"
+            SELECT s.daily_quota, s.requests_per_second, b.day AS "day?", b.used AS "used?", b.quota AS "quota?",
+                   now() AS "now!"
+            FROM subscriptions s LEFT JOIN subscription_budgets b ON b.subscription_id = s.id
+            WHERE s.id = $1
+            "#,
+            subscription,
+        )
+        .fetch_one(&self.pool)
+        .await?;
+        let rules = self.line_terms.rules(row.daily_quota, row.requests_per_second);
+        Ok(LineLimits {
+            before: row.quota.map_or(rules.quota, i32::unsigned_abs),
+            budget: Budget {
+                day: row.day.unwrap_or(NaiveDate::MIN),
+                used: row.used.unwrap_or(0).unsigned_abs(),
+            },
+            rules,
+            now: row.now,
+        })
     }
 }
 

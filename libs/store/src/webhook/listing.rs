@@ -79,6 +79,15 @@ pub struct NotificationRow {
     pub finished_at: Option<DateTime<Utc>>,
 }
 
+/// What of a line is listed. An empty list of reasons or event types stands for all.
+#[derive(Debug, Clone, Default)]
+pub struct LineFilter {
+    /// Why it waits.
+    pub reasons: Vec<NotificationReason>,
+    /// Their event types.
+    pub event_types: Vec<String>,
+}
+
 /// Where the next part of a list by due time begins.
 pub type DueCursor = (DateTime<Utc>, Uuid);
 
@@ -151,14 +160,21 @@ impl Store {
         .await?)
     }
 
-    /// What of a subscription is in line, soonest first, after a place in the list.
+    /// What of a subscription is in line, soonest first, after a place in the list. A part that a filter has thinned out may be followed by
+    /// others.
     pub async fn list_scheduled(
         &self,
         subscription: Uuid,
+        filter: &LineFilter,
         after: Option<DueCursor>,
         limit: u32,
     ) -> Result<Page<NotificationRow, DueCursor>, Error> {
         let (due, id) = after.unwrap_or((DateTime::UNIX_EPOCH, Uuid::nil()));
+        let filtered = !(filter.reasons.is_empty() && filter.event_types.is_empty());
+        let rows = i64::from(limit);
+        let examined_max = if filtered { EXAMINED_MAX.max(rows) } else { rows };
+        let last = self.last_in_line(subscription, (due, id), examined_max).await?;
+        let reasons: Vec<&str> = filter.reasons.iter().map(NotificationReason::as_str).collect();
         let mut items = sqlx::query_as!(
             NotificationRow,
             r#"
@@ -169,21 +185,56 @@ impl Store {
                    n.updated_at, n.finished_at
             FROM events e RIGHT JOIN notifications n ON e.id = n.event
             WHERE n.subscription_id = $1 AND n.status = 'SCHEDULED'
-              AND (n.next_attempt_at, n.id) > ($2, $3)
+              AND (n.next_attempt_at, n.id) > ($2, $3) AND ($7 OR (n.next_attempt_at, n.id) <= ($8, $9))
+              AND (cardinality($5::text[]) = 0 OR n.reason = ANY ($5))
+              AND (cardinality($6::text[]) = 0 OR n.event_type = ANY ($6))
             ORDER BY n.next_attempt_at, n.id LIMIT $4
             "#,
             subscription,
             due,
             id,
-            i64::from(limit),
+            rows,
+            &reasons as &[&str],
+            &filter.event_types,
+            last.is_none(),
+            last.map(|(at, _)| at),
+            last.map(|(_, id)| id),
         )
         .fetch_all(&self.pool)
         .await?;
         let full = items.len() >= limit as usize;
-        let last = items.last().filter(|_| full);
-        let next = last.and_then(|row| Some((row.next_attempt_at?, row.id.uuid())));
+        let next = if full {
+            items
+                .last()
+                .and_then(|row| Some((row.next_attempt_at?, row.id.uuid())))
+        } else {
+            last
+        };
         self.tell_turns(subscription, &mut items).await?;
         Ok(Page { items, next })
+    }
+
+    /// The place in line up to which a page looks, when there may be more beyond it.
+    async fn last_in_line(
+        &self,
+        subscription: Uuid,
+        (due, id): DueCursor,
+        examined_max: i64,
+    ) -> Result<Option<DueCursor>, Error> {
+        let found = sqlx::query!(
+            r#"
+            SELECT next_attempt_at AS "at!", id FROM notifications
+            WHERE subscription_id = $1 AND status = 'SCHEDULED' AND (next_attempt_at, id) > ($2, $3)
+            ORDER BY next_attempt_at, id OFFSET $4 LIMIT 1
+            "#,
+            subscription,
+            due,
+            id,
+            examined_max - 1,
+        )
+        .fetch_optional(&self.pool)
+        .await?;
+        Ok(found.map(|row| (row.at, row.id)))
     }
 }
 

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::locked::subject;
 use crate::{Act, Error, Store};
 
-/// Most scheduled notifications that are counted.
+/// Most scheduled notifications that are looked at to count those that wait for the quota.
 const COUNTED_MAX: i64 = 100_000;
 
 /// How much a subscription may get, and has got.
@@ -22,7 +22,7 @@ pub struct QuotaView {
     pub requests_per_second: Option<u32>,
     /// What was charged to a day, and the quota by which it was.
     pub budget: Option<(Budget, u32)>,
-    /// Notifications in line for the quota, counted up to 100,000.
+    /// Notifications that wait for the quota, counted among up to 100,000 in line.
     pub scheduled: u64,
 }
 
@@ -58,9 +58,9 @@ impl Store {
         let row = sqlx::query!(
             r#"
             SELECT s.daily_quota, s.requests_per_second, b.day AS "day?", b.used AS "used?", b.quota AS "quota?",
-                   (SELECT count(*) FROM (SELECT FROM notifications n
-                                          WHERE n.subscription_id = s.id AND n.status = 'SCHEDULED' AND n.reason = 'QUOTA'
-                                          LIMIT $3) AS w) AS "scheduled!"
+                   (SELECT count(*) FILTER (WHERE w.reason = 'QUOTA')
+                    FROM (SELECT n.reason FROM notifications n
+                          WHERE n.subscription_id = s.id AND n.status = 'SCHEDULED' LIMIT $3) AS w) AS "scheduled!"
             FROM subscriptions s LEFT JOIN subscription_budgets b ON b.subscription_id = s.id
             WHERE s.reseller_id = $1 AND s.id = $2 AND s.deleted_at IS NULL
             "#,

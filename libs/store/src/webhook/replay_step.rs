@@ -10,6 +10,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::listing::first_id_at;
+use super::replays::{Missed, NewReplay, ReplayCount};
 use super::sending_again::sent_again_by;
 use crate::resolution::resolve;
 use crate::{Act, Error, Store, column};
@@ -39,6 +40,7 @@ struct Held {
     subscription: Uuid,
     reseller: String,
     filter: Vec<EventFilter>,
+    missed: Missed,
     next: Uuid,
     until: DateTime<Utc>,
     per_second: u32,
@@ -52,8 +54,10 @@ struct Candidate {
     event_type: String,
     bytes: i32,
     missed: bool,
-    /// Whether an operator has cancelled its notification, so that it is not made due.
+    /// Whether its notification was cancelled, so that it is not made due.
     cancelled: bool,
+    /// How it was missed: what has no notification is `MISSED`.
+    status: &'static str,
 }
 
 impl Store {
@@ -90,6 +94,55 @@ impl Store {
     }
 }
 
+impl Store {
+    /// Counts what a replay of a subscription with the filter `event_types` would send again, of at most `examined_max` events. Whose the
+    /// subscription is, is for the caller to know.
+    pub async fn count_replay(
+        &self,
+        new: &NewReplay,
+        (reseller, event_types): (&str, &[String]),
+        examined_max: u32,
+    ) -> Result<ReplayCount, Error> {
+        let mut connection = self.pool.acquire().await?;
+        let mut replay = Held {
+            id: new.id,
+            subscription: new.subscription,
+            reseller: reseller.to_owned(),
+            filter: filter_of(event_types),
+            missed: new.missed.clone(),
+            next: first_id_at(new.since),
+            until: new.until,
+            per_second: new.per_second,
+            paced_to: new.created_at,
+        };
+        let mut counted = ReplayCount::default();
+        while counted.examined < u64::from(examined_max) {
+            let part = candidates(&mut connection, &replay, first_id_at(new.until)).await?;
+            counted.examined += part.len() as u64;
+            for candidate in &part {
+                counted.cancelled += u64::from(candidate.cancelled);
+                if candidate.missed {
+                    *counted.by_status.entry(candidate.status).or_default() += 1;
+                    *counted
+                        .by_event_type
+                        .entry(candidate.event_type.clone())
+                        .or_default() += 1;
+                }
+            }
+            match part.last() {
+                Some(last) if i64::try_from(part.len()).is_ok_and(|looked_at| looked_at >= EXAMINED_MAX) => {
+                    replay.next = Uuid::from_u128(last.id.as_u128() + 1);
+                }
+                _ => {
+                    counted.is_whole = true;
+                    break;
+                }
+            }
+        }
+        Ok(counted)
+    }
+}
+
 /// The events up to the one at which the rate budget is used up, and those of them that were missed.
 fn within(candidates: &[Candidate], rate_budget: usize) -> (&[Candidate], Vec<&Candidate>) {
     let mut missed = Vec::new();
@@ -107,7 +160,8 @@ fn within(candidates: &[Candidate], rate_budget: usize) -> (&[Candidate], Vec<&C
 async fn hold(connection: &mut PgConnection, id: Uuid) -> Result<Option<Held>, Error> {
     let row = sqlx::query!(
         r#"
-        SELECT r.subscription_id, r.reseller_id, r.since, r.until, r.per_second, r.cursor, r.updated_at, s.event_types
+        SELECT r.subscription_id, r.reseller_id, r.since, r.until, r.per_second, r.cursor, r.updated_at, s.event_types,
+               coalesce(r.event_types, '{}') AS "only_types!", coalesce(r.statuses, '{}') AS "only_statuses!"
         FROM replays r JOIN subscriptions s ON s.id = r.subscription_id
         WHERE r.id = $1 AND r.status = 'RUNNING' AND s.state IN ('ACTIVE', 'DEGRADED') AND NOT s.suspended
           AND s.deleted_at IS NULL
@@ -121,12 +175,11 @@ async fn hold(connection: &mut PgConnection, id: Uuid) -> Result<Option<Held>, E
         id,
         subscription: row.subscription_id,
         reseller: row.reseller_id,
-        // Entries are checked before they are stored; one that a later version wrote selects nothing for this one.
-        filter: row
-            .event_types
-            .iter()
-            .filter_map(|entry| EventFilter::parse(entry).ok())
-            .collect(),
+        filter: filter_of(&row.event_types),
+        missed: Missed {
+            event_types: row.only_types,
+            statuses: row.only_statuses,
+        },
         next: row.cursor.map_or(first_id_at(row.since), |cursor| {
             Uuid::from_u128(cursor.as_u128() + 1)
         }),
@@ -134,6 +187,22 @@ async fn hold(connection: &mut PgConnection, id: Uuid) -> Result<Option<Held>, E
         per_second: row.per_second.unsigned_abs(),
         paced_to: row.updated_at,
     }))
+}
+
+/// Entries are checked before they are stored; one that a later version wrote selects nothing for this one.
+fn filter_of(event_types: &[String]) -> Vec<EventFilter> {
+    let entries = event_types.iter();
+    entries
+        .filter_map(|entry| EventFilter::parse(entry).ok())
+        .collect()
+}
+
+impl Missed {
+    /// Whether it is among them. An empty list stands for all.
+    fn has(&self, event_type: &str, status: &str) -> bool {
+        let is_in = |list: &[String], one: &str| list.is_empty() || list.iter().any(|entry| entry == one);
+        is_in(&self.event_types, event_type) && is_in(&self.statuses, status)
+    }
 }
 
 /// Up to when no event appears any more that this subscription would miss. An event whose statement begins from now on sees a
@@ -179,8 +248,14 @@ async fn candidates(
     Ok(rows
         .into_iter()
         .map(|row| {
-            let wanted = selected(&row.event_type)
-                && matches!(row.status.as_deref(), None | Some("FAILED" | "GIVEN_UP"));
+            let status = match row.status.as_deref() {
+                None => "MISSED",
+                Some("FAILED") => "FAILED",
+                Some("GIVEN_UP") => "GIVEN_UP",
+                Some(_) => "",
+            };
+            let wanted =
+                !status.is_empty() && selected(&row.event_type) && replay.missed.has(&row.event_type, status);
             let cancelled = row.status.as_deref() == Some("GIVEN_UP")
                 && row.reason.as_deref() == Some(NotificationReason::Cancelled.as_str());
             Candidate {
@@ -189,6 +264,7 @@ async fn candidates(
                 id: row.id,
                 event_type: row.event_type,
                 bytes: row.bytes,
+                status,
             }
         })
         .collect())
@@ -289,6 +365,7 @@ mod tests {
                 bytes: 0,
                 missed,
                 cancelled: false,
+                status: "MISSED",
             })
             .collect();
         let lengths = |rate_budget| {

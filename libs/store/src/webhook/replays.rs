@@ -1,6 +1,8 @@
 //! Replays: what a subscription missed since a time, sent again by a job that survives crashes. This is their book-keeping;
 //! a step of one is in `replay_step`.
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, Utc};
 use domain::subscription::ReplayStatus;
 use serde_json::json;
@@ -25,6 +27,10 @@ pub struct ReplayView {
     pub until: DateTime<Utc>,
     /// Most notifications a second.
     pub per_second: u32,
+    /// Of these event types alone; of all that the subscription gets when `None`.
+    pub event_types: Option<Vec<String>>,
+    /// Of what was missed in these ways alone; of all when `None`.
+    pub statuses: Option<Vec<String>>,
     /// The last event that was looked at.
     pub cursor: Option<Uuid>,
     /// Events that were examined.
@@ -54,8 +60,34 @@ pub struct NewReplay {
     pub until: DateTime<Utc>,
     /// Most notifications a second.
     pub per_second: u32,
+    /// Of which event types, and of what was missed in which way.
+    pub missed: Missed,
     /// When it was asked for.
     pub created_at: DateTime<Utc>,
+}
+
+/// Which part of what a subscription missed is sent again. An empty list stands for all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Missed {
+    /// Of these event types.
+    pub event_types: Vec<String>,
+    /// `FAILED`, `GIVEN_UP`, or `MISSED` for events that it has no notification of.
+    pub statuses: Vec<String>,
+}
+
+/// What a replay would send again.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReplayCount {
+    /// Events that were examined.
+    pub examined: u64,
+    /// Whether these are all of the time.
+    pub is_whole: bool,
+    /// What it would make or make due again, by how it was missed.
+    pub by_status: BTreeMap<&'static str, u64>,
+    /// The same by event type.
+    pub by_event_type: BTreeMap<String, u64>,
+    /// What it would leave alone because it was cancelled.
+    pub cancelled: u64,
 }
 
 /// What came of asking for a replay.
@@ -95,8 +127,9 @@ impl Store {
                 SELECT id FROM subscriptions WHERE reseller_id = $1 AND id = $2 AND deleted_at IS NULL
                 FOR NO KEY UPDATE),
             inserted AS (
-                INSERT INTO replays (id, subscription_id, reseller_id, since, until, per_second, created_at, updated_at)
-                SELECT $3, o.id, $1, $4, $5, $6, $7, $7 FROM owned o
+                INSERT INTO replays (id, subscription_id, reseller_id, since, until, per_second, created_at, updated_at,
+                                     event_types, statuses)
+                SELECT $3, o.id, $1, $4, $5, $6, $7, $7, nullif($8::text[], '{}'), nullif($9::text[], '{}') FROM owned o
                 ON CONFLICT (subscription_id) WHERE status = 'RUNNING' DO NOTHING
                 RETURNING id)
             SELECT EXISTS (SELECT FROM owned) AS "owned!", EXISTS (SELECT FROM inserted) AS "inserted!"
@@ -108,6 +141,8 @@ impl Store {
             new.until,
             i32::try_from(new.per_second).unwrap_or(i32::MAX),
             new.created_at,
+            &new.missed.event_types,
+            &new.missed.statuses,
         )
         .fetch_one(&mut *transaction)
         .await?;
@@ -137,7 +172,7 @@ impl Store {
             ReplayView,
             r#"
             SELECT id, subscription_id AS subscription, status AS "status: Name<_>", since, until,
-                   per_second AS "per_second: Count", cursor, examined AS "examined: Count", replayed AS "replayed: Count",
+                   per_second AS "per_second: Count", event_types, statuses, cursor, examined AS "examined: Count", replayed AS "replayed: Count",
                    cancelled AS "cancelled: Count", created_at, updated_at, finished_at
             FROM replays
             -- Ranges, so that one plan serves all of these questions from the index, whatever other subscriptions have.

@@ -12,7 +12,7 @@ use super::security::{self, SecurityChange};
 use crate::{Act, Error, Store, interval};
 
 /// Most secrets of a subscription that are valid at once. Each of them is one more signature in every request.
-const VALID_MAX: i64 = 5;
+pub const VALID_SECRETS_MAX: u32 = 5;
 
 /// A secret to be stored. Its `Debug` shows how long the sealed bytes are and nothing else.
 pub struct NewSecret {
@@ -90,7 +90,7 @@ impl Store {
         )
         .fetch_one(&mut *transaction)
         .await?;
-        if valid >= VALID_MAX {
+        if valid >= i64::from(VALID_SECRETS_MAX) {
             return Ok(Rotated::TooMany);
         }
         sqlx::query!(
@@ -139,8 +139,8 @@ impl Store {
         Ok(Some(secrets))
     }
 
-    /// A valid secret, sealed, with when it was made; the look at it is in the audit log before it is there to be looked at.
-    /// `None` when the reseller has no such secret, or it has ended.
+    /// A valid secret, sealed, with when it was made; the look at it is in the audit log, and a mail tells of it, before it is there to be
+    /// looked at. `None` when the reseller has no such secret, or it has ended.
     ///
     /// # Errors
     ///
@@ -152,13 +152,14 @@ impl Store {
         act: Act<'_>,
     ) -> Result<Option<(Vec<u8>, DateTime<Utc>)>, Error> {
         let mut transaction = self.pool.begin().await?;
+        let Some(locked) = lock(&mut transaction, reseller, subscription).await? else {
+            return Ok(None);
+        };
         let found = sqlx::query!(
             r#"
-            SELECT k.sealed, k.created_at FROM signing_secrets k JOIN subscriptions s ON s.id = k.subscription_id
-            WHERE k.id = $3 AND s.id = $2 AND s.reseller_id = $1 AND s.deleted_at IS NULL
-              AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > $4)
+            SELECT sealed, created_at FROM signing_secrets
+            WHERE id = $2 AND subscription_id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $3)
             "#,
-            reseller,
             subscription,
             secret,
             act.at,
@@ -168,10 +169,37 @@ impl Store {
         let Some(found) = found else {
             return Ok(None);
         };
+        let told = [SecurityChange::SecretViewed];
+        security::tell(&mut transaction, subscription, &locked, &told, act.at).await?;
         let entry = act.entry("secret.view", subject(subscription), json!({ "secret": secret }));
         entry.record(&mut transaction).await?;
         transaction.commit().await?;
         Ok(Some((found.sealed, found.created_at)))
+    }
+
+    /// The valid secrets of a reseller's subscription, sealed, the newest first: for checking a signature, which shows none of them. `None`
+    /// when there is no such subscription.
+    pub async fn sealed_secrets(
+        &self,
+        reseller: &str,
+        subscription: Uuid,
+        at: DateTime<Utc>,
+    ) -> Result<Option<Vec<(Uuid, Vec<u8>)>>, Error> {
+        if self.find_subscription(reseller, subscription).await?.is_none() {
+            return Ok(None);
+        }
+        let rows = sqlx::query!(
+            r#"
+            SELECT id, sealed FROM signing_secrets
+            WHERE subscription_id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)
+            ORDER BY created_at DESC, id DESC
+            "#,
+            subscription,
+            at,
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        Ok(Some(rows.into_iter().map(|row| (row.id, row.sealed)).collect()))
     }
 
     /// Ends a secret at once. One that has ended already stays as it is.

@@ -1,4 +1,4 @@
-//! Mails about changes that a thief of a reseller's key would make: they go to the address that was registered before, in the
+//! Mails about changes that a thief of a reseller's key would make, and about looks at secrets: they go to the address that was registered before, in the
 //! transaction of the change. The first one goes out at once; those that follow within ten minutes are gathered, so that
 //! the address is not flooded, and no change is lost.
 
@@ -17,6 +17,7 @@ pub(super) enum SecurityChange<'a> {
     Endpoint { to: &'a str },
     Address { to: &'a str },
     SecretMade,
+    SecretViewed,
     SecretRevoked,
     Deleted,
 }
@@ -30,6 +31,7 @@ impl SecurityChange<'_> {
             }
             Self::Address { to } => json!({ "what": "ADDRESS", "from": before.email, "to": to, "at": at }),
             Self::SecretMade => json!({ "what": "SECRET_MADE", "at": at }),
+            Self::SecretViewed => json!({ "what": "SECRET_VIEWED", "at": at }),
             Self::SecretRevoked => json!({ "what": "SECRET_REVOKED", "at": at }),
             Self::Deleted => json!({ "what": "DELETED", "at": at }),
         }

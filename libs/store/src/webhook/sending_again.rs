@@ -33,7 +33,7 @@ pub struct NewTestEvent {
     /// The one subscription that gets it.
     pub subscription: Uuid,
     /// Its type.
-    pub event_type: &'static str,
+    pub event_type: String,
     /// The bytes to send.
     pub body: String,
     /// The day whose quota it is taken for charged on, so that no place of it is used.

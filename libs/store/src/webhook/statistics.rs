@@ -162,12 +162,21 @@ impl Store {
         subscription: Uuid,
         since: DateTime<Utc>,
     ) -> Result<Vec<StatisticsDelta>, Error> {
+        self.delivery_statistics_of(&[subscription], since).await
+    }
+
+    /// The same for several, one after the other.
+    pub async fn delivery_statistics_of(
+        &self,
+        subscriptions: &[Uuid],
+        since: DateTime<Utc>,
+    ) -> Result<Vec<StatisticsDelta>, Error> {
         let rows = sqlx::query!(
             r#"
-            SELECT hour, attempts, delivered, failed, retried, payload_bytes, latencies, statuses
-            FROM delivery_statistics WHERE subscription_id = $1 AND hour >= $2 ORDER BY hour
+            SELECT subscription_id, hour, attempts, delivered, failed, retried, payload_bytes, latencies, statuses
+            FROM delivery_statistics WHERE subscription_id = ANY ($1) AND hour >= $2 ORDER BY subscription_id, hour
             "#,
-            subscription,
+            subscriptions,
             since,
         )
         .fetch_all(&self.pool)
@@ -175,7 +184,7 @@ impl Store {
         Ok(rows
             .into_iter()
             .map(|row| StatisticsDelta {
-                subscription,
+                subscription: row.subscription_id,
                 hour: row.hour,
                 attempts: row.attempts.unsigned_abs(),
                 delivered: row.delivered.unsigned_abs(),

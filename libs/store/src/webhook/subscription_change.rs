@@ -29,6 +29,17 @@ pub enum CommandOutcome {
     Unknown,
 }
 
+/// What came of a change that was made of a version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Changed {
+    /// The subscription as it stands now.
+    Done(Box<SubscriptionView>),
+    /// It was changed meanwhile, and is left as it is.
+    Stale(Box<SubscriptionView>),
+    /// The reseller has no such subscription.
+    Unknown,
+}
+
 impl Store {
     /// Changes a subscription. Another URL has to be verified before anything is delivered to it, another address confirmed
     /// before anything is sent there; of both the address of before is told.
@@ -40,11 +51,32 @@ impl Store {
         addresses: Addresses,
         act: Act<'_>,
     ) -> Result<Option<SubscriptionView>, Error> {
+        let any = |_: &SubscriptionView| true;
+        let changed = self.change_subscription_if(any, (reseller, id), change, addresses, act);
+        Ok(match changed.await? {
+            Changed::Done(view) | Changed::Stale(view) => Some(*view),
+            Changed::Unknown => None,
+        })
+    }
+
+    /// The same, if `is_expected` says so of the subscription as it is while no other change of it is made.
+    pub async fn change_subscription_if(
+        &self,
+        is_expected: impl Fn(&SubscriptionView) -> bool + Send,
+        (reseller, id): (&str, Uuid),
+        change: &SubscriptionChange,
+        addresses: Addresses,
+        act: Act<'_>,
+    ) -> Result<Changed, Error> {
         let now = act.at;
         let mut transaction = self.pool.begin().await?;
         let Some(locked) = lock(&mut transaction, reseller, id).await? else {
-            return Ok(None);
+            return Ok(Changed::Unknown);
         };
+        let before = select(&mut transaction, reseller, Some(id), None, 1).await?.pop();
+        if let Some(before) = before.filter(|before| !is_expected(before)) {
+            return Ok(Changed::Stale(Box::new(before)));
+        }
         update_fields(&mut transaction, id, change, now).await?;
         let (url, email) = (
             moved(&change.url, &locked.url),
@@ -74,7 +106,7 @@ impl Store {
         entry.record(&mut transaction).await?;
         let changed = select(&mut transaction, reseller, Some(id), None, 1).await?.pop();
         transaction.commit().await?;
-        Ok(changed)
+        Ok(changed.map_or(Changed::Unknown, |view| Changed::Done(Box::new(view))))
     }
 
     /// Does what the reseller asks for, if that makes sense in the present state; a change of state is also told by

@@ -12,7 +12,10 @@ use crate::{Error, Store, column};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Registered {
     /// The client has it, now or for some time.
-    Yes,
+    Yes {
+        /// The month that the client reads. It is the one given only where the row was made.
+        month: Month,
+    },
     /// The client has as many as it may have.
     Full,
 }
@@ -138,7 +141,7 @@ impl Store {
                     )
                     .execute(&mut *transaction)
                     .await?;
-                    Registered::Yes
+                    Registered::Yes { month }
                 }
             };
             transaction.commit().await?;
@@ -224,13 +227,13 @@ async fn add_channel(
     channel: Uuid,
     most: u32,
 ) -> Result<Option<Registered>, Error> {
-    let has = sqlx::query_scalar!(
+    let row = sqlx::query!(
         r#"
         UPDATE webpush_clients SET channels = CASE
             WHEN $2 = ANY (channels) OR cardinality(channels) >= $3 THEN channels
             ELSE channels || $2 END
         WHERE uaid = $1
-        RETURNING $2 = ANY (channels) AS "has!"
+        RETURNING month, $2 = ANY (channels) AS "has!"
         "#,
         uaid,
         channel,
@@ -238,5 +241,10 @@ async fn add_channel(
     )
     .fetch_optional(executor)
     .await?;
-    Ok(has.map(|has| if has { Registered::Yes } else { Registered::Full }))
+    Ok(row.map(|row| match row.has {
+        true => Registered::Yes {
+            month: month_of(row.month),
+        },
+        false => Registered::Full,
+    }))
 }

@@ -177,27 +177,60 @@ impl Store {
 
     /// Deletes messages of a client that it has acknowledged; returns how many there were.
     pub async fn webpush_acked(&self, uaid: Uuid, month: Month, ids: &[i64]) -> Result<u64, Error> {
-        let deleted = sqlx::query!(
-            "DELETE FROM webpush_messages WHERE uaid = $1 AND month = $2 AND id = ANY ($3)",
-            uaid,
-            month.first_day(),
-            ids,
-        )
-        .execute(&self.pool)
-        .await?;
-        Ok(deleted.rows_affected())
+        again(async || {
+            let deleted = sqlx::query!(
+                "DELETE FROM webpush_messages WHERE uaid = $1 AND month = $2 AND id = ANY ($3)",
+                uaid,
+                month.first_day(),
+                ids,
+            )
+            .execute(&self.pool)
+            .await?;
+            Ok(deleted.rows_affected())
+        })
+        .await
     }
 
-    /// Deletes the message of a client that has this message id; `false` when none waits.
-    pub async fn webpush_delete(&self, uaid: Uuid, version: &str) -> Result<bool, Error> {
-        let deleted = sqlx::query!(
-            "DELETE FROM webpush_messages WHERE uaid = $1 AND version = $2",
-            uaid,
-            version
-        )
-        .execute(&self.pool)
-        .await?;
-        Ok(deleted.rows_affected() > 0)
+    /// Deletes the messages of a client that have these message ids; returns those of them that waited.
+    pub async fn webpush_delete(&self, uaid: Uuid, versions: &[&str]) -> Result<Vec<String>, Error> {
+        again(async || {
+            Ok(sqlx::query_scalar!(
+                "DELETE FROM webpush_messages WHERE uaid = $1 AND version = ANY ($2) RETURNING version",
+                uaid,
+                versions as &[&str],
+            )
+            .fetch_all(&self.pool)
+            .await?)
+        })
+        .await
+    }
+
+    /// Deletes up to `limit` messages of a client whose TTL is over in a month, so that they need not wait for the month to go; returns
+    /// how many there were.
+    pub async fn webpush_delete_expired(
+        &self,
+        uaid: Uuid,
+        month: Month,
+        now: DateTime<Utc>,
+        limit: u32,
+    ) -> Result<u64, Error> {
+        again(async || {
+            let deleted = sqlx::query!(
+                r#"
+                DELETE FROM webpush_messages
+                WHERE uaid = $1 AND month = $2 AND expires_at <= $3 AND id = ANY (ARRAY(
+                    SELECT id FROM webpush_messages WHERE uaid = $1 AND month = $2 AND expires_at <= $3 ORDER BY id LIMIT $4))
+                "#,
+                uaid,
+                month.first_day(),
+                now,
+                i64::from(limit),
+            )
+            .execute(&self.pool)
+            .await?;
+            Ok(deleted.rows_affected())
+        })
+        .await
     }
 
     /// Moves a client with its channels from one month to another, unless a message with TTL left waits in the first; tells whether

@@ -66,9 +66,15 @@ async fn a_link_is_used_once_and_in_time(pool: PgPool) {
     assert_eq!(visit.capabilities, link.capabilities);
     assert_eq!(visit.ends_at, now + TimeDelta::minutes(60));
     assert_eq!(used(now, "second").await, None);
-    let found = store.find_portal_visit(&KeyDigest::of("first"), now, true).await.unwrap();
+    let found = store
+        .find_portal_visit(&KeyDigest::of("first"), now, true)
+        .await
+        .unwrap();
     assert_eq!(found, Some(visit.clone()));
-    let over = store.find_portal_visit(&KeyDigest::of("first"), visit.ends_at, true).await.unwrap();
+    let over = store
+        .find_portal_visit(&KeyDigest::of("first"), visit.ends_at, true)
+        .await
+        .unwrap();
     assert_eq!(over, None);
     let actions: Vec<String> = sqlx::query_scalar("SELECT action FROM audit_log ORDER BY id")
         .fetch_all(&pool)
@@ -104,10 +110,15 @@ async fn links_and_visits_are_worth_nothing_without_their_key(pool: PgPool) {
         .unwrap();
     store.revoke_api_key(key, act(now)).await.unwrap();
     assert_eq!(store.find_portal_visit(&visit, now, true).await.unwrap(), None);
-    let used = store.use_portal_link(&token, &KeyDigest::of("another"), now).await;
+    let used = store
+        .use_portal_link(&token, &KeyDigest::of("another"), now)
+        .await;
     assert_eq!(used.unwrap(), None);
     assert!(store.find_past_portal_visit(&visit).await.unwrap().is_some());
-    let listed = store.list_portal_visits((None, None), None, 50, now).await.unwrap();
+    let listed = store
+        .list_portal_visits((None, None), None, 50, now)
+        .await
+        .unwrap();
     assert_eq!(listed, []);
 }
 
@@ -117,9 +128,17 @@ async fn visits_end_by_identifier_by_person_and_all_of_a_reseller(pool: PgPool) 
     for (name, person) in [("a", "anna"), ("b", "anna"), ("c", "berta"), ("d", "berta")] {
         visited(&store, &link(key, person, now), name, now).await;
     }
-    let all = store.list_portal_visits((Some("acme"), None), None, 50, now).await.unwrap();
+    let all = store
+        .list_portal_visits((Some("acme"), None), None, 50, now)
+        .await
+        .unwrap();
     assert_eq!(all.len(), 4);
-    let end = async |reseller, which| store.end_portal_visits(Some(reseller), which, act(now)).await.unwrap();
+    let end = async |reseller, which| {
+        store
+            .end_portal_visits(Some(reseller), which, act(now))
+            .await
+            .unwrap()
+    };
     assert_eq!(end("other", EndVisits::One(all[0].id)).await, 0);
     assert_eq!(end("acme", EndVisits::One(all[0].id)).await, 1);
     assert_eq!(end("acme", EndVisits::Of("anna")).await, 2);
@@ -137,9 +156,18 @@ async fn of_too_many_visits_of_a_person_the_oldest_ends(pool: PgPool) {
         first.get_or_insert(visit);
     }
     let later = now + TimeDelta::minutes(1);
-    let listed = store.list_portal_visits((Some("acme"), Some("anna")), None, 50, later).await.unwrap();
+    let listed = store
+        .list_portal_visits((Some("acme"), Some("anna")), None, 50, later)
+        .await
+        .unwrap();
     assert_eq!(listed.len(), PORTAL_VISITS_OF_PERSON as usize);
-    assert_eq!(store.find_portal_visit(&first.unwrap(), later, true).await.unwrap(), None);
+    assert_eq!(
+        store
+            .find_portal_visit(&first.unwrap(), later, true)
+            .await
+            .unwrap(),
+        None
+    );
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]

@@ -104,8 +104,9 @@ fn connected() -> impl Fn(&Stored) -> bool {
 async fn the_row_of_a_client_is_made_at_its_first_channel(pool: PgPool) {
     let scene = Scene::new(&pool).await;
     let other = Uuid::from_u128(rand());
-    assert_eq!(scene.register(scene.uaid, other).await, Registered::Yes);
-    assert_eq!(scene.register(scene.uaid, other).await, Registered::Yes, "again");
+    let registered = Registered::Yes { month: scene.month };
+    assert_eq!(scene.register(scene.uaid, other).await, registered);
+    assert_eq!(scene.register(scene.uaid, other).await, registered, "again");
     let client = scene.store.webpush_client(scene.uaid).await.unwrap().unwrap();
     assert_eq!(client.channels, [scene.channel, other]);
     assert_eq!(client.month, scene.month);
@@ -130,10 +131,10 @@ async fn a_client_has_no_more_channels_than_it_may(pool: PgPool) {
             .await
             .unwrap()
     };
-    let second = Uuid::from_u128(rand());
-    assert_eq!(register(second).await, Registered::Yes);
+    let (second, registered) = (Uuid::from_u128(rand()), Registered::Yes { month: scene.month });
+    assert_eq!(register(second).await, registered);
     assert_eq!(register(Uuid::from_u128(rand())).await, Registered::Full);
-    assert_eq!(register(second).await, Registered::Yes, "it has that one");
+    assert_eq!(register(second).await, registered, "it has that one");
 }
 
 /// One node has had its month turn, the other has not.
@@ -154,9 +155,12 @@ async fn a_client_has_one_row_though_two_nodes_make_it_in_different_months(pool:
             })
         })
         .collect();
+    let mut told = Vec::new();
     for task in tasks {
-        assert_eq!(task.await.unwrap().unwrap(), Registered::Yes);
+        told.push(task.await.unwrap().unwrap());
     }
+    let month = scene.store.webpush_client(uaid).await.unwrap().unwrap().month;
+    assert_eq!(told, [Registered::Yes { month }; 4], "the month of the row");
     let rows: i64 = sqlx::query_scalar("SELECT count(*) FROM webpush_clients WHERE uaid = $1")
         .bind(uaid)
         .fetch_one(&pool)
@@ -415,8 +419,61 @@ async fn a_message_is_deleted_by_its_sender_once(pool: PgPool) {
         .webpush_store(&[scene.message("1"), scene.message("2")])
         .await
         .unwrap();
-    assert!(scene.store.webpush_delete(scene.uaid, "1").await.unwrap());
-    assert!(!scene.store.webpush_delete(scene.uaid, "1").await.unwrap());
+    let delete = async |versions: &[&str]| scene.store.webpush_delete(scene.uaid, versions).await.unwrap();
+    assert_eq!(delete(&["1", "3"]).await, ["1"]);
+    assert!(delete(&["1"]).await.is_empty());
+    assert_eq!(scene.versions().await, ["2"]);
+}
+
+/// Two stores of the same topics, each in an order of its own.
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn stores_that_replace_messages_of_the_same_topics_do_not_wait_for_each_other(pool: PgPool) {
+    let scene = Scene::new(&pool).await;
+    let of_topics = |topics: &mut dyn Iterator<Item = u32>| -> Vec<NewMessage> {
+        let of_topic = |topic: u32| NewMessage {
+            topic: Some(topic.to_string()),
+            ..scene.message(&format!("{topic}-{}", rand()))
+        };
+        topics.map(of_topic).collect()
+    };
+    let deadlocks = async || -> i64 {
+        sqlx::query_scalar("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()")
+            .fetch_one(&pool)
+            .await
+            .unwrap()
+    };
+    let before = deadlocks().await;
+    for _ in 0..10 {
+        let (up, down) = (of_topics(&mut (0..200)), of_topics(&mut (0..200).rev()));
+        let (up, down) = tokio::join!(scene.store.webpush_store(&up), scene.store.webpush_store(&down));
+        assert!(up.unwrap().iter().chain(&down.unwrap()).all(connected()));
+    }
+    assert_eq!(deadlocks().await, before);
+    let waiting: i64 = sqlx::query_scalar("SELECT count(*) FROM webpush_messages WHERE uaid = $1")
+        .bind(scene.uaid)
+        .fetch_one(&pool)
+        .await
+        .unwrap();
+    assert_eq!(waiting, 200);
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn what_has_expired_is_deleted_some_at_a_time_and_nothing_else(pool: PgPool) {
+    let scene = Scene::new(&pool).await;
+    let mut messages: Vec<_> = (0..3).map(|n| scene.message(&n.to_string())).collect();
+    messages[2].expires_at += TimeDelta::seconds(1);
+    scene.store.webpush_store(&messages).await.unwrap();
+    let then = messages[0].expires_at;
+    let delete = async |at, limit| {
+        let (store, uaid, month) = (&scene.store, scene.uaid, scene.month);
+        store
+            .webpush_delete_expired(uaid, month, at, limit)
+            .await
+            .unwrap()
+    };
+    assert_eq!(delete(then - TimeDelta::microseconds(1), 9).await, 0);
+    assert_eq!(delete(then, 1).await, 1);
+    assert_eq!(delete(then, 9).await, 1);
     assert_eq!(scene.versions().await, ["2"]);
 }
 
@@ -498,7 +555,11 @@ async fn a_client_moves_with_its_channels_when_nothing_waits_any_more(pool: PgPo
         1,
         "what is sent now is stored in the new month"
     );
-    assert!(store.webpush_delete(uaid, "2").await.unwrap(), "in any month");
+    assert_eq!(
+        store.webpush_delete(uaid, &["2"]).await.unwrap(),
+        ["2"],
+        "in any month"
+    );
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
@@ -556,7 +617,7 @@ async fn what_is_stored_while_a_client_moves_is_in_the_month_that_it_is_in_then(
     until_blocked(&pool, 2).await;
     moving.commit().await.unwrap();
     assert!(connected()(&storing.await.unwrap().unwrap()[0]));
-    assert_eq!(registering.await.unwrap().unwrap(), Registered::Yes);
+    assert_eq!(registering.await.unwrap().unwrap(), Registered::Yes { month: to });
     assert_eq!(scene.waiting_in(from).await, []);
     assert_eq!(scene.waiting_in(to).await.len(), 1);
     let client = scene.store.webpush_client(uaid).await.unwrap().unwrap();

@@ -15,15 +15,13 @@ use super::frame::Frame;
 use super::{Route, words};
 use crate::app::App;
 use crate::metrics::{self, MetricsDocument, MetricsParams};
-use crate::notifications::list::NotificationParams;
+use crate::notifications::all::{AllParams, LastDocument, ListedDocument};
 use crate::notifications::{self, RowDocument};
 use crate::request::{PartParams, Reseller, Resender};
 use crate::subscriptions::{self, SubscriptionDocument};
 
 /// Rows of a page.
 const ROWS: u32 = 50;
-/// How far back an event is looked for in each subscription.
-const SEARCHED: u32 = 200;
 /// Most notifications that are sent again at once.
 const RESENT_MAX: usize = 200;
 const WEEK: u32 = 168;
@@ -42,23 +40,27 @@ struct DeliveryParams {
     status: Option<String>,
     event_type: Option<String>,
     hours: Option<u32>,
+    code: Option<u16>,
     cursor: Option<String>,
     q: Option<String>,
 }
 
 impl DeliveryParams {
-    fn filter(&self, app: &App, limit: u32) -> Result<NotificationParams, Problem> {
+    fn filter(&self, app: &App, subscription: Option<Uuid>) -> Result<AllParams, Problem> {
         let hours = self.hours.filter(|hours| (1..=WEEK).contains(hours));
         if self.hours.is_some() && hours.is_none() {
             return Err(Problem::query("hours", format!("must be between 1 and {WEEK}")));
         }
-        Ok(NotificationParams {
+        Ok(AllParams {
+            subscription,
             status: self.status.clone(),
             event_type: self.event_type.clone(),
-            event_id: None,
+            code: self.code,
+            error: None,
+            event_id: self.q.as_deref().map(|id| id.trim().to_owned()),
             since: hours.map(|hours| app.now() - TimeDelta::hours(hours.into())),
             until: None,
-            limit: Some(limit),
+            limit: Some(ROWS),
             cursor: self.cursor.clone(),
         })
     }
@@ -69,9 +71,25 @@ struct Row {
     notification: RowDocument,
     subscription: Uuid,
     host: String,
+    last: Option<LastDocument>,
 }
 
 impl Row {
+    /// What came of the last attempt.
+    fn answer(&self) -> Option<String> {
+        let last = self.last.as_ref()?;
+        let said = match (last.status, last.error_type.as_deref()) {
+            (Some(status), _) => status.to_string(),
+            (None, Some(error)) => error.to_lowercase(),
+            (None, None) => return None,
+        };
+        let took = last.millis.and_then(|millis| i32::try_from(millis.max(0)).ok());
+        Some(took.map_or_else(
+            || said.clone(),
+            |took| format!("{said}, {}", words::millis(took.into())),
+        ))
+    }
+
     /// Why it is where it is.
     fn why(&self) -> Option<String> {
         let n = &self.notification;
@@ -100,14 +118,12 @@ impl Row {
 #[template(path = "deliveries.html")]
 struct Deliveries {
     frame: Frame,
-    /// Of which they are, on the page of one; all of them, on the page of all.
+    /// All of them, on the page of all.
     subscriptions: Vec<SubscriptionDocument>,
     is_of_one: bool,
     metrics: Option<MetricsDocument>,
     rows: Vec<Row>,
     next: Option<String>,
-    /// Whether there are more than are shown, on the page of all.
-    has_more: bool,
 }
 
 #[derive(Template)]
@@ -139,13 +155,9 @@ impl Deliveries {
     }
 
     fn is_filtered(&self) -> bool {
-        ["status", "eventType", "hours", "q"]
+        ["status", "eventType", "hours", "code", "q"]
             .iter()
             .any(|name| !self.frame.asked(name).is_empty())
-    }
-
-    fn host(&self, subscription: &SubscriptionDocument) -> String {
-        words::host(&subscription.url)
     }
 
     fn path(&self) -> &str {
@@ -156,17 +168,21 @@ impl Deliveries {
 async fn rows_of(
     app: &Arc<App>,
     reseller: &Reseller,
-    subscription: &SubscriptionDocument,
-    filter: NotificationParams,
+    subscriptions: &[SubscriptionDocument],
+    filter: AllParams,
 ) -> Result<(Vec<Row>, Option<String>), Problem> {
-    let id = Id(subscription.id);
-    let list = notifications::list(State(Arc::clone(app)), reseller.clone(), id, Params(filter)).await?;
-    let row = |notification| Row {
-        notification,
-        subscription: subscription.id,
-        host: words::host(&subscription.url),
+    let list = notifications::list_all(State(Arc::clone(app)), reseller.clone(), Params(filter))
+        .await?
+        .0;
+    let row = |listed: ListedDocument| {
+        let to = subscriptions.iter().find(|it| it.id == listed.subscription_id);
+        Row {
+            host: to.map_or_else(|| "a deleted subscription".to_owned(), |it| words::host(&it.url)),
+            subscription: listed.subscription_id,
+            last: listed.last,
+            notification: listed.row,
+        }
     };
-    let list = list.0;
     Ok((list.items.into_iter().map(row).collect(), list.next))
 }
 
@@ -178,20 +194,24 @@ async fn of_one(
     Params(params): Params<DeliveryParams>,
 ) -> Result<impl IntoResponse, Problem> {
     let state = || State(Arc::clone(&app));
-    let subscription = subscriptions::find(state(), reseller.clone(), Id(id)).await?.0;
-    let shown = subscriptions::find(state(), reseller.clone(), Id(id)).await?.0;
-    let (rows, next) = rows_of(&app, &reseller, &subscription, params.filter(&app, ROWS)?).await?;
+    let subscription = super::subscription(&app, &reseller, id).await?;
+    let (rows, next) = rows_of(
+        &app,
+        &reseller,
+        std::slice::from_ref(&subscription),
+        params.filter(&app, Some(id))?,
+    )
+    .await?;
     let week = Params(MetricsParams { hours: Some(WEEK) });
     let metrics = metrics::show(state(), reseller, Id(id), week).await?.0;
     Ok(Page(OfOne {
         list: Deliveries {
             frame: frame.clone(),
-            subscriptions: vec![shown],
+            subscriptions: Vec::new(),
             is_of_one: true,
             metrics: Some(metrics),
             rows,
             next,
-            has_more: false,
         },
         frame,
         subscription,
@@ -220,30 +240,14 @@ async fn of_all(
         .await?
         .0
         .items;
-    let limit = if wanted.is_empty() { ROWS } else { SEARCHED };
-    let (mut rows, mut has_more) = (Vec::new(), false);
-    for subscription in &all {
-        let filter = params.filter(&app, limit)?;
-        let filter = NotificationParams {
-            cursor: None,
-            ..filter
-        };
-        let (found, next) = rows_of(&app, &reseller, subscription, filter).await?;
-        has_more |= next.is_some();
-        let of_event = |row: &Row| wanted.is_empty() || row.notification.event_id == wanted;
-        rows.extend(found.into_iter().filter(of_event));
-    }
-    rows.sort_by_key(|row| std::cmp::Reverse((row.notification.accepted_at, row.notification.id)));
-    has_more |= rows.len() > ROWS as usize;
-    rows.truncate(ROWS as usize);
+    let (rows, next) = rows_of(&app, &reseller, &all, params.filter(&app, None)?).await?;
     let list = Deliveries {
         frame: frame.clone(),
         subscriptions: all,
         is_of_one: false,
         metrics: None,
         rows,
-        next: None,
-        has_more,
+        next,
     };
     Ok(Page(OfAll { frame, list }).into_response())
 }

@@ -36,7 +36,7 @@ pub(super) async fn page(State(app): State<Arc<App>>) -> Response {
 }
 
 /// Any page that may be framed may show it: which one a link was made for is not known yet.
-fn framed(mut response: Response, app: &App) -> Response {
+pub(super) fn framed(mut response: Response, app: &App) -> Response {
     let origins = &app.config.portal.embed.origins;
     if !origins.is_empty() {
         response.extensions_mut().insert(FramedBy(origins.join(" ")));
@@ -50,7 +50,8 @@ pub(super) async fn enter(State(app): State<Arc<App>>, fields: Fields) -> Result
     let token = visit::new_token("");
     let (link, digest) = (KeyDigest::of(shown), KeyDigest::of(&token));
     let begin = app.store.use_portal_link(&link, &digest, app.now());
-    let Some(visit) = by(app.deadline(), ("your visit", "begun"), begin).await? else {
+    let begin = by(app.deadline(), ("your visit", "begun"), begin);
+    let Some(visit) = Box::pin(app.visits.links.look_up(link, "links", begin)).await? else {
         let page = ExpiredPage {
             name: app.config.portal.brand.name.clone(),
             is_link: true,

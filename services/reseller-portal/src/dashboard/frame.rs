@@ -18,13 +18,25 @@ use super::{ASSETS, HOME};
 use crate::app::App;
 
 /// The places of the navigation: address, name, key and icon. One without an address is a line.
-const PLACES: [(&str, &str, &str, &str); 2] = [
+const PLACES: [(&str, &str, &str, &str); 6] = [
     (HOME, "Overview", "o", "now"),
     ("/app/deliveries", "Deliveries", "d", "mails"),
+    ("/app/live", "Live", "l", "lanes"),
+    ("/app/event-types", "Event types", "e", "jobs"),
+    ("/app/tools/signature", "Signature check", "s", "access"),
+    ("/app/activity", "Activity", "a", "audit"),
 ];
 
 /// The pages of a subscription: the last part of their address, and their name.
-const TABS: [(&str, &str); 2] = [("deliveries", "Deliveries"), ("settings", "Settings")];
+const TABS: [(&str, &str); 7] = [
+    ("deliveries", "Deliveries"),
+    ("scheduled", "Waiting"),
+    ("metrics", "Metrics"),
+    ("quota", "Quota"),
+    ("secrets", "Secrets"),
+    ("replays", "Replays"),
+    ("settings", "Settings"),
+];
 
 /// What stands around a page, and what its template asks for.
 #[derive(Debug, Clone)]
@@ -99,7 +111,7 @@ impl Frame {
         tabs.collect()
     }
 
-    fn may(&self, capability: Capability) -> bool {
+    pub(super) fn may(&self, capability: Capability) -> bool {
         self.visit.capabilities.contains(&capability)
     }
 
@@ -113,6 +125,18 @@ impl Frame {
 
     pub(crate) fn may_resend(&self) -> bool {
         self.may(Capability::Resend)
+    }
+
+    pub(crate) fn may_keep_quota(&self) -> bool {
+        self.may(Capability::Quota)
+    }
+
+    pub(crate) fn may_rotate_secrets(&self) -> bool {
+        self.may(Capability::SecretsRotate)
+    }
+
+    pub(crate) fn may_reveal_secrets(&self) -> bool {
+        self.may(Capability::SecretsReveal)
     }
 
     /// What an act needs that this visit does not have, for the control that stays disabled; nothing when it has it. `capability` is one of

@@ -13,6 +13,7 @@ use pages::{
     see_other, tagged, with_headers, without_empty,
 };
 
+use super::enter::framed;
 use super::frame::Frame;
 use super::{HOME, visit};
 use crate::app::App;
@@ -140,12 +141,15 @@ async fn page_of(response: Response, frame: Option<Frame>, app: &App, is_get: bo
             is_get,
         })
         .into_response(),
-        None => Page(ProblemAlone {
-            name: app.config.portal.brand.name.clone(),
-            status,
-            details,
-        })
-        .into_response(),
+        // Whose visit it is, is not known yet, so that it may be one in a frame.
+        None => {
+            let page = Page(ProblemAlone {
+                name: app.config.portal.brand.name.clone(),
+                status,
+                details,
+            });
+            framed(page.into_response(), app)
+        }
     };
     *page.status_mut() = head.status;
     if let Some(retry_after) = retry_after {

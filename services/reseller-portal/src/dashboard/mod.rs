@@ -3,15 +3,24 @@
 //! A page shows what an operation of the API answers, and a form does what one does: pages call the very handlers, so that what is allowed,
 //! checked and recorded is the same. It deliberately has no state of its own but visits; what a page shows is in its address.
 
+mod activity;
 mod confirm;
 mod deliveries;
 mod enter;
+mod event_types;
 mod frame;
 mod guard;
+mod live;
+mod metrics;
 mod new;
 mod notification;
 mod overview;
+mod quota;
+mod replays;
+mod scheduled;
+mod secrets;
 mod settings;
+mod signature;
 mod subscription_form;
 mod verify;
 mod visit;
@@ -20,15 +29,18 @@ mod words;
 use std::sync::{Arc, LazyLock};
 
 use axum::Router;
-use axum::extract::Path;
+use axum::extract::{Path, State};
 use axum::handler::Handler;
 use axum::middleware::from_fn_with_state;
 use axum::response::Response;
 use axum::routing::{MethodRouter, get, post};
-use http_api::{Problem, ProblemKind};
+use http_api::{Id, Params, Problem, ProblemKind};
 use pages::{Asset, Assets};
+use uuid::Uuid;
 
 use crate::app::App;
+use crate::request::{PartParams, Reseller};
+use crate::subscriptions::{self, SubscriptionDocument};
 
 pub(crate) use visit::{Visits, new_token};
 
@@ -85,6 +97,15 @@ fn routes() -> Vec<Route> {
         settings::routes(),
         deliveries::routes(),
         notification::routes(),
+        scheduled::routes(),
+        metrics::routes(),
+        quota::routes(),
+        secrets::routes(),
+        replays::routes(),
+        live::routes(),
+        event_types::routes(),
+        signature::routes(),
+        activity::routes(),
     ];
     all.into_iter().flatten().collect()
 }
@@ -129,6 +150,26 @@ async fn missing() -> Problem {
         ProblemKind::NOT_FOUND,
         "the dashboard has no page at this address",
     )
+}
+
+/// The subscription that a page belongs to.
+async fn subscription(
+    app: &Arc<App>,
+    reseller: &Reseller,
+    id: Uuid,
+) -> Result<SubscriptionDocument, Problem> {
+    let found = subscriptions::find(State(Arc::clone(app)), reseller.clone(), Id(id)).await?;
+    Ok(found.1.0)
+}
+
+/// All subscriptions of a reseller.
+async fn subscriptions_of(app: &Arc<App>, reseller: &Reseller) -> Result<Vec<SubscriptionDocument>, Problem> {
+    let part = Params(PartParams {
+        limit: Some(200),
+        cursor: None,
+    });
+    let list = subscriptions::list(State(Arc::clone(app)), reseller.clone(), part).await?;
+    Ok(list.0.items)
 }
 
 /// Whether an address is one of the dashboard: nothing else is led to.

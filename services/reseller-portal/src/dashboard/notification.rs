@@ -84,7 +84,7 @@ async fn page(
     Ok(Page(Notification {
         signed_with: signed.map(|secret| secret.created_at).collect(),
         frame,
-        subscription: subscription.0,
+        subscription: subscription.1.0,
         at,
         document,
     }))

@@ -1,30 +1,26 @@
 //! R1: each subscription at a glance, and what needs the reseller.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use askama::Template;
 use axum::extract::State;
 use axum::response::IntoResponse;
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, DurationRound as _, TimeDelta, Utc};
 use domain::subscription::SubscriptionState;
-use http_api::{Id, Params, Problem};
+use http_api::Problem;
 use pages::{Markup, Page};
 
 use super::frame::Frame;
 use super::{Route, words};
 use crate::app::App;
-use crate::metrics::{self, MetricsDocument, MetricsParams};
-use crate::notifications;
-use crate::notifications::list::NotificationParams;
-use crate::quotas::{self, QuotaDocument};
-use crate::request::{PartParams, Reseller};
-use crate::secrets;
-use crate::subscriptions::{self, SubscriptionDocument};
+use crate::notifications::WaitsFor;
+use crate::overview::{self, OverviewRowDocument};
+use crate::request::Reseller;
+use crate::subscriptions::SubscriptionDocument;
 
-/// Most notifications in RETRY that are looked at.
-const RETRIES_MAX: u32 = 200;
-/// The hours of seven days.
-const WEEK: u32 = 168;
+/// Most subscriptions that are shown; a reseller has fewer.
+const SHOWN: u32 = 200;
 
 pub(super) fn routes() -> Vec<Route> {
     vec![super::page(super::HOME, page)]
@@ -33,12 +29,10 @@ pub(super) fn routes() -> Vec<Route> {
 /// A subscription with what became of its notifications.
 struct Row {
     subscription: SubscriptionDocument,
-    metrics: MetricsDocument,
-    quota: QuotaDocument,
-    /// How many wait for another attempt, and when the next of them is made.
-    retrying: u64,
-    next_retry_at: Option<DateTime<Utc>>,
-    /// Until when a secret signs that was replaced.
+    seen: OverviewRowDocument,
+    /// Up to how many are counted as waiting.
+    counted_up_to: u64,
+    /// Until when a secret signs that was replaced, if that is soon.
     old_secret_until: Option<DateTime<Utc>>,
 }
 
@@ -67,19 +61,34 @@ async fn page(
     reseller: Reseller,
     frame: Frame,
 ) -> Result<impl IntoResponse, Problem> {
-    let part = Params(PartParams {
-        limit: Some(200),
-        cursor: None,
-    });
-    let found = subscriptions::list(State(Arc::clone(&app)), reseller.clone(), part)
-        .await?
-        .0;
-    let all = found.items.len();
+    let found = super::subscriptions_of(&app, &reseller).await?;
+    let all = found.len();
+    let overview = overview::first(&app, &reseller, SHOWN).await?;
+    let (counted_up_to, needs) = (u64::from(overview.counted_up_to), overview.needs_you);
+    let ends = |id| {
+        let mut ends = needs.iter();
+        let end = ends.find(|need| need.subscription_id == id && need.sentence.code == "secret-ends")?;
+        end.sentence.params.get("at")?.as_str()?.parse().ok()
+    };
+    let mut seen: HashMap<_, _> = overview
+        .subscriptions
+        .into_iter()
+        .map(|row| (row.id, row))
+        .collect();
     let state = frame.asked("state");
     let mut rows = Vec::new();
-    for subscription in found.items {
+    for subscription in found {
+        // One that was made or deleted between the two is on the next page.
+        let Some(seen) = seen.remove(&subscription.id) else {
+            continue;
+        };
         if state.is_empty() || subscription.state.as_str() == state {
-            rows.push(row(&app, &reseller, subscription).await?);
+            rows.push(Row {
+                old_secret_until: ends(subscription.id),
+                subscription,
+                seen,
+                counted_up_to,
+            });
         }
     }
     let mut findings: Vec<(u8, Finding)> = rows.iter().flat_map(|row| row.findings(&app, &frame)).collect();
@@ -93,50 +102,30 @@ async fn page(
     }))
 }
 
-async fn row(
-    app: &Arc<App>,
-    reseller: &Reseller,
-    subscription: SubscriptionDocument,
-) -> Result<Row, Problem> {
-    let (state, id) = (|| State(Arc::clone(app)), || Id(subscription.id));
-    let week = Params(MetricsParams { hours: Some(WEEK) });
-    let in_retry = Params(NotificationParams {
-        status: Some("RETRY".to_owned()),
-        limit: Some(RETRIES_MAX),
-        ..NotificationParams::default()
-    });
-    let (metrics, quota, retries, secrets) = tokio::try_join!(
-        metrics::show(state(), reseller.clone(), id(), week),
-        quotas::show(state(), reseller.clone(), id()),
-        notifications::list(state(), reseller.clone(), id(), in_retry),
-        secrets::list(state(), reseller.clone(), id()),
-    )?;
-    let replaced = secrets.0.items.iter().filter(|secret| secret.active);
-    Ok(Row {
-        metrics: metrics.0,
-        quota: quota.0,
-        retrying: retries.0.items.len() as u64,
-        next_retry_at: retries.0.items.iter().filter_map(|row| row.next_attempt_at).min(),
-        old_secret_until: replaced.filter_map(|secret| secret.expires_at).min(),
-        subscription,
-    })
-}
-
 impl Row {
     fn host(&self) -> String {
         words::host(&self.subscription.url)
     }
 
+    /// The URL without its query, which can hold a token.
+    fn endpoint(&self) -> String {
+        explain::words::endpoint(&self.subscription.url)
+    }
+
     fn week(&self, now: DateTime<Utc>) -> Markup {
-        words::week(&self.metrics.hours, self.metrics.since, now)
+        let present = now.duration_trunc(TimeDelta::hours(1)).unwrap_or(now);
+        let since = present - TimeDelta::hours(overview::HOURS - 1);
+        let hours = self.seen.hours.iter();
+        let ended = hours.map(|hour| (hour.hour, hour.delivered, hour.failed));
+        words::week_of(ended, since, now)
     }
 
     fn success(&self) -> Option<String> {
-        self.metrics.success_rate.map(words::percent)
+        self.seen.success_rate.map(words::percent)
     }
 
     fn p95(&self) -> Option<String> {
-        self.metrics.latency_millis.p95.map(words::millis)
+        self.seen.p95_millis.map(words::millis)
     }
 
     fn why(&self) -> &'static str {
@@ -144,7 +133,42 @@ impl Row {
     }
 
     fn is_full(&self) -> bool {
-        self.quota.remaining_today == 0
+        self.seen.quota.used_today >= u64::from(self.seen.quota.daily_quota)
+    }
+
+    fn waiting(&self) -> u64 {
+        self.seen.waiting.iter().map(|waiting| waiting.count).sum()
+    }
+
+    fn waiting_for(&self, reason: WaitsFor) -> u64 {
+        let mut waiting = self.seen.waiting.iter();
+        waiting
+            .find(|waiting| waiting.reason == reason)
+            .map_or(0, |waiting| waiting.count)
+    }
+
+    fn retrying(&self) -> u64 {
+        self.waiting_for(WaitsFor::Retry)
+    }
+
+    /// What waits for its day or its second.
+    fn scheduled(&self) -> u64 {
+        self.waiting_for(WaitsFor::Quota) + self.waiting_for(WaitsFor::Rate)
+    }
+
+    /// What is added to a count that may be of the first ones.
+    fn or_more(&self, count: u64) -> &'static str {
+        if count >= self.counted_up_to {
+            " or more"
+        } else {
+            ""
+        }
+    }
+
+    /// When the next attempt is made, if that is what happens next.
+    fn next_retry_at(&self) -> Option<DateTime<Utc>> {
+        let next = self.seen.next.as_ref();
+        next.filter(|next| next.sentence.code == "retried")?.at
     }
 
     /// What the state is called: a pause is what holds it, whatever else it is.
@@ -215,7 +239,7 @@ impl Row {
                 "Settings",
             );
         }
-        let (used, quota) = (self.quota.used_today, u64::from(self.quota.daily_quota));
+        let (used, quota) = (self.seen.quota.used_today, u64::from(self.seen.quota.daily_quota));
         if used.saturating_mul(5) >= quota.saturating_mul(4) && quota > 0 {
             add(
                 4,

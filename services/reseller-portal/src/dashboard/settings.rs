@@ -5,9 +5,8 @@ use std::sync::Arc;
 use askama::Template;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use domain::key::KeyDigest;
 use domain::subscription::SubscriptionState;
-use http::StatusCode;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 use http_api::{Draft, FieldProblem, Id, Payload, Problem, Wrong};
 use pages::{Fields, Page, done};
 use uuid::Uuid;
@@ -17,6 +16,7 @@ use super::frame::Frame;
 use super::subscription_form::{SubscriptionForm, groups};
 use super::{Route, confirm, words};
 use crate::app::App;
+use crate::problems::CHANGED_MEANWHILE;
 use crate::quotas;
 use crate::request::{Manager, Reseller};
 use crate::subscriptions::change::ChangePayload;
@@ -39,6 +39,9 @@ pub(super) fn routes() -> Vec<Route> {
         act("/app/s/{id}/email/resend", resend_code),
     ]
 }
+
+/// A subscription and which version of it that is.
+type Versioned = (String, SubscriptionDocument);
 
 #[derive(Template)]
 #[template(path = "settings.html")]
@@ -72,32 +75,25 @@ fn place(id: Uuid) -> String {
     format!("/app/s/{id}/settings")
 }
 
-/// Tells what can be set from what it was when a form was filled in.
-fn version(subscription: &SubscriptionDocument) -> String {
-    let s = subscription;
-    let all = format!(
-        "{}\n{:?}\n{}\n{}\n{}\n{}\n{}\n{}",
-        s.url,
-        s.event_types,
-        s.email,
-        s.description,
-        s.timeout_millis,
-        s.retry_plan,
-        s.retry_client_errors,
-        s.resend_after_outage
-    );
-    let digest = KeyDigest::of(&all);
-    digest.as_bytes()[..8]
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+/// A subscription, with its version as a form says it: without the quotes of the header.
+async fn versioned(app: &Arc<App>, reseller: &Reseller, id: Uuid) -> Result<Versioned, Problem> {
+    let found = subscriptions::find(State(Arc::clone(app)), reseller.clone(), Id(id)).await?;
+    let ([(_, version)], subscription) = found;
+    Ok((version.trim_matches('"').to_owned(), subscription.0))
+}
+
+/// What stands in `If-Match` for a version of a form; one that cannot stand there is none of a subscription.
+fn if_match(version: &str) -> HeaderMap {
+    let value = HeaderValue::try_from(format!("\"{version}\""));
+    let value = value.unwrap_or(HeaderValue::from_static("\"\""));
+    HeaderMap::from_iter([(header::IF_MATCH, value)])
 }
 
 async fn settings(
     app: &Arc<App>,
     reseller: &Reseller,
     frame: Frame,
-    subscription: SubscriptionDocument,
+    (before, subscription): Versioned,
     (form, wrong_code): (Option<SubscriptionForm>, Option<String>),
 ) -> Result<Response, Problem> {
     let form = match form {
@@ -111,7 +107,7 @@ async fn settings(
     };
     let waiting = waiting(app, reseller, subscription.id).await?;
     let page = Settings {
-        before: version(&subscription),
+        before,
         deactivate: deactivation(&frame, &subscription, waiting).in_dialog(),
         delete: deletion(&frame, &subscription, waiting).in_dialog(),
         frame,
@@ -127,18 +123,13 @@ async fn waiting(app: &Arc<App>, reseller: &Reseller, id: Uuid) -> Result<u64, P
     Ok(quota.0.scheduled)
 }
 
-async fn find(app: &Arc<App>, reseller: &Reseller, id: Uuid) -> Result<SubscriptionDocument, Problem> {
-    let found = subscriptions::find(State(Arc::clone(app)), reseller.clone(), Id(id)).await?;
-    Ok(found.0)
-}
-
 async fn page(
     State(app): State<Arc<App>>,
     reseller: Reseller,
     frame: Frame,
     Id(id): Id,
 ) -> Result<Response, Problem> {
-    let subscription = find(&app, &reseller, id).await?;
+    let subscription = versioned(&app, &reseller, id).await?;
     settings(&app, &reseller, frame, subscription, (None, None)).await
 }
 
@@ -149,28 +140,16 @@ async fn save(
     Id(id): Id,
     fields: Fields,
 ) -> Result<Response, Problem> {
-    let subscription = find(&app, &manager, id).await?;
+    let (present, subscription) = versioned(&app, &manager, id).await?;
+    let before = fields.get("before").map_or(present, str::to_owned);
     let mut form = SubscriptionForm::typed(&fields, groups(&app, &manager).await?);
-    if fields
-        .get("before")
-        .is_some_and(|before| before != version(&subscription))
-    {
-        let detail = format!(
-            "The subscription was changed meanwhile: it now sends {} to {} and tells {} of trouble. What you typed stands below; \
-             saving it again puts it in place of that.",
-            subscription.event_types.join(", "),
-            subscription.url,
-            subscription.email
-        );
-        form.errors = vec![FieldProblem::new("", detail)];
-        return settings(&app, &manager, frame, subscription, (Some(form), None)).await;
-    }
     let payload = changes(&form, &subscription);
     let is_moved = payload.url.is_some();
     let changed = subscriptions::change(
         State(Arc::clone(&app)),
         manager.clone(),
         Id(id),
+        if_match(&before),
         Draft(payload, Wrong::default()),
     );
     match changed.await {
@@ -179,9 +158,21 @@ async fn save(
             "The subscription is saved. Its new endpoint is challenged; nothing is sent to it until then.",
         )),
         Ok(_) => Ok(done(&place(id), "The subscription is saved.")),
+        Err(problem) if problem.kind() == CHANGED_MEANWHILE => {
+            let (present, subscription) = versioned(&app, &manager, id).await?;
+            let detail = format!(
+                "The subscription was changed meanwhile: it now sends {} to {} and tells {} of trouble. What you typed stands below; \
+                 saving it again puts it in place of that.",
+                subscription.event_types.join(", "),
+                subscription.url,
+                subscription.email
+            );
+            form.errors = vec![FieldProblem::new("", detail)];
+            settings(&app, &manager, frame, (present, subscription), (Some(form), None)).await
+        }
         Err(problem) => {
             form.errors = confirm::mendable(problem)?;
-            settings(&app, &manager, frame, subscription, (Some(form), None)).await
+            settings(&app, &manager, frame, (before, subscription), (Some(form), None)).await
         }
     }
 }
@@ -321,7 +312,7 @@ async fn ask_to_deactivate(
     frame: Frame,
     Id(id): Id,
 ) -> Result<Response, Problem> {
-    let subscription = find(&app, &reseller, id).await?;
+    let subscription = super::subscription(&app, &reseller, id).await?;
     let waiting = waiting(&app, &reseller, id).await?;
     Ok(deactivation(&frame, &subscription, waiting).page(frame))
 }
@@ -341,7 +332,7 @@ async fn ask_to_delete(
     frame: Frame,
     Id(id): Id,
 ) -> Result<Response, Problem> {
-    let subscription = find(&app, &reseller, id).await?;
+    let subscription = super::subscription(&app, &reseller, id).await?;
     let waiting = waiting(&app, &reseller, id).await?;
     Ok(deletion(&frame, &subscription, waiting).page(frame))
 }
@@ -353,7 +344,7 @@ async fn delete(
     Id(id): Id,
     fields: Fields,
 ) -> Result<Response, Problem> {
-    let subscription = find(&app, &manager, id).await?;
+    let subscription = super::subscription(&app, &manager, id).await?;
     let waiting = waiting(&app, &manager, id).await?;
     let mut form = deletion(&frame, &subscription, waiting);
     if !form.check(&fields) {
@@ -379,7 +370,7 @@ async fn confirm_email(
         Ok(found) => Ok(done(&place(id), &format!("{} is confirmed.", found.0.email))),
         Err(problem) => {
             confirm::mendable(problem)?;
-            let subscription = find(&app, &manager, id).await?;
+            let subscription = versioned(&app, &manager, id).await?;
             settings(&app, &manager, frame, subscription, (None, Some(code))).await
         }
     }

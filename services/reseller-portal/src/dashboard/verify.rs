@@ -110,7 +110,7 @@ async fn page(
     frame: Frame,
     id: Id,
 ) -> Result<impl IntoResponse, Problem> {
-    let subscription = subscriptions::find(State(app), reseller, id).await?.0;
+    let subscription = subscriptions::find(State(app), reseller, id).await?.1.0;
     Ok(Page(Verify {
         frame,
         subscription,
@@ -130,7 +130,7 @@ async fn test(
     id: Id,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let (_, _, sent) = subscriptions::send_test(State(app), manager, id, headers).await?;
+    let (_, _, sent) = subscriptions::send_test(State(app), manager, id, headers, None).await?;
     let address = format!("/app/n/{}", sent.0.notification_id);
     Ok(done(&address, "A test event is on its way. It uses no quota."))
 }

@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::response::Response;
 use domain::key::KeyDigest;
 use http::{HeaderMap, HeaderName};
-use http_api::{Problem, Remembered, by};
+use http_api::{Problem, Remembered, Strangers, by};
 use pages::{Fields, PREFERENCES, Preferences, append_cookie, cookie, see_other};
 use store::{Act, EndVisits, PortalVisit};
 
@@ -26,6 +26,12 @@ pub(crate) struct Visits {
     remembered: Remembered<KeyDigest, Arc<PortalVisit>>,
     /// For the ticks of live pages. They do not renew a visit, so that what they find must not stand for a look-up that does.
     ticking: Remembered<KeyDigest, Arc<PortalVisit>>,
+    /// Cookies that show no visit must not cost a query each.
+    cookies: Strangers,
+    /// The same of visits that are over, which the cookies of those who go on are not.
+    past: Strangers,
+    /// Tokens of links that open nothing must not either.
+    pub(super) links: Strangers,
 }
 
 /// 256 random bits as text, with a prefix by which scanners of secrets find what leaked.
@@ -35,23 +41,39 @@ pub(crate) fn new_token(prefix: &str) -> String {
     std::iter::once(prefix.to_owned()).chain(digits).collect()
 }
 
-/// The digest of the cookie that a browser shows; one in a frame may have both.
-fn digest_of(headers: &HeaderMap) -> Option<KeyDigest> {
-    let shown = |name| cookie(headers, name).filter(|value| !value.is_empty());
-    shown(FRAMED_COOKIE).or_else(|| shown(COOKIE)).map(KeyDigest::of)
+/// The digests of the cookies that a browser shows; it may have both, of which one may show a visit that is over.
+fn digests_of(headers: &HeaderMap) -> impl Iterator<Item = KeyDigest> {
+    let shown = [FRAMED_COOKIE, COOKIE].map(|name| cookie(headers, name).filter(|value| !value.is_empty()));
+    let digests = shown.map(|value| value.map(KeyDigest::of));
+    digests.into_iter().flatten()
 }
 
 /// The visit that a request belongs to; none when it shows none that goes on.
 pub(super) async fn find(app: &App, headers: &HeaderMap) -> Result<Option<Arc<PortalVisit>>, Problem> {
-    let Some(digest) = digest_of(headers) else {
-        return Ok(None);
-    };
+    Ok(find_shown(app, headers).await?.map(|(_, visit)| visit))
+}
+
+/// The same with what shows it.
+async fn find_shown(
+    app: &App,
+    headers: &HeaderMap,
+) -> Result<Option<(KeyDigest, Arc<PortalVisit>)>, Problem> {
     let is_tick = headers.contains_key(TICK);
+    for digest in digests_of(headers) {
+        if let Some(visit) = find_by(app, digest, is_tick).await? {
+            return Ok(Some((digest, visit)));
+        }
+    }
+    Ok(None)
+}
+
+async fn find_by(app: &App, digest: KeyDigest, is_tick: bool) -> Result<Option<Arc<PortalVisit>>, Problem> {
     let reading = async {
         let found = app.store.find_portal_visit(&digest, app.now(), !is_tick);
         let found = by(app.deadline(), ("your visit", "looked up"), found).await?;
-        Ok::<_, Problem>(found.map(Arc::new))
+        Ok(found.map(Arc::new))
     };
+    let reading = Box::pin(app.visits.cookies.look_up(digest, "visits", reading));
     let remembered = if is_tick {
         &app.visits.ticking
     } else {
@@ -64,26 +86,35 @@ pub(super) async fn find(app: &App, headers: &HeaderMap) -> Result<Option<Arc<Po
 
 /// The visit that a browser had last, also when it is over: where it came from is said then.
 pub(super) async fn last_of(app: &App, headers: &HeaderMap) -> Option<PortalVisit> {
-    let digest = digest_of(headers)?;
-    let found = app.store.find_past_portal_visit(&digest);
-    by(app.deadline(), ("your visit", "looked up"), found)
-        .await
-        .ok()?
+    for digest in digests_of(headers) {
+        let read = app.store.find_past_portal_visit(&digest);
+        let read = by(app.deadline(), ("your visit", "looked up"), read);
+        let found = app.visits.past.look_up(digest, "visits", read).await.ok()?;
+        if found.is_some() {
+            return found;
+        }
+    }
+    None
 }
 
-/// Gives the browser the cookie that shows its visit.
+/// Gives the browser the cookie that shows its visit, and takes the one from it that may show another.
 pub(super) fn show(response: &mut Response, token: &str, visit: &PortalVisit) {
-    let cookie = if visit.parent_origin.is_some() {
-        format!("{FRAMED_COOKIE}={token}; Path=/; Secure; HttpOnly; SameSite=None; Partitioned")
-    } else {
-        format!("{COOKIE}={token}; Path=/; Secure; HttpOnly; SameSite=Lax")
+    let own = (COOKIE, "Path=/; Secure; HttpOnly; SameSite=Lax");
+    let framed = (
+        FRAMED_COOKIE,
+        "Path=/; Secure; HttpOnly; SameSite=None; Partitioned",
+    );
+    let ((name, attributes), (other, others)) = match visit.parent_origin {
+        Some(_) => (framed, own),
+        None => (own, framed),
     };
-    append_cookie(response, &cookie);
+    append_cookie(response, &format!("{name}={token}; {attributes}"));
+    append_cookie(response, &format!("{other}=; Max-Age=0; {others}"));
 }
 
 /// Ends a visit. The cookie stays: it is worth nothing any more, but tells where the visit came from.
 pub(super) async fn sign_out(State(app): State<Arc<App>>, headers: HeaderMap) -> Result<Response, Problem> {
-    if let (Some(digest), Some(visit)) = (digest_of(&headers), find(&app, &headers).await?) {
+    if let Some((digest, visit)) = find_shown(&app, &headers).await? {
         let signature = visit.signature();
         let act = Act {
             by: &signature,

@@ -93,53 +93,80 @@ const BAR_HOURS: i64 = 3;
 
 /// Delivered and failed of the last days as bars, each of three hours, with what they say in words.
 pub(super) fn week(hours: &[HourDocument], since: DateTime<Utc>, now: DateTime<Utc>) -> Markup {
-    const HEIGHT: u64 = 48;
+    let hours = hours.iter();
+    let ended = hours.map(|hour| (hour.hour, hour.counts.delivered, hour.counts.failed));
+    week_of(ended, since, now)
+}
+
+/// The same of hours with what was delivered and failed in them.
+pub(super) fn week_of(
+    hours: impl Iterator<Item = (DateTime<Utc>, u64, u64)>,
+    since: DateTime<Utc>,
+    now: DateTime<Utc>,
+) -> Markup {
     let count = (now - since).num_hours() / BAR_HOURS + 1;
     let count = usize::try_from(count).unwrap_or_default().min(250);
-    let mut bars = vec![(0_u64, 0_u64); count];
-    for hour in hours {
-        let place = (hour.hour - since).num_hours() / BAR_HOURS;
-        if let Some(bar) = usize::try_from(place).ok().and_then(|place| bars.get_mut(place)) {
-            bar.0 += hour.counts.delivered;
-            bar.1 += hour.counts.failed;
+    let mut bars = vec![[0; 3]; count];
+    for (hour, ended, lost) in hours {
+        let place = (hour - since).num_hours() / BAR_HOURS;
+        if let Some([delivered, _, failed]) =
+            usize::try_from(place).ok().and_then(|place| bars.get_mut(place))
+        {
+            *delivered += ended;
+            *failed += lost;
         }
     }
-    let most = bars.iter().map(|(delivered, failed)| delivered + failed).max();
-    let most = most.unwrap_or_default().max(1);
-    let (delivered, failed) = bars
-        .iter()
-        .fold((0, 0), |sum, bar| (sum.0 + bar.0, sum.1 + bar.1));
-    let mut drawn = String::new();
-    let mut draw = |kind: &str, x: usize, y: u64, height: u64| {
-        drawn.push_str(&format!(
-            r#"<rect class="fill-{kind}" x="{x}" y="{y}" width="8" height="{height}"/>"#
-        ));
-    };
-    for (place, (delivered, failed)) in bars.iter().enumerate() {
-        let x = place * 10;
-        // One that is there is seen, however small beside the others.
-        let height = |count: u64| {
-            if count == 0 {
-                0
-            } else {
-                (count * (HEIGHT - 4) / most).max(2)
-            }
-        };
-        let (good, bad) = (height(*delivered), height(*failed));
-        if good > 0 {
-            draw("ok", x, HEIGHT.saturating_sub(good), good);
-        }
-        if bad > 0 {
-            draw("bad", x, HEIGHT.saturating_sub(good + bad), bad);
-        }
-    }
+    let sum = |kind: usize| bars.iter().map(|bar| bar[kind]).sum::<u64>();
     let days = TimeDelta::hours(BAR_HOURS * i64::try_from(count).unwrap_or_default()).num_days();
-    let label = format!("{delivered} delivered and {failed} failed in {days} days");
+    let label = format!("{} delivered and {} failed in {days} days", sum(0), sum(2));
+    stacked(&bars, &label)
+}
+
+/// Counts of what was delivered, tried again and failed as bars, with what they say in words.
+pub(super) fn stacked(bars: &[[u64; 3]], label: &str) -> Markup {
+    const HEIGHT: u64 = 48;
+    let most = bars.iter().map(|bar| bar.iter().sum::<u64>()).max();
+    let most = most.unwrap_or_default().max(1);
+    let mut drawn = String::new();
+    for (place, bar) in bars.iter().enumerate() {
+        let (x, mut y) = (place * 10, HEIGHT);
+        for (count, kind) in bar.iter().zip(["ok", "warn", "bad"]) {
+            if *count > 0 {
+                // One that is there is seen, however small beside the others.
+                let height = (count.saturating_mul(HEIGHT - 4) / most).max(2);
+                y = y.saturating_sub(height);
+                drawn.push_str(&format!(
+                    r#"<rect class="fill-{kind}" x="{x}" y="{y}" width="8" height="{height}"/>"#
+                ));
+            }
+        }
+    }
     Markup(format!(
         r#"<svg class="spark" viewBox="0 0 {width} {HEIGHT}" preserveAspectRatio="none" role="img" aria-label="{label}">{drawn}<rect class="fill-track" x="0" y="47" width="{width}" height="1"/></svg>"#,
-        width = count * 10,
-        label = escape(&label),
+        width = bars.len() * 10,
+        label = escape(label),
     ))
+}
+
+/// How much of a whole is behind, as a bar.
+pub(super) fn progress(part: f64, tone: &str) -> Markup {
+    let width = (part * 100.0).clamp(0.0, 100.0);
+    Markup(format!(
+        r#"<svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" role="img" aria-label="{label}"><rect class="fill-track" width="100" height="8"/><rect class="fill-{tone}" width="{width:.1}" height="8"/></svg>"#,
+        label = percent(part.clamp(0.0, 1.0)),
+    ))
+}
+
+/// A size.
+pub(super) fn bytes(size: u64) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "rounded for people")]
+    let of = |unit: u64| size as f64 / unit as f64;
+    match size {
+        0..1_024 => format!("{size} bytes"),
+        1_024..1_048_576 => format!("{:.1} KiB", of(1_024)),
+        1_048_576..1_073_741_824 => format!("{:.1} MiB", of(1_048_576)),
+        _ => format!("{:.1} GiB", of(1_073_741_824)),
+    }
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ pub(crate) struct RowDocument {
     pub(crate) status: NotificationStatus,
     /// Why it waits or has ended: QUOTA or RATE (a limit of the subscription), PAUSED (see pausedBy), UNVERIFIED (the endpoint has not answered
     /// its challenge yet), RESENT, REPLAYED, BUSY or BACKLOG (others of the subscription come first), POSTPONED (we could not try), SUBSCRIPTION_DEACTIVATED,
-    /// SUBSCRIPTION_DELETED, EXPIRED (it waited for too long), CANCELLED (by the operator of the platform), or the kind of the
+    /// SUBSCRIPTION_DELETED, EXPIRED (it waited for too long), CANCELLED (by you or by the operator of the platform), or the kind of the
     /// last failure, such as delivery/http/503/json.
     pub(crate) reason: Option<String>,
     /// Whose pause holds it back: RESELLER (you have paused the subscription) or OPERATOR (the operators of Postrider have, and let it go
@@ -241,7 +241,11 @@ fn told_reason(reason: String) -> String {
 }
 
 /// A failure as the reseller is told of it: which names mean what inside our network is not among it.
-fn told_failure(url: &str, kind: Option<String>, error: Option<String>) -> (Option<String>, Option<String>) {
+pub(super) fn told_failure(
+    url: &str,
+    kind: Option<String>,
+    error: Option<String>,
+) -> (Option<String>, Option<String>) {
     let of_name = http_client::is_of_name(url) && kind.as_deref() == Some(FailureKind::Egress.as_str());
     if of_name {
         let kind = FailureKind::Dns.as_str().to_owned();

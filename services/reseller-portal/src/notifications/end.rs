@@ -21,7 +21,7 @@ pub(super) fn said_of(
             "Given up: it waited for too long. A resend or a replay sends it."
         }
         (NotificationStatus::GivenUp, Some(NotificationReason::Cancelled)) => {
-            "Cancelled by the operator of the platform. It is not sent any more."
+            "Cancelled: it is not sent any more."
         }
         (NotificationStatus::GivenUp, Some(NotificationReason::SubscriptionDeactivated)) => {
             "Given up: the subscription was deactivated. A resend or a replay sends it once the subscription is active."
@@ -49,7 +49,7 @@ mod tests {
         let said = |status, reason: &str| said_of(status, Some(&reason.parse().unwrap()), 4);
         for (reason, part) in [
             ("EXPIRED", "waited for too long"),
-            ("CANCELLED", "operator of the platform"),
+            ("CANCELLED", "not sent any more"),
             ("SUBSCRIPTION_DEACTIVATED", "deactivated"),
             ("SUBSCRIPTION_DELETED", "deleted"),
             ("delivery/timeout", "the last of 4 attempts"),

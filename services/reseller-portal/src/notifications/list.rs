@@ -6,18 +6,19 @@ use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::notification::{NotificationId, NotificationStatus};
+use domain::reason::NotificationReason;
 use http_api::paging::{self, List};
 use http_api::{Id, Params, Problem};
 use serde::Deserialize;
-use store::webhook::{NotificationFilter, NotificationRow};
+use store::webhook::{LineFilter, NotificationFilter, NotificationRow};
 use uuid::Uuid;
 
 use super::RowDocument;
 use crate::app::App;
-use crate::request::{PartParams, Reseller};
+use crate::request::Reseller;
 
 /// How far back the list goes.
-const SHOWN: TimeDelta = TimeDelta::days(7);
+pub(crate) const SHOWN: TimeDelta = TimeDelta::days(7);
 /// Most event types that can be asked for at once.
 const EVENT_TYPES_MAX: usize = 50;
 
@@ -130,12 +131,12 @@ pub(crate) fn filter(
     })
 }
 
-fn listed(text: Option<&str>) -> impl Iterator<Item = &str> {
+pub(super) fn listed(text: Option<&str>) -> impl Iterator<Item = &str> {
     let entries = text.unwrap_or_default().split(',').map(str::trim);
     entries.filter(|entry| !entry.is_empty())
 }
 
-fn statuses(text: Option<&str>) -> Result<Vec<NotificationStatus>, Problem> {
+pub(super) fn statuses(text: Option<&str>) -> Result<Vec<NotificationStatus>, Problem> {
     let read = |name: &str| {
         name.parse().map_err(|_| {
             let known: Vec<_> = NotificationStatus::ALL
@@ -148,7 +149,7 @@ fn statuses(text: Option<&str>) -> Result<Vec<NotificationStatus>, Problem> {
     listed(text).map(read).collect()
 }
 
-fn event_types(text: Option<&str>) -> Result<Vec<String>, Problem> {
+pub(super) fn event_types(text: Option<&str>) -> Result<Vec<String>, Problem> {
     let names: Vec<String> = listed(text).map(str::to_owned).collect();
     if names.len() > EVENT_TYPES_MAX {
         return Err(Problem::query(
@@ -165,25 +166,64 @@ fn event_types(text: Option<&str>) -> Result<Vec<String>, Problem> {
     ))
 }
 
+/// Why something can be in line.
+const IN_LINE_FOR: [NotificationReason; 3] = [
+    NotificationReason::Quota,
+    NotificationReason::Rate,
+    NotificationReason::Postponed,
+];
+
+/// What of the line.
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ScheduledParams {
+    /// For these reasons, separated by commas: QUOTA, RATE, POSTPONED; for any when missing.
+    #[param(example = "QUOTA")]
+    pub(crate) reason: Option<String>,
+    /// Of these event types, separated by commas; of any when missing.
+    #[param(example = "domain.created")]
+    pub(crate) event_type: Option<String>,
+    /// How many entries.
+    #[param(minimum = 1, maximum = 200, default = 50)]
+    pub(crate) limit: Option<u32>,
+    /// What the previous part gave as `next`.
+    pub(crate) cursor: Option<String>,
+}
+
+fn reasons(text: Option<&str>) -> Result<Vec<NotificationReason>, Problem> {
+    let read = |name: &str| {
+        let known = IN_LINE_FOR.iter().find(|reason| reason.as_str() == name);
+        known
+            .cloned()
+            .ok_or_else(|| Problem::query("reason", "must be some of QUOTA, RATE, POSTPONED"))
+    };
+    listed(text).map(read).collect()
+}
+
 /// Lists what waits in line for quota or for the requests per second, oldest first.
 ///
 /// What a pause alone holds back is not in line: `GET /subscriptions/{id}/notifications?status=PENDING,IN_MEMORY,RETRY,SCHEDULED` lists it, with `pausedBy`.
 #[utoipa::path(
     get, path = "/subscriptions/{id}/scheduled", tag = "notifications", operation_id = "listScheduled",
     security(("apiKey" = [])),
-    params(("id" = Uuid, Path, description = "The subscription's identifier."), PartParams),
+    params(("id" = Uuid, Path, description = "The subscription's identifier."), ScheduledParams),
     responses((status = 200, description = "A part of the list.", body = List<RowDocument>))
 )]
 pub(crate) async fn scheduled(
     State(app): State<Arc<App>>,
     reseller: Reseller,
     Id(id): Id,
-    Params(params): Params<PartParams>,
+    Params(params): Params<ScheduledParams>,
 ) -> Result<Json<List<RowDocument>>, Problem> {
     let limit = paging::limit(params.limit)?;
     let after = paging::read_at(params.cursor.as_deref())?;
+    let filter = LineFilter {
+        reasons: reasons(params.reason.as_deref())?,
+        event_types: event_types(params.event_type.as_deref())?,
+    };
     app.subscription(&reseller, id).await?;
-    let list = app.store.list_scheduled(id, after, limit);
+    let list = app.store.list_scheduled(id, &filter, after, limit);
     let page = http_api::by(reseller.deadline, ("the notifications", "read"), list).await?;
     let paused_by = app.paused_by(&reseller, id).await?;
     let items = page

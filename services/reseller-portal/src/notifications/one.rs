@@ -8,11 +8,12 @@ use domain::capability::Capability;
 use domain::notification::NotificationId;
 use http::StatusCode;
 use http_api::{Id, Problem};
+use store::Cancellation;
 use store::webhook::Resent;
 
 use super::NotificationDocument;
 use crate::app::App;
-use crate::problems::{self, NOTIFICATION_CANCELLED, NOTIFICATION_UNFINISHED};
+use crate::problems::{self, NOTIFICATION_BEYOND, NOTIFICATION_CANCELLED, NOTIFICATION_UNFINISHED};
 use crate::request::{Reseller, Resender};
 
 /// Shows a notification with its attempts: what was sent, what came back, how long it took.
@@ -70,7 +71,7 @@ pub(crate) async fn resend(
             return Err(Problem::new(NOTIFICATION_UNFINISHED, detail));
         }
         Resent::Cancelled => {
-            let detail = "the operator of the platform has cancelled the notification, which is final";
+            let detail = "the notification was cancelled, which is final";
             return Err(Problem::new(NOTIFICATION_CANCELLED, detail));
         }
         Resent::NotActive(state) => return Err(problems::not_active(state)),
@@ -78,6 +79,38 @@ pub(crate) async fn resend(
     }
     let found = look_up(&app, &reseller, id).await?;
     Ok((StatusCode::ACCEPTED, Json(found)))
+}
+
+/// Cancels a notification that waits: it is not sent any more, by no retry, resend or replay.
+///
+/// One that is being sent at this moment cannot be cancelled. A place in the quota of the day that it has is used up.
+#[utoipa::path(
+    post, path = "/notifications/{id}/cancel", tag = "notifications", operation_id = "cancelNotification",
+    security(("apiKey" = [])),
+    params(("id" = uuid::Uuid, Path, description = "The notification's identifier.")),
+    responses((status = 200, description = "The notification as it is now.", body = NotificationDocument))
+)]
+pub(crate) async fn cancel(
+    State(app): State<Arc<App>>,
+    reseller: Resender,
+    Id(id): Id,
+) -> Result<Json<NotificationDocument>, Problem> {
+    let id = NotificationId::from(id);
+    // Whose a notification is never changes.
+    look_up(&app, &reseller, id).await?;
+    let cancel = app.store.cancel_notification(id, reseller.act(app.now()));
+    match http_api::by(reseller.deadline, ("the notification", "cancelled"), cancel).await? {
+        Cancellation::Done(_) => Ok(Json(look_up(&app, &reseller, id).await?)),
+        Cancellation::BeingSent => Err(Problem::new(
+            NOTIFICATION_BEYOND,
+            "the notification is being sent at this moment",
+        )),
+        Cancellation::Ended(status) => Err(Problem::new(
+            NOTIFICATION_BEYOND,
+            format!("the notification is {status} already"),
+        )),
+        Cancellation::Unknown => Err(problems::no_notification()),
+    }
 }
 
 async fn look_up(

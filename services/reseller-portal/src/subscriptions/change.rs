@@ -4,18 +4,22 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
+use chrono::SecondsFormat;
 use domain::notification::RetryPlan;
 use domain::subscription::{Bounds, ChangeDraft, SubscriptionChange};
+use http::{HeaderMap, HeaderName, header};
 use http_api::{Draft, Id, Problem};
 use http_client::EgressPolicy;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+use store::webhook::Changed;
 use utoipa::ToSchema;
 
 use super::SubscriptionDocument;
 use super::create::{all_or_errors, check_url};
+use super::version::version;
 use crate::app::App;
-use crate::problems;
+use crate::problems::{self, CHANGED_MEANWHILE};
 use crate::request::{Manager, Reseller};
 
 /// Changes of a subscription; a field that is missing stays as it is.
@@ -71,31 +75,58 @@ fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> R
 /// Changes a subscription.
 ///
 /// Another url is challenged before anything else is sent to it, another email gets nothing but a code until it is confirmed. Of
-/// both the address of before is told. Quotas are not the reseller's to change: see quota requests.
+/// both the address of before is told. With `If-Match` it is changed only if it still has the version that was read. Quotas are not the reseller's to change: see quota requests.
 #[utoipa::path(
     patch, path = "/subscriptions/{id}", tag = "subscriptions", operation_id = "changeSubscription",
     security(("apiKey" = [])),
-    params(("id" = uuid::Uuid, Path, description = "The subscription's identifier.")),
+    params(
+        ("id" = uuid::Uuid, Path, description = "The subscription's identifier."),
+        ("If-Match" = Option<String>, Header, description = "The ETag of the subscription that the change was made of."),
+    ),
     request_body = ChangePayload,
-    responses((status = 200, description = "The subscription as it is now.", body = SubscriptionDocument))
+    responses((status = 200, description = "The subscription as it is now.", body = SubscriptionDocument,
+        headers(("ETag" = String, description = "The version of what can be changed."))))
 )]
 pub(crate) async fn change(
     State(app): State<Arc<App>>,
     reseller: Manager,
     Id(id): Id,
+    headers: HeaderMap,
     Draft(payload, unread): Draft<ChangePayload>,
-) -> Result<Json<SubscriptionDocument>, Problem> {
+) -> Result<([(HeaderName, String); 1], Json<SubscriptionDocument>), Problem> {
     let change = unread.merge(check(&app, &reseller, payload).await)?;
-    let change = app.store.change_subscription(
-        &reseller.id,
-        id,
+    let expected = headers
+        .get(header::IF_MATCH)
+        .map(|value| value.to_str().unwrap_or_default().to_owned())
+        .filter(|expected| expected != "*");
+    let is_expected = |view: &_| {
+        expected
+            .as_ref()
+            .is_none_or(|expected| *expected == version(view))
+    };
+    let change = app.store.change_subscription_if(
+        is_expected,
+        (&reseller.id, id),
         &change,
         app.addresses(),
         reseller.act(app.now()),
     );
-    let changed = http_api::by(reseller.deadline, ("the subscription", "changed"), change).await?;
-    let changed = changed.ok_or_else(problems::no_subscription)?;
-    Ok(Json(SubscriptionDocument::of(changed, &app.config)))
+    match http_api::by(reseller.deadline, ("the subscription", "changed"), change).await? {
+        Changed::Done(view) => {
+            let etag = [(header::ETAG, version(&view))];
+            Ok((etag, Json(SubscriptionDocument::of(*view, &app.config))))
+        }
+        Changed::Stale(view) => {
+            let detail = format!(
+                "the subscription has the version {} since {}, and not {}",
+                version(&view),
+                view.updated_at.to_rfc3339_opts(SecondsFormat::Secs, true),
+                expected.unwrap_or_default()
+            );
+            Err(Problem::new(CHANGED_MEANWHILE, detail))
+        }
+        Changed::Unknown => Err(problems::no_subscription()),
+    }
 }
 
 async fn check(

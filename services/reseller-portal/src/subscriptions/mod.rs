@@ -6,7 +6,8 @@ pub(crate) mod create;
 mod document;
 pub(crate) mod email;
 mod read;
-mod test_event;
+pub(crate) mod test_event;
+mod version;
 
 pub(crate) use change::{__path_change, change};
 pub(crate) use command::{

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use http::StatusCode;
+use http::{HeaderName, StatusCode, header};
 use http_api::paging::{self, List};
 use http_api::{Id, Params, Problem};
 
 use super::SubscriptionDocument;
+use super::version::version;
 use crate::app::App;
 use crate::problems;
 use crate::request::{Manager, PartParams, Reseller};
@@ -38,15 +39,17 @@ pub(crate) async fn list(
     get, path = "/subscriptions/{id}", tag = "subscriptions", operation_id = "findSubscription",
     security(("apiKey" = [])),
     params(("id" = uuid::Uuid, Path, description = "The subscription's identifier.")),
-    responses((status = 200, description = "The subscription.", body = SubscriptionDocument))
+    responses((status = 200, description = "The subscription.", body = SubscriptionDocument,
+        headers(("ETag" = String, description = "The version of what can be changed, for If-Match."))))
 )]
 pub(crate) async fn find(
     State(app): State<Arc<App>>,
     reseller: Reseller,
     Id(id): Id,
-) -> Result<Json<SubscriptionDocument>, Problem> {
+) -> Result<([(HeaderName, String); 1], Json<SubscriptionDocument>), Problem> {
     let found = app.subscription(&reseller, id).await?;
-    Ok(Json(SubscriptionDocument::of(found, &app.config)))
+    let etag = [(header::ETAG, version(&found))];
+    Ok((etag, Json(SubscriptionDocument::of(found, &app.config))))
 }
 
 /// Deletes a subscription.

@@ -199,3 +199,56 @@ async fn cookies_open_no_operation_and_keys_no_page(portal: Portal) {
     assert_eq!(browser.send(elsewhere).await.status, 403);
     browser.see("/app").await;
 }
+
+#[testkit::test]
+async fn made_up_cookies_and_tokens_stop_those_who_show_them_and_no_visit(portal: Portal) {
+    let browser = entered(&portal, &[]).await;
+    browser.see("/app").await;
+    let strange = Browser::new(&portal);
+    let mut answers = [Vec::new(), Vec::new()];
+    for number in 0..60 {
+        let request = strange.request("GET", "/app");
+        let cookie = format!("__Host-pr_app=made-up-{number}");
+        answers[0].push(strange.send(request.header("cookie", cookie)).await.status);
+        answers[1].push(strange.enter(&format!("prl_{number}")).await.status);
+    }
+    for (answers, first) in answers.iter().zip([303, 410]) {
+        assert_eq!(answers[0], first, "{answers:?}");
+        assert!(answers.contains(&429), "{answers:?}");
+    }
+    browser.see("/app").await;
+}
+
+#[testkit::test]
+async fn a_cookie_of_a_frame_hides_no_visit_of_an_own_tab(pool: PgPool) {
+    let portal = framed(pool).await;
+    let browser = entered(&portal, &[]).await;
+    let request = browser.request("GET", "/app");
+    let cookies = "__Host-pr_embed=of-a-visit-that-is-over";
+    let own = browser.send(request.header("cookie", cookies)).await;
+    assert_eq!(own.status, 200, "{}", own.html);
+    let request = json!({"person": {"id": "u"}, "parentOrigin": PANEL});
+    let entered = browser.enter(token_of(&link(&portal, &request).await)).await;
+    let cookies: Vec<_> = entered.headers.get_all("set-cookie").iter().collect();
+    let cookies: Vec<_> = cookies.iter().map(|cookie| cookie.to_str().unwrap()).collect();
+    assert!(cookies[0].starts_with("__Host-pr_embed=") && cookies[0].contains("Partitioned"));
+    assert_eq!(
+        cookies[1],
+        "__Host-pr_app=; Max-Age=0; Path=/; Secure; HttpOnly; SameSite=Lax"
+    );
+}
+
+#[testkit::test]
+async fn a_problem_before_a_visit_is_known_is_shown_in_a_frame(pool: PgPool) {
+    let portal = framed(pool).await;
+    let strange = Browser::new(&portal);
+    for number in 0..60 {
+        let answer = strange.enter(&format!("prl_{number}")).await;
+        let policy = answer.header("content-security-policy");
+        assert!(policy.contains(&format!("frame-ancestors {PANEL}")), "{policy}");
+        if answer.status == 429 {
+            return;
+        }
+    }
+    panic!("no token was too much");
+}

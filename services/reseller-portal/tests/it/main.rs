@@ -5,11 +5,15 @@
     reason = "what the tests are built of fails like the tests themselves"
 )]
 
+mod activity;
 mod addresses;
 mod administration;
+mod all_notifications;
 mod app;
 mod app_entering;
+mod app_operations;
 mod app_pages;
+mod bulk;
 mod changes;
 mod commands;
 mod creating;
@@ -20,6 +24,7 @@ mod maximum;
 mod metrics;
 mod notifications;
 mod outages;
+mod overview;
 mod portal;
 mod problems;
 mod quota_races;
@@ -29,4 +34,5 @@ mod replays;
 mod resending;
 mod secrecy;
 mod secrets;
+mod signature_checks;
 mod site;

@@ -134,6 +134,8 @@ async fn subscriptions(portal: &Portal, provoked: &mut Provoked) {
     provoked
         .add(portal.call("POST", &format!("{path}/secrets")))
         .await;
+    let stale = portal.call("PATCH", &path).header("if-match", "\"1\"");
+    provoked.add(stale.json(&json!({"description": "x"}))).await;
     let more = json!({"dailyQuota": 2_000_000, "reason": "a sale"});
     let quotas = format!("{path}/quota-requests");
     portal.sent("POST", &quotas, &more, 201).await;
@@ -173,6 +175,25 @@ async fn notifications(portal: &Portal, provoked: &mut Provoked) {
             .add(portal.call("POST", &format!("/notifications/{}/resend", made.id)))
             .await;
     }
+    let sent = NotificationRow::in_state(NotificationState::Sent, active);
+    let sent = sent.make(&portal.pool).await;
+    provoked
+        .add(portal.call("POST", &format!("/notifications/{}/cancel", sent.id)))
+        .await;
+    sqlx::query(
+        "INSERT INTO notifications
+         SELECT (jsonb_populate_record(n, jsonb_build_object('id', overlay(n.id::text PLACING lpad(to_hex(i), 12, '0') FROM 25)))).*
+         FROM notifications n, generate_series(1, 10001) i WHERE n.id = $1",
+    )
+    .bind(sent.id.uuid())
+    .execute(&portal.pool)
+    .await
+    .unwrap();
+    let resends = format!("/subscriptions/{active}/resends");
+    let all = portal
+        .call("POST", &resends)
+        .json(&json!({"statuses": ["SENT"], "dryRun": true}));
+    provoked.add(all).await;
     let replays = format!("/subscriptions/{active}/replays");
     let since = json!({"since": portal.now() - TimeDelta::days(2)});
     let replay = portal.sent("POST", &replays, &since, 202).await;

@@ -56,6 +56,7 @@ async fn replay(portal: &Portal, subscription: Uuid, per_second: u32) -> Uuid {
         since: now - TimeDelta::days(1),
         until: now,
         per_second,
+        missed: store::webhook::Missed::default(),
         created_at: now,
     };
     let requested = portal

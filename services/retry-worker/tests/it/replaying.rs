@@ -43,6 +43,7 @@ async fn replay(it: &Installation, subscription: Uuid, per_second: u32) -> Uuid 
         since: now - TimeDelta::hours(1),
         until: now - TimeDelta::minutes(1),
         per_second,
+        missed: store::webhook::Missed::default(),
         created_at: now,
     };
     let requested = it

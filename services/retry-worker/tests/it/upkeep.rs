@@ -139,7 +139,7 @@ async fn keys_of_pushes_and_events_are_forgotten_after_their_retention(it: Insta
     let _worker = start_at(&it.config, Arc::new(clock));
     for table in ["idempotency_keys", "event_keys"] {
         let left = eventually("a key to be forgotten", async || {
-            let keys = sqlx::AssertSqlSafe(format!("SELECT key FROM {table}"));
+            let keys = AssertSqlSafe(format!("SELECT key FROM {table}"));
             let left: Vec<String> = sqlx::query_scalar(keys).fetch_all(&it.pool).await.unwrap();
             (left.len() < 2).then_some(left)
         })

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use runtime::connections::with_schema;
 use runtime::{BAD_CONFIGURATION, Service};
 
 #[expect(
@@ -14,8 +15,15 @@ fn main() -> ExitCode {
         (|config| config.webpush.connection.listen) as fn(&config::Config) -> _,
     );
     let service = Service::listening("autoconnect", listen, webpush_connection::run).without_broker();
-    match webpush_connection::sources(std::env::vars()) {
-        Ok(sources) => runtime::exit(runtime::run("autoconnect", &sources, vec![service])),
+    // One that is not Unicode is another program's.
+    let variables = std::env::vars_os().map(|(name, value)| {
+        (
+            name.to_string_lossy().into_owned(),
+            value.to_string_lossy().into_owned(),
+        )
+    });
+    match webpush_connection::sources(variables) {
+        Ok(sources) => runtime::exit(runtime::run("autoconnect", &sources, vec![with_schema(service)])),
         Err(unusable) => {
             eprintln!("error: {unusable}");
             BAD_CONFIGURATION.into()

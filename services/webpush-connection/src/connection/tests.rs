@@ -105,6 +105,25 @@ impl Driven {
         settled
     }
 
+    /// A node says that something was stored, and the row of the client is as it was.
+    fn told(&mut self) {
+        self.happen(Event::Stored);
+        self.noted(november());
+    }
+
+    fn noted(&mut self, month: Month) {
+        assert_eq!(self.asked(), Question::Note);
+        self.answered(Answer::Noted(Some(month)));
+    }
+
+    /// Storage was looked into, and nothing is new.
+    fn looked(&mut self) {
+        self.noted(november());
+        assert_eq!(self.asked(), Question::Read { month: november() });
+        self.answered(Answer::Read(Vec::new()));
+        self.nothing();
+    }
+
     fn pass(&mut self, seconds: u64) {
         self.at += Duration::from_secs(seconds);
         self.happen(Event::Time);
@@ -138,7 +157,11 @@ impl Driven {
 
     fn settled(&mut self) -> (bool, String) {
         match self.next() {
-            Action::Settle(receipt, version) => (receipt.settle(), version.into()),
+            Action::Settle(mut acked) => {
+                let (receipt, version) = acked.remove(0);
+                assert!(acked.is_empty(), "{acked:?}");
+                (receipt.settle(), version.into())
+            }
             other => panic!("{other:?}"),
         }
     }
@@ -254,6 +277,7 @@ fn a_client_that_does_not_answer_a_ping_of_the_socket_is_gone() {
     assert!(matches!(driven.next(), Action::Ping));
     driven.pass(3);
     driven.happen(Event::Pong);
+    driven.looked();
     driven.pass(299);
     driven.nothing();
     driven.pass(1);
@@ -345,7 +369,7 @@ fn a_direct_message_is_settled_when_it_is_acknowledged() {
 fn a_message_without_ttl_is_done_with_when_it_was_sent() {
     let mut driven = Driven::of_client();
     driven.deliver("1", false);
-    driven.happen(Event::Stored);
+    driven.told();
     assert_eq!(driven.asked(), Question::Read { month: november() });
 }
 
@@ -384,7 +408,7 @@ fn the_next_batch_comes_when_everything_is_acknowledged_direct_messages_included
     assert_eq!(driven.sent()["version"], "s2");
     let _settled = driven.deliver("d", true);
     driven.ack(&["s1", "s2"]);
-    driven.happen(Event::Stored);
+    driven.told();
     driven.nothing();
     driven.ack(&["d"]);
     driven.settled();
@@ -428,6 +452,7 @@ fn what_is_stored_while_storage_is_read_is_read_as_well() {
     driven.happen(Event::Stored);
     driven.nothing();
     driven.answered(Answer::Read(Vec::new()));
+    driven.noted(november());
     assert_eq!(driven.asked(), Question::Read { month: november() });
     driven.answered(Answer::Read(Vec::new()));
     driven.nothing();
@@ -458,7 +483,7 @@ fn a_client_with_too_many_messages_is_started_afresh() {
 fn messages_are_counted_from_one_emptying_of_storage_to_the_next() {
     let mut driven = Driven::of_client();
     for round in 0..5 {
-        driven.happen(Event::Stored);
+        driven.told();
         driven.asked();
         let messages: Vec<_> = (0..10).map(|n| stored(n, &format!("{round}-{n}"))).collect();
         let versions: Vec<_> = messages.iter().map(|message| message.version.clone()).collect();
@@ -490,7 +515,7 @@ fn what_was_acknowledged_before_it_was_stored_is_not_sent_again() {
     driven.ack(&["d"]);
     assert_eq!(driven.settled(), (false, "d".to_owned()));
     driven.happen(Event::NotYetStored("d".into()));
-    driven.happen(Event::Stored);
+    driven.told();
     driven.asked();
     driven.answered(Answer::Read(vec![stored(7, "d"), stored(8, "e")]));
     assert_eq!(driven.sent()["version"], "e");
@@ -507,7 +532,7 @@ fn what_was_acknowledged_before_it_was_stored_is_not_sent_again() {
 fn what_was_acknowledged_before_it_was_stored_is_deleted_when_nothing_else_waits() {
     let mut driven = Driven::of_client();
     driven.happen(Event::NotYetStored("d".into()));
-    driven.happen(Event::Stored);
+    driven.told();
     driven.asked();
     driven.answered(Answer::Read(vec![stored(7, "d")]));
     let delete = Question::Delete {
@@ -540,6 +565,7 @@ fn a_client_is_moved_when_it_has_drained_and_acknowledged_the_earlier_month() {
     driven.happen(Event::Stored);
     driven.nothing();
     driven.answered(Answer::Moved(true));
+    driven.noted(december());
     // What came meanwhile is in the new month: the old one was empty when the row went.
     assert_eq!(driven.asked(), Question::Read { month: december() });
     driven.answered(Answer::Read(Vec::new()));
@@ -555,6 +581,7 @@ fn what_is_stored_between_draining_and_moving_is_drained_first() {
     driven.answered(Answer::Read(Vec::new()));
     assert!(matches!(driven.asked(), Question::Move { .. }));
     driven.answered(Answer::Moved(false));
+    driven.noted(november());
     assert_eq!(driven.asked(), Question::Read { month: november() });
     driven.answered(Answer::Read(vec![stored(1, "s")]));
     assert_eq!(driven.sent()["version"], "s");
@@ -567,7 +594,27 @@ fn what_is_stored_between_draining_and_moving_is_drained_first() {
 }
 
 #[test]
-fn a_client_that_was_moved_by_another_node_is_let_alone() {
+fn a_client_that_was_moved_by_another_node_is_read_where_it_is() {
+    let mut driven = Driven::opened();
+    driven.month = december();
+    driven.identified(Some(november()));
+    driven.answered(Answer::Read(Vec::new()));
+    assert!(matches!(driven.asked(), Question::Move { .. }));
+    driven.answered(Answer::Moved(false));
+    driven.noted(december());
+    assert_eq!(driven.asked(), Question::Read { month: december() });
+    driven.answered(Answer::Read(vec![stored(1, "s")]));
+    assert_eq!(driven.sent()["version"], "s");
+    driven.ack(&["s"]);
+    let delete = Question::Delete {
+        month: december(),
+        ids: vec![1],
+    };
+    assert_eq!(driven.asked(), delete);
+}
+
+#[test]
+fn a_client_that_gets_messages_all_the_time_is_left_in_its_month_after_some_tries() {
     let mut driven = Driven::opened();
     driven.month = december();
     driven.identified(Some(november()));
@@ -575,10 +622,69 @@ fn a_client_that_was_moved_by_another_node_is_let_alone() {
     for _ in 0..3 {
         assert!(matches!(driven.asked(), Question::Move { .. }));
         driven.answered(Answer::Moved(false));
-        assert!(matches!(driven.asked(), Question::Read { .. }));
+        driven.noted(november());
+        assert_eq!(driven.asked(), Question::Read { month: november() });
         driven.answered(Answer::Read(Vec::new()));
     }
     driven.nothing();
+}
+
+#[test]
+fn the_row_says_in_which_month_a_client_is_that_registers() {
+    let mut driven = Driven::opened();
+    driven.identified(None);
+    driven.say(&json!({"messageType": "register", "channelID": CHANNEL}));
+    driven.asked();
+    driven.answered(Answer::Registered {
+        channel: CHANNEL,
+        endpoint: String::new(),
+        month: december(),
+    });
+    driven.sent();
+    assert_eq!(driven.asked(), Question::Read { month: december() });
+}
+
+#[test]
+fn each_answered_ping_has_the_node_noted_and_storage_read() {
+    let mut driven = Driven::of_client();
+    driven.pass(300);
+    assert!(matches!(driven.next(), Action::Ping));
+    driven.happen(Event::Pong);
+    driven.noted(november());
+    assert_eq!(driven.asked(), Question::Read { month: november() });
+    driven.answered(Answer::Read(Vec::new()));
+    driven.nothing();
+    // One that was not asked for.
+    driven.happen(Event::Pong);
+    driven.nothing();
+}
+
+#[test]
+fn the_node_is_noted_while_something_is_outstanding() {
+    let mut driven = Driven::of_client();
+    let _settled = driven.deliver("d", true);
+    driven.pass(300);
+    assert!(matches!(driven.next(), Action::Ping));
+    driven.happen(Event::Pong);
+    driven.noted(november());
+    driven.nothing();
+    driven.ack(&["d"]);
+    driven.settled();
+    assert_eq!(driven.asked(), Question::Read { month: november() });
+}
+
+#[test]
+fn a_row_that_could_not_be_read_is_read_after_the_next_ping() {
+    let mut driven = Driven::of_client();
+    driven.happen(Event::Stored);
+    assert_eq!(driven.asked(), Question::Note);
+    driven.answered(Answer::NotNoted);
+    driven.nothing();
+    driven.pass(300);
+    assert!(matches!(driven.next(), Action::Ping));
+    driven.happen(Event::Pong);
+    driven.noted(november());
+    assert_eq!(driven.asked(), Question::Read { month: november() });
 }
 
 #[test]
@@ -593,7 +699,7 @@ fn a_node_whose_clock_is_behind_moves_no_client_back() {
 fn a_client_is_moved_on_connecting_alone() {
     let mut driven = Driven::of_client();
     driven.month = december();
-    driven.happen(Event::Stored);
+    driven.told();
     assert_eq!(driven.asked(), Question::Read { month: november() });
     driven.answered(Answer::Read(Vec::new()));
     driven.nothing();
@@ -602,13 +708,58 @@ fn a_client_is_moved_on_connecting_alone() {
 #[test]
 fn a_client_that_stays_until_its_month_is_old_is_asked_to_come_back() {
     let mut driven = Driven::of_client();
-    driven.month = november().plus(1);
     driven.pass(300);
     assert!(matches!(driven.next(), Action::Ping));
     driven.happen(Event::Pong);
+    driven.looked();
+    driven.month = november().plus(1);
+    driven.pass(300);
+    assert_eq!(driven.closed(), Close::MonthOver);
+}
+
+#[test]
+fn a_client_that_drains_its_month_is_let_do_so_until_the_month_is_about_to_be_dropped() {
+    let mut driven = Driven::opened();
+    driven.month = december();
+    driven.identified(Some(november()));
+    driven.answered(Answer::Read(vec![stored(1, "s")]));
+    driven.sent();
+    driven.pass(300);
+    assert!(matches!(driven.next(), Action::Ping));
+    driven.happen(Event::Pong);
+    driven.noted(november());
+    driven.nothing();
     driven.month = november().plus(2);
     driven.pass(300);
     assert_eq!(driven.closed(), Close::MonthOver);
+}
+
+#[test]
+fn what_one_message_acknowledges_is_settled_at_once() {
+    let mut driven = Driven::of_client();
+    let _settled = ["1", "2"].map(|version| driven.deliver(version, true));
+    driven.ack(&["2", "1"]);
+    let Action::Settle(acked) = driven.next() else {
+        panic!("nothing is settled");
+    };
+    let versions: Vec<&str> = acked.iter().map(|(_, version)| &**version).collect();
+    assert_eq!(versions, ["2", "1"]);
+    driven.nothing();
+}
+
+#[test]
+fn as_many_early_acknowledgements_are_remembered_as_may_be_outstanding() {
+    let mut driven = Driven::of_client();
+    for version in ["1", "2", "3", "4"] {
+        driven.happen(Event::NotYetStored(version.into()));
+    }
+    driven.told();
+    driven.asked();
+    driven.answered(Answer::Read(
+        (1..=4).map(|id| stored(id, &id.to_string())).collect(),
+    ));
+    assert_eq!(driven.sent()["version"], "1");
+    driven.nothing();
 }
 
 #[test]

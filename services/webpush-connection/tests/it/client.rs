@@ -66,11 +66,14 @@ impl Client {
         self.socket.send(message).await.unwrap();
     }
 
-    /// What the node says next.
+    /// What the node says next. Its pings are answered by the socket.
     pub(crate) async fn hear(&mut self) -> Value {
-        match self.frame().await {
-            Some(Message::Text(text)) => serde_json::from_str(&text).unwrap(),
-            other => panic!("{other:?}"),
+        loop {
+            match self.frame().await {
+                Some(Message::Text(text)) => return serde_json::from_str(&text).unwrap(),
+                Some(Message::Ping(_)) => {}
+                other => panic!("{other:?}"),
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! Who a client is: hello, channels, and a second connection.
 
 use serde_json::json;
+use testkit::eventually;
 use tokio_tungstenite::tungstenite::Message;
 use uuid::Uuid;
 
@@ -102,6 +103,28 @@ async fn a_channel_is_taken_away_with_what_waits_in_it_and_an_unknown_one_is_too
         assert_eq!(client.hear().await, unregistered);
     }
     assert!(rig.waiting(&client).await.is_empty());
+}
+
+/// It takes the whole limit for storage.
+#[testkit::test]
+async fn a_client_whose_row_cannot_be_had_in_time_is_not_taken_for_one_that_is_here(rig: &Rig) {
+    let client = rig.node.client().await;
+    let (uaid, channel) = (client.uaid, client.channel);
+    drop(client);
+    let push = async || rig.node.push_to(&uaid.to_string(), channel, "1", 60).await;
+    eventually("the client's leave", async || (push().await == 404).then_some(())).await;
+    let mut holding = rig.pool.begin().await.unwrap();
+    sqlx::query("SELECT FROM webpush_clients WHERE uaid = $1 FOR UPDATE")
+        .bind(uaid)
+        .execute(&mut *holding)
+        .await
+        .unwrap();
+    let mut again = Client::connect(rig.node.address).await;
+    again
+        .say(json!({"messageType": "hello", "uaid": uaid.simple().to_string()}))
+        .await;
+    assert_eq!(again.closed().await, 1011);
+    assert_eq!(push().await, 404);
 }
 
 #[testkit::test]

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use chrono::TimeDelta;
+use sqlx::PgPool;
 use store::webpush::Stored;
 
 use crate::rig::{Node, Rig};
@@ -72,6 +73,25 @@ async fn a_node_that_was_forgotten_is_noted_again(rig: &Rig) {
     rig.put(rig.message(&client, "1")).await;
     rig.node.notify(&client).await;
     client.take().await;
+    assert_eq!(rig.node_of(&client).await.as_ref(), Some(&rig.node.name));
+}
+
+/// An endpoint node that had no answer in time forgets the node, and the word that something was stored may be lost as well.
+#[testkit::test]
+async fn a_client_whose_node_was_forgotten_gets_its_messages_with_the_next_ping(pool: PgPool) {
+    let rig = Rig::with(pool, |config| {
+        config.webpush.connection.ping_interval = Duration::from_millis(300);
+    })
+    .await;
+    let mut client = rig.node.client().await;
+    let row = rig.store.webpush_client(client.uaid).await.unwrap().unwrap();
+    let forgotten = rig
+        .store
+        .webpush_forget_node(client.uaid, &rig.node.name, row.connected_at);
+    assert!(forgotten.await.unwrap());
+    rig.put(rig.message(&client, "1")).await;
+    // Nothing is said to the node.
+    assert_eq!(client.take().await, "1");
     assert_eq!(rig.node_of(&client).await.as_ref(), Some(&rig.node.name));
 }
 

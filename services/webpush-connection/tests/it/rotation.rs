@@ -31,6 +31,30 @@ async fn moved_to(rig: &Rig, client: &Client, month: Month) {
     .await;
 }
 
+/// There may be no retry-worker, which makes months as well.
+#[testkit::test]
+async fn a_node_makes_the_months_that_it_needs_and_drops_old_ones(rig: &Rig) {
+    let old = Month::containing(rig.now()).minus(6);
+    rig.store.create_webpush_partitions(old, 1).await.unwrap();
+    rig.clock.advance(TimeDelta::days(200));
+    let present = Month::containing(rig.now());
+    assert_eq!(rig.store.webpush_partitions_ahead(present).await.unwrap(), 0);
+    let _node = rig.another_node().await;
+    eventually("the months to come", async || {
+        (rig.store.webpush_partitions_ahead(present).await.unwrap() > 0).then_some(())
+    })
+    .await;
+    eventually("the end of the old month", async || {
+        let exists: bool = sqlx::query_scalar("SELECT to_regclass($1) IS NOT NULL")
+            .bind(format!("webpush_messages_{}", old.suffix()))
+            .fetch_one(&rig.pool)
+            .await
+            .unwrap();
+        (!exists).then_some(())
+    })
+    .await;
+}
+
 #[testkit::test]
 async fn a_client_with_nothing_waiting_is_moved_with_its_channels_on_connecting(rig: &Rig) {
     let client = rig.node.client().await;

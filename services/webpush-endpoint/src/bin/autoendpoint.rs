@@ -4,6 +4,7 @@
 use std::process::ExitCode;
 
 use runtime::Service;
+use runtime::connections::with_schema;
 
 fn main() -> ExitCode {
     let listen = (
@@ -18,5 +19,5 @@ fn main() -> ExitCode {
         )
     });
     let sources = webpush_endpoint::sources(variables);
-    runtime::exit(runtime::run("autoendpoint", &sources, vec![service]))
+    runtime::exit(runtime::run("autoendpoint", &sources, vec![with_schema(service)]))
 }

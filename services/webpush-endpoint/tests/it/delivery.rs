@@ -269,7 +269,7 @@ async fn a_topic_shows_its_newest_message(pool: PgPool) {
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn a_message_that_waits_is_taken_back_by_its_sender(pool: PgPool) {
     let scene = Scene::start(pool).await;
-    let (first, second) = (scene.send().await, scene.send().await);
+    let (first, second, padded) = (scene.send().await, scene.send().await, scene.send().await);
     let delete = async |id: &str| scene.request("DELETE", &format!("/m/{id}")).send().await.unwrap();
     for _ in 0..2 {
         assert_eq!(
@@ -278,7 +278,8 @@ async fn a_message_that_waits_is_taken_back_by_its_sender(pool: PgPool) {
             "also when it is gone"
         );
     }
-    assert_eq!(scene.versions().await, [second]);
+    assert_eq!(delete(&format!("{padded}==")).await.status().as_u16(), 204);
+    assert_eq!(scene.versions().await, [second], "with padding or without");
     assert_eq!(refused(delete("nonsense").await, 400).await, None);
     scene.stop().await;
 }

@@ -8,6 +8,7 @@
 mod checks;
 mod delivery;
 mod node;
+mod program;
 mod protocol;
 mod registrations;
 mod rotation;

@@ -89,7 +89,10 @@ async fn what_waits_is_told_its_day_by_the_quota_of_the_moment(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = with_line(&pool, 10, 25).await;
     let days = async || {
-        let page = store.list_scheduled(subscription, None, 200).await.unwrap();
+        let page = store
+            .list_scheduled(subscription, &store::webhook::LineFilter::default(), None, 200)
+            .await
+            .unwrap();
         let today = noon().date_naive();
         let told = page
             .items
@@ -528,7 +531,7 @@ async fn a_line_of_years_is_counted_without_overflow(pool: PgPool) {
     assert_eq!(claims.over_quota, 2);
     assert!(
         store
-            .list_scheduled(subscription, None, 9)
+            .list_scheduled(subscription, &store::webhook::LineFilter::default(), None, 9)
             .await
             .unwrap()
             .items

@@ -1,0 +1,170 @@
+//! What was done by and for a reseller: the entries of the audit log that concern it, the states of its subscriptions, and the mails that
+//! were sent about them.
+
+use chrono::{DateTime, Utc};
+use domain::email::{EmailKind, EmailStatus};
+use domain::reason::StateReason;
+use domain::subscription::SubscriptionState;
+use uuid::Uuid;
+
+use super::DueCursor;
+use crate::read::{Count, Name};
+use crate::{AuditView, Error, Store};
+
+/// Which entries. What is missing restricts nothing.
+#[derive(Debug, Clone, Default)]
+pub struct ActivityFilter {
+    /// Of this action; one without a verb stands for every action on such things.
+    pub action: Option<String>,
+    /// From here on.
+    pub since: Option<DateTime<Utc>>,
+    /// Before this.
+    pub until: Option<DateTime<Utc>>,
+    /// Only those before this one.
+    pub before: Option<Uuid>,
+}
+
+/// A state that a subscription came to have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StateEntry {
+    /// Its identifier.
+    pub id: Uuid,
+    /// Since when.
+    pub at: DateTime<Utc>,
+    /// The state.
+    pub state: SubscriptionState,
+    /// Why.
+    pub reason: StateReason,
+    /// Whether its reseller had it paused.
+    pub paused: bool,
+    /// Whether an operator had it paused.
+    pub held: bool,
+}
+
+/// A mail about a subscription of a reseller.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResellerMail {
+    /// Its identifier.
+    pub id: Uuid,
+    /// The occasion.
+    pub kind: EmailKind,
+    /// Where it stands.
+    pub status: EmailStatus,
+    /// The subscription that it is about.
+    pub subscription: Uuid,
+    /// The address.
+    pub recipient: String,
+    /// How many occasions it stands for.
+    pub occurrences: u64,
+    /// When what it tells happened last.
+    pub created_at: DateTime<Utc>,
+    /// When it ended.
+    pub finished_at: Option<DateTime<Utc>>,
+}
+
+impl Store {
+    /// By which names the acts of a reseller's own keys are signed in the audit log, those of revoked keys among them.
+    pub async fn names_of_acts(&self, reseller: &str) -> Result<Vec<String>, Error> {
+        Ok(sqlx::query_scalar!(
+            r#"SELECT name || ' (' || id || ')' AS "name!" FROM api_keys WHERE reseller_id = $1 ORDER BY id"#,
+            reseller,
+        )
+        .fetch_all(&self.pool)
+        .await?)
+    }
+
+    /// Entries of the audit log that concern a reseller, the newest first: what was done under its own `names`, and what was done to its
+    /// subscriptions, deleted ones among them.
+    pub async fn list_activity(
+        &self,
+        (reseller, names): (&str, &[String]),
+        filter: &ActivityFilter,
+        limit: u32,
+    ) -> Result<Vec<AuditView>, Error> {
+        Ok(sqlx::query_as!(
+            AuditView,
+            r#"
+            SELECT a.id, a.at, a.actor, a.action, a.subject, a.note, a.details
+            FROM audit_log a
+            WHERE a.id = ANY (ARRAY(
+                  SELECT DISTINCT l.id
+                  FROM ((SELECT x.id
+                         FROM (SELECT 'subscription/' || s.id AS subject FROM subscriptions s WHERE s.reseller_id = $1
+                               UNION ALL SELECT 'reseller/' || $1) AS s
+                         CROSS JOIN LATERAL (
+                             SELECT e.id FROM audit_log e
+                             WHERE e.subject = s.subject AND ($3::uuid IS NULL OR e.id < $3)
+                               AND ($4::text IS NULL OR e.action = $4 OR starts_with(e.action, $4 || '.'))
+                               AND ($5::timestamptz IS NULL OR e.at >= $5) AND ($6::timestamptz IS NULL OR e.at < $6)
+                             ORDER BY e.id DESC LIMIT $7) AS x)
+                        UNION ALL
+                        (SELECT x.id FROM UNNEST($2::text[]) AS n(actor)
+                         CROSS JOIN LATERAL (
+                             SELECT e.id FROM audit_log e
+                             WHERE e.actor = n.actor AND ($3::uuid IS NULL OR e.id < $3)
+                               AND ($4::text IS NULL OR e.action = $4 OR starts_with(e.action, $4 || '.'))
+                               AND ($5::timestamptz IS NULL OR e.at >= $5) AND ($6::timestamptz IS NULL OR e.at < $6)
+                             ORDER BY e.id DESC LIMIT $7) AS x)) AS l
+                  ORDER BY l.id DESC LIMIT $7))
+            ORDER BY a.id DESC
+            "#,
+            reseller,
+            names,
+            filter.before,
+            filter.action,
+            filter.since,
+            filter.until,
+            i64::from(limit),
+        )
+        .fetch_all(&self.pool)
+        .await?)
+    }
+
+    /// The states that a subscription has had, the newest first. Whose it is, is for the caller to know.
+    pub async fn list_states(
+        &self,
+        subscription: Uuid,
+        before: Option<Uuid>,
+        limit: u32,
+    ) -> Result<Vec<StateEntry>, Error> {
+        Ok(sqlx::query_as!(
+            StateEntry,
+            r#"
+            SELECT id, at, state AS "state: Name<_>", state_reason AS "reason: Name<_>", paused, held
+            FROM subscription_states WHERE subscription_id = $1 AND ($2::uuid IS NULL OR id < $2)
+            ORDER BY id DESC LIMIT $3
+            "#,
+            subscription,
+            before,
+            i64::from(limit),
+        )
+        .fetch_all(&self.pool)
+        .await?)
+    }
+
+    /// Mails about the subscriptions of a reseller, the newest first.
+    pub async fn list_reseller_mails(
+        &self,
+        reseller: &str,
+        after: Option<DueCursor>,
+        limit: u32,
+    ) -> Result<Vec<ResellerMail>, Error> {
+        let (at, id) = after.unzip();
+        Ok(sqlx::query_as!(
+            ResellerMail,
+            r#"
+            SELECT e.id, e.kind AS "kind: Name<_>", e.status AS "status: Name<_>", e.subscription_id AS subscription,
+                   e.recipient, e.occurrences AS "occurrences: Count", e.created_at, e.finished_at
+            FROM emails e
+            WHERE e.subscription_id = ANY (ARRAY(SELECT s.id FROM subscriptions s WHERE s.reseller_id = $1)) AND ($2::timestamptz IS NULL OR (e.created_at, e.id) < ($2, $3))
+            ORDER BY e.created_at DESC, e.id DESC LIMIT $4
+            "#,
+            reseller,
+            at,
+            id,
+            i64::from(limit),
+        )
+        .fetch_all(&self.pool)
+        .await?)
+    }
+}

@@ -1,0 +1,225 @@
+//! Sending many notifications of a subscription again at once: counted first, then made due one after the other at a rate, in one
+//! transaction.
+
+use std::collections::BTreeMap;
+
+use domain::notification::NotificationStatus;
+use domain::reason::NotificationReason;
+use domain::subscription::SubscriptionState;
+use serde_json::json;
+use uuid::Uuid;
+
+use super::locked::{lock, subject};
+use super::reseller_notifications::NotificationsAsked;
+use super::sending_again::sent_again_by;
+use crate::read::{Name, Nullable};
+use crate::resolution::resolve;
+use crate::{Act, Error, Store};
+
+/// Most notifications that are sent again at once.
+pub const RESENT_MAX: u32 = 10_000;
+/// How many are looked for in one statement.
+const PART: u32 = 1_000;
+/// Most statements that look for them: what has not been found by then lies too far apart.
+const PARTS_MAX: u32 = 100;
+
+/// Which notifications of a subscription are to be sent again.
+#[derive(Debug, Clone)]
+pub enum ToResend {
+    /// These.
+    Ids(Vec<Uuid>),
+    /// Those that match.
+    Matching(Box<NotificationsAsked>),
+}
+
+/// What a bulk resend is about.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ResendCount {
+    /// Those that can be sent again, by their status.
+    pub by_status: BTreeMap<&'static str, u64>,
+    /// The same by event type.
+    pub by_event_type: BTreeMap<String, u64>,
+    /// Those that are not sent again because they were cancelled.
+    pub cancelled: u64,
+    /// Those that have not ended, so that they are sent anyhow.
+    pub unfinished: u64,
+    /// Those that were named and that the subscription does not have.
+    pub unknown: u64,
+}
+
+impl ResendCount {
+    /// How many can be sent again.
+    pub fn resendable(&self) -> u64 {
+        self.by_status.values().sum()
+    }
+}
+
+/// What came of asking for a bulk resend.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BulkResent {
+    /// So many are due, or would be.
+    Done(ResendCount),
+    /// More than [`RESENT_MAX`] match, or they lie too far apart to be found.
+    TooMany,
+    /// The subscription gets nothing.
+    NotActive(SubscriptionState),
+    /// The reseller has no such subscription.
+    Unknown,
+}
+
+struct Candidate {
+    id: Uuid,
+    status: NotificationStatus,
+    reason: Option<NotificationReason>,
+    event_type: String,
+}
+
+impl Candidate {
+    fn is_cancelled(&self) -> bool {
+        self.status == NotificationStatus::GivenUp && self.reason == Some(NotificationReason::Cancelled)
+    }
+}
+
+impl Store {
+    /// Counts what would be sent again.
+    pub async fn count_resends(
+        &self,
+        (reseller, subscription): (&str, Uuid),
+        which: &ToResend,
+    ) -> Result<BulkResent, Error> {
+        if self.find_subscription(reseller, subscription).await?.is_none() {
+            return Ok(BulkResent::Unknown);
+        }
+        Ok(match self.resend_candidates(subscription, which).await? {
+            Some(candidates) => BulkResent::Done(count(&candidates, which).0),
+            None => BulkResent::TooMany,
+        })
+    }
+
+    /// Makes notifications of a subscription that have ended due again, `per_second` of them in a second, the oldest event first.
+    pub async fn resend_notifications(
+        &self,
+        (reseller, subscription): (&str, Uuid),
+        which: &ToResend,
+        per_second: u32,
+        act: Act<'_>,
+    ) -> Result<BulkResent, Error> {
+        let Some(candidates) = self.resend_candidates(subscription, which).await? else {
+            return Ok(BulkResent::TooMany);
+        };
+        let (mut counted, ids) = count(&candidates, which);
+        let mut transaction = self.pool.begin().await?;
+        let Some(locked) = lock(&mut transaction, reseller, subscription).await? else {
+            return Ok(BulkResent::Unknown);
+        };
+        if !matches!(
+            locked.state,
+            SubscriptionState::Active | SubscriptionState::Degraded
+        ) {
+            return Ok(BulkResent::NotActive(locked.state));
+        }
+        let resent = sqlx::query_scalar!(
+            r#"
+            UPDATE notifications n
+            SET status = 'RETRY', next_attempt_at = $2::timestamptz + (i.place - 1) * (interval '1 second' / $3::integer),
+                resent_after = n.attempts, resent_at = $2, finished_at = NULL, reason = 'RESENT', slot_at = NULL,
+                updated_at = $2
+            FROM UNNEST($1::uuid[]) WITH ORDINALITY AS i(id, place)
+            WHERE n.id = i.id
+              AND (n.status IN ('SENT', 'FAILED') OR n.status = 'GIVEN_UP' AND n.reason IS DISTINCT FROM 'CANCELLED')
+            RETURNING n.id
+            "#,
+            &ids,
+            act.at,
+            i32::try_from(per_second.max(1)).unwrap_or(i32::MAX),
+        )
+        .fetch_all(&mut *transaction)
+        .await?;
+        // What another one had sent again since it was counted is sent anyhow.
+        counted.unfinished += (ids.len() - resent.len()) as u64;
+        let by = sent_again_by(reseller);
+        let resolving = Act {
+            by: &by,
+            note: Some("sent again by its reseller"),
+            at: act.at,
+        };
+        resolve(&mut transaction, &resent, &resolving, None).await?;
+        let details = json!({ "resent": resent.len(), "perSecond": per_second });
+        let entry = act.entry("subscription.resend", subject(subscription), details);
+        entry.record(&mut transaction).await?;
+        transaction.commit().await?;
+        Ok(BulkResent::Done(counted))
+    }
+
+    /// Whose the subscription is, is for the caller to know. `None` when there are too many.
+    async fn resend_candidates(
+        &self,
+        subscription: Uuid,
+        which: &ToResend,
+    ) -> Result<Option<Vec<Candidate>>, Error> {
+        let ids = match which {
+            ToResend::Ids(ids) => ids.clone(),
+            ToResend::Matching(asked) => match self.all_matching(asked).await? {
+                Some(ids) => ids,
+                None => return Ok(None),
+            },
+        };
+        Ok(Some(
+            sqlx::query_as!(
+                Candidate,
+                r#"
+                SELECT n.id, n.status AS "status: Name<_>", n.reason AS "reason!: Nullable<Name<_>>", n.event_type
+                FROM notifications n WHERE n.id = ANY ($1) AND n.subscription_id = $2 ORDER BY n.id
+                "#,
+                &ids as &[Uuid],
+                subscription,
+            )
+            .fetch_all(&self.pool)
+            .await?,
+        ))
+    }
+
+    async fn all_matching(&self, asked: &NotificationsAsked) -> Result<Option<Vec<Uuid>>, Error> {
+        let mut asked = NotificationsAsked {
+            limit: PART,
+            ..asked.clone()
+        };
+        let mut ids = Vec::new();
+        for _ in 0..PARTS_MAX {
+            let part = self.matching_notifications(&asked).await?;
+            ids.extend(part.items);
+            if ids.len() > RESENT_MAX as usize {
+                return Ok(None);
+            }
+            match part.next {
+                Some((_, id)) => asked.before = Some(id),
+                None => return Ok(Some(ids)),
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// What is to be told of candidates, and which of them can be sent again.
+fn count(candidates: &[Candidate], which: &ToResend) -> (ResendCount, Vec<Uuid>) {
+    let mut counted = ResendCount::default();
+    let mut ids = Vec::new();
+    for candidate in candidates {
+        if candidate.is_cancelled() {
+            counted.cancelled += 1;
+        } else if candidate.status.is_terminal() {
+            *counted.by_status.entry(candidate.status.as_str()).or_default() += 1;
+            *counted
+                .by_event_type
+                .entry(candidate.event_type.clone())
+                .or_default() += 1;
+            ids.push(candidate.id);
+        } else {
+            counted.unfinished += 1;
+        }
+    }
+    if let ToResend::Ids(named) = which {
+        counted.unknown = named.len().saturating_sub(candidates.len()) as u64;
+    }
+    (counted, ids)
+}

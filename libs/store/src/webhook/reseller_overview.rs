@@ -1,0 +1,109 @@
+//! What a reseller sees of all of its subscriptions at once: a statement for each kind of fact, however many subscriptions there are. Whose
+//! they are, is for the caller to know.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use domain::notification::NotificationStatus;
+use domain::quota::Budget;
+use domain::reason::NotificationReason;
+use uuid::Uuid;
+
+use crate::read::{Count, Name, Nullable};
+use crate::{Error, Store};
+
+/// Most notifications of a subscription that are counted in one status.
+pub const WAITING_COUNTED_MAX: u32 = 1_000;
+
+/// What of a subscription waits for the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Waiting {
+    /// Whose.
+    pub subscription: Uuid,
+    /// `SCHEDULED`, `PENDING` or `RETRY`.
+    pub status: NotificationStatus,
+    /// What is stored as its reason; none of what is tried again, whose reason is its last failure.
+    pub reason: Option<NotificationReason>,
+    /// How many, of the first [`WAITING_COUNTED_MAX`] in this status.
+    pub count: u64,
+    /// When the first of them is tried again, for `RETRY`.
+    pub next_at: Option<DateTime<Utc>>,
+}
+
+impl Store {
+    /// What waits, for each of these subscriptions.
+    pub async fn waiting_of(&self, subscriptions: &[Uuid]) -> Result<Vec<Waiting>, Error> {
+        Ok(sqlx::query_as!(
+            Waiting,
+            r#"
+            SELECT s.subscription AS "subscription!", w.status AS "status!: Name<_>",
+                   w.reason AS "reason!: Nullable<Name<_>>", count(*) AS "count!: Count", min(w.at) AS next_at
+            FROM UNNEST($1::uuid[]) AS s(subscription)
+            CROSS JOIN LATERAL (
+                (SELECT n.status, n.reason, NULL::timestamptz AS at FROM notifications n
+                 WHERE n.subscription_id = s.subscription AND n.status = 'SCHEDULED'
+                 ORDER BY n.next_attempt_at, n.id LIMIT $2)
+                UNION ALL
+                (SELECT n.status, n.reason, NULL FROM notifications n
+                 WHERE n.subscription_id = s.subscription AND n.status = 'PENDING' ORDER BY n.id LIMIT $2)
+                UNION ALL
+                (SELECT n.status, NULL, n.next_attempt_at FROM notifications n
+                 WHERE n.subscription_id = s.subscription AND n.status = 'RETRY'
+                 ORDER BY n.next_attempt_at, n.id LIMIT $2)) AS w
+            GROUP BY s.subscription, w.status, w.reason
+            ORDER BY s.subscription, w.status, w.reason
+            "#,
+            subscriptions,
+            i64::from(WAITING_COUNTED_MAX),
+        )
+        .fetch_all(&self.pool)
+        .await?)
+    }
+
+    /// What was charged to a day, and the quota by which it was, for each of these subscriptions that was charged anything.
+    pub async fn budgets_of(&self, subscriptions: &[Uuid]) -> Result<HashMap<Uuid, (Budget, u32)>, Error> {
+        let rows = sqlx::query!(
+            "SELECT subscription_id, day, used, quota FROM subscription_budgets WHERE subscription_id = ANY ($1)",
+            subscriptions,
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        let budget = |day, used: i64| Budget {
+            day,
+            used: used.unsigned_abs(),
+        };
+        Ok(rows
+            .into_iter()
+            .map(|row| {
+                (
+                    row.subscription_id,
+                    (budget(row.day, row.used), row.quota.unsigned_abs()),
+                )
+            })
+            .collect())
+    }
+
+    /// When the first secret ends that signs at `now` and ends by `until`, for each of these subscriptions that has one.
+    pub async fn secrets_ending(
+        &self,
+        subscriptions: &[Uuid],
+        (now, until): (DateTime<Utc>, DateTime<Utc>),
+    ) -> Result<HashMap<Uuid, DateTime<Utc>>, Error> {
+        let rows = sqlx::query!(
+            r#"
+            SELECT subscription_id, min(expires_at) AS "at!" FROM signing_secrets
+            WHERE subscription_id = ANY ($1) AND revoked_at IS NULL AND expires_at > $2 AND expires_at <= $3
+            GROUP BY subscription_id
+            "#,
+            subscriptions,
+            now,
+            until,
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        Ok(rows
+            .into_iter()
+            .map(|row| (row.subscription_id, row.at))
+            .collect())
+    }
+}

@@ -1,0 +1,263 @@
+//! Who did what, which states a subscription has had, and which mails went out: `/activity`, `/subscriptions/{id}/states`, `/mails`.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use chrono::{DateTime, Utc};
+use domain::reason::StateReason;
+use domain::subscription::SubscriptionState;
+use http_api::paging::{self, List};
+use http_api::{Id, Params, Problem};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use store::webhook::{ActivityFilter, ResellerMail, StateEntry};
+use store::{AuditView, PortalVisit};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::app::App;
+use crate::request::{PartParams, Reseller};
+
+/// Longest action that is looked for, in bytes.
+const ACTION_MAX_BYTES: usize = 64;
+/// Most visits whose persons are looked for.
+const VISITS_MAX: u32 = 200;
+
+/// Which part of what was done.
+#[derive(Default, Deserialize, utoipa::IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ActivityParams {
+    /// Of this action, such as secret.view; without a verb, such as secret, of all actions on such things.
+    #[param(example = "subscription")]
+    pub(crate) action: Option<String>,
+    /// From this time on.
+    pub(crate) since: Option<DateTime<Utc>>,
+    /// Before this time.
+    pub(crate) until: Option<DateTime<Utc>>,
+    /// How many entries.
+    #[param(minimum = 1, maximum = 200, default = 50)]
+    pub(crate) limit: Option<u32>,
+    /// What the previous part gave as `next`.
+    pub(crate) cursor: Option<String>,
+}
+
+/// Something that was done.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Activity)]
+pub(crate) struct ActivityDocument {
+    /// Its identifier.
+    pub(crate) id: Uuid,
+    /// When.
+    pub(crate) at: DateTime<Utc>,
+    /// YOU, for what was done with a key of yours or in a visit to your dashboard, or OPERATOR, for what the operators of Postrider did.
+    #[schema(value_type = String, example = "YOU")]
+    pub(crate) by: &'static str,
+    /// The name of the key, or the person who visited; null for the operators.
+    #[schema(example = "integration (019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d)")]
+    pub(crate) name: Option<String>,
+    /// What was done: a kind of thing and a verb.
+    #[schema(example = "subscription.pause")]
+    pub(crate) action: String,
+    /// To which subscription; null when it was something else.
+    pub(crate) subscription_id: Option<Uuid>,
+    /// To which notification; null when it was something else.
+    pub(crate) notification_id: Option<Uuid>,
+    /// What else belongs to it, of what was done with a key of yours; the fields depend on the action.
+    #[schema(value_type = Option<Object>)]
+    pub(crate) details: Option<Value>,
+}
+
+impl ActivityDocument {
+    fn of(view: AuditView, reseller: &str, own_names: &[String]) -> Self {
+        // Those of visits that are long over are not among the names.
+        let visited = format!("@{reseller}>");
+        let own = own_names.contains(&view.actor) || view.actor.ends_with(&visited);
+        let of = |kind: &str| view.subject.strip_prefix(kind)?.parse().ok();
+        Self {
+            id: view.id,
+            at: view.at,
+            by: if own { "YOU" } else { "OPERATOR" },
+            subscription_id: of("subscription/"),
+            notification_id: of("notification/"),
+            name: own.then_some(view.actor),
+            action: view.action,
+            details: own.then_some(view.details),
+        }
+    }
+}
+
+/// A state that a subscription came to have.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = StateEntry)]
+pub(crate) struct StateDocument {
+    /// Since when.
+    pub(crate) at: DateTime<Utc>,
+    /// The state.
+    pub(crate) state: SubscriptionState,
+    /// Why: CREATED, VERIFIED, BY_RESELLER, VERIFICATION_REQUESTED, ENDPOINT_CHANGED, FAILING, RECOVERED, REDIRECTED or GONE.
+    #[schema(example = "VERIFIED")]
+    pub(crate) state_reason: &'static str,
+    /// Whether you had it paused.
+    pub(crate) paused: bool,
+    /// Whether the operators of Postrider had it paused.
+    pub(crate) held: bool,
+}
+
+/// A mail about a subscription.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Mail)]
+pub(crate) struct MailDocument {
+    /// Its identifier.
+    pub(crate) id: Uuid,
+    /// The occasion: RETRIES_EXHAUSTED, STATE_CHANGED, VERIFICATION_FAILED, DELIVERY_REFUSED, QUOTA_DECIDED, ADDRESS_CONFIRMATION,
+    /// SECURITY_CHANGED or DELIVERIES_RECOVERED.
+    #[schema(example = "STATE_CHANGED")]
+    pub(crate) kind: &'static str,
+    /// Where it stands: PENDING, SENDING, SENT or FAILED.
+    #[schema(example = "SENT")]
+    pub(crate) status: &'static str,
+    /// About which subscription.
+    pub(crate) subscription_id: Uuid,
+    /// To which address.
+    #[schema(example = "ops@reseller.example")]
+    pub(crate) recipient: String,
+    /// How many occasions it tells of.
+    pub(crate) occurrences: u64,
+    /// When what it tells happened last.
+    pub(crate) created_at: DateTime<Utc>,
+    /// When it was sent, or given up.
+    pub(crate) finished_at: Option<DateTime<Utc>>,
+}
+
+impl From<StateEntry> for StateDocument {
+    fn from(entry: StateEntry) -> Self {
+        Self {
+            at: entry.at,
+            state: entry.state,
+            state_reason: StateReason::as_str(entry.reason),
+            paused: entry.paused,
+            held: entry.held,
+        }
+    }
+}
+
+impl From<ResellerMail> for MailDocument {
+    fn from(mail: ResellerMail) -> Self {
+        Self {
+            id: mail.id,
+            kind: mail.kind.as_str(),
+            status: mail.status.as_str(),
+            subscription_id: mail.subscription,
+            recipient: mail.recipient,
+            occurrences: mail.occurrences,
+            created_at: mail.created_at,
+            finished_at: mail.finished_at,
+        }
+    }
+}
+
+/// Lists what was done with keys of yours, and what was done to your subscriptions, the newest first.
+#[utoipa::path(
+    get, path = "/activity", tag = "activity", operation_id = "listActivity",
+    security(("apiKey" = [])),
+    params(ActivityParams),
+    responses((status = 200, description = "A part of the list.", body = List<ActivityDocument>))
+)]
+pub(crate) async fn list(
+    State(app): State<Arc<App>>,
+    reseller: Reseller,
+    Params(params): Params<ActivityParams>,
+) -> Result<Json<List<ActivityDocument>>, Problem> {
+    let limit = paging::limit(params.limit)?;
+    let is_action = |text: &String| {
+        text.len() <= ACTION_MAX_BYTES
+            && text
+                .bytes()
+                .all(|byte| byte.is_ascii_lowercase() || matches!(byte, b'-' | b'.'))
+    };
+    if !params.action.as_ref().is_none_or(is_action) {
+        let detail = "must be an action such as subscription.pause, or the first part of one";
+        return Err(Problem::query("action", detail));
+    }
+    let filter = ActivityFilter {
+        action: params.action,
+        since: params.since,
+        until: params.until,
+        before: paging::read_id(params.cursor.as_deref())?,
+    };
+    let read = async {
+        let mut names = app.store.names_of_acts(&reseller.id).await?;
+        let of_it = (Some(reseller.id.as_str()), None);
+        let visits = app
+            .store
+            .list_portal_visits(of_it, None, VISITS_MAX, app.now())
+            .await?;
+        let visitors: BTreeSet<_> = visits.iter().map(PortalVisit::signature).collect();
+        names.extend(visitors);
+        let list = app
+            .store
+            .list_activity((&reseller.id, &names), &filter, limit + 1);
+        Ok((list.await?, names))
+    };
+    let (found, names) = http_api::by(reseller.deadline, ("the activity", "read"), read).await?;
+    let show = |view| ActivityDocument::of(view, &reseller.id, &names);
+    Ok(Json(List::by_id(found, limit, |view| view.id, show)))
+}
+
+/// Lists the states that a subscription has had, and its pauses, the newest first.
+#[utoipa::path(
+    get, path = "/subscriptions/{id}/states", tag = "activity", operation_id = "listStates",
+    security(("apiKey" = [])),
+    params(("id" = Uuid, Path, description = "The subscription's identifier."), PartParams),
+    responses((status = 200, description = "A part of the list.", body = List<StateDocument>))
+)]
+pub(crate) async fn states(
+    State(app): State<Arc<App>>,
+    reseller: Reseller,
+    Id(id): Id,
+    Params(params): Params<PartParams>,
+) -> Result<Json<List<StateDocument>>, Problem> {
+    let limit = paging::limit(params.limit)?;
+    let before = paging::read_id(params.cursor.as_deref())?;
+    app.subscription(&reseller, id).await?;
+    let list = app.store.list_states(id, before, limit + 1);
+    let found = http_api::by(reseller.deadline, ("the states", "read"), list).await?;
+    Ok(Json(List::by_id(
+        found,
+        limit,
+        |entry| entry.id,
+        StateDocument::from,
+    )))
+}
+
+/// Lists the mails about your subscriptions, the newest first.
+#[utoipa::path(
+    get, path = "/mails", tag = "activity", operation_id = "listMails",
+    security(("apiKey" = [])),
+    params(PartParams),
+    responses((status = 200, description = "A part of the list.", body = List<MailDocument>))
+)]
+pub(crate) async fn mails(
+    State(app): State<Arc<App>>,
+    reseller: Reseller,
+    Params(params): Params<PartParams>,
+) -> Result<Json<List<MailDocument>>, Problem> {
+    let limit = paging::limit(params.limit)?;
+    let after = paging::read_at(params.cursor.as_deref())?;
+    let list = app.store.list_reseller_mails(&reseller.id, after, limit + 1);
+    let mut found = http_api::by(reseller.deadline, ("the mails", "read"), list).await?;
+    let has_more = found.len() > limit as usize;
+    found.truncate(limit as usize);
+    let last = found.last().filter(|_| has_more);
+    let next = last.map(|mail| paging::write_at((mail.created_at, mail.id)));
+    Ok(Json(List::new(
+        found.into_iter().map(MailDocument::from).collect(),
+        next,
+    )))
+}

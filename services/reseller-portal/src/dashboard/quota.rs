@@ -1,0 +1,244 @@
+//! R8: how much of the quota is used, and asking for more.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use domain::capability::Capability;
+use domain::subscription::QuotaRequestStatus;
+use http::StatusCode;
+use http_api::paging::List;
+use http_api::{Draft, FieldProblem, Id, Ids, Params, Problem, Wrong};
+use pages::{Fields, Markup, Page, done};
+use uuid::Uuid;
+
+use super::confirm::Confirm;
+use super::frame::Frame;
+use super::{Route, confirm, words};
+use crate::app::App;
+use crate::quotas::{self, QuotaDaysDocument, QuotaDocument, QuotaRequestDocument, QuotaRequestPayload};
+use crate::request::{PartParams, QuotaKeeper, Reseller};
+use crate::subscriptions::SubscriptionDocument;
+
+pub(super) fn routes() -> Vec<Route> {
+    use super::{act, page as at};
+    vec![
+        at("/app/s/{id}/quota", page),
+        act("/app/s/{id}/quota", ask),
+        at("/app/s/{id}/quota-requests/{request}/withdraw", ask_to_withdraw),
+        act("/app/s/{id}/quota-requests/{request}/withdraw", withdraw),
+    ]
+}
+
+/// What was typed, and what is wrong with it.
+#[derive(Default)]
+struct Form {
+    daily_quota: String,
+    reason: String,
+    errors: Vec<FieldProblem>,
+}
+
+#[derive(Template)]
+#[template(path = "quota.html")]
+struct QuotaPage {
+    frame: Frame,
+    subscription: SubscriptionDocument,
+    quota: QuotaDocument,
+    days: QuotaDaysDocument,
+    bars: Markup,
+    /// What a daily quota would have to be for the busiest day.
+    suggested: Option<u64>,
+    /// The request that waits for a decision.
+    open: Option<QuotaRequestDocument>,
+    withdrawal: Option<Confirm>,
+    requests: List<QuotaRequestDocument>,
+    form: Form,
+}
+
+impl QuotaPage {
+    fn heading(&self) -> String {
+        words::host(&self.subscription.url)
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
+    fn used(&self) -> Markup {
+        let part = self.quota.used_today as f64 / f64::from(self.quota.daily_quota.max(1));
+        let tone = match part {
+            ..0.8 => "ok",
+            ..1.0 => "warn",
+            _ => "bad",
+        };
+        words::progress(part, tone)
+    }
+
+    fn wrong(&self, field: &str) -> Option<&str> {
+        confirm::wrong(&self.form.errors, field)
+    }
+}
+
+fn place(id: Uuid) -> String {
+    format!("/app/s/{id}/quota")
+}
+
+async fn requests(
+    app: &Arc<App>,
+    reseller: &Reseller,
+    id: Uuid,
+    (limit, cursor): (Option<u32>, Option<String>),
+) -> Result<List<QuotaRequestDocument>, Problem> {
+    let params = Params(PartParams { limit, cursor });
+    let list = quotas::list(State(Arc::clone(app)), reseller.clone(), Id(id), params);
+    Ok(list.await?.0)
+}
+
+async fn show(
+    app: &Arc<App>,
+    reseller: &Reseller,
+    frame: Frame,
+    id: Uuid,
+    (params, form): (PartParams, Form),
+) -> Result<Response, Problem> {
+    let state = || State(Arc::clone(app));
+    // One after the other: a page takes one connection at a time, as an operation does.
+    let subscription = super::subscription(app, reseller, id).await?;
+    let quota = quotas::show(state(), reseller.clone(), Id(id)).await?.0;
+    let days = quotas::days(state(), reseller.clone(), Id(id)).await?.0;
+    // A new one is made only when the one before it is decided, so that none but the newest waits.
+    let newest = requests(app, reseller, id, (Some(1), None)).await?;
+    let requests = requests(app, reseller, id, (params.limit, params.cursor)).await?;
+    let busiest = days.busiest.max(quota.used_today + quota.scheduled);
+    let mut open = newest.items.into_iter();
+    let open = open.rfind(|request| request.status == QuotaRequestStatus::Requested);
+    let status = if form.errors.is_empty() {
+        StatusCode::OK
+    } else {
+        StatusCode::UNPROCESSABLE_ENTITY
+    };
+    let page = QuotaPage {
+        bars: bars(&days),
+        suggested: suggested(busiest).filter(|suggested| *suggested > u64::from(quota.daily_quota)),
+        days,
+        withdrawal: open
+            .as_ref()
+            .map(|open| withdrawal(&frame, id, open.id).in_dialog()),
+        frame,
+        subscription,
+        quota,
+        open,
+        requests,
+        form,
+    };
+    Ok((status, Page(page)).into_response())
+}
+
+/// What was used of each day, or ended on it where the use was not kept.
+fn bars(days: &QuotaDaysDocument) -> Markup {
+    let bars = days.days.iter().map(|day| [day.used.unwrap_or(day.ended), 0, 0]);
+    let bars: Vec<_> = bars.collect();
+    let most = bars.iter().map(|bar| bar[0]).max().unwrap_or_default();
+    words::stacked(&bars, &format!("the use of 28 days; {most} on the busiest one"))
+}
+
+/// A quarter more than the busiest day, with two digits that count.
+fn suggested(busiest: u64) -> Option<u64> {
+    let wanted = busiest.checked_mul(5)?.div_ceil(4);
+    let mut unit = 1;
+    while wanted / unit >= 100 {
+        unit *= 10;
+    }
+    (busiest > 0).then(|| wanted.div_ceil(unit) * unit)
+}
+
+async fn page(
+    State(app): State<Arc<App>>,
+    reseller: Reseller,
+    frame: Frame,
+    Id(id): Id,
+    Params(params): Params<PartParams>,
+) -> Result<Response, Problem> {
+    Box::pin(show(&app, &reseller, frame, id, (params, Form::default()))).await
+}
+
+async fn ask(
+    State(app): State<Arc<App>>,
+    keeper: QuotaKeeper,
+    frame: Frame,
+    Id(id): Id,
+    fields: Fields,
+) -> Result<Response, Problem> {
+    let text = |name| fields.get(name).unwrap_or_default().to_owned();
+    let (daily_quota, reason) = (text("dailyQuota"), text("reason"));
+    // People write thousands apart.
+    let digits = daily_quota.replace([',', ' ', '\u{a0}', '\''], "");
+    let payload = QuotaRequestPayload {
+        daily_quota: digits.parse().ok(),
+        reason: Some(reason.clone()),
+    };
+    let draft = Draft(payload, Wrong::default());
+    let asked = quotas::request(State(Arc::clone(&app)), keeper.clone(), Id(id), draft).await;
+    match asked {
+        Ok(_) => Ok(done(
+            &place(id),
+            "You have asked for a higher quota. An administrator decides, and this page shows what was decided.",
+        )),
+        Err(problem) => {
+            let errors = confirm::mendable(problem)?;
+            let form = Form {
+                daily_quota,
+                reason,
+                errors,
+            };
+            Box::pin(show(&app, &keeper, frame, id, (PartParams::default(), form))).await
+        }
+    }
+}
+
+fn withdrawal(frame: &Frame, id: Uuid, request: Uuid) -> Confirm {
+    Confirm {
+        id: "withdraw",
+        title: "Withdraw the quota request".to_owned(),
+        said: vec!["It is gone then, and no administrator decides it. You can ask again.".to_owned()],
+        action: format!("/app/s/{id}/quota-requests/{request}/withdraw"),
+        back: place(id),
+        button: "Withdraw",
+        is_dangerous: false,
+        expected: None,
+        needs: "quota",
+        may: frame.may(Capability::Quota),
+        in_dialog: false,
+        typed: None,
+    }
+}
+
+async fn ask_to_withdraw(
+    State(app): State<Arc<App>>,
+    reseller: Reseller,
+    frame: Frame,
+    Ids(id, request): Ids,
+) -> Result<Response, Problem> {
+    super::subscription(&app, &reseller, id).await?;
+    Ok(withdrawal(&frame, id, request).page(frame))
+}
+
+async fn withdraw(
+    State(app): State<Arc<App>>,
+    keeper: QuotaKeeper,
+    Ids(id, request): Ids,
+) -> Result<Response, Problem> {
+    quotas::withdraw(State(app), keeper, Ids(id, request)).await?;
+    Ok(done(&place(id), "The quota request is withdrawn."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_suggestion_is_a_round_number_above_the_busiest_day() {
+        assert_eq!(suggested(0), None);
+        assert_eq!(suggested(7), Some(9));
+        assert_eq!(suggested(81_234), Some(110_000));
+        assert_eq!(suggested(100_000), Some(130_000));
+    }
+}

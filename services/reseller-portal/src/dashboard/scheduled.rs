@@ -1,0 +1,147 @@
+//! R7: what waits for its day, its second, another attempt, or the end of a pause.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use domain::capability::Capability;
+use http_api::paging::List;
+use http_api::{Id, Params, Problem};
+use pages::{Page, done};
+
+use super::confirm::Confirm;
+use super::frame::Frame;
+use super::{Route, words};
+use crate::app::App;
+use crate::notifications::list::{NotificationParams, ScheduledParams};
+use crate::notifications::waiting::{self, SumDocument, SummaryDocument};
+use crate::notifications::{self, RowDocument, WaitsFor};
+use crate::request::{Reseller, Resender};
+use crate::subscriptions::SubscriptionDocument;
+
+/// Most that are counted in each status: the page asks for itself again every few seconds.
+const COUNTED_MAX: u32 = 10_000;
+/// Most notifications in RETRY that are looked at.
+const RETRIES_MAX: u32 = 200;
+
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        super::page("/app/s/{id}/scheduled", page),
+        super::page("/app/n/{id}/cancel", ask_to_cancel),
+        super::act("/app/n/{id}/cancel", cancel),
+    ]
+}
+
+#[derive(Template)]
+#[template(path = "scheduled.html")]
+struct Scheduled {
+    frame: Frame,
+    subscription: SubscriptionDocument,
+    summary: SummaryDocument,
+    rows: List<RowDocument>,
+    retries: List<RowDocument>,
+}
+
+impl Scheduled {
+    fn heading(&self) -> String {
+        words::host(&self.subscription.url)
+    }
+
+    fn why(&self, row: &RowDocument) -> String {
+        row.reason.as_deref().map_or_else(String::new, words::reason)
+    }
+
+    fn is_nothing(&self) -> bool {
+        self.summary.total == 0
+    }
+
+    /// Whether more may wait than are counted.
+    fn is_more(&self) -> bool {
+        self.summary.total >= u64::from(self.summary.counted_up_to)
+    }
+
+    fn is_filtered(&self) -> bool {
+        ["reason", "eventType"]
+            .iter()
+            .any(|name| !self.frame.asked(name).is_empty())
+    }
+
+    fn said(&self, sum: &SumDocument) -> &'static str {
+        match sum.reason {
+            WaitsFor::Quota => "wait for a day whose quota has room",
+            WaitsFor::Rate => "wait for their second",
+            WaitsFor::Postponed => "wait because we could not try",
+            WaitsFor::Retry => "wait for their next attempt",
+            WaitsFor::Paused => "wait because the subscription is paused",
+            WaitsFor::Unverified => "wait for the endpoint to answer its challenge",
+            WaitsFor::Turn => "wait for their turn among the others",
+        }
+    }
+}
+
+async fn page(
+    State(app): State<Arc<App>>,
+    reseller: Reseller,
+    frame: Frame,
+    Id(id): Id,
+    Params(params): Params<ScheduledParams>,
+) -> Result<impl IntoResponse, Problem> {
+    let state = || State(Arc::clone(&app));
+    let in_retry = Params(NotificationParams {
+        status: Some("RETRY".to_owned()),
+        limit: Some(RETRIES_MAX),
+        ..NotificationParams::default()
+    });
+    // One after the other: a page takes one connection at a time, as an operation does.
+    let subscription = super::subscription(&app, &reseller, id).await?;
+    let summary = waiting::sums(&app, &reseller, id, COUNTED_MAX).await?;
+    let rows = notifications::scheduled(state(), reseller.clone(), Id(id), Params(params))
+        .await?
+        .0;
+    let retries = notifications::list(state(), reseller.clone(), Id(id), in_retry)
+        .await?
+        .0;
+    Ok(Page(Scheduled {
+        frame,
+        subscription,
+        summary,
+        rows,
+        retries,
+    }))
+}
+
+async fn ask_to_cancel(
+    State(app): State<Arc<App>>,
+    reseller: Reseller,
+    frame: Frame,
+    Id(id): Id,
+) -> Result<Response, Problem> {
+    let found = notifications::find(State(app), reseller, Id(id)).await?.0;
+    let form = Confirm {
+        id: "cancel",
+        title: "Cancel the notification".to_owned(),
+        said: vec![
+            format!("{}, event {}.", found.row.event_type, found.row.event_id),
+            "It is not sent any more, neither by a resend nor by a replay.".to_owned(),
+        ],
+        action: format!("/app/n/{id}/cancel"),
+        back: format!("/app/n/{id}"),
+        button: "Cancel it",
+        is_dangerous: true,
+        expected: None,
+        needs: "resend",
+        may: frame.may(Capability::Resend),
+        in_dialog: false,
+        typed: None,
+    };
+    Ok(form.page(frame))
+}
+
+async fn cancel(State(app): State<Arc<App>>, resender: Resender, Id(id): Id) -> Result<Response, Problem> {
+    let _ = notifications::cancel(State(app), resender, Id(id)).await?;
+    Ok(done(
+        &format!("/app/n/{id}"),
+        "The notification is cancelled and is not sent any more.",
+    ))
+}

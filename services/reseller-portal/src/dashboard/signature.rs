@@ -1,0 +1,141 @@
+//! R12: whether a request was signed as it should be, and if not, why.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use http::StatusCode;
+use http_api::{Draft, FieldProblem, Id, Problem, Wrong};
+use pages::{Fields, Page};
+
+use super::frame::Frame;
+use super::{Route, confirm, words};
+use crate::app::App;
+use crate::request::Reseller;
+use crate::signature_checks::{self, CheckDocument, CheckPayload};
+use crate::subscriptions::SubscriptionDocument;
+
+/// Where it is.
+const PLACE: &str = "/app/tools/signature";
+
+pub(super) fn routes() -> Vec<Route> {
+    vec![super::page(PLACE, page), super::act(PLACE, check)]
+}
+
+/// What was typed, and what is wrong with it.
+#[derive(Default)]
+struct Typed {
+    subscription: String,
+    headers: String,
+    body: String,
+    is_recorded: bool,
+    errors: Vec<FieldProblem>,
+}
+
+#[derive(Template)]
+#[template(path = "signature.html")]
+struct Signature {
+    frame: Frame,
+    subscriptions: Vec<SubscriptionDocument>,
+    typed: Typed,
+    found: Option<CheckDocument>,
+}
+
+impl Signature {
+    fn host(&self, subscription: &SubscriptionDocument) -> String {
+        words::host(&subscription.url)
+    }
+
+    fn wrong(&self, field: &str) -> Option<&str> {
+        confirm::wrong(&self.typed.errors, field)
+    }
+}
+
+async fn show(
+    app: &Arc<App>,
+    reseller: &Reseller,
+    frame: Frame,
+    (typed, found): (Typed, Option<CheckDocument>),
+) -> Result<Response, Problem> {
+    let status = if typed.errors.is_empty() {
+        StatusCode::OK
+    } else {
+        StatusCode::UNPROCESSABLE_ENTITY
+    };
+    let page = Signature {
+        frame,
+        subscriptions: super::subscriptions_of(app, reseller).await?,
+        typed,
+        found,
+    };
+    Ok((status, Page(page)).into_response())
+}
+
+async fn page(State(app): State<Arc<App>>, reseller: Reseller, frame: Frame) -> Result<Response, Problem> {
+    let typed = Typed {
+        subscription: frame.asked("subscription"),
+        ..Typed::default()
+    };
+    show(&app, &reseller, frame, (typed, None)).await
+}
+
+/// Headers as they are written beneath each other.
+fn headers(text: &str) -> BTreeMap<String, String> {
+    let lines = text.lines().filter_map(|line| line.split_once(':'));
+    lines
+        .map(|(name, value)| (name.trim().to_ascii_lowercase(), value.trim().to_owned()))
+        .collect()
+}
+
+async fn check(
+    State(app): State<Arc<App>>,
+    reseller: Reseller,
+    frame: Frame,
+    fields: Fields,
+) -> Result<Response, Problem> {
+    let text = |name| fields.get(name).unwrap_or_default().to_owned();
+    let mut typed = Typed {
+        subscription: text("subscription"),
+        headers: text("headers"),
+        // To the byte: blanks around it are signed too.
+        body: fields.all("body").into_iter().next().unwrap_or_default(),
+        is_recorded: fields.get("at").is_some(),
+        errors: Vec::new(),
+    };
+    let Ok(subscription) = typed.subscription.parse() else {
+        typed.errors = vec![FieldProblem::new("subscription", "must be one of yours")];
+        return show(&app, &reseller, frame, (typed, None)).await;
+    };
+    let payload = CheckPayload {
+        headers: Some(headers(&typed.headers)),
+        body: Some(typed.body.clone()),
+        at: typed.is_recorded.then(|| "recorded".to_owned()),
+    };
+    let (state, draft) = (State(Arc::clone(&app)), Draft(payload, Wrong::default()));
+    match signature_checks::check(state, reseller.clone(), Id(subscription), draft).await {
+        Ok(found) => show(&app, &reseller, frame, (typed, Some(found.0))).await,
+        Err(problem) => {
+            typed.errors = confirm::mendable(problem)?;
+            show(&app, &reseller, frame, (typed, None)).await
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_are_read_as_they_are_pasted() {
+        let read = headers("Webhook-Id: a:b\n webhook-timestamp :17\nnonsense\n");
+        let expected = [("webhook-id", "a:b"), ("webhook-timestamp", "17")];
+        assert_eq!(
+            read,
+            expected
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .into()
+        );
+    }
+}

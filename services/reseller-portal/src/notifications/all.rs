@@ -1,0 +1,229 @@
+//! `GET /notifications`: one list over all subscriptions of a reseller.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::subscription::PausedBy;
+use http_api::paging::{self, List};
+use http_api::{Params, Problem};
+use serde::{Deserialize, Serialize};
+use store::webhook::{LastAnswer, NotificationsAsked, ResellerNotification};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::RowDocument;
+use super::document::{ErrorTypeName, told_failure};
+use super::list::{self, SHOWN};
+use crate::app::App;
+use crate::request::Reseller;
+
+/// More subscriptions of a reseller are not asked for their notifications at once.
+const SUBSCRIPTIONS_MAX: u32 = 1_000;
+/// The longest identifier of an event that is looked for, in bytes.
+const EVENT_ID_MAX_BYTES: usize = 256;
+
+const DNS: &str = "DNS";
+const EGRESS: &str = "EGRESS";
+/// The kinds of failure, as they are stored.
+const ERRORS: [&str; 8] = [
+    "HTTP", "TIMEOUT", DNS, "TLS", "CONNECT", "PROTOCOL", EGRESS, "OTHER",
+];
+
+/// Which notifications.
+#[derive(Default, Deserialize, utoipa::IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct AllParams {
+    /// Of this subscription; of all when missing.
+    pub(crate) subscription: Option<Uuid>,
+    /// Of these statuses, separated by commas; of any when missing.
+    #[param(example = "FAILED,GIVEN_UP")]
+    pub(crate) status: Option<String>,
+    /// Of these event types, separated by commas; of any when missing.
+    #[param(example = "domain.created")]
+    pub(crate) event_type: Option<String>,
+    /// The endpoint answered the last attempt with this status code.
+    #[param(minimum = 100, maximum = 599, example = 503)]
+    pub(crate) code: Option<u16>,
+    /// The last attempt failed in this way: HTTP, TIMEOUT, DNS, TLS, CONNECT, PROTOCOL, EGRESS or OTHER.
+    #[param(example = "TIMEOUT")]
+    pub(crate) error: Option<String>,
+    /// Of the event with this identifier, as the endpoint knows it. The other filters are applied as well.
+    pub(crate) event_id: Option<String>,
+    /// Of events that were accepted at this time or later; never of more than 7 days ago.
+    pub(crate) since: Option<DateTime<Utc>>,
+    /// Of events that were accepted before this time.
+    pub(crate) until: Option<DateTime<Utc>>,
+    /// How many entries.
+    #[param(minimum = 1, maximum = 200, default = 50)]
+    pub(crate) limit: Option<u32>,
+    /// What the previous part gave as `next`.
+    pub(crate) cursor: Option<String>,
+}
+
+/// A notification with what came of its last attempt.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = NotificationOfAll)]
+pub(crate) struct ListedDocument {
+    #[serde(flatten)]
+    pub(crate) row: RowDocument,
+    /// To which subscription it goes.
+    pub(crate) subscription_id: Uuid,
+    /// What came of the last attempt; null before the first one is over.
+    pub(crate) last: Option<LastDocument>,
+}
+
+/// What came of an attempt.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = LastAttempt)]
+pub(crate) struct LastDocument {
+    /// The status code of the answer, if there was one.
+    #[schema(example = 503)]
+    pub(crate) status: Option<u16>,
+    /// How long it took, in milliseconds.
+    pub(crate) millis: Option<i64>,
+    /// What kind of failure it was, if it was one.
+    #[schema(value_type = Option<ErrorTypeName>)]
+    pub(crate) error_type: Option<String>,
+    /// The failure in words.
+    pub(crate) error: Option<String>,
+}
+
+impl ListedDocument {
+    pub(crate) fn of(found: ResellerNotification, paused_by: Option<PausedBy>) -> Self {
+        Self {
+            row: RowDocument::of(found.row, paused_by),
+            subscription_id: found.subscription,
+            last: found.last.map(LastDocument::of),
+        }
+    }
+}
+
+impl LastDocument {
+    fn of(last: LastAnswer) -> Self {
+        let (error_type, error) = told_failure(&last.url, last.error_type, last.error);
+        Self {
+            status: last.response_status,
+            millis: last.millis,
+            error_type,
+            error,
+        }
+    }
+}
+
+/// Lists the notifications of the last 7 days of all subscriptions, the newest event first.
+///
+/// A part that a filter has thinned out, even to nothing, may be followed by others.
+#[utoipa::path(
+    get, path = "/notifications", tag = "notifications", operation_id = "listAllNotifications",
+    security(("apiKey" = [])),
+    params(AllParams),
+    responses((status = 200, description = "A part of the list.", body = List<ListedDocument>))
+)]
+pub(crate) async fn list_all(
+    State(app): State<Arc<App>>,
+    reseller: Reseller,
+    Params(params): Params<AllParams>,
+) -> Result<Json<List<ListedDocument>>, Problem> {
+    let subscriptions = subscriptions(&app, &reseller, params.subscription).await?;
+    let asked = asked(subscriptions, &params, app.now())?;
+    let look = async {
+        match &params.event_id {
+            None => app.store.reseller_notifications(&asked).await,
+            Some(event) => {
+                let find = app
+                    .store
+                    .notifications_of_event_id(&reseller.id, event, &asked.subscriptions);
+                let mut items = find.await?;
+                items.retain(|found| passes(found, &asked));
+                Ok(store::webhook::Page { items, next: None })
+            }
+        }
+    };
+    let page = http_api::by(reseller.deadline, ("the notifications", "read"), look).await?;
+    let look = app.store.paused_by(&asked.subscriptions);
+    let paused_by = http_api::by(reseller.deadline, ("the subscriptions", "read"), look).await?;
+    let shown = page.items.into_iter().map(|found| {
+        let paused_by = paused_by.get(&found.subscription).copied();
+        ListedDocument::of(found, paused_by)
+    });
+    // An address that is not public is told like a name without one, so that the two are looked for together and told apart by what is told.
+    let is_told = |shown: &ListedDocument| {
+        let told = shown.last.as_ref().and_then(|last| last.error_type.as_deref());
+        params.error.is_none() || told == params.error.as_deref()
+    };
+    let items = shown.filter(is_told).collect();
+    Ok(Json(List::new(items, page.next.map(paging::write_id))))
+}
+
+/// All subscriptions of the reseller, or the one that is asked for.
+async fn subscriptions(app: &App, reseller: &Reseller, asked: Option<Uuid>) -> Result<Vec<Uuid>, Problem> {
+    if let Some(id) = asked {
+        return Ok(vec![app.subscription(reseller, id).await?.id]);
+    }
+    let list = app
+        .store
+        .list_subscriptions(&reseller.id, None, SUBSCRIPTIONS_MAX);
+    let found = http_api::by(reseller.deadline, ("the subscriptions", "read"), list).await?;
+    Ok(found.into_iter().map(|view| view.id).collect())
+}
+
+fn asked(
+    subscriptions: Vec<Uuid>,
+    params: &AllParams,
+    now: DateTime<Utc>,
+) -> Result<NotificationsAsked, Problem> {
+    if params.code.is_some_and(|code| !(100..600).contains(&code)) {
+        return Err(Problem::query("code", "must be between 100 and 599"));
+    }
+    if params
+        .event_id
+        .as_ref()
+        .is_some_and(|id| id.is_empty() || id.len() > EVENT_ID_MAX_BYTES)
+    {
+        let detail = format!("must have 1 to {EVENT_ID_MAX_BYTES} bytes");
+        return Err(Problem::query("eventId", detail));
+    }
+    let earliest = now - SHOWN;
+    Ok(NotificationsAsked {
+        subscriptions,
+        statuses: list::statuses(params.status.as_deref())?,
+        event_types: list::event_types(params.event_type.as_deref())?,
+        code: params.code,
+        errors: errors(params.error.as_deref())?,
+        since: params.since.map_or(earliest, |since| since.max(earliest)),
+        // The clock of the process that took an event in may be a little ahead of ours.
+        until: params.until.unwrap_or(now + TimeDelta::days(1)),
+        before: paging::read_id(params.cursor.as_deref())?,
+        limit: paging::limit(params.limit)?,
+    })
+}
+
+fn errors(asked: Option<&str>) -> Result<Vec<&'static str>, Problem> {
+    let Some(name) = asked else {
+        return Ok(Vec::new());
+    };
+    match ERRORS.into_iter().find(|known| *known == name) {
+        Some(DNS | EGRESS) => Ok(vec![DNS, EGRESS]),
+        Some(kind) => Ok(vec![kind]),
+        None => Err(Problem::query(
+            "error",
+            format!("must be one of {}", ERRORS.join(", ")),
+        )),
+    }
+}
+
+/// Whether one that was found by its event is what is asked for.
+fn passes(found: &ResellerNotification, asked: &NotificationsAsked) -> bool {
+    let (row, last) = (&found.row, found.last.as_ref());
+    let kind = last.and_then(|last| last.error_type.as_deref());
+    (asked.statuses.is_empty() || asked.statuses.contains(&row.status))
+        && (asked.event_types.is_empty() || asked.event_types.contains(&row.event_type))
+        && (asked.code.is_none() || last.and_then(|last| last.response_status) == asked.code)
+        && (asked.errors.is_empty() || kind.is_some_and(|kind| asked.errors.contains(&kind)))
+        && (asked.since..asked.until).contains(&row.accepted_at)
+}

@@ -1,0 +1,276 @@
+//! `POST /subscriptions/{id}/resends`: many notifications sent again at once.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::notification::NotificationStatus;
+use http::StatusCode;
+use http_api::{Draft, FieldProblem, Id, Problem};
+use serde::{Deserialize, Serialize};
+use store::webhook::{BulkResent, NotificationsAsked, RESENT_MAX, ResendCount, ToResend};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::app::App;
+use crate::notifications::SHOWN;
+use crate::problems::{self, TOO_MANY_MATCH};
+use crate::request::Resender;
+
+/// Most notifications that are named one by one.
+const IDS_MAX: usize = 500;
+/// Most event types that can be asked for at once.
+const EVENT_TYPES_MAX: usize = 50;
+/// What can be sent again.
+const STATUSES: [NotificationStatus; 3] = [
+    NotificationStatus::Sent,
+    NotificationStatus::Failed,
+    NotificationStatus::GivenUp,
+];
+
+/// Which notifications are to be sent again: `ids`, or the other fields, of which none restricts nothing.
+#[derive(Default, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", expecting = "an object", default)]
+#[schema(as = ResendRequest)]
+pub(crate) struct ResendPayload {
+    /// These notifications.
+    #[schema(max_items = 500)]
+    pub(crate) ids: Option<Vec<Uuid>>,
+    /// Of these statuses: SENT, FAILED, GIVEN_UP.
+    #[schema(example = json!(["FAILED", "GIVEN_UP"]))]
+    pub(crate) statuses: Option<Vec<String>>,
+    /// Of these event types.
+    #[schema(max_items = 50, example = json!(["domain.created"]))]
+    pub(crate) event_types: Option<Vec<String>>,
+    /// The endpoint answered the last attempt with this status code.
+    #[schema(minimum = 100, maximum = 599, example = 503)]
+    pub(crate) code: Option<u16>,
+    /// Of events that were accepted at this time or later; never of more than 7 days ago.
+    pub(crate) since: Option<DateTime<Utc>>,
+    /// Of events that were accepted before this time; the present one when missing.
+    pub(crate) until: Option<DateTime<Utc>>,
+    /// Whether they are only counted.
+    pub(crate) dry_run: Option<bool>,
+    /// Most of them that are sent in a second, at most reseller.replay.perSecond, which is also the default.
+    #[schema(minimum = 1, example = 10)]
+    pub(crate) per_second: Option<u32>,
+}
+
+/// What is sent again, or would be.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Resends)]
+pub(crate) struct ResendsDocument {
+    /// Whether they were only counted.
+    pub(crate) dry_run: bool,
+    /// How many are sent again, or would be.
+    pub(crate) count: u64,
+    /// The same by the status that they had.
+    #[schema(value_type = Object, example = json!({"FAILED": 12, "GIVEN_UP": 30}))]
+    pub(crate) by_status: BTreeMap<&'static str, u64>,
+    /// The same by event type.
+    #[schema(value_type = Object, example = json!({"domain.created": 42}))]
+    pub(crate) by_event_type: BTreeMap<String, u64>,
+    /// What is left alone.
+    pub(crate) skipped: SkippedDocument,
+    /// How many are sent in a second.
+    pub(crate) per_second: u32,
+    /// How long that takes, in seconds; within the limits of the subscription.
+    pub(crate) seconds: u64,
+}
+
+/// What is left alone.
+#[derive(Serialize, ToSchema)]
+#[schema(as = SkippedResends)]
+pub(crate) struct SkippedDocument {
+    /// Cancelled, which is final.
+    pub(crate) cancelled: u64,
+    /// Not ended, so that they are sent anyhow.
+    pub(crate) unfinished: u64,
+    /// Named, but not found.
+    pub(crate) unknown: u64,
+}
+
+impl ResendsDocument {
+    fn of(counted: ResendCount, dry_run: bool, per_second: u32) -> Self {
+        let count = counted.resendable();
+        Self {
+            dry_run,
+            count,
+            by_status: counted.by_status,
+            by_event_type: counted.by_event_type,
+            skipped: SkippedDocument {
+                cancelled: counted.cancelled,
+                unfinished: counted.unfinished,
+                unknown: counted.unknown,
+            },
+            per_second,
+            seconds: count.div_ceil(u64::from(per_second.max(1))),
+        }
+    }
+}
+
+/// What is asked for.
+struct Asked {
+    which: ToResend,
+    dry_run: bool,
+    per_second: u32,
+}
+
+/// Sends notifications of a subscription again that have ended, delivered ones too.
+///
+/// They are the same notifications, with the same ids and bodies: an endpoint that keeps the ids of what it has processed knows those that it
+/// has already. The oldest event is sent first. `dryRun` only counts. At most 10,000 at once: more are the affair of a replay.
+#[utoipa::path(
+    post, path = "/subscriptions/{id}/resends", tag = "notifications", operation_id = "resendNotifications",
+    security(("apiKey" = [])),
+    params(("id" = Uuid, Path, description = "The subscription's identifier.")),
+    request_body = ResendPayload,
+    responses(
+        (status = 200, description = "They were only counted.", body = ResendsDocument),
+        (status = 202, description = "They are sent one after the other.", body = ResendsDocument),
+    )
+)]
+pub(crate) async fn resend(
+    State(app): State<Arc<App>>,
+    reseller: Resender,
+    Id(subscription): Id,
+    Draft(payload, unread): Draft<ResendPayload>,
+) -> Result<(StatusCode, Json<ResendsDocument>), Problem> {
+    let now = app.now();
+    let per_second_max = app.config.reseller.replay.per_second;
+    let asked = unread.merge(check(payload, subscription, per_second_max, now))?;
+    let target = (reseller.id.as_str(), subscription);
+    let carry_out = async {
+        if asked.dry_run {
+            app.store.count_resends(target, &asked.which).await
+        } else {
+            let act = reseller.act(now);
+            let resend = app
+                .store
+                .resend_notifications(target, &asked.which, asked.per_second, act);
+            resend.await
+        }
+    };
+    match http_api::by(reseller.deadline, ("the notifications", "sent again"), carry_out).await? {
+        BulkResent::Done(counted) => {
+            let document = ResendsDocument::of(counted, asked.dry_run, asked.per_second);
+            let status = if asked.dry_run {
+                StatusCode::OK
+            } else {
+                StatusCode::ACCEPTED
+            };
+            Ok((status, Json(document)))
+        }
+        BulkResent::TooMany => Err(Problem::new(
+            TOO_MANY_MATCH,
+            format!(
+                "more than {RESENT_MAX} notifications match, or they lie too far apart to be found at once"
+            ),
+        )),
+        BulkResent::NotActive(state) => Err(problems::not_active(state)),
+        BulkResent::Unknown => Err(problems::no_subscription()),
+    }
+}
+
+fn check(
+    payload: ResendPayload,
+    subscription: Uuid,
+    per_second_max: u32,
+    now: DateTime<Utc>,
+) -> Result<Asked, Problem> {
+    let mut errors = Vec::new();
+    let per_second = payload.per_second.unwrap_or(per_second_max);
+    if !(1..=per_second_max).contains(&per_second) {
+        let detail = format!("must be between 1 and {per_second_max}");
+        errors.push(FieldProblem::new("perSecond", detail));
+    }
+    let statuses = match payload.statuses.as_deref() {
+        None => STATUSES.to_vec(),
+        Some(names) => {
+            let read = |name: &String| STATUSES.into_iter().find(|status| status.as_str() == name);
+            let known: Option<Vec<_>> = names.iter().map(read).collect();
+            known.filter(|known| !known.is_empty()).unwrap_or_else(|| {
+                errors.push(FieldProblem::new(
+                    "statuses",
+                    "must be some of SENT, FAILED, GIVEN_UP",
+                ));
+                Vec::new()
+            })
+        }
+    };
+    let event_types = payload.event_types.clone().unwrap_or_default();
+    if event_types.len() > EVENT_TYPES_MAX
+        || !event_types
+            .iter()
+            .all(|name| domain::subscription::is_event_type(name))
+    {
+        let detail = format!("must be at most {EVENT_TYPES_MAX} event types such as domain.created");
+        errors.push(FieldProblem::new("eventTypes", detail));
+    }
+    if payload.code.is_some_and(|code| !(100..600).contains(&code)) {
+        errors.push(FieldProblem::new("code", "must be between 100 and 599"));
+    }
+    let earliest = now - SHOWN;
+    let (since, until) = (
+        payload.since.map_or(earliest, |since| since.max(earliest)),
+        payload.until.unwrap_or(now + TimeDelta::minutes(1)),
+    );
+    if since >= until {
+        errors.push(FieldProblem::new("since", "must be before until"));
+    }
+    let filtered = payload.statuses.is_some()
+        || payload.event_types.is_some()
+        || payload.code.is_some()
+        || payload.since.is_some()
+        || payload.until.is_some();
+    let which = match payload.ids {
+        Some(_) if filtered => {
+            errors.push(FieldProblem::new(
+                "ids",
+                "names the notifications: leave out statuses, eventTypes, code, since and until",
+            ));
+            ToResend::Ids(Vec::new())
+        }
+        Some(ids) if ids.is_empty() || ids.len() > IDS_MAX => {
+            errors.push(FieldProblem::new(
+                "ids",
+                format!("must be 1 to {IDS_MAX} identifiers"),
+            ));
+            ToResend::Ids(Vec::new())
+        }
+        Some(mut ids) => {
+            ids.sort_unstable();
+            ids.dedup();
+            ToResend::Ids(ids)
+        }
+        None if !filtered => {
+            errors.push(FieldProblem::new(
+                "ids",
+                "is missing: name notifications, or say which by statuses, eventTypes, code, since or until",
+            ));
+            ToResend::Ids(Vec::new())
+        }
+        None => ToResend::Matching(Box::new(NotificationsAsked {
+            subscriptions: vec![subscription],
+            statuses,
+            event_types,
+            code: payload.code,
+            errors: Vec::new(),
+            since,
+            until,
+            before: None,
+            limit: 0,
+        })),
+    };
+    if !errors.is_empty() {
+        return Err(Problem::fields(errors));
+    }
+    Ok(Asked {
+        which,
+        dry_run: payload.dry_run.unwrap_or_default(),
+        per_second,
+    })
+}

@@ -1,0 +1,215 @@
+//! `POST /subscriptions/{id}/signature-checks`: whether a request is signed as it should be, and if not, why. The secrets of the
+//! subscription are opened for it and are never shown.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use chrono::{DateTime, Utc};
+use http_api::{Draft, FieldProblem, Id, Problem, ProblemKind};
+use lifecycle::error_chain;
+use serde::{Deserialize, Serialize};
+use signature_diagnosis::{Cause, Evidence, diagnose};
+use signing::{Secret, SignedHeaders};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::app::App;
+use crate::opened::open;
+use crate::problems;
+use crate::request::Reseller;
+
+/// The longest body that is checked: finding out what happened to one takes as many tries as it is long.
+const BODY_MAX_BYTES: usize = 65_536;
+/// How far a timestamp may be away, as libraries have it.
+const TOLERANCE: Duration = Duration::from_secs(300);
+
+/// A request as an endpoint has it. Has no `Debug`: bodies are not for logs.
+#[derive(Default, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", expecting = "an object", default)]
+#[schema(as = SignatureCheckRequest)]
+pub(crate) struct CheckPayload {
+    /// Its headers: webhook-id, webhook-timestamp and webhook-signature; idempotency-key and content-length help. Others are ignored.
+    #[schema(value_type = Object, required = true,
+        example = json!({"webhook-id": "order-17", "webhook-timestamp": "1795254696", "webhook-signature": "v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4="}))]
+    pub(crate) headers: Option<BTreeMap<String, String>>,
+    /// Its body, to the byte.
+    #[schema(value_type = String, required = true, max_length = 65_536, example = "{\"id\":\"order-17\"}")]
+    pub(crate) body: Option<String>,
+    /// As of which time it is judged: a time, now when missing; or `recorded` for that of its own timestamp.
+    #[schema(example = "recorded")]
+    pub(crate) at: Option<String>,
+}
+
+/// What is to be thought of a signature.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = SignatureCheck)]
+pub(crate) struct CheckDocument {
+    /// `verified`, or the word for what is wrong: that of the libraries for every language.
+    #[schema(example = "no_match")]
+    pub(crate) verdict: &'static str,
+    /// Which secret it was signed with, if it was signed with one of the subscription.
+    pub(crate) secret_id: Option<Uuid>,
+    /// Seconds from its timestamp to the time as of which it is judged; below zero when the timestamp is ahead.
+    pub(crate) age_seconds: Option<i64>,
+    /// Why, the likeliest first.
+    pub(crate) causes: Vec<CauseDocument>,
+    /// What is signed: identifier, timestamp and body with a full stop between them; null when one of them is missing.
+    pub(crate) signed_content: Option<String>,
+    /// How many secrets of the subscription were tried.
+    pub(crate) secrets_tried: usize,
+}
+
+/// Why a signature is not accepted.
+#[derive(Serialize, ToSchema)]
+#[schema(as = SignatureCause)]
+pub(crate) struct CauseDocument {
+    /// A stable word for it.
+    #[schema(example = "reserialised_body")]
+    pub(crate) code: &'static str,
+    /// What it is.
+    pub(crate) text: String,
+    /// What mends it.
+    pub(crate) mend: String,
+}
+
+impl From<&Cause> for CauseDocument {
+    fn from(cause: &Cause) -> Self {
+        Self {
+            code: cause.code(),
+            text: cause.to_string(),
+            mend: cause.mend(),
+        }
+    }
+}
+
+/// What was checked of a payload.
+struct Request {
+    headers: BTreeMap<String, String>,
+    body: String,
+    now: i64,
+}
+
+impl Request {
+    fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(String::as_str)
+    }
+}
+
+/// Tells whether a request is signed with a secret of the subscription, and if not, why.
+///
+/// The secrets are tried here and are not shown. A clock that is wrong, a body that was parsed and written again, another secret and what else
+/// happens often are told apart. Nothing of the request is kept.
+#[utoipa::path(
+    post, path = "/subscriptions/{id}/signature-checks", tag = "secrets", operation_id = "checkSignature",
+    security(("apiKey" = [])),
+    params(("id" = Uuid, Path, description = "The subscription's identifier.")),
+    request_body = CheckPayload,
+    responses((status = 200, description = "What is to be thought of it.", body = CheckDocument))
+)]
+pub(crate) async fn check(
+    State(app): State<Arc<App>>,
+    reseller: Reseller,
+    Id(subscription): Id,
+    Draft(payload, unread): Draft<CheckPayload>,
+) -> Result<Json<CheckDocument>, Problem> {
+    let now = app.now();
+    let request = unread.merge(read(payload, now))?;
+    let look = app.store.sealed_secrets(&reseller.id, subscription, now);
+    let sealed = http_api::by(reseller.deadline, ("the secrets", "read"), look).await?;
+    let sealed = sealed.ok_or_else(problems::no_subscription)?;
+    let sealer = app.sealer()?;
+    let mut secrets = Vec::with_capacity(sealed.len());
+    for (id, sealed) in sealed {
+        secrets.push((id, open(sealer, subscription, &sealed)?));
+    }
+    // It takes a second of computing at worst, which is not to be taken from other requests.
+    // It goes on when the caller is gone, and takes the caller's turn for as long.
+    let turn = reseller.clone();
+    let judged = tokio::task::spawn_blocking(move || {
+        let _turn = turn;
+        judge(&request, &secrets)
+    });
+    let judged = judged.await;
+    judged.map(Json).map_err(|error| {
+        tracing::error!(error = error_chain(&error), "failed to check a signature");
+        Problem::new(ProblemKind::INTERNAL, "the signature could not be checked")
+    })
+}
+
+fn judge(request: &Request, secrets: &[(Uuid, Secret)]) -> CheckDocument {
+    let texts: Vec<_> = secrets.iter().map(|(_, secret)| secret.reveal()).collect();
+    let texts: Vec<&str> = texts.iter().map(|text| text.as_str()).collect();
+    let headers = SignedHeaders::read(|name| request.header(name));
+    let found = diagnose(&Evidence {
+        secrets: &texts,
+        headers,
+        idempotency_key: request.header("idempotency-key"),
+        content_length: request
+            .header("content-length")
+            .and_then(|length| length.parse().ok()),
+        body: request.body.as_bytes(),
+        now: request.now,
+        tolerance: TOLERANCE,
+    });
+    let signed = found.verdict.as_ref().ok();
+    let timestamp: Option<i64> = headers.timestamp.and_then(|text| text.parse().ok());
+    CheckDocument {
+        verdict: match &found.verdict {
+            Ok(_) => "verified",
+            Err(error) => error.code(),
+        },
+        secret_id: signed
+            .and_then(|signed| secrets.get(signed.secret))
+            .map(|(id, _)| *id),
+        age_seconds: timestamp.map(|at| request.now.saturating_sub(at)),
+        causes: found.causes.iter().map(CauseDocument::from).collect(),
+        signed_content: headers
+            .id
+            .zip(headers.timestamp)
+            .map(|(id, at)| format!("{id}.{at}.{}", request.body)),
+        secrets_tried: secrets.len(),
+    }
+}
+
+fn read(payload: CheckPayload, now: DateTime<Utc>) -> Result<Request, Problem> {
+    let mut errors = Vec::new();
+    let headers: BTreeMap<String, String> = payload
+        .headers
+        .unwrap_or_default()
+        .into_iter()
+        .map(|(name, value)| (name.to_ascii_lowercase(), value))
+        .collect();
+    if headers.is_empty() {
+        let detail = "must be an object with webhook-id, webhook-timestamp and webhook-signature";
+        errors.push(FieldProblem::new("headers", detail));
+    }
+    let body = payload.body.unwrap_or_else(|| {
+        errors.push(FieldProblem::new("body", "must be the body as a string"));
+        String::new()
+    });
+    if body.len() > BODY_MAX_BYTES {
+        let detail = format!(
+            "is {} bytes long, but may be at most {BODY_MAX_BYTES}; `postrider verify` checks longer ones",
+            body.len()
+        );
+        errors.push(FieldProblem::new("body", detail));
+    }
+    let recorded = || headers.get(signing::HEADER_TIMESTAMP)?.parse().ok();
+    let at = match payload.at.as_deref() {
+        None => Some(now.timestamp()),
+        Some("recorded") => Some(recorded().unwrap_or_default()),
+        Some(text) => text.parse::<DateTime<Utc>>().ok().map(|at| at.timestamp()),
+    };
+    if at.is_none() {
+        let detail = "must be a time such as 2026-11-21T12:00:00Z, or recorded";
+        errors.push(FieldProblem::new("at", detail));
+    }
+    match at {
+        Some(now) if errors.is_empty() => Ok(Request { headers, body, now }),
+        _ => Err(Problem::fields(errors)),
+    }
+}

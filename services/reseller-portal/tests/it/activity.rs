@@ -1,0 +1,258 @@
+//! Who did what, which states there were, which mails went out, and what the installation allows.
+
+use chrono::{Days, TimeDelta};
+use domain::subscription::SubscriptionState;
+use serde_json::{Value, json};
+use testkit::subscription_factory::SubscriptionRow;
+
+use crate::portal::{Portal, emails, problem};
+
+#[testkit::test]
+async fn what_was_done_is_told_with_names_of_ones_own_and_without_those_of_the_house(portal: Portal) {
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    let path = format!("/subscriptions/{id}");
+    portal.done("POST", &format!("{path}/pause"), 200).await;
+    portal.done("POST", &format!("{path}/resume"), 200).await;
+    let act = store::Act {
+        by: "ann (1)",
+        note: Some("incident 17"),
+        at: portal.now(),
+    };
+    let subscription = store::Pausable::Subscription(id);
+    portal.store.pause(&subscription, act).await.unwrap();
+    let stranger = portal.key_of("stranger").await;
+    for limit in [1, 2, 50] {
+        let told = portal.all("/activity", limit).await;
+        let acts: Vec<(&str, &str)> = told
+            .iter()
+            .map(|act| (act["by"].as_str().unwrap(), act["action"].as_str().unwrap()))
+            .filter(|(_, action)| action.starts_with("subscription."))
+            .collect();
+        assert_eq!(acts.len(), 3, "{told:#?}");
+        assert_eq!(acts[0].0, "OPERATOR");
+        assert_eq!(acts[1], ("YOU", "subscription.resume"));
+        assert!(told.iter().all(|act| !act.to_string().contains("incident")));
+    }
+    let told = portal.see("/activity?action=subscription.pause&limit=200").await;
+    let own: Vec<&Value> = told["items"].as_array().unwrap().iter().collect();
+    assert!(
+        own.iter()
+            .any(|act| act["by"] == "YOU" && act["subscriptionId"] == json!(id))
+    );
+    assert_eq!(portal.all("/activity?action=secret", 50).await.len(), 0);
+    let foreign = portal.request("GET", "/activity").bearer_auth(&stranger);
+    let foreign: Value = foreign.send().await.unwrap().json().await.unwrap();
+    assert_eq!(foreign["items"], json!([]));
+    portal
+        .refused("GET", "/activity?action=Sub%00", None, (400, "invalid-query"))
+        .await;
+}
+
+#[testkit::test]
+async fn every_state_and_pause_is_remembered(portal: Portal) {
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    let path = format!("/subscriptions/{id}");
+    for act in ["pause", "resume", "deactivate"] {
+        portal.done("POST", &format!("{path}/{act}"), 200).await;
+        portal.clock.advance(TimeDelta::seconds(1));
+    }
+    let states = portal.all(&format!("{path}/states"), 2).await;
+    let told: Vec<(&str, bool)> = states
+        .iter()
+        .map(|entry| {
+            (
+                entry["state"].as_str().unwrap(),
+                entry["paused"].as_bool().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("DEACTIVATED", false),
+            ("ACTIVE", false),
+            ("ACTIVE", true),
+            ("ACTIVE", false)
+        ]
+    );
+    assert_eq!(states[0]["stateReason"], "BY_RESELLER");
+    let mails = portal.all("/mails", 1).await;
+    assert_eq!(mails.len(), emails(&portal.pool).await.len());
+    assert_eq!(
+        (&mails[0]["kind"], &mails[0]["subscriptionId"]),
+        (&json!("STATE_CHANGED"), &json!(id))
+    );
+}
+
+#[testkit::test]
+async fn a_change_of_another_version_is_refused_with_both_of_them_named(portal: Portal) {
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    let path = format!("/subscriptions/{id}");
+    let etag = async || {
+        let answer = portal.call("GET", &path).send().await.unwrap();
+        answer.headers()["etag"].to_str().unwrap().to_owned()
+    };
+    let first = etag().await;
+    portal.done("POST", &format!("{path}/pause"), 200).await;
+    assert_eq!(etag().await, first, "a pause is no change of what can be changed");
+    let change = async |of: &str, text: &str| {
+        let request = portal.call("PATCH", &path).header("if-match", of);
+        request.json(&json!({"description": text})).send().await.unwrap()
+    };
+    let changed = change(&first, "one").await;
+    assert_eq!(changed.status(), 200);
+    let second = changed.headers()["etag"].to_str().unwrap().to_owned();
+    let stale = problem(change(&first, "two").await, 412, "changed-meanwhile").await;
+    let detail = stale["detail"].as_str().unwrap();
+    assert!(detail.contains(&first) && detail.contains(&second), "{detail}");
+    assert_eq!(portal.see(&path).await["description"], "one");
+    assert_eq!(change("*", "three").await.status(), 200);
+    assert_eq!(change(&etag().await, "four").await.status(), 200);
+    portal
+        .sent("PATCH", &path, &json!({"description": "five"}), 200)
+        .await;
+}
+
+#[testkit::test]
+async fn days_of_a_quota_are_kept_and_the_end_of_today_is_foretold(portal: Portal) {
+    let id = SubscriptionRow::active()
+        .daily_quota(100)
+        .make(&portal.pool)
+        .await;
+    let today = portal.now().date_naive();
+    let yesterday = today - Days::new(1);
+    sqlx::query(
+        "INSERT INTO subscription_budgets (subscription_id, day, used, quota) VALUES ($1, $2, 70, 100)",
+    )
+    .bind(id)
+    .bind(yesterday)
+    .execute(&portal.pool)
+    .await
+    .unwrap();
+    sqlx::query("UPDATE subscription_budgets SET day = $2, used = 100 WHERE subscription_id = $1")
+        .bind(id)
+        .bind(today)
+        .execute(&portal.pool)
+        .await
+        .unwrap();
+    let seen = portal.see(&format!("/subscriptions/{id}/quota/days")).await;
+    let days = seen["days"].as_array().unwrap();
+    assert_eq!(days.len(), 28);
+    assert_eq!(
+        days[26],
+        json!({"day": yesterday, "used": 70, "quota": 100, "ended": 0})
+    );
+    assert_eq!(
+        (&days[27]["used"], &seen["usedToday"]),
+        (&json!(100), &json!(100))
+    );
+    assert_eq!(days[0]["used"], Value::Null);
+    assert_eq!(seen["busiest"], 100);
+    assert!(!seen["usedUpAt"].is_null(), "{seen}");
+}
+
+#[testkit::test]
+async fn limits_are_those_of_the_configuration(portal: Portal) {
+    let limits = portal.see("/limits").await;
+    assert_eq!(
+        limits["subscriptions"],
+        portal.config.reseller.subscription.maximum
+    );
+    assert_eq!(
+        limits["dailyQuota"],
+        portal.config.reseller.subscription.daily_quota
+    );
+    assert_eq!(
+        limits["retries"]["SHORT"],
+        portal.config.reseller.retry.max_retries
+    );
+    assert_eq!(
+        (&limits["secrets"], &limits["notificationDays"]),
+        (&json!(5), &json!(7))
+    );
+}
+
+#[testkit::test]
+async fn a_look_at_a_secret_is_told_by_mail_and_an_overlap_can_be_chosen(portal: Portal) {
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    sqlx::query(
+        "INSERT INTO email_addresses (reseller_id, address, confirmed_at, created_at)
+         SELECT reseller_id, lower(email), now(), now() FROM subscriptions WHERE id = $1
+         ON CONFLICT (reseller_id, address) DO UPDATE SET confirmed_at = now()",
+    )
+    .bind(id)
+    .execute(&portal.pool)
+    .await
+    .unwrap();
+    let path = format!("/subscriptions/{id}/secrets");
+    let first = portal.done("POST", &path, 201).await;
+    let secret = first["id"].as_str().unwrap();
+    let before = emails(&portal.pool).await.len();
+    let seen = portal.see(&format!("{path}/{secret}")).await;
+    assert_eq!(seen["secret"], first["secret"]);
+    let told = emails(&portal.pool).await;
+    assert!(
+        told.iter()
+            .any(|(_, _, data)| data.to_string().contains("SECRET_VIEWED")),
+        "{before}: {told:?}"
+    );
+    portal.sent("POST", &path, &json!({"overlapHours": 1}), 201).await;
+    let listed = portal.see(&path).await;
+    let replaced = listed["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|it| it["id"] == first["id"])
+        .unwrap();
+    let until: chrono::DateTime<chrono::Utc> = replaced["expiresAt"].as_str().unwrap().parse().unwrap();
+    assert_eq!(until, portal.now() + TimeDelta::hours(1));
+    portal
+        .refused(
+            "POST",
+            &path,
+            Some(&json!({"overlapHours": 169})),
+            (422, "validation"),
+        )
+        .await;
+}
+
+#[testkit::test]
+async fn a_test_event_can_be_of_any_type_and_variant_of_the_catalogue(portal: Portal) {
+    let id = SubscriptionRow::in_state(SubscriptionState::Active)
+        .make(&portal.pool)
+        .await;
+    let path = format!("/subscriptions/{id}/test");
+    sqlx::query(
+        "INSERT INTO event_types (name, description, attributes, example, variants, created_at, updated_at)
+         VALUES ('domain.tested', 'x', '[]', '{\"domain\": \"a.example\"}',
+                 '[{\"name\": \"other\", \"description\": \"x\", \"data\": {\"domain\": \"b.example\"}}]', now(), now())",
+    )
+    .execute(&portal.pool)
+    .await
+    .unwrap();
+    let body = async |request: Value| {
+        let sent = portal.sent("POST", &path, &request, 202).await;
+        let id = sent["notificationId"].as_str().unwrap();
+        portal.see(&format!("/notifications/{id}")).await["body"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    assert!(body(json!({"type": "domain.tested"})).await.contains("a.example"));
+    assert!(
+        body(json!({"type": "domain.tested", "variant": "other"}))
+            .await
+            .contains("b.example")
+    );
+    assert!(body(json!({})).await.contains("postrider.test"));
+    for (wrong, field) in [
+        (json!({"type": "domain.unknown"}), "type"),
+        (json!({"variant": "other"}), "variant"),
+        (json!({"type": "domain.tested", "variant": "none"}), "variant"),
+    ] {
+        let problem = portal
+            .refused("POST", &path, Some(&wrong), (422, "validation"))
+            .await;
+        assert_eq!(crate::portal::fields(&problem), [field]);
+    }
+}

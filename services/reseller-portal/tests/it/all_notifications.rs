@@ -1,0 +1,252 @@
+//! One list over all subscriptions, what waits in sums, the story of a notification, and cancelling one.
+
+use chrono::TimeDelta;
+use domain::notification::NotificationState::{
+    self, Failed, GivenUp, Pending, Retry, Scheduled, Sending, Sent,
+};
+use serde_json::{Value, json};
+use testkit::notification_factory::{MadeNotification, NotificationRow};
+use testkit::subscription_factory::SubscriptionRow;
+use uuid::Uuid;
+
+use crate::portal::{Portal, answer};
+
+async fn made(portal: &Portal, id: Uuid, state: NotificationState, minutes: i64) -> MadeNotification {
+    NotificationRow::in_state(state, id)
+        .created_at(portal.now() - TimeDelta::minutes(minutes))
+        .make(&portal.pool)
+        .await
+}
+
+async fn ids(portal: &Portal, query: &str, limit: usize) -> Vec<String> {
+    let items = portal.all(&format!("/notifications{query}"), limit).await;
+    let id = |item: &Value| item["id"].as_str().unwrap().to_owned();
+    items.iter().map(id).collect()
+}
+
+async fn attempt(portal: &Portal, notification: &MadeNotification, change: &str) {
+    let change = format!("UPDATE delivery_attempts SET {change} WHERE notification_id = $1");
+    sqlx::query(sqlx::AssertSqlSafe(change))
+        .bind(notification.id.uuid())
+        .execute(&portal.pool)
+        .await
+        .unwrap();
+}
+
+#[testkit::test]
+async fn the_list_goes_over_all_subscriptions_and_by_what_the_endpoint_answered(portal: Portal) {
+    let (one, other) = (
+        SubscriptionRow::active().make(&portal.pool).await,
+        SubscriptionRow::active().make(&portal.pool).await,
+    );
+    let foreign = SubscriptionRow::active()
+        .reseller("stranger")
+        .make(&portal.pool)
+        .await;
+    let stranger = NotificationRow::in_state(Sent, foreign).reseller("stranger");
+    let stranger = stranger.make(&portal.pool).await;
+    let rows = [
+        made(&portal, one, Sent, 1).await,
+        made(&portal, other, Failed, 2).await,
+        made(&portal, one, GivenUp, 3).await,
+        made(&portal, other, Retry, 4).await,
+        made(&portal, one, Scheduled, 5).await,
+        made(&portal, one, Failed, 60 * 24 * 8).await,
+    ];
+    attempt(&portal, &rows[1], "response_status = 404").await;
+    let dns = "response_status = NULL, error_type = 'EGRESS', error = 'the endpoint has a private address', url = 'https://vault.example/'";
+    attempt(&portal, &rows[3], dns).await;
+    let named = |places: &[usize]| -> Vec<String> {
+        places.iter().map(|place| rows[*place].id.to_string()).collect()
+    };
+    for limit in [1, 2, 50] {
+        assert_eq!(ids(&portal, "", limit).await, named(&[0, 1, 2, 3, 4]), "{limit}");
+        assert_eq!(
+            ids(&portal, "?status=FAILED,GIVEN_UP", limit).await,
+            named(&[1, 2])
+        );
+        assert_eq!(ids(&portal, "?code=404", limit).await, named(&[1]));
+        assert_eq!(ids(&portal, "?error=HTTP", limit).await, named(&[1, 2]));
+        assert_eq!(
+            ids(&portal, "?error=DNS", limit).await,
+            named(&[3]),
+            "told like a name without an address"
+        );
+        assert_eq!(ids(&portal, "?error=EGRESS", limit).await, named(&[]));
+        let of_one = format!("?subscription={one}");
+        assert_eq!(ids(&portal, &of_one, limit).await, named(&[0, 2, 4]));
+    }
+    let event = format!("?eventId={}", rows[2].event);
+    assert_eq!(ids(&portal, &event, 50).await, named(&[2]));
+    assert_eq!(ids(&portal, &format!("{event}&code=200"), 50).await, named(&[]));
+    assert_eq!(ids(&portal, "?eventId=unknown", 50).await, named(&[]));
+    assert_eq!(
+        ids(&portal, &format!("?eventId={}", stranger.event), 50).await,
+        named(&[])
+    );
+    let listed = portal.see("/notifications?code=404").await;
+    assert_eq!(listed["items"][0]["subscriptionId"], json!(other));
+    assert_eq!(
+        listed["items"][0]["last"],
+        json!({"status": 404, "millis": 250, "errorType": "HTTP", "error": "503 Service Unavailable"})
+    );
+    for query in [
+        "?code=99",
+        "?error=X",
+        "?status=X",
+        "?eventId=",
+        "?limit=0",
+        "?subscription=x",
+    ] {
+        portal
+            .refused(
+                "GET",
+                &format!("/notifications{query}"),
+                None,
+                (400, "invalid-query"),
+            )
+            .await;
+    }
+    portal
+        .refused(
+            "GET",
+            &format!("/notifications?subscription={foreign}"),
+            None,
+            (404, "not-found"),
+        )
+        .await;
+}
+
+#[testkit::test]
+async fn what_waits_is_summed_up_by_day_and_by_what_it_waits_for(portal: Portal) {
+    let id = SubscriptionRow::active().daily_quota(2).make(&portal.pool).await;
+    for _ in 0..5 {
+        NotificationRow::in_state(Scheduled, id).make(&portal.pool).await;
+    }
+    sqlx::query("UPDATE notifications SET reason = 'RATE' WHERE id = (SELECT id FROM notifications ORDER BY next_attempt_at, id LIMIT 1)")
+        .execute(&portal.pool)
+        .await
+        .unwrap();
+    for state in [Retry, Pending, Sent, Sending] {
+        NotificationRow::in_state(state, id).make(&portal.pool).await;
+    }
+    let path = format!("/subscriptions/{id}/scheduled");
+    let summary = portal.see(&format!("{path}/summary")).await;
+    assert_eq!(
+        (&summary["total"], &summary["timeZone"]),
+        (&json!(7), &json!("UTC"))
+    );
+    let sums = summary["waiting"].as_array().unwrap();
+    let counted: u64 = sums.iter().map(|sum| sum["count"].as_u64().unwrap()).sum();
+    assert_eq!(counted, 7, "{summary:#}");
+    let of = |reason: &str| -> Vec<u64> {
+        let of = sums.iter().filter(|sum| sum["reason"] == reason);
+        of.map(|sum| sum["count"].as_u64().unwrap()).collect()
+    };
+    assert_eq!((of("RATE"), of("RETRY"), of("TURN")), (vec![1], vec![1], vec![1]));
+    assert_eq!(
+        of("QUOTA"),
+        [1, 2, 1],
+        "two a day, and one place of today was before them"
+    );
+    assert_eq!(sums.last().unwrap()["day"], Value::Null);
+
+    let listed = portal.all(&format!("{path}?reason=QUOTA"), 3).await;
+    assert_eq!(listed.len(), 4);
+    assert_eq!(portal.all(&format!("{path}?reason=QUOTA,RATE"), 2).await.len(), 5);
+    assert_eq!(
+        portal
+            .all(&format!("{path}?eventType=contact.updated"), 2)
+            .await
+            .len(),
+        0
+    );
+    portal
+        .refused("GET", &format!("{path}?reason=X"), None, (400, "invalid-query"))
+        .await;
+
+    portal
+        .done("POST", &format!("/subscriptions/{id}/pause"), 200)
+        .await;
+    let paused = portal.see(&format!("{path}/summary")).await;
+    assert_eq!(paused["pausedBy"], "RESELLER");
+    let pause = paused["waiting"].as_array().unwrap().last().unwrap();
+    assert_eq!(
+        *pause,
+        json!({"reason": "PAUSED", "day": null, "firstAt": null, "lastAt": null, "count": 6})
+    );
+}
+
+#[testkit::test]
+async fn a_story_is_told_without_anything_of_the_house(portal: Portal) {
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    let given_up = made(&portal, id, GivenUp, 3).await;
+    attempt(
+        &portal,
+        &given_up,
+        "response_status = NULL, error_type = 'EGRESS', error = 'the endpoint has a private address', url = 'https://vault.example/'",
+    )
+    .await;
+    let story = portal.see(&format!("/notifications/{}/story", given_up.id)).await;
+    assert_eq!(
+        (&story["status"], &story["headline"]["code"]),
+        (&json!("GIVEN_UP"), &json!("given-up"))
+    );
+    assert_eq!(story["headline"]["params"]["errorType"], "DNS", "{story:#}");
+    assert_eq!(story["next"]["code"], "resend");
+    let steps = story["story"].as_array().unwrap();
+    assert_eq!(
+        (&steps[0]["code"], &steps[1]["code"]),
+        (&json!("accepted"), &json!("attempt-failed"))
+    );
+    assert_eq!(steps[1]["params"]["attempt"], 1);
+    for word in [
+        "private",
+        "dead letter",
+        "retry-worker",
+        "postrider ",
+        "acme",
+        "operator",
+    ] {
+        assert!(!story.to_string().contains(word), "{word}: {story:#}");
+    }
+    for state in NotificationState::ALL {
+        let it = made(&portal, id, state, 2).await;
+        let story = portal.see(&format!("/notifications/{}/story", it.id)).await;
+        assert_eq!(story["status"], state.status().as_str());
+        assert!(!story["headline"]["text"].as_str().unwrap().is_empty());
+    }
+}
+
+#[testkit::test]
+async fn what_waits_can_be_cancelled_and_what_is_sent_cannot(portal: Portal) {
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    let act = async |it: &MadeNotification, act: &str, status: u16| {
+        let path = format!("/notifications/{}/{act}", it.id);
+        portal.done("POST", &path, status).await
+    };
+    for state in [Scheduled, Pending, Retry] {
+        let waiting = made(&portal, id, state, 1).await;
+        let cancelled = act(&waiting, "cancel", 200).await;
+        assert_eq!(
+            (&cancelled["status"], &cancelled["reason"]),
+            (&json!("GIVEN_UP"), &json!("CANCELLED")),
+            "{state:?}"
+        );
+        act(&waiting, "resend", 409).await;
+        let again = act(&waiting, "cancel", 409).await;
+        assert_eq!(again["type"], "urn:postrider:problem:notification-beyond");
+        let story = portal.see(&format!("/notifications/{}/story", waiting.id)).await;
+        assert_eq!(story["headline"]["code"], "cancelled-by-you", "{story:#}");
+    }
+    for state in [Sent, Failed, Sending] {
+        act(&made(&portal, id, state, 1).await, "cancel", 409).await;
+    }
+    let waiting = made(&portal, id, Scheduled, 1).await;
+    let stranger = portal.key_of("stranger").await;
+    for (method, path) in [("POST", "cancel"), ("GET", "story")] {
+        let path = format!("/notifications/{}/{path}", waiting.id);
+        let foreign = portal.request(method, &path).bearer_auth(&stranger);
+        answer(foreign.send().await.unwrap(), 404).await;
+    }
+}

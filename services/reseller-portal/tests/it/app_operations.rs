@@ -1,0 +1,433 @@
+//! The pages of quotas, secrets, what waits, metrics, replays, event types, signatures and activity.
+
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use domain::notification::NotificationState;
+use serde_json::json;
+use sqlx::PgPool;
+use store::webhook::{AttemptEnd, StatisticsDelta};
+use testkit::notification_factory::NotificationRow;
+use testkit::subscription_factory::SubscriptionRow;
+use uuid::Uuid;
+
+use crate::app::{ALL, HOSTILE, entered};
+use crate::portal::{Portal, id_of};
+
+async fn event_type(portal: &Portal, name: &str, description: &str) {
+    sqlx::query("INSERT INTO event_types (name, description, attributes, example, variants) VALUES ($1, $2, $3, $4, $5)")
+        .bind(name)
+        .bind(description)
+        .bind(json!([{"name": HOSTILE, "type": "string", "description": HOSTILE, "required": true}]))
+        .bind(json!({"text": HOSTILE}))
+        .bind(json!([{"name": "court-order", "description": "A court ordered it.", "data": {"by": "a court"}}]))
+        .execute(&portal.pool)
+        .await
+        .unwrap();
+}
+
+fn is_safe(page: &str) {
+    assert!(!page.contains("<script>alert"), "{page}");
+    assert!(!page.contains("<img src=x"), "{page}");
+    assert_eq!(page.matches("<h1").count(), 1, "{page}");
+}
+
+#[testkit::test]
+async fn more_quota_is_asked_for_and_withdrawn(portal: Portal) {
+    let id = SubscriptionRow::active()
+        .daily_quota(1_000)
+        .make(&portal.pool)
+        .await;
+    let (browser, path) = (entered(&portal, &ALL).await, format!("/app/s/{id}/quota"));
+    let page = browser.see(&path).await;
+    assert!(
+        page.contains("Ask for a higher quota") && page.contains("None was made so far"),
+        "{page}"
+    );
+    let refused = browser
+        .refused(&path, &[("dailyQuota", "many"), ("reason", HOSTILE)], 422)
+        .await;
+    is_safe(&refused);
+    assert!(
+        refused.contains(r#"value="many""#) && refused.contains("dailyQuota-error"),
+        "{refused}"
+    );
+    assert!(
+        refused.contains("&#60;script&#62;alert"),
+        "what was typed stays: {refused}"
+    );
+    let asked = [("dailyQuota", "2,000,000"), ("reason", HOSTILE)];
+    let (to, page) = browser.act(&path, &asked).await;
+    assert_eq!(to, path);
+    is_safe(&page);
+    assert!(
+        page.contains("2,000,000 a day") && !page.contains("Ask for a higher quota"),
+        "{page}"
+    );
+    browser.refused(&path, &asked, 409).await;
+    let request = id_of(&portal.see(&format!("/subscriptions/{id}/quota-requests")).await["items"][0]);
+    let withdraw = format!("/app/s/{id}/quota-requests/{request}/withdraw");
+    assert!(
+        browser
+            .see(&withdraw)
+            .await
+            .contains("Withdraw the quota request")
+    );
+    let (_, page) = browser.act(&withdraw, &[]).await;
+    assert!(
+        page.contains("is withdrawn") && page.contains("Ask for a higher quota"),
+        "{page}"
+    );
+}
+
+#[testkit::test]
+async fn a_secret_is_made_shown_for_a_while_and_revoked(portal: Portal) {
+    let id = id_of(&portal.created().await);
+    let (browser, path) = (entered(&portal, &ALL).await, format!("/app/s/{id}/secrets"));
+    let page = browser.see(&path).await;
+    assert!(
+        page.contains("One secret signs every request") && !page.contains("whsec_"),
+        "{page}"
+    );
+    assert!(page.contains("the last one without an end"), "{page}");
+    let rotate = format!("{path}/rotate");
+    let asked = browser.see(&rotate).await;
+    assert!(asked.contains(r#"value="24""#), "{asked}");
+    let wrong = [("secret", "hunter2"), ("overlapHours", "3")];
+    let refused = browser.refused(&rotate, &wrong, 422).await;
+    assert!(
+        !refused.contains("hunter2") && refused.contains(r#"value="3""#),
+        "{refused}"
+    );
+    browser.refused(&rotate, &[("overlapHours", "soon")], 422).await;
+    let made = browser.post(&rotate, &[("overlapHours", "2")]).await;
+    assert_eq!(made.status, 200, "{}", made.html);
+    assert!(
+        made.html.contains("whsec_") && made.header("cache-control").contains("no-store"),
+        "{made:?}"
+    );
+    let page = browser.see(&path).await;
+    assert!(
+        page.contains("2 secrets sign every request") && !page.contains("whsec_"),
+        "{page}"
+    );
+    let secrets = portal.see(&format!("/subscriptions/{id}/secrets")).await;
+    let (new, old) = (id_of(&secrets["items"][0]), id_of(&secrets["items"][1]));
+    let shown = browser.post(&format!("{path}/{new}/reveal"), &[]).await;
+    assert_eq!(shown.status, 200, "{}", shown.html);
+    assert!(shown.html.contains("whsec_"), "{}", shown.html);
+    assert_eq!(shown.header("refresh"), format!("30;url={path}"));
+    let revoke = format!("{path}/{old}/revoke");
+    assert!(browser.see(&revoke).await.contains("This cannot be undone"));
+    let (_, page) = browser.act(&revoke, &[]).await;
+    assert!(
+        page.contains("Revoked") && page.contains("One secret signs every request"),
+        "{page}"
+    );
+    let (_, last) = (browser.see(&path).await, format!("{path}/{new}/revoke"));
+    browser.refused(&last, &[], 409).await;
+    // A person who signed in too long ago sees none.
+    portal.clock.advance(TimeDelta::minutes(16));
+    let stale = browser.refused(&format!("{path}/{new}/reveal"), &[], 403).await;
+    assert!(!stale.contains("whsec_"), "{stale}");
+}
+
+#[testkit::test]
+async fn an_installation_that_shows_no_secret_again_says_so(pool: PgPool) {
+    let portal = Portal::start_with(pool, |config| {
+        config.reseller.secrets.allow_viewing = false;
+        config.reseller.secrets.allow_choosing = false;
+    })
+    .await;
+    let id = id_of(&portal.created().await);
+    let browser = entered(&portal, &ALL).await;
+    let page = browser.see(&format!("/app/s/{id}/secrets")).await;
+    assert!(page.contains("do not let a secret be shown again"), "{page}");
+    assert!(
+        !browser
+            .see(&format!("/app/s/{id}/secrets/rotate"))
+            .await
+            .contains("of your own")
+    );
+    portal.stop().await;
+}
+
+#[testkit::test]
+async fn what_waits_is_added_up_and_can_be_cancelled(portal: Portal) {
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    let (browser, path) = (entered(&portal, &ALL).await, format!("/app/s/{id}/scheduled"));
+    assert!(browser.see(&path).await.contains("Nothing waits"));
+    let waiting = NotificationRow::in_state(NotificationState::Scheduled, id)
+        .due_in(TimeDelta::hours(1))
+        .make(&portal.pool)
+        .await;
+    let page = browser.see(&path).await;
+    assert!(page.contains("1 notification waits"), "{page}");
+    is_safe(&page);
+    let cancel = format!("/app/n/{}/cancel", waiting.id.uuid());
+    assert!(browser.see(&cancel).await.contains("Cancel the notification"));
+    let looking = entered(&portal, &[]).await;
+    looking.refused(&cancel, &[], 403).await;
+    let answer = browser.post(&cancel, &[]).await;
+    assert_eq!(answer.status, 303, "{}", answer.html);
+    assert!(browser.see(&path).await.contains("Nothing waits"));
+    assert_eq!(browser.get(&format!("{path}?reason=LATER")).await.status, 400);
+}
+
+#[testkit::test]
+async fn deliveries_are_shown_as_bars_and_a_table(portal: Portal) {
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    let (browser, path) = (entered(&portal, &ALL).await, format!("/app/s/{id}/metrics"));
+    assert!(browser.see(&path).await.contains("Nothing was sent in this time"));
+    let mut counted = StatisticsDelta::new(id, portal.now());
+    for _ in 0..3 {
+        counted.record(AttemptEnd::Delivered, Duration::from_millis(20), Some(200), 100);
+    }
+    counted.record(AttemptEnd::Failed, Duration::from_millis(20), Some(404), 100);
+    counted.record(AttemptEnd::Retried, Duration::from_millis(20), None, 100);
+    portal.store.add_delivery_statistics(&[counted]).await.unwrap();
+    for hours in ["", "?hours=72", "?hours=168", "?hours=672"] {
+        let page = browser.see(&format!("{path}{hours}")).await;
+        assert!(
+            page.contains("3 delivered, 1 tried again and 1 failed"),
+            "{hours}: {page}"
+        );
+        assert!(
+            page.contains("fill-warn") && page.contains("75 %"),
+            "{hours}: {page}"
+        );
+        is_safe(&page);
+    }
+    let export = browser.get(&format!("{path}.csv?hours=24")).await;
+    assert_eq!(export.header("content-type"), "text/csv; charset=utf-8");
+    assert!(
+        export
+            .html
+            .starts_with("hour,attempts,delivered,retried,failed\r\n"),
+        "{}",
+        export.html
+    );
+    assert!(export.html.contains(",5,3,1,1\r\n"), "{}", export.html);
+    assert_eq!(browser.get(&format!("{path}?hours=0")).await.status, 400);
+}
+
+#[testkit::test]
+async fn a_replay_is_counted_started_and_cancelled(portal: Portal) {
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    let (browser, path) = (entered(&portal, &ALL).await, format!("/app/s/{id}/replays"));
+    assert!(browser.see(&path).await.contains("No replay was made so far"));
+    let new = format!("{path}/new");
+    let since = (portal.now() - TimeDelta::hours(3))
+        .format("%Y-%m-%dT%H:%M")
+        .to_string();
+    let refused = browser
+        .refused(
+            &new,
+            &[("since", &since), ("until", HOSTILE), ("status", "FAILED")],
+            422,
+        )
+        .await;
+    is_safe(&refused);
+    assert!(
+        refused.contains(&since) && refused.contains(r#"value="FAILED" checked"#),
+        "{refused}"
+    );
+    browser.refused(&new, &[("since", "")], 422).await;
+    let counted = browser.post(&new, &[("since", &since), ("count", "on")]).await;
+    assert_eq!(counted.status, 200, "{}", counted.html);
+    assert!(
+        counted.html.contains("Nothing would be sent again"),
+        "{}",
+        counted.html
+    );
+    assert!(browser.see(&path).await.contains("No replay was made so far"));
+    let (_, page) = browser.act(&new, &[("since", &since)]).await;
+    assert!(
+        page.contains("A replay is running") && page.contains(r#"data-live="2000""#),
+        "{page}"
+    );
+    browser.refused(&new, &[("since", &since)], 409).await;
+    assert!(browser.see(&new).await.contains("A replay is running"));
+    let replay = id_of(&portal.see(&format!("/subscriptions/{id}/replays")).await["items"][0]);
+    let cancel = format!("{path}/{replay}/cancel");
+    assert!(browser.see(&cancel).await.contains("Cancel the replay"));
+    let (_, page) = browser.act(&cancel, &[]).await;
+    assert!(
+        page.contains("Cancelled") && page.contains("None is running"),
+        "{page}"
+    );
+}
+
+#[testkit::test]
+async fn the_catalogue_is_searched_and_sent_as_a_test(portal: Portal) {
+    let id = SubscriptionRow::active()
+        .event_types(&["domain.*"])
+        .make(&portal.pool)
+        .await;
+    event_type(&portal, "zone.hostile", HOSTILE).await;
+    let browser = entered(&portal, &ALL).await;
+    let all = browser.see("/app/event-types").await;
+    is_safe(&all);
+    assert!(all.contains("zone.hostile"), "{all}");
+    let found = browser.see("/app/event-types?q=zone.hos").await;
+    assert!(
+        found.contains("zone.hostile") && found.contains("1 of "),
+        "{found}"
+    );
+    assert!(
+        browser
+            .see("/app/event-types?q=nothing-like-it")
+            .await
+            .contains("No event type says this")
+    );
+    let one = browser.see("/app/event-types/zone.hostile").await;
+    is_safe(&one);
+    assert!(one.contains("None does.") && one.contains("court-order"), "{one}");
+    assert_eq!(browser.get("/app/event-types/no.such").await.status, 404);
+    let test = "/app/event-types/zone.hostile/test";
+    let subscription = id.to_string();
+    let fields = [
+        ("subscription", subscription.as_str()),
+        ("variant", "court-order"),
+    ];
+    let sent = browser.post(test, &fields).await;
+    assert_eq!(sent.status, 303, "{}", sent.html);
+    assert!(sent.header("location").starts_with("/app/n/"), "{sent:?}");
+    let live = browser.see("/app/live").await;
+    assert!(live.contains("zone.hostile"), "{live}");
+    is_safe(&live);
+    assert!(
+        browser
+            .see("/app/live?status=FAILED")
+            .await
+            .contains("Nothing of the last 7 days")
+    );
+    entered(&portal, &[]).await.refused(test, &fields, 403).await;
+}
+
+#[testkit::test]
+async fn a_signature_is_checked_without_a_look_at_a_secret(portal: Portal) {
+    let browser = entered(&portal, &[]).await;
+    let path = "/app/tools/signature";
+    assert!(browser.see(path).await.contains("You have no subscription"));
+    let made = portal.created().await;
+    let (id, secret) = (id_of(&made), made["secret"]["secret"].as_str().unwrap());
+    let (now, body) = (portal.now().timestamp(), r#"{"a":1} "#);
+    let key = signing::Secret::parse(secret).unwrap();
+    let signature = signing::sign(&key, "event-17", now, body.as_bytes());
+    let headers = format!("webhook-id: event-17\nwebhook-timestamp: {now}\nWebhook-Signature: {signature}");
+    let id = id.to_string();
+    let fields = |body| {
+        [
+            ("subscription", id.as_str()),
+            ("headers", headers.as_str()),
+            ("body", body),
+        ]
+    };
+    let right = browser.post(path, &fields(body)).await;
+    assert!(right.html.contains("The signature is right"), "{}", right.html);
+    let wrong = browser.post(path, &fields(HOSTILE)).await;
+    assert_eq!(wrong.status, 200, "{}", wrong.html);
+    assert!(
+        wrong.html.contains("not accepted") && !wrong.html.contains(secret),
+        "{}",
+        wrong.html
+    );
+    is_safe(&wrong.html);
+    let empty = browser
+        .refused(path, &[("subscription", &id), ("headers", "")], 422)
+        .await;
+    assert!(empty.contains("headers-error"), "{empty}");
+    browser.refused(path, &[("subscription", "x")], 422).await;
+    let other = Uuid::now_v7().to_string();
+    browser
+        .refused(
+            path,
+            &[
+                ("subscription", &other),
+                ("headers", "webhook-id: 1"),
+                ("body", "x"),
+            ],
+            404,
+        )
+        .await;
+}
+
+#[testkit::test]
+async fn what_people_do_on_pages_is_told_as_their_own(portal: Portal) {
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    let browser = entered(&portal, &ALL).await;
+    browser
+        .act(
+            &format!("/app/s/{id}/quota"),
+            &[("dailyQuota", "2,000,000"), ("reason", "x")],
+        )
+        .await;
+    let page = browser.see("/app/activity").await;
+    assert!(page.contains("Anna Ozola &#60;user-17@acme&#62;"), "{page}");
+    is_safe(&page);
+    assert!(
+        browser
+            .see("/app/activity?action=replay")
+            .await
+            .contains("Nothing of this kind was done")
+    );
+    assert!(
+        browser
+            .see("/app/activity/mails")
+            .await
+            .contains("Mails about your subscriptions")
+    );
+    let stranger = crate::app::entered_by(&portal, &portal.key_of("stranger").await, &ALL).await;
+    assert!(!stranger.see("/app/activity").await.contains(&id.to_string()));
+}
+
+#[testkit::test]
+async fn a_visit_that_may_only_look_can_do_nothing(portal: Portal) {
+    let id = id_of(&portal.created().await);
+    let secret = id_of(&portal.see(&format!("/subscriptions/{id}/secrets")).await["items"][0]);
+    let browser = entered(&portal, &[]).await;
+    for (part, capability) in [
+        ("quota", "quota"),
+        ("secrets", "secrets.rotate"),
+        ("secrets/rotate", "secrets.rotate"),
+        ("replays", "resend"),
+        ("replays/new", "resend"),
+    ] {
+        let page = browser.see(&format!("/app/s/{id}/{part}")).await;
+        let why = format!("your link was made without {capability}");
+        assert!(
+            page.contains(" disabled") && page.contains(&why),
+            "{part}: {page}"
+        );
+        is_safe(&page);
+    }
+    for part in [
+        "quota".to_owned(),
+        format!("quota-requests/{}/withdraw", Uuid::now_v7()),
+        "secrets/rotate".to_owned(),
+        format!("secrets/{secret}/reveal"),
+        format!("secrets/{secret}/revoke"),
+        "replays/new".to_owned(),
+        format!("replays/{}/cancel", Uuid::now_v7()),
+    ] {
+        browser.refused(&format!("/app/s/{id}/{part}"), &[], 403).await;
+    }
+    let stranger = crate::app::entered_by(&portal, &portal.key_of("stranger").await, &ALL).await;
+    for part in [
+        "quota",
+        "secrets",
+        "secrets/rotate",
+        "scheduled",
+        "metrics",
+        "metrics.csv",
+        "replays",
+        "replays/new",
+    ] {
+        assert_eq!(
+            stranger.get(&format!("/app/s/{id}/{part}")).await.status,
+            404,
+            "{part}"
+        );
+    }
+}

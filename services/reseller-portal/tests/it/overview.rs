@@ -1,0 +1,157 @@
+//! Everything in one look: how it stands with each subscription, what waits, and what needs its reseller first.
+
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use domain::notification::NotificationState;
+use domain::subscription::SubscriptionState;
+use serde_json::{Value, json};
+use sqlx::AssertSqlSafe;
+use store::webhook::{AttemptEnd, StatisticsDelta};
+use testkit::notification_factory::NotificationRow;
+use testkit::subscription_factory::SubscriptionRow;
+use uuid::Uuid;
+
+use crate::portal::Portal;
+
+async fn set(portal: &Portal, id: Uuid, change: &str) {
+    sqlx::query(AssertSqlSafe(format!(
+        "UPDATE subscriptions SET {change} WHERE id = $1"
+    )))
+    .bind(id)
+    .execute(&portal.pool)
+    .await
+    .unwrap();
+}
+
+fn codes(overview: &Value) -> Vec<(Uuid, String)> {
+    let needs = overview["needsYou"].as_array().unwrap();
+    let read = |need: &Value| {
+        (
+            need["subscriptionId"].as_str().unwrap().parse().unwrap(),
+            need["code"].as_str().unwrap().to_owned(),
+        )
+    };
+    needs.iter().map(read).collect()
+}
+
+#[testkit::test]
+async fn each_subscription_is_shown_with_its_week_what_waits_and_its_quota(portal: Portal) {
+    let nothing = portal.see("/overview").await;
+    assert_eq!(
+        (&nothing["subscriptions"], &nothing["needsYou"]),
+        (&json!([]), &json!([]))
+    );
+    let id = SubscriptionRow::active().daily_quota(10).make(&portal.pool).await;
+    let other = SubscriptionRow::active().make(&portal.pool).await;
+    for (age, end) in [
+        (TimeDelta::zero(), AttemptEnd::Delivered),
+        (TimeDelta::hours(3), AttemptEnd::Failed),
+        (TimeDelta::hours(5), AttemptEnd::Retried),
+        (TimeDelta::days(8), AttemptEnd::Delivered),
+    ] {
+        let mut hour = StatisticsDelta::new(id, portal.now() - age);
+        hour.record(end, Duration::from_millis(20), Some(200), 10);
+        portal.store.add_delivery_statistics(&[hour]).await.unwrap();
+    }
+    use NotificationState::{Pending, Retry, Scheduled, Sent};
+    for state in [Scheduled, Scheduled, Retry, Pending, Sent] {
+        NotificationRow::in_state(state, id)
+            .due_in(TimeDelta::minutes(5))
+            .make(&portal.pool)
+            .await;
+    }
+    let seen = portal.see("/overview").await;
+    let rows = seen["subscriptions"].as_array().unwrap();
+    let row = rows.iter().find(|row| row["id"] == json!(id)).unwrap();
+    assert_eq!(
+        (&row["delivered"], &row["failed"], &row["successRate"]),
+        (&json!(1), &json!(1), &json!(0.5))
+    );
+    assert_eq!(row["hours"].as_array().unwrap().len(), 2, "{row}");
+    assert_eq!(
+        row["waiting"],
+        json!([{"reason": "QUOTA", "count": 2}, {"reason": "TURN", "count": 1}, {"reason": "RETRY", "count": 1}])
+    );
+    assert_eq!(
+        (&row["quota"]["dailyQuota"], &row["quota"]["usedToday"]),
+        (&json!(10), &json!(0))
+    );
+    assert_eq!(
+        (&row["said"]["code"], &row["next"]["code"]),
+        (&json!("active"), &json!("retried"))
+    );
+    let quiet = rows.iter().find(|row| row["id"] == json!(other)).unwrap();
+    assert_eq!((&quiet["hours"], &quiet["next"]), (&json!([]), &Value::Null));
+    assert_eq!(quiet["successRate"], Value::Null);
+
+    portal
+        .done("POST", &format!("/subscriptions/{id}/pause"), 200)
+        .await;
+    let seen = portal.see("/overview").await;
+    let row = &seen["subscriptions"].as_array().unwrap()[0];
+    assert_eq!(
+        (&row["pausedBy"], &row["said"]["code"]),
+        (&json!("RESELLER"), &json!("paused"))
+    );
+    assert_eq!(row["waiting"][0], json!({"reason": "PAUSED", "count": 3}));
+    assert_eq!(codes(&seen), [], "a pause of one's own is meant to be");
+}
+
+#[testkit::test]
+async fn what_needs_its_reseller_comes_first_and_the_worst_before_the_rest(portal: Portal) {
+    let make = async |state| SubscriptionRow::in_state(state).make(&portal.pool).await;
+    let (held, full) = (
+        make(SubscriptionState::Active).await,
+        make(SubscriptionState::Active).await,
+    );
+    let unverified = make(SubscriptionState::PendingVerification).await;
+    let degraded = make(SubscriptionState::Degraded).await;
+    let gone = make(SubscriptionState::Deactivated).await;
+    set(&portal, held, "held_at = now()").await;
+    set(&portal, full, "daily_quota = 10").await;
+    set(&portal, gone, "state_reason = 'GONE'").await;
+    sqlx::query(
+        "INSERT INTO subscription_budgets (subscription_id, day, used, quota) VALUES ($1, $2, 8, 10)
+         ON CONFLICT (subscription_id) DO UPDATE SET day = excluded.day, used = 8, quota = 10",
+    )
+    .bind(full)
+    .bind(portal.now().date_naive())
+    .execute(&portal.pool)
+    .await
+    .unwrap();
+    let rotate = format!("/subscriptions/{full}/secrets");
+    portal.done("POST", &rotate, 201).await;
+    portal.done("POST", &rotate, 201).await;
+    let seen = portal.see("/overview").await;
+    assert_eq!(
+        codes(&seen),
+        [
+            (gone, "deactivated-gone".to_owned()),
+            (degraded, "degraded".to_owned()),
+            (unverified, "unverified".to_owned()),
+            (full, "secret-ends".to_owned()),
+            (full, "quota-used".to_owned()),
+            (held, "held".to_owned()),
+        ],
+        "{seen:#}"
+    );
+    let texts: Vec<&str> = seen["needsYou"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|need| need["text"].as_str().unwrap())
+        .collect();
+    assert!(
+        texts[0].contains("410") && texts[4].starts_with("8 of 10 notifications"),
+        "{texts:?}"
+    );
+
+    let stranger = portal.key_of("stranger").await;
+    let theirs = portal.request("GET", "/overview").bearer_auth(stranger);
+    let theirs: Value = theirs.send().await.unwrap().json().await.unwrap();
+    assert_eq!(
+        (&theirs["subscriptions"], &theirs["needsYou"]),
+        (&json!([]), &json!([]))
+    );
+}

@@ -1,0 +1,73 @@
+//! Whether a request is signed as it should be, and if not, why.
+
+use serde_json::{Value, json};
+use signing::{Secret, sign};
+use testkit::subscription_factory::SubscriptionRow;
+
+use crate::portal::{Portal, fields};
+
+const BODY: &str = r#"{"id":"order-17","type":"domain.created","timestamp":"2026-11-21T09:51:36.518Z","data":{"domain":"example.lv"}}"#;
+
+fn request(secret: &str, at: i64, body: &str) -> Value {
+    let secret = Secret::parse(secret).unwrap();
+    let signature = sign(&secret, "order-17", at, BODY.as_bytes());
+    json!({
+        "headers": {"Webhook-Id": "order-17", "webhook-timestamp": at.to_string(), "webhook-signature": signature},
+        "body": body,
+    })
+}
+
+#[testkit::test]
+async fn a_signature_is_judged_with_the_secrets_of_the_subscription_and_none_is_shown(portal: Portal) {
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    let other = SubscriptionRow::active().make(&portal.pool).await;
+    let secret_of = async |id: uuid::Uuid| {
+        let path = format!("/subscriptions/{id}/secrets");
+        portal.done("POST", &path, 201).await
+    };
+    let (made, foreign) = (secret_of(id).await, secret_of(other).await);
+    let secret = made["secret"].as_str().unwrap();
+    let path = format!("/subscriptions/{id}/signature-checks");
+    let now = portal.now().timestamp();
+    let judged = async |request: &Value| {
+        let judged = portal.sent("POST", &path, request, 200).await;
+        assert!(!judged.to_string().contains(&secret[8..]), "{judged}");
+        judged
+    };
+    let right = judged(&request(secret, now, BODY)).await;
+    assert_eq!(
+        (&right["verdict"], &right["secretId"], &right["causes"]),
+        (&json!("verified"), &made["id"], &json!([]))
+    );
+    let first = |judged: &Value| judged["causes"][0]["code"].as_str().unwrap().to_owned();
+    let late = request(secret, now - 420, BODY);
+    assert_eq!(first(&judged(&late).await), "too_old");
+    let mut recorded = late;
+    recorded["at"] = json!("recorded");
+    assert_eq!(judged(&recorded).await["verdict"], "verified");
+    let spaced = BODY.replace("\":", "\": ");
+    assert_eq!(
+        first(&judged(&request(secret, now, &spaced)).await),
+        "reserialised_body"
+    );
+    let wrong = foreign["secret"].as_str().unwrap();
+    let judged = judged(&request(wrong, now, BODY)).await;
+    assert!(first(&judged).starts_with("wrong_secret"), "{judged}");
+    for (wrong, field) in [
+        (json!({"body": "x"}), "headers"),
+        (json!({"headers": {"webhook-id": "x"}}), "body"),
+        (
+            json!({"headers": {"webhook-id": "x"}, "body": "x".repeat(70_000)}),
+            "body",
+        ),
+        (
+            json!({"headers": {"webhook-id": "x"}, "body": "", "at": "noon"}),
+            "at",
+        ),
+    ] {
+        let problem = portal
+            .refused("POST", &path, Some(&wrong), (422, "validation"))
+            .await;
+        assert_eq!(fields(&problem), [field]);
+    }
+}

@@ -1,0 +1,29 @@
+// A browser in a visit to the dashboard of a reseller.
+
+import { tab } from "./browser.mjs";
+import { ask, content, keys, urls } from "./world.mjs";
+
+const ALL = ["bodies", "manage", "resend", "secrets.reveal", "secrets.rotate", "quota"];
+/** A link to the dashboard of the reseller, which may do everything unless it is said otherwise. */
+export const link = async (more = {}) =>
+  (await ask("POST", `${urls.portal}/portal-links`, { key: keys.reseller, body: { person: { id: "web" }, capabilities: ALL, ...more } })).url;
+
+/** A tab whose visit began with a link. */
+export async function entered(more = {}, options = {}) {
+  const page = await tab(options);
+  await page.goto(await link(more));
+  await page.waitForURL(`${urls.dashboard}/app`);
+  page.see = (path) => page.goto(`${urls.dashboard}${path}`);
+  return page;
+}
+
+/** Every page, with what content.mjs has made. */
+export async function pages() {
+  const { subscription, failing } = content();
+  const { items } = await ask("GET", `${urls.portal}/subscriptions/${failing}/notifications?status=FAILED,GIVEN_UP`, { key: keys.reseller });
+  const at = (part, id = subscription) => `/app/s/${id}/${part}`;
+  return [
+    "/app", "/app/subscriptions/new", "/app/deliveries", "/app/deliveries?status=FAILED,GIVEN_UP", "/app/deliveries?q=nothing",
+    at("deliveries"), at("settings"), at("verify"), at("deactivate"), at("delete"), at("deliveries", failing), `/app/n/${items[0].id}`, "/app/nothing-here",
+  ];
+}

@@ -5,7 +5,7 @@
 //! that a batch that is complete is deleted by identifier and the next one begins with what is left: there is no position in time
 //! that a message which was stored slowly could land behind.
 //!
-//! It deliberately keeps no copy of what it has sent directly: whoever handed it over keeps it until it is acknowledged.
+//! It deliberately keeps no copy of what it has sent directly: the endpoint node keeps that until it is acknowledged.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! The internal port: endpoint nodes hand messages over, and say that something was stored.
 //!
-//! Whoever hands a message over keeps it until this node answers that the client has it: a node that is killed, frozen or cut off
-//! loses nothing that a sender was told is safe.
+//! The endpoint node that hands a message over keeps it until this node answers that the client has it: a node that is killed, frozen
+//! or cut off loses nothing that a sender was told is safe.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -39,7 +39,7 @@ pub enum Error {
     /// There are no keys to make endpoints with.
     #[error("webpush.keys is not usable; `openssl rand -base64 32 | tr '+/' '-_'` prints a key")]
     Keys(#[source] webpush::KeyError),
-    /// Another program listens there, or nobody may.
+    /// Another program listens there, or this one is not permitted to.
     #[error("failed to listen on {address} (webpush.connection.routerListen)")]
     Listen {
         /// The address.

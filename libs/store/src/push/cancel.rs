@@ -16,8 +16,8 @@ impl Store {
         cancel::commit(transaction, found.into_iter().next(), "push", id, act).await
     }
 
-    /// Cancels those of these pushes that wait or are queued, all or those in one `status`, with one entry in the audit log that says how they were `chosen`. Returns how many
-    /// those were.
+    /// Cancels those of these pushes that wait or are queued, all or those in one `status`, with one entry in the audit log that says how
+    /// they were `chosen`. Returns how many those were.
     pub async fn cancel_pushes(
         &self,
         ids: &[Uuid],

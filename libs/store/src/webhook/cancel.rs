@@ -20,8 +20,8 @@ impl Store {
         cancel::commit(transaction, found.into_iter().next(), "notification", id, act).await
     }
 
-    /// Cancels those of these notifications that wait or are queued, all or those in one `status`, with one entry in the audit log that says how they were `chosen`. Returns how many
-    /// those were.
+    /// Cancels those of these notifications that wait or are queued, all or those in one `status`, with one entry in the audit log that says how
+    /// they were `chosen`. Returns how many those were.
     pub async fn cancel_notifications(
         &self,
         ids: &[Uuid],

@@ -116,7 +116,7 @@ impl Node {
         config.webpush.connection.hello_timeout = NEVER;
         config.webpush.connection.pong_timeout = NEVER;
         config.webpush.connection.drain = Duration::ZERO;
-        // Whoever acknowledges does so in time, and whoever does not is waited for as shortly as can be.
+        // Clients that acknowledge do so in time, and the others are waited for as shortly as can be.
         config.webpush.connection.ack_wait = Duration::from_secs(2);
         adapt(&mut config);
         let public = TcpListener::bind("127.0.0.1:0").await.unwrap();

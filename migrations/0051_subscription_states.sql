@@ -22,11 +22,15 @@ CREATE FUNCTION note_subscription_state() RETURNS trigger
 AS $$
 DECLARE
     noted timestamptz := greatest(NEW.updated_at, NEW.state_changed_at);
-    -- As identifiers of version 7 begin: the milliseconds of the time. The rest tells those of one millisecond apart, in their order.
+    -- As identifiers of version 7 begin: the milliseconds of the time. Never those of an entry before, since two changes may fall into one
+    -- millisecond, and the second may come from a machine whose clock is behind. The row of the subscription is locked by its change, so
+    -- the entry before is committed.
     millis bigint := floor(extract(epoch FROM noted) * 1000);
+    last   bigint := (SELECT ('x' || translate(left(s.id::text, 13), '-', ''))::bit(48)::bigint
+                      FROM subscription_states s WHERE s.subscription_id = NEW.id ORDER BY s.id DESC LIMIT 1);
 BEGIN
     INSERT INTO subscription_states (id, subscription_id, at, state, state_reason, paused, held)
-    VALUES ((lpad(to_hex(millis), 12, '0') || '7' || right(lpad(to_hex(txid_current()), 3, '0'), 3) || '8'
+    VALUES ((lpad(to_hex(greatest(millis, last + 1)), 12, '0') || '7000' || '8'
              || right(md5(clock_timestamp()::text || random()::text), 15))::uuid,
             NEW.id, noted, NEW.state, NEW.state_reason, NEW.paused_at IS NOT NULL, NEW.held_at IS NOT NULL);
     RETURN NULL;

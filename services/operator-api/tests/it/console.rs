@@ -580,14 +580,26 @@ async fn pages_that_follow_share_one_look_at_the_system(rig: &Rig) {
     assert_eq!(looks, 1, "30 pages ask at once");
     assert!(answers.iter().all(|answer| answer.status == 200), "{answers:?}");
 
-    // Nor is it looked again within the second, while a person who opens the page sees what is.
-    let mut holding = rig.it.pool.begin().await.unwrap();
-    sqlx::query("LOCK TABLE processes IN ACCESS EXCLUSIVE MODE")
-        .execute(&mut *holding)
-        .await
-        .unwrap();
-    assert_eq!(tick().await.status, 200);
-    assert_eq!(waiting().await, 0);
+    // Nor is it looked again within the second, while a person who opens the page sees what is. A machine that takes longer than a
+    // second from one tick to the next gets another chance.
+    let holding = eventually("a tick without a look of its own", async || {
+        tick().await;
+        let mut holding = rig.it.pool.begin().await.unwrap();
+        sqlx::query("LOCK TABLE processes IN ACCESS EXCLUSIVE MODE")
+            .execute(&mut *holding)
+            .await
+            .unwrap();
+        let look = async {
+            while waiting().await == 0 {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        tokio::select! {
+            answer = tick() => (answer.status == 200).then_some(holding),
+            () = look => None,
+        }
+    })
+    .await;
     let opened = browser.see("/console");
     let watch = async {
         eventually("a look for a person", async || {

@@ -342,7 +342,7 @@ async fn a_visit_ends_with_its_key_by_idling_and_by_its_time(rig: &Rig) {
     assert!(rig.it.store.revoke_api_key(key.id, act).await.unwrap());
     let began = tokio::time::Instant::now();
     ended(&revoked).await;
-    assert!(began.elapsed().as_secs() < 10, "it took {:?}", began.elapsed());
+    assert!(began.elapsed().as_secs() < 60, "it took {:?}", began.elapsed());
 
     rig.clock
         .advance(TimeDelta::minutes(IDLE_MINUTES) + TimeDelta::seconds(1));

@@ -101,7 +101,7 @@ async fn an_acknowledgement_before_the_commit_counts_as_well(pool: PgPool) {
 #[testkit::test]
 async fn a_client_that_was_late_is_not_waited_for_as_long_again(pool: PgPool) {
     let rig = Rig::with(pool, |config| {
-        config.webpush.connection.ack_wait = Duration::from_millis(1500);
+        config.webpush.connection.ack_wait = Duration::from_secs(5);
     })
     .await;
     let mut client = rig.node.client().await;
@@ -111,7 +111,7 @@ async fn a_client_that_was_late_is_not_waited_for_as_long_again(pool: PgPool) {
         assert_eq!(rig.node.push(&client, version, 60).await, 503);
     }
     let elapsed = since.elapsed();
-    assert!(elapsed < Duration::from_millis(1400), "{elapsed:?}");
+    assert!(elapsed < Duration::from_secs(5), "{elapsed:?}");
     for _ in 0..3 {
         client.take().await;
     }

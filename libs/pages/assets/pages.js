@@ -406,7 +406,11 @@
   document.addEventListener("visibilitychange", () => (document.hidden ? clearTimeout(live.timer) : void tick()));
   // A link to a part of the page fires it too. Then the page stays: it may be the answer to a form, which its address does not show.
   addEventListener("popstate", () => withoutFragment() !== shownAt && void visit(location.href, false));
-  addEventListener("pageshow", (event) => event.persisted && schedule());
+  // A browser that goes back puts what was typed into the fields without an event, and after this script has run.
+  addEventListener("pageshow", (event) => {
+    prepare();
+    if (event.persisted) schedule();
+  });
 
   document.body.append(notice, spoken);
   if (!preferences.get("tz")) prefer("tz", ownZone);

@@ -52,25 +52,38 @@ pub fn state(name: &str) -> Markup {
 
 /// Counts as bars beside each other, with what they say in words.
 pub fn bars(counts: &[u64], label: &str) -> Markup {
-    const HEIGHT: u64 = 48;
-    const STEP: usize = 10;
-    let most = counts.iter().copied().max().unwrap_or_default().max(1);
-    let rects = counts
-        .iter()
-        .enumerate()
-        .filter(|(_, count)| **count > 0)
-        .map(|(place, count)| {
-            // One that is there is seen, however small beside the others.
-            let height = (count.saturating_mul(HEIGHT) / most).max(2);
-            let (x, y) = (place * STEP, HEIGHT - height);
-            format!(r#"<rect class="fill-bad" x="{x}" y="{y}" width="8" height="{height}"/>"#)
-        });
-    let rects: String = rects.collect();
     Markup(format!(
-        r#"<svg class="spark" viewBox="0 0 {width} {HEIGHT}" preserveAspectRatio="none" role="img" aria-label="{label}">{rects}<rect class="fill-track" x="0" y="47" width="{width}" height="1"/></svg>"#,
+        r#"<svg class="spark" viewBox="0 0 {width} {HEIGHT}" preserveAspectRatio="none" role="img" aria-label="{label}"><path class="fill-bad" d="{path}"/><rect class="fill-track" x="0" y="47" width="{width}" height="1"/></svg>"#,
         width = counts.len() * STEP,
         label = escape(label),
+        path = path_of(counts),
     ))
+}
+
+/// The same in a row of a table, in the colour of a state.
+pub fn small_bars(counts: &[u64], tone: &str, label: &str) -> Markup {
+    Markup(format!(
+        r#"<svg class="spark small" viewBox="0 0 {width} {HEIGHT}" preserveAspectRatio="none" role="img" aria-label="{label}"><path class="fill-{tone}" d="{path}"/></svg>"#,
+        width = counts.len() * STEP,
+        label = escape(label),
+        path = path_of(counts),
+    ))
+}
+
+/// How high bars are, and how far from the beginning of one to that of the next.
+const HEIGHT: u64 = 48;
+const STEP: usize = 10;
+
+/// One path for all bars: a page of many rows has thousands of them.
+fn path_of(counts: &[u64]) -> String {
+    let most = counts.iter().copied().max().unwrap_or_default().max(1);
+    let bars = counts.iter().enumerate().filter(|(_, count)| **count > 0);
+    let bars = bars.map(|(place, count)| {
+        // One that is there is seen, however small beside the others.
+        let height = (count.saturating_mul(HEIGHT) / most).max(2);
+        format!("M{} {HEIGHT}v-{height}h8v{height}", place * STEP)
+    });
+    bars.collect()
 }
 
 /// The tone of a state, which is also the name of its icon, and its word.
@@ -118,6 +131,15 @@ mod tests {
         let given_up = state("GIVEN_UP").0;
         assert!(given_up.contains("Given up") && given_up.contains(r#"title="GIVEN_UP""#));
         assert!(given_up.contains("status bad"));
+    }
+
+    #[test]
+    fn bars_are_as_high_as_their_counts_and_none_is_too_small_to_see() {
+        assert_eq!(
+            path_of(&[0, 48, 1, 24]),
+            "M10 48v-48h8v48M20 48v-2h8v2M30 48v-24h8v24"
+        );
+        assert_eq!(path_of(&[0, 0]), "");
     }
 
     #[test]

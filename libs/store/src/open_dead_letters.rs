@@ -1,4 +1,4 @@
-//! How many dead letters are open. It reads tallies, so it costs as much as there are kinds of failures.
+//! How many dead letters are open. It reads totals, so it costs as much as there are kinds of failures.
 
 use crate::{DeadLetterLane, Error, Store};
 
@@ -9,7 +9,7 @@ impl Store {
             r#"
             SELECT coalesce(sum(letters) FILTER (WHERE lane = 'push'), 0)::bigint AS "push!",
                    coalesce(sum(letters) FILTER (WHERE lane = 'reseller'), 0)::bigint AS "reseller!"
-            FROM dead_letter_tallies WHERE state = 'OPEN'
+            FROM dead_letter_totals WHERE state = 'OPEN'
             "#,
         )
         .fetch_one(&self.pool)

@@ -93,7 +93,7 @@ impl Store {
         Ok(statement.execute(&self.pool).await?.rows_affected())
     }
 
-    /// Makes one tally of several of the same kind and hour, which concurrent changes leave behind, and none of those that
+    /// Makes one tally of several of the same kind and hour, and one total of several of the same kind, which concurrent changes leave behind, and none of those that
     /// sum up to nothing. What another transaction is changing is left for another time; no count changes.
     pub async fn fold_dead_letter_tallies(&self) -> Result<(), Error> {
         sqlx::query!(
@@ -112,6 +112,26 @@ impl Store {
             INSERT INTO dead_letter_tallies (state, lane, reason, fingerprint, target, hour, letters)
             SELECT state, lane, reason, fingerprint, target, hour, sum(letters) FROM folded
             GROUP BY state, lane, reason, fingerprint, target, hour HAVING sum(letters) <> 0
+            "#
+        )
+        .execute(&self.pool)
+        .await?;
+        sqlx::query!(
+            r#"
+            WITH several AS (
+                SELECT state, lane, reason, fingerprint, target FROM dead_letter_totals
+                GROUP BY state, lane, reason, fingerprint, target HAVING count(*) > 1
+                LIMIT 10000),
+            taken AS (
+                SELECT t.id FROM dead_letter_totals t
+                JOIN several USING (state, lane, reason, fingerprint, target)
+                FOR UPDATE OF t SKIP LOCKED),
+            folded AS (
+                DELETE FROM dead_letter_totals t USING taken WHERE t.id = taken.id
+                RETURNING t.state, t.lane, t.reason, t.fingerprint, t.target, t.letters)
+            INSERT INTO dead_letter_totals (state, lane, reason, fingerprint, target, letters)
+            SELECT state, lane, reason, fingerprint, target, sum(letters) FROM folded
+            GROUP BY state, lane, reason, fingerprint, target HAVING sum(letters) <> 0
             "#
         )
         .execute(&self.pool)

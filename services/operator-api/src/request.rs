@@ -79,6 +79,13 @@ impl Operator {
         (&self.signature, self.app.now() - TOGETHER)
     }
 
+    /// The caller as one who looks: a page that acts also shows.
+    pub(crate) fn viewer(&self) -> Viewer {
+        Viewer {
+            deadline: self.deadline,
+        }
+    }
+
     /// What the caller does now, for the records.
     pub(crate) fn act<'a>(&'a self, note: Option<&'a str>) -> Act<'a> {
         Act {
@@ -112,6 +119,13 @@ pub(crate) struct Administrator {
 }
 
 impl Administrator {
+    /// The caller as one who looks: a page that acts also shows.
+    pub(crate) fn viewer(&self) -> Viewer {
+        Viewer {
+            deadline: self.deadline,
+        }
+    }
+
     /// What the caller does at `at`, for the records.
     pub(crate) fn act<'a>(&'a self, note: Option<&'a str>, at: DateTime<Utc>) -> Act<'a> {
         Act {

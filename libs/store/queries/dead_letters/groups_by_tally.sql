@@ -7,7 +7,9 @@ hours AS (
         WHERE t.state = ANY ($1::text[]) AND t.lane = ANY ($2::text[]) AND t.reason = ANY ($3::text[])
           AND ($4::text IS NULL OR t.fingerprint = $4 OR $5::boolean AND starts_with(t.fingerprint, $4))
           AND ($6::text IS NULL OR t.target = $6)
-          AND t.hour > p.since - interval '1 hour' AND t.hour < p.until) AS t
+          AND t.hour > p.since - interval '1 hour' AND t.hour < p.until
+          -- Without a time, the totals below say all.
+          AND ($7::timestamptz IS NOT NULL OR $8::timestamptz IS NOT NULL)) AS t
     GROUP BY t.lane, t.fingerprint, t.target, t.hour, p.since, p.until HAVING sum(t.letters) > 0),
 counted AS MATERIALIZED (
     SELECT h.lane, h.fingerprint, h.target, h.since, h.until, whole,
@@ -23,9 +25,16 @@ counted AS MATERIALIZED (
     CROSS JOIN LATERAL (
         SELECT h.hour >= h.since AND h.hour + interval '1 hour' <= h.until AS whole) AS w),
 kinds AS (
-    SELECT lane, fingerprint, target, since, until, sum(letters)::bigint AS letters,
-           bool_or(NOT whole AND letters >= $9) AS cut
-    FROM counted GROUP BY lane, fingerprint, target, since, until HAVING sum(letters) > 0),
+    SELECT lane, fingerprint, target, since, until, sum(letters)::bigint AS letters, bool_or(cut) AS cut
+    FROM (SELECT lane, fingerprint, target, since, until, letters, NOT whole AND letters >= $9 AS cut FROM counted
+          UNION ALL
+          SELECT t.lane, t.fingerprint, t.target, p.since, p.until, t.letters, false
+          FROM span p CROSS JOIN dead_letter_totals t
+          WHERE $7::timestamptz IS NULL AND $8::timestamptz IS NULL
+            AND t.state = ANY ($1::text[]) AND t.lane = ANY ($2::text[]) AND t.reason = ANY ($3::text[])
+            AND ($4::text IS NULL OR t.fingerprint = $4 OR $5::boolean AND starts_with(t.fingerprint, $4))
+            AND ($6::text IS NULL OR t.target = $6)) AS both_sources
+    GROUP BY lane, fingerprint, target, since, until HAVING sum(letters) > 0),
 largest AS (
     SELECT k.*, sum(letters) OVER ()::bigint AS total, bool_or(cut) OVER () AS at_least
     FROM kinds k ORDER BY letters DESC, lane, fingerprint, target LIMIT $10)

@@ -1,7 +1,7 @@
 //! Dead letters by kind of failure: how many, since when, and one of them as an example.
 //!
-//! As far as the tallies know a filter, counts are exact and cost as much as there are kinds and hours. Otherwise dead letters
-//! are counted one by one, up to a limit; the answer says when it was reached.
+//! As far as the tallies know a filter, counts are exact and cost as much as there are kinds, and with a time as there are kinds and hours.
+//! Otherwise dead letters are counted one by one, up to a limit; the answer says when it was reached.
 
 use chrono::{DateTime, Utc};
 use sqlx::{FromRow, QueryBuilder};
@@ -114,7 +114,7 @@ impl Store {
         })
     }
 
-    /// Whole hours are counted by their tallies; of an hour that `since` or `until` cuts, the dead letters are. An hour's end is
+    /// All time is counted by the totals, whole hours by their tallies; of an hour that `since` or `until` cuts, the dead letters are. An hour's end is
     /// no other hour's beginning, so that no dead letter is counted twice.
     async fn groups_by_tally(&self, filter: &DeadLetterFilter, limit: u32) -> Result<Vec<Row>, Error> {
         let (fingerprint, prefix) = fingerprint_of(filter);

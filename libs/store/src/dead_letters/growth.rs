@@ -1,11 +1,13 @@
-//! How many dead letters were written in each hour, from their tallies: it costs as much as there are kinds and hours, however many
+//! How many dead letters were written in each hour, from their tallies: it costs as much as there are kinds in these hours, however many
 //! dead letters there are.
+
+use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 
 use super::filter::DeadLetterFilter;
 use super::kinds::{fingerprint_of, lanes_of, reasons_of, states_of};
-use crate::read::{Count, Name};
+use crate::read::Name;
 use crate::text::storable;
 use crate::{DeadLetterLane, Error, Store};
 
@@ -24,6 +26,32 @@ pub struct DeadLetterHour {
     pub dead_letters: u64,
 }
 
+/// The tallies of one kind, in no order; several of an hour add up.
+struct Tallied {
+    lane: DeadLetterLane,
+    fingerprint: String,
+    target: String,
+    hours: Vec<DateTime<Utc>>,
+    letters: Vec<i64>,
+}
+
+impl Tallied {
+    fn by_hour(self) -> impl Iterator<Item = DeadLetterHour> {
+        let mut sums: BTreeMap<DateTime<Utc>, i64> = BTreeMap::new();
+        for (hour, letters) in self.hours.into_iter().zip(self.letters) {
+            *sums.entry(hour).or_default() += letters;
+        }
+        let counted = sums.into_iter().filter(|(_, letters)| *letters > 0);
+        counted.map(move |(hour, letters)| DeadLetterHour {
+            lane: self.lane,
+            fingerprint: self.fingerprint.clone(),
+            target: self.target.clone(),
+            hour,
+            dead_letters: letters.unsigned_abs(),
+        })
+    }
+}
+
 impl Store {
     /// The hours since `since` in which dead letters of the largest `kinds` kinds were written, as far as `filter` says state, lane,
     /// reason, fingerprint and target. A kind's hours stand together, the largest kind first.
@@ -35,23 +63,17 @@ impl Store {
     ) -> Result<Vec<DeadLetterHour>, Error> {
         let (fingerprint, prefix) = fingerprint_of(filter);
         let target = filter.target.as_deref().map(storable);
-        Ok(sqlx::query_as!(
-            DeadLetterHour,
+        let kinds = sqlx::query_as!(
+            Tallied,
             r#"
-            WITH hours AS (
-                SELECT t.lane, t.fingerprint, t.target, t.hour, sum(t.letters)::bigint AS letters
-                FROM dead_letter_tallies t
-                WHERE t.state = ANY ($1::text[]) AND t.lane = ANY ($2::text[]) AND t.reason = ANY ($3::text[])
-                  AND ($4::text IS NULL OR t.fingerprint = $4 OR $5::boolean AND starts_with(t.fingerprint, $4))
-                  AND ($6::text IS NULL OR t.target = $6) AND t.hour >= $7
-                GROUP BY t.lane, t.fingerprint, t.target, t.hour HAVING sum(t.letters) > 0),
-            summed AS (
-                SELECT h.*, sum(h.letters) OVER (PARTITION BY h.lane, h.fingerprint, h.target) AS of_kind FROM hours h),
-            placed AS (
-                SELECT s.*, dense_rank() OVER (ORDER BY s.of_kind DESC, s.lane, s.fingerprint, s.target) AS place FROM summed s)
-            SELECT lane AS "lane!: Name<_>", fingerprint AS "fingerprint!", target AS "target!", hour AS "hour!",
-                   letters AS "dead_letters!: Count"
-            FROM placed WHERE place <= $8 ORDER BY place, hour
+            SELECT lane AS "lane!: Name<_>", fingerprint AS "fingerprint!", target AS "target!",
+                   array_agg(hour) AS "hours!", array_agg(letters) AS "letters!"
+            FROM dead_letter_tallies
+            WHERE state = ANY ($1::text[]) AND lane = ANY ($2::text[]) AND reason = ANY ($3::text[])
+              AND ($4::text IS NULL OR fingerprint = $4 OR $5::boolean AND starts_with(fingerprint, $4))
+              AND ($6::text IS NULL OR target = $6) AND hour >= $7
+            GROUP BY lane, fingerprint, target HAVING sum(letters) > 0
+            ORDER BY sum(letters) DESC, lane, fingerprint, target LIMIT $8
             "#,
             &states_of(filter) as &[&str],
             &lanes_of(filter) as &[&str],
@@ -63,6 +85,41 @@ impl Store {
             i64::from(kinds),
         )
         .fetch_all(&self.pool)
-        .await?)
+        .await?;
+        Ok(kinds.into_iter().flat_map(Tallied::by_hour).collect())
+    }
+
+    /// How many dead letters were written in each hour since `since`, of all kinds together, as far as `filter` says what
+    /// [`Self::dead_letter_hours`] heeds. Hours without any are left out.
+    pub async fn dead_letters_by_hour(
+        &self,
+        filter: &DeadLetterFilter,
+        since: DateTime<Utc>,
+    ) -> Result<Vec<(DateTime<Utc>, u64)>, Error> {
+        let (fingerprint, prefix) = fingerprint_of(filter);
+        let target = filter.target.as_deref().map(storable);
+        let hours = sqlx::query!(
+            r#"
+            SELECT hour, sum(letters)::bigint AS "letters!"
+            FROM dead_letter_tallies
+            WHERE state = ANY ($1::text[]) AND lane = ANY ($2::text[]) AND reason = ANY ($3::text[])
+              AND ($4::text IS NULL OR fingerprint = $4 OR $5::boolean AND starts_with(fingerprint, $4))
+              AND ($6::text IS NULL OR target = $6) AND hour >= $7
+            GROUP BY hour HAVING sum(letters) > 0 ORDER BY hour
+            "#,
+            &states_of(filter) as &[&str],
+            &lanes_of(filter) as &[&str],
+            &reasons_of(filter) as &[&str],
+            fingerprint,
+            prefix,
+            target.as_deref(),
+            since,
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        let hour = hours
+            .into_iter()
+            .map(|one| (one.hour, one.letters.unsigned_abs()));
+        Ok(hour.collect())
     }
 }

@@ -1,5 +1,5 @@
-//! Which kinds of failures there are among the dead letters, from their tallies: it costs as much as there are kinds and
-//! hours, however many of them there are.
+//! Which kinds of failures there are among the dead letters, from their totals: it costs as much as there are kinds,
+//! however many of them there are.
 
 use super::filter::{DeadLetterFilter, DeadLetterReason, DeadLetterState};
 use crate::text::storable;
@@ -60,7 +60,7 @@ impl Store {
             Kind,
             r#"
             SELECT lane AS "lane!", fingerprint AS "fingerprint!", target AS "target!"
-            FROM dead_letter_tallies
+            FROM dead_letter_totals
             WHERE state = ANY ($1::text[]) AND lane = ANY ($2::text[]) AND reason = ANY ($3::text[])
               AND ($4::text IS NULL OR fingerprint = $4 OR $5::boolean AND starts_with(fingerprint, $4))
               AND ($6::text IS NULL OR target = $6)

@@ -143,7 +143,7 @@ async fn exists(connection: &mut PgConnection, group: &DeadLetterGroupKey) -> Re
     Ok(sqlx::query_scalar!(
         r#"
         SELECT EXISTS (
-            SELECT FROM dead_letter_tallies t
+            SELECT FROM dead_letter_totals t
             WHERE t.state IN ('OPEN', 'REPLAYED', 'DISCARDED') AND t.lane = $1 AND t.fingerprint = $2 AND t.target = $3)
             AS "exists!"
         "#,

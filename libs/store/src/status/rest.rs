@@ -223,7 +223,7 @@ impl Store {
         Ok(sqlx::query_as!(
             Deaths,
             r#"
-            SELECT (SELECT greatest(0, coalesce(sum(letters), 0))::bigint FROM dead_letter_tallies
+            SELECT (SELECT greatest(0, coalesce(sum(letters), 0))::bigint FROM dead_letter_totals
                     WHERE state = 'OPEN' AND lane = $1) AS "open!: Count",
                    (SELECT max(head.created_at) FROM UNNEST(ARRAY ['FAILED', 'GIVEN_UP', 'REJECTED', 'MALFORMED']) AS r(reason)
                     CROSS JOIN LATERAL (

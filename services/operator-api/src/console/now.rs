@@ -36,17 +36,12 @@ struct Hours {
 
 impl Hours {
     fn of(timeline: &TimelineDocument) -> Self {
-        let mut counts = vec![0; 24];
-        for group in &timeline.items {
-            for (sum, count) in counts.iter_mut().zip(&group.counts) {
-                *sum += count;
-            }
-        }
+        let counts = &timeline.counts;
         let sum = counts.iter().sum();
         let (last, before) = (counts.last().copied(), counts.iter().rev().nth(1).copied());
         Self {
             bars: markup::bars(
-                &counts,
+                counts,
                 &format!("{} dead letters in 24 hours", words::number(sum)),
             ),
             last: last.unwrap_or_default(),
@@ -108,14 +103,16 @@ pub(super) fn place(finding: &str) -> Option<(&'static str, &'static str)> {
 }
 
 pub(super) async fn page(State(app): State<Arc<App>>, viewer: Viewer, frame: Frame) -> impl IntoResponse {
-    let deadline = viewer.deadline;
     let status = status::status(State(Arc::clone(&app)), viewer).await.0;
     // While the database is away, that is said already, and waiting for it once more would only be slow.
     let hours = match status.lanes {
         Some(_) => {
             let reading = async {
-                let params = Params(TimelineParams::default());
-                let read = timeline::timeline(State(Arc::clone(&app)), Viewer { deadline }, params).await;
+                let params = Params(TimelineParams {
+                    limit: Some(0),
+                    ..TimelineParams::default()
+                });
+                let read = timeline::timeline(State(Arc::clone(&app)), viewer, params).await;
                 read.map(|timeline| timeline.0)
             };
             app.status.timeline(reading).await.ok()

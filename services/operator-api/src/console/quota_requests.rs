@@ -216,9 +216,7 @@ async fn approve(
     Id(id): Id,
     fields: Fields,
 ) -> Result<Response, Problem> {
-    let viewer = Viewer {
-        deadline: admin.deadline,
-    };
+    let viewer = admin.viewer();
     const MUST: &str = "a number of notifications a day";
     let missing = || Problem::fields(vec![FieldProblem::new("granted", format!("must be {MUST}"))]);
     // The operation grants what was asked for where no number is given; a form that shows none must not.
@@ -255,9 +253,7 @@ async fn deny(
     Id(id): Id,
     fields: Fields,
 ) -> Result<Response, Problem> {
-    let viewer = Viewer {
-        deadline: admin.deadline,
-    };
+    let viewer = admin.viewer();
     let payload = Payload(DenialPayload {
         note: fields.get("note").map(str::to_owned),
     });

@@ -43,8 +43,8 @@ pub(crate) struct TimelineParams {
     /// The hours up to now, the one that has begun included.
     #[param(minimum = 1, maximum = 672, default = 24)]
     pub(crate) hours: Option<u32>,
-    /// How many groups.
-    #[param(minimum = 1, maximum = 300, default = 100)]
+    /// How many groups; with 0 only the sums are counted.
+    #[param(minimum = 0, maximum = 300, default = 100)]
     pub(crate) limit: Option<u32>,
 }
 
@@ -75,6 +75,9 @@ pub(crate) struct GroupTimeline {
 pub(crate) struct TimelineDocument {
     /// When the first hour began. Hours begin with those of UTC.
     pub(crate) since: DateTime<Utc>,
+    /// How many were written in each hour in all groups, those that are not shown included, the first hour first.
+    #[schema(example = json!([0, 3, 12, 40]))]
+    pub(crate) counts: Vec<u64>,
     /// The groups with the most dead letters in these hours, the largest one first.
     pub(crate) items: Vec<GroupTimeline>,
 }
@@ -101,22 +104,37 @@ pub(crate) async fn timeline(
         ..FilterText::default()
     };
     let filter = filter.read()?;
-    let hours = within("hours", params.hours.unwrap_or(DEFAULT_HOURS), HOURS_MAX)?;
-    let limit = within("limit", params.limit.unwrap_or(DEFAULT_LIMIT), LIMIT_MAX)?;
+    let hours = within("hours", params.hours.unwrap_or(DEFAULT_HOURS), (1, HOURS_MAX))?;
+    let limit = within("limit", params.limit.unwrap_or(DEFAULT_LIMIT), (0, LIMIT_MAX))?;
     let since = hour_of(app.now()) - TimeDelta::hours(i64::from(hours) - 1);
-    let counting = app.store.dead_letter_hours(&filter, since, limit);
-    let counted = http_api::by(viewer.deadline, ("the dead letters", "counted"), counting).await?;
+    let counting = async {
+        let sums = app.store.dead_letters_by_hour(&filter, since).await?;
+        let groups = match limit {
+            0 => Vec::new(),
+            _ => app.store.dead_letter_hours(&filter, since, limit).await?,
+        };
+        Ok((sums, groups))
+    };
+    let (sums, groups) = http_api::by(viewer.deadline, ("the dead letters", "counted"), counting).await?;
+    let mut counts = vec![0; hours as usize];
+    for (hour, count) in sums {
+        put(&mut counts, (since, hour), count);
+    }
     Ok(Json(TimelineDocument {
         since,
-        items: by_group(counted, since, hours),
+        counts,
+        items: by_group(groups, since, hours),
     }))
 }
 
-fn within(name: &'static str, number: u32, most: u32) -> Result<u32, Problem> {
-    if (1..=most).contains(&number) {
+fn within(name: &'static str, number: u32, (least, most): (u32, u32)) -> Result<u32, Problem> {
+    if (least..=most).contains(&number) {
         return Ok(number);
     }
-    Err(Problem::query(name, format!("must be between 1 and {most}")))
+    Err(Problem::query(
+        name,
+        format!("must be between {least} and {most}"),
+    ))
 }
 
 /// When the hour of this time began.
@@ -142,12 +160,17 @@ fn by_group(counted: Vec<DeadLetterHour>, since: DateTime<Utc>, hours: u32) -> V
                 counts: vec![0; hours as usize],
             });
         }
-        // By a clock that is behind the database's, an hour may lie ahead.
-        let place = usize::try_from((one.hour - since).num_hours()).ok();
-        let count = place.and_then(|place| groups.last_mut()?.counts.get_mut(place));
-        if let Some(count) = count {
-            *count = one.dead_letters;
+        if let Some(group) = groups.last_mut() {
+            put(&mut group.counts, (since, one.hour), one.dead_letters);
         }
     }
     groups
+}
+
+/// Puts the count of an hour where it belongs. By a clock that is behind the database's, an hour may lie ahead; that one is left out.
+fn put(counts: &mut [u64], (since, hour): (DateTime<Utc>, DateTime<Utc>), count: u64) {
+    let place = usize::try_from((hour - since).num_hours()).ok();
+    if let Some(place) = place.and_then(|place| counts.get_mut(place)) {
+        *place = count;
+    }
 }

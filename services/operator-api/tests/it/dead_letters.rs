@@ -130,6 +130,14 @@ async fn dead_letters_are_counted_by_the_hour_in_which_they_were_written(rig: &R
         counts.iter().map(|count| count.as_u64().unwrap()).sum::<u64>()
     });
     assert_eq!(sums.sum::<u64>(), 4, "{all}");
+    let of_all = all["counts"].as_array().unwrap().iter();
+    assert_eq!(
+        of_all.map(|count| count.as_u64().unwrap()).sum::<u64>(),
+        4,
+        "{all}"
+    );
+    let alone = rig.see("/dead-letters/timeline?limit=0").await;
+    assert_eq!((&alone["counts"], &alone["items"]), (&all["counts"], &json!([])));
     let short = rig
         .see("/dead-letters/timeline?fingerprint=swrve/503&hours=2")
         .await;
@@ -141,7 +149,7 @@ async fn dead_letters_are_counted_by_the_hour_in_which_they_were_written(rig: &R
     for wrong in [
         "hours=0",
         "hours=673",
-        "limit=0",
+        "limit=301",
         "state=GONE",
         "fingerprint=*",
         "reseller=acme",

@@ -156,14 +156,17 @@ async fn dead_letters_know_what_they_are_about(pool: &PgPool) {
 }
 
 async fn tallies_equal_counts(pool: &PgPool) {
-    let [letters, tallies] = [
+    let [letters, tallies, totals] = [
         "SELECT state, lane, reason, fingerprint, target, count(*) FROM dead_letters
          GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5",
         "SELECT state, lane, reason, fingerprint, target, sum(letters)::bigint FROM dead_letter_tallies
+         GROUP BY 1, 2, 3, 4, 5 HAVING sum(letters) <> 0 ORDER BY 1, 2, 3, 4, 5",
+        "SELECT state, lane, reason, fingerprint, target, sum(letters)::bigint FROM dead_letter_totals
          GROUP BY 1, 2, 3, 4, 5 HAVING sum(letters) <> 0 ORDER BY 1, 2, 3, 4, 5",
     ]
     .map(|query| sqlx::query_as::<_, (String, String, String, String, String, i64)>(query).fetch_all(pool));
     let (letters, tallies) = (letters.await.unwrap(), tallies.await.unwrap());
     assert!(!letters.is_empty());
     assert_eq!(letters, tallies);
+    assert_eq!(letters, totals.await.unwrap());
 }

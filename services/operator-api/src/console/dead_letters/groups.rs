@@ -7,6 +7,7 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::IntoResponse;
 use chrono::{DateTime, TimeDelta, Utc};
+use explain::words;
 use http_api::Problem;
 use sha2::{Digest as _, Sha256};
 use store::DeadLetterView;
@@ -15,14 +16,15 @@ use uuid::Uuid;
 use super::{AGES, Chosen, cause, noted};
 use crate::app::App;
 use crate::console::frame::{Frame, Page};
+use crate::console::markup::{self, Markup};
 use crate::dead_letters::{self, GroupDocument, GroupTimeline, NoteDocument};
 use crate::request::Viewer;
 
-/// How many groups are asked for, and shown.
+/// How many groups are asked for, and of how many rows the reader chooses; the first one unless another is asked for.
 const ASKED: usize = 1_000;
-const SHOWN: usize = 100;
+const SHOWN: [usize; 3] = [50, 100, 200];
 /// Words of the address that are this page's own.
-const OWN: [&str; 2] = ["by", "order"];
+const OWN: [&str; 3] = ["by", "order", "limit"];
 /// What the tallies by hour do not know.
 const NOT_BY_HOUR: [&str; 4] = ["reseller", "subscription", "eventType", "prototype"];
 
@@ -140,16 +142,11 @@ impl Row {
         self.lately() > 0 && self.lately() >= before && *now - self.last < TimeDelta::hours(1)
     }
 
-    /// The bars of a picture of 240 by 48: where each begins, its upper end and its height.
-    fn bars(&self) -> Vec<(usize, u64, u64)> {
-        let hours = self.hours.as_deref().unwrap_or_default();
-        let most = hours.iter().copied().max().unwrap_or_default().max(1);
-        let bars = hours.iter().enumerate().filter(|(_, count)| **count > 0);
-        bars.map(|(place, count)| {
-            let height = (count * 48).div_ceil(most).max(2);
-            (place * 10, 48 - height, height)
-        })
-        .collect()
+    /// The hours as bars, with what they say in words.
+    fn bars(&self) -> Markup {
+        let (sum, lately) = (words::number(self.sum()), words::number(self.lately()));
+        let said = format!("{sum} in 24 hours, {lately} of them in this hour and the one before");
+        markup::small_bars(self.hours.as_deref().unwrap_or_default(), "bad", &said)
     }
 
     fn sum(&self) -> u64 {
@@ -210,6 +207,14 @@ impl Groups {
         self.frame.asked("order")
     }
 
+    /// How many rows there may be at once, more than there are.
+    fn more(&self) -> impl Iterator<Item = usize> {
+        let least = SHOWN.iter().position(|rows| *rows >= self.all_rows);
+        let last = least.unwrap_or(SHOWN.len() - 1);
+        let shown = self.rows.len();
+        SHOWN.into_iter().take(last + 1).filter(move |rows| *rows > shown)
+    }
+
     fn tabs(&self) -> [(String, &'static str, bool); 3] {
         super::tabs(&self.chosen, if self.by_endpoint { "endpoint" } else { "cause" })
     }
@@ -231,13 +236,13 @@ pub(super) async fn page(
         _ => return Err(Problem::query("by", "must be cause or endpoint")),
     };
     let order = order(&frame)?;
-    let (chosen, deadline) = (Chosen::asked(&frame, &OWN), viewer.deadline);
+    let shown = shown(&frame)?;
+    let chosen = Chosen::asked(&frame, &OWN);
     let params = chosen.params(frame.now, &[("limit", &ASKED.to_string())]).await?;
     let found = dead_letters::groups(State(Arc::clone(&app)), viewer, params)
         .await?
         .0;
-    let again = || Viewer { deadline };
-    let hours = hours(&app, again(), &chosen, frame.now).await?;
+    let hours = hours(&app, viewer, &chosen, frame.now).await?;
     let groups = found.items.len();
     let places = places(&found.items, groups < ASKED);
     let rows = found.items.into_iter().map(|group| {
@@ -258,13 +263,13 @@ pub(super) async fn page(
         Order::Growing => rows.sort_by_key(|row| std::cmp::Reverse(row.lately())),
     }
     let all_rows = rows.len();
-    rows.truncate(SHOWN);
-    about(&app, deadline, &mut rows).await?;
+    rows.truncate(shown);
+    about(&app, viewer.deadline, &mut rows).await?;
     let last = if rows.is_empty() {
         let params = Chosen::default()
             .params(frame.now, &[("state", "ALL"), ("limit", "1")])
             .await?;
-        let newest = dead_letters::list(State(app), again(), params).await?.0;
+        let newest = dead_letters::list(State(app), viewer, params).await?.0;
         newest.items.into_iter().next()
     } else {
         None
@@ -281,6 +286,15 @@ pub(super) async fn page(
         last,
         frame,
     }))
+}
+
+fn shown(frame: &Frame) -> Result<usize, Problem> {
+    let asked = frame.asked("limit");
+    if asked.is_empty() {
+        return Ok(SHOWN[0]);
+    }
+    let known = SHOWN.into_iter().find(|rows| rows.to_string() == asked);
+    known.ok_or_else(|| Problem::query("limit", "must be 50, 100 or 200"))
 }
 
 /// Which groups come first.

@@ -109,7 +109,6 @@ pub(super) async fn page(
     frame: Frame,
 ) -> Result<impl IntoResponse, Problem> {
     let chosen = Chosen::asked(&frame, &OWN);
-    let deadline = viewer.deadline;
     let limit = frame.asked("limit");
     let limit = match &*limit {
         "" => SHOWN,
@@ -124,7 +123,7 @@ pub(super) async fn page(
         let more = (limit - letters.len()).to_string();
         let more = [("order", &*order), ("limit", &*more), ("cursor", &*cursor)];
         let params = chosen.params(frame.now, &more).await?;
-        let part = dead_letters::list(State(Arc::clone(&app)), Viewer { deadline }, params)
+        let part = dead_letters::list(State(Arc::clone(&app)), viewer, params)
             .await?
             .0;
         letters.extend(part.items);

@@ -81,12 +81,11 @@ pub(super) async fn page(
     frame: Frame,
     Id(id): Id,
 ) -> Result<impl IntoResponse, Problem> {
-    let deadline = viewer.deadline;
     let details = dead_letters::show(State(Arc::clone(&app)), viewer, Id(id))
         .await?
         .0;
     let query = Params(ExplainQuery { reseller: None });
-    let story = story::explain(State(app), Viewer { deadline }, Path(id.to_string()), query)
+    let story = story::explain(State(app), viewer, Path(id.to_string()), query)
         .await?
         .0;
     let letter = &details.letter;
@@ -202,11 +201,11 @@ pub(super) async fn replay(
 ) -> Result<Response, Problem> {
     const SAID: &str =
         "The dead letter was replayed. What it is about is due again and is sent within moments.";
-    let (app, deadline) = (Arc::clone(&operator.app), operator.deadline);
+    let (app, viewer) = (Arc::clone(&operator.app), operator.viewer());
     match resolve::replay(operator, Id(id), note(&fields)).await {
         Ok(_) => Ok(done(&back_to(&fields, id), SAID)),
         Err(problem) => {
-            let form = form(app, Viewer { deadline }, &frame, id, replay_form).await?;
+            let form = form(app, viewer, &frame, id, replay_form).await?;
             form.again(frame, &fields, problem)
         }
     }
@@ -218,14 +217,14 @@ pub(super) async fn discard(
     Id(id): Id,
     fields: Fields,
 ) -> Result<Response, Problem> {
-    let (app, deadline) = (Arc::clone(&operator.app), operator.deadline);
+    let (app, viewer) = (Arc::clone(&operator.app), operator.viewer());
     match resolve::discard(operator, Id(id), note(&fields)).await {
         Ok(_) => Ok(done(
             &back_to(&fields, id),
             "The dead letter was discarded. Nothing is sent.",
         )),
         Err(problem) => {
-            let form = form(app, Viewer { deadline }, &frame, id, discard_form).await?;
+            let form = form(app, viewer, &frame, id, discard_form).await?;
             form.again(frame, &fields, problem)
         }
     }

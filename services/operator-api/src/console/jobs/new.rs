@@ -26,7 +26,7 @@ use crate::console::visit::Fields;
 use crate::dead_letter_jobs;
 use crate::dead_letters::{self, GroupDocument};
 use crate::note;
-use crate::request::{AUTHENTICATION_TOO_OLD, Operator, Viewer};
+use crate::request::{AUTHENTICATION_TOO_OLD, Operator};
 
 /// From how many dead letters on their number has to be typed.
 const TYPED_ABOVE: u64 = 1_000;
@@ -385,7 +385,6 @@ async fn counted(
     draft: Draft,
     before: Option<Preview>,
 ) -> Result<NewJob, Problem> {
-    let deadline = operator.deadline;
     let groups = if draft.ids.is_empty() {
         // First, since it names the words of a filter that mean nothing.
         let params = draft
@@ -394,7 +393,7 @@ async fn counted(
             .params(frame.now, &[("limit", GROUPS)])
             .await?;
         let app = State(Arc::clone(&operator.app));
-        let Json(found) = dead_letters::groups(app, Viewer { deadline }, params).await?;
+        let Json(found) = dead_letters::groups(app, operator.viewer(), params).await?;
         found.items
     } else {
         Vec::new()

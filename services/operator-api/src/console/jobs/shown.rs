@@ -141,11 +141,10 @@ pub(super) async fn page(
     frame: Frame,
     Id(id): Id,
 ) -> Result<impl IntoResponse, Problem> {
-    let deadline = viewer.deadline;
-    let (app, again) = (|| State(Arc::clone(&app)), || Viewer { deadline });
+    let app = || State(Arc::clone(&app));
     let job = dead_letter_jobs::find(app(), viewer, Id(id)).await?.0;
     let outcome = if job.action == "replay" {
-        match dead_letter_jobs::outcome(app(), again(), Id(id)).await {
+        match dead_letter_jobs::outcome(app(), viewer, Id(id)).await {
             Ok(outcome) => Some(Ok(outcome.0)),
             Err(problem) if problem.kind().status() == StatusCode::SERVICE_UNAVAILABLE => {
                 Some(Err(problem.detail().to_owned()))
@@ -162,7 +161,7 @@ pub(super) async fn page(
             let end = chosen.word("until").parse().unwrap_or(job.created_at);
             let later = chosen.whenever().with("since", moment(end));
             let params = later.params(frame.now, &[("limit", "1")]).await?;
-            let found = dead_letters::groups(app(), again(), params).await?.0;
+            let found = dead_letters::groups(app(), viewer, params).await?.0;
             let list = later.link("/console/dead-letters/list", &[]);
             Some((found.total, found.at_least, list)).filter(|(total, _, _)| *total > 0)
         }
@@ -368,13 +367,11 @@ fn act_routes(act: JobAct) -> MethodRouter<Arc<App>> {
         Ok::<_, Problem>(form(&job, act, &frame).page(frame))
     };
     let act_on = async move |operator: Operator, frame: Frame, Id(id): Id, fields: Fields| {
-        let (app, deadline) = (Arc::clone(&operator.app), operator.deadline);
+        let (app, viewer) = (Arc::clone(&operator.app), operator.viewer());
         match did(operator, id, act, &fields).await {
             Ok(said) => Ok(done(&path(id), &said)),
             Err(problem) => {
-                let job = dead_letter_jobs::find(State(app), Viewer { deadline }, Id(id))
-                    .await?
-                    .0;
+                let job = dead_letter_jobs::find(State(app), viewer, Id(id)).await?.0;
                 form(&job, act, &frame).again(frame, &fields, problem)
             }
         }

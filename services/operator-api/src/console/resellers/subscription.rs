@@ -344,9 +344,7 @@ async fn pause(
     Id(id): Id,
     fields: Fields,
 ) -> Result<Response, Problem> {
-    let viewer = Viewer {
-        deadline: operator.deadline,
-    };
+    let viewer = operator.viewer();
     match pauses::pause_subscription(operator, Id(id), note(&fields)).await {
         Ok(Json(change)) => Ok(done(
             &place_of_subscription(id),
@@ -435,9 +433,7 @@ async fn limit(
     Id(id): Id,
     fields: Fields,
 ) -> Result<Response, Problem> {
-    let viewer = Viewer {
-        deadline: admin.deadline,
-    };
+    let viewer = admin.viewer();
     const MUST: &str = "a number, or empty for the default";
     let payload = || {
         Ok(LimitsPayload {

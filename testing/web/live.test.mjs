@@ -154,3 +154,17 @@ test("what is copied is what is shown, and it is said", async () => {
   assert.equal(await page.evaluate(() => navigator.clipboard.readText()), await button.getAttribute("data-copy"));
   await page.end();
 });
+
+test("a form that is gone back to may be sent with what is typed in it", async () => {
+  const page = await signedIn("operator");
+  await page.see("/console/lanes/push/pause");
+  const button = page.locator('main form button:not([type="button"])');
+  await button.and(page.locator(":disabled")).waitFor();
+  // As a browser does that goes back: the field has its text again, and no event says so but the one of the page.
+  await page.locator("main input[data-expect]").evaluate((field) => {
+    field.value = field.dataset.expect;
+    dispatchEvent(new PageTransitionEvent("pageshow", { persisted: true }));
+  });
+  await button.and(page.locator(":enabled")).waitFor();
+  await page.end();
+});

@@ -257,12 +257,13 @@ async fn open_consoles(rig: &Rig, address: SocketAddr, key: &str) -> Result<f64>
         consoles.push(tokio::spawn(async move {
             // They were not opened at the same moment.
             tokio::time::sleep(TICK * share / CONSOLES as u32).await;
-            let mut ticks = tokio::time::interval(TICK);
             loop {
-                ticks.tick().await;
                 if let Err(error) = get(address, "/console", &cookie, true).await {
                     return error;
                 }
+                // As the page does: it asks again so long after it was answered. A clock that goes on meanwhile would keep all of them asking
+                // at once on a machine that is slower than they are, until one waits too long.
+                tokio::time::sleep(TICK).await;
             }
         }));
     }

@@ -7,7 +7,10 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
+use chrono::Days;
+use domain::quota::{day_of, start_of};
 use domain::subscription::QuotaRequestStatus;
+use explain::words;
 use http_api::paging::{self, List};
 use http_api::{FieldProblem, Id, Params, Payload, Problem, ProblemKind};
 use serde::Deserialize;
@@ -16,6 +19,7 @@ use uuid::Uuid;
 
 use super::act::{self, ActForm};
 use super::frame::{Frame, Page, done};
+use super::markup::{self, Markup};
 use super::resellers::subscription::{Quota, quota};
 use super::visit::Fields;
 use crate::app::App;
@@ -25,6 +29,8 @@ use crate::request::{Administrator, Viewer};
 const HERE: &str = "/console/quota-requests";
 /// How many requests a page has: what each subscription has now is read one by one.
 const PART: u32 = 25;
+/// Of how many days the use is shown beside a request, the present one included.
+const DAYS: u64 = 28;
 
 /// The pages.
 pub(super) fn routes() -> Router<Arc<App>> {
@@ -49,9 +55,32 @@ struct Chosen {
 struct Asked {
     request: QuotaRequestView,
     quota: Option<Quota>,
+    /// What was used on each of the last days, or ended on it where the use was not kept; the present day is the last one.
+    days: Vec<u64>,
 }
 
 impl Asked {
+    /// With what its subscription has and has used.
+    async fn of(app: &App, viewer: Viewer, request: QuotaRequestView) -> Result<Self, Problem> {
+        let quota = quota(app, viewer, (&request.reseller, request.subscription)).await?;
+        let days = match &quota {
+            Some(quota) => days(app, viewer, (request.subscription, quota.used)).await?,
+            None => Vec::new(),
+        };
+        Ok(Self { request, quota, days })
+    }
+
+    /// How much the busiest of the days used.
+    fn busiest(&self) -> u64 {
+        self.days.iter().copied().max().unwrap_or_default()
+    }
+
+    /// The days as bars.
+    fn bars(&self) -> Markup {
+        let said = format!("{} on the busiest of 28 days", words::number(self.busiest()));
+        markup::small_bars(&self.days, "wait", &said)
+    }
+
     fn is_open(&self) -> bool {
         self.request.status == QuotaRequestStatus::Requested
     }
@@ -65,6 +94,25 @@ impl Asked {
             rest => format!("{}.{rest} times", tenths / 10),
         })
     }
+}
+
+/// What a subscription has used day by day, with what it has used today.
+async fn days(
+    app: &App,
+    viewer: Viewer,
+    (subscription, today_used): (Uuid, u64),
+) -> Result<Vec<u64>, Problem> {
+    let zone = app.config.reseller.quota.time_zone;
+    let today = day_of(app.now(), zone);
+    let first = today.checked_sub_days(Days::new(DAYS - 1)).unwrap_or(today);
+    let reading = app.store.quota_days(subscription, first, start_of(first, zone));
+    let kept = http_api::by(viewer.deadline, ("the quota", "read"), reading).await?;
+    let used = |day| {
+        let kept = kept.iter().find(|kept| kept.day == day);
+        kept.map_or(0, |kept| kept.used.unwrap_or(kept.ended))
+    };
+    let before = first.iter_days().take_while(|day| *day < today).map(used);
+    Ok(before.chain([today_used]).collect())
 }
 
 #[derive(Template)]
@@ -105,13 +153,14 @@ async fn page(
     let mut asked = Vec::with_capacity(list.items.len());
     for request in list.items {
         // What it has now says nothing of a request that was decided under another quota.
-        let quota = match request.status {
-            QuotaRequestStatus::Requested => {
-                quota(&app, viewer, (&request.reseller, request.subscription)).await?
-            }
-            _ => None,
-        };
-        asked.push(Asked { request, quota });
+        asked.push(match request.status {
+            QuotaRequestStatus::Requested => Asked::of(&app, viewer, request).await?,
+            _ => Asked {
+                request,
+                quota: None,
+                days: Vec::new(),
+            },
+        });
     }
     Ok(Page(QuotaRequests {
         frame,
@@ -187,8 +236,7 @@ async fn find(app: &Arc<App>, viewer: Viewer, id: Uuid) -> Result<Asked, Problem
     let found = list.items.into_iter().find(|request| request.id == id);
     let unknown = || Problem::new(ProblemKind::NOT_FOUND, "no quota request has this identifier");
     let request = found.ok_or_else(unknown)?;
-    let quota = quota(app, viewer, (&request.reseller, request.subscription)).await?;
-    Ok(Asked { request, quota })
+    Asked::of(app, viewer, request).await
 }
 
 async fn ask_to_approve(

@@ -123,7 +123,7 @@ impl Search {
 /// What a search shows.
 enum Found {
     /// All resellers, after the subscriptions in trouble.
-    Resellers(List<ResellerDocument>),
+    Resellers(Arc<List<ResellerDocument>>),
     /// The subscriptions in trouble.
     Trouble,
     /// Subscriptions with the text in their URL, or all.
@@ -180,7 +180,15 @@ async fn page(
         trouble.truncate(if is_first { TROUBLE_SHOWN } else { 0 });
         let (limit, cursor) = (None, search.cursor.clone());
         let params = Params(ResellerParams { limit, cursor });
-        Found::Resellers(subscriptions::resellers(State(app), viewer, params).await?.0)
+        let reading = async {
+            let read = subscriptions::resellers(State(Arc::clone(&app)), viewer, params).await;
+            read.map(|list| list.0)
+        };
+        // The counts of the first part are the same for all who leave it open.
+        Found::Resellers(match is_first {
+            true => app.status.resellers(reading).await?,
+            false => Arc::new(reading.await?),
+        })
     } else if search.state.as_deref() == Some(TROUBLE) {
         trouble.retain(|it| search.admits(it));
         Found::Trouble

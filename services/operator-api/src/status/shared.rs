@@ -2,14 +2,17 @@
 //!
 //! It deliberately keeps nothing from a person who opens a page or calls the API: what was done a moment ago is seen there.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use http_api::paging::List;
 use tokio::sync::Mutex;
 
 use super::facts::{self, Facts};
 use crate::app::App;
 use crate::dead_letters::timeline::TimelineDocument;
+use crate::subscriptions::ResellerDocument;
 
 tokio::task_local! {
     static FOLLOWS: ();
@@ -27,32 +30,51 @@ fn follows() -> bool {
 /// For how long a look is good enough for a page that asks for itself.
 const KEPT: Duration = Duration::from_secs(1);
 
-/// What was found out last.
+/// What was found out last, once each.
 #[derive(Default)]
 pub(crate) struct Shared {
-    facts: Mutex<Option<(Arc<Facts>, Instant)>>,
-    timeline: Mutex<Option<(Arc<TimelineDocument>, Instant)>>,
+    facts: Kept<Facts>,
+    timeline: Kept<TimelineDocument>,
+    resellers: Kept<List<ResellerDocument>>,
+}
+
+/// What was found out last, and when.
+struct Kept<T>(Mutex<Option<(Arc<T>, Instant)>>);
+
+impl<T> Default for Kept<T> {
+    fn default() -> Self {
+        Self(Mutex::new(None))
+    }
+}
+
+impl<T> Kept<T> {
+    /// What `finding` finds; what was found within the last second for a page that asks for itself.
+    async fn found<E>(&self, finding: impl Future<Output = Result<T, E>>) -> Result<Arc<T>, E> {
+        if !follows() {
+            return finding.await.map(Arc::new);
+        }
+        // Held meanwhile, so that pages that ask at the same time get the same.
+        let mut kept = self.0.lock().await;
+        match &*kept {
+            Some((found, at)) if at.elapsed() < KEPT => Ok(Arc::clone(found)),
+            _ => {
+                let found = Arc::new(finding.await?);
+                *kept = Some((Arc::clone(&found), Instant::now()));
+                Ok(found)
+            }
+        }
+    }
 }
 
 impl Shared {
     /// What is known of the system: of the last second for a page that asks for itself, else of now.
     pub(super) async fn facts(&self, app: &App) -> Arc<Facts> {
-        let find_out = async || {
+        let finding = async {
             let facts = facts::find_out(&app.store, &app.broker, &app.config, app.now()).await;
-            (Arc::new(facts), Instant::now())
+            Ok::<_, Infallible>(facts)
         };
-        if !follows() {
-            return find_out().await.0;
-        }
-        // Held meanwhile, so that pages that ask at the same time get the same.
-        let mut kept = self.facts.lock().await;
-        match &*kept {
-            Some((facts, at)) if at.elapsed() < KEPT => Arc::clone(facts),
-            _ => {
-                let found = find_out().await;
-                Arc::clone(&kept.insert(found).0)
-            }
-        }
+        let Ok(facts) = self.facts.found(finding).await;
+        facts
     }
 
     /// As [`Self::facts`], of the dead letters of a day, which are read by `reading`.
@@ -60,16 +82,14 @@ impl Shared {
         &self,
         reading: impl Future<Output = Result<TimelineDocument, E>>,
     ) -> Result<Arc<TimelineDocument>, E> {
-        if !follows() {
-            return reading.await.map(Arc::new);
-        }
-        let mut kept = self.timeline.lock().await;
-        match &*kept {
-            Some((timeline, at)) if at.elapsed() < KEPT => Ok(Arc::clone(timeline)),
-            _ => {
-                let found = (Arc::new(reading.await?), Instant::now());
-                Ok(Arc::clone(&kept.insert(found).0))
-            }
-        }
+        self.timeline.found(reading).await
+    }
+
+    /// As [`Self::facts`], of the first resellers with the counts of their subscriptions, which are read by `reading`.
+    pub(crate) async fn resellers<E>(
+        &self,
+        reading: impl Future<Output = Result<List<ResellerDocument>, E>>,
+    ) -> Result<Arc<List<ResellerDocument>>, E> {
+        self.resellers.found(reading).await
     }
 }

@@ -228,11 +228,30 @@ async fn requested(rig: &Rig, reason: &str) -> Uuid {
 #[testkit::test]
 async fn administrators_decide_quota_requests_and_others_see_them(rig: &Rig) {
     let (first, second) = (requested(rig, HOSTILE).await, requested(rig, "A merger.").await);
+    sqlx::query(
+        "INSERT INTO quota_days (subscription_id, day, used, quota)
+         SELECT subscription_id, ($2::timestamptz AT TIME ZONE 'UTC')::date - days, 90 - days, 100
+         FROM quota_requests, generate_series(3, 30) AS days WHERE id = $1",
+    )
+    .bind(second)
+    .bind(rig.now())
+    .execute(&rig.it.pool)
+    .await
+    .unwrap();
     let path = |id: Uuid, verb: &str| format!("/console/quota-requests/{id}/{verb}");
     let operator = Browser::with_key(rig, &rig.key).await;
     let page = operator.see("/console/quota-requests").await;
     shows_hostile(&page);
-    holds(&page, &["A merger.", "2.5 times", "needs the role admin"]);
+    holds(
+        &page,
+        &[
+            "A merger.",
+            "2.5 times",
+            "needs the role admin",
+            "87 on the busiest of 28 days",
+            "0 on the busiest of 28 days",
+        ],
+    );
     holds(
         &operator.see(&path(first, "approve")).await,
         &[" disabled", "needs the role admin", "100 a day"],
@@ -245,7 +264,13 @@ async fn administrators_decide_quota_requests_and_others_see_them(rig: &Rig) {
     let form = admin.see(&path(second, "approve")).await;
     holds(
         &form,
-        &["value=\"250\"", "A merger.", "100 a day", "2.5 times what it has"],
+        &[
+            "value=\"250\"",
+            "A merger.",
+            "100 a day",
+            "2.5 times what it has",
+            "87 on the busiest of 28 days",
+        ],
     );
     for wrong in ["0", "many"] {
         let fields = [("granted", wrong), ("note", "for now")];

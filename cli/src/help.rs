@@ -1,8 +1,15 @@
-//! The list of commands, by who needs them: a reseller's developer has no use for migrations.
+//! The help: the list of commands, by who needs them, since a reseller's developer has no use for migrations; and lines that fit the
+//! screen.
 
 use std::fmt::Write as _;
 
 use clap::Command;
+use unicode_width::UnicodeWidthStr as _;
+
+use crate::output;
+
+/// Columns that what stands behind an example needs to stay there; with less it goes above.
+const BESIDE: usize = 20;
 
 /// Headings and the commands below them, in the order in which they are shown.
 const GROUPS: [(&str, &[&str]); 7] = [
@@ -68,9 +75,14 @@ const CONFIGURED: [&str; 8] = [
     "sim",
 ];
 
-/// The same command line with a help that lists its commands in groups, and `--config` in the help of those alone that read it.
-pub(crate) fn grouped(command: Command) -> Command {
-    let list = list(&command);
+/// Commands below these that read it not.
+const UNCONFIGURED: [(&str, &str); 2] = [("sim", "smtp"), ("sim", "report")];
+
+/// The same command line with a help that lists its commands in groups, no line of it wider than `width` as far as words can be parted,
+/// and `--config` in the help of those alone that read it.
+pub(crate) fn grouped(command: Command, width: usize) -> Command {
+    let command = fitted(command, width);
+    let list = list(&command, width);
     let config = command
         .get_arguments()
         .find(|argument| argument.get_id() == "config")
@@ -84,13 +96,113 @@ pub(crate) fn grouped(command: Command) -> Command {
     let command = others.into_iter().fold(command, |command, name| {
         command.mut_subcommand(name, |below| below.args(hidden.clone()))
     });
-    command.help_template(format!(
+    let command = UNCONFIGURED.iter().fold(command, |command, (above, name)| {
+        command.mut_subcommand(above, |command| {
+            command.mut_subcommand(name, |below| below.args(hidden.clone()))
+        })
+    });
+    command.term_width(width).help_template(format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{list}Options:\n{{options}}{{after-help}}"
     ))
 }
 
-fn list(command: &Command) -> String {
-    let width = command
+/// The examples of a command and of those below it, within the width. What else there is to say clap breaks by itself.
+fn fitted(command: Command, width: usize) -> Command {
+    let help = command.get_after_help().map(ToString::to_string);
+    let command = match help {
+        Some(help) => {
+            let lines: Vec<String> = help.lines().map(|line| example(line, width)).collect();
+            command.after_help(lines.join("\n"))
+        }
+        None => command,
+    };
+    command.mut_subcommands(|below| fitted(below, width))
+}
+
+/// A line of examples: what stands behind the command goes on below itself, or above it for want of room; a command that is too wide goes on
+/// in the next line as shells have it, so that it can be pasted.
+fn example(line: &str, width: usize) -> String {
+    let indent = line.len() - line.trim_start().len();
+    if line.width() <= width || indent == 0 {
+        return output::hung("", line, 0, width);
+    }
+    let (command, beside) = line[indent..].split_once("  ").unwrap_or((&line[indent..], ""));
+    let (command, beside) = (format!("{}{command}", " ".repeat(indent)), beside.trim_start());
+    let column = line.width() - beside.width();
+    if beside.is_empty() {
+        return continued(&command, " \\\n      ", width - 2);
+    }
+    if column + BESIDE <= width {
+        let begin = &line[..line.len() - beside.len()];
+        return output::hung(begin, beside, column, width);
+    }
+    let above = output::hung("  # ", beside, 4, width).replace("\n    ", "\n  # ");
+    format!("{above}\n{}", continued(&command, " \\\n      ", width - 2))
+}
+
+/// A usage in lines within the width.
+pub(crate) fn usage(help: &str, width: usize) -> String {
+    let lines = help.split_inclusive('\n').map(|line| {
+        let plain = anstream::adapter::strip_str(line).to_string();
+        if plain.starts_with("Usage: ") {
+            continued(line, "\n         ", width)
+        } else {
+            line.to_owned()
+        }
+    });
+    lines.collect()
+}
+
+/// A command line that goes on after `then` where it would be too wide. It is parted before options, and neither between an option and
+/// its value nor inside quotes.
+fn continued(line: &str, then: &str, width: usize) -> String {
+    let shown = |text: &str| anstream::adapter::strip_str(text).to_string();
+    let (mut parts, mut quote) = (vec![String::new()], None);
+    let indent = line.len() - line.trim_start().len();
+    for word in line[indent..].split(' ') {
+        let plain = shown(word);
+        let is_value = parts.last().is_some_and(|last| shown(last).starts_with('-'));
+        let begins = quote.is_none()
+            && (plain.starts_with(['-', '|']) || plain.starts_with(['<', '[', '"', '\'']) && !is_value);
+        if begins || parts.last().is_some_and(String::is_empty) {
+            parts.push(word.to_owned());
+        } else if let Some(last) = parts.last_mut() {
+            last.push(' ');
+            last.push_str(word);
+        }
+        for c in plain.chars().filter(|c| matches!(c, '"' | '\'')) {
+            quote = match quote {
+                None => Some(c),
+                Some(open) if open == c => None,
+                open => open,
+            };
+        }
+    }
+    let mut lines = vec![" ".repeat(indent)];
+    for part in parts.iter().filter(|part| !part.is_empty()) {
+        let Some(last) = lines.last_mut() else { break };
+        let is_first = last.trim().is_empty();
+        // What continues a line begins with the blanks of `then`.
+        let before = if lines.len() == 1 {
+            0
+        } else {
+            then.rsplit('\n').next().map_or(0, str::len)
+        };
+        let Some(last) = lines.last_mut() else { break };
+        if !is_first && before + shown(last).trim_end().width() + 1 + shown(part).trim_end().width() > width {
+            lines.push(part.clone());
+        } else {
+            if !is_first {
+                last.push(' ');
+            }
+            last.push_str(part);
+        }
+    }
+    lines.join(then)
+}
+
+fn list(command: &Command, width: usize) -> String {
+    let widest = command
         .get_subcommands()
         .map(|known| known.get_name().len())
         .max()
@@ -105,7 +217,8 @@ fn list(command: &Command) -> String {
                 // It is added only when the command line is put together.
                 None => "Print this message or the help of the given command".to_owned(),
             };
-            let _ = writeln!(list, "  {name:width$}  {about}");
+            let begin = format!("  {name:widest$}  ");
+            let _ = writeln!(list, "{}", output::hung(&begin, &about, widest + 4, width));
         }
         list.push('\n');
     }
@@ -135,10 +248,18 @@ mod tests {
 
     #[test]
     fn only_commands_that_read_the_configuration_offer_it_and_all_take_it() {
-        let mut command = grouped(Cli::command());
+        let mut command = grouped(Cli::command(), 80);
         command.build();
-        for (name, offered) in [("migrate", true), ("status", false), ("jobs", false)] {
-            let below = command.find_subcommand_mut(name).expect("a command");
+        for (name, offered) in [
+            ("migrate", true),
+            ("status", false),
+            ("jobs", false),
+            ("sim swrve", true),
+            ("sim smtp", false),
+        ] {
+            let below = name.split(' ').fold(&mut command, |above, name| {
+                above.find_subcommand_mut(name).expect("a command")
+            });
             assert_eq!(
                 below.render_long_help().to_string().contains("--config"),
                 offered,
@@ -149,7 +270,7 @@ mod tests {
         let list = jobs.find_subcommand_mut("list").expect("a command");
         assert!(!list.render_long_help().to_string().contains("--config"));
         let line = ["postrider", "jobs", "list", "--config", "x.yaml"];
-        let matches = grouped(Cli::command())
+        let matches = grouped(Cli::command(), 80)
             .try_get_matches_from(line)
             .expect("a command line");
         assert_eq!(
@@ -159,12 +280,61 @@ mod tests {
                 .to_str(),
             Some("x.yaml")
         );
-        grouped(Cli::command()).debug_assert();
+        grouped(Cli::command(), 80).debug_assert();
+    }
+
+    /// The help of a command and of those below it, as `--help` shows it.
+    fn helps(command: &mut Command, shown: &mut Vec<String>) {
+        shown.push(usage(&command.render_long_help().to_string(), 80));
+        for below in command.get_subcommands_mut() {
+            helps(below, shown);
+        }
+    }
+
+    #[test]
+    fn no_line_of_a_help_is_wider_than_80_columns() {
+        let mut command = grouped(Cli::command(), 80);
+        command.build();
+        let mut shown = Vec::new();
+        helps(&mut command, &mut shown);
+        assert!(shown.len() > 100, "{}", shown.len());
+        // An address or a secret cannot be parted.
+        let wide = |line: &&str| line.width() > 80 && line.trim().split(' ').count() > 2;
+        let wide: Vec<&str> = shown.iter().flat_map(|help| help.lines()).filter(wide).collect();
+        assert_eq!(wide, [] as [&str; 0]);
+    }
+
+    #[test]
+    fn examples_that_are_too_wide_stay_what_can_be_pasted() {
+        for (line, fitted) in [
+            ("  postrider up      run it", "  postrider up      run it"),
+            (
+                "  postrider find x     what is this identifier of, in all lanes?",
+                "  postrider find x     what is this\n                       identifier of, in\n                       all lanes?",
+            ),
+            (
+                "  postrider find 019aa2f0-5b1c-7c3e-9d41   what is this?",
+                "  # what is this?\n  postrider find 019aa2f0-5b1c-7c3e-9d41",
+            ),
+            (
+                "  postrider push --message 'so much, and -- more' --cron x",
+                "  postrider push \\\n      --message 'so much, and -- more' \\\n      --cron x",
+            ),
+        ] {
+            assert_eq!(example(line, 45), fitted);
+        }
+        assert_eq!(
+            usage(
+                "Usage: postrider push --key <KEY> --message <TEXT>\n\nOptions:\n",
+                40
+            ),
+            "Usage: postrider push --key <KEY>\n         --message <TEXT>\n\nOptions:\n"
+        );
     }
 
     #[test]
     fn the_help_shows_the_groups_and_the_options() {
-        let help = grouped(Cli::command()).render_help().to_string();
+        let help = grouped(Cli::command(), 80).render_help().to_string();
         for part in [
             "For resellers' developers",
             "  trigger        Sends a signed sample",

@@ -8,6 +8,7 @@ mod api;
 mod args;
 mod catalogue;
 mod commands;
+mod completion;
 mod demo;
 mod diagnosis;
 mod file;
@@ -29,13 +30,18 @@ mod webhooks;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _};
+use clap_complete::CompleteEnv;
 use config::Sources;
 
 use args::{Cli, Command, Tool};
 use commands::outcome::{NOT_ALL, NotCome};
 
 fn main() -> ExitCode {
-    let matches = help::grouped(Cli::command()).try_get_matches();
+    let command = || help::grouped(Cli::command(), output::help_width());
+    CompleteEnv::with_factory(|| completion::with_values(command()))
+        .var(completion::VARIABLE)
+        .complete();
+    let matches = command().try_get_matches();
     let cli = matches.and_then(|matches| Cli::from_arg_matches(&matches));
     let cli = match cli {
         Ok(cli) => cli,

@@ -85,11 +85,21 @@ pub(crate) fn top(text: &str, (width, height): (Option<usize>, usize), whole: &s
 
 /// Sentences behind what begins their first line, the other lines as far to the right.
 pub(crate) fn hanging(begin: &str, text: &str, indent: usize) -> String {
-    let Some(width) = width() else {
-        return format!("{begin}{text}");
-    };
+    match width() {
+        Some(width) => hung(begin, text, indent, width),
+        None => format!("{begin}{text}"),
+    }
+}
+
+/// The same within a given width.
+pub(crate) fn hung(begin: &str, text: &str, indent: usize, width: usize) -> String {
     let lines = wrap::lines(text, width.saturating_sub(indent));
     format!("{begin}{}", lines.join(&format!("\n{}", " ".repeat(indent))))
+}
+
+/// Columns of a help: those of the terminal as far as lines stay readable, and few in a pipe, which may end on any.
+pub(crate) fn help_width() -> usize {
+    width().unwrap_or(80).clamp(40, 100)
 }
 
 /// Writes a result, with a line end.

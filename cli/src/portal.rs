@@ -129,7 +129,8 @@ impl Portal {
         let Some(key) = args.key() else {
             bail!(
                 "no API key of a reseller is given; set the one that you got from the operators of Postrider as RESELLER_KEY or with \
-                 --reseller-key (they make it with `postrider keys create --name acme --role reseller --reseller acme`)"
+                 --reseller-key (they make it with `postrider keys create --name acme --role reseller --reseller acme`). Operators see \
+                 attempts, story and subscription of a notification with `postrider explain ID`"
             );
         };
         if !key.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -228,7 +229,9 @@ fn advice(status: StatusCode) -> Option<&'static str> {
         ),
         StatusCode::FORBIDDEN => Some("the API key is of another role; this needs one of the role reseller"),
         StatusCode::NOT_FOUND => Some(
-            "not found; identifiers are shown by `postrider subscriptions list`, `notifications list`, `secrets list` and `replays list`",
+            "this reseller, whose key is RESELLER_KEY, has none of that identifier: `postrider subscriptions list`, `notifications list`, \
+             `secrets list` and `replays list` show those that it has. Operators see those of all with `postrider find ID` and \
+             `postrider explain ID`, and with RESELLER_KEY unset",
         ),
         StatusCode::TOO_MANY_REQUESTS => Some("the portal wants a pause; try again in some seconds"),
         _ => None,

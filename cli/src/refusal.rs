@@ -1,8 +1,11 @@
-//! What is said of an argument that cannot be read: the words of parsers are for programmers, those here say what to write.
+//! What is said instead of doing something: the help, and what is wrong with an argument. The words of parsers are for programmers, those
+//! here say what to write.
 
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
+
+use crate::{help, output};
 
 /// What parsers say, and what is said instead.
 const SAID: [(&str, &str); 6] = [
@@ -29,12 +32,20 @@ const SAID: [(&str, &str); 6] = [
 const OF_IDENTIFIERS: [&str; 3] = ["invalid character: ", "invalid length: ", "invalid group "];
 const IDENTIFIER: &str = "write an identifier such as 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d";
 
-/// Says what is wrong on standard error, as clap does; how the program ends with it.
+/// Says it as clap does, what is wrong on standard error; how the program ends with it.
 pub(crate) fn tell(error: &clap::Error) -> ExitCode {
-    if error.kind() != ErrorKind::ValueValidation {
-        error.exit()
+    let said = || error.render().ansi().to_string();
+    match error.kind() {
+        ErrorKind::ValueValidation => anstream::eprint!("{}", reworded(&said())),
+        ErrorKind::DisplayHelp => {
+            // As clap: where the help cannot be written, nothing else can be said.
+            let _ = output::result(help::usage(&said(), output::help_width()).trim_end());
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            anstream::eprint!("{}", help::usage(&said(), output::help_width()));
+        }
+        _ => error.exit(),
     }
-    anstream::eprint!("{}", reworded(&error.render().ansi().to_string()));
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(u8::MAX))
 }
 

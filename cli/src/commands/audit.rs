@@ -51,12 +51,14 @@ pub(crate) struct AuditArgs {
     common: Common,
 }
 
-const COLUMNS: [ShownColumn; 5] = [
+const COLUMNS: [ShownColumn; 6] = [
     (Column::time("at"), "/at"),
     (Column::whole("actor"), "/actor"),
     (Column::whole("action"), "/action"),
     (Column::whole("subject").spare(1).name(), "/subject"),
     (Column::prose("note").spare(2), "/note"),
+    // What it was and what it is, of what was changed.
+    (Column::prose("details").spare(3), "/details"),
 ];
 
 /// Lists the log, the newest entry first.
@@ -77,5 +79,12 @@ pub(crate) async fn run(args: &AuditArgs) -> anyhow::Result<()> {
         ("limit", Some(args.limit.to_string())),
     ];
     let document: Value = args.common.operator.connect()?.get("/audit", &query).await?;
-    shown::print(&document, args.common.form(), COLUMNS, "no entry matches")
+    let nothing = match args.action {
+        Some(_) => {
+            "no entry matches; `postrider audit --newer-than 1d -o wide` shows the names of actions: limits of a subscription are \
+                    subscription.limits, requests quota-request"
+        }
+        None => "no entry matches",
+    };
+    shown::print(&document, args.common.form(), COLUMNS, nothing)
 }

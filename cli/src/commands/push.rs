@@ -1,5 +1,6 @@
 //! `postrider push`: handing in one push, looking at one, and finding some.
 
+use std::io::{self, IsTerminal as _};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
@@ -82,7 +83,7 @@ struct PostArgs {
     /// The push as POST /push takes it, or several, one after another; @FILE reads them from there (@- from standard input).
     #[arg(long, value_name = "JSON", conflicts_with_all = ["platform", "prototype", "push_key", "message", "cron"])]
     data: Option<String>,
-    /// Makes it safe to repeat the command: the same key and push are stored once.
+    /// Makes it safe to repeat the command: the same key and push are stored once. Of several each has the key with its number.
     #[arg(long)]
     idempotency_key: Option<String>,
     /// Waits until it has ended; exit code 1 when it is not SENT.
@@ -118,23 +119,27 @@ pub(crate) async fn run(args: PushArgs) -> anyhow::Result<()> {
 async fn post(ingest: &Ingest, args: PostArgs) -> anyhow::Result<()> {
     let pushes = requests(&args)?;
     let key = args.idempotency_key.as_deref();
-    if pushes.len() > 1 && key.is_some() {
-        bail!(
-            "an idempotency key belongs to one push, and {} are given; hand them in one by one, or without --idempotency-key",
-            pushes.len()
-        );
-    }
     let form = args.form.form();
     let mut unsent = 0_usize;
     let (mut told, total) = (Instant::now(), pushes.len());
-    for (done, push) in pushes.iter().enumerate() {
-        if told.elapsed() >= TELL {
+    // Into a file it would be said again and again.
+    let is_seen = io::stderr().is_terminal();
+    for (done, (line, push)) in pushes.iter().enumerate() {
+        if is_seen && told.elapsed() >= TELL {
             let ended = if args.wait { ", and have ended" } else { "" };
             output::note(format_args!("{done} of {total} pushes are handed in{ended}"));
             told = Instant::now();
         }
-        let answer = ingest.post(push, key).await?;
-        let id = ingest::accepted(&answer, "push", AGAIN)?;
+        let key = key.map(|key| one_of(key, done + 1, total));
+        let accepted = match ingest.post(push, key.as_deref()).await {
+            Ok(answer) => ingest::accepted(&answer, "push", AGAIN),
+            Err(error) => Err(error),
+        };
+        let id = match accepted {
+            Ok(id) => id,
+            Err(error) if total == 1 => return Err(error),
+            Err(error) => return Err(error.context(stopped(done, total, *line, key.is_some()))),
+        };
         let was_sent = !args.wait || {
             let not_come = [
                 format!("the push {id} has not ended"),
@@ -157,15 +162,51 @@ async fn post(ingest: &Ingest, args: PostArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What is to be handed in, as the API takes it.
-fn requests(args: &PostArgs) -> anyhow::Result<Vec<Value>> {
+/// The idempotency key of one of several pushes: the same each time that the same file is handed in.
+fn one_of(key: &str, number: usize, total: usize) -> String {
+    if total == 1 {
+        return key.to_owned();
+    }
+    format!("{key}/{number}")
+}
+
+/// Where several pushes stopped being handed in, and how to go on without sending one twice.
+fn stopped(done: usize, total: usize, line: usize, has_key: bool) -> String {
+    let handed_in = match done {
+        0 => "none is handed in".to_owned(),
+        done => format!(
+            "the first {done} of {total} {} handed in",
+            if done == 1 { "is" } else { "are" }
+        ),
+    };
+    let how = if has_key || done == 0 {
+        "mend it and repeat the command as it is"
+    } else {
+        "mend it and hand in the rest alone, from this line on (with --idempotency-key all of them could be repeated)"
+    };
+    format!(
+        "push {} of {total}, line {line} of --data; {handed_in}, and what follows was not tried: {how}",
+        done + 1
+    )
+}
+
+/// What is to be handed in, as the API takes it, and in which line of --data each begins.
+fn requests(args: &PostArgs) -> anyhow::Result<Vec<(usize, Value)>> {
     if let Some(data) = &args.data {
         let text = match data.strip_prefix('@') {
             Some(path) => file::read(path)?,
             None => data.clone(),
         };
-        let pushes = serde_json::Deserializer::from_str(&text).into_iter::<Value>();
-        let pushes: Vec<Value> = pushes.collect::<Result<_, _>>().context("--data is not JSON")?;
+        let mut read = serde_json::Deserializer::from_str(&text).into_iter::<Value>();
+        let mut pushes = Vec::new();
+        loop {
+            let rest = &text[read.byte_offset()..];
+            let begin = text.len() - rest.trim_start().len();
+            let Some(push) = read.next() else { break };
+            // All of it is read before anything is handed in.
+            let push = push.context("--data is not JSON, and nothing was handed in")?;
+            pushes.push((1 + text[..begin].matches('\n').count(), push));
+        }
         if pushes.is_empty() {
             bail!("--data holds no push; write one as a JSON object, several one after another");
         }
@@ -182,7 +223,7 @@ fn requests(args: &PostArgs) -> anyhow::Result<Vec<Value>> {
         message: args.message.clone().context(missing)?,
         cron_expression: args.cron.clone(),
     };
-    Ok(vec![serde_json::to_value(request)?])
+    Ok(vec![(1, serde_json::to_value(request)?)])
 }
 
 /// Waits until a push has ended, and says whether it was sent.
@@ -286,7 +327,42 @@ fn error_of(attempt: &Attempt) -> String {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser as _;
+
     use super::*;
+
+    #[test]
+    fn of_several_pushes_each_has_its_line_and_its_key() {
+        let data = "{\"a\": 1}\n\n  {\n\"b\": 2}\n{\"c\": 3} {\"d\": 4}\n";
+        let line = ["postrider", "push", "--data", data];
+        let args = match crate::args::Cli::try_parse_from(line).unwrap().command {
+            crate::args::Command::Tool(tool) => match *tool {
+                crate::args::Tool::Push(args) => args.push,
+                other => panic!("{other:?}"),
+            },
+            other => panic!("{other:?}"),
+        };
+        let lines: Vec<usize> = requests(&args)
+            .unwrap()
+            .into_iter()
+            .map(|(line, _)| line)
+            .collect();
+        assert_eq!(lines, [1, 3, 5, 5]);
+        assert_eq!(one_of("k", 1, 1), "k");
+        assert_eq!(one_of("k", 2, 3), "k/2");
+    }
+
+    #[test]
+    fn a_refusal_in_the_middle_says_what_is_in_and_how_to_go_on() {
+        let said = stopped(1, 3, 2, false);
+        assert!(
+            said.starts_with("push 2 of 3, line 2 of --data; the first 1 of 3 is handed in"),
+            "{said}"
+        );
+        assert!(said.contains("from this line on"), "{said}");
+        assert!(stopped(1, 3, 2, true).ends_with("repeat the command as it is"));
+        assert!(stopped(0, 3, 1, false).contains("none is handed in"));
+    }
 
     #[test]
     fn a_push_is_named_by_its_identifier_or_by_the_location_that_was_answered() {

@@ -175,7 +175,7 @@ pub(crate) struct EventListArgs {
     #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     reseller: Option<String>,
     /// Of this type.
-    #[arg(long, value_name = "TYPE", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long, value_name = "TYPE", alias = "type", value_parser = NonEmptyStringValueParser::new())]
     event_type: Option<String>,
     /// Only those that matched no subscription when they were accepted.
     #[arg(long)]
@@ -268,8 +268,18 @@ pub(crate) async fn pushes(args: &PushListArgs) -> anyhow::Result<()> {
         ("reason", upper(args.reason.as_ref())),
     ]);
     args.stretch.add_to(&mut query);
+    let waits = matches!(
+        query.get("status").and_then(Value::as_str),
+        Some("RETRY" | "PENDING")
+    );
     let document = first_found(&args.common.operator.connect()?, "/pushes", query).await?;
-    print(&document, args.common.form(), PUSHES, "push")
+    print(&document, args.common.form(), PUSHES, "push")?;
+    if waits && shown::items(&document["items"]).is_empty() {
+        output::note(
+            "what waits while the lane is held or paused is in the queue: `postrider push list --status IN_MEMORY` lists it",
+        );
+    }
+    Ok(())
 }
 
 /// The pushes of a device, the newest first: the latest one's identifier, if there is just this one, else a list of them.
@@ -390,7 +400,11 @@ pub(crate) async fn at_endpoint(api: &Api, url: &str) -> anyhow::Result<Vec<(Uui
         .await?;
     let is_there = |found: &str| {
         let path = found.split('?').next().unwrap_or_default();
-        [found, path].iter().any(|it| it.trim_end_matches('/') == url)
+        [found, path].iter().any(|it| {
+            let it = it.trim_end_matches('/');
+            // In mails it stands without its scheme.
+            it == url || it.split_once("://").is_some_and(|(_, rest)| rest == url)
+        })
     };
     let found = shown::items(&document["items"]).iter();
     Ok(found

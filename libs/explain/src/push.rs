@@ -150,7 +150,7 @@ impl Describer<'_> {
         )
     }
 
-    /// How many are before it, and how long that takes at the pace of the lane.
+    /// How many are before it, and how long that takes at the full pace of the lane, which it keeps with nothing in its way.
     fn place(&self) -> String {
         let Some(Ahead { pushes, are_all }) = self.history.ahead.filter(|ahead| ahead.pushes > 0) else {
             return String::new();
@@ -158,7 +158,7 @@ impl Describer<'_> {
         let pace = self.context.rules.push_pace;
         let takes = length(pace.saturating_mul(u32::try_from(pushes).unwrap_or(u32::MAX)));
         let (more, about) = if are_all {
-            ("", "about")
+            ("", "at least")
         } else {
             ("more than ", "more than")
         };
@@ -182,6 +182,16 @@ impl Describer<'_> {
     }
 
     fn in_memory(&self) -> (String, Next) {
+        let push = &self.history.push;
+        let is_sent = push.claimed && push.leased_until.is_none_or(|until| until >= self.context.now);
+        if let (true, Some(hold)) = (is_sent, self.hold()) {
+            let since = self.context.when(hold.since);
+            let headline = format!(
+                "Is being sent as a probe: the lane is held, since Swrve is out of order since {since}."
+            );
+            let next = "Swrve's answer decides: when it accepts this push, all others follow; else this one waits again, and no attempt is used up.";
+            return (headline, Next::some_time(next));
+        }
         self.item().in_memory(("Swrve's answer", "attempts"), || {
             self.stopped().unwrap_or_else(|| {
                 let since = self.context.when(self.history.push.updated_at);
@@ -262,9 +272,13 @@ impl Describer<'_> {
         self.paused().or_else(|| self.held())
     }
 
-    fn held(&self) -> Option<(String, Next)> {
+    fn hold(&self) -> Option<&HoldView> {
         let held = |hold: &&HoldView| hold.class == store::push::SWRVE && hold.answered_at.is_none();
-        let hold = self.context.holds.iter().find(held)?;
+        self.context.holds.iter().find(held)
+    }
+
+    fn held(&self) -> Option<(String, Next)> {
+        let hold = self.hold()?;
         let probes = of(hold.probes.unsigned_abs(), "probe has", "probes have");
         Some((
             sentence(&format!(

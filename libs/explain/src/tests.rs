@@ -164,7 +164,7 @@ const PUSHES: &[PushCase] = &[
                 are_all: true,
             })
         },
-        "Waits for room in the queue; 12,161 pushes are before it, which takes about 48 s.",
+        "Waits for room in the queue; 12,161 pushes are before it, which takes at least 48 s.",
         "The retry-worker puts it into the queue as soon as there is room, the oldest first.",
     ),
     (

@@ -40,9 +40,11 @@ pub struct Envelope {
 }
 
 impl StoredMail {
-    /// What the recipient will read.
-    pub fn render(&self) -> Result<Rendered, Unreadable> {
+    /// What the recipient will read. With the URL of the resellers' dashboard it names the page that shows what the mail is about, else the
+    /// command that does.
+    pub fn render(&self, dashboard: Option<&str>) -> Result<Rendered, Unreadable> {
         let told = context! {
+            dashboard,
             subscription => self.subscription_id.to_string(),
             at => self.created_at.to_rfc3339(),
             count => self.occurrences,
@@ -64,8 +66,8 @@ impl StoredMail {
     }
 
     /// Composes the mail.
-    pub(crate) fn seal(&self, from: &Mailbox) -> Result<Envelope, Unreadable> {
-        let Rendered { subject, text, html } = self.render()?;
+    pub(crate) fn seal(&self, from: &Mailbox, dashboard: Option<&str>) -> Result<Envelope, Unreadable> {
+        let Rendered { subject, text, html } = self.render(dashboard)?;
         let recipient: Address = self.recipient.parse().map_err(Unreadable::Recipient)?;
         let message = Message::builder()
             .from(from.clone())

@@ -20,6 +20,8 @@ pub struct Settings {
     pub from: String,
     /// Longest time for the beginning of a session, and for one mail.
     pub timeout: Duration,
+    /// Where the dashboard of resellers is, without a trailing slash; mails name commands instead of pages without it.
+    pub dashboard: Option<String>,
 }
 
 /// When a session is encrypted.
@@ -43,6 +45,7 @@ pub struct MailServer {
     credentials: Option<Credentials>,
     from: Mailbox,
     timeout: Duration,
+    dashboard: Option<String>,
 }
 
 impl fmt::Debug for MailServer {
@@ -69,6 +72,7 @@ impl MailServer {
             credentials: credentials(&url),
             from: settings.from.parse().map_err(SettingsError::From)?,
             timeout: settings.timeout,
+            dashboard: settings.dashboard.clone(),
             encryption,
             host,
         })
@@ -76,7 +80,7 @@ impl MailServer {
 
     /// Composes a mail.
     pub fn compose(&self, stored: &StoredMail) -> Result<Envelope, Unreadable> {
-        stored.seal(&self.from)
+        stored.seal(&self.from, self.dashboard.as_deref())
     }
 
     /// Connects and logs in.

@@ -114,7 +114,7 @@ fn unknown(id: &str, reseller: Option<&str>) -> Problem {
         None if id.parse::<Uuid>().is_err() => format!(
             "{id:?} is no identifier: a push, an event, a notification or a dead letter has one such as \
              019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d; an event is also found by its eventId when its reseller is named, with \
-             --reseller of the command line or the parameter reseller"
+             --reseller of the command line or the parameter reseller; `postrider find` finds it whosever it is"
         ),
         None => "no push, event, notification or dead letter has this identifier; what is older than the retention is \
                  forgotten"

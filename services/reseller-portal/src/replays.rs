@@ -119,6 +119,9 @@ pub(crate) struct ReplayDocument {
     pub(crate) updated_at: DateTime<Utc>,
     /// When it ended.
     pub(crate) finished_at: Option<DateTime<Utc>>,
+    /// Which API key or person cancelled it; null when it was not.
+    #[schema(example = "anna <user-17@acme>")]
+    pub(crate) cancelled_by: Option<String>,
 }
 
 impl From<ReplayView> for ReplayDocument {
@@ -139,6 +142,7 @@ impl From<ReplayView> for ReplayDocument {
             created_at: view.created_at,
             updated_at: view.updated_at,
             finished_at: view.finished_at,
+            cancelled_by: view.cancelled_by,
         }
     }
 }

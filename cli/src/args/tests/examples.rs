@@ -136,7 +136,7 @@ impl Shown {
 }
 
 fn refusal(words: &[String]) -> Option<clap::Error> {
-    let error = help::grouped(<Cli as clap::CommandFactory>::command())
+    let error = help::grouped(<Cli as clap::CommandFactory>::command(), 80)
         .try_get_matches_from(words)
         .err()?;
     let is_help = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);

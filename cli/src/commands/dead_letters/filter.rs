@@ -129,8 +129,9 @@ impl FilterArgs {
 
 /// Whether a target says more than scheme, host and port.
 fn has_path(target: &str) -> bool {
-    let rest = target.split_once("://").map_or("", |(_, rest)| rest);
-    rest.contains(['/', '?'])
+    let rest = target.split_once("://").map_or(target, |(_, rest)| rest);
+    // In mails an endpoint stands without its scheme.
+    rest.contains(['/', '?']) && !rest.contains(' ')
 }
 
 /// Without what is written after the newest dead letter that was counted: the operator has not seen it. An end that was given stays.

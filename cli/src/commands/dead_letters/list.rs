@@ -47,6 +47,14 @@ struct DeadLetter {
     target: String,
     detail: String,
     created_at: String,
+    #[serde(default)]
+    reseller_id: Option<String>,
+    #[serde(default)]
+    subscription_id: Option<String>,
+    #[serde(default)]
+    push_id: Option<String>,
+    #[serde(default)]
+    notification_id: Option<String>,
 }
 
 /// Lists dead letters.
@@ -92,6 +100,9 @@ fn table_of(letters: &[DeadLetter]) -> Table {
         Column::whole("fingerprint"),
         Column::whole("target").spare(3),
         Column::prose("detail").spare(4),
+        Column::whole("reseller").spare(5),
+        Column::whole("push or notification").spare(6),
+        Column::whole("subscription").spare(7),
     ]);
     for letter in letters {
         let reason = match letter.state.as_str() {
@@ -105,6 +116,13 @@ fn table_of(letters: &[DeadLetter]) -> Table {
             output::harmless(&letter.fingerprint),
             output::harmless(&letter.target),
             super::shortened(&letter.detail, DETAIL_MAX),
+            output::harmless(letter.reseller_id.as_deref().unwrap_or_default()),
+            letter
+                .push_id
+                .clone()
+                .or_else(|| letter.notification_id.clone())
+                .unwrap_or_default(),
+            letter.subscription_id.clone().unwrap_or_default(),
         ]);
     }
     table
@@ -123,6 +141,10 @@ mod tests {
             target: target.to_owned(),
             detail: detail.to_owned(),
             created_at: "2026-11-21T12:00:00.123456Z".to_owned(),
+            reseller_id: Some("acme".to_owned()),
+            subscription_id: Some("019ab2f0-5b1c-7c3e-9d41-6f1f2a3b4c60".to_owned()),
+            push_id: None,
+            notification_id: Some("019ab2f0-5b1c-7c3e-9d41-6f1f2a3b4c61".to_owned()),
         }
     }
 

@@ -28,7 +28,15 @@ fn about<'a>(target: &str, known: impl Iterator<Item = &'a str>) -> String {
     known.sort_unstable();
     known.dedup();
     // A target is scheme, host and port alone; of an endpoint people know its URL, or its host.
-    let is_part = |known: &&&str| target.starts_with(**known) || known.contains(target);
+    let host = |known: &str| {
+        known
+            .split_once("://")
+            .map_or(String::new(), |(_, host)| host.to_owned())
+    };
+    let is_part = |known: &&&str| {
+        let begins = |known: &str| !known.is_empty() && target.starts_with(known);
+        begins(known) || begins(&host(known)) || known.contains(target)
+    };
     if let Some(same) = known.iter().find(is_part) {
         return format!(
             "; a target is scheme, host and port, such as {same}, or a code of Swrve; --subscription names one endpoint of several \
@@ -50,7 +58,11 @@ mod tests {
     #[test]
     fn a_url_leads_to_its_target_and_a_slip_to_the_nearest() {
         let said = |target| about(target, KNOWN.into_iter());
-        for target in ["https://hooks.acme.example/postrider", "hooks.acme.example"] {
+        for target in [
+            "https://hooks.acme.example/postrider",
+            "hooks.acme.example/postrider",
+            "hooks.acme.example",
+        ] {
             assert!(
                 said(target).contains("such as https://hooks.acme.example,"),
                 "{target}"

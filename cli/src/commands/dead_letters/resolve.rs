@@ -220,6 +220,9 @@ async fn resolve(
     new.dry_run = false;
     let document: Value = api.post("/dead-letters/jobs", &new).await?;
     let job: Job = serde_json::from_value(document.clone())?;
+    if action == Action::Replay {
+        note_retries(&api, &new).await?;
+    }
     if args.wait {
         return jobs::wait(&api, job.id, form, (args.within, args.patience)).await;
     }
@@ -235,6 +238,33 @@ async fn resolve(
         job.id
     ))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Says how many notifications of the subscription are still tried again: a replay is of what was given up, and passes them by.
+async fn note_retries(api: &Api, new: &NewJob<'_>) -> anyhow::Result<()> {
+    let Some(subscription) = new.filter.as_ref().and_then(|filter| filter.get("subscription")) else {
+        return Ok(());
+    };
+    let query = json!({ "subscription": subscription, "status": "RETRY", "limit": 200 });
+    let waiting: Value = api.get("/notifications", &query).await?;
+    let items = shown::items(&waiting["items"]);
+    if let Some(url) = items.first().and_then(|first| first["url"].as_str()) {
+        let least = if waiting["next"].is_null() {
+            ""
+        } else {
+            "at least "
+        };
+        output::note(format_args!(
+            "{least}{} for a retry and no dead letter, so that this passes by; `postrider retry-now endpoint {}` has them tried at once",
+            of(
+                items.len() as u64,
+                "notification of the subscription waits",
+                "notifications of the subscription wait"
+            ),
+            output::harmless(url)
+        ));
+    }
+    Ok(())
 }
 
 /// Ends the program as clap does for a command line that it does not take.

@@ -62,7 +62,7 @@ pub(crate) struct ReplayArgs {
     common: Common,
 }
 
-const ROWS: [Shown; 10] = [
+const ROWS: [Shown; 11] = [
     ("subscription", "/subscriptionId"),
     ("status", "/status"),
     ("since", "/since"),
@@ -73,6 +73,7 @@ const ROWS: [Shown; 10] = [
     ("left out as cancelled", "/cancelled"),
     ("last got on", "/updatedAt"),
     ("ended", "/finishedAt"),
+    ("cancelled by", "/cancelledBy"),
 ];
 
 #[derive(Debug, Subcommand)]

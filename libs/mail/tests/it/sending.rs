@@ -28,6 +28,7 @@ impl Post {
             url: format!("smtp://{user}{}", sink.addr()),
             from: "Postrider Ägypten <postrider@example.org>".to_owned(),
             timeout,
+            dashboard: None,
         });
         Self {
             sink,
@@ -189,6 +190,7 @@ async fn nothing_is_said_to_a_server_that_does_not_encrypt_when_that_is_required
         url: format!("smtp://user:hush@{}?tls=required", post.sink.addr()),
         from: "postrider@example.org".to_owned(),
         timeout: Duration::from_secs(30),
+        dashboard: None,
     })
     .unwrap();
     // It would refuse a password, so that the error tells whether it was given one.

@@ -9,6 +9,7 @@ fn settings(url: &str, from: &str) -> Settings {
         url: url.to_owned(),
         from: from.to_owned(),
         timeout: Duration::from_secs(1),
+        dashboard: None,
     }
 }
 

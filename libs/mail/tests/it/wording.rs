@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::{at, change, letter};
 
 fn told(letter: &StoredMail) -> String {
-    let mail = letter.render().unwrap();
+    let mail = letter.render(None).unwrap();
     format!("Subject: {}\n\n{}", mail.subject, mail.text)
 }
 
@@ -27,7 +27,7 @@ fn a_degraded_subscription() {
 
 #[test]
 fn the_html_form_says_the_same_and_escapes_what_is_not_ours() {
-    let html = degraded().render().unwrap().html;
+    let html = degraded().render(None).unwrap().html;
     assert!(
         html.contains("Billing &lt;main&gt;") && !html.contains("<main>"),
         "{html}"
@@ -138,7 +138,7 @@ fn nothing_of_a_stranger_forges_a_part_of_the_mail() {
     let mut letter = change("DEACTIVATED", "ACTIVE", "GONE");
     letter.data["description"] = json!("x\r\nBcc: victim@example.org\r\n\r\n<script>alert(1)</script>");
     letter.data["url"] = json!("https://example.org/\"onclick='x'");
-    let mail = letter.render().unwrap();
+    let mail = letter.render(None).unwrap();
     assert!(
         mail.subject.starts_with("[Postrider] example.org: "),
         "{}",
@@ -235,6 +235,92 @@ fn notifications_that_were_sent_again_after_an_outage() {
 }
 
 #[test]
+fn every_mail_leads_to_the_page_of_what_it_is_about_or_names_the_command() {
+    let subscription = "01934c5e-0000-7000-8000-000000000002";
+    let mut mails: Vec<(StoredMail, &str)> = [
+        ("DEACTIVATED", "/app/s/{id}/settings"),
+        ("DEGRADED", "/app/s/{id}/deliveries?status=GIVEN_UP"),
+        ("PENDING_VERIFICATION", "/app/s/{id}/verify"),
+        ("ACTIVE", "/app/s/{id}/deliveries"),
+    ]
+    .map(|(state, page)| (change(state, "ACTIVE", "OF_A_LATER_VERSION"), page))
+    .into();
+    let changed = json!({ "changes": [{ "what": "DELETED", "at": "2026-11-21T08:45:10Z" }] });
+    mails.extend(
+        [
+            (
+                EmailKind::RetriesExhausted,
+                json!({}),
+                "/app/s/{id}/deliveries?status=GIVEN_UP",
+            ),
+            (
+                EmailKind::VerificationFailed,
+                json!({ "error": "x" }),
+                "/app/s/{id}/verify",
+            ),
+            (
+                EmailKind::DeliveryRefused,
+                json!({}),
+                "/app/s/{id}/deliveries?status=FAILED",
+            ),
+            (
+                EmailKind::QuotaDecided,
+                json!({ "requested": 7 }),
+                "/app/s/{id}/quota",
+            ),
+            (
+                EmailKind::AddressConfirmation,
+                json!({ "code": "5F0C81A94D" }),
+                "/app/s/{id}/settings",
+            ),
+            (EmailKind::SecurityChanged, changed, "/app/activity"),
+            (
+                EmailKind::DeliveriesRecovered,
+                json!({}),
+                "/app/s/{id}/deliveries",
+            ),
+        ]
+        .map(|(kind, data, page)| (letter(kind, &data), page)),
+    );
+    for kind in EmailKind::ALL {
+        assert!(mails.iter().any(|(mail, _)| mail.kind == kind), "{kind}");
+    }
+    let routes = dashboard();
+    for (mail, page) in mails {
+        let path = page.split('?').next().unwrap();
+        let is_route = ["page", "at"]
+            .iter()
+            .any(|made| routes.contains(&format!("{made}(\"{path}\",")));
+        assert!(is_route, "the dashboard has no {path}");
+        let url = format!("https://portal.example{}", page.replace("{id}", subscription));
+        let with = mail.render(Some("https://portal.example/app")).unwrap();
+        let is_page = |line: &str| line.starts_with("Page:") && line.ends_with(&format!(" {url}"));
+        assert!(with.text.lines().any(is_page), "{url}: {}", with.text);
+        assert!(!with.text.contains("\nCommand:"), "{}", with.text);
+        assert!(
+            with.html.contains(&format!("<a href=\"{url}\">{url}</a>")),
+            "{}",
+            with.html
+        );
+        let without = mail.render(None).unwrap();
+        assert!(without.text.contains("\nCommand:"), "{}", without.text);
+        assert!(!without.html.contains("<a "), "{}", without.html);
+    }
+}
+
+/// The sources of the dashboard, in which its pages are.
+fn dashboard() -> String {
+    let folder = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../services/reseller-portal/src/dashboard"
+    );
+    let files = std::fs::read_dir(folder).unwrap();
+    files
+        .map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap())
+        .collect()
+}
+
+#[test]
 fn several_changes_of_state_are_one_mail_that_says_so() {
     let mut letter = change("ACTIVE", "DEACTIVATED", "BY_RESELLER");
     letter.occurrences = 40;
@@ -247,7 +333,7 @@ fn of_an_endpoint_neither_path_nor_query_is_mailed() {
         degraded(),
         letter(EmailKind::VerificationFailed, &json!({ "error": "x" })),
     ] {
-        let mail = mail.render().unwrap();
+        let mail = mail.render(None).unwrap();
         for form in [&mail.text, &mail.html, &mail.subject] {
             assert!(
                 !form.contains("tenant=7") && !form.contains("/postrider"),
@@ -261,7 +347,7 @@ fn of_an_endpoint_neither_path_nor_query_is_mailed() {
 fn no_line_is_turned_round() {
     let mut letter = degraded();
     letter.data["description"] = json!("a\u{202e}b\u{2066}c");
-    let mail = letter.render().unwrap();
+    let mail = letter.render(None).unwrap();
     for form in [mail.text, mail.html] {
         assert!(!form.contains(['\u{202e}', '\u{2066}']), "{form}");
     }
@@ -271,7 +357,7 @@ fn no_line_is_turned_round() {
 fn what_is_missing_from_the_data_is_an_error() {
     let mut letter = change("ACTIVE", "DEGRADED", "RECOVERED");
     letter.data.as_object_mut().unwrap().remove("state");
-    assert!(matches!(letter.render(), Err(mail::Unreadable::Data(_))));
+    assert!(matches!(letter.render(None), Err(mail::Unreadable::Data(_))));
 }
 
 #[test]

@@ -45,6 +45,8 @@ pub struct ReplayView {
     pub updated_at: DateTime<Utc>,
     /// When it ended.
     pub finished_at: Option<DateTime<Utc>>,
+    /// The key or the person that cancelled it.
+    pub cancelled_by: Option<String>,
 }
 
 /// A replay to be stored.
@@ -173,7 +175,7 @@ impl Store {
             r#"
             SELECT id, subscription_id AS subscription, status AS "status: Name<_>", since, until,
                    per_second AS "per_second: Count", event_types, statuses, cursor, examined AS "examined: Count", replayed AS "replayed: Count",
-                   cancelled AS "cancelled: Count", created_at, updated_at, finished_at
+                   cancelled AS "cancelled: Count", created_at, updated_at, finished_at, cancelled_by
             FROM replays
             -- Ranges, so that one plan serves all of these questions from the index, whatever other subscriptions have.
             WHERE subscription_id = $1 AND id >= coalesce($2, '00000000-0000-0000-0000-000000000000'::uuid)
@@ -199,12 +201,13 @@ impl Store {
         let mut transaction = self.pool.begin().await?;
         let cancelled = sqlx::query!(
             r#"
-            UPDATE replays SET status = 'CANCELLED', finished_at = $3, updated_at = $3
+            UPDATE replays SET status = 'CANCELLED', finished_at = $3, updated_at = $3, cancelled_by = $4
             WHERE subscription_id = $1 AND id = $2 AND status = 'RUNNING'
             "#,
             subscription,
             id,
             act.at,
+            act.by,
         )
         .execute(&mut *transaction)
         .await?;

@@ -59,12 +59,17 @@ enum Fate {
 
 impl Mailer {
     pub(crate) fn new(config: &Config) -> Result<Self, SettingsError> {
-        let mail = &config.mail;
+        let (mail, portal) = (&config.mail, &config.portal);
         let server = mail.smtp_url.as_ref().map(|url| {
             MailServer::new(&Settings {
                 url: url.expose().to_owned(),
                 from: mail.from.clone(),
                 timeout: mail.timeout,
+                dashboard: portal
+                    .public_url
+                    .as_ref()
+                    .filter(|_| portal.app)
+                    .map(|url| format!("{url}/app")),
             })
         });
         if server.is_none() {

@@ -371,6 +371,18 @@ pub(super) const CASES: &[Case] = &[
         },
         "17 probes have failed, the last one with: 503 Service Unavailable.",
     ),
+    // Since when it fails is what its operators are told, and that began before the hold.
+    (
+        "swrve-held",
+        Severity::Critical,
+        |f| {
+            tables(f).holds = vec![hold()];
+            hears(f, Some(60 * MINUTE));
+            tables(f).push.depths.queued = 29;
+            tables(f).push.depths.sending = 1;
+        },
+        "Swrve is out of order, it has accepted nothing since 2026-11-21 11:00:00 UTC; 30 pushes wait. 17 probes",
+    ),
     (
         "deliveries-held",
         Severity::Critical,
@@ -394,7 +406,7 @@ pub(super) const CASES: &[Case] = &[
                 ..hold()
             }];
         },
-        "Swrve was out of order from 2026-11-21",
+        "Swrve was out of order and the push lane held from 2026-11-21",
     ),
     (
         "paused",

@@ -31,11 +31,19 @@ pub(super) fn evaluate(known: &Known<'_>) -> Option<Finding> {
 fn held(known: &Known<'_>) -> Option<Finding> {
     let hold = known.tables.swrve_hold()?;
     let since = time(hold.since);
+    // The lane is held some time after the first failure; a leader that has just begun has not seen that one.
+    let failing = failing_since(known)
+        .map(|(since, ..)| since)
+        .filter(|at| *at < hold.since);
+    let failing = failing.map_or_else(String::new, |at| {
+        format!(", it has accepted nothing since {}", time(at))
+    });
     let finding = match hold.answered_at {
         None => Finding::new(
             ("swrve-held", Severity::Critical, "swrve-is-down"),
             format!(
-                "The push lane is held since {since}: Swrve is out of order. {} failed, the last one with: {}.",
+                "The push lane is held since {since}: Swrve is out of order{failing}; {}. {} failed, the last one with: {}.",
+                of(waiting(known), "push waits", "pushes wait"),
                 of(hold.probes.unsigned_abs(), "probe has", "probes have"),
                 hold.last_answer.trim_end_matches('.')
             ),
@@ -44,14 +52,17 @@ fn held(known: &Known<'_>) -> Option<Finding> {
         ),
         Some(at) => Finding::new(
             ("swrve-catching-up", Severity::Notice, "swrve-is-down"),
-            format!("Swrve was out of order from {since} to {}.", time(at)),
+            format!(
+                "Swrve was out of order and the push lane held from {since} to {}; failures before that led to it.",
+                time(at)
+            ),
             format!(
                 "What waited meanwhile is being sent, the oldest first{}.",
                 known.backlog_of_pushes()
             ),
         ),
     };
-    Some(finding.with("postrider status"))
+    Some(finding.with("postrider history push"))
 }
 
 /// Swrve has accepted nothing since some time, however seldom it is asked: this ends with a success, and not between two attempts.

@@ -209,7 +209,7 @@ pub(crate) enum Tool {
     /// Makes, shows and changes a reseller's subscriptions; operators see those of all.
     #[command(subcommand, alias = "subscription")]
     Subscriptions(SubscriptionsCommand),
-    /// Lists notifications of a subscription, or for operators of a reseller; or shows one.
+    /// Lists notifications of a subscription, or for operators of a reseller; shows one, tells its story, or cancels it.
     #[command(subcommand, alias = "notification")]
     Notifications(NotificationsCommand),
     /// Shows the attempts to deliver a notification, and what was answered.

@@ -123,7 +123,10 @@ fn fitted(command: Command, width: usize) -> Command {
 /// in the next line as shells have it, so that it can be pasted.
 fn example(line: &str, width: usize) -> String {
     let indent = line.len() - line.trim_start().len();
-    if line.width() <= width || indent == 0 {
+    if line.width() <= width {
+        return line.to_owned();
+    }
+    if indent == 0 {
         return output::hung("", line, 0, width);
     }
     let (command, beside) = line[indent..].split_once("  ").unwrap_or((&line[indent..], ""));
@@ -161,7 +164,8 @@ fn continued(line: &str, then: &str, width: usize) -> String {
     let indent = line.len() - line.trim_start().len();
     for word in line[indent..].split(' ') {
         let plain = shown(word);
-        let is_value = parts.last().is_some_and(|last| shown(last).starts_with('-'));
+        let is_option = |part: &String| shown(part).starts_with('-') || shown(part).starts_with("<-");
+        let is_value = parts.last().is_some_and(is_option);
         let begins = quote.is_none()
             && (plain.starts_with(['-', '|']) || plain.starts_with(['<', '[', '"', '\'']) && !is_value);
         if begins || parts.last().is_some_and(String::is_empty) {
@@ -310,7 +314,7 @@ mod tests {
             ("  postrider up      run it", "  postrider up      run it"),
             (
                 "  postrider find x     what is this identifier of, in all lanes?",
-                "  postrider find x     what is this\n                       identifier of, in\n                       all lanes?",
+                "  postrider find x     what is this\n                       identifier of, in all\n                       lanes?",
             ),
             (
                 "  postrider find 019aa2f0-5b1c-7c3e-9d41   what is this?",

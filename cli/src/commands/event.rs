@@ -42,7 +42,7 @@ pub(crate) enum EventCommand {
 #[derive(Debug, Args)]
 pub(crate) struct SendArgs {
     /// An event type of the catalogue; see `postrider event-types list`.
-    #[arg(long = "type", value_name = "TYPE", alias = "event-type")]
+    #[arg(long = "type", alias = "event-type", value_name = "TYPE")]
     event_type: String,
     /// Whose event it is.
     #[arg(long, value_name = "ID")]

@@ -1,6 +1,5 @@
 //! `postrider push`: handing in one push, looking at one, and finding some.
 
-use std::io::{self, IsTerminal as _};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
@@ -15,7 +14,7 @@ use uuid::Uuid;
 use crate::commands::outcome::Within;
 use crate::commands::search::{self, PushListArgs};
 use crate::file;
-use crate::ingest::{self, Attempt, Ingest, IngestArgs, Push, PushRequest};
+use crate::ingest::{self, Answer, Attempt, Ingest, IngestArgs, Push, PushRequest};
 use crate::output::{self, Column, Form, FormArgs, Table};
 use crate::progress::Progress;
 
@@ -83,7 +82,7 @@ struct PostArgs {
     /// The push as POST /push takes it, or several, one after another; @FILE reads them from there (@- from standard input).
     #[arg(long, value_name = "JSON", conflicts_with_all = ["platform", "prototype", "push_key", "message", "cron"])]
     data: Option<String>,
-    /// Makes it safe to repeat the command: the same key and push are stored once. Of several each has the key with its number.
+    /// Makes it safe to repeat the command: the same key and push are stored once; of several, the push at each place.
     #[arg(long)]
     idempotency_key: Option<String>,
     /// Waits until it has ended; exit code 1 when it is not SENT.
@@ -118,27 +117,47 @@ pub(crate) async fn run(args: PushArgs) -> anyhow::Result<()> {
 
 async fn post(ingest: &Ingest, args: PostArgs) -> anyhow::Result<()> {
     let pushes = requests(&args)?;
-    let key = args.idempotency_key.as_deref();
+    let total = pushes.len();
+    // Of several, each has a key of its own, so that the command can be repeated when it ends in the middle.
+    let several = (total > 1).then(|| match &args.idempotency_key {
+        Some(key) => key.clone(),
+        None => Uuid::now_v7().to_string(),
+    });
+    let repeat = several.as_ref().map(|key| {
+        format!(
+            "mend it and repeat the whole with --idempotency-key {key}: what is stored is not stored again"
+        )
+    });
+    let progress = (several.is_some() && !args.wait).then(|| Progress::of("handed in"));
     let form = args.form.form();
-    let mut unsent = 0_usize;
-    let (mut told, total) = (Instant::now(), pushes.len());
-    // Into a file it would be said again and again.
-    let is_seen = io::stderr().is_terminal();
-    for (done, (line, push)) in pushes.iter().enumerate() {
-        if is_seen && told.elapsed() >= TELL {
-            let ended = if args.wait { ", and have ended" } else { "" };
-            output::note(format_args!("{done} of {total} pushes are handed in{ended}"));
-            told = Instant::now();
+    let (mut refused, mut unsent) = (0_usize, 0_usize);
+    for (done, push) in pushes.iter().enumerate() {
+        if let Some(progress) = &progress {
+            progress.show(done as u64, total as u64, "");
         }
-        let key = key.map(|key| one_of(key, done + 1, total));
-        let accepted = match ingest.post(push, key.as_deref()).await {
-            Ok(answer) => ingest::accepted(&answer, "push", AGAIN),
-            Err(error) => Err(error),
+        let place = done + 1;
+        let key = match &several {
+            Some(key) => Some(format!("{key}/{place}")),
+            None => args.idempotency_key.clone(),
         };
-        let id = match accepted {
-            Ok(id) => id,
-            Err(error) if total == 1 => return Err(error),
-            Err(error) => return Err(error.context(stopped(done, total, *line, key.is_some()))),
+        let answer = ingest.post(push, key.as_deref()).await;
+        let mistaken = matches!(answer, Ok(Answer::Refused { status: 422, .. }));
+        let id = match (
+            answer.and_then(|answer| ingest::accepted(&answer, "push", AGAIN)),
+            &repeat,
+        ) {
+            (Ok(id), _) => id,
+            // The mistake of one push: those after it may be right.
+            (Err(error), Some(_)) if mistaken => {
+                output::note(format_args!("error: push {place} of {total}: {error}"));
+                refused += 1;
+                continue;
+            }
+            (Err(error), Some(repeat)) => {
+                let left = format!("push {place} of {total} and those after it may not be stored; {repeat}");
+                return Err(error.context(left));
+            }
+            (Err(error), None) => return Err(error),
         };
         let was_sent = !args.wait || {
             let not_come = [
@@ -153,60 +172,26 @@ async fn post(ingest: &Ingest, args: PostArgs) -> anyhow::Result<()> {
             form => show(ingest, id, form).await?,
         }
     }
+    drop(progress);
+    let counted = of(total as u64, "push", "pushes");
+    if let Some(repeat) = repeat.filter(|_| refused > 0) {
+        bail!("{refused} of {counted} refused, the others are stored; {repeat}");
+    }
     if unsent > 0 {
-        bail!(
-            "{unsent} of {} not sent",
-            of(pushes.len() as u64, "push", "pushes")
-        );
+        bail!("{unsent} of {counted} not sent");
     }
     Ok(())
 }
 
-/// The idempotency key of one of several pushes: the same each time that the same file is handed in.
-fn one_of(key: &str, number: usize, total: usize) -> String {
-    if total == 1 {
-        return key.to_owned();
-    }
-    format!("{key}/{number}")
-}
-
-/// Where several pushes stopped being handed in, and how to go on without sending one twice.
-fn stopped(done: usize, total: usize, line: usize, has_key: bool) -> String {
-    let handed_in = match done {
-        0 => "none is handed in".to_owned(),
-        done => format!(
-            "the first {done} of {total} {} handed in",
-            if done == 1 { "is" } else { "are" }
-        ),
-    };
-    let how = if has_key || done == 0 {
-        "mend it and repeat the command as it is"
-    } else {
-        "mend it and hand in the rest alone, from this line on (with --idempotency-key all of them could be repeated)"
-    };
-    format!(
-        "push {} of {total}, line {line} of --data; {handed_in}, and what follows was not tried: {how}",
-        done + 1
-    )
-}
-
-/// What is to be handed in, as the API takes it, and in which line of --data each begins.
-fn requests(args: &PostArgs) -> anyhow::Result<Vec<(usize, Value)>> {
+/// What is to be handed in, as the API takes it.
+fn requests(args: &PostArgs) -> anyhow::Result<Vec<Value>> {
     if let Some(data) = &args.data {
         let text = match data.strip_prefix('@') {
             Some(path) => file::read(path)?,
             None => data.clone(),
         };
-        let mut read = serde_json::Deserializer::from_str(&text).into_iter::<Value>();
-        let mut pushes = Vec::new();
-        loop {
-            let rest = &text[read.byte_offset()..];
-            let begin = text.len() - rest.trim_start().len();
-            let Some(push) = read.next() else { break };
-            // All of it is read before anything is handed in.
-            let push = push.context("--data is not JSON, and nothing was handed in")?;
-            pushes.push((1 + text[..begin].matches('\n').count(), push));
-        }
+        let pushes = serde_json::Deserializer::from_str(&text).into_iter::<Value>();
+        let pushes: Vec<Value> = pushes.collect::<Result<_, _>>().context("--data is not JSON")?;
         if pushes.is_empty() {
             bail!("--data holds no push; write one as a JSON object, several one after another");
         }
@@ -223,7 +208,7 @@ fn requests(args: &PostArgs) -> anyhow::Result<Vec<(usize, Value)>> {
         message: args.message.clone().context(missing)?,
         cron_expression: args.cron.clone(),
     };
-    Ok(vec![(1, serde_json::to_value(request)?)])
+    Ok(vec![serde_json::to_value(request)?])
 }
 
 /// Waits until a push has ended, and says whether it was sent.
@@ -327,42 +312,7 @@ fn error_of(attempt: &Attempt) -> String {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser as _;
-
     use super::*;
-
-    #[test]
-    fn of_several_pushes_each_has_its_line_and_its_key() {
-        let data = "{\"a\": 1}\n\n  {\n\"b\": 2}\n{\"c\": 3} {\"d\": 4}\n";
-        let line = ["postrider", "push", "--data", data];
-        let args = match crate::args::Cli::try_parse_from(line).unwrap().command {
-            crate::args::Command::Tool(tool) => match *tool {
-                crate::args::Tool::Push(args) => args.push,
-                other => panic!("{other:?}"),
-            },
-            other => panic!("{other:?}"),
-        };
-        let lines: Vec<usize> = requests(&args)
-            .unwrap()
-            .into_iter()
-            .map(|(line, _)| line)
-            .collect();
-        assert_eq!(lines, [1, 3, 5, 5]);
-        assert_eq!(one_of("k", 1, 1), "k");
-        assert_eq!(one_of("k", 2, 3), "k/2");
-    }
-
-    #[test]
-    fn a_refusal_in_the_middle_says_what_is_in_and_how_to_go_on() {
-        let said = stopped(1, 3, 2, false);
-        assert!(
-            said.starts_with("push 2 of 3, line 2 of --data; the first 1 of 3 is handed in"),
-            "{said}"
-        );
-        assert!(said.contains("from this line on"), "{said}");
-        assert!(stopped(1, 3, 2, true).ends_with("repeat the command as it is"));
-        assert!(stopped(0, 3, 1, false).contains("none is handed in"));
-    }
 
     #[test]
     fn a_push_is_named_by_its_identifier_or_by_the_location_that_was_answered() {

@@ -175,7 +175,7 @@ pub(crate) struct EventListArgs {
     #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     reseller: Option<String>,
     /// Of this type.
-    #[arg(long, value_name = "TYPE", alias = "type", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long, alias = "type", value_name = "TYPE", value_parser = NonEmptyStringValueParser::new())]
     event_type: Option<String>,
     /// Only those that matched no subscription when they were accepted.
     #[arg(long)]

@@ -150,20 +150,20 @@ impl Describer<'_> {
         )
     }
 
-    /// How many are before it, and how long that takes at the full pace of the lane, which it keeps with nothing in its way.
+    /// How many are before it, and how long that takes at the pace of the lane, which it never exceeds and does not always reach.
     fn place(&self) -> String {
         let Some(Ahead { pushes, are_all }) = self.history.ahead.filter(|ahead| ahead.pushes > 0) else {
             return String::new();
         };
         let pace = self.context.rules.push_pace;
         let takes = length(pace.saturating_mul(u32::try_from(pushes).unwrap_or(u32::MAX)));
-        let (more, about) = if are_all {
+        let (more, least) = if are_all {
             ("", "at least")
         } else {
             ("more than ", "more than")
         };
         let pushes = of(pushes, "push is", "pushes are");
-        format!("; {more}{pushes} before it, which takes {about} {takes}")
+        format!("; {more}{pushes} before it, which takes {least} {takes}")
     }
 
     fn item(&self) -> Item<'_> {

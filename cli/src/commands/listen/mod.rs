@@ -43,7 +43,7 @@ Without a secret it makes one and prints it: give it to `postrider trigger`, or 
 Examples:
   postrider listen
   postrider listen --secret whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw --forward-to http://127.0.0.1:8000/hooks
-  postrider listen --subscription 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --forward-to http://127.0.0.1:8000/hooks
+  postrider listen --subscription 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --secrets-file secrets --forward-to http://127.0.0.1:8000/hooks
   postrider listen --subscription 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --newer-than 2h
   postrider listen --status 500,500,200 --status 'contact.*=410' --delay 2s
   postrider listen --json --count 1 | tail -1 | jq .body")]

@@ -66,7 +66,7 @@ pub(crate) struct ListArgs {
     #[arg(long)]
     status: Option<String>,
     /// Of these event types, such as domain.created; operators name one.
-    #[arg(long, value_name = "TYPES", alias = "event-type")]
+    #[arg(long, value_name = "TYPES", aliases = ["event-type", "type"])]
     event_types: Option<String>,
     #[command(flatten)]
     stretch: Stretch,

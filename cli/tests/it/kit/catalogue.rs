@@ -102,17 +102,26 @@ fn edits_that_the_catalogue_does_not_know_are_sent_with_a_note() {
 
 #[test]
 fn completions_and_help_know_the_commands() {
-    let completions = postrider("completions bash").run().stdout;
-    for name in [
-        "listen",
-        "trigger",
-        "subscriptions",
-        "tail",
-        "--forward-to",
-        "--event-types",
-    ] {
-        assert!(completions.contains(name), "{name}");
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = postrider(&format!("completions {shell}")).run();
+        assert_eq!(script.code, Some(0), "{script:?}");
+        assert!(script.stdout.contains("POSTRIDER_COMPLETE"), "{}", script.stdout);
     }
+    for (line, offered) in [
+        ("tri", "trigger"),
+        ("listen --for", "--forward-to"),
+        // What is built in, since no portal is there to be asked.
+        ("trigger domain.cr", "domain.created"),
+        (
+            "subscriptions create --event-types contact.deleted,domain.cr",
+            "contact.deleted,domain.created",
+        ),
+    ] {
+        assert_eq!(completed(line), offered, "{line}");
+    }
+    // Keys are there, and nothing answers: nothing is offered, and nothing said.
+    assert_eq!(completed("jobs show "), "");
+    assert_eq!(completed("dead-letters list --fingerprint "), "");
     let help = postrider("--help").run();
     assert_eq!(help.code, Some(0));
     assert!(
@@ -121,4 +130,21 @@ fn completions_and_help_know_the_commands() {
         "{}",
         help.stdout
     );
+}
+
+/// What a shell offers for the last word of a line, where no service answers.
+fn completed(line: &str) -> String {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}", silent.local_addr().expect("an address"));
+    let words: Vec<&str> = line.split(' ').collect();
+    let asked = postrider("-- postrider")
+        .env("POSTRIDER_COMPLETE", "bash")
+        .env("_CLAP_COMPLETE_INDEX", words.len().to_string())
+        .env("PORTAL_URL", &url)
+        .env("RESELLER_KEY", "key")
+        .env("OPERATOR_URL", &url)
+        .env("OPERATOR_KEY", "key");
+    let done = words.iter().fold(asked, |asked, word| asked.arg(word)).run();
+    assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""), "{line}");
+    done.stdout
 }

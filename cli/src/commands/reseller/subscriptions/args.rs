@@ -1,5 +1,6 @@
 //! The command line of `postrider subscriptions`.
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgGroup, Args, Subcommand};
 use serde::Serialize;
 use uuid::Uuid;
@@ -136,7 +137,7 @@ pub(crate) struct Fields {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) resend_after_outage: Option<bool>,
     /// For how long what failed is tried again: some minutes, or a day with growing waits.
-    #[arg(long, value_name = "PLAN", value_parser = ["SHORT", "DAY"])]
+    #[arg(long, value_name = "PLAN", ignore_case = true, value_parser = retry_plan())]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) retry_plan: Option<String>,
     /// Whether what the endpoint answers with 400 to 499 is tried again as well, save 410.
@@ -191,4 +192,9 @@ pub(crate) struct UpdateArgs {
     pub(super) fields: Fields,
     #[command(flatten)]
     pub(super) common: Common,
+}
+
+/// In whatever letters it is typed, the API's name of it.
+fn retry_plan() -> impl TypedValueParser<Value = String> {
+    PossibleValuesParser::new(["SHORT", "DAY"]).map(|plan| plan.to_uppercase())
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use clap::Args;
-use reqwest::Method;
+use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -26,13 +26,14 @@ use args::{ConfirmArgs, CreateArgs, ListArgs, MetricsArgs, One, ShowArgs, Update
 /// How often a subscription is looked at that is waited for.
 const POLL: Duration = Duration::from_secs(1);
 
-const COLUMNS: [ShownColumn; 6] = [
+const COLUMNS: [ShownColumn; 7] = [
     (Column::whole("subscription"), "/id"),
     (Column::whole("url"), "/url"),
     (Column::prose("event types").spare(1), "/eventTypes"),
     (Column::whole("state"), "/state"),
     (Column::whole("reason").spare(3), "/stateReason"),
     (Column::time("paused since").spare(2), "/pausedAt"),
+    (Column::time("failing since").spare(1), "/failingSince"),
 ];
 
 const ROWS: [Shown; 20] = [
@@ -82,8 +83,13 @@ pub(crate) async fn run(command: SubscriptionsCommand) -> anyhow::Result<()> {
             if !one.common.portal.has_key() && operator.has_key() {
                 return search::subscription(&operator, one.common.form(), one.id).await;
             }
-            let document = portal(&one.common)?.get(&path(one.id), &()).await?;
-            show(&one.common, &document)
+            match portal(&one.common)?.get(&path(one.id), &()).await {
+                // Whose subscription it is may be known to the operators' key alone.
+                Err(error) if operator.has_key() && is_unknown(&error) => {
+                    search::subscription(&operator, one.common.form(), one.id).await
+                }
+                document => show(&one.common, &document?),
+            }
         }
         Command::Create(args) => create(*args).await,
         Command::Update(args) => update(*args).await,
@@ -110,6 +116,12 @@ fn path(id: Uuid) -> String {
 fn show(common: &Common, document: &Value) -> anyhow::Result<()> {
     let record = || shown::record("subscription", document, ROWS);
     common.form().print(document, record)
+}
+
+/// Whether the portal knows no such thing of the reseller's.
+fn is_unknown(error: &anyhow::Error) -> bool {
+    let refusal = error.downcast_ref::<Refusal>();
+    refusal.is_some_and(|refusal| refusal.status == StatusCode::NOT_FOUND)
 }
 
 /// Resellers ask the portal, and operators their API: who has named what only that knows, or has no key of a reseller.

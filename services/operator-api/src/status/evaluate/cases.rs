@@ -281,7 +281,7 @@ pub(super) const CASES: &[Case] = &[
             hears(f, Some(Duration::from_secs(40)));
             tables(f).push.depths.retry = 300;
         },
-        "Swrve has accepted nothing since 2026-11-21 11:59:20 UTC (40 s ago), its last answers are: 503 Service Unavailable (41), no \
+        "Swrve has accepted nothing since 2026-11-21 11:59:20 UTC (40 s ago), its last answers to pushes that wait are: 503 Service Unavailable (41), no \
          answer within 6000 ms (3); 300 pushes wait.",
     ),
     (
@@ -349,7 +349,7 @@ pub(super) const CASES: &[Case] = &[
             hears(f, None);
             tables(f).push.depths.retry = 44;
         },
-        "Swrve has failed 120 of 200 attempts within the last 5 min, its last answers are: 503",
+        "Swrve has failed 120 of 200 attempts within the last 5 min, its last answers to pushes that wait are: 503",
     ),
     (
         "swrve-fails",
@@ -358,7 +358,7 @@ pub(super) const CASES: &[Case] = &[
             hears(f, None);
             tables(f).push.depths.retry = 44;
         },
-        "Swrve accepts pushes and fails some, its last answers are: 503",
+        "Swrve accepts pushes and fails some, its last answers to pushes that wait are: 503",
     ),
     (
         "swrve-held",

@@ -189,5 +189,5 @@ fn answers(failures: &[SwrveFailure]) -> String {
         format!("{words} ({})", number(failure.pushes))
     };
     let said: Vec<String> = failures.iter().map(said).collect();
-    format!(", its last answers are: {}", said.join(", "))
+    format!(", its last answers to pushes that wait are: {}", said.join(", "))
 }

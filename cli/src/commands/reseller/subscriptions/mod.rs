@@ -33,7 +33,7 @@ const COLUMNS: [ShownColumn; 7] = [
     (Column::whole("state"), "/state"),
     (Column::whole("reason").spare(3), "/stateReason"),
     (Column::time("paused since").spare(2), "/pausedAt"),
-    (Column::time("failing since").spare(1), "/failingSince"),
+    (Column::time("fails since").spare(1), "/failingSince"),
 ];
 
 const ROWS: [Shown; 20] = [

@@ -160,7 +160,7 @@ pub(crate) fn usage(help: &str, width: usize) -> String {
 /// its value nor inside quotes.
 fn continued(line: &str, then: &str, width: usize) -> String {
     let shown = |text: &str| anstream::adapter::strip_str(text).to_string();
-    let (mut parts, mut quote) = (vec![String::new()], None);
+    let (mut parts, mut quote): (Vec<String>, Option<char>) = (Vec::new(), None);
     let indent = line.len() - line.trim_start().len();
     for word in line[indent..].split(' ') {
         let plain = shown(word);
@@ -168,11 +168,12 @@ fn continued(line: &str, then: &str, width: usize) -> String {
         let is_value = parts.last().is_some_and(is_option);
         let begins = quote.is_none()
             && (plain.starts_with(['-', '|']) || plain.starts_with(['<', '[', '"', '\'']) && !is_value);
-        if begins || parts.last().is_some_and(String::is_empty) {
-            parts.push(word.to_owned());
-        } else if let Some(last) = parts.last_mut() {
-            last.push(' ');
-            last.push_str(word);
+        match parts.last_mut() {
+            Some(last) if !begins => {
+                last.push(' ');
+                last.push_str(word);
+            }
+            _ => parts.push(word.to_owned()),
         }
         for c in plain.chars().filter(|c| matches!(c, '"' | '\'')) {
             quote = match quote {
@@ -182,24 +183,19 @@ fn continued(line: &str, then: &str, width: usize) -> String {
             };
         }
     }
-    let mut lines = vec![" ".repeat(indent)];
-    for part in parts.iter().filter(|part| !part.is_empty()) {
-        let Some(last) = lines.last_mut() else { break };
-        let is_first = last.trim().is_empty();
-        // What continues a line begins with the blanks of `then`.
-        let before = if lines.len() == 1 {
-            0
-        } else {
-            then.rsplit('\n').next().map_or(0, str::len)
-        };
-        let Some(last) = lines.last_mut() else { break };
-        if !is_first && before + shown(last).trim_end().width() + 1 + shown(part).trim_end().width() > width {
-            lines.push(part.clone());
-        } else {
-            if !is_first {
-                last.push(' ');
+    // What continues a line begins with the blanks of `then`.
+    let blanks = then.rsplit('\n').next().map_or(0, str::len);
+    let mut lines: Vec<String> = Vec::new();
+    for part in &parts {
+        let before = if lines.len() > 1 { blanks } else { 0 };
+        let room = |line: &str| before + shown(line).width() + 1 + shown(part).trim_end().width() <= width;
+        match lines.last_mut() {
+            Some(line) if room(line) => {
+                line.push(' ');
+                line.push_str(part);
             }
-            last.push_str(part);
+            Some(_) => lines.push(part.to_owned()),
+            None => lines.push(format!("{}{part}", " ".repeat(indent))),
         }
     }
     lines.join(then)

@@ -186,9 +186,8 @@ impl Describer<'_> {
         let is_sent = push.claimed && push.leased_until.is_none_or(|until| until >= self.context.now);
         if let (true, Some(hold)) = (is_sent, self.hold()) {
             let since = self.context.when(hold.since);
-            let headline = format!(
-                "Is being sent as a probe: the lane is held, since Swrve is out of order since {since}."
-            );
+            let headline =
+                format!("Is being sent as a probe: Swrve is out of order, and the lane held, since {since}.");
             let next = "Swrve's answer decides: when it accepts this push, all others follow; else this one waits again, and no attempt is used up.";
             return (headline, Next::some_time(next));
         }

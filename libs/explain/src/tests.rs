@@ -343,6 +343,13 @@ fn an_outage_of_swrve_explains_every_push_that_waits_for_it() {
         let story = super::push(&push(status, 0), &held(over));
         assert!(!story.headline.starts_with("Is held back"), "{story:?}");
     }
+    // The one that is tried meanwhile.
+    let mut probe = push(PushStatus::InMemory, 2);
+    (probe.push.claimed, probe.push.leased_until) = (true, Some(now() + TimeDelta::minutes(1)));
+    let story = super::push(&probe, &held(hold));
+    let headline = "Is being sent as a probe: Swrve is out of order, and the lane held, since 2026-11-21 11:30:00 UTC (30 min ago).";
+    assert_eq!(story.headline, headline);
+    assert!(story.next.text.ends_with("no attempt is used up."), "{story:?}");
 }
 
 #[test]

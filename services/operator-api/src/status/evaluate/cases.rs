@@ -377,11 +377,11 @@ pub(super) const CASES: &[Case] = &[
         Severity::Critical,
         |f| {
             tables(f).holds = vec![hold()];
-            hears(f, Some(60 * MINUTE));
+            hears(f, Some(61 * MINUTE));
             tables(f).push.depths.queued = 29;
             tables(f).push.depths.sending = 1;
         },
-        "Swrve is out of order, it has accepted nothing since 2026-11-21 11:00:00 UTC; 30 pushes wait. 17 probes",
+        "Swrve is out of order, it has accepted nothing since 2026-11-21 10:59:00 UTC; 30 pushes wait. 17 probes",
     ),
     (
         "deliveries-held",

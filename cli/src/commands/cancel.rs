@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use clap::builder::PossibleValuesParser;
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 use domain::counted::of;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
@@ -24,7 +24,11 @@ pub(crate) enum CancelCommand {
     Waiting(WaitingArgs),
 }
 
+// Of a whole lane nothing is cancelled by mistake.
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("what").required(true).multiple(true).args([
+    "status", "prototype", "platform", "reseller", "subscription", "event_type", "since", "until",
+]))]
 pub(crate) struct WaitingArgs {
     /// Of which lane.
     #[arg(long, value_parser = PossibleValuesParser::new(["push", "reseller"]))]

@@ -66,8 +66,9 @@ impl OperatorArgs {
     pub(crate) fn connect(&self) -> anyhow::Result<Api> {
         let Some(key) = self.key.as_deref().filter(|key| !key.is_empty()) else {
             bail!(
-                "no API key is given; make one with `postrider keys create --name me --role operator` and set it as \
-                 OPERATOR_KEY or with --key"
+                "no API key of an operator is given; make one with `postrider keys create --name me --role operator` and set it \
+                 as OPERATOR_KEY or with --key; with the key of a reseller, `postrider notifications list --event-id` and \
+                 `postrider notifications story` find and explain what is the reseller's"
             );
         };
         connect(&self.url, key)

@@ -1,5 +1,6 @@
 //! `postrider notifications`, `postrider attempts` and `postrider resend`.
 
+use std::array;
 use std::time::Duration;
 
 use anyhow::bail;
@@ -46,8 +47,8 @@ pub(crate) enum NotificationsCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// Of which subscription.
-    #[arg(value_parser = identifier, required_unless_present_any = ["reseller", "event_id", "all"])]
+    /// Of which subscription; of all that are the reseller's if none is given.
+    #[arg(value_parser = identifier)]
     subscription: Option<Uuid>,
     /// For operators: of this reseller, whichever the subscription.
     #[arg(long, value_name = "ID", help_heading = OPERATORS)]
@@ -197,33 +198,31 @@ pub(super) async fn find(portal: &Portal, id: Uuid) -> anyhow::Result<Value> {
 /// Resellers ask the portal, and operators their API: who has named what only that knows, or has no key of a reseller.
 async fn list(args: ListArgs) -> anyhow::Result<()> {
     let is_operator = args.all || args.reseller.is_some() || args.value.is_some();
-    if let Some(event) = args.event_id.as_deref()
-        && !is_operator
-        && args.common.portal.has_key()
-    {
-        return of_event(&args, event).await;
-    }
-    let subscription = match args.subscription {
-        Some(id) if !is_operator && (args.common.portal.has_key() || !args.operator.has_key()) => id,
-        subscription => {
-            let asked = NotificationQuery {
-                reseller: args.reseller,
-                subscription,
-                event_id: args.event_id,
-                value: args.value,
-                status: args.status,
-                event_type: args.event_types,
-            };
-            return search::notifications(&args.operator, args.common.form(), asked, &args.stretch).await;
+    if is_operator || !args.common.portal.has_key() && args.operator.has_key() {
+        if !is_operator && args.subscription.is_none() && args.event_id.is_none() {
+            bail!(
+                "name a subscription, or give --reseller, --event-id or --value; --all lists those of all resellers"
+            );
         }
-    };
+        let asked = NotificationQuery {
+            reseller: args.reseller,
+            subscription: args.subscription,
+            event_id: args.event_id,
+            value: args.value,
+            status: args.status,
+            event_type: args.event_types,
+        };
+        return search::notifications(&args.operator, args.common.form(), asked, &args.stretch).await;
+    }
     let stretch = &args.stretch;
     let now = SystemClock.now();
     let time = |at: Option<DateTime<Utc>>, age: Option<Age>| {
         let at = at.or_else(|| age.map(|age| age.before(now)))?;
         Some(at.to_rfc3339_opts(SecondsFormat::AutoSi, true))
     };
+    let of_an_event = args.event_id.is_some();
     let query = [
+        ("eventId", args.event_id),
         ("status", args.status),
         ("eventType", args.event_types),
         ("since", time(stretch.since, stretch.newer_than)),
@@ -231,35 +230,26 @@ async fn list(args: ListArgs) -> anyhow::Result<()> {
         ("limit", Some(stretch.limit.to_string())),
         ("cursor", stretch.cursor.clone()),
     ];
-    let path = format!("/subscriptions/{subscription}/notifications");
-    let document: Value = Portal::connect(&args.common.portal)?.get(&path, &query).await?;
-    shown::print(&document, args.common.form(), COLUMNS, "no notification matches")
-}
-
-/// Lists what became of an event for one subscription of the reseller, or for each.
-async fn of_event(args: &ListArgs, event: &str) -> anyhow::Result<()> {
-    let portal = Portal::connect(&args.common.portal)?;
-    let subscriptions = match args.subscription {
-        Some(id) => vec![id],
-        None => {
-            let all = portal.subscriptions().await?;
-            all.into_iter().map(|subscription| subscription.id).collect()
-        }
+    let path = match args.subscription {
+        Some(id) => format!("/subscriptions/{id}/notifications"),
+        None => "/notifications".to_owned(),
     };
-    let mut items = Vec::new();
-    for id in subscriptions {
-        let path = format!("/subscriptions/{id}/notifications");
-        let mut page: Value = portal.get(&path, &[("eventId", event)]).await?;
-        items.extend(
-            page["items"]
-                .as_array_mut()
-                .map(std::mem::take)
-                .unwrap_or_default(),
-        );
+    let document: Value = Portal::connect(&args.common.portal)?.get(&path, &query).await?;
+    let nothing = if of_an_event {
+        "no notification of such an event; an event that matched no subscription became none, and what is forgotten is not found"
+    } else {
+        "no notification matches"
+    };
+    if args.subscription.is_some() {
+        return shown::print(&document, args.common.form(), COLUMNS, nothing);
     }
-    let document = json!({ "items": items, "next": null });
-    let nothing = "no notification of such an event; an event that matched no subscription became none, and what is forgotten is not found";
-    shown::print(&document, args.common.form(), COLUMNS, nothing)
+    let to = (Column::whole("subscription").spare(8), "/subscriptionId");
+    let columns: [ShownColumn; COLUMNS.len() + 1] = array::from_fn(|place| match place {
+        0 => COLUMNS[0].clone(),
+        1 => to.clone(),
+        place => COLUMNS[place - 1].clone(),
+    });
+    shown::print(&document, args.common.form(), columns, nothing)
 }
 
 /// Shows what was tried, and what came of it.

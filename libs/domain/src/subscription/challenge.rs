@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// The least time between two challenges of a subscription that commands bring about. It doubles with each one in vain.
+/// The least time between two challenges of a subscription that commands bring about. It doubles with each command in vain.
 pub const FLOOR: Duration = Duration::from_secs(10);
 
 /// As long as [`FLOOR`] gets.

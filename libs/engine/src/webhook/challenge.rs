@@ -154,7 +154,7 @@ pub(crate) fn classify(outcome: DeliveryOutcome, text: &str) -> Answer {
             message,
         } => Answer::NotAsked(message),
         DeliveryOutcome::Failed { message, .. } => Answer::Wrong {
-            told: "the endpoint could not be reached, or gave no answer in time",
+            told: "the endpoint could not be reached, closed the connection, or gave no answer in time",
             detail: message,
         },
     }

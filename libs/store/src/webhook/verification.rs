@@ -254,9 +254,11 @@ impl Store {
             WITH changed AS (
                 UPDATE subscriptions
                 SET verification_due_at = $5, verification_error = $4, updated_at = $6,
-                    verification_attempts = verification_attempts + 1, challenges_failed = challenges_failed + 1,
-                    challenge_floor_at = $6::timestamptz
-                                         + least($8::interval, $7::interval * 2 ^ least(challenges_failed + 1, 16))
+                    verification_attempts = verification_attempts + 1,
+                    -- Of those that follow a command by themselves, only the first counts: they have a pace of their own.
+                    challenges_failed = challenges_failed + (verification_attempts = 0)::int,
+                    challenge_floor_at = $6::timestamptz + least($8::interval,
+                        $7::interval * 2 ^ least(challenges_failed + (verification_attempts = 0)::int, 16))
                 WHERE id = $1 AND url = $2 AND verification_due_at = $3 AND state = 'PENDING_VERIFICATION'
                   AND deleted_at IS NULL
                 RETURNING id, email, url, description, reseller_id, verification_attempts),

@@ -245,6 +245,27 @@ async fn no_command_passes_the_floor_between_two_challenges(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
+async fn challenges_that_come_by_themselves_keep_no_command_waiting(pool: PgPool) {
+    let (store, mut now) = (Store::from_pool(pool.clone()), soon());
+    let id = pending(&pool).await;
+    for _ in 0..5 {
+        let due = claim(&store, now).await.unwrap();
+        now += TimeDelta::seconds(60);
+        let failed = store.fail_verification(
+            &due,
+            URL,
+            "late",
+            AfterFailure::TryAgain(now),
+            now - TimeDelta::seconds(60),
+        );
+        assert!(failed.await.unwrap());
+    }
+    let asked = now - TimeDelta::seconds(40);
+    let commanded = store.command_subscription("acme", id, Command::Verify, act(asked));
+    assert!(matches!(commanded.await.unwrap(), CommandOutcome::Done(_)));
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
 async fn one_reseller_leaves_room_for_the_challenges_of_others(pool: PgPool) {
     let (store, now) = (Store::from_pool(pool.clone()), soon());
     for reseller in ["acme", "acme", "acme", "acme", "other"] {

@@ -29,7 +29,7 @@ pub(super) fn state_reason(reason: &str) -> &'static str {
         "GONE" => "its endpoint answered 410, which says that it is gone",
         "BY_RESELLER" => "one of you did it",
         "ENDPOINT_CHANGED" => "it got another endpoint",
-        "VERIFICATION_REQUESTED" => "its endpoint has to answer a challenge again",
+        "VERIFICATION_REQUESTED" => "its endpoint has to answer a challenge",
         _ => "for a reason that this page does not know",
     }
 }

@@ -45,7 +45,7 @@ pub(crate) async fn deactivate(State(app): State<Arc<App>>, reseller: Manager, I
 
 /// Challenges the endpoint of a subscription that is PENDING_VERIFICATION once more, from the first attempt on.
 ///
-/// At least 10 seconds lie between two challenges, and twice as much after each one in vain, up to 10 minutes.
+/// At least 10 seconds lie between a challenge and one that is asked for, and twice as much after each time in vain, up to 10 minutes.
 #[utoipa::path(
     post, path = "/subscriptions/{id}/verify", tag = "subscriptions", operation_id = "verifySubscription",
     security(("apiKey" = [])),

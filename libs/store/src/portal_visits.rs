@@ -147,7 +147,7 @@ impl TryFrom<Row> for PortalVisit {
 }
 
 impl PortalVisit {
-    /// Who it is, for the records.
+    /// Who it is, for the records. `names_of_acts` writes the same.
     pub fn signature(&self) -> String {
         format!("{} <{}@{}>", self.person_name, self.person_id, self.reseller_id)
     }

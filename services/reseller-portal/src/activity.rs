@@ -1,6 +1,5 @@
 //! Who did what, which states a subscription has had, and which mails went out: `/activity`, `/subscriptions/{id}/states`, `/mails`.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use axum::Json;
@@ -12,8 +11,8 @@ use http_api::paging::{self, List};
 use http_api::{Id, Params, Problem};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use store::AuditView;
 use store::webhook::{ActivityFilter, ResellerMail, StateEntry};
-use store::{AuditView, PortalVisit};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -22,8 +21,6 @@ use crate::request::{PartParams, Reseller};
 
 /// Longest action that is looked for, in bytes.
 const ACTION_MAX_BYTES: usize = 64;
-/// Most visits whose persons are looked for.
-const VISITS_MAX: u32 = 200;
 
 /// Which part of what was done.
 #[derive(Default, Deserialize, utoipa::IntoParams)]
@@ -192,14 +189,7 @@ pub(crate) async fn list(
         before: paging::read_id(params.cursor.as_deref())?,
     };
     let read = async {
-        let mut names = app.store.names_of_acts(&reseller.id).await?;
-        let of_it = (Some(reseller.id.as_str()), None);
-        let visits = app
-            .store
-            .list_portal_visits(of_it, None, VISITS_MAX, app.now())
-            .await?;
-        let visitors: BTreeSet<_> = visits.iter().map(PortalVisit::signature).collect();
-        names.extend(visitors);
+        let names = app.store.names_of_acts(&reseller.id).await?;
         let list = app
             .store
             .list_activity((&reseller.id, &names), &filter, limit + 1);

@@ -11,6 +11,9 @@ use super::DueCursor;
 use crate::read::{Count, Name};
 use crate::{AuditView, Error, Store};
 
+/// Most people whose acts are looked for: those whose visits began last.
+const VISITORS_MAX: i64 = 1_000;
+
 /// Which entries. What is missing restricts nothing.
 #[derive(Debug, Clone, Default)]
 pub struct ActivityFilter {
@@ -63,11 +66,18 @@ pub struct ResellerMail {
 }
 
 impl Store {
-    /// By which names the acts of a reseller's own keys are signed in the audit log, those of revoked keys among them.
+    /// By which names the acts of a reseller are signed in the audit log: those of its keys, revoked ones among them, and of the visits to its
+    /// dashboard, ended ones among them for as long as they are kept.
     pub async fn names_of_acts(&self, reseller: &str) -> Result<Vec<String>, Error> {
         Ok(sqlx::query_scalar!(
-            r#"SELECT name || ' (' || id || ')' AS "name!" FROM api_keys WHERE reseller_id = $1 ORDER BY id"#,
+            r#"
+            SELECT k.name || ' (' || k.id || ')' AS "name!" FROM api_keys k WHERE k.reseller_id = $1
+            UNION
+            (SELECT v.person_name || ' <' || v.person_id || '@' || v.reseller_id || '>' FROM portal_visits v WHERE v.reseller_id = $1
+             GROUP BY 1 ORDER BY max(v.began_at) DESC LIMIT $2)
+            "#,
             reseller,
+            VISITORS_MAX,
         )
         .fetch_all(&self.pool)
         .await?)

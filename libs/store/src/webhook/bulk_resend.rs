@@ -1,7 +1,7 @@
 //! Sending many notifications of a subscription again at once: counted first, then made due one after the other at a rate, in one
 //! transaction.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use domain::notification::NotificationStatus;
 use domain::reason::NotificationReason;
@@ -20,6 +20,8 @@ use crate::{Act, Error, Store};
 pub const RESENT_MAX: u32 = 10_000;
 /// How many are looked for in one statement.
 const PART: u32 = 1_000;
+/// Most retries among which the end of the resends that go on is looked for.
+const LOOKED_AT_MAX: i64 = 100_000;
 /// Most statements that look for them: what has not been found by then lies too far apart.
 const PARTS_MAX: u32 = 100;
 
@@ -91,12 +93,13 @@ impl Store {
             return Ok(BulkResent::Unknown);
         }
         Ok(match self.resend_candidates(subscription, which).await? {
-            Some(candidates) => BulkResent::Done(count(&candidates, which).0),
+            Some(candidates) => BulkResent::Done(count(&candidates, which, |_| true).0),
             None => BulkResent::TooMany,
         })
     }
 
-    /// Makes notifications of a subscription that have ended due again, `per_second` of them in a second, the oldest event first.
+    /// Makes notifications of a subscription that have ended due again, `per_second` of them in a second, the oldest event first. They
+    /// come after those that were sent again before, so that the endpoint never gets more than one such rate at once.
     pub async fn resend_notifications(
         &self,
         (reseller, subscription): (&str, Uuid),
@@ -107,7 +110,7 @@ impl Store {
         let Some(candidates) = self.resend_candidates(subscription, which).await? else {
             return Ok(BulkResent::TooMany);
         };
-        let (mut counted, ids) = count(&candidates, which);
+        let (_, ids) = count(&candidates, which, |_| true);
         let mut transaction = self.pool.begin().await?;
         let Some(locked) = lock(&mut transaction, reseller, subscription).await? else {
             return Ok(BulkResent::Unknown);
@@ -121,10 +124,15 @@ impl Store {
         let resent = sqlx::query_scalar!(
             r#"
             UPDATE notifications n
-            SET status = 'RETRY', next_attempt_at = $2::timestamptz + (i.place - 1) * (interval '1 second' / $3::integer),
+            SET status = 'RETRY', next_attempt_at = b.begins_at + (i.place - 1) * (interval '1 second' / $3::integer),
                 resent_after = n.attempts, resent_at = $2, finished_at = NULL, reason = 'RESENT', slot_at = NULL,
                 updated_at = $2
-            FROM UNNEST($1::uuid[]) WITH ORDINALITY AS i(id, place)
+            FROM UNNEST($1::uuid[]) WITH ORDINALITY AS i(id, place),
+                 (SELECT greatest($2::timestamptz, max(l.next_attempt_at) + interval '1 second' / $3::integer) AS begins_at
+                  FROM (SELECT r.next_attempt_at, r.reason FROM notifications r
+                        WHERE r.subscription_id = $4 AND r.status = 'RETRY'
+                        ORDER BY r.next_attempt_at DESC, r.id DESC LIMIT $5) AS l
+                  WHERE l.reason = 'RESENT') AS b
             WHERE n.id = i.id
               AND (n.status IN ('SENT', 'FAILED') OR n.status = 'GIVEN_UP' AND n.reason IS DISTINCT FROM 'CANCELLED')
             RETURNING n.id
@@ -132,11 +140,14 @@ impl Store {
             &ids,
             act.at,
             i32::try_from(per_second.max(1)).unwrap_or(i32::MAX),
+            subscription,
+            LOOKED_AT_MAX,
         )
         .fetch_all(&mut *transaction)
         .await?;
-        // What another one had sent again since it was counted is sent anyhow.
-        counted.unfinished += (ids.len() - resent.len()) as u64;
+        // What another request had sent again since it was found is sent anyhow.
+        let updated: HashSet<Uuid> = resent.iter().copied().collect();
+        let (counted, _) = count(&candidates, which, |id| updated.contains(id));
         let by = sent_again_by(reseller);
         let resolving = Act {
             by: &by,
@@ -200,14 +211,18 @@ impl Store {
     }
 }
 
-/// What is to be told of candidates, and which of them can be sent again.
-fn count(candidates: &[Candidate], which: &ToResend) -> (ResendCount, Vec<Uuid>) {
+/// What is to be told of candidates, and which of them can be sent again: those that have ended and of which `is_sent` says so.
+fn count(
+    candidates: &[Candidate],
+    which: &ToResend,
+    is_sent: impl Fn(&Uuid) -> bool,
+) -> (ResendCount, Vec<Uuid>) {
     let mut counted = ResendCount::default();
     let mut ids = Vec::new();
     for candidate in candidates {
         if candidate.is_cancelled() {
             counted.cancelled += 1;
-        } else if candidate.status.is_terminal() {
+        } else if candidate.status.is_terminal() && is_sent(&candidate.id) {
             *counted.by_status.entry(candidate.status.as_str()).or_default() += 1;
             *counted
                 .by_event_type

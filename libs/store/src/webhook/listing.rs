@@ -214,6 +214,27 @@ impl Store {
         Ok(Page { items, next })
     }
 
+    /// The first of a subscription that are tried again, soonest first. Whose the subscription is, is for the caller to know.
+    pub async fn list_retries(&self, subscription: Uuid, limit: u32) -> Result<Vec<NotificationRow>, Error> {
+        Ok(sqlx::query_as!(
+            NotificationRow,
+            r#"
+            SELECT n.id, coalesce(e.event_id, '') AS "event_id!", n.event_type, n.status AS "status: Name<_>",
+                   n.lease_token IS NOT NULL AS "claimed!",
+                   n.reason AS "reason!: Nullable<Name<_>>", n.attempts AS "attempts: Count", n.next_attempt_at,
+                   n.payload_bytes AS "payload_bytes: Count", coalesce(e.created_at, n.created_at) AS "accepted_at!",
+                   n.updated_at, n.finished_at
+            FROM events e RIGHT JOIN notifications n ON e.id = n.event
+            WHERE n.subscription_id = $1 AND n.status = 'RETRY'
+            ORDER BY n.next_attempt_at, n.id LIMIT $2
+            "#,
+            subscription,
+            i64::from(limit),
+        )
+        .fetch_all(&self.pool)
+        .await?)
+    }
+
     /// The place in line up to which a page looks, when there may be more beyond it.
     async fn last_in_line(
         &self,

@@ -14,7 +14,7 @@ use super::confirm::Confirm;
 use super::frame::Frame;
 use super::{Route, words};
 use crate::app::App;
-use crate::notifications::list::{NotificationParams, ScheduledParams};
+use crate::notifications::list::{self, ScheduledParams};
 use crate::notifications::waiting::{self, SumDocument, SummaryDocument};
 use crate::notifications::{self, RowDocument, WaitsFor};
 use crate::request::{Reseller, Resender};
@@ -22,8 +22,8 @@ use crate::subscriptions::SubscriptionDocument;
 
 /// Most that are counted in each status: the page asks for itself again every few seconds.
 const COUNTED_MAX: u32 = 10_000;
-/// Most notifications in RETRY that are looked at.
-const RETRIES_MAX: u32 = 200;
+/// Most notifications in RETRY that are listed.
+const RETRIES_MAX: u32 = 20;
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
@@ -40,7 +40,9 @@ struct Scheduled {
     subscription: SubscriptionDocument,
     summary: SummaryDocument,
     rows: List<RowDocument>,
-    retries: List<RowDocument>,
+    /// Soonest first.
+    retries: Vec<RowDocument>,
+    has_more_retries: bool,
 }
 
 impl Scheduled {
@@ -87,27 +89,22 @@ async fn page(
     Id(id): Id,
     Params(params): Params<ScheduledParams>,
 ) -> Result<impl IntoResponse, Problem> {
-    let state = || State(Arc::clone(&app));
-    let in_retry = Params(NotificationParams {
-        status: Some("RETRY".to_owned()),
-        limit: Some(RETRIES_MAX),
-        ..NotificationParams::default()
-    });
     // One after the other: a page takes one connection at a time, as an operation does.
     let subscription = super::subscription(&app, &reseller, id).await?;
     let summary = waiting::sums(&app, &reseller, id, COUNTED_MAX).await?;
-    let rows = notifications::scheduled(state(), reseller.clone(), Id(id), Params(params))
+    let rows = notifications::scheduled(State(Arc::clone(&app)), reseller.clone(), Id(id), Params(params))
         .await?
         .0;
-    let retries = notifications::list(state(), reseller.clone(), Id(id), in_retry)
-        .await?
-        .0;
+    let mut retries = list::retries(&app, &reseller, id, RETRIES_MAX + 1).await?;
+    let has_more_retries = retries.len() > RETRIES_MAX as usize;
+    retries.truncate(RETRIES_MAX as usize);
     Ok(Page(Scheduled {
         frame,
         subscription,
         summary,
         rows,
         retries,
+        has_more_retries,
     }))
 }
 

@@ -233,3 +233,20 @@ pub(crate) async fn scheduled(
         .collect();
     Ok(Json(List::new(items, page.next.map(paging::write_at))))
 }
+
+/// The first that are tried again, soonest first.
+pub(crate) async fn retries(
+    app: &App,
+    reseller: &Reseller,
+    id: Uuid,
+    limit: u32,
+) -> Result<Vec<RowDocument>, Problem> {
+    app.subscription(reseller, id).await?;
+    let list = app.store.list_retries(id, limit);
+    let rows = http_api::by(reseller.deadline, ("the notifications", "read"), list).await?;
+    let paused_by = app.paused_by(reseller, id).await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| RowDocument::of(row, paused_by))
+        .collect())
+}

@@ -5,7 +5,8 @@ use domain::subscription::SubscriptionState;
 use serde_json::{Value, json};
 use testkit::subscription_factory::SubscriptionRow;
 
-use crate::portal::{Portal, emails, problem};
+use crate::app::entered;
+use crate::portal::{Portal, answer, emails, problem};
 
 #[testkit::test]
 async fn what_was_done_is_told_with_names_of_ones_own_and_without_those_of_the_house(portal: Portal) {
@@ -46,6 +47,25 @@ async fn what_was_done_is_told_with_names_of_ones_own_and_without_those_of_the_h
     portal
         .refused("GET", "/activity?action=Sub%00", None, (400, "invalid-query"))
         .await;
+}
+
+#[testkit::test]
+async fn what_was_done_in_a_visit_is_told_after_its_end(portal: Portal) {
+    entered(&portal, &[]).await;
+    let begun = async || portal.all("/activity?action=portal-visit.begin", 50).await;
+    let during = begun().await;
+    assert_eq!(
+        (&during[0]["by"], &during[0]["name"]),
+        (&json!("YOU"), &json!("Anna Ozola <user-17@acme>"))
+    );
+    portal.done("DELETE", "/visits", 200).await;
+    assert_eq!(begun().await, during);
+    let stranger = portal.key_of("stranger").await;
+    let foreign = portal.request("GET", "/activity").bearer_auth(&stranger);
+    assert_eq!(
+        answer(foreign.send().await.unwrap(), 200).await["items"],
+        json!([])
+    );
 }
 
 #[testkit::test]

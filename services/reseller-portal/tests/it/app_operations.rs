@@ -172,6 +172,18 @@ async fn what_waits_is_added_up_and_can_be_cancelled(portal: Portal) {
     assert_eq!(answer.status, 303, "{}", answer.html);
     assert!(browser.see(&path).await.contains("Nothing waits"));
     assert_eq!(browser.get(&format!("{path}?reason=LATER")).await.status, 400);
+    let mut retries = Vec::new();
+    for minutes in [30, 10, 20] {
+        let retry =
+            NotificationRow::in_state(NotificationState::Retry, id).due_in(TimeDelta::minutes(minutes));
+        retries.push(retry.make(&portal.pool).await.id.uuid());
+    }
+    let page = browser.see(&path).await;
+    let place = |id: Uuid| page.find(&format!("id=\"r-{id}\"")).unwrap();
+    assert!(
+        place(retries[1]) < place(retries[2]) && place(retries[2]) < place(retries[0]),
+        "{page}"
+    );
 }
 
 #[testkit::test]

@@ -3,6 +3,7 @@
 use chrono::TimeDelta;
 use domain::notification::NotificationState::{self, Cancelled, Failed, GivenUp, Pending, Sent};
 use serde_json::{Value, json};
+use testkit::eventually;
 use testkit::notification_factory::{MadeNotification, NotificationRow};
 use testkit::subscription_factory::SubscriptionRow;
 use uuid::Uuid;
@@ -72,7 +73,12 @@ async fn many_are_counted_first_and_then_sent_again_at_a_rate(portal: Portal) {
         resent["skipped"],
         json!({"cancelled": 1, "unfinished": 2, "unknown": 1})
     );
-    assert_eq!(status(&portal, &sent).await.0, "RETRY");
+    let (last, second) = (status(&portal, &sent).await, status(&portal, &given_up).await);
+    assert_eq!(last.0, "RETRY");
+    assert!(
+        at(last.1) > at(second.1),
+        "after those of the resend that goes on"
+    );
     assert_eq!(status(&portal, &of_other).await.0, "FAILED");
     let story = portal.see(&format!("/notifications/{}/story", failed.id)).await;
     assert!(
@@ -83,6 +89,53 @@ async fn many_are_counted_first_and_then_sent_again_at_a_rate(portal: Portal) {
             .any(|step| step["code"] == "replayed"),
         "{story:#}"
     );
+}
+
+#[testkit::test]
+async fn what_another_request_has_sent_again_meanwhile_is_not_counted_twice(portal: Portal) {
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    let (first, second) = (
+        made(&portal, id, Failed, 2).await,
+        made(&portal, id, Failed, 1).await,
+    );
+    let mut other = portal.pool.begin().await.unwrap();
+    sqlx::query("SELECT FROM subscriptions WHERE id = $1 FOR UPDATE")
+        .bind(id)
+        .execute(&mut *other)
+        .await
+        .unwrap();
+    sqlx::query(
+        "UPDATE notifications SET status = 'RETRY', next_attempt_at = now(), finished_at = NULL, reason = 'RESENT',
+                resent_after = attempts, resent_at = now() WHERE id = $1",
+    )
+    .bind(first.id.uuid())
+    .execute(&mut *other)
+    .await
+    .unwrap();
+    let (path, body) = (
+        format!("/subscriptions/{id}/resends"),
+        json!({"statuses": ["FAILED"]}),
+    );
+    let (resent, ()) = tokio::join!(portal.sent("POST", &path, &body, 202), async {
+        eventually("the request to wait for the other one", async || {
+            let blocked: bool = sqlx::query_scalar(
+                "SELECT EXISTS (SELECT FROM pg_stat_activity
+                                WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0)",
+            )
+            .fetch_one(&portal.pool)
+            .await
+            .ok()?;
+            blocked.then_some(())
+        })
+        .await;
+        other.commit().await.unwrap();
+    });
+    assert_eq!(
+        (&resent["count"], &resent["byStatus"]),
+        (&json!(1), &json!({"FAILED": 1}))
+    );
+    assert_eq!(resent["skipped"]["unfinished"], 1);
+    assert_eq!(status(&portal, &second).await.0, "RETRY");
 }
 
 #[testkit::test]

@@ -19,6 +19,6 @@ pub use pacer::{Pacer, PacerError, SendStart, Turn};
 pub use swrve::{PreparedPush, Reply, SwrveClient, SwrveError, SwrveSettings};
 pub use webhook::{
     AddressKind, Addresses, EgressPolicy, Endpoint, EndpointError, LookupError, NO_PUBLIC_ADDRESS,
-    NameResolver, Refusal, SystemResolver, WebhookClient, WebhookClientBuilder, WebhookError, WebhookReply,
-    WebhookRequest, WebhookSettings, check_endpoint, is_of_name,
+    NameResolver, Phase, Refusal, SystemResolver, WebhookClient, WebhookClientBuilder, WebhookError,
+    WebhookReply, WebhookRequest, WebhookSettings, check_endpoint, is_of_name,
 };

@@ -1,6 +1,6 @@
 //! What the handlers share.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use chrono::{DateTime, SubsecRound as _, Utc};
 use config::Config;
@@ -8,8 +8,10 @@ use domain::clock::Clock;
 use domain::push::PushId;
 use domain::subscription::PausedBy;
 use encryption::{Sealer, SealingKey};
+use engine::webhook::EndpointChecker;
 use http_api::{Keys, Problem, Remembered, TakesBodies};
 use http_client::EgressPolicy;
+use lifecycle::error_chain;
 use store::Store;
 use store::webhook::{Addresses, SubscriptionView};
 use tokio::time::Instant;
@@ -28,12 +30,15 @@ pub(crate) struct App {
     pub(crate) keys: Keys,
     pub(crate) visits: Visits,
     pub(crate) limits: Limits,
+    pub(crate) embedders: Limits,
     pub(crate) store: Store,
     clock: Arc<dyn Clock>,
     pub(crate) config: Arc<Config>,
     pub(crate) egress: EgressPolicy,
     sealer: Option<Sealer>,
     event_types: Remembered<(), Arc<[String]>>,
+    /// Made with the first check: it reads the certificates of the system. `None` when it could not be.
+    checker: OnceLock<Option<EndpointChecker>>,
 }
 
 impl App {
@@ -60,6 +65,7 @@ impl App {
             keys: Keys::new(store.clone()),
             visits: Visits::default(),
             limits: Limits::new(),
+            embedders: Limits::of_embedders(),
             store,
             clock,
             egress: EgressPolicy {
@@ -70,6 +76,7 @@ impl App {
             },
             sealer,
             event_types: Remembered::default(),
+            checker: OnceLock::new(),
             config,
         }
     }
@@ -101,6 +108,25 @@ impl App {
                 UNCONFIGURED_RETRY,
             )
         })
+    }
+
+    /// What checks endpoints.
+    ///
+    /// # Errors
+    ///
+    /// An `UNAVAILABLE` when there is no client for it, for example because the system's certificates cannot be read.
+    pub(crate) fn checker(&self) -> Result<&EndpointChecker, Problem> {
+        let make = || {
+            let made = EndpointChecker::new(&self.config);
+            made.inspect_err(|error| {
+                tracing::error!(error = error_chain(error), "endpoints cannot be checked");
+            })
+            .ok()
+        };
+        self.checker
+            .get_or_init(make)
+            .as_ref()
+            .ok_or_else(|| Problem::unavailable("endpoints cannot be checked here", UNCONFIGURED_RETRY))
     }
 
     /// The reseller's subscription with this identifier.

@@ -3,13 +3,14 @@
 //! Every operation takes the reseller from the API key, every page from the visit, and from nowhere else; what belongs to another one does not exist.
 //! Keys of the house are of no use here but to make links to dashboards (`embedder`): this is the service that strangers can reach.
 //!
-//! What it deliberately does not do: deliver anything. It changes rows; the dispatcher and the retry worker find them. It
-//! has no broker, and its answers never hold a secret, save the one that made it.
+//! What it deliberately does not do: deliver anything. It changes rows; the dispatcher and the retry worker find them. The one request that it
+//! sends itself is the challenge that checks an endpoint before there is a subscription. It has no broker, and its answers never hold a secret, save the one that made it.
 
 mod activity;
 mod app;
 mod bounds;
 mod dashboard;
+mod endpoint_checks;
 mod event_types;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;

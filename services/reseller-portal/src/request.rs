@@ -198,9 +198,12 @@ impl FromRequestParts<Arc<App>> for Embedder {
         caller.require(|role| matches!(role, Role::Reseller | Role::Embedder))?;
         http_api::refuse_in_vain(parts)?;
         let key = caller.key()?;
-        let counted = caller.reseller_id.clone().unwrap_or_else(|| key.to_string());
-        app.limits.count(&counted, &parts.method)?;
-        let turn = app.limits.turn(&counted, app.latest_turn()).await?;
+        let (limits, counted) = match &caller.reseller_id {
+            Some(reseller) => (&app.limits, reseller.clone()),
+            None => (&app.embedders, key.to_string()),
+        };
+        limits.count(&counted, &parts.method)?;
+        let turn = limits.turn(&counted, app.latest_turn()).await?;
         Ok(Self {
             reseller: caller.reseller_id.clone(),
             key,

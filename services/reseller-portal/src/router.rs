@@ -12,8 +12,8 @@ use utoipa_axum::routes;
 use crate::app::App;
 use crate::openapi::Service;
 use crate::{
-    activity, bounds, dashboard, event_types, links, metrics, notifications, overview, quotas, replays,
-    resends, secrets, sending_ips, signature_checks, site, subscriptions,
+    activity, bounds, dashboard, endpoint_checks, event_types, links, metrics, notifications, overview,
+    quotas, replays, resends, secrets, sending_ips, signature_checks, site, subscriptions,
 };
 
 /// The router of the service.
@@ -51,6 +51,7 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(secrets::list, secrets::rotate))
         .routes(routes!(secrets::view, secrets::revoke))
         .routes(routes!(signature_checks::check))
+        .routes(routes!(endpoint_checks::check))
         .routes(routes!(quotas::show))
         .routes(routes!(quotas::list, quotas::request))
         .routes(routes!(quotas::withdraw))

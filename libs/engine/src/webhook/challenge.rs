@@ -5,9 +5,10 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use domain::event;
 use domain::notification::{DeliveryOutcome, FailureKind};
-use http_client::{WebhookClient, WebhookRequest};
+use http_client::{EgressPolicy, WebhookClient, WebhookRequest};
 use serde_json::Value;
 use store::webhook::Endpoint;
 use uuid::Uuid;
@@ -20,10 +21,10 @@ use super::{OpenError, Tools};
 const EVENT_TYPE: &str = "postrider.verification";
 
 /// Most of the time that an endpoint gets, whatever it gets for notifications: a reseller waits for a challenge.
-const LONGEST: Duration = Duration::from_secs(10);
+pub(super) const LONGEST: Duration = Duration::from_secs(10);
 
 /// How much of an answer is read, even where less of an answer to a notification is kept.
-const ANSWER_BYTES: usize = 4_096;
+pub(super) const ANSWER_BYTES: usize = 4_096;
 
 /// How an endpoint answered its challenge.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,11 +80,7 @@ impl Challenger {
     /// Where the challenge of an endpoint would go; `None` when it leads nowhere, or to a network that was opened by hand.
     pub fn stranger(&self, endpoint: &Endpoint) -> Option<Stranger> {
         let parsed = http_client::Endpoint::parse(&endpoint.url).ok()?;
-        let is_opened = self.client.policy().opens(&parsed);
-        (!is_opened).then(|| Stranger {
-            host: parsed.host().to_owned(),
-            site: parsed.site(),
-        })
+        stranger_at(&parsed, self.client.policy())
     }
 
     /// Challenges the endpoint of a subscription and waits for the answer.
@@ -109,20 +106,32 @@ impl Challenger {
         let target = self.endpoints.open(subscription, endpoint);
         let at = self.tools.clock.now();
         let id = Uuid::now_v7().to_string();
-        let data = format!(r#"{{"challenge":"{text}"}}"#);
-        let content = Content {
-            id: &id,
-            body: event::body(&id, EVENT_TYPE, at, &data).into(),
-            traceparent: None,
-        };
-        let mut request = signed(content, &target, at)?;
+        let mut request = signed(content(&id, text, at), &target, at)?;
         request.timeout = request.timeout.min(LONGEST);
         Ok(request)
     }
 }
 
+/// Where a request would go; `None` when that is a network that was opened by hand.
+pub(super) fn stranger_at(endpoint: &http_client::Endpoint, policy: &EgressPolicy) -> Option<Stranger> {
+    (!policy.opens(endpoint)).then(|| Stranger {
+        host: endpoint.host().to_owned(),
+        site: endpoint.site(),
+    })
+}
+
+/// What a challenge with this text sends.
+pub(super) fn content<'a>(id: &'a str, text: &str, at: DateTime<Utc>) -> Content<'a> {
+    let data = format!(r#"{{"challenge":"{text}"}}"#);
+    Content {
+        id,
+        body: event::body(id, EVENT_TYPE, at, &data).into(),
+        traceparent: None,
+    }
+}
+
 /// 256 random bits in hexadecimal.
-fn random_text() -> String {
+pub(super) fn random_text() -> String {
     let mut text = String::with_capacity(64);
     for byte in rand::random::<[u8; 32]>() {
         let _ = write!(text, "{byte:02x}");

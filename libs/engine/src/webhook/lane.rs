@@ -117,7 +117,8 @@ impl Tools {
     }
 }
 
-fn client(config: &Config, response_body_bytes: usize) -> Result<WebhookClient, OpenError> {
+/// The client of endpoints as the configuration describes it.
+pub(super) fn client(config: &Config, response_body_bytes: usize) -> Result<WebhookClient, OpenError> {
     let egress = &config.reseller.egress;
     let settings = WebhookSettings {
         egress: EgressPolicy {

@@ -24,6 +24,7 @@ mod attempt;
 mod challenge;
 mod claimer;
 mod completer;
+mod endpoint_check;
 mod endpoints;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
@@ -38,5 +39,6 @@ mod statistics;
 mod under_way;
 
 pub use challenge::{Answer, Challenger, Stranger};
+pub use endpoint_check::{Checked, EndpointChecker, Step};
 pub use lane::{Lane, OpenError, Tools};
 pub use run_loop::{Engine, deliver};

@@ -1,11 +1,14 @@
 //! The request of an attempt: the same body, id and key every time, signed again with the time of the attempt.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use domain::notification::{DeliveryOutcome, FailureKind};
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue};
-use http_client::WebhookRequest;
+use http_client::{Endpoint, WebhookRequest};
+use signing::Secret;
 
 use super::endpoints::Target;
 
@@ -38,7 +41,17 @@ pub(crate) fn signed(
             message,
         })?;
     let secrets = target.secrets(at).map_err(ours)?;
-    let signature = signing::signature_header(&secrets, content.id, at.timestamp(), &content.body);
+    signed_with(content, endpoint, &secrets, (target.timeout, at))
+}
+
+/// The request to an endpoint, signed with these secrets.
+pub(crate) fn signed_with(
+    content: Content<'_>,
+    endpoint: Endpoint,
+    secrets: &[&Secret],
+    (timeout, at): (Duration, DateTime<Utc>),
+) -> Result<WebhookRequest, DeliveryOutcome> {
+    let signature = signing::signature_header(secrets, content.id, at.timestamp(), &content.body);
     let id = HeaderValue::from_str(content.id)
         .map_err(|_| ours("the event's id cannot be a header".to_owned()))?;
     let text = |text: &str| {
@@ -62,7 +75,7 @@ pub(crate) fn signed(
         endpoint,
         headers,
         body: content.body,
-        timeout: target.timeout,
+        timeout,
     })
 }
 

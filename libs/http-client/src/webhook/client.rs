@@ -11,7 +11,7 @@ use http::{HeaderMap, Method};
 use reqwest::{Body, Certificate, Client, ClientBuilder, Request, redirect};
 use tokio::time::timeout_at;
 
-use super::connecting::{self, Follow};
+use super::connecting::{self, Follow, Phase};
 use super::endpoint::Endpoint;
 use super::guard::Guard;
 use super::policy::{EgressPolicy, Refusal, Transport};
@@ -56,6 +56,8 @@ pub struct WebhookReply {
     pub elapsed: Duration,
     /// The outcome.
     pub outcome: DeliveryOutcome,
+    /// How far it had come by then. With an idle connection it begins at [`Phase::Waiting`].
+    pub phase: Phase,
 }
 
 /// Why the client could not be made.
@@ -117,22 +119,25 @@ impl WebhookClient {
         let started = Instant::now();
         let (client, request, timeout) = match self.prepare(request) {
             Ok(prepared) => prepared,
-            Err(refusal) => return reply(started, failure::refused(refusal)),
+            Err(refusal) => return reply(started, failure::refused(refusal), Phase::Resolving),
         };
         let deadline = tokio::time::Instant::from_std(started) + timeout;
         let exchange = connecting::followed(async {
-            timeout_at(deadline, client.execute(request))
-                .await
-                .map_err(|_elapsed| connecting::phase())
+            let answered = timeout_at(deadline, client.execute(request)).await;
+            (answered, connecting::phase())
         });
         match exchange.await {
-            Ok(Ok(response)) => {
+            (Ok(Ok(response)), phase) => {
                 let elapsed = started.elapsed();
                 let outcome = answer::outcome_of(response, self.response_body_bytes, deadline).await;
-                WebhookReply { elapsed, outcome }
+                WebhookReply {
+                    elapsed,
+                    outcome,
+                    phase,
+                }
             }
-            Ok(Err(error)) => reply(started, failure::outcome_of(&error)),
-            Err(phase) => reply(started, failure::timed_out(timeout, phase)),
+            (Ok(Err(error)), phase) => reply(started, failure::outcome_of(&error), phase),
+            (Err(_elapsed), phase) => reply(started, failure::timed_out(timeout, phase), phase),
         }
     }
 
@@ -155,10 +160,11 @@ impl WebhookClient {
     }
 }
 
-fn reply(started: Instant, outcome: DeliveryOutcome) -> WebhookReply {
+fn reply(started: Instant, outcome: DeliveryOutcome, phase: Phase) -> WebhookReply {
     WebhookReply {
         elapsed: started.elapsed(),
         outcome,
+        phase,
     }
 }
 

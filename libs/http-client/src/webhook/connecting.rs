@@ -12,8 +12,10 @@ use tower::{Layer, Service};
 
 /// How far an attempt has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Phase {
+pub enum Phase {
+    /// The name is looked up, or there is nothing yet that could be.
     Resolving,
+    /// The connection is opened, with TLS where that is spoken.
     Connecting,
     /// The connection is there; what is missing is the answer.
     Waiting,

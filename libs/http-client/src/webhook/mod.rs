@@ -20,6 +20,7 @@ pub use address::AddressKind;
 pub use client::{
     WebhookClient, WebhookClientBuilder, WebhookError, WebhookReply, WebhookRequest, WebhookSettings,
 };
+pub use connecting::Phase;
 pub use endpoint::{Endpoint, EndpointError, check_endpoint, is_of_name};
 pub use policy::{EgressPolicy, NO_PUBLIC_ADDRESS, Refusal};
 pub use resolver::{Addresses, LookupError, NameResolver, SystemResolver};

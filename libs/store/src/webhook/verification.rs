@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::subscription::{CHALLENGE_FLOOR, CHALLENGE_FLOOR_MAX};
+use serde_json::json;
 use uuid::Uuid;
 
 use crate::cutoff::not_after_now;
 use crate::read::Count;
 use crate::text::storable;
-use crate::{Error, Store, interval};
+use crate::{Act, Error, Store, interval};
 
 /// An endpoint that is ours to challenge.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,6 +45,14 @@ pub struct Budgets {
     pub per_site_and_hour: u32,
     /// Hosts of one reseller in a day that have not answered as they must.
     pub hosts_per_reseller_and_day: u32,
+}
+
+impl Budgets {
+    /// A challenge may be a request to a host that never asked for it: strangers get few, whichever reseller names them.
+    pub const OF_CHALLENGES: Self = Self {
+        per_site_and_hour: 30,
+        hosts_per_reseller_and_day: 20,
+    };
 }
 
 /// Whether there is room for a challenge.
@@ -162,6 +171,31 @@ impl Store {
         .await?;
         transaction.commit().await?;
         Ok(Charged::Done)
+    }
+
+    /// Records that a reseller had an endpoint at `host` checked, which it has no subscription for. One that `passed` has answered a challenge, so
+    /// that it does not count among the hosts that do not.
+    pub async fn record_endpoint_check(
+        &self,
+        (reseller, host): (&str, &str),
+        passed: bool,
+        act: Act<'_>,
+    ) -> Result<(), Error> {
+        let mut transaction = self.pool.begin().await?;
+        if passed {
+            sqlx::query!(
+                "UPDATE challenges SET answered = true WHERE reseller_id = $1 AND host = $2 AND NOT answered",
+                reseller,
+                host,
+            )
+            .execute(&mut *transaction)
+            .await?;
+        }
+        let details = json!({ "host": host, "passed": passed });
+        let entry = act.entry("endpoint.check", format!("reseller/{reseller}"), details);
+        entry.record(&mut transaction).await?;
+        transaction.commit().await?;
+        Ok(())
     }
 
     /// Puts a claimed challenge off that has no room in its budget; it does not count as one in vain.

@@ -13,14 +13,20 @@ use super::frame::Frame;
 use super::subscription_form::{SubscriptionForm, groups};
 use super::{Route, confirm, verify};
 use crate::app::App;
+use crate::endpoint_checks::{self, CheckDocument, CheckPayload, StepDocument};
 use crate::request::{Manager, Reseller};
 use crate::sending_ips;
 use crate::subscriptions::{self, create::CreatePayload};
 
 const ADDRESS: &str = "/app/subscriptions/new";
+const CHECK: &str = "/app/subscriptions/new/check";
 
 pub(super) fn routes() -> Vec<Route> {
-    vec![super::page(ADDRESS, page), super::act(ADDRESS, make)]
+    vec![
+        super::page(ADDRESS, page),
+        super::act(ADDRESS, make),
+        super::act(CHECK, check),
+    ]
 }
 
 #[derive(Template)]
@@ -30,9 +36,32 @@ struct New {
     form: SubscriptionForm,
     /// Where requests come from.
     addresses: Vec<String>,
+    /// How far a request to the endpoint got, if that was asked for.
+    check: Option<CheckDocument>,
 }
 
-async fn new(app: &Arc<App>, frame: Frame, form: SubscriptionForm) -> Response {
+impl New {
+    fn step(&self, step: &StepDocument) -> &'static str {
+        match step.step {
+            "NAME" => "Name",
+            "CONNECTION" => "Connection",
+            "TLS" => "Certificate",
+            "ANSWER" => "Answer",
+            _ => "Challenge",
+        }
+    }
+
+    /// The word for a result and its looks.
+    fn result(&self, step: &StepDocument) -> (&'static str, &'static str) {
+        match step.result {
+            "PASSED" => ("works", "ok"),
+            "FAILED" => ("fails", "bad"),
+            _ => ("not tried", ""),
+        }
+    }
+}
+
+async fn new(app: &Arc<App>, frame: Frame, form: SubscriptionForm, check: Option<CheckDocument>) -> Response {
     let status = if form.errors.is_empty() {
         StatusCode::OK
     } else {
@@ -43,6 +72,7 @@ async fn new(app: &Arc<App>, frame: Frame, form: SubscriptionForm) -> Response {
         frame,
         form,
         addresses,
+        check,
     };
     (status, Page(page)).into_response()
 }
@@ -50,7 +80,32 @@ async fn new(app: &Arc<App>, frame: Frame, form: SubscriptionForm) -> Response {
 async fn page(State(app): State<Arc<App>>, reseller: Reseller, frame: Frame) -> Result<Response, Problem> {
     let groups = groups(&app, &reseller).await?;
     let form = SubscriptionForm::empty(groups, app.config.reseller.replay.after_outage);
-    Ok(new(&app, frame, form).await)
+    Ok(new(&app, frame, form, None).await)
+}
+
+/// Sends a challenge to the endpoint that was typed, and shows how far it got. What else was typed stays.
+async fn check(
+    State(app): State<Arc<App>>,
+    manager: Manager,
+    frame: Frame,
+    fields: Fields,
+) -> Result<Response, Problem> {
+    let groups = groups(&app, &manager).await?;
+    let mut form = SubscriptionForm::typed(&fields, groups);
+    let payload = CheckPayload {
+        url: Some(form.url.clone()),
+        secret: None,
+    };
+    let draft = Draft(payload, Wrong::default());
+    let checked = endpoint_checks::check(State(Arc::clone(&app)), manager, draft).await;
+    let found = match checked {
+        Ok(document) => Some(document.0),
+        Err(problem) => {
+            form.errors = confirm::mendable(problem)?;
+            None
+        }
+    };
+    Ok(new(&app, frame, form, found).await)
 }
 
 /// Makes it, and shows its secret, this once. It is challenged when its person asks for that: before, the endpoint could not know the secret.
@@ -82,7 +137,7 @@ async fn make(
         Ok((_, _, created)) => Ok(verify::made(frame, created.0)),
         Err(problem) => {
             form.errors = confirm::mendable(problem)?;
-            Ok(new(&app, frame, form).await)
+            Ok(new(&app, frame, form, None).await)
         }
     }
 }

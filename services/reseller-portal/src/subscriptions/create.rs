@@ -162,7 +162,7 @@ pub(crate) fn validate(
 }
 
 /// The URL as it will be dialled, or why it will not be. Whether there is one at all is found out elsewhere.
-pub(super) fn check_url(egress: &EgressPolicy, url: Option<&str>) -> Result<Option<String>, FieldProblem> {
+pub(crate) fn check_url(egress: &EgressPolicy, url: Option<&str>) -> Result<Option<String>, FieldProblem> {
     let Some(url) = url.filter(|url| !url.trim().is_empty()) else {
         return Ok(None);
     };

@@ -57,6 +57,8 @@ impl Operation {
             "rotateSecret" => json!({}),
             "requestQuota" => json!({"dailyQuota": 2_000_000, "reason": "x"}),
             "testSubscription" => json!({}),
+            // The service itself, which knows no such path.
+            "checkEndpoint" => json!({"url": format!("http://{}/hooks", portal.address)}),
             "checkSignature" => json!({"headers": {"webhook-id": "x"}, "body": "{}"}),
             "resendNotifications" => json!({"statuses": ["SENT"]}),
             "createReplay" => json!({"since": portal.now() - TimeDelta::hours(1)}),
@@ -104,7 +106,8 @@ impl Names {
         let id = match path.split('/').nth(1).unwrap() {
             "subscriptions" => self.subscription,
             "notifications" => self.notification,
-            "event-types" | "overview" | "limits" | "activity" | "mails" | "portal-links" => Uuid::nil(),
+            "event-types" | "overview" | "limits" | "activity" | "mails" | "portal-links"
+            | "endpoint-checks" => Uuid::nil(),
             "visits" => self.visit,
             other => panic!("/{other} is new: say here what its id names"),
         };

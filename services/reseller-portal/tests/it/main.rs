@@ -18,6 +18,7 @@ mod changes;
 mod commands;
 mod creating;
 mod documents;
+mod endpoint_checks;
 mod hostile;
 mod isolation;
 mod maximum;

@@ -23,11 +23,6 @@ const LOOK: Duration = Duration::from_secs(1);
 const LEASE: Duration = Duration::from_secs(90);
 /// After this time an execution begins nothing new, so that it ends before it is given up.
 const BEGINNING_LIMIT: Duration = Duration::from_secs(40);
-/// A challenge may be a request to a host that never asked for it: strangers get few, whichever reseller names them.
-const BUDGETS: Budgets = Budgets {
-    per_site_and_hour: 30,
-    hosts_per_reseller_and_day: 20,
-};
 
 pub(crate) struct VerifyEndpoints {
     /// `None`: the reseller lane is off, and nothing can be signed.
@@ -160,7 +155,10 @@ async fn challenge(
 async fn has_room(context: &Context, due: &DueVerification, stranger: &Stranger) -> Result<bool, JobError> {
     let (store, now) = (&context.store, context.clock.now());
     let target = (&*due.reseller, &*stranger.host, &*stranger.site);
-    match store.charge_challenge(target, BUDGETS, now).await? {
+    match store
+        .charge_challenge(target, Budgets::OF_CHALLENGES, now)
+        .await?
+    {
         Charged::Done => Ok(true),
         Charged::NotBefore(then) => {
             let why = "too many challenges to this domain, or to hosts of this reseller that did not answer: put off";

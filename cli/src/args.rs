@@ -28,6 +28,7 @@ use crate::commands::quotas::QuotasCommand;
 use crate::commands::receive::ReceiveArgs;
 use crate::commands::rescue::RescueArgs;
 use crate::commands::reseller::notifications::{AttemptsArgs, NotificationsCommand, ResendArgs};
+use crate::commands::reseller::overview::{ActivityArgs, OverviewArgs};
 use crate::commands::reseller::portal_links::PortalLinksCommand;
 use crate::commands::reseller::quota::QuotaCommand;
 use crate::commands::reseller::replay::{ReplayArgs, ReplaysCommand};
@@ -206,6 +207,10 @@ pub(crate) enum Tool {
     /// Shows which notifications there are and what they look like.
     #[command(subcommand)]
     Events(EventsCommand),
+    /// Shows how it stands with each subscription of a reseller, after what needs it first.
+    Overview(OverviewArgs),
+    /// Lists who did what: the reseller's keys and people, and the operators for it.
+    Activity(ActivityArgs),
     /// Makes, shows and changes a reseller's subscriptions; operators see those of all.
     #[command(subcommand, alias = "subscription")]
     Subscriptions(SubscriptionsCommand),

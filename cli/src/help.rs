@@ -20,6 +20,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
     (
         "For resellers, over the portal (PORTAL_URL, RESELLER_KEY)",
         &[
+            "overview",
             "subscriptions",
             "notifications",
             "attempts",
@@ -29,6 +30,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
             "quota",
             "secrets",
             "portal-links",
+            "activity",
             "tail",
         ],
     ),

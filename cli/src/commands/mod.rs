@@ -79,6 +79,8 @@ pub(crate) async fn run(sources: &Sources, tool: Tool) -> anyhow::Result<ExitCod
         Tool::Sign(args) => sign::run(&args),
         Tool::Verify(args) => return verify::run(&args),
         Tool::Events(command) => events::run(command).await,
+        Tool::Overview(args) => reseller::overview::run(args).await,
+        Tool::Activity(args) => reseller::overview::activity(args).await,
         Tool::Subscriptions(command) => reseller::subscriptions::run(command).await,
         Tool::Notifications(command) => reseller::notifications::run(command).await,
         Tool::Attempts(args) => reseller::notifications::attempts(args).await,

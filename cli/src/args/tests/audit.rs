@@ -74,6 +74,7 @@ const PORTAL: &[(&str, Audit)] = &[
     ("cancelNotification", As(&["notification.cancel"])),
     ("cancelReplay", As(&["replay.cancel"])),
     ("changeSubscription", As(&["subscription.change"])),
+    ("checkEndpoint", As(&["endpoint.check"])),
     (
         "checkSignature",
         Audit::None("it shows no secret and changes nothing"),
@@ -119,6 +120,7 @@ const COMMANDS: &[(&str, Audit)] = &[
 
 /// All others: they look, run a service or a stand-in, or ask a service.
 const OTHER_COMMANDS: &[&str] = &[
+    "activity",
     "attempts",
     "audit",
     "broker definitions",
@@ -161,8 +163,10 @@ const OTHER_COMMANDS: &[&str] = &[
     "mails retry",
     "notifications cancel",
     "notifications list",
+    "notifications resend",
     "notifications show",
     "notifications story",
+    "overview",
     "pause lane",
     "pause reseller",
     "pause subscription",
@@ -202,6 +206,7 @@ const OTHER_COMMANDS: &[&str] = &[
     "sim swrve",
     "status",
     "subscriptions activate",
+    "subscriptions check",
     "subscriptions confirm",
     "subscriptions create",
     "subscriptions deactivate",

@@ -4,9 +4,11 @@
 //! document as it came.
 
 pub(crate) mod notifications;
+pub(crate) mod overview;
 pub(crate) mod portal_links;
 pub(crate) mod quota;
 pub(crate) mod replay;
+pub(crate) mod resends;
 pub(crate) mod secrets;
 pub(crate) mod subscriptions;
 pub(crate) mod tail;

@@ -10,6 +10,7 @@ use domain::clock::{Clock as _, SystemClock};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::resends::{self, ResendManyArgs};
 use super::{Common, OPERATORS, identifier, look, paused_by};
 use crate::age::Age;
 use crate::commands::outcome::{NotCome, Within};
@@ -32,6 +33,7 @@ const POLL: Duration = Duration::from_millis(500);
   postrider notifications list --all --status RETRY                                     for operators
   postrider notifications show 019aa2f0-5b1c-8025-9519-0863916ea2df
   postrider notifications story 019aa2f0-5b1c-8025-9519-0863916ea2df
+  postrider notifications resend 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --status FAILED --newer-than 2h --dry-run
   postrider notifications cancel 019aa2f0-5b1c-8025-9519-0863916ea2df")]
 pub(crate) enum NotificationsCommand {
     /// Lists those of the last 7 days, the newest event first; for operators all that are kept.
@@ -41,6 +43,8 @@ pub(crate) enum NotificationsCommand {
     Show(OneNotification),
     /// Tells what became of one, in sentences, and what comes next.
     Story(OneNotification<JsonArgs>),
+    /// Sends many of a subscription again that have ended, or counts them.
+    Resend(Box<ResendManyArgs>),
     /// Cancels one that waits: it is not sent any more, by no retry, resend or replay.
     Cancel(OneNotification<JsonArgs>),
 }
@@ -152,6 +156,7 @@ pub(crate) async fn run(command: NotificationsCommand) -> anyhow::Result<()> {
     match command {
         NotificationsCommand::List(args) => list(*args).await,
         NotificationsCommand::Story(one) => story(&one).await,
+        NotificationsCommand::Resend(args) => resends::run(*args).await,
         NotificationsCommand::Cancel(one) => cancel(&one).await,
         NotificationsCommand::Show(one) => {
             let document = find(&Portal::connect(&one.common.portal)?, one.id).await?;

@@ -35,6 +35,7 @@ const PARTS_MAX: u32 = 10;
 What FAILED or was GIVEN_UP is sent again, and what never was made is made; everything else is left alone.
 
 Examples:
+  postrider replay 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --newer-than 2h --dry-run
   postrider replay 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --newer-than 2h --wait
   postrider replay 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --since 2026-11-21T12:00:00Z --until 2026-11-21T14:00:00Z")]
 pub(crate) struct ReplayArgs {
@@ -50,6 +51,15 @@ pub(crate) struct ReplayArgs {
     /// Of events that were accepted less than this long ago, such as 2h.
     #[arg(long, value_name = "AGE", group = "from")]
     newer_than: Option<Age>,
+    /// Of what was missed in these ways alone: FAILED, GIVEN_UP, or MISSED for events that there is no notification of.
+    #[arg(long, value_delimiter = ',')]
+    status: Vec<String>,
+    /// Of these event types alone, such as domain.created.
+    #[arg(long, value_name = "TYPES", value_delimiter = ',', alias = "event-type")]
+    event_types: Vec<String>,
+    /// Only counts what would be sent again, of the first 10,000 events of the time.
+    #[arg(long, conflicts_with = "wait")]
+    dry_run: bool,
     /// Waits until it has examined all events, and then for what becomes of what it has sent again; exit code 4 if not all of that
     /// was delivered.
     #[arg(long)]
@@ -74,6 +84,15 @@ const ROWS: [Shown; 11] = [
     ("last got on", "/updatedAt"),
     ("ended", "/finishedAt"),
     ("cancelled by", "/cancelledBy"),
+];
+
+const PREVIEW: [Shown; 6] = [
+    ("since", "/since"),
+    ("until", "/until"),
+    ("a second, at most", "/perSecond"),
+    ("events examined", "/examined"),
+    ("notifications", "/count"),
+    ("left out as cancelled", "/cancelled"),
 ];
 
 #[derive(Debug, Subcommand)]
@@ -165,7 +184,18 @@ pub(crate) async fn run(args: ReplayArgs) -> anyhow::Result<ExitCode> {
     if let Some(until) = args.until {
         body["until"] = written(until).into();
     }
+    for (name, list) in [("statuses", &args.status), ("eventTypes", &args.event_types)] {
+        if !list.is_empty() {
+            body[name] = json!(list);
+        }
+    }
     let path = format!("/subscriptions/{}/replays", args.subscription);
+    if args.dry_run {
+        body["dryRun"] = true.into();
+        let preview: Value = portal.post(&path, &body).await?;
+        preview_of(&args, &preview)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let mut replay: Value = portal.post(&path, &body).await?;
     let (id, of) = (cell(&replay, "/id"), args.subscription);
     output::note(format_args!(
@@ -222,6 +252,24 @@ pub(crate) async fn run(args: ReplayArgs) -> anyhow::Result<ExitCode> {
         }
     }
     Ok(outcome::exit_code(outcome.as_ref(), &BTreeMap::new()))
+}
+
+/// Shows what a replay would send again.
+fn preview_of(args: &ReplayArgs, preview: &Value) -> anyhow::Result<()> {
+    let subscription = args.subscription.to_string();
+    args.common.form().print(preview, || {
+        let mut table = shown::record_of(("subscription", &subscription), preview, PREVIEW);
+        for by in ["byStatus", "byEventType"] {
+            for (name, count) in preview[by].as_object().into_iter().flatten() {
+                table.add_row([output::harmless(name), count.to_string()]);
+            }
+        }
+        table
+    })?;
+    if preview["isWhole"] == false {
+        output::note("there are more events in that time than were counted");
+    }
+    Ok(())
 }
 
 /// Waits until a replay has ended.

@@ -12,6 +12,7 @@ use crate::output::{FormArgs, JsonArgs};
 
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:
+  postrider subscriptions check https://reseller.example/hooks
   postrider subscriptions create --url https://reseller.example/hooks --event-types 'domain.*' --email ops@reseller.example
   (printf whsec_; openssl rand -base64 32) > secret
   postrider subscriptions create --url https://reseller.example/hooks --event-types '*' --email ops@reseller.example --secret-file secret
@@ -27,6 +28,8 @@ pub(crate) enum SubscriptionsCommand {
     List(ListArgs),
     /// Shows one.
     Show(ShowArgs),
+    /// Sends a challenge to a URL before there is a subscription, and shows step by step how far it gets; exit code 1 when a step fails.
+    Check(CheckArgs),
     /// Makes one; prints its identifier and its signing secret.
     Create(Box<CreateArgs>),
     /// Changes what is given, and leaves the rest as it is.
@@ -69,6 +72,17 @@ pub(crate) struct ListArgs {
     pub(super) common: Common,
     #[command(flatten)]
     pub(super) operator: OperatorArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// What the subscription would have as its URL.
+    pub(super) url: String,
+    /// A file with the secret that the challenge is signed with, for an endpoint that checks signatures already.
+    #[arg(long, value_name = "FILE")]
+    pub(super) secret_file: Option<String>,
+    #[command(flatten)]
+    pub(super) common: Common,
 }
 
 #[derive(Debug, Args)]

@@ -21,7 +21,7 @@ use crate::shown::{self, Shown, ShownColumn, cell};
 
 pub(crate) use args::SubscriptionsCommand;
 
-use args::{ConfirmArgs, CreateArgs, ListArgs, MetricsArgs, One, ShowArgs, UpdateArgs, Waited};
+use args::{CheckArgs, ConfirmArgs, CreateArgs, ListArgs, MetricsArgs, One, ShowArgs, UpdateArgs, Waited};
 
 /// How often a subscription is looked at that is waited for.
 const POLL: Duration = Duration::from_secs(1);
@@ -34,6 +34,12 @@ const COLUMNS: [ShownColumn; 7] = [
     (Column::whole("reason").spare(3), "/stateReason"),
     (Column::time("paused since").spare(2), "/pausedAt"),
     (Column::time("fails since").spare(1), "/failingSince"),
+];
+
+const STEPS: [ShownColumn; 3] = [
+    (Column::whole("step"), "/step"),
+    (Column::whole("result"), "/result"),
+    (Column::prose("found"), "/text"),
 ];
 
 const ROWS: [Shown; 20] = [
@@ -91,6 +97,7 @@ pub(crate) async fn run(command: SubscriptionsCommand) -> anyhow::Result<()> {
                 document => show(&one.common, &document?),
             }
         }
+        Command::Check(args) => check(args).await,
         Command::Create(args) => create(*args).await,
         Command::Update(args) => update(*args).await,
         Command::Activate(args) => command_and_wait(&args, "activate").await,
@@ -142,6 +149,28 @@ async fn list(args: ListArgs) -> anyhow::Result<()> {
     let nothing =
         "there is no subscription yet; `postrider subscriptions create --help` shows how to make one";
     shown::print(&document, common.form(), COLUMNS, nothing)
+}
+
+async fn check(args: CheckArgs) -> anyhow::Result<()> {
+    let mut body = json!({ "url": args.url });
+    if let Some(path) = &args.secret_file {
+        body["secret"] = file::read(path)?.trim().into();
+    }
+    let checked: Value = portal(&args.common)?.post("/endpoint-checks", &body).await?;
+    args.common
+        .form()
+        .print(&checked, || shown::list(&checked["steps"], STEPS))?;
+    let failed = shown::items(&checked["steps"])
+        .iter()
+        .find(|step| step["result"] == "FAILED");
+    match failed {
+        Some(step) => bail!(
+            "the endpoint is not ready at the step {}: {}",
+            cell(step, "/step"),
+            cell(step, "/mend")
+        ),
+        None => Ok(()),
+    }
 }
 
 async fn create(args: CreateArgs) -> anyhow::Result<()> {

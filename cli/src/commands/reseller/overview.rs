@@ -1,0 +1,143 @@
+//! `postrider overview` and `postrider activity`: how it stands with everything, and who did what.
+
+use chrono::{SecondsFormat, Utc};
+use clap::Args;
+use domain::clock::{Clock as _, SystemClock};
+use serde_json::{Value, json};
+
+use super::Common;
+use crate::commands::search::Stretch;
+use crate::output::{self, Column, Form};
+use crate::portal::Portal;
+use crate::shown::{self, ShownColumn, cell};
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  postrider overview")]
+pub(crate) struct OverviewArgs {
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  postrider activity --newer-than 1d
+  postrider activity --action subscription")]
+pub(crate) struct ActivityArgs {
+    /// Of this action, such as subscription.pause; subscription stands for every action on subscriptions.
+    #[arg(long)]
+    action: Option<String>,
+    #[command(flatten)]
+    stretch: Stretch,
+    #[command(flatten)]
+    common: Common,
+}
+
+const SUBSCRIPTIONS: [ShownColumn; 8] = [
+    (Column::whole("subscription"), "/id"),
+    (Column::whole("url").spare(2), "/url"),
+    (Column::whole("state"), "/state"),
+    (Column::whole("delivered in 7 days"), "/delivered"),
+    (Column::whole("failed"), "/failed"),
+    (Column::whole("95 of 100 took ms").spare(3), "/p95Millis"),
+    (Column::prose("waiting").spare(1), "/waits"),
+    (Column::whole("quota of today").spare(4), "/used"),
+];
+
+const ACTIVITY: [ShownColumn; 6] = [
+    (Column::time("at"), "/at"),
+    (Column::whole("by").spare(2), "/by"),
+    (Column::whole("name").spare(1), "/name"),
+    (Column::whole("action"), "/action"),
+    (Column::whole("subscription").name(), "/subscriptionId"),
+    (Column::whole("notification").spare(3), "/notificationId"),
+];
+
+/// Shows how it stands with each subscription, after what needs the reseller.
+pub(crate) async fn run(args: OverviewArgs) -> anyhow::Result<()> {
+    let document: Value = Portal::connect(&args.common.portal)?
+        .get("/overview", &())
+        .await?;
+    let form = args.common.form();
+    if form == Form::Json {
+        return output::json(&document);
+    }
+    if form.is_for_people() {
+        for need in shown::items(&document["needsYou"]) {
+            output::result(format_args!(
+                "{}: {}",
+                cell(need, "/subscriptionId"),
+                cell(need, "/text")
+            ))?;
+        }
+    }
+    let rows: Vec<Value> = shown::items(&document["subscriptions"])
+        .iter()
+        .map(readable)
+        .collect();
+    if rows.is_empty() {
+        output::note(
+            "there is no subscription yet; `postrider subscriptions create --help` shows how to make one",
+        );
+    }
+    form.table(&shown::list(&json!(rows), SUBSCRIPTIONS))?;
+    if document["hasMore"] == true {
+        output::note("there are more subscriptions: `postrider subscriptions list` lists them");
+    }
+    Ok(())
+}
+
+/// A row with the lists in it in words.
+fn readable(row: &Value) -> Value {
+    let waits = shown::items(&row["waiting"])
+        .iter()
+        .map(|waiting| format!("{} {}", cell(waiting, "/count"), cell(waiting, "/reason")));
+    let mut readable = row.clone();
+    readable["waits"] = waits.collect::<Vec<_>>().join(", ").into();
+    readable["used"] = format!(
+        "{} of {}",
+        cell(row, "/quota/usedToday"),
+        cell(row, "/quota/dailyQuota")
+    )
+    .into();
+    readable
+}
+
+/// Lists what was done by the reseller and for it, the newest first.
+pub(crate) async fn activity(args: ActivityArgs) -> anyhow::Result<()> {
+    let (stretch, now) = (&args.stretch, SystemClock.now());
+    let written = |at: chrono::DateTime<Utc>| at.to_rfc3339_opts(SecondsFormat::AutoSi, true);
+    let since = stretch
+        .since
+        .or_else(|| stretch.newer_than.map(|age| age.before(now)));
+    let until = stretch
+        .until
+        .or_else(|| stretch.older_than.map(|age| age.before(now)));
+    let query = [
+        ("action", args.action),
+        ("since", since.map(written)),
+        ("until", until.map(written)),
+        ("limit", Some(stretch.limit.to_string())),
+        ("cursor", stretch.cursor.clone()),
+    ];
+    let document: Value = Portal::connect(&args.common.portal)?
+        .get("/activity", &query)
+        .await?;
+    shown::print(&document, args.common.form(), ACTIVITY, "nothing was done")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_waits_and_the_quota_are_told_in_words() {
+        let row = json!({
+            "id": "01a1fd84-191a-7334-a6ae-613178d80d71", "waiting": [{"reason": "QUOTA", "count": 12}, {"reason": "RETRY", "count": 1}],
+            "quota": {"usedToday": 70, "dailyQuota": 100},
+        });
+        let readable = readable(&row);
+        assert_eq!(readable["waits"], "12 QUOTA, 1 RETRY");
+        assert_eq!(readable["used"], "70 of 100");
+    }
+}

@@ -1,0 +1,154 @@
+//! `postrider notifications resend`: many notifications of a subscription sent again at once.
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use clap::Args;
+use domain::clock::{Clock as _, SystemClock};
+use domain::counted::of as counted;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::{Common, identifier};
+use crate::age::Age;
+use crate::output::{self, Form};
+use crate::portal::Portal;
+use crate::shown::{self, Shown};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+They are the same notifications, with the same ids and bodies, the oldest event first. At most 10,000 at once, after those that were sent again
+before; `postrider replay` takes more.
+
+Examples:
+  postrider notifications resend 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --status FAILED,GIVEN_UP --newer-than 2h --dry-run
+  postrider notifications resend 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --code 503 --per-second 5")]
+pub(crate) struct ResendManyArgs {
+    /// Of which subscription.
+    #[arg(value_parser = identifier)]
+    subscription: Uuid,
+    /// These notifications; goes with no filter.
+    #[arg(long = "id", value_name = "ID", value_parser = identifier, value_delimiter = ',',
+        conflicts_with_all = ["status", "event_types", "code", "since", "until", "newer_than"])]
+    ids: Vec<Uuid>,
+    /// Of these statuses: SENT, FAILED, GIVEN_UP.
+    #[arg(long, value_delimiter = ',')]
+    status: Vec<String>,
+    /// Of these event types, such as domain.created.
+    #[arg(long, value_name = "TYPES", value_delimiter = ',', alias = "event-type")]
+    event_types: Vec<String>,
+    /// The endpoint answered the last attempt with this status code.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(100..=599))]
+    code: Option<u16>,
+    /// Of events that were accepted at this time or later, such as 2026-11-21T12:00:00Z.
+    #[arg(long, value_name = "TIME", value_parser = crate::age::time, conflicts_with = "newer_than")]
+    since: Option<DateTime<Utc>>,
+    /// Of events that were accepted before this time.
+    #[arg(long, value_name = "TIME", value_parser = crate::age::time)]
+    until: Option<DateTime<Utc>>,
+    /// Of events that were accepted less than this long ago, such as 2h.
+    #[arg(long, value_name = "AGE")]
+    newer_than: Option<Age>,
+    /// Most of them that are sent in a second.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    per_second: Option<u32>,
+    /// Only counts them.
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    common: Common,
+}
+
+const ROWS: [Shown; 6] = [
+    ("notifications", "/count"),
+    ("left out as cancelled", "/skipped/cancelled"),
+    ("sent anyhow", "/skipped/unfinished"),
+    ("unknown", "/skipped/unknown"),
+    ("a second, at most", "/perSecond"),
+    ("seconds", "/seconds"),
+];
+
+impl ResendManyArgs {
+    fn body(&self, now: DateTime<Utc>) -> Value {
+        let written = |at: DateTime<Utc>| Value::from(at.to_rfc3339_opts(SecondsFormat::AutoSi, true));
+        let since = self.since.or_else(|| self.newer_than.map(|age| age.before(now)));
+        let listed = |list: &[String]| (!list.is_empty()).then(|| json!(list));
+        let mut body = json!({ "dryRun": self.dry_run });
+        for (name, value) in [
+            ("ids", (!self.ids.is_empty()).then(|| json!(self.ids))),
+            ("statuses", listed(&self.status)),
+            ("eventTypes", listed(&self.event_types)),
+            ("code", self.code.map(Value::from)),
+            ("since", since.map(written)),
+            ("until", self.until.map(written)),
+            ("perSecond", self.per_second.map(Value::from)),
+        ] {
+            if let Some(value) = value {
+                body[name] = value;
+            }
+        }
+        body
+    }
+}
+
+/// Sends them again, or counts them.
+pub(crate) async fn run(args: ResendManyArgs) -> anyhow::Result<()> {
+    let path = format!("/subscriptions/{}/resends", args.subscription);
+    let body = args.body(SystemClock.now());
+    let resent: Value = Portal::connect(&args.common.portal)?.post(&path, &body).await?;
+    let form = args.common.form();
+    form.print(&resent, || {
+        let subscription = args.subscription.to_string();
+        let mut table = shown::record_of(("subscription", &subscription), &resent, ROWS);
+        for by in ["byStatus", "byEventType"] {
+            for (name, count) in resent[by].as_object().into_iter().flatten() {
+                table.add_row([output::harmless(name), count.to_string()]);
+            }
+        }
+        table
+    })?;
+    if form != Form::Json {
+        let count = resent["count"].as_u64().unwrap_or_default();
+        let count = counted(count, "notification", "notifications");
+        if args.dry_run {
+            output::note(format_args!(
+                "{count} would be sent again; without --dry-run they are"
+            ));
+        } else {
+            output::note(format_args!(
+                "{count} of {} sent again one after the other",
+                args.subscription
+            ));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: ResendManyArgs,
+    }
+
+    #[test]
+    fn what_is_given_is_asked_for_and_nothing_else() {
+        let id = "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d";
+        let now = "2026-11-21T12:00:00Z".parse().unwrap();
+        let body = |more: &[&str]| {
+            let line = ["resend", id].into_iter().chain(more.iter().copied());
+            Line::parse_from(line).args.body(now)
+        };
+        assert_eq!(
+            body(&["--status", "FAILED,GIVEN_UP", "--newer-than", "2h", "--dry-run"]),
+            json!({"dryRun": true, "statuses": ["FAILED", "GIVEN_UP"], "since": "2026-11-21T10:00:00Z"})
+        );
+        assert_eq!(
+            body(&["--id", id, "--per-second", "5"]),
+            json!({"dryRun": false, "ids": [id], "perSecond": 5})
+        );
+    }
+}

@@ -20,6 +20,9 @@ pub struct Push {
     pub topic: Option<String>,
     /// When it was received, in seconds of Unix time.
     pub timestamp: i64,
+    /// The same in microseconds, as precise as it is stored; endpoint nodes that are older do not say it.
+    #[serde(rename = "receivedAtMicros", default, skip_serializing_if = "Option::is_none")]
+    pub received_at_micros: Option<i64>,
     /// The body, in base64 for URLs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<String>,
@@ -52,6 +55,14 @@ impl Push {
         base64url::decode(self.data.as_deref()?)
     }
 
+    /// When it was received: what was stored for its topic with an earlier time is older. Of an endpoint node that says seconds alone,
+    /// the beginning of the second, so that nothing newer is taken for older.
+    pub fn received_at(&self) -> DateTime<Utc> {
+        self.received_at_micros
+            .and_then(DateTime::from_timestamp_micros)
+            .unwrap_or_else(|| self.times().0)
+    }
+
     /// When it was received, and when its TTL is over.
     pub fn times(&self) -> (DateTime<Utc>, DateTime<Utc>) {
         let at = |seconds| DateTime::from_timestamp(seconds, 0).unwrap_or_default();
@@ -74,6 +85,7 @@ mod tests {
             ttl: 60,
             topic: None,
             timestamp: 1_000_000_000,
+            received_at_micros: None,
             data: Some(Push::encode_data(&[0xff, 0xfe])),
             headers: Some(PushHeaders {
                 encoding: "aes128gcm".to_owned(),
@@ -93,5 +105,11 @@ mod tests {
         let text = serde_json::to_string(&push).unwrap();
         assert!(!text.contains("data") && !text.contains("headers"), "{text}");
         assert_eq!(serde_json::from_str::<Push>(&text).unwrap(), push);
+        assert_eq!(push.received_at(), received, "of an older node");
+        push.received_at_micros = Some(1_000_000_000_000_007);
+        let text = serde_json::to_string(&push).unwrap();
+        assert!(text.contains(r#""receivedAtMicros":1000000000000007"#), "{text}");
+        let read = serde_json::from_str::<Push>(&text).unwrap();
+        assert_eq!((read.received_at() - received).num_microseconds(), Some(7));
     }
 }

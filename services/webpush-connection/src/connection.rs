@@ -10,7 +10,7 @@
 use std::time::Duration;
 
 use domain::month::Month;
-use store::webpush::Message;
+use store::webpush::{Message, Newer};
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -89,10 +89,19 @@ pub(crate) enum Action {
     Ask(Question),
     /// Tell the senders that the client has these. When a sender does not wait any more it stores the message, or has stored it:
     /// then it is to be deleted by this version, or it is [`Event::NotYetStored`].
-    Settle(Vec<(Receipt, Box<str>)>),
+    Settle(Vec<Acked>),
     /// Something that is counted and changes nothing.
     Tell(Told),
     Close(Close),
+}
+
+/// A notification that was not stored and that the client has acknowledged.
+#[derive(Debug)]
+pub(crate) struct Acked {
+    pub(crate) receipt: Receipt,
+    pub(crate) version: Box<str>,
+    /// What is stored of its topic and older than it is to be deleted, or the client would be shown it afterwards.
+    pub(crate) newer: Option<Box<Newer>>,
 }
 
 /// What a client says of a notification, by its code.
@@ -239,7 +248,7 @@ struct Outstanding {
 
 #[derive(Debug)]
 enum Source {
-    Direct(Receipt),
+    Direct(Receipt, Option<Box<Newer>>),
     Stored(i64),
 }
 
@@ -453,7 +462,11 @@ impl Connection {
                 _ => "100",
             })));
             match sent.source {
-                Source::Direct(receipt) => direct.push((receipt, sent.version)),
+                Source::Direct(receipt, newer) => direct.push(Acked {
+                    receipt,
+                    version: sent.version,
+                    newer,
+                }),
                 Source::Stored(id) => self.acked.push(id),
             }
         }
@@ -472,7 +485,7 @@ impl Connection {
         if delivery.is_kept {
             self.outstanding.push(Outstanding {
                 version: delivery.version,
-                source: Source::Direct(delivery.receipt),
+                source: Source::Direct(delivery.receipt, delivery.newer),
             });
         }
     }

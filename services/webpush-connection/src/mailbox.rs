@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use store::webpush::Newer;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 
@@ -23,6 +24,8 @@ pub(crate) struct Delivery {
     pub(crate) text: String,
     /// Whether it has TTL left after it was sent.
     pub(crate) is_kept: bool,
+    /// Of which topic it is the newer message.
+    pub(crate) newer: Option<Box<Newer>>,
     pub(crate) receipt: Receipt,
 }
 
@@ -38,7 +41,7 @@ impl Receipt {
     }
 
     /// Whether the sender still waits.
-    fn is_awaited(&self) -> bool {
+    pub(crate) fn is_awaited(&self) -> bool {
         !self.0.is_closed()
     }
 
@@ -210,6 +213,7 @@ mod tests {
             version: version.into(),
             text: String::new(),
             is_kept: true,
+            newer: None,
             receipt,
         };
         (delivery, settled)

@@ -11,6 +11,7 @@ use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, Path, State};
 use axum::routing::put;
 use http::StatusCode;
+use store::webpush::Newer;
 use telemetry::Metric;
 use tokio::time::{Instant, timeout};
 use uuid::Uuid;
@@ -68,10 +69,18 @@ async fn deliver(node: &Node, uaid: &str, push: Push) -> Delivered {
     };
     let (receipt, mut settled) = Receipt::new();
     let is_kept = push.ttl > 0;
+    let text = crate::notification::direct(&push);
+    let received_at = push.received_at();
+    let newer = push.topic.map(|topic| Newer {
+        channel: push.channel,
+        topic: topic.into(),
+        received_at,
+    });
     let delivery = Delivery {
-        text: crate::notification::direct(&push),
+        text,
         version: push.version.into(),
         is_kept,
+        newer: newer.map(Box::new),
         receipt,
     };
     match mailbox.deliver(delivery, node.queue_capacity) {

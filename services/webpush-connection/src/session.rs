@@ -10,13 +10,15 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::month::Month;
 use http_api::{Place, Upgraded};
 use lifecycle::error_chain;
-use store::webpush::Registered;
+use store::webpush::{Newer, Registered};
 use telemetry::Metric;
 use tokio::time::sleep_until;
 use uuid::Uuid;
 
-use crate::connection::{Action, Answer, BATCH, Close, Connection, Event, NotRegistered, Question, Told};
-use crate::mailbox::{Letter, Mailbox, Receipt};
+use crate::connection::{
+    Acked, Action, Answer, BATCH, Close, Connection, Event, NotRegistered, Question, Told,
+};
+use crate::mailbox::{Letter, Mailbox};
 use crate::node::Node;
 use crate::socket::{Gone, Received, Socket};
 
@@ -24,6 +26,8 @@ use crate::socket::{Gone, Received, Socket};
 const STORAGE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Most messages that are deleted because their TTL is over, each time that storage is read.
 const MOST_EXPIRED: u32 = 2000;
+/// By how much the clocks of two endpoint nodes may differ without harm to a message that replaces another one.
+const CLOCKS_DIFFER: TimeDelta = TimeDelta::seconds(1);
 /// How often a node notes a client after another one, whose clock may be ahead, did.
 const CONNECTS: u32 = 3;
 
@@ -146,21 +150,51 @@ impl Session {
     }
 
     /// Tells the senders that the client has these. What a sender has given up waiting for it stores: then it is taken out of storage.
-    async fn settle(&mut self, acked: Vec<(Receipt, Box<str>)>) {
-        let late = acked
-            .into_iter()
-            .filter_map(|(receipt, version)| (!receipt.settle()).then_some(version));
-        let late: Vec<_> = late.collect();
+    ///
+    /// What is stored and older than a message of its topic goes first: until its sender is answered, nothing can have been sent after
+    /// it, whatever the clocks of the endpoint nodes say.
+    async fn settle(&mut self, acked: Vec<Acked>) {
+        let (with_topic, others): (Vec<_>, Vec<_>) =
+            acked.into_iter().partition(|acked| acked.newer.is_some());
+        let mut late: Vec<_> = others.into_iter().filter_map(Acked::settle).collect();
+        let awaited = with_topic.iter().filter(|acked| acked.receipt.is_awaited());
+        let newer: Vec<&Newer> = awaited.filter_map(|acked| acked.newer.as_deref()).collect();
+        self.delete_older(&newer).await;
+        late.extend(with_topic.into_iter().filter_map(Acked::settle));
         let Some(uaid) = self.client.filter(|_| !late.is_empty()) else {
             return;
         };
-        let versions: Vec<&str> = late.iter().map(AsRef::as_ref).collect();
+        let versions: Vec<&str> = late.iter().map(|(version, _)| &**version).collect();
         let deleting = self.node.store.webpush_delete(uaid, &versions);
         let deleted = store::within(STORAGE_TIMEOUT, deleting).await.unwrap_or_default();
-        for version in late {
-            if !deleted.iter().any(|deleted| **deleted == *version) {
-                self.feed(Event::NotYetStored(version));
-            }
+        late.retain(|(version, _)| !deleted.iter().any(|deleted| **deleted == **version));
+        // What was stored has replaced what was older. What is not may be stored in a moment; or something has replaced it that was sent
+        // after its sender was answered, and that must not go because two clocks differ.
+        let newer: Vec<Newer> = late
+            .iter()
+            .filter_map(|(_, newer)| newer.as_deref().cloned())
+            .map(|newer| Newer {
+                received_at: newer.received_at - CLOCKS_DIFFER,
+                ..newer
+            })
+            .collect();
+        self.delete_older(&newer.iter().collect::<Vec<_>>()).await;
+        for (version, _) in late {
+            self.feed(Event::NotYetStored(version));
+        }
+    }
+
+    /// Deletes what is stored for topics and older than what the client has of them. Where storage fails the client is shown it later.
+    async fn delete_older(&self, newer: &[&Newer]) {
+        let Some(uaid) = self.client.filter(|_| !newer.is_empty()) else {
+            return;
+        };
+        let deleting = self.node.store.webpush_delete_older(uaid, newer);
+        if let Err(error) = store::within(STORAGE_TIMEOUT, deleting).await {
+            tracing::warn!(
+                error = error_chain(&error),
+                "failed to delete older messages of a topic"
+            );
         }
     }
 
@@ -340,6 +374,13 @@ impl Session {
             Ended::Gone(Gone::Closed) => self.socket.part().await,
             Ended::Gone(Gone::Broken | Gone::Stalled) => {}
         }
+    }
+}
+
+impl Acked {
+    /// Tells the sender; returns what the sender does not wait for any more.
+    fn settle(self) -> Option<(Box<str>, Option<Box<Newer>>)> {
+        (!self.receipt.settle()).then_some((self.version, self.newer))
     }
 }
 

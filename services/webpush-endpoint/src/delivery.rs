@@ -106,6 +106,7 @@ impl Accepted {
             ttl: u32::try_from(self.ttl.num_seconds()).unwrap_or(u32::MAX),
             topic: self.topic.as_ref().map(|topic| topic.as_str().to_owned()),
             timestamp: self.received_at.timestamp(),
+            received_at_micros: Some(self.received_at.timestamp_micros()),
             data: self.body.as_ref().map(|(data, _)| Push::encode_data(data)),
             headers: self.body.as_ref().map(|(_, headers)| headers.clone()),
         };

@@ -42,6 +42,17 @@ pub struct NewMessage {
     pub body: Option<MessageBody>,
 }
 
+/// A message of a topic that a client has, though it was not stored: what was stored for the topic before it is old.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Newer {
+    /// The channel.
+    pub channel: Uuid,
+    /// The topic.
+    pub topic: Box<str>,
+    /// When the message was received.
+    pub received_at: DateTime<Utc>,
+}
+
 /// A message that waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
@@ -201,6 +212,28 @@ impl Store {
             )
             .fetch_all(&self.pool)
             .await?)
+        })
+        .await
+    }
+
+    /// Deletes what was received for topics before messages that the client has; returns how many there were. What replaces such a
+    /// message meanwhile is looked at as well, and stays when it is the newer one.
+    pub async fn webpush_delete_older(&self, uaid: Uuid, newer: &[&Newer]) -> Result<u64, Error> {
+        again(async || {
+            let deleted = sqlx::query!(
+                r#"
+                DELETE FROM webpush_messages m
+                USING unnest($2::uuid[], $3::text[], $4::timestamptz[]) AS n(channel, topic, received_at)
+                WHERE m.uaid = $1 AND m.channel = n.channel AND m.topic = n.topic AND m.received_at < n.received_at
+                "#,
+                uaid,
+                &column(newer, |n| n.channel),
+                &column(newer, |n| &*n.topic) as &[&str],
+                &column(newer, |n| n.received_at),
+            )
+            .execute(&self.pool)
+            .await?;
+            Ok(deleted.rows_affected())
         })
         .await
     }

@@ -18,7 +18,7 @@ use uuid::Uuid;
 use crate::Error;
 
 pub use client::Registered;
-pub use message::{Message, MessageBody, NewMessage, Stored};
+pub use message::{Message, MessageBody, NewMessage, Newer, Stored};
 
 /// A user agent that registered at least one channel, at some time.
 #[derive(Debug, Clone, PartialEq, Eq)]

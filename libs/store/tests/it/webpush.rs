@@ -7,7 +7,7 @@ use domain::clock::{Clock, SystemClock};
 use domain::month::Month;
 use sqlx::{AssertSqlSafe, PgPool};
 use store::Store;
-use store::webpush::{MessageBody, NewMessage, Registered, Stored};
+use store::webpush::{MessageBody, NewMessage, Newer, Registered, Stored};
 use uuid::Uuid;
 
 use crate::scene::until_blocked;
@@ -374,6 +374,55 @@ async fn a_topic_has_its_newest_message_only(pool: PgPool) {
         .unwrap();
     assert_eq!(acked, 0, "the one that was sent is not the one that replaced it");
     assert_eq!(scene.versions().await.len(), 3);
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn what_is_older_than_a_message_that_the_client_has_of_its_topic_is_deleted(pool: PgPool) {
+    let scene = Scene::new(&pool).await;
+    let (other, instant) = (Uuid::from_u128(rand()), TimeDelta::microseconds(1));
+    scene.register(scene.uaid, other).await;
+    let elsewhere = NewMessage {
+        channel: other,
+        ..scene.with_topic("another channel", "a")
+    };
+    for message in [
+        scene.with_topic("a", "a"),
+        scene.with_topic("b", "b"),
+        scene.with_topic("c", "c"),
+        scene.message("none"),
+        elsewhere,
+    ] {
+        scene.put(message).await;
+    }
+    let newer = |topic: &str, received_at| Newer {
+        channel: scene.channel,
+        topic: topic.into(),
+        received_at,
+    };
+    let (a, b) = (newer("a", scene.now + instant), newer("b", scene.now));
+    let deleting = scene.store.webpush_delete_older(scene.uaid, &[&a, &b]);
+    assert_eq!(deleting.await.unwrap(), 1);
+    assert_eq!(scene.versions().await, ["b", "c", "another channel", "none"]);
+    let deleting = scene.store.webpush_delete_older(other, &[&a]);
+    assert_eq!(deleting.await.unwrap(), 0, "of another client");
+
+    // A store that replaces the message has the row: the deletion waits for it, and leaves the newer message.
+    let mut replacing = pool.begin().await.unwrap();
+    let replace =
+        "UPDATE webpush_messages SET version = 'newest', received_at = $2 WHERE uaid = $1 AND topic = 'c'";
+    let (at, newest) = (scene.now + instant, scene.now + instant * 2);
+    sqlx::query(replace)
+        .bind(scene.uaid)
+        .bind(newest)
+        .execute(&mut *replacing)
+        .await
+        .unwrap();
+    let (store, uaid, c) = (scene.store.clone(), scene.uaid, newer("c", at));
+    let deleting = tokio::spawn(async move { store.webpush_delete_older(uaid, &[&c]).await });
+    until_blocked(&pool, 1).await;
+    replacing.commit().await.unwrap();
+    assert_eq!(deleting.await.unwrap().unwrap(), 0);
+    assert!(scene.versions().await.contains(&"newest".to_owned()));
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
@@ -762,6 +811,7 @@ async fn a_client_and_its_messages_are_found_by_index(pool: PgPool) {
         format!("{messages} AND month = '{month}' ORDER BY id LIMIT 10"),
         format!("{messages} AND month = '{month}' AND channel = '{id}' AND topic = 'a'"),
         format!("{messages} AND version = 'a'"),
+        format!("{messages} AND channel = '{id}' AND topic = 'a' AND received_at < now()"),
     ] {
         let explain = AssertSqlSafe(format!("EXPLAIN {query}"));
         let plan: Vec<String> = sqlx::query_scalar(explain).fetch_all(&pool).await.unwrap();

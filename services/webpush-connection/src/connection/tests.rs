@@ -98,6 +98,7 @@ impl Driven {
             version: version.into(),
             text: json!({"messageType": "notification", "version": version}).to_string(),
             is_kept,
+            newer: None,
             receipt,
         };
         self.happen(Event::Delivery(delivery));
@@ -158,7 +159,7 @@ impl Driven {
     fn settled(&mut self) -> (bool, String) {
         match self.next() {
             Action::Settle(mut acked) => {
-                let (receipt, version) = acked.remove(0);
+                let Acked { receipt, version, .. } = acked.remove(0);
                 assert!(acked.is_empty(), "{acked:?}");
                 (receipt.settle(), version.into())
             }

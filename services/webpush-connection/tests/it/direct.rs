@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use chrono::TimeDelta;
 use serde_json::json;
 use sqlx::PgPool;
 use testkit::eventually;
@@ -95,6 +96,54 @@ async fn an_acknowledgement_before_the_commit_counts_as_well(pool: PgPool) {
     })
     .await;
     client.silent().await;
+}
+
+/// What was stored of a topic would be shown after the newer message, and stay.
+#[testkit::test]
+async fn what_is_stored_of_a_topic_goes_when_a_newer_message_of_it_is_acknowledged(rig: &Rig) {
+    let mut client = rig.node.client().await;
+    let (older, newest) = (
+        rig.now() - TimeDelta::microseconds(1),
+        rig.now() + TimeDelta::microseconds(1),
+    );
+    rig.put(rig.of_topic(&client, "older", older)).await;
+    let push = tokio::spawn(rig.node.push_of_topic(&client, "newer", rig.now()));
+    assert_eq!(client.notified().await, "newer");
+    client.ping().await;
+    assert_eq!(rig.waiting(&client).await, ["older"], "the newer one may be lost");
+    client.ack(&["newer"]).await;
+    assert_eq!(push.await.unwrap(), 200);
+    assert!(
+        rig.waiting(&client).await.is_empty(),
+        "before its sender is answered"
+    );
+
+    rig.put(rig.of_topic(&client, "newest", newest)).await;
+    let (status, version) = tokio::join!(rig.node.push_of_topic(&client, "late", rig.now()), client.take());
+    assert_eq!((status.as_u16(), version.as_str()), (200, "late"));
+    assert_eq!(rig.waiting(&client).await, ["newest"]);
+}
+
+/// The acknowledgement comes too late for the sender, and too early to find the message in storage.
+#[testkit::test]
+async fn what_is_stored_of_a_topic_is_not_shown_before_a_newer_message_is_stored(pool: PgPool) {
+    let rig = impatient(pool).await;
+    let mut client = rig.node.client().await;
+    let (older, newer) = (rig.now() - TimeDelta::seconds(60), rig.now());
+    rig.put(rig.of_topic(&client, "older", older)).await;
+    assert_eq!(rig.node.push_of_topic(&client, "newer", newer).await, 503);
+    assert_eq!(client.take().await, "newer");
+    eventually("an empty storage", async || {
+        rig.waiting(&client).await.is_empty().then_some(())
+    })
+    .await;
+    rig.put(rig.of_topic(&client, "newer", newer)).await;
+    assert_eq!(rig.node.notify(&client).await, 200);
+    eventually("an empty storage", async || {
+        rig.waiting(&client).await.is_empty().then_some(())
+    })
+    .await;
+    client.ping().await;
 }
 
 /// Some senders read what was delivered only after they have their answer: they pay for one long wait and not for each.

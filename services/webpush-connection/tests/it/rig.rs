@@ -79,6 +79,15 @@ impl Rig {
         }
     }
 
+    /// A message of the topic `news`.
+    pub(crate) fn of_topic(&self, client: &Client, version: &str, received_at: DateTime<Utc>) -> NewMessage {
+        NewMessage {
+            topic: Some("news".to_owned()),
+            received_at,
+            ..self.message(client, version)
+        }
+    }
+
     /// The versions that wait for a client in the month that it is in.
     pub(crate) async fn waiting(&self, client: &Client) -> Vec<String> {
         let row = self.store.webpush_client(client.uaid).await.unwrap().unwrap();
@@ -174,7 +183,25 @@ impl Node {
             "channelID": channel, "version": version, "ttl": ttl, "topic": null, "timestamp": 1_000_000_000,
             "data": "__4", "headers": {"encoding": "aes128gcm"},
         });
-        let request = self.http.put(format!("{}/push/{uaid}", self.name)).json(&body);
+        self.put_push(uaid, &body)
+    }
+
+    /// Hands over a message of the topic `news`, as an endpoint node that received it `at` does.
+    pub(crate) fn push_of_topic(
+        &self,
+        client: &Client,
+        version: &str,
+        at: DateTime<Utc>,
+    ) -> impl Future<Output = StatusCode> + Send + use<> {
+        let body = json!({
+            "channelID": client.channel, "version": version, "ttl": 60, "topic": "news", "timestamp": at.timestamp(),
+            "receivedAtMicros": at.timestamp_micros(),
+        });
+        self.put_push(&client.uaid.to_string(), &body)
+    }
+
+    fn put_push(&self, uaid: &str, body: &Value) -> impl Future<Output = StatusCode> + Send + use<> {
+        let request = self.http.put(format!("{}/push/{uaid}", self.name)).json(body);
         async move { request.send().await.unwrap().status() }
     }
 

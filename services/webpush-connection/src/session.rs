@@ -306,13 +306,11 @@ impl Session {
         Ok(month)
     }
 
-    /// Notes this node once more where an endpoint node has forgotten it, because it did not answer in time; returns the month of the
-    /// client.
+    /// Notes this node once more where an endpoint node has forgotten one: this one, because it did not answer in time, or one where an
+    /// earlier connection of the client was noted late. Returns the month of the client.
     async fn note_again(&mut self, uaid: Uuid) -> Result<Option<Month>, store::Error> {
         match self.node.store.webpush_client(uaid).await? {
-            Some(client) if client.node.is_none() && client.connected_at == self.connected_at => {
-                self.connect(uaid).await
-            }
+            Some(client) if client.node.is_none() => self.connect(uaid).await,
             client => Ok(client.map(|client| client.month)),
         }
     }

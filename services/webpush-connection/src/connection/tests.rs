@@ -743,7 +743,7 @@ fn what_one_message_acknowledges_is_settled_at_once() {
     let Action::Settle(acked) = driven.next() else {
         panic!("nothing is settled");
     };
-    let versions: Vec<&str> = acked.iter().map(|(_, version)| &**version).collect();
+    let versions: Vec<&str> = acked.iter().map(|acked| &*acked.version).collect();
     assert_eq!(versions, ["2", "1"]);
     driven.nothing();
 }

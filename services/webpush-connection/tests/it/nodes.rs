@@ -93,6 +93,17 @@ async fn a_client_whose_node_was_forgotten_gets_its_messages_with_the_next_ping(
     // Nothing is said to the node.
     assert_eq!(client.take().await, "1");
     assert_eq!(rig.node_of(&client).await.as_ref(), Some(&rig.node.name));
+
+    // An earlier connection, which the client has given up, was noted late at another node, and found to have ended.
+    let late = row.connected_at + TimeDelta::seconds(1);
+    let elsewhere = "http://elsewhere";
+    let noted = rig.store.webpush_connect(client.uaid, elsewhere, late);
+    assert!(noted.await.unwrap().is_some());
+    let forgotten = rig.store.webpush_forget_node(client.uaid, elsewhere, late);
+    assert!(forgotten.await.unwrap());
+    rig.put(rig.message(&client, "2")).await;
+    assert_eq!(client.take().await, "2");
+    assert_eq!(rig.node_of(&client).await.as_ref(), Some(&rig.node.name));
 }
 
 #[testkit::test]

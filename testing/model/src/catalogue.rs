@@ -2,13 +2,18 @@
 //!
 //! `docs/model.md` holds this table with the counts; a test compares those of the small ones.
 
+use std::fmt::Debug;
+use std::hash::Hash;
+
 use stateright::Model;
 
 use crate::check::{Counts, Failure, liveness, safety};
 use crate::delivery::{Bounds, Delivery, Lane};
+use crate::graph::Progress;
 use crate::leadership::Leadership;
 use crate::pause::{Pause, Scope};
 use crate::quota::Quota;
+use crate::webpush::Webpush;
 
 /// How long a model takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,26 +42,18 @@ enum Subject {
     Leadership(Leadership),
     Pause(Pause),
     Quota(Quota),
+    Webpush(Webpush),
 }
 
 impl Entry {
-    /// Checks it: its properties, and for a delivery that everything ends.
+    /// Checks it: its properties, and for a delivery and for Web Push that everything ends.
     pub fn check(&self) -> Result<Counts, Failure> {
         match &self.subject {
-            Subject::Delivery(model) => {
-                let counts = safety(model)?;
-                let states = liveness(model)?;
-                if states != counts.states {
-                    return Err(Failure::Collision {
-                        fingerprints: counts.states,
-                        states,
-                    });
-                }
-                Ok(counts)
-            }
+            Subject::Delivery(model) => whole(model),
             Subject::Leadership(model) => safety(model),
             Subject::Pause(model) => safety(model),
             Subject::Quota(model) => safety(model),
+            Subject::Webpush(model) => whole(model),
         }
     }
 
@@ -67,8 +64,27 @@ impl Entry {
             Subject::Leadership(model) => drop(model.checker().serve(address)),
             Subject::Pause(model) => drop(model.checker().serve(address)),
             Subject::Quota(model) => drop(model.checker().serve(address)),
+            Subject::Webpush(model) => drop(model.checker().serve(address)),
         }
     }
+}
+
+/// The properties of a model, and that everything ends.
+fn whole<M>(model: &M) -> Result<Counts, Failure>
+where
+    M: Progress + Clone + Send + Sync + 'static,
+    M::State: Clone + Debug + Eq + Hash + Send + Sync + 'static,
+    M::Action: Clone + Debug + PartialEq,
+{
+    let counts = safety(model)?;
+    let states = liveness(model)?;
+    if states != counts.states {
+        return Err(Failure::Collision {
+            fingerprints: counts.states,
+            states,
+        });
+    }
+    Ok(counts)
 }
 
 const ONE: Bounds = Bounds {
@@ -137,6 +153,9 @@ fn small() -> Vec<Entry> {
                 ..QUOTA
             },
         ),
+        webpush("web push", WEBPUSH),
+        webpush("web push, topic", TOPIC),
+        webpush("web push, without pings", WITHOUT_PINGS),
     ]
 }
 
@@ -206,6 +225,18 @@ fn large() -> Vec<Entry> {
                 ..QUOTA
             },
         )),
+        large(webpush(
+            "web push, two mishaps",
+            Webpush {
+                mishaps: 2,
+                turns: false,
+                ..WEBPUSH
+            },
+        )),
+        large(webpush(
+            "web push, topic and a mishap",
+            Webpush { mishaps: 1, ..TOPIC },
+        )),
     ]
 }
 
@@ -236,6 +267,33 @@ pub const QUOTA: Quota = Quota {
     days: 2,
     quotas: [1, 1],
     broken: None,
+};
+
+/// A message, a month that turns, and a mishap.
+pub const WEBPUSH: Webpush = Webpush {
+    messages: 1,
+    of_topic: false,
+    mishaps: 1,
+    turns: true,
+    pings: true,
+    broken: None,
+};
+
+/// Two messages of one topic, within one month.
+pub const TOPIC: Webpush = Webpush {
+    messages: 2,
+    of_topic: true,
+    mishaps: 0,
+    turns: false,
+    ..WEBPUSH
+};
+
+/// As long as no process dies, everything comes at once.
+pub const WITHOUT_PINGS: Webpush = Webpush {
+    messages: 2,
+    mishaps: 0,
+    pings: false,
+    ..WEBPUSH
 };
 
 /// Enough for something to be cancelled and then asked for again.
@@ -288,6 +346,17 @@ fn quota(name: &'static str, model: Quota) -> Entry {
         model.claimers, model.notifications, model.days, model.quotas[0], model.quotas[1]
     );
     entry(name, words, Subject::Quota(model))
+}
+
+fn webpush(name: &'static str, model: Webpush) -> Entry {
+    let words = format!(
+        "messages {}, topics {}, mishaps {}, turns of the month {}",
+        model.messages,
+        u8::from(model.of_topic),
+        model.mishaps,
+        u8::from(model.turns)
+    );
+    entry(name, words, Subject::Webpush(model))
 }
 
 fn entry(name: &'static str, bounds: String, subject: Subject) -> Entry {

@@ -14,3 +14,4 @@ pub mod graph;
 pub mod leadership;
 pub mod pause;
 pub mod quota;
+pub mod webpush;

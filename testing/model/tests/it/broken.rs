@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use model::catalogue::{LEADERSHIP, PAUSE, QUOTA, TWO_WISHES, one_row};
+use model::catalogue::{LEADERSHIP, PAUSE, QUOTA, TOPIC, TWO_WISHES, WEBPUSH, WITHOUT_PINGS, one_row};
 use model::check::{Failure, liveness, safety};
 use model::delivery::{self, Bounds, Delivery, Lane};
 use model::leadership::{self, Leadership};
 use model::pause::{self, Pause, Scope};
 use model::quota::{self, Quota};
+use model::webpush::{self, Webpush};
 
 /// The property that does not hold.
 fn violated<T: std::fmt::Debug>(checked: Result<T, Failure>) -> &'static str {
@@ -200,4 +201,68 @@ fn quotas_need_each_of_their_locks_and_the_line() {
         let broken = Some(broken);
         violated(safety(&Quota { broken, ..QUOTA }));
     }
+}
+
+#[test]
+fn web_push_keeps_what_it_has_answered() {
+    use webpush::Broken::{
+        AnswersWhenQueued, DeletesOlderWhenSending, MovesWhatIsNotDrained, ReplacesUnderOneIdentifier,
+        StoresByItsOwnClock,
+    };
+    for (model, broken) in [
+        (WEBPUSH, AnswersWhenQueued),
+        (WEBPUSH, StoresByItsOwnClock),
+        (WEBPUSH, MovesWhatIsNotDrained),
+        (TOPIC, ReplacesUnderOneIdentifier),
+        // The newer message may not arrive, and its sender has no answer.
+        (TOPIC, DeletesOlderWhenSending),
+    ] {
+        let broken = Some(broken);
+        let found = violated(safety(&Webpush { broken, ..model }));
+        assert_eq!(found, "what was answered 201 is not lost", "{broken:?}");
+    }
+}
+
+#[test]
+fn web_push_takes_what_was_acknowledged_out_of_storage() {
+    use webpush::Broken::{ForgetsWhatWasAcknowledgedEarly, KeepsWhatWasAcknowledgedLate};
+    for broken in [ForgetsWhatWasAcknowledgedEarly, KeepsWhatWasAcknowledgedLate] {
+        let broken = Some(broken);
+        let found = violated(safety(&Webpush { broken, ..WEBPUSH }));
+        assert_eq!(found, "nothing comes after its acknowledgement", "{broken:?}");
+    }
+}
+
+#[test]
+fn web_push_deletes_what_is_older_than_a_direct_message_of_its_topic() {
+    use webpush::Broken::{KeepsOlder, KeepsOlderWhenLate};
+    for broken in [KeepsOlder, KeepsOlderWhenLate] {
+        let broken = Some(broken);
+        let found = violated(safety(&Webpush { broken, ..TOPIC }));
+        assert_eq!(found, "a topic shows its newest message", "{broken:?}");
+    }
+}
+
+#[test]
+fn web_push_loses_no_wake_up() {
+    use webpush::Broken::{EntersAfterReading, ForgetsWhatItDidNotRead};
+    for broken in [EntersAfterReading, ForgetsWhatItDidNotRead] {
+        let broken = Some(broken);
+        let checked = liveness(&Webpush {
+            broken,
+            ..WITHOUT_PINGS
+        });
+        assert!(
+            matches!(checked, Err(Failure::NoWayOn { .. })),
+            "{broken:?}: {checked:?}"
+        );
+    }
+}
+
+#[test]
+fn web_push_notes_a_node_again_whichever_was_forgotten() {
+    // A connection that the client has given up is noted after the one that it has, ends, and is forgotten.
+    let broken = Some(webpush::Broken::NotesItsOwnOnly);
+    let checked = liveness(&Webpush { broken, ..WEBPUSH });
+    assert!(matches!(checked, Err(Failure::Circles { .. })), "{checked:?}");
 }

@@ -11,6 +11,7 @@ mod client;
 mod direct;
 mod health;
 mod identity;
+mod killed;
 mod nodes;
 mod rig;
 mod rotation;

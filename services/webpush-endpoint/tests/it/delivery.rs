@@ -25,7 +25,8 @@ async fn a_message_for_a_connected_client_goes_to_its_node_and_nowhere_else(pool
         push,
         json!({
             "channelID": scene.channel, "version": id, "ttl": 3600, "topic": "news",
-            "timestamp": scene.now().timestamp(), "data": "ZW5jcnlwdGVk", "headers": { "encoding": "aes128gcm" },
+            "timestamp": scene.now().timestamp(), "receivedAtMicros": scene.now().timestamp_micros(),
+            "data": "ZW5jcnlwdGVk", "headers": { "encoding": "aes128gcm" },
         })
     );
     accepted(

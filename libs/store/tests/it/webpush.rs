@@ -400,11 +400,11 @@ async fn what_is_older_than_a_message_that_the_client_has_of_its_topic_is_delete
         received_at,
     };
     let (a, b) = (newer("a", scene.now + instant), newer("b", scene.now));
-    let deleting = scene.store.webpush_delete_older(scene.uaid, &[&a, &b]);
-    assert_eq!(deleting.await.unwrap(), 1);
+    let deleted = scene.store.webpush_delete_older(scene.uaid, &[&a, &b]).await;
+    assert_eq!(deleted.unwrap(), 1);
     assert_eq!(scene.versions().await, ["b", "c", "another channel", "none"]);
-    let deleting = scene.store.webpush_delete_older(other, &[&a]);
-    assert_eq!(deleting.await.unwrap(), 0, "of another client");
+    let deleted = scene.store.webpush_delete_older(other, &[&a]).await;
+    assert_eq!(deleted.unwrap(), 0, "of another client");
 
     // A store that replaces the message has the row: the deletion waits for it, and leaves the newer message.
     let mut replacing = pool.begin().await.unwrap();

@@ -4,6 +4,7 @@
 //! and in either alphabet of base64, as senders have written it for years.
 
 use chrono::{DateTime, TimeDelta, Utc};
+use ring::digest::{self, SHA256_OUTPUT_LEN};
 use ring::signature::{ECDSA_P256_SHA256_FIXED, UnparsedPublicKey};
 use serde::Deserialize;
 
@@ -106,17 +107,36 @@ impl Vapid {
             return Err(VapidError::Audience);
         }
         let expires_at = claims.expires_at().ok_or(VapidError::InvalidToken)?;
-        if expires_at + LEEWAY < now {
-            return Err(VapidError::Expired);
-        }
-        if expires_at > now + LONGEST {
-            return Err(VapidError::TooLong);
-        }
-        Ok(Self {
+        let vapid = Self {
             key,
             subject: claims.subject,
             expires_at,
-        })
+        };
+        vapid.check_expiry(now)?;
+        Ok(vapid)
+    }
+
+    /// What the two headers are remembered by when they were good. They may be long; this is not.
+    pub fn digest(authorization: &str, crypto_key: Option<&str>) -> [u8; SHA256_OUTPUT_LEN] {
+        let mut both = digest::Context::new(&digest::SHA256);
+        both.update(authorization.as_bytes());
+        // No header has this byte.
+        both.update(&[0]);
+        both.update(crypto_key.unwrap_or_default().as_bytes());
+        let mut digest = [0; SHA256_OUTPUT_LEN];
+        digest.copy_from_slice(both.finish().as_ref());
+        digest
+    }
+
+    /// Checks again at `now` what alone changes with time, for who remembers that the rest was checked.
+    pub fn check_expiry(&self, now: DateTime<Utc>) -> Result<(), VapidError> {
+        if self.expires_at + LEEWAY < now {
+            return Err(VapidError::Expired);
+        }
+        if self.expires_at > now + LONGEST {
+            return Err(VapidError::TooLong);
+        }
+        Ok(())
     }
 }
 
@@ -268,6 +288,13 @@ mod tests {
         let elsewhere = Vapid::check(&header, None, "https://push.example.com", hours(1));
         assert_eq!(elsewhere, Err(VapidError::Audience));
         assert!(Vapid::check(&header, None, AUDIENCE, hours(24)).is_ok());
+        for (ahead, again) in [
+            (25, Err(VapidError::TooLong)),
+            (24, Ok(())),
+            (-1, Err(VapidError::Expired)),
+        ] {
+            assert_eq!(vapid.check_expiry(hours(ahead)), again, "{ahead} h");
+        }
         let behind = expiry() + TimeDelta::seconds(60);
         assert!(Vapid::check(&header, None, AUDIENCE, behind).is_ok());
     }

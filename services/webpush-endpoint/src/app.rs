@@ -5,6 +5,7 @@ use std::sync::Arc;
 use chrono::{DateTime, SubsecRound as _, TimeDelta, Utc};
 use config::{Config, Secret, WebpushEndpoint};
 use domain::clock::Clock;
+use http_api::Remembered;
 use lifecycle::TaskGroup;
 use store::Store;
 use store::webpush::{NewMessage, Route, Stored};
@@ -12,7 +13,7 @@ use telemetry::Metric;
 use tokio::time::Instant;
 use url::Url;
 use uuid::Uuid;
-use webpush::{AuthKeys, Keys, MAX_TTL, Refusal};
+use webpush::{AuthKeys, Keys, MAX_TTL, Refusal, Vapid};
 
 use crate::Error;
 use crate::batch::{Batch, Sizes, Statement};
@@ -33,6 +34,8 @@ pub(crate) struct App {
     pub(crate) max_ttl: TimeDelta,
     pub(crate) nodes: Nodes,
     pub(crate) limits: Limits,
+    /// Statements of senders that were good a moment ago, by their digest.
+    pub(crate) senders: Remembered<[u8; 32], Vapid>,
     pub(crate) store: Store,
     pub(crate) config: WebpushEndpoint,
     /// Most channels of a client.
@@ -85,6 +88,7 @@ impl App {
             max_ttl: TimeDelta::from_std(endpoint.max_ttl).unwrap_or(MAX_TTL),
             nodes: Nodes::new(&endpoint)?,
             limits: Limits::new(&endpoint),
+            senders: Remembered::default(),
             routes: Batch::start(ReadRoutes(store.clone()), "read user agents", sizes, None, &tasks),
             stores: Batch::start(
                 StoreMessages(store.clone()),

@@ -84,6 +84,11 @@ async fn who_sends_is_checked_in_every_spelling(pool: PgPool) {
     // Also where any sender may send.
     let wrong = scene.post(&scene.path(None)).header("Authorization", "Basic abc");
     assert_eq!(refused(wrong.send().await.unwrap(), 401).await, Some(109));
+    // What was good a moment ago is remembered, and expires all the same.
+    scene.clock.advance(TimeDelta::hours(13));
+    let late = scene.post(&path).header("Crypto-Key", &key);
+    let late = late.header("Authorization", format!("Bearer {token}"));
+    assert_eq!(refused(late.send().await.unwrap(), 401).await, Some(109));
     scene.stop().await;
 }
 

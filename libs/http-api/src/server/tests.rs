@@ -20,6 +20,10 @@ struct Server {
 
 impl Server {
     async fn start(in_all: usize) -> Self {
+        Self::of(Router::new().route("/", get(async || "well")), in_all).await
+    }
+
+    async fn of(router: Router, in_all: usize) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (connections, stop) = (TaskGroup::new(), CancellationToken::new());
@@ -28,7 +32,6 @@ impl Server {
             per_peer: Some(1),
             trusted_proxies: Vec::new(),
         };
-        let router = Router::new().route("/", get(async || "well"));
         let (group, stopped) = (connections.clone(), stop.clone());
         let serving = tokio::spawn(async move { accept(listener, router, &group, stopped, limits).await });
         Self {
@@ -112,5 +115,37 @@ async fn a_head_of_too_many_lines_is_refused() {
             "{headers}: {found}"
         );
     }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn nothing_of_http_stays_with_a_connection_that_goes_on_in_another_protocol() {
+    let (hand_over, mut handed_over) = tokio::sync::mpsc::channel(1);
+    let upgrade = async move |mut request: axum::extract::Request| {
+        let upgrade = Upgrade::of(request.extensions_mut()).unwrap();
+        tokio::spawn(async move { hand_over.send(upgrade.stream().await.unwrap()).await.unwrap() });
+        let headers = [
+            (http::header::CONNECTION, "upgrade"),
+            (http::header::UPGRADE, "other"),
+        ];
+        (http::StatusCode::SWITCHING_PROTOCOLS, headers)
+    };
+    let server = Server::of(Router::new().route("/", get(upgrade)), 1).await;
+    let mut client = server.connect().await;
+    let request = b"GET / HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: other\r\n\r\nahead";
+    client.write_all(request).await.unwrap();
+    let upgraded = tokio::time::timeout(PATIENCE, handed_over.recv()).await.unwrap();
+    let mut upgraded = upgraded.unwrap();
+    let mut said = Vec::from(upgraded.ahead);
+    assert!(
+        said.capacity() <= "ahead".len(),
+        "{} bytes are kept",
+        said.capacity()
+    );
+    while said.len() < "ahead".len() {
+        said.push(upgraded.stream.read_u8().await.unwrap());
+    }
+    assert_eq!(said, b"ahead");
+    drop((client, upgraded.stream));
     server.stop().await;
 }

@@ -64,7 +64,9 @@ impl Upgrade {
             .map_err(|_| io::Error::other("the connection is not one of this server"))?;
         Ok(Upgraded {
             stream: parts.io.into_inner().into_inner(),
-            ahead: parts.read_buf,
+            // A copy, which is usually empty: what is here keeps all of the 8 KiB that HTTP was read into, and who reads on
+            // may go on with it for as long as the connection lives.
+            ahead: Bytes::copy_from_slice(&parts.read_buf),
             place: self.place,
         })
     }

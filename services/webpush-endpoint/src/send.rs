@@ -120,8 +120,8 @@ async fn accept(
     Ok(answer)
 }
 
-/// Senders show one statement for hours. Its signature takes several times as long to check as all else that is done with a message,
-/// so that what was good a moment ago is remembered.
+/// Senders show one statement for hours. Its signature takes ten times as long as all else that is computed for a message, so that what
+/// was good a moment ago is remembered.
 async fn check_sender(app: &App, headers: &HeaderMap) -> Result<Option<Vapid>, VapidError> {
     let Some(authorization) = headers.get(header::AUTHORIZATION) else {
         return Ok(None);

@@ -25,7 +25,7 @@ pub(crate) use connection::Connection;
 pub(crate) use gate::Gate;
 pub(crate) use request::EVENT_TYPE;
 pub(crate) use tally::Tally;
-pub(crate) use user_agent::UserAgent;
+pub(crate) use user_agent::{CHANNEL, UserAgent};
 
 /// Where requests go, as whom, and what they say.
 #[derive(Debug, Clone)]

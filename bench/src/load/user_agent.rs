@@ -63,9 +63,10 @@ impl UserAgent {
     pub(crate) async fn register(&mut self) -> io::Result<()> {
         self.say(&json!({"messageType": "register", "channelID": CHANNEL}))
             .await?;
-        let endpoint = text(&self.hear().await?, "pushEndpoint")?;
+        let answer = self.hear().await?;
+        let endpoint = text(&answer, "pushEndpoint")?;
         let path = endpoint.find("/wpush/").map(|at| endpoint[at..].to_owned());
-        self.endpoint = path.ok_or_else(|| unexpected(&endpoint))?;
+        self.endpoint = path.ok_or_else(|| unexpected(&answer.to_string()))?;
         Ok(())
     }
 

@@ -324,10 +324,23 @@ async fn storm(nodes: &Nodes) -> Result<(f64, u64)> {
         .into_iter()
         .map(|agent| (agent.uaid, agent.endpoint))
         .collect();
-    let mut sender = Connection::open(senders).await?;
-    for (_, endpoint) in &away {
-        let status = sender.exchange(&request(senders, endpoint)).await?;
-        ensure!(status == 201, "a message was answered with {status}");
+    let mut sending = JoinSet::new();
+    for some in away.chunks(STORM.div_ceil(CALLERS)) {
+        let requests: Vec<_> = some
+            .iter()
+            .map(|(_, endpoint)| request(senders, endpoint))
+            .collect();
+        sending.spawn(async move {
+            let mut sender = Connection::open(senders).await?;
+            for request in requests {
+                let status = sender.exchange(&request).await?;
+                ensure!(status == 201, "a message was answered with {status}");
+            }
+            Ok(())
+        });
+    }
+    for sent in sending.join_all().await {
+        sent?;
     }
     let since = Instant::now();
     let mut tasks = JoinSet::new();

@@ -241,6 +241,8 @@ catalogue! {
         "Connections closed at once because there were too many; `bound` is `all` or `peer`.";
     WebpushMessages = "postrider_webpush_messages_total", Kind::Counter, Count, ["outcome"],
         "Messages of Web Push answered with 201; `outcome` is `direct` (with the client's node), `stored` or `dropped` (no TTL and not connected).";
+    WebpushReceiving = "postrider_webpush_receiving_seconds", Kind::Histogram(RECEIVING), Seconds, [],
+        "Time to receive a message of Web Push: from the request to the answer 201.";
     WebpushRefused = "postrider_webpush_refused_total", Kind::Counter, Count, ["reason"],
         "Requests that webpush-endpoint refused, by reason.";
     WebpushNodeAnswers = "postrider_webpush_node_answers_total", Kind::Counter, Count, ["request", "answer"],
@@ -251,8 +253,10 @@ catalogue! {
         "Months after the current one for which partitions exist.";
     WebpushConnections = "postrider_webpush_connections", Kind::Gauge, Count, [],
         "User agents that are connected to this node.";
+    WebpushConnectionsOpened = "postrider_webpush_connections_opened_total", Kind::Counter, Count, [],
+        "Connections of user agents that have begun.";
     WebpushConnectionsClosed = "postrider_webpush_connections_closed_total", Kind::Counter, Count, ["reason"],
-        "Connections of user agents that have ended; `reason` is `client`, `protocol`, `stalled`, or what the node closed it for: `hello_timeout`, `no_hello`, `second_hello`, `malformed`, `not_text`, `ping_too_soon`, `pong_timeout`, `replaced`, `reset`, `too_many_registrations`, `storage`, `month_over` or `going_away`.";
+        "Connections of user agents that have ended; `reason` is `client`, `protocol`, `stalled`, or what the node closed it for: `hello_timeout`, `no_hello`, `second_hello`, `malformed`, `not_text`, `ping_too_soon`, `pong_timeout`, `replaced`, `reset`, `too_many_registrations`, `too_many_commands`, `storage`, `month_over` or `going_away`.";
     WebpushDirect = "postrider_webpush_direct_total", Kind::Counter, Count, ["outcome"],
         "Messages that endpoint nodes handed to this node; `outcome` is `acked`, or what has the endpoint node store it: `late` (not acknowledged in time), `full` (too many wait) or `away` (not connected here).";
     WebpushStoredSent = "postrider_webpush_stored_sent_total", Kind::Counter, Count, [],
@@ -261,6 +265,12 @@ catalogue! {
         "Messages that user agents acknowledged; `code` is `100` (delivered), `101` (could not be decrypted) or `102` (not delivered).";
     WebpushNacks = "postrider_webpush_nacks_total", Kind::Counter, Count, ["code"],
         "Messages that user agents could do nothing with; `code` is `301` to `303`, or `0`.";
+    WebpushRegistrations = "postrider_webpush_registrations_total", Kind::Counter, Count, ["outcome"],
+        "Channels that user agents wanted to register; `outcome` is `registered`, `bad_key` or `full` (too many channels).";
+    WebpushClients = "postrider_webpush_clients", Kind::Gauge, Count, ["month"],
+        "User agents that are stored, by the month that they read: `present`, `previous`, `oldest` (the next to be dropped) or `coming`. Estimated above 10,000.";
+    WebpushStoredMessages = "postrider_webpush_stored_messages", Kind::Gauge, Count, ["month"],
+        "Messages of Web Push that are stored, expired ones included, by month as `postrider_webpush_clients`. Estimated above 10,000.";
     WebpushMoves = "postrider_webpush_moves_total", Kind::Counter, Count, [],
         "User agents that were moved to the present month.";
     ProcessCpuSeconds = "process_cpu_seconds_total", Kind::Counter, Seconds, [],

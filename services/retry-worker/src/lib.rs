@@ -24,8 +24,8 @@ use context::{Context, Publishing};
 use periodic::Job;
 
 use jobs::{
-    CountDeadLetters, CountSubscriptions, EndInactive, EvaluateHealth, Expire, FindLines, Mailer,
-    MaintainPartitions, MakeIndexes, Monitor, Prune, PruneKeys, Recover, Replay, RescueNotifications,
+    CountDeadLetters, CountSubscriptions, CountWebpush, EndInactive, EvaluateHealth, Expire, FindLines,
+    Mailer, MaintainPartitions, MakeIndexes, Monitor, Prune, PruneKeys, Recover, Replay, RescueNotifications,
     RescuePushes, RunDeadLetterJobs, SendPending, SendRetries, SendScheduled, SendScheduledNotifications,
     SendWaitingNotifications, VerifyEndpoints,
 };
@@ -99,6 +99,7 @@ pub async fn run_with_clock(
         start(&tasks, Monitor, &context, &shutdown),
         start(&tasks, CountSubscriptions, &context, &shutdown),
         start(&tasks, CountDeadLetters, &context, &shutdown),
+        start(&tasks, CountWebpush, &context, &shutdown),
         start(&tasks, SendWaitingNotifications, &context, &shutdown),
         start(&tasks, SendScheduledNotifications, &context, &shutdown),
         start(&tasks, FindLines, &context, &shutdown),

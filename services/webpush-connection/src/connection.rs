@@ -44,6 +44,10 @@ pub(crate) struct Rules {
     pub(crate) most_outstanding: usize,
     /// Most channels that one connection may register.
     pub(crate) most_registrations: u32,
+    /// Least time between two commands, on average.
+    pub(crate) command_gap: Duration,
+    /// Most commands at once after a pause.
+    pub(crate) command_burst: u32,
 }
 
 /// What the machine has to know of the world at a moment.
@@ -200,6 +204,7 @@ pub(crate) enum Close {
     /// The client had too many messages and was forgotten.
     Reset,
     TooManyRegistrations,
+    TooManyCommands,
     Storage,
     /// The client has stayed for so long that its month is about to be dropped: it is moved when it comes back.
     MonthOver,
@@ -214,7 +219,7 @@ impl Close {
             Self::Reset => 1000,
             Self::GoingAway | Self::MonthOver => 1001,
             Self::NotText => 1003,
-            Self::TooManyRegistrations => 1008,
+            Self::TooManyRegistrations | Self::TooManyCommands => 1008,
             _ => 1011,
         }
     }
@@ -232,6 +237,7 @@ impl Close {
             Self::Replaced => "replaced",
             Self::Reset => "reset",
             Self::TooManyRegistrations => "too_many_registrations",
+            Self::TooManyCommands => "too_many_commands",
             Self::Storage => "storage",
             Self::MonthOver => "month_over",
             Self::GoingAway => "going_away",
@@ -287,6 +293,8 @@ pub(crate) struct Connection {
     sent_from_storage: u32,
     registrations: u32,
     deadline: Instant,
+    /// Until when the commands so far would have taken, had each come in its time.
+    commands_until: Instant,
     last_ping: Option<Instant>,
     outstanding: Vec<Outstanding>,
     /// What the client has acknowledged of the batch from storage that is under way.
@@ -313,6 +321,7 @@ impl Connection {
             sent_from_storage: 0,
             registrations: 0,
             deadline: moment.at + moment.rules.hello_timeout,
+            commands_until: moment.at,
             last_ping: None,
             outstanding: Vec::new(),
             acked: Vec::new(),
@@ -412,6 +421,12 @@ impl Connection {
         moment: Moment<'_>,
         actions: &mut Vec<Action>,
     ) -> Result<(), Close> {
+        // An acknowledgement of what was sent is in proportion to it; everything else is the client's own doing.
+        let outstanding = self.outstanding.len();
+        let is_ack = matches!(message, ClientMessage::Ack { .. });
+        if !is_ack {
+            self.count_command(moment)?;
+        }
         match message {
             ClientMessage::Register { channel, key } => {
                 if self.registrations == moment.rules.most_registrations {
@@ -427,7 +442,12 @@ impl Connection {
                     actions.push(Action::Send(ServerMessage::Broadcast { broadcasts: said }.text()));
                 }
             }
-            ClientMessage::Ack { updates } => self.acknowledge(&updates, actions),
+            ClientMessage::Ack { updates } => {
+                self.acknowledge(&updates, actions);
+                if self.outstanding.len() == outstanding {
+                    self.count_command(moment)?;
+                }
+            }
             ClientMessage::Ping => {
                 if self.last_ping.is_some_and(|last| moment.at - last < PING_GAP) {
                     return Err(Close::PingTooSoon);
@@ -444,6 +464,16 @@ impl Connection {
             }))),
             ClientMessage::Hello { .. } => return Err(Close::SecondHello),
         }
+        Ok(())
+    }
+
+    /// Counts a command as a bucket does that leaks: in the long run one in each gap, and a burst after a pause.
+    fn count_command(&mut self, moment: Moment<'_>) -> Result<(), Close> {
+        let until = self.commands_until.max(moment.at) + moment.rules.command_gap;
+        if until - moment.at > moment.rules.command_gap * moment.rules.command_burst {
+            return Err(Close::TooManyCommands);
+        }
+        self.commands_until = until;
         Ok(())
     }
 

@@ -163,6 +163,12 @@ impl Mailbox {
         self.lock().late_until = Some(now + LATE);
     }
 
+    /// Whether the connection has been asked to end.
+    #[cfg(test)]
+    pub(crate) fn is_asked_to_end(&self) -> bool {
+        self.lock().end.is_some()
+    }
+
     /// Whether it takes nothing any more.
     pub(crate) fn has_ended(&self) -> bool {
         self.lock().has_ended

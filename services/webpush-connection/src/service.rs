@@ -16,6 +16,7 @@ use webpush::Keys;
 use crate::broadcasts::Broadcasts;
 use crate::connection::{Close, Rules};
 use crate::endpoints::Endpoints;
+use crate::mailbox::Mailbox;
 use crate::megaphone::Megaphone;
 use crate::node::Node;
 use crate::registry::Registry;
@@ -179,6 +180,8 @@ fn node(
             message_limit: settings.message_limit,
             most_outstanding: settings.queue_capacity,
             most_registrations: settings.max_channels,
+            command_gap: Duration::from_secs(1) / settings.commands_per_second,
+            command_burst: settings.command_burst,
         },
         endpoints: Endpoints::new(config.webpush.endpoint_url.clone(), keys, Arc::clone(&clock)),
         clock,
@@ -226,18 +229,20 @@ async fn serve_clients(
 
 /// Has the connections end one after another, so that other nodes do not get all of them at once.
 async fn send_away(node: &Node, over: Duration, shutdown: &Shutdown) {
-    const STEP: Duration = Duration::from_millis(20);
     let connections = node.registry.close();
-    let steps = (over.as_millis() / STEP.as_millis()).max(1);
-    let in_a_step = connections
-        .len()
-        .div_ceil(usize::try_from(steps).unwrap_or(1))
-        .max(1);
     tracing::info!(
         count = connections.len(),
         ?over,
         "sending user agents to other nodes"
     );
+    end_one_after_another(&connections, over, shutdown).await;
+}
+
+/// Between two groups of connections that are asked to end.
+const STEP: Duration = Duration::from_millis(20);
+
+async fn end_one_after_another(connections: &[Arc<Mailbox>], over: Duration, shutdown: &Shutdown) {
+    let in_a_step = in_a_step(connections.len(), over);
     for some in connections.chunks(in_a_step) {
         for connection in some {
             connection.end(Close::GoingAway);
@@ -247,6 +252,12 @@ async fn send_away(node: &Node, over: Duration, shutdown: &Shutdown) {
             () = tokio::time::sleep(if connections.len() > in_a_step { STEP } else { Duration::ZERO }) => {}
         }
     }
+}
+
+/// How many of `count` connections end in each step, so that the last one does in time.
+fn in_a_step(count: usize, over: Duration) -> usize {
+    let steps = (over.as_millis() / STEP.as_millis()).max(1);
+    count.div_ceil(usize::try_from(steps).unwrap_or(1)).max(1)
 }
 
 async fn show(node: Arc<Node>, shutdown: Shutdown) {
@@ -264,6 +275,35 @@ async fn show(node: Arc<Node>, shutdown: Shutdown) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn user_agents_are_sent_away_spread_over_the_time_given() {
+        for (count, over, expected) in [
+            (0, 10_000, 1),
+            (3, 10_000, 1),
+            (1_000, 10_000, 2),
+            (100_000, 10_000, 200),
+            (100_001, 10_000, 201),
+            (1_000, 0, 1_000),
+        ] {
+            let over = Duration::from_millis(over);
+            let at_once = in_a_step(count, over);
+            assert_eq!(at_once, expected, "{count} over {over:?}");
+            let steps = u32::try_from(count.div_ceil(at_once)).unwrap();
+            assert!(STEP * steps <= over.max(STEP), "{count} over {over:?}");
+        }
+    }
+
+    /// Without the signal this would take ten minutes.
+    #[tokio::test]
+    async fn a_second_signal_sends_all_away_at_once() {
+        let connections: Vec<Arc<Mailbox>> = (0..30_000).map(|_| Arc::default()).collect();
+        let shutdown = Shutdown::new();
+        shutdown.trigger();
+        shutdown.hurry();
+        end_one_after_another(&connections, Duration::from_secs(600), &shutdown).await;
+        assert!(connections.iter().all(|it| it.is_asked_to_end()));
+    }
 
     #[tokio::test]
     async fn a_node_that_others_could_not_find_does_not_start() {

@@ -69,6 +69,7 @@ pub(crate) async fn serve(node: Arc<Node>, upgraded: Upgraded) {
         client: None,
         _place: upgraded.place,
     };
+    Metric::WebpushConnectionsOpened.increment(1);
     let ended = session.run().await;
     Box::pin(session.end(ended)).await;
 }
@@ -322,7 +323,9 @@ impl Session {
         key: Option<String>,
     ) -> Result<Answer, store::Error> {
         let node = &self.node;
+        let count = |outcome| Metric::WebpushRegistrations.increment_with(&[("outcome", outcome)], 1);
         let Some(endpoint) = node.endpoints.make(uaid, channel, key.as_deref()) else {
+            count("bad_key");
             return Ok(Answer::NotRegistered {
                 channel,
                 why: NotRegistered::BadKey,
@@ -337,15 +340,21 @@ impl Session {
             node.max_channels,
         );
         Ok(match registered.await? {
-            Registered::Yes { month } => Answer::Registered {
-                channel,
-                endpoint,
-                month,
-            },
-            Registered::Full => Answer::NotRegistered {
-                channel,
-                why: NotRegistered::Failed,
-            },
+            Registered::Yes { month } => {
+                count("registered");
+                Answer::Registered {
+                    channel,
+                    endpoint,
+                    month,
+                }
+            }
+            Registered::Full => {
+                count("full");
+                Answer::NotRegistered {
+                    channel,
+                    why: NotRegistered::Failed,
+                }
+            }
         })
     }
 

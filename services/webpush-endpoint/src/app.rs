@@ -7,6 +7,7 @@ use config::{Config, Secret, WebpushEndpoint};
 use domain::clock::Clock;
 use http_api::Remembered;
 use lifecycle::TaskGroup;
+use metrics::Histogram;
 use store::Store;
 use store::webpush::{NewMessage, Route, Stored};
 use telemetry::Metric;
@@ -41,6 +42,7 @@ pub(crate) struct App {
     /// Most channels of a client.
     pub(crate) max_channels: u32,
     pub(crate) tasks: TaskGroup,
+    pub(crate) receiving: Histogram,
     clock: Arc<dyn Clock>,
     routes: Batch<Target, Option<Route>>,
     stores: Batch<NewMessage, Stored>,
@@ -101,6 +103,7 @@ impl App {
             config: endpoint,
             max_channels: webpush.connection.max_channels,
             tasks,
+            receiving: Metric::WebpushReceiving.histogram(&[]),
             clock,
         })
     }

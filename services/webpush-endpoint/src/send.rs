@@ -52,10 +52,12 @@ async fn send(
     token: String,
     request: Request,
 ) -> Result<Response, Refused> {
-    let deadline = app.deadline();
+    let (started, deadline) = (Instant::now(), app.deadline());
     let sending = Box::pin(accept(&app, version, &token, request, deadline));
     match timeout_at(deadline, sending).await {
-        Ok(answer) => answer.map_err(Refused),
+        Ok(answer) => answer
+            .inspect(|_| app.receiving.record(started.elapsed().as_secs_f64()))
+            .map_err(Refused),
         Err(_) => Err(Refusal::Storage.into()),
     }
 }

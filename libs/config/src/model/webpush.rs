@@ -92,6 +92,10 @@ sections! {
         pub queue_capacity: usize = integer("queueCapacity", 1..=10_000),
         /// Most channels of a user agent, and most that one connection registers.
         pub max_channels: u32 = integer("maxChannels", 1..=100_000),
+        /// Most commands of a user agent in a second, on average.
+        pub commands_per_second: u32 = integer("commandsPerSecond", 1..=1_000_000),
+        /// Most of them at once after a pause.
+        pub command_burst: u32 = integer("commandBurst", 1..=1_000_000),
         /// Where the versions of broadcasts are asked for; `None` when there are none.
         pub megaphone_url: Option<String> = optional("megaphoneUrl", &HTTP_URL),
         /// What is sent along as the header `Authorization`.

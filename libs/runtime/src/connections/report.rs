@@ -21,6 +21,8 @@ pub struct Report {
     pub push_in_flight: u64,
     /// Attempts to deliver notifications that wait for their answer.
     pub deliveries_in_flight: u64,
+    /// User agents of Web Push that are connected to it.
+    pub webpush_connections: u64,
     /// The epoch in which it leads the push lane, if it does.
     pub leading: Option<i64>,
     /// What it has heard of Swrve since it leads, if it has heard anything.
@@ -119,6 +121,14 @@ pub struct Counters {
     pub ingest_requests: u64,
     /// Of them, those that were answered with 5xx.
     pub ingest_errors: u64,
+    /// Messages of Web Push that their user agents acknowledged to the endpoint node.
+    pub webpush_direct: u64,
+    /// Messages of Web Push that were stored.
+    pub webpush_stored: u64,
+    /// Messages of Web Push that could not be stored.
+    pub webpush_errors: u64,
+    /// Connections of user agents that have begun.
+    pub webpush_opened: u64,
 }
 
 impl Counters {
@@ -142,6 +152,13 @@ impl Counters {
             ingest_errors: readings.count_of(Metric::HttpRequests, |labels| {
                 hands_in(labels) && labels.contains(r#"status="5"#)
             }),
+            webpush_direct: readings
+                .count_of(Metric::WebpushMessages, |labels| labels.contains("\"direct\"")),
+            webpush_stored: readings
+                .count_of(Metric::WebpushMessages, |labels| labels.contains("\"stored\"")),
+            webpush_errors: readings
+                .count_of(Metric::WebpushRefused, |labels| labels.contains("\"storage\"")),
+            webpush_opened: count(Metric::WebpushConnectionsOpened),
         }
     }
 }
@@ -186,6 +203,7 @@ impl Report {
             counters: Counters::of(&readings),
             push_in_flight: readings.count(Metric::PushSendsInFlight),
             deliveries_in_flight: readings.count(Metric::DeliveriesInFlight),
+            webpush_connections: readings.count(Metric::WebpushConnections),
             leading: leads
                 .then(|| i64::try_from(readings.count(Metric::PushLeaderEpoch)).ok())
                 .flatten(),

@@ -10,6 +10,7 @@
 mod client;
 mod message;
 mod month;
+mod stored;
 
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use domain::month::Month;
@@ -18,7 +19,8 @@ use uuid::Uuid;
 use crate::Error;
 
 pub use client::Registered;
-pub use message::{Message, MessageBody, NewMessage, Newer, Stored};
+pub use message::{Message, MessageBody, NewMessage, Stored};
+pub use stored::{LISTED, StoredClient, StoredMessage, StoredMonth};
 
 /// A user agent that registered at least one channel, at some time.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -855,3 +855,37 @@ async fn a_row_that_makes_no_sense_is_refused(pool: PgPool) {
         .await;
     assert!(refused.is_err(), "a month has its first day");
 }
+
+#[testkit::test]
+async fn operators_see_what_each_month_holds_and_what_is_stored_of_a_client(pool: PgPool) {
+    let scene = Scene::new(&pool).await;
+    scene.put(scene.message("1")).await;
+    scene.put(scene.with_topic("2", "news")).await;
+    let months = scene.store.webpush_months().await.unwrap();
+    assert!(months.is_sorted_by_key(|it| it.month), "{months:?}");
+    let of = |month: Month| {
+        let month = months.iter().find(|it| it.month == month).unwrap();
+        (month.clients, month.with_node, month.messages)
+    };
+    assert_eq!(of(scene.month), (1, 1, 2));
+    assert_eq!(of(scene.month.plus(1)), (0, 0, 0));
+    for (month, there) in [(scene.month, true), (scene.month.plus(200), false)] {
+        assert_eq!(scene.store.webpush_has_month(month).await.unwrap(), there);
+    }
+    let stored = scene
+        .store
+        .webpush_stored_client(scene.uaid)
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(stored.client.channels, [scene.channel]);
+    let told: Vec<_> = stored
+        .messages
+        .iter()
+        .map(|it| (it.version.as_str(), it.bytes))
+        .collect();
+    assert_eq!(told, [("2", Some(3)), ("1", Some(3))], "topics first");
+    assert_eq!(stored.messages[0].topic.as_deref(), Some("news"));
+    let unknown = scene.store.webpush_stored_client(Uuid::from_u128(rand())).await;
+    assert_eq!(unknown.unwrap(), None);
+}

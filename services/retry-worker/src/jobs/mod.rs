@@ -3,6 +3,7 @@
 mod closed_windows;
 mod count_dead_letters;
 mod count_subscriptions;
+mod count_webpush;
 mod end_expired;
 mod end_inactive;
 mod health;
@@ -23,6 +24,7 @@ mod verify_endpoints;
 
 pub(crate) use count_dead_letters::CountDeadLetters;
 pub(crate) use count_subscriptions::CountSubscriptions;
+pub(crate) use count_webpush::CountWebpush;
 pub(crate) use end_expired::Expire;
 pub(crate) use end_inactive::EndInactive;
 pub(crate) use health::EvaluateHealth;

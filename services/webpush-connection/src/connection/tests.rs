@@ -28,6 +28,8 @@ impl Driven {
             message_limit: 30,
             most_outstanding: 3,
             most_registrations: 2,
+            command_gap: Duration::from_millis(100),
+            command_burst: 5,
         };
         let (at, month, broadcasts) = (Instant::now(), november(), Broadcasts::default());
         let moment = Moment {
@@ -785,6 +787,41 @@ fn a_client_is_told_of_the_broadcasts_that_it_follows_when_they_change() {
     driven.nothing();
     driven.say(&json!({"messageType": "broadcast_subscribe", "broadcasts": {"e": "1"}}));
     assert_eq!(driven.sent()["broadcasts"]["errors"]["e"], "Broadcast not found");
+}
+
+#[test]
+fn a_client_says_no_more_than_it_may_and_acknowledgements_of_what_it_was_sent_do_not_count() {
+    let mut driven = Driven::of_client();
+    let nack = json!({"messageType": "nack", "version": "1"});
+    for _ in 0..5 {
+        driven.say(&nack);
+        assert!(matches!(driven.next(), Action::Tell(_)));
+    }
+    let settled = driven.deliver("1", true);
+    driven.ack(&["1"]);
+    assert_eq!(driven.settled(), (true, "1".to_owned()));
+    drop(settled);
+    driven.actions.clear();
+    driven.at += Duration::from_millis(99);
+    let before = driven.machine.commands_until;
+    driven.at += Duration::from_millis(1);
+    driven.say(&nack);
+    assert!(matches!(driven.next(), Action::Tell(_)), "one in each gap");
+    assert!(driven.machine.commands_until > before);
+    driven.say(&nack);
+    let close = driven.closed();
+    assert_eq!((close, close.code()), (Close::TooManyCommands, 1008));
+}
+
+#[test]
+fn acknowledgements_of_nothing_count_as_commands() {
+    let mut driven = Driven::of_client();
+    for _ in 0..5 {
+        driven.say(&json!({"messageType": "ack", "updates": []}));
+        driven.nothing();
+    }
+    driven.say(&json!({"messageType": "ack", "updates": []}));
+    assert_eq!(driven.closed(), Close::TooManyCommands);
 }
 
 fn broadcasts(versions: &[(&str, &str)]) -> Broadcasts {

@@ -1,4 +1,4 @@
-//! `postrider explain`: the story of one push, event, notification or dead letter.
+//! `postrider explain`: the story of one push, event, notification, dead letter, or user agent of Web Push.
 
 use std::fmt::Write as _;
 
@@ -21,7 +21,8 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ExplainArgs {
-    /// The identifier of a push, an event, a notification or a dead letter; with --reseller the `eventId` of an event.
+    /// The identifier of a push, an event, a notification, a dead letter, or a user agent or message of Web Push; with --reseller the
+    /// `eventId` of an event.
     #[arg(required_unless_present = "device")]
     id: Option<String>,
     /// The push for this device, or a list of them if there are several: the push key that they were handed in with.
@@ -62,6 +63,7 @@ fn told(story: &Value) -> String {
     let text_of = |value: &Value| value.as_str().map(harmless).unwrap_or_default();
     let kind = match story["kind"].as_str() {
         Some("deadLetter") => "dead letter".to_owned(),
+        Some("userAgent") => "user agent".to_owned(),
         _ => text_of(&story["kind"]),
     };
     let headline = format!("{kind} {}: {}", text_of(&story["id"]), text_of(&story["state"]));

@@ -20,7 +20,7 @@ use crate::words::{time, when};
 pub struct Explanation {
     /// Its identifier.
     pub id: Uuid,
-    /// `push`, `event`, `notification` or `deadLetter`.
+    /// `push`, `event`, `notification`, `deadLetter` or `userAgent`.
     #[schema(value_type = String, example = "push")]
     pub kind: &'static str,
     /// Where it stands: its status, as it is stored.

@@ -11,6 +11,7 @@ mod push;
 pub mod reseller;
 #[cfg(test)]
 mod tests;
+mod user_agent;
 pub mod words;
 
 pub use dead_letter::describe as dead_letter;
@@ -19,3 +20,4 @@ pub use event_notification::describe as event_notification;
 pub use explanation::{Context, Explanation, Line, Next, Rules};
 pub use notification::describe as notification;
 pub use push::describe as push;
+pub use user_agent::describe as user_agent;

@@ -1,4 +1,4 @@
-//! `GET /explain/{id}`: the story of one push, event, notification or dead letter, in sentences.
+//! `GET /explain/{id}`: the story of one push, event, notification, dead letter, or user agent of Web Push, in sentences.
 
 use std::sync::Arc;
 
@@ -9,11 +9,13 @@ use http_api::{Params, Problem, ProblemKind};
 use serde::Deserialize;
 use store::timeline::{NotificationTimeline, PushTimeline};
 use store::webhook::EventView;
+use store::webpush::StoredClient;
 use store::{AuditView, DeadLetterView, Store};
 use tokio::time::Instant;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
+use webpush::MessageId;
 
 use crate::app::App;
 use crate::request::Viewer;
@@ -31,14 +33,14 @@ pub(crate) struct ExplainQuery {
     pub(crate) reseller: Option<String>,
 }
 
-/// Tells the story of one push, event, notification or dead letter.
+/// Tells the story of one push, event, notification or dead letter, or of a user agent or message of Web Push.
 ///
 /// What happened to it when, why it is where it is, what happens next, and which commands help. With `reseller` the
 /// identifier is the `eventId` that the caller gave to one of the reseller's events.
 #[utoipa::path(
     get, path = "/explain/{id}", tag = "status", operation_id = "explain", security(("apiKey" = [])),
     params(
-        ("id" = Uuid, Path, description = "A push, an event, a notification or a dead letter; with `reseller` any text."),
+        ("id" = Uuid, Path, description = "A push, an event, a notification, a dead letter, or a user agent or message id of Web Push; with `reseller` any text."),
         ExplainQuery,
     ),
     responses((status = 200, description = "The story.", body = Explanation))
@@ -58,6 +60,11 @@ pub(crate) enum Subject {
     Push(Box<PushTimeline>),
     Notification(Box<NotificationTimeline>),
     Event(Box<EventView>),
+    UserAgent {
+        stored: Box<StoredClient>,
+        /// The message id that was asked for.
+        message: Option<String>,
+    },
     DeadLetter {
         letter: Box<DeadLetterView>,
         acts: Vec<AuditView>,
@@ -72,6 +79,7 @@ impl Subject {
             Self::Push(history) => explain::push(history, context),
             Self::Notification(history) => explain::notification(history, context),
             Self::Event(event) => explain::event(event, context),
+            Self::UserAgent { stored, message } => explain::user_agent(stored, message.as_deref(), context),
             Self::DeadLetter { letter, acts, about } => {
                 let about = about.as_ref().map(|about| about.story(context));
                 explain::dead_letter(letter, acts, about, context)
@@ -98,7 +106,7 @@ pub(crate) async fn story(
     reseller: Option<&str>,
 ) -> Result<Option<(Subject, Explanation)>, store::Error> {
     let context = context(app).await?;
-    let found = find(&app.store, id, reseller).await?;
+    let found = find(app, id, reseller).await?;
     Ok(found.map(|subject| {
         let story = subject.story(&context);
         (subject, story)
@@ -112,11 +120,11 @@ fn unknown(id: &str, reseller: Option<&str>) -> Problem {
              for the event still leads to it"
         ),
         None if id.parse::<Uuid>().is_err() => format!(
-            "{id:?} is no identifier: a push, an event, a notification or a dead letter has one such as \
-             019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d; an event is also found by its eventId when its reseller is named, with \
-             --reseller of the command line or the parameter reseller; `postrider find` finds it whosever it is"
+            "{id:?} is no identifier: a push, an event, a notification, a dead letter or a user agent has one such as \
+             019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d, and a message of Web Push one that the webpush.keys of operator-api read; an event is also found by its eventId when its reseller is named, with \
+             --reseller of the command line or the parameter reseller"
         ),
-        None => "no push, event, notification or dead letter has this identifier; what is older than the retention is \
+        None => "no push, event, notification, dead letter or user agent has this identifier; what is older than the retention is \
                  forgotten"
             .to_owned(),
     };
@@ -124,7 +132,8 @@ fn unknown(id: &str, reseller: Option<&str>) -> Problem {
 }
 
 /// What has this identifier.
-async fn find(store: &Store, id: &str, reseller: Option<&str>) -> Result<Option<Subject>, store::Error> {
+async fn find(app: &App, id: &str, reseller: Option<&str>) -> Result<Option<Subject>, store::Error> {
+    let store = &app.store;
     if let Some(reseller) = reseller {
         let Some(event) = store.event_of_key(reseller, id).await? else {
             return Ok(None);
@@ -132,7 +141,7 @@ async fn find(store: &Store, id: &str, reseller: Option<&str>) -> Result<Option<
         return find_event(store, event).await;
     }
     let Ok(id) = id.parse::<Uuid>() else {
-        return Ok(None);
+        return find_message(app, id).await;
     };
     let mut found = find_push(store, id).await?;
     if found.is_none() {
@@ -140,6 +149,13 @@ async fn find(store: &Store, id: &str, reseller: Option<&str>) -> Result<Option<
     }
     if found.is_none() {
         found = find_event(store, id).await?;
+    }
+    if found.is_none() {
+        let stored = store.webpush_stored_client(id).await?;
+        found = stored.map(|stored| Subject::UserAgent {
+            stored: Box::new(stored),
+            message: None,
+        });
     }
     if found.is_some() {
         return Ok(found);
@@ -156,6 +172,28 @@ async fn find(store: &Store, id: &str, reseller: Option<&str>) -> Result<Option<
         letter: Box::new(letter),
         acts,
         about: about.map(Box::new),
+    }))
+}
+
+/// What a message id of Web Push leads to: it names its user agent, for those who have the keys.
+async fn find_message(app: &App, id: &str) -> Result<Option<Subject>, store::Error> {
+    let keys: Vec<&str> = app
+        .config
+        .webpush
+        .keys
+        .iter()
+        .map(config::Secret::expose)
+        .collect();
+    let Some(message) = webpush::Keys::parse(&keys.join(","))
+        .ok()
+        .and_then(|keys| MessageId::open(&keys, id))
+    else {
+        return Ok(None);
+    };
+    let stored = app.store.webpush_stored_client(message.uaid).await?;
+    Ok(stored.map(|stored| Subject::UserAgent {
+        stored: Box::new(stored),
+        message: Some(id.to_owned()),
     }))
 }
 

@@ -223,7 +223,11 @@ async fn exactly(
 
 /// A kind as people say it.
 fn kind(name: &'static str) -> &'static str {
-    if name == "deadLetter" { "dead letter" } else { name }
+    match name {
+        "deadLetter" => "dead letter",
+        "userAgent" => "user agent",
+        name => name,
+    }
 }
 
 /// Resellers whose names begin so.

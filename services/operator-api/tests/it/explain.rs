@@ -1,8 +1,12 @@
 //! The story of one thing, and of what does not exist.
 
+use chrono::TimeDelta;
+use domain::clock::{Clock as _, SystemClock};
+use domain::month::Month;
 use domain::notification::NotificationState;
 use domain::push::PushStatus;
 use serde_json::json;
+use store::webpush::{MessageBody, NewMessage};
 use testkit::notification_factory::NotificationRow;
 use testkit::push_request;
 use testkit::subscription_factory::SubscriptionRow;
@@ -92,4 +96,46 @@ async fn what_does_not_exist_is_answered_with_what_does(rig: &Rig) {
         (400, "invalid-query"),
     )
     .await;
+}
+
+#[testkit::test]
+async fn a_user_agent_is_explained_without_what_its_messages_say(rig: &Rig) {
+    let (uaid, channel, now) = (Uuid::new_v4(), Uuid::new_v4(), SystemClock.now());
+    let month = Month::containing(now);
+    let store = &rig.it.store;
+    let registered = store.webpush_register(uaid, Some("http://node-1:8085"), now, month, channel, 10);
+    registered.await.unwrap();
+    let message = NewMessage {
+        uaid,
+        channel,
+        topic: None,
+        version: "the-message".to_owned(),
+        received_at: now,
+        expires_at: now + TimeDelta::hours(1),
+        body: Some(MessageBody {
+            data: b"secret-of-the-sender".to_vec(),
+            encoding: "aesgcm".to_owned(),
+            encryption: Some("salt=secret-salt".to_owned()),
+            crypto_key: Some("dh=secret-key".to_owned()),
+        }),
+    };
+    store.webpush_store(&[message]).await.unwrap();
+    // With dashes or without, as clients write it.
+    for id in [uaid.to_string(), uaid.simple().to_string()] {
+        let story = rig.see(&format!("/explain/{id}")).await;
+        assert_eq!(
+            (&story["kind"], &story["state"]),
+            (&json!("userAgent"), &json!("CONNECTED"))
+        );
+        let headline = story["headline"].as_str().unwrap();
+        assert!(
+            headline.contains("http://node-1:8085") && headline.contains("1 message waits"),
+            "{headline}"
+        );
+        let text = story.to_string();
+        assert!(
+            text.contains(&channel.to_string()) && !text.contains("secret"),
+            "{text}"
+        );
+    }
 }

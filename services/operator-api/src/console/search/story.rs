@@ -13,6 +13,7 @@ use http_api::{Params, Problem, ProblemKind};
 use serde::Deserialize;
 use store::timeline::{NotificationTimeline, PushTimeline};
 use store::webhook::EventView;
+use store::webpush::Client;
 use store::{DeadLetterReason, DeadLetterState, DeadLetterView};
 use uuid::Uuid;
 
@@ -52,6 +53,7 @@ impl Story {
     fn kind(&self) -> &'static str {
         match self.story.kind {
             "deadLetter" => "dead letter",
+            "userAgent" => "user agent",
             kind => kind,
         }
     }
@@ -153,7 +155,20 @@ fn facts(subject: &Subject, frame: &Frame) -> Vec<(&'static str, Markup)> {
         Subject::Notification(history) => of_notification(history, frame),
         Subject::Event(event) => of_event(event, frame),
         Subject::DeadLetter { letter, .. } => of_dead_letter(letter, frame),
+        Subject::UserAgent { stored, .. } => of_user_agent(&stored.client, frame),
     }
+}
+
+fn of_user_agent(client: &Client, frame: &Frame) -> Vec<(&'static str, Markup)> {
+    vec![
+        ("Node", text(client.node.as_deref().unwrap_or("none"))),
+        ("Connected", frame.at(client.connected_at)),
+        (
+            "Month",
+            text(client.month.first_day().format("%Y-%m").to_string()),
+        ),
+        ("Channels", text(frame.number(client.channels.len()))),
+    ]
 }
 
 fn of_push(history: &PushTimeline, frame: &Frame) -> Vec<(&'static str, Markup)> {
@@ -306,7 +321,7 @@ fn forms(subject: &Subject, story: &Explanation, frame: &Frame) -> Vec<ActForm> 
     let (kind, claimed, letters) = match subject {
         Subject::Push(history) => ("push", history.push.claimed, &history.dead_letters),
         Subject::Notification(history) => ("notification", history.claimed, &history.dead_letters),
-        Subject::Event(_) => return Vec::new(),
+        Subject::Event(_) | Subject::UserAgent { .. } => return Vec::new(),
         Subject::DeadLetter { letter, .. } => return replay_form(letter, back, frame).into_iter().collect(),
     };
     // Both lanes have the same statuses.

@@ -427,6 +427,38 @@ fn rest(status: &Value) -> String {
             words(&mails["failed"])
         );
     }
+    let webpush = &status["webpush"];
+    if webpush.is_object() {
+        let _ = writeln!(
+            text,
+            "web push: {} on {}; {} direct and {} stored a second",
+            of(
+                webpush["connections"].as_u64().unwrap_or_default(),
+                "user agent",
+                "user agents"
+            ),
+            of(items(&webpush["nodes"]).len() as u64, "node", "nodes"),
+            words(&webpush["directPerSecond"]),
+            words(&webpush["storedPerSecond"])
+        );
+        for month in items(&webpush["months"]) {
+            let _ = writeln!(
+                text,
+                "web push of {}: {} stored, {} registered",
+                words(&month["month"]),
+                of(
+                    month["messages"].as_u64().unwrap_or_default(),
+                    "message",
+                    "messages"
+                ),
+                of(
+                    month["userAgents"].as_u64().unwrap_or_default(),
+                    "user agent",
+                    "user agents"
+                )
+            );
+        }
+    }
     if status["partitions"].is_object() {
         let _ = writeln!(
             text,

@@ -18,6 +18,7 @@ use store::status::{
     SubscriptionInTrouble, SwrveFailure, Waiting,
 };
 use store::webhook::Outbox;
+use store::webpush::StoredMonth;
 use store::{BrokenGlass, PauseView, ProcessView, Store};
 use uuid::Uuid;
 
@@ -49,6 +50,8 @@ pub(crate) struct Settings {
     pub(crate) has_sealing_key: bool,
     /// More than public addresses over https may be dialled.
     pub(crate) opens_egress: bool,
+    /// There are keys to make and read push endpoints with.
+    pub(crate) has_webpush_keys: bool,
     pub(crate) leader_ttl: Duration,
 }
 
@@ -104,9 +107,19 @@ pub(crate) struct Tables {
     pub(crate) mails: MailsInTrouble,
     pub(crate) months_ahead: i32,
     pub(crate) has_this_month: bool,
+    pub(crate) webpush: WebpushFacts,
     pub(crate) jobs: Vec<JobInProgress>,
     /// Visits with keys of the last day, although people sign in with a provider.
     pub(crate) broken_glass: BrokenGlass,
+}
+
+/// What is stored of Web Push.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct WebpushFacts {
+    pub(crate) months_ahead: i32,
+    pub(crate) has_this_month: bool,
+    /// The oldest first.
+    pub(crate) months: Vec<StoredMonth>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -195,6 +208,10 @@ pub(crate) struct Rates {
     pub(crate) notifications_delivered: f64,
     pub(crate) notifications_failed: f64,
     pub(crate) notifications_retried: f64,
+    pub(crate) webpush_direct: f64,
+    pub(crate) webpush_stored: f64,
+    pub(crate) webpush_errors: f64,
+    pub(crate) webpush_opened: f64,
 }
 
 impl Rates {
@@ -213,6 +230,10 @@ impl Rates {
             notifications_delivered: rate(|c| c.notifications_delivered),
             notifications_failed: rate(|c| c.notifications_failed),
             notifications_retried: rate(|c| c.notifications_retried),
+            webpush_direct: rate(|c| c.webpush_direct),
+            webpush_stored: rate(|c| c.webpush_stored),
+            webpush_errors: rate(|c| c.webpush_errors),
+            webpush_opened: rate(|c| c.webpush_opened),
         }
     }
 
@@ -225,6 +246,10 @@ impl Rates {
         self.notifications_delivered += other.notifications_delivered;
         self.notifications_failed += other.notifications_failed;
         self.notifications_retried += other.notifications_retried;
+        self.webpush_direct += other.webpush_direct;
+        self.webpush_stored += other.webpush_stored;
+        self.webpush_errors += other.webpush_errors;
+        self.webpush_opened += other.webpush_opened;
     }
 }
 
@@ -239,6 +264,8 @@ pub(crate) struct Lately {
     pub(crate) notifications_claimed: u64,
     pub(crate) ingest_requests: u64,
     pub(crate) ingest_errors: u64,
+    pub(crate) webpush_accepted: u64,
+    pub(crate) webpush_errors: u64,
 }
 
 #[expect(
@@ -285,6 +312,8 @@ impl Tables {
             sum.notifications_claimed += done(|c| c.notifications_claimed);
             sum.ingest_requests += done(|c| c.ingest_requests);
             sum.ingest_errors += done(|c| c.ingest_errors);
+            sum.webpush_accepted += done(|c| c.webpush_direct + c.webpush_stored);
+            sum.webpush_errors += done(|c| c.webpush_errors);
         }
         sum
     }
@@ -362,6 +391,7 @@ pub(crate) async fn find_out(store: &Store, broker: &Broker, config: &Config, no
             has_mail_server: config.mail.smtp_url.is_some(),
             has_sealing_key: config.reseller.secrets.key.is_some(),
             opens_egress: config.reseller.egress.opened().is_some(),
+            has_webpush_keys: !config.webpush.keys.is_empty(),
             leader_ttl: config.push.leader.ttl,
         },
         broker: BrokerFacts {
@@ -397,6 +427,7 @@ async fn look_into(store: &Store, now: DateTime<Utc>) -> Result<Database, store:
         reseller_facts(store, now),
     )?;
     let month = Month::containing(now);
+    let webpush = webpush_facts(store, month).await?;
     let (subscriptions, in_trouble, failing, outbox, mails, months_ahead, has_this_month, jobs, broken_glass) =
         tokio::try_join!(
             store.subscription_states(),
@@ -424,9 +455,18 @@ async fn look_into(store: &Store, now: DateTime<Utc>) -> Result<Database, store:
         mails,
         months_ahead,
         has_this_month,
+        webpush,
         jobs,
         broken_glass,
     })))
+}
+
+async fn webpush_facts(store: &Store, month: Month) -> Result<WebpushFacts, store::Error> {
+    Ok(WebpushFacts {
+        months_ahead: store.webpush_partitions_ahead(month).await?,
+        has_this_month: store.webpush_has_month(month).await?,
+        months: store.webpush_months().await?,
+    })
 }
 
 async fn push_facts(store: &Store, now: DateTime<Utc>) -> Result<PushFacts, store::Error> {

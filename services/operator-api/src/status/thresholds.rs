@@ -38,3 +38,11 @@ pub(crate) const LARGE_SHARE: f64 = 0.2;
 
 /// Months for which there have to be partitions beyond the present one.
 pub(crate) const MONTHS_AHEAD: i32 = 1;
+
+/// The part of the messages of Web Push that may lately have been refused because they could not be stored, and how many in a second.
+pub(crate) const WEBPUSH_ERROR_SHARE: f64 = 0.05;
+pub(crate) const WEBPUSH_ERRORS_PER_SECOND: f64 = 0.1;
+/// Stored messages of Web Push from which on they are many: as many as the store is measured with.
+pub(crate) const WEBPUSH_MANY: u64 = 10_000_000;
+/// Stored messages in the month that goes next from which on they are many: they go with it, and so do their user agents.
+pub(crate) const WEBPUSH_OLD: u64 = 100_000;

@@ -8,12 +8,13 @@ use domain::subscription::SubscriptionState;
 use runtime::connections::Counters;
 use serde_json::Value;
 
-use super::scene::{depth, has_done, hears, hold, now, one, running, sends, tables, trouble};
+use super::scene::{depth, has_done, hears, hold, now, one, running, sends, tables, trouble, webpush_month};
 use super::{Severity, evaluate};
 use crate::status::facts::{Database, Facts};
 use crate::status::thresholds::{
     FAILING_WIDELY, INGEST_ERROR_SHARE, INGEST_ERRORS_PER_SECOND, LATELY, LOST, MONTHS_AHEAD,
     NOTIFICATIONS_LATE, OVERDUE, PUSHES_LATE, SWRVE_ATTEMPTS_PER_SECOND, SWRVE_FAILING_SHARE,
+    WEBPUSH_ERROR_SHARE, WEBPUSH_ERRORS_PER_SECOND, WEBPUSH_MANY, WEBPUSH_OLD,
 };
 
 const ALERTS: &str = include_str!("../../../../../deploy/prometheus/alerts.yml");
@@ -291,6 +292,42 @@ fn rules() -> Vec<(&'static str, Vec<f64>, Told)> {
             Not("it is a notice, for a day: nothing is out of order but who came in"),
         ),
         ("PostriderPolicyViolations", vec![], Not(watched)),
+        (
+            "PostriderWebpushNoConnectionNode",
+            vec![],
+            Finding("service-missing", |f, lasts| {
+                one(f, "webpush-connection").age = lasts
+            }),
+        ),
+        (
+            "PostriderWebpushErrors",
+            vec![WEBPUSH_ERROR_SHARE, WEBPUSH_ERRORS_PER_SECOND],
+            Finding("webpush-errors", |f, _| {
+                let errors = just_above(WEBPUSH_ERRORS_PER_SECOND * LATELY.as_secs_f64());
+                let done = Counters {
+                    webpush_stored: (errors as f64 / WEBPUSH_ERROR_SHARE) as u64 - errors - 1,
+                    webpush_errors: errors,
+                    ..Counters::default()
+                };
+                has_done(f, done);
+            }),
+        ),
+        ("PostriderWebpushNodesFail", vec![], Not(watched)),
+        ("PostriderWebpushClientStorm", vec![], Not(watched)),
+        (
+            "PostriderWebpushMessagesMany",
+            vec![WEBPUSH_MANY as f64],
+            Finding("webpush-messages-many", |f, _| {
+                tables(f).webpush.months = vec![webpush_month(0, WEBPUSH_MANY + 1)];
+            }),
+        ),
+        (
+            "PostriderWebpushMessagesOld",
+            vec![WEBPUSH_OLD as f64],
+            Finding("webpush-messages-old", |f, _| {
+                tables(f).webpush.months = vec![webpush_month(2, WEBPUSH_OLD + 1)];
+            }),
+        ),
     ]
 }
 
@@ -358,6 +395,7 @@ fn rates_of_alerts_look_back_as_far_as_status_does() {
         "PostriderPushStalled",
         "PostriderSwrveFailing",
         "PostriderNotificationsStalled",
+        "PostriderWebpushErrors",
     ] {
         let alerts = alerts();
         let alert = alerts.iter().find(|alert| alert["alert"] == name).unwrap();

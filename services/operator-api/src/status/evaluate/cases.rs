@@ -14,6 +14,7 @@ use uuid::Uuid;
 use super::Severity;
 use super::scene::{
     MINUTE, depth, has_done, hears, hold, job, now, one, pause, process, sends, tables, trouble,
+    webpush_month,
 };
 use crate::status::facts::{Database, Facts};
 
@@ -543,5 +544,50 @@ pub(super) const CASES: &[Case] = &[
         Severity::Warning,
         |f| tables(f).jobs = vec![job(JobStatus::Running, 6 * MINUTE)],
         "nothing for 6 min",
+    ),
+    (
+        "partitions-missing",
+        Severity::Critical,
+        |f| tables(f).webpush.has_this_month = false,
+        "present month",
+    ),
+    (
+        "service-missing",
+        Severity::Critical,
+        |f| one(f, "webpush-connection").age = 2 * MINUTE,
+        "No webpush-connection runs",
+    ),
+    (
+        "webpush-keys-missing",
+        Severity::Warning,
+        |f| f.settings.has_webpush_keys = false,
+        "3 user agents are registered",
+    ),
+    (
+        "webpush-errors",
+        Severity::Warning,
+        |f| {
+            has_done(
+                f,
+                Counters {
+                    webpush_stored: 100,
+                    webpush_errors: 50,
+                    ..Counters::default()
+                },
+            );
+        },
+        "could not be stored",
+    ),
+    (
+        "webpush-messages-many",
+        Severity::Warning,
+        |f| tables(f).webpush.months = vec![webpush_month(0, 11_000_000)],
+        "11,000,000 messages",
+    ),
+    (
+        "webpush-messages-old",
+        Severity::Warning,
+        |f| tables(f).webpush.months = vec![webpush_month(2, 200_000)],
+        "200,000 messages wait",
     ),
 ];

@@ -16,6 +16,7 @@ mod servers;
 mod swrve;
 #[cfg(test)]
 mod tests;
+mod webpush;
 
 use std::time::Duration;
 
@@ -46,6 +47,7 @@ pub(crate) fn evaluate(facts: &Facts) -> Vec<Finding> {
         };
         processes::evaluate(&known, &mut findings);
         lanes::evaluate(&known, &mut findings);
+        webpush::evaluate(&known, &mut findings);
         rest::evaluate(&known, &mut findings);
     }
     // Within one severity in the order of the list above, which goes from causes to effects.

@@ -54,7 +54,7 @@ fn missing(known: &Known<'_>, service: &str, meaning: &str) -> Option<Finding> {
     Some(not_there(known, service, meaning, Severity::Critical))
 }
 
-fn not_there(known: &Known<'_>, service: &str, meaning: &str, severity: Severity) -> Finding {
+pub(super) fn not_there(known: &Known<'_>, service: &str, meaning: &str, severity: Severity) -> Finding {
     let seen = last_seen(known, service).map_or(String::new(), |process| {
         format!(
             "; the last one, process {} on {}, was heard of {} ago",
@@ -71,7 +71,7 @@ fn not_there(known: &Known<'_>, service: &str, meaning: &str, severity: Severity
     finding.with(format!("postrider serve {service}"))
 }
 
-fn last_seen<'a>(known: &Known<'a>, service: &str) -> Option<&'a Process> {
+pub(super) fn last_seen<'a>(known: &Known<'a>, service: &str) -> Option<&'a Process> {
     let of_it = known
         .tables
         .processes

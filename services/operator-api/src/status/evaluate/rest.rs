@@ -33,9 +33,10 @@ pub(super) fn evaluate(known: &Known<'_>, findings: &mut Vec<Finding>) {
 }
 
 fn months(known: &Known<'_>) -> Option<Finding> {
-    let (severity, text) = if !known.tables.has_this_month {
+    let (tables, webpush) = (known.tables, &known.tables.webpush);
+    let (severity, text) = if !(tables.has_this_month && webpush.has_this_month) {
         (Severity::Critical, "The present month has no partitions.")
-    } else if known.tables.months_ahead < MONTHS_AHEAD {
+    } else if tables.months_ahead.min(webpush.months_ahead) < MONTHS_AHEAD {
         (Severity::Warning, "The coming month has no partitions.")
     } else {
         return None;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use broker::{ConnectionState, Queue};
 use chrono::{DateTime, TimeDelta, TimeZone as _, Utc};
 use domain::dead_letter_job::{JobAction, JobStatus};
+use domain::month::Month;
 use domain::reason::StateReason;
 use domain::subscription::SubscriptionState;
 use runtime::connections::{Counters, Earlier, Previous, Report, SwrveReport};
@@ -13,10 +14,12 @@ use store::status::{
     JobInProgress, Leadership, MailsInTrouble, SubscriptionCount, SubscriptionInTrouble, SwrveFailure,
 };
 use store::webhook::Outbox;
+use store::webpush::StoredMonth;
 use uuid::Uuid;
 
 use crate::status::facts::{
     BrokerFacts, Database, Depth, Facts, Process, PushFacts, QueueFacts, ResellerFacts, Settings, Tables,
+    WebpushFacts,
 };
 use crate::status::thresholds::LATELY;
 
@@ -48,6 +51,8 @@ pub(super) fn system(uptime: Duration) -> Facts {
         "operator-api",
         "reseller-portal",
         "retry-worker",
+        "webpush-connection",
+        "webpush-endpoint",
     ];
     let queues = Queue::ALL.map(|queue| QueueFacts {
         queue,
@@ -63,6 +68,7 @@ pub(super) fn system(uptime: Duration) -> Facts {
             has_mail_server: true,
             has_sealing_key: true,
             opens_egress: false,
+            has_webpush_keys: true,
             leader_ttl: Duration::from_secs(3),
         },
         broker: BrokerFacts {
@@ -94,9 +100,24 @@ pub(super) fn system(uptime: Duration) -> Facts {
             mails: MailsInTrouble::default(),
             months_ahead: 2,
             has_this_month: true,
+            webpush: WebpushFacts {
+                months_ahead: 2,
+                has_this_month: true,
+                months: vec![webpush_month(0, 10)],
+            },
             jobs: Vec::new(),
             broken_glass: BrokenGlass::default(),
         })),
+    }
+}
+
+/// What is stored of Web Push in the month so many before the present one.
+pub(super) fn webpush_month(before: u32, messages: u64) -> StoredMonth {
+    StoredMonth {
+        month: Month::containing(now()).minus(before),
+        clients: 3,
+        with_node: 1,
+        messages,
     }
 }
 

@@ -5,7 +5,7 @@ pub(crate) mod broker;
 pub(crate) mod cancel;
 pub(crate) mod completions;
 pub(crate) mod config;
-mod database;
+pub(crate) mod database;
 pub(crate) mod dead_letters;
 pub(crate) mod event;
 pub(crate) mod event_types;
@@ -62,7 +62,7 @@ pub(crate) async fn run(sources: &Sources, tool: Tool) -> anyhow::Result<ExitCod
         Tool::EventTypes(command) => event_types::run(sources, command).await,
         Tool::Quotas(command) => quotas::run(sources, command).await,
         Tool::Receive(args) => receive::run(args).await,
-        Tool::Demo(args) => demo::run(args).await,
+        Tool::Demo(args) => demo::run(sources, args).await,
         Tool::Healthcheck(args) => healthcheck::run(&args).await,
         Tool::Explain(args) => explain::run(args).await,
         Tool::History(args) => history::run(&args).await,

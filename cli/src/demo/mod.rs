@@ -5,6 +5,7 @@
 //! in a folder of its own.
 
 mod case;
+mod history;
 mod metrics;
 mod mix;
 mod pacing;
@@ -17,6 +18,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use clap::Args;
+use config::Sources;
 use domain::clock::{Clock as _, SystemClock};
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -37,7 +39,9 @@ subscriptions of its own at a receiver of webhooks. Exits 1 when something devia
 
 The Swrve simulator and the receiver are told how to fail; their earlier rules are lost. Needs the message prototype Hello with push
 keys for IOS and ANDROID in swrve.messagePrototypePushKeys. With the default push.retry.delayInSeconds it takes some
-minutes until a push is given up.")]
+minutes until a push is given up.
+
+With --history nothing is sent: a week of made-up deliveries is written into the database of the configuration, for subscriptions that stay.")]
 pub(crate) struct DemoArgs {
     #[command(flatten)]
     ingest: IngestArgs,
@@ -53,12 +57,18 @@ pub(crate) struct DemoArgs {
     /// How long to wait until all of them are where they should be.
     #[arg(long, value_name = "SECONDS", default_value_t = 420)]
     timeout: u64,
+    /// Writes a made-up week for the reseller demo instead, in place of an earlier one; refused where the database knows another reseller.
+    #[arg(long, conflicts_with_all = ["pushes", "events"])]
+    history: bool,
     #[command(flatten)]
     reseller: ResellerArgs,
 }
 
-/// Sends the mix, waits, and shows the outcome.
-pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<()> {
+/// Sends the mix, waits, and shows the outcome; or writes a past.
+pub(crate) async fn run(sources: &Sources, args: DemoArgs) -> anyhow::Result<()> {
+    if args.history {
+        return history::run(sources, &args.reseller, Duration::from_secs(args.timeout)).await;
+    }
     let ingest = Ingest::new(&args.ingest)?;
     let simulator = Simulator::new(&args.swrve_sim_url)?;
     let run = Uuid::now_v7().simple().to_string();

@@ -12,6 +12,7 @@ mod cancel;
 mod connections;
 mod cutoff;
 mod dead_letters;
+pub mod demo;
 mod error;
 mod examined;
 mod indexes;

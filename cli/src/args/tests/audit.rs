@@ -105,6 +105,10 @@ const PORTAL: &[(&str, Audit)] = &[
 
 /// The commands that change the database by themselves. Those that have a service do it are the operations above.
 const COMMANDS: &[(&str, Audit)] = &[
+    (
+        "demo",
+        Audit::None("what it writes is made up, into a database of a demonstration alone"),
+    ),
     ("event-types put", As(&["event-type.put"])),
     ("event-types retire", As(&["event-type.retire"])),
     ("keys create", As(&["api-key.create"])),
@@ -138,7 +142,6 @@ const OTHER_COMMANDS: &[&str] = &[
     "dead-letters replay",
     "dead-letters show",
     "dead-letters timeline",
-    "demo",
     "event list",
     "event send",
     "event show",

@@ -22,6 +22,8 @@ use crate::output;
 use crate::portal::Portal;
 use crate::webhooks::Webhooks;
 
+pub(super) use subscriptions::unverified;
+
 use arrivals::Arrivals;
 use case::{Case, Expected, Posted};
 use subscriptions::{Maker, Subscriptions};
@@ -34,13 +36,13 @@ const CONNECTIONS: usize = 16;
 pub(super) struct ResellerArgs {
     /// Where reseller-portal listens.
     #[arg(long, env = "PORTAL_URL", default_value = "http://127.0.0.1:8081")]
-    portal_url: String,
+    pub(super) portal_url: String,
     /// An API key of the reseller; without it the reseller lane is left out.
     #[arg(long, env = "RESELLER_KEY", hide_env_values = true)]
-    reseller_key: Option<String>,
+    pub(super) reseller_key: Option<String>,
     /// The reseller that the key is for.
     #[arg(long, env = "RESELLER_ID", value_name = "ID", default_value = "demo")]
-    reseller: String,
+    pub(super) reseller: String,
     /// Where operator-api listens.
     #[arg(long, env = "OPERATOR_URL", default_value = "http://127.0.0.1:8082")]
     operator_url: String,
@@ -49,7 +51,7 @@ pub(super) struct ResellerArgs {
     admin_key: Option<String>,
     /// Where `postrider receive` listens.
     #[arg(long, env = "RECEIVER_URL", default_value = "http://127.0.0.1:8091")]
-    receiver_url: String,
+    pub(super) receiver_url: String,
     /// Where the mail server keeps mails; without it they are not looked at.
     #[arg(long, env = "MAIL_DIR", value_name = "FOLDER")]
     mail_dir: Option<PathBuf>,

@@ -123,7 +123,8 @@ impl Maker<'_> {
     }
 }
 
-fn unverified(subscription: &Subscription) -> String {
+/// What is wrong with the one that is not verified in time.
+pub(in crate::demo) fn unverified(subscription: &Subscription) -> String {
     let verification = &subscription.verification;
     format!(
         "the endpoint of the subscription {} is not verified but {}, after {} failed challenges: {}",

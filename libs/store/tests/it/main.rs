@@ -15,6 +15,7 @@ mod dead_letter_lists;
 mod dead_letter_scene;
 mod dead_letter_tallies;
 mod dead_letters;
+mod demo;
 mod emails;
 mod event_batches;
 mod event_types;

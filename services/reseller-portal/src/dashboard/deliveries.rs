@@ -34,9 +34,10 @@ pub(super) fn routes() -> Vec<Route> {
     ]
 }
 
+/// What a list of notifications is restricted to.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct DeliveryParams {
+pub(super) struct DeliveryParams {
     status: Option<String>,
     event_type: Option<String>,
     hours: Option<u32>,
@@ -46,7 +47,8 @@ struct DeliveryParams {
 }
 
 impl DeliveryParams {
-    fn filter(&self, app: &App, subscription: Option<Uuid>) -> Result<AllParams, Problem> {
+    /// The same as the list over the API takes it.
+    pub(super) fn filter(&self, app: &App, subscription: Option<Uuid>) -> Result<AllParams, Problem> {
         let hours = self.hours.filter(|hours| (1..=WEEK).contains(hours));
         if self.hours.is_some() && hours.is_none() {
             return Err(Problem::query("hours", format!("must be between 1 and {WEEK}")));
@@ -162,6 +164,18 @@ impl Deliveries {
 
     fn path(&self) -> &str {
         self.frame.address.split('?').next().unwrap_or_default()
+    }
+
+    /// The same filter at an address beside this one.
+    fn beside(&self, last: &str) -> String {
+        let address = self.frame.with("cursor", "");
+        let (path, query) = address.split_once('?').unwrap_or((address.as_str(), ""));
+        let place = path.strip_suffix("deliveries").unwrap_or(path);
+        if query.is_empty() {
+            format!("{place}{last}")
+        } else {
+            format!("{place}{last}?{query}")
+        }
     }
 }
 

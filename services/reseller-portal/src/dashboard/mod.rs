@@ -8,6 +8,7 @@ mod confirm;
 mod deliveries;
 mod enter;
 mod event_types;
+mod export;
 mod frame;
 mod guard;
 mod live;
@@ -17,6 +18,7 @@ mod notification;
 mod overview;
 mod quota;
 mod replays;
+mod resend_all;
 mod scheduled;
 mod secrets;
 mod settings;
@@ -96,6 +98,8 @@ fn routes() -> Vec<Route> {
         verify::routes(),
         settings::routes(),
         deliveries::routes(),
+        export::routes(),
+        resend_all::routes(),
         notification::routes(),
         scheduled::routes(),
         metrics::routes(),

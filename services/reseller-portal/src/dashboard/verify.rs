@@ -1,6 +1,6 @@
 //! R3: the secret of a new subscription, and the challenge to its endpoint.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use askama::Template;
 use axum::extract::State;
@@ -26,17 +26,32 @@ pub(super) fn routes() -> Vec<Route> {
 }
 
 /// Endpoints that verify, answer the challenge, and take each notification once; they are tested where they stand.
-const SAMPLES: [(&str, &str); 3] = [
-    (
-        "Python",
-        include_str!("../../../../sdks/examples/python/minimal.py"),
-    ),
-    ("Go", include_str!("../../../../sdks/examples/go/minimal/main.go")),
-    (
-        "C#",
-        include_str!("../../../../sdks/examples/csharp/Minimal/Program.cs"),
-    ),
-];
+static SAMPLES: LazyLock<[(&str, &str); 4]> = LazyLock::new(|| {
+    [
+        (
+            "Python",
+            include_str!("../../../../sdks/examples/python/minimal.py"),
+        ),
+        ("Go", include_str!("../../../../sdks/examples/go/minimal/main.go")),
+        (
+            "C#",
+            include_str!("../../../../sdks/examples/csharp/Minimal/Program.cs"),
+        ),
+        (
+            "Rust",
+            part_of(include_str!("../../../../libs/signing/tests/it/sample.rs")),
+        ),
+    ]
+});
+
+/// What stands between the marks of a file that is a test.
+fn part_of(file: &'static str) -> &'static str {
+    let after = file.split_once("// [answer]\n").map_or(file, |(_, rest)| rest);
+    after
+        .split_once("// [/answer]")
+        .map_or(after, |(part, _)| part)
+        .trim_end()
+}
 
 #[derive(Template)]
 #[template(path = "verify.html")]
@@ -53,7 +68,7 @@ impl Verify {
     }
 
     fn samples(&self) -> &'static [(&'static str, &'static str)] {
-        &SAMPLES
+        SAMPLES.as_slice()
     }
 
     fn is_verified(&self) -> bool {

@@ -308,6 +308,61 @@ async fn deliveries_are_listed_found_and_sent_again(portal: Portal) {
 }
 
 #[testkit::test]
+async fn all_that_match_are_counted_and_then_sent_again(portal: Portal) {
+    let (subscription, notification) = furnished(&portal).await;
+    let browser = entered(&portal, &["resend"]).await;
+    let list = format!("/app/s/{subscription}/deliveries");
+    let page = browser.see(&format!("{list}?status=SENT&hours=24")).await;
+    let again = format!("/app/s/{subscription}/resend");
+    assert!(
+        page.contains(&format!("{again}?status=SENT&#38;hours=24")),
+        "{page}"
+    );
+    let form = browser.see(&format!("{again}?status=SENT&hours=24")).await;
+    assert!(
+        form.contains(r#"value="SENT" checked"#) && form.contains(r#"value="24""#),
+        "{form}"
+    );
+    let typed = [("status", "SENT"), ("code", "no"), ("perSecond", "0")];
+    let refused = browser.refused(&again, &typed, 422).await;
+    assert!(
+        refused.contains(r#"value="no""#) && refused.contains(r#"id="perSecond-error""#),
+        "{refused}"
+    );
+    let before = everything(&portal.pool).await;
+    let counted = browser.post(&again, &[("status", "SENT"), ("count", "on")]).await;
+    assert!(
+        counted.status == 200 && counted.html.contains("Send 1 again"),
+        "{}",
+        counted.html
+    );
+    assert_eq!(
+        everything(&portal.pool).await,
+        before,
+        "counting changes nothing"
+    );
+    let (to, page) = browser.act(&again, &[("status", "SENT")]).await;
+    assert_eq!(to, list);
+    assert!(page.contains("1 are sent again"), "{page}");
+    let found = portal.see(&format!("/notifications/{notification}")).await;
+    assert_ne!(found["status"], "SENT", "{found}");
+}
+
+#[testkit::test]
+async fn a_list_is_taken_home_as_it_is_filtered(portal: Portal) {
+    let (subscription, notification) = furnished(&portal).await;
+    let browser = entered(&portal, &[]).await;
+    for path in ["/app".to_owned(), format!("/app/s/{subscription}")] {
+        let all = browser.see(&format!("{path}/deliveries.csv")).await;
+        assert_eq!(all.lines().count(), 3, "{all}");
+        let sent = browser.see(&format!("{path}/deliveries.csv?status=SENT")).await;
+        let row = sent.lines().nth(1).unwrap();
+        assert!(row.contains(&notification.to_string()), "{sent}");
+        assert_eq!(sent.lines().count(), 2, "{sent}");
+    }
+}
+
+#[testkit::test]
 async fn what_strangers_wrote_is_no_markup_on_any_page(portal: Portal) {
     let (subscription, notification) = furnished(&portal).await;
     for statement in [

@@ -1,0 +1,382 @@
+//! The week itself: how much happened when, and what came of it. The same draw each time, so that two runs tell the same story.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use chrono::{DateTime, Datelike as _, NaiveDate, TimeDelta, Timelike as _, Utc};
+use domain::notification::{ClientErrors, DeliveryOutcome, FailureKind, NotificationStatus};
+use domain::reason::{NotificationReason, StateReason};
+use domain::subscription::{SubscriptionState, patterns_of};
+use rand::rngs::StdRng;
+use rand::{RngExt as _, SeedableRng as _};
+use store::demo::{EVENT_PREFIX, Past, PastAttempt, PastDay, PastNotification, PastState, PastSubscription};
+use store::webhook::NewEvent;
+use uuid::{NoContext, Timestamp, Uuid};
+
+/// How long the endpoints may take to answer.
+pub(super) const TIMEOUT_MILLIS: u64 = 5_000;
+/// How far back it goes.
+const DAYS: i64 = 7;
+/// When the subscriptions were made.
+const AGE: TimeDelta = TimeDelta::days(40);
+/// The daily quota of the one that has too little.
+const QUOTA: u32 = 120;
+/// What is charged to a day of a subscription that has no quota of its own is told against this one.
+const DEFAULT_QUOTA: u32 = 1_000_000;
+/// Since when the failing one fails, and how long ago it came to be degraded.
+const FAILING: TimeDelta = TimeDelta::hours(50);
+const DEGRADED: TimeDelta = TimeDelta::hours(2);
+/// How long ago the endpoint that is gone said so.
+const GONE: TimeDelta = TimeDelta::hours(76);
+/// From the first attempt to the second; each further delay is four times as long.
+const FIRST_DELAY: TimeDelta = TimeDelta::seconds(30);
+/// Attempts until a notification is given up.
+const ATTEMPTS: usize = 4;
+
+/// How a subscription fares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// Nearly all arrives.
+    Well,
+    /// More comes than its quota allows.
+    OverQuota,
+    /// Its endpoint answers nothing in time.
+    Failing,
+    /// Its endpoint was taken down.
+    Gone,
+}
+
+/// A subscription of the week.
+pub(super) struct Kind {
+    /// By which it is found again.
+    pub(super) description: &'static str,
+    /// Where its endpoint is.
+    pub(super) path: &'static str,
+    /// Its filter.
+    pub(super) events: &'static str,
+    /// Events in an hour at noon of a working day.
+    busy: f64,
+    fate: Fate,
+}
+
+pub(super) const KINDS: [Kind; 4] = [
+    Kind {
+        description: "Web shop",
+        path: "/shop/webhooks",
+        events: "domain.*",
+        busy: 14.0,
+        fate: Fate::Well,
+    },
+    Kind {
+        description: "Customer records",
+        path: "/crm/contacts",
+        events: "contact.*",
+        busy: 12.0,
+        fate: Fate::OverQuota,
+    },
+    Kind {
+        description: "Billing",
+        path: "/billing/orders",
+        events: "order.*",
+        busy: 4.0,
+        fate: Fate::Failing,
+    },
+    Kind {
+        description: "Old name servers",
+        path: "/dns/hosts",
+        events: "host.*",
+        busy: 2.0,
+        fate: Fate::Gone,
+    },
+];
+
+/// A subscription that exists.
+pub(super) struct Made {
+    pub(super) id: Uuid,
+    pub(super) url: String,
+    pub(super) kind: &'static Kind,
+}
+
+/// The past of these, up to `now`. `day_of` tells the day of a quota, `examples` the data of each event type.
+pub(super) fn past(
+    reseller: &str,
+    now: DateTime<Utc>,
+    day_of: &dyn Fn(DateTime<Utc>) -> NaiveDate,
+    made: &[Made],
+    examples: &BTreeMap<String, String>,
+) -> Past {
+    let mut past = Past::default();
+    for (one, seed) in made.iter().zip(1..) {
+        let mut week = Week {
+            reseller,
+            now,
+            day_of,
+            made: one,
+            random: StdRng::seed_from_u64(seed),
+            used: BTreeMap::new(),
+        };
+        past.notifications.extend(week.notifications(examples));
+        past.subscriptions.push(week.subscription());
+    }
+    past
+}
+
+struct Week<'a> {
+    reseller: &'a str,
+    now: DateTime<Utc>,
+    day_of: &'a dyn Fn(DateTime<Utc>) -> NaiveDate,
+    made: &'a Made,
+    random: StdRng,
+    /// What was charged to each day.
+    used: BTreeMap<NaiveDate, u32>,
+}
+
+/// How much of the busiest hour there is at this time: little at night and on Saturdays and Sundays.
+fn share(at: DateTime<Utc>) -> f64 {
+    let by_hour = match at.hour() {
+        0..=4 => 0.08,
+        5..=6 => 0.3,
+        7..=8 => 0.7,
+        9..=15 => 1.0,
+        16..=18 => 0.6,
+        _ => 0.25,
+    };
+    if at.weekday().number_from_monday() > 5 {
+        by_hour * 0.4
+    } else {
+        by_hour
+    }
+}
+
+impl Week<'_> {
+    fn notifications(&mut self, examples: &BTreeMap<String, String>) -> Vec<PastNotification> {
+        let filter = self.made.kind.events;
+        let is_for_it = |name: &&String| patterns_of(name).iter().any(|pattern| pattern == filter);
+        let types: Vec<&String> = examples.keys().filter(is_for_it).collect();
+        let mut all = Vec::new();
+        if types.is_empty() {
+            return all;
+        }
+        let end = match self.made.kind.fate {
+            Fate::Gone => self.now - GONE,
+            _ => self.now,
+        };
+        let mut hour = self.now - TimeDelta::days(DAYS);
+        while hour < end {
+            let mean = self.made.kind.busy * share(hour);
+            let mut at = hour;
+            let next = (hour + TimeDelta::hours(1)).min(end);
+            // Times between events that know nothing of each other.
+            loop {
+                let wait = -(1.0 - self.random.random::<f64>()).ln() / mean * 3_600_000.0;
+                at += TimeDelta::milliseconds(wait.min(3.6e6) as i64 + 1);
+                if at >= next {
+                    break;
+                }
+                let event_type = types[self.random.random_range(0..types.len())];
+                let event = self.event(at, event_type, &examples[event_type]);
+                all.push(self.notification(event));
+            }
+            hour += TimeDelta::hours(1);
+        }
+        if self.made.kind.fate == Fate::Gone
+            && let Some(last) = all.last_mut()
+        {
+            let attempt = self.answered(
+                last.event.created_at,
+                410,
+                r#"{"error":"this endpoint was taken down"}"#,
+            );
+            last.status = NotificationStatus::Failed;
+            last.reason.clone_from(&attempt.classification.fingerprint);
+            last.attempts = vec![attempt];
+        }
+        all
+    }
+
+    fn event(&mut self, at: DateTime<Utc>, event_type: &str, data: &str) -> NewEvent {
+        let seconds = u64::try_from(at.timestamp()).unwrap_or(0);
+        let id = Uuid::new_v7(Timestamp::from_unix(
+            NoContext,
+            seconds,
+            at.timestamp_subsec_nanos(),
+        ));
+        let event_id = format!("{EVENT_PREFIX}{}", id.simple());
+        NewEvent {
+            id,
+            body: domain::event::body(&event_id, event_type, at, data),
+            event_id,
+            reseller_id: self.reseller.to_owned(),
+            event_type: event_type.to_owned(),
+            occurred_at: at - TimeDelta::milliseconds(self.random.random_range(40..900)),
+            created_at: at,
+            traceparent: None,
+            keys: Vec::new(),
+        }
+    }
+
+    fn notification(&mut self, event: NewEvent) -> PastNotification {
+        let at = event.created_at;
+        let day = (self.day_of)(at);
+        let used = self.used.entry(day).or_default();
+        let is_over = self.made.kind.fate == Fate::OverQuota && *used >= QUOTA;
+        // What was over on a day before went on the next morning; only what waits today still does.
+        if is_over && day == (self.day_of)(self.now) {
+            return PastNotification {
+                subscription: self.made.id,
+                status: NotificationStatus::Scheduled,
+                reason: Some(NotificationReason::Quota.to_string()),
+                next_attempt_at: Some(at),
+                charged_on: None,
+                attempts: Vec::new(),
+                event,
+            };
+        }
+        *used = if is_over { QUOTA } else { *used + 1 };
+        let (status, next_attempt_at, attempts) = self.tried(at);
+        PastNotification {
+            subscription: self.made.id,
+            status,
+            reason: attempts
+                .last()
+                .and_then(|last| last.classification.fingerprint.clone()),
+            next_attempt_at,
+            charged_on: Some(day),
+            attempts,
+            event,
+        }
+    }
+
+    /// Attempts until one succeeds, none may follow, or the next one lies ahead.
+    fn tried(&mut self, at: DateTime<Utc>) -> (NotificationStatus, Option<DateTime<Utc>>, Vec<PastAttempt>) {
+        let mut attempts = Vec::new();
+        let mut start = at + TimeDelta::milliseconds(self.random.random_range(15..180));
+        let mut delay = FIRST_DELAY;
+        loop {
+            let attempt = self.attempt(start, attempts.len());
+            let (ended, status) = (
+                attempt.started_at + attempt.took,
+                attempt.classification.response_status,
+            );
+            let failed = attempt.classification.error.is_some();
+            attempts.push(attempt);
+            if !failed {
+                return (NotificationStatus::Sent, None, attempts);
+            }
+            if status.is_some_and(|status| (400..500).contains(&status)) {
+                return (NotificationStatus::Failed, None, attempts);
+            }
+            if attempts.len() == ATTEMPTS {
+                return (NotificationStatus::GivenUp, None, attempts);
+            }
+            start = ended + delay * self.random.random_range(90..110) / 100;
+            delay = delay * 4;
+            if start >= self.now {
+                return (NotificationStatus::Retry, Some(start), attempts);
+            }
+        }
+    }
+
+    fn attempt(&mut self, at: DateTime<Utc>, earlier: usize) -> PastAttempt {
+        let chance: f64 = self.random.random();
+        let fails_now = self.made.kind.fate == Fate::Failing && at >= self.now - FAILING;
+        if fails_now && chance < 0.7 {
+            return self.failed(at, FailureKind::Timeout, "the endpoint did not answer within 5 s");
+        }
+        if fails_now {
+            return self.answered(
+                at,
+                503,
+                r#"{"error":"the database of orders is being moved","retry":"later"}"#,
+            );
+        }
+        // A second attempt mostly succeeds.
+        let luck = if earlier > 0 { 0.2 } else { 1.0 };
+        if chance < 0.03 * luck {
+            return self.answered(
+                at,
+                502,
+                "<html><head><title>502 Bad Gateway</title></head></html>",
+            );
+        }
+        if chance < 0.04 * luck {
+            return self.failed(
+                at,
+                FailureKind::Connect,
+                "the connection was refused (ECONNREFUSED)",
+            );
+        }
+        if chance < 0.047 * luck {
+            return self.answered(
+                at,
+                422,
+                r#"{"error":"unknown field \"registrant\"","pointer":"/data"}"#,
+            );
+        }
+        self.answered(at, if chance < 0.6 { 200 } else { 204 }, "")
+    }
+
+    fn answered(&mut self, at: DateTime<Utc>, status: u16, body: &str) -> PastAttempt {
+        let millis = 25.0 + 60.0 * (-(1.0 - self.random.random::<f64>()).ln());
+        let outcome = DeliveryOutcome::Answered {
+            status,
+            retry_after: None,
+            body: body.to_owned(),
+        };
+        self.over(at, Duration::from_secs_f64(millis / 1_000.0), outcome)
+    }
+
+    fn failed(&self, at: DateTime<Utc>, kind: FailureKind, message: &str) -> PastAttempt {
+        let took = match kind {
+            FailureKind::Timeout => Duration::from_millis(TIMEOUT_MILLIS),
+            _ => Duration::from_millis(3),
+        };
+        let message = message.to_owned();
+        self.over(at, took, DeliveryOutcome::Failed { kind, message })
+    }
+
+    fn over(&self, started_at: DateTime<Utc>, took: Duration, outcome: DeliveryOutcome) -> PastAttempt {
+        PastAttempt {
+            started_at,
+            took,
+            url: self.made.url.clone(),
+            classification: outcome.classification(ClientErrors::Usual),
+        }
+    }
+
+    fn subscription(self) -> PastSubscription {
+        let (now, fate) = (self.now, self.made.kind.fate);
+        let state = |ago: TimeDelta, state, reason| PastState {
+            at: now - ago,
+            state,
+            reason,
+        };
+        let mut states = vec![
+            state(AGE, SubscriptionState::PendingVerification, StateReason::Created),
+            state(
+                AGE - TimeDelta::minutes(2),
+                SubscriptionState::Active,
+                StateReason::Verified,
+            ),
+        ];
+        match fate {
+            Fate::Failing => states.push(state(DEGRADED, SubscriptionState::Degraded, StateReason::Failing)),
+            Fate::Gone => states.push(state(GONE, SubscriptionState::Deactivated, StateReason::Gone)),
+            Fate::Well | Fate::OverQuota => {}
+        }
+        let daily_quota = (fate == Fate::OverQuota).then_some(QUOTA);
+        let quota = daily_quota.unwrap_or(DEFAULT_QUOTA);
+        let mut used = self.used;
+        used.entry((self.day_of)(now)).or_default();
+        PastSubscription {
+            id: self.made.id,
+            states,
+            failing_since: (fate == Fate::Failing).then(|| now - FAILING),
+            daily_quota,
+            days: used
+                .into_iter()
+                .map(|(day, used)| PastDay { day, used, quota })
+                .collect(),
+        }
+    }
+}

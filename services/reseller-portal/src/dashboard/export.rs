@@ -1,0 +1,140 @@
+//! R5 as a file: the notifications of a list, as it is filtered, as comma-separated values.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use chrono::{DateTime, SecondsFormat, Utc};
+use http::header;
+use http_api::{Id, Params, Problem};
+use uuid::Uuid;
+
+use super::Route;
+use super::deliveries::DeliveryParams;
+use crate::app::App;
+use crate::notifications;
+use crate::notifications::all::{AllParams, ListedDocument};
+use crate::request::Reseller;
+
+/// Most rows of a file.
+const ROWS_MAX: usize = 10_000;
+/// Rows asked for at once.
+const PART: u32 = 200;
+/// Most parts that are asked for: a filter that little matches goes through many without a row.
+const PARTS_MAX: usize = 100;
+
+const COLUMNS: &str = "acceptedAt,notificationId,eventId,eventType,subscriptionId,status,reason,attempts,lastStatus,lastMillis,\
+                       lastError,payloadBytes,nextAttemptAt,finishedAt\r\n";
+
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        super::page("/app/deliveries.csv", of_all),
+        super::page("/app/s/{id}/deliveries.csv", of_one),
+    ]
+}
+
+async fn of_all(
+    State(app): State<Arc<App>>,
+    reseller: Reseller,
+    Params(params): Params<DeliveryParams>,
+) -> Result<Response, Problem> {
+    file(&app, &reseller, &params, None).await
+}
+
+async fn of_one(
+    State(app): State<Arc<App>>,
+    reseller: Reseller,
+    Id(id): Id,
+    Params(params): Params<DeliveryParams>,
+) -> Result<Response, Problem> {
+    super::subscription(&app, &reseller, id).await?;
+    file(&app, &reseller, &params, Some(id)).await
+}
+
+async fn file(
+    app: &Arc<App>,
+    reseller: &Reseller,
+    params: &DeliveryParams,
+    subscription: Option<Uuid>,
+) -> Result<Response, Problem> {
+    let (mut text, mut rows, mut cursor) = (COLUMNS.to_owned(), 0, None);
+    for _ in 0..PARTS_MAX {
+        let part = AllParams {
+            limit: Some(PART),
+            cursor,
+            ..params.filter(app, subscription)?
+        };
+        let list = notifications::list_all(State(Arc::clone(app)), reseller.clone(), Params(part))
+            .await?
+            .0;
+        for listed in list.items.iter().take(ROWS_MAX - rows) {
+            line(&mut text, listed);
+            rows += 1;
+        }
+        cursor = list.next;
+        if cursor.is_none() || rows == ROWS_MAX {
+            break;
+        }
+    }
+    let headers = [
+        (header::CONTENT_TYPE, "text/csv; charset=utf-8"),
+        (
+            header::CONTENT_DISPOSITION,
+            "attachment; filename=\"deliveries.csv\"",
+        ),
+    ];
+    Ok((headers, text).into_response())
+}
+
+fn line(text: &mut String, listed: &ListedDocument) {
+    let (n, last) = (&listed.row, listed.last.as_ref());
+    let number = |number: Option<String>| number.unwrap_or_default();
+    let cells = [
+        time(Some(n.accepted_at)),
+        n.id.to_string(),
+        n.event_id.clone(),
+        n.event_type.clone(),
+        listed.subscription_id.to_string(),
+        n.status.to_string(),
+        n.reason.clone().unwrap_or_default(),
+        n.attempts.to_string(),
+        number(last.and_then(|last| last.status).map(|status| status.to_string())),
+        number(last.and_then(|last| last.millis).map(|millis| millis.to_string())),
+        last.and_then(|last| last.error.clone()).unwrap_or_default(),
+        n.payload_bytes.to_string(),
+        time(n.next_attempt_at),
+        time(n.finished_at),
+    ];
+    let cells: Vec<Cow<'_, str>> = cells.iter().map(|text| cell(text)).collect();
+    text.push_str(&cells.join(","));
+    text.push_str("\r\n");
+}
+
+fn time(at: Option<DateTime<Utc>>) -> String {
+    at.map_or_else(String::new, |at| at.to_rfc3339_opts(SecondsFormat::Millis, true))
+}
+
+/// A value as RFC 4180 has it. One that a spreadsheet takes for a formula begins with an apostrophe: what events are called is the affair of
+/// strangers.
+fn cell(text: &str) -> Cow<'_, str> {
+    let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    if !is_formula && !text.contains(['"', ',', '\n', '\r']) {
+        return Cow::Borrowed(text);
+    }
+    let quoted = text.replace('"', "\"\"");
+    Cow::Owned(format!("\"{}{quoted}\"", if is_formula { "'" } else { "" }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_quoted_where_they_have_to_be_and_are_no_formulas() {
+        assert_eq!(cell("domain.created"), "domain.created");
+        assert_eq!(cell("a,b"), "\"a,b\"");
+        assert_eq!(cell("say \"a\""), "\"say \"\"a\"\"\"");
+        assert_eq!(cell("=HYPERLINK(1)"), "\"'=HYPERLINK(1)\"");
+    }
+}

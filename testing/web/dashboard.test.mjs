@@ -7,12 +7,14 @@ import { createServer } from "node:http";
 import { after, test } from "node:test";
 import { close, open, overflow, violations } from "./lib/browser.mjs";
 import { entered, pages } from "./lib/dashboard.mjs";
-import { ask, content, keys, reseller, until, urls } from "./lib/world.mjs";
+import { ask, content, keys, operate, reseller, until, urls } from "./lib/world.mjs";
 
 after(close);
 
 const examples = async () => new Map((await ask("GET", `${urls.ingest}/event-types`, { key: keys.ingest })).eventTypes.map((type) => [type.name, type.example]));
-const portal = (method, path, body) => ask(method, `${urls.portal}${path}`, { key: keys.reseller, body });
+/** Asks the reseller API, once more when it wants a pause. */
+const portal = async (method, path, body) =>
+  (await until(`${method} ${path}`, async () => [await ask(method, `${urls.portal}${path}`, { key: keys.reseller, body })]))[0];
 const event = async (type, eventId) =>
   ask("POST", `${urls.ingest}/events`, { key: keys.ingest, body: { type, resellerId: reseller, eventId, data: (await examples()).get(type) } });
 /** The notification of an event, once it is like this. */
@@ -44,9 +46,9 @@ async function subscribe(url, eventType) {
 
 test("what is given up is told step by step, and is delivered when it is sent again", async () => {
   const hook = await endpoint();
-  const id = await subscribe(hook.url, "host.created");
+  const id = await subscribe(hook.url, "domain.restored");
   Object.assign(hook, { status: 500, body: "out of order" });
-  await event("host.created", "journey-down-1");
+  await event("domain.restored", "journey-down-1");
   const { id: notification } = await became(id, "journey-down-1", ["GIVEN_UP"]);
   const page = await entered();
   await page.see(`/app/s/${id}/deliveries?status=FAILED,GIVEN_UP`);
@@ -94,6 +96,61 @@ test("all that match are counted and then sent again, and several that are selec
   await portal("DELETE", `/subscriptions/${id}`);
 });
 
+test("what is over the quota waits for its day, more is asked for, and when it is granted all goes", async () => {
+  const id = await subscribe(`${urls.receiver}/journey-quota`, "contact.deleted");
+  await operate("PUT", `/subscriptions/${id}/limits`, { dailyQuota: 2, requestsPerSecond: null, note: "a journey" });
+  const names = Array.from({ length: 5 }, (_, number) => `journey-quota-${number}`);
+  for (const name of names) await event("contact.deleted", name);
+  const count = async (status) => {
+    const { items } = await portal("GET", `/subscriptions/${id}/notifications?status=${status}`);
+    return items.length;
+  };
+  await until("two are sent and three wait", async () => (await count("SENT")) === 2 && (await count("SCHEDULED")) === 3, 90);
+  const page = await entered();
+  await page.see(`/app/s/${id}/scheduled`);
+  await page.getByText("wait for a day whose quota has room").waitFor();
+  assert.equal(await page.locator("tbody[data-rows] tr").count(), 3);
+  assert.deepEqual(await violations(page), []);
+  await page.see(`/app/s/${id}/quota`);
+  await page.getByText("of today are used up").waitFor();
+  await page.fill("#dailyQuota", "10");
+  await page.fill("#reason", "More is coming.");
+  await page.getByRole("button", { name: "Ask for it" }).click();
+  await page.getByRole("heading", { name: "You have asked for more" }).waitFor();
+  const { openRequest } = await portal("GET", `/subscriptions/${id}/quota`);
+  await operate("POST", `/quota-requests/${openRequest.id}/approve`, { granted: 10 });
+  await until("all are sent", async () => (await count("SENT")) === 5, 90);
+  await page.see(`/app/s/${id}/scheduled`);
+  await page.getByText("Nothing waits.").first().waitFor();
+  await page.end();
+  await portal("DELETE", `/subscriptions/${id}`);
+});
+
+test("an endpoint that was gone is activated again, and a replay sends what it missed", async () => {
+  const hook = await endpoint();
+  const id = await subscribe(hook.url, "contact.created");
+  Object.assign(hook, { status: 410, body: "gone" });
+  await event("contact.created", "journey-gone-1");
+  await until("the subscription is deactivated", async () => (await portal("GET", `/subscriptions/${id}`)).state === "DEACTIVATED", 90);
+  const page = await entered({ timeZone: "Europe/Riga" });
+  await page.getByText(/is deactivated/).first().waitFor();
+  Object.assign(hook, { status: 200, body: "" });
+  await page.see(`/app/s/${id}/settings`);
+  await page.getByRole("button", { name: "Activate" }).click();
+  await until("it is active again", async () => (await portal("GET", `/subscriptions/${id}`)).state === "ACTIVE", 90);
+  await page.see(`/app/s/${id}/replays/new`);
+  await page.fill("#since", new Date(Date.now() - 600_000).toLocaleString("sv-SE", { timeZone: "Europe/Riga" }).slice(0, 16).replace(" ", "T"));
+  await page.getByRole("button", { name: "Count first" }).click();
+  await page.getByText("1 would be sent again.").waitFor();
+  assert.deepEqual(await violations(page), []);
+  await page.getByRole("button", { name: "Start the replay" }).click();
+  await page.getByText("The replay has begun").waitFor();
+  await became(id, "journey-gone-1", ["SENT"]);
+  await page.end();
+  await portal("DELETE", `/subscriptions/${id}`);
+  hook.close();
+});
+
 test("a secret is rotated, shown and hidden again, and a signature of another one is explained", async () => {
   const { subscription } = content();
   const page = await entered({ authTime: new Date().toISOString() });
@@ -103,7 +160,7 @@ test("a secret is rotated, shown and hidden again, and a signature of another on
   assert.match(await page.locator("#the-secret").textContent(), /^whsec_/);
   assert.deepEqual(await violations(page), []);
   await page.getByRole("link", { name: "I have stored it" }).click();
-  await page.getByRole("button", { name: "Show the secret 1 for half a minute" }).click();
+  await page.getByRole("button", { name: "Show for 30 s: secret 1" }).click();
   assert.match(await page.locator("#the-secret").textContent(), /^whsec_/);
   await page.getByRole("link", { name: "Hide it" }).click();
   assert.doesNotMatch(await page.content(), /whsec_[A-Za-z0-9+/]{20}/);
@@ -119,7 +176,7 @@ test("a secret is rotated, shown and hidden again, and a signature of another on
   const late = await entered({ authTime: new Date(Date.now() - 3_600_000).toISOString() });
   late.ear.expect(/^4\d\d for /, /status of 4\d\d/);
   await late.see(`/app/s/${subscription}/secrets`);
-  await late.getByRole("button", { name: "Show the secret 1 for half a minute" }).click();
+  await late.getByRole("button", { name: "Show for 30 s: secret 1" }).click();
   await late.locator("h1").waitFor();
   assert.doesNotMatch(await late.content(), /whsec_[A-Za-z0-9+/]{20}/);
   await late.end();
@@ -166,7 +223,7 @@ test("without JavaScript a visit goes on: lists, a filter, and an act", async ()
   await page.locator("tbody tr a").first().click();
   await page.waitForURL(/\/app\/n\//);
   await page.getByRole("button", { name: "Resend", exact: true }).click();
-  await page.getByText("It is sent again").waitFor();
+  await page.locator(".flash", { hasText: "It is sent again" }).waitFor();
   await page.goto(`${urls.dashboard}/app/s/${failing}/replays/new`);
   await page.fill("#since", new Date(Date.now() - 3_600_000).toISOString().slice(0, 16));
   await page.getByRole("button", { name: "Count first" }).click();

@@ -336,6 +336,17 @@ async fn change_subscription(connection: &mut PgConnection, past: &PastSubscript
     )
     .execute(&mut *connection)
     .await?;
+    // The secret that it began with signed all that was sent.
+    sqlx::query!(
+        r#"
+        UPDATE signing_secrets SET created_at = $2
+        WHERE id = (SELECT id FROM signing_secrets WHERE subscription_id = $1 ORDER BY created_at, id LIMIT 1)
+        "#,
+        past.id,
+        first.at,
+    )
+    .execute(&mut *connection)
+    .await?;
     // What the change above noted of itself goes, too.
     sqlx::query!(
         "DELETE FROM subscription_states WHERE subscription_id = $1",

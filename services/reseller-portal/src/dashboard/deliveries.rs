@@ -191,7 +191,7 @@ async fn rows_of(
     let row = |listed: ListedDocument| {
         let to = subscriptions.iter().find(|it| it.id == listed.subscription_id);
         Row {
-            host: to.map_or_else(|| "a deleted subscription".to_owned(), |it| words::host(&it.url)),
+            host: to.map_or_else(|| "a deleted subscription".to_owned(), |it| words::place(&it.url)),
             subscription: listed.subscription_id,
             last: listed.last,
             notification: listed.row,

@@ -85,7 +85,7 @@ impl OneType {
     }
 
     fn host(&self, subscription: &SubscriptionDocument) -> String {
-        words::host(&subscription.url)
+        words::place(&subscription.url)
     }
 }
 

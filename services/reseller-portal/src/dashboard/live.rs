@@ -70,7 +70,7 @@ async fn page(
     let all = super::subscriptions_of(&app, &reseller).await?;
     let all: Vec<_> = all
         .into_iter()
-        .map(|subscription| (subscription.id, words::host(&subscription.url)))
+        .map(|subscription| (subscription.id, words::place(&subscription.url)))
         .collect();
     let (only, status) = (frame.asked("subscription"), frame.asked("status"));
     let chosen: Vec<_> = all

@@ -115,7 +115,7 @@ async fn resend(State(app): State<Arc<App>>, resender: Resender, Id(id): Id) -> 
 
 impl Notification {
     fn host(&self) -> String {
-        words::host(&self.subscription.url)
+        words::place(&self.subscription.url)
     }
 
     fn is_over(&self) -> bool {

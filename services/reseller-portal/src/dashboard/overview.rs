@@ -183,7 +183,7 @@ impl Row {
 
     /// With how bad it is, the worst first.
     fn findings(&self, app: &App, frame: &Frame) -> Vec<(u8, Finding)> {
-        let (s, host) = (&self.subscription, self.host());
+        let (s, host) = (&self.subscription, words::place(&self.subscription.url));
         let place = |part: &str| format!("/app/s/{}/{part}", s.id);
         let mut found = Vec::new();
         let mut add = |rank, tone, text, meaning, address, act| {

@@ -45,7 +45,7 @@ struct Signature {
 
 impl Signature {
     fn host(&self, subscription: &SubscriptionDocument) -> String {
-        words::host(&subscription.url)
+        words::place(&subscription.url)
     }
 
     fn wrong(&self, field: &str) -> Option<&str> {

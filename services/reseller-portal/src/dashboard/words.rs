@@ -18,6 +18,14 @@ pub(super) fn host(url: &str) -> String {
     host.unwrap_or_else(|| url.to_owned())
 }
 
+/// What tells an endpoint from others on its host: host and path, without the query, which can hold a token.
+pub(super) fn place(url: &str) -> String {
+    Url::parse(url).map_or_else(
+        |_| url.to_owned(),
+        |parsed| format!("{}{}", host(url), parsed.path().trim_end_matches('/')),
+    )
+}
+
 /// Why a subscription is in its state.
 pub(super) fn state_reason(reason: &str) -> &'static str {
     match reason {

@@ -336,11 +336,7 @@ async fn all_that_match_are_counted_and_then_sent_again(portal: Portal) {
         "{}",
         counted.html
     );
-    assert_eq!(
-        everything(&portal.pool).await,
-        before,
-        "counting changes nothing"
-    );
+    assert_eq!(everything(&portal.pool).await, before, "counting changes nothing");
     let (to, page) = browser.act(&again, &[("status", "SENT")]).await;
     assert_eq!(to, list);
     assert!(page.contains("1 are sent again"), "{page}");

@@ -108,7 +108,7 @@ test("what is over the quota waits for its day, more is asked for, and when it i
   await until("two are sent and three wait", async () => (await count("SENT")) === 2 && (await count("SCHEDULED")) === 3, 90);
   const page = await entered();
   await page.see(`/app/s/${id}/scheduled`);
-  await page.getByText("wait for a day whose quota has room").waitFor();
+  await page.getByText("wait for a day whose quota has room").first().waitFor();
   assert.equal(await page.locator("tbody[data-rows] tr").count(), 3);
   assert.deepEqual(await violations(page), []);
   await page.see(`/app/s/${id}/quota`);

@@ -15,12 +15,16 @@ use uuid::{NoContext, Timestamp, Uuid};
 
 /// How long the endpoints may take to answer.
 pub(super) const TIMEOUT_MILLIS: u64 = 5_000;
+/// No attempt takes longer, so that none ends after the present.
+const LONGEST: TimeDelta = TimeDelta::seconds(6);
 /// How far back it goes.
 const DAYS: i64 = 7;
 /// When the subscriptions were made.
 const AGE: TimeDelta = TimeDelta::days(40);
 /// The daily quota of the one that has too little.
 const QUOTA: u32 = 120;
+/// What came to it in this time waits, whatever the hour: the day began with what had waited since the day before.
+const LINE: TimeDelta = TimeDelta::hours(6);
 /// What is charged to a day of a subscription that has no quota of its own is told against this one.
 const DEFAULT_QUOTA: u32 = 1_000_000;
 /// Since when the failing one fails, and how long ago it came to be degraded.
@@ -159,7 +163,7 @@ impl Week<'_> {
         }
         let end = match self.made.kind.fate {
             Fate::Gone => self.now - GONE,
-            _ => self.now,
+            _ => self.now - LONGEST * 2,
         };
         let mut hour = self.now - TimeDelta::days(DAYS);
         while hour < end {
@@ -220,8 +224,9 @@ impl Week<'_> {
         let day = (self.day_of)(at);
         let used = self.used.entry(day).or_default();
         let is_over = self.made.kind.fate == Fate::OverQuota && *used >= QUOTA;
-        // What was over on a day before went on the next morning; only what waits today still does.
-        if is_over && day == (self.day_of)(self.now) {
+        let is_late = self.made.kind.fate == Fate::OverQuota && at >= self.now - LINE;
+        // What was over on a day before went on the next morning.
+        if is_late || is_over && day == (self.day_of)(self.now) {
             return PastNotification {
                 subscription: self.made.id,
                 status: NotificationStatus::Scheduled,
@@ -271,7 +276,7 @@ impl Week<'_> {
             }
             start = ended + delay * self.random.random_range(90..110) / 100;
             delay = delay * 4;
-            if start >= self.now {
+            if start >= self.now - LONGEST {
                 return (NotificationStatus::Retry, Some(start), attempts);
             }
         }
@@ -367,7 +372,10 @@ impl Week<'_> {
         let daily_quota = (fate == Fate::OverQuota).then_some(QUOTA);
         let quota = daily_quota.unwrap_or(DEFAULT_QUOTA);
         let mut used = self.used;
-        used.entry((self.day_of)(now)).or_default();
+        let today = used.entry((self.day_of)(now)).or_default();
+        if fate == Fate::OverQuota {
+            *today = QUOTA;
+        }
         PastSubscription {
             id: self.made.id,
             states,
@@ -378,5 +386,66 @@ impl Week<'_> {
                 .map(|(day, used)| PastDay { day, used, quota })
                 .collect(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(now: &str) -> Past {
+        let now = now.parse().unwrap();
+        let made = KINDS.each_ref().map(|kind| Made {
+            id: Uuid::now_v7(),
+            url: format!("https://shop.example{}", kind.path),
+            kind,
+        });
+        let names = [
+            "domain.created",
+            "contact.updated",
+            "order.completed",
+            "host.deleted",
+        ];
+        let examples = names.map(|name| (name.to_owned(), "{}".to_owned())).into();
+        past("demo", now, &|at| at.date_naive(), &made, &examples)
+    }
+
+    #[test]
+    fn a_week_has_something_of_everything_at_any_hour() {
+        for now in [
+            "2026-03-04T01:10:00Z",
+            "2026-03-04T12:00:00Z",
+            "2026-03-08T20:30:00Z",
+        ] {
+            let past = of(now);
+            let now: DateTime<Utc> = now.parse().unwrap();
+            for status in [
+                NotificationStatus::Sent,
+                NotificationStatus::Failed,
+                NotificationStatus::GivenUp,
+                NotificationStatus::Scheduled,
+            ] {
+                assert!(
+                    past.notifications.iter().any(|one| one.status == status),
+                    "{now}: {status}"
+                );
+            }
+            for one in &past.notifications {
+                assert!(one.event.created_at < now && one.event.created_at >= now - TimeDelta::days(DAYS));
+                assert!(one.attempts.iter().all(|attempt| attempt.started_at < now));
+            }
+            assert_eq!(past.subscriptions.len(), KINDS.len());
+        }
+    }
+
+    #[test]
+    fn two_runs_tell_the_same_story() {
+        let told = |past: Past| -> Vec<_> {
+            let of_each = past.notifications.iter();
+            of_each
+                .map(|one| (one.event.created_at, one.event.event_type.clone(), one.status))
+                .collect()
+        };
+        assert_eq!(told(of("2026-03-04T12:00:00Z")), told(of("2026-03-04T12:00:00Z")));
     }
 }

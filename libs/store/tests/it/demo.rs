@@ -116,10 +116,7 @@ async fn count(pool: &PgPool, table: &str) -> i64 {
 
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn a_past_is_there_once_however_often_it_is_written(pool: PgPool) {
-    let (store, now) = (
-        Store::from_pool(pool.clone()),
-        SystemClock.now().trunc_subsecs(6),
-    );
+    let (store, now) = (Store::from_pool(pool.clone()), SystemClock.now().trunc_subsecs(6));
     let subscription = SubscriptionRow::active().reseller(RESELLER).make(&pool).await;
     for _ in 0..2 {
         let written = store

@@ -37,8 +37,8 @@ pub(crate) struct App {
     pub(crate) egress: EgressPolicy,
     sealer: Option<Sealer>,
     event_types: Remembered<(), Arc<[String]>>,
-    /// Made with the first check: it reads the certificates of the system. `None` when it could not be.
-    checker: OnceLock<Option<EndpointChecker>>,
+    /// Made with the first check: it reads the certificates of the system. Where it could not be made the next check tries again.
+    checker: OnceLock<EndpointChecker>,
 }
 
 impl App {
@@ -116,17 +116,14 @@ impl App {
     ///
     /// An `UNAVAILABLE` when there is no client for it, for example because the system's certificates cannot be read.
     pub(crate) fn checker(&self) -> Result<&EndpointChecker, Problem> {
-        let make = || {
-            let made = EndpointChecker::new(&self.config);
-            made.inspect_err(|error| {
-                tracing::error!(error = error_chain(error), "endpoints cannot be checked");
-            })
-            .ok()
-        };
-        self.checker
-            .get_or_init(make)
-            .as_ref()
-            .ok_or_else(|| Problem::unavailable("endpoints cannot be checked here", UNCONFIGURED_RETRY))
+        if let Some(checker) = self.checker.get() {
+            return Ok(checker);
+        }
+        let made = EndpointChecker::new(&self.config).map_err(|error| {
+            tracing::error!(error = error_chain(&error), "endpoints cannot be checked");
+            Problem::unavailable("endpoints cannot be checked here", UNCONFIGURED_RETRY)
+        })?;
+        Ok(self.checker.get_or_init(|| made))
     }
 
     /// The reseller's subscription with this identifier.

@@ -4,12 +4,14 @@
 //! a host that never asked for it gets no more of these than of those.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
 use engine::webhook::{Checked, EndpointChecker, Step, Stranger};
-use http_api::{Draft, FieldProblem, Problem};
+use http_api::{Draft, FieldProblem, Problem, ProblemKind};
 use http_client::{Endpoint, check_endpoint};
+use lifecycle::error_chain;
 use serde::{Deserialize, Serialize};
 use signing::Secret;
 use store::webhook::{Budgets, Charged};
@@ -21,8 +23,10 @@ use crate::problems::TOO_MANY_REQUESTS;
 use crate::request::{Manager, Reseller};
 use crate::subscriptions::create;
 
-/// How much of the time for the request the endpoint may take: the rest is for the database.
-const SHARE_OF_ENDPOINT: f64 = 0.8;
+/// How long the endpoint may take, whatever is left for the request: as long as for a challenge, or a slow one fails here and is verified all the same.
+const LIMIT_OF_ENDPOINT: Duration = Duration::from_secs(10);
+/// How long the database may take after that.
+const LIMIT_OF_RECORD: Duration = Duration::from_secs(5);
 /// When to try again what could not be tried here, in seconds.
 const NOT_ASKED_RETRY: u32 = 10;
 
@@ -95,11 +99,34 @@ pub(crate) async fn check(
     if let Some(stranger) = &stranger {
         charge(&app, &reseller, stranger).await?;
     }
-    let (checked, document) = ask(&app, checker, &reseller, (endpoint.clone(), secret)).await?;
+    let checker = checker.clone();
+    // A task of its own, with the turn of the reseller: a caller who hangs up leaves a line of the activity all the same.
+    let asking = async move { ask_and_record(&app, &checker, &reseller, (endpoint, secret)).await };
+    tokio::spawn(asking).await.unwrap_or_else(|error| {
+        tracing::error!(error = error_chain(&error), "a check ended early");
+        Err(Problem::new(
+            ProblemKind::INTERNAL,
+            "the endpoint could not be checked",
+        ))
+    })
+}
+
+async fn ask_and_record(
+    app: &App,
+    checker: &EndpointChecker,
+    reseller: &Reseller,
+    (endpoint, secret): (Endpoint, Secret),
+) -> Result<Json<CheckDocument>, Problem> {
+    let (checked, document) = ask(app, checker, (endpoint.clone(), secret)).await?;
     let passed = checked == Checked::Passed;
     let (target, act) = ((reseller.id.as_str(), endpoint.host()), reseller.act(app.now()));
     let record = app.store.record_endpoint_check(target, passed, act);
-    http_api::by(reseller.deadline, ("the check", "recorded"), record).await?;
+    http_api::by(
+        Instant::now() + LIMIT_OF_RECORD,
+        ("the check", "recorded"),
+        record,
+    )
+    .await?;
     Ok(Json(document))
 }
 
@@ -136,7 +163,7 @@ async fn charge(app: &App, reseller: &Reseller, stranger: &Stranger) -> Result<(
         stranger.site.as_str(),
     );
     let now = app.now();
-    let charge = app.store.charge_challenge(target, Budgets::OF_CHALLENGES, now);
+    let charge = app.store.charge_challenge(target, Budgets::OF_CHECKS, now);
     match http_api::by(reseller.deadline, ("the endpoint", "checked"), charge).await? {
         Charged::Done => Ok(()),
         Charged::NotBefore(then) => {
@@ -151,12 +178,10 @@ async fn charge(app: &App, reseller: &Reseller, stranger: &Stranger) -> Result<(
 async fn ask(
     app: &App,
     checker: &EndpointChecker,
-    reseller: &Reseller,
     (endpoint, secret): (Endpoint, Secret),
 ) -> Result<(Checked, CheckDocument), Problem> {
-    let left = reseller.deadline.saturating_duration_since(Instant::now());
-    let longest = left.mul_f64(SHARE_OF_ENDPOINT);
-    let (checked, took) = checker.check(endpoint.clone(), &secret, longest, app.now()).await;
+    let asking = checker.check(endpoint.clone(), &secret, LIMIT_OF_ENDPOINT, app.now());
+    let (checked, took) = asking.await;
     if let Checked::NotAsked(error) = &checked {
         tracing::error!(error, "an endpoint could not be checked");
         let detail = "the endpoint could not be asked from here, which is no fault of its own";

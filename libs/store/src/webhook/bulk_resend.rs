@@ -20,7 +20,8 @@ use crate::{Act, Error, Store};
 pub const RESENT_MAX: u32 = 10_000;
 /// How many are looked for in one statement.
 const PART: u32 = 1_000;
-/// Most retries among which the end of the resends that go on is looked for.
+/// Most retries among which the end of the resends that go on is looked for. More than [`RESENT_MAX`]: retries of other kinds that are due later stand
+/// before them, as many as an outage has left, and a resend that does not find the end of the others is sent at the same time as they are.
 const LOOKED_AT_MAX: i64 = 100_000;
 /// Most statements that look for them: what has not been found by then lies too far apart.
 const PARTS_MAX: u32 = 100;

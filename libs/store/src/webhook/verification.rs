@@ -53,6 +53,11 @@ impl Budgets {
         per_site_and_hour: 30,
         hosts_per_reseller_and_day: 20,
     };
+    /// Those of checks, which are counted together with challenges: half, so that checks leave room for those of subscriptions.
+    pub const OF_CHECKS: Self = Self {
+        per_site_and_hour: Self::OF_CHALLENGES.per_site_and_hour / 2,
+        hosts_per_reseller_and_day: Self::OF_CHALLENGES.hosts_per_reseller_and_day / 2,
+    };
 }
 
 /// Whether there is room for a challenge.

@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, SecondsFormat, Utc};
 use http::header;
 use http_api::{Id, Params, Problem};
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::Route;
@@ -23,6 +24,8 @@ const ROWS_MAX: usize = 10_000;
 const PART: u32 = 200;
 /// Most parts that are asked for: a filter that little matches goes through many without a row.
 const PARTS_MAX: usize = 100;
+/// The last row of a file that is not all.
+const NOT_ALL: &str = "This is not all: older notifications are missing. Narrow the time or the filter, or list them with GET /notifications and its until.";
 
 const COLUMNS: &str = "acceptedAt,notificationId,eventId,eventType,subscriptionId,status,reason,attempts,lastStatus,lastMillis,\
                        lastError,payloadBytes,nextAttemptAt,finishedAt\r\n";
@@ -59,6 +62,9 @@ async fn file(
     subscription: Option<Uuid>,
 ) -> Result<Response, Problem> {
     let (mut text, mut rows, mut cursor) = (COLUMNS.to_owned(), 0, None);
+    let mut is_all = false;
+    // What there is by then is sent: the part that is under way at the deadline would lose all those before it.
+    let latest = reseller.deadline - app.config.portal.request_timeout / 4;
     for _ in 0..PARTS_MAX {
         let part = AllParams {
             limit: Some(PART),
@@ -68,14 +74,22 @@ async fn file(
         let list = notifications::list_all(State(Arc::clone(app)), reseller.clone(), Params(part))
             .await?
             .0;
-        for listed in list.items.iter().take(ROWS_MAX - rows) {
+        let room = ROWS_MAX - rows;
+        for listed in list.items.iter().take(room) {
             line(&mut text, listed);
             rows += 1;
         }
         cursor = list.next;
-        if cursor.is_none() || rows == ROWS_MAX {
+        is_all = cursor.is_none() && list.items.len() <= room;
+        if cursor.is_none() || rows == ROWS_MAX || Instant::now() >= latest {
             break;
         }
+    }
+    if !is_all {
+        // As many values as every row has.
+        text.push_str(&cell(NOT_ALL));
+        text.push_str(&",".repeat(COLUMNS.matches(',').count()));
+        text.push_str("\r\n");
     }
     let headers = [
         (header::CONTENT_TYPE, "text/csv; charset=utf-8"),

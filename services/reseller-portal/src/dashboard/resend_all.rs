@@ -198,9 +198,15 @@ async fn resend(
     let number = fields.get("number").map(str::trim).unwrap_or_default();
     let is_confirmed =
         preview.count <= TYPED_FROM || number.replace([',', ' '], "") == preview.count.to_string();
-    if is_count || preview.count == 0 || !is_confirmed {
+    // What was agreed to is the number that was shown.
+    let is_as_shown = fields.get("counted") == Some(preview.count.to_string().as_str());
+    if is_count || preview.count == 0 || !is_confirmed || !is_as_shown {
         let mut errors = Vec::new();
-        if !is_count && !is_confirmed {
+        if !is_count && preview.count > 0 && !is_as_shown {
+            let now = frame.number(preview.count);
+            let detail = format!("is not the one that was shown: {now} match now, look and send again");
+            errors.push(FieldProblem::new("counted", detail));
+        } else if !is_count && !is_confirmed {
             errors.push(FieldProblem::new("number", format!("must be {}", preview.count)));
         }
         let preview = Some(preview);

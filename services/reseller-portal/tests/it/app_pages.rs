@@ -337,7 +337,26 @@ async fn all_that_match_are_counted_and_then_sent_again(portal: Portal) {
         counted.html
     );
     assert_eq!(everything(&portal.pool).await, before, "counting changes nothing");
-    let (to, page) = browser.act(&again, &[("status", "SENT")]).await;
+    assert!(
+        counted.html.contains(r#"name="counted" value="1""#),
+        "{}",
+        counted.html
+    );
+    for shown in [None, Some("2")] {
+        let mut typed = vec![("status", "SENT")];
+        typed.extend(shown.map(|shown| ("counted", shown)));
+        let refused = browser.refused(&again, &typed, 422).await;
+        assert!(
+            refused.contains("1 match now") && refused.contains("Send 1 again"),
+            "{refused}"
+        );
+    }
+    assert_eq!(
+        everything(&portal.pool).await,
+        before,
+        "another number than was shown is not sent"
+    );
+    let (to, page) = browser.act(&again, &[("status", "SENT"), ("counted", "1")]).await;
     assert_eq!(to, list);
     assert!(page.contains("1 are sent again"), "{page}");
     let found = portal.see(&format!("/notifications/{notification}")).await;
@@ -356,6 +375,25 @@ async fn a_list_is_taken_home_as_it_is_filtered(portal: Portal) {
         assert!(row.contains(&notification.to_string()), "{sent}");
         assert_eq!(sent.lines().count(), 2, "{sent}");
     }
+}
+
+#[testkit::test]
+async fn a_file_that_is_not_all_says_so(portal: Portal) {
+    let (_, notification) = furnished(&portal).await;
+    sqlx::query(
+        "INSERT INTO notifications
+         SELECT (jsonb_populate_record(n, jsonb_build_object('id', left(n.id::text, 24) || lpad(to_hex(i), 12, '0')))).*
+         FROM notifications n, generate_series(1, 10000) i WHERE n.id = $1",
+    )
+    .bind(notification)
+    .execute(&portal.pool)
+    .await
+    .unwrap();
+    let browser = entered(&portal, &[]).await;
+    let file = browser.see("/app/deliveries.csv").await;
+    let last = file.lines().last().unwrap();
+    assert!(last.contains("This is not all"), "{last}");
+    assert_eq!(file.lines().count(), 10_002);
 }
 
 #[testkit::test]

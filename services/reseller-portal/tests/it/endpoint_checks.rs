@@ -105,10 +105,10 @@ async fn what_deliveries_refuse_is_not_checked_and_checks_have_a_limit(pool: PgP
             .await;
         assert_eq!(fields(&problem), [field], "{body}");
     }
-    // A reseller whose budget is used up is told when there is room again, and nothing is sent.
+    // A reseller whose budget of checks is used up, which is less than that of challenges, is told when there is room again, and nothing is sent.
     sqlx::query(
         "INSERT INTO challenges (id, reseller_id, host, site, at)
-         SELECT gen_random_uuid(), 'acme', 'h' || n || '.example', 'h' || n || '.example', now() - interval '1 minute' FROM generate_series(1, 20) n",
+         SELECT gen_random_uuid(), 'acme', 'h' || n || '.example', 'h' || n || '.example', now() - interval '1 minute' FROM generate_series(1, 10) n",
     )
     .execute(&portal.pool)
     .await

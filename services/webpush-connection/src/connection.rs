@@ -297,6 +297,8 @@ pub(crate) struct Connection {
     commands_until: Instant,
     last_ping: Option<Instant>,
     outstanding: Vec<Outstanding>,
+    /// Messages without TTL that were sent: nothing is kept of them, and the client acknowledges them like any other.
+    unkept: u32,
     /// What the client has acknowledged of the batch from storage that is under way.
     acked: Vec<i64>,
     /// Versions that the client acknowledged although they may be stored later.
@@ -324,6 +326,7 @@ impl Connection {
             commands_until: moment.at,
             last_ping: None,
             outstanding: Vec::new(),
+            unkept: 0,
             acked: Vec::new(),
             early_acks: Vec::new(),
             followed: Followed::default(),
@@ -445,7 +448,11 @@ impl Connection {
             ClientMessage::Ack { updates } => {
                 self.acknowledge(&updates, actions);
                 if self.outstanding.len() == outstanding {
-                    self.count_command(moment)?;
+                    // It may be of a message without TTL.
+                    match self.unkept.checked_sub(1) {
+                        Some(left) => self.unkept = left,
+                        None => self.count_command(moment)?,
+                    }
                 }
             }
             ClientMessage::Ping => {
@@ -517,6 +524,8 @@ impl Connection {
                 version: delivery.version,
                 source: Source::Direct(delivery.receipt, delivery.newer),
             });
+        } else {
+            self.unkept = self.unkept.saturating_add(1);
         }
     }
 

@@ -12,7 +12,7 @@ use http_api::{Place, Upgraded};
 use lifecycle::error_chain;
 use store::webpush::{Newer, Registered};
 use telemetry::Metric;
-use tokio::time::sleep_until;
+use tokio::time::{Instant, sleep_until};
 use uuid::Uuid;
 
 use crate::connection::{
@@ -30,6 +30,9 @@ const MOST_EXPIRED: u32 = 2000;
 const CLOCKS_DIFFER: TimeDelta = TimeDelta::seconds(1);
 /// How often a node notes a client after another one, whose clock may be ahead, did.
 const CONNECTS: u32 = 3;
+
+/// What was acknowledged when its sender did not wait any more: its version, and of which topic it is the newer message.
+type Late = (Box<str>, Option<Box<Newer>>);
 
 /// Why a connection has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -151,17 +154,55 @@ impl Session {
     }
 
     /// Tells the senders that the client has these. What a sender has given up waiting for it stores: then it is taken out of storage.
-    ///
-    /// What is stored and older than a message of its topic goes first: until its sender is answered, nothing can have been sent after
-    /// it, whatever the clocks of the endpoint nodes say.
     async fn settle(&mut self, acked: Vec<Acked>) {
         let (with_topic, others): (Vec<_>, Vec<_>) =
             acked.into_iter().partition(|acked| acked.newer.is_some());
         let mut late: Vec<_> = others.into_iter().filter_map(Acked::settle).collect();
-        let awaited = with_topic.iter().filter(|acked| acked.receipt.is_awaited());
-        let newer: Vec<&Newer> = awaited.filter_map(|acked| acked.newer.as_deref()).collect();
-        self.delete_older(&newer).await;
-        late.extend(with_topic.into_iter().filter_map(Acked::settle));
+        let has_deleted = self.delete_older_in_time(&with_topic).await;
+        let mut newer = Vec::new();
+        for acked in with_topic {
+            if !acked.receipt.settle() {
+                late.push((acked.version, acked.newer));
+            } else if !has_deleted {
+                newer.extend(acked.newer.map(|newer| *newer));
+            }
+        }
+        self.delete_late(&mut late).await;
+        // What was stored has replaced what was older. What is not may be stored in a moment.
+        newer.extend(late.iter().filter_map(|(_, newer)| newer.as_deref().cloned()));
+        // By now something may have replaced it that was sent after its sender was answered: that must not go because two clocks differ.
+        for newer in &mut newer {
+            newer.received_at -= CLOCKS_DIFFER;
+        }
+        let deleting = self.delete_older(STORAGE_TIMEOUT, newer.iter().collect());
+        if let Err(error) = deleting.await {
+            // The client is shown it later.
+            tracing::warn!(
+                error = error_chain(&error),
+                "failed to delete older messages of a topic"
+            );
+        }
+        for (version, _) in late {
+            self.feed(Event::NotYetStored(version));
+        }
+    }
+
+    /// Deletes what is stored and older than messages whose senders still wait: until a sender is answered, nothing can have been sent
+    /// after its message, whatever the clocks of the endpoint nodes say. Returns whether that is done.
+    ///
+    /// It may take no more than a part of their wait, and there is none to spare where the client was late: a message must not
+    /// count as late because storage is slow.
+    async fn delete_older_in_time(&self, acked: &[Acked]) -> bool {
+        if !self.mailbox.is_prompt(Instant::now()) {
+            return false;
+        }
+        let awaited = acked.iter().filter(|acked| acked.receipt.is_awaited());
+        let newer = awaited.filter_map(|acked| acked.newer.as_deref()).collect();
+        self.delete_older(self.node.ack_wait / 4, newer).await.is_ok()
+    }
+
+    /// Takes out of storage what its senders have stored by now; leaves what is not there.
+    async fn delete_late(&self, late: &mut Vec<Late>) {
         let Some(uaid) = self.client.filter(|_| !late.is_empty()) else {
             return;
         };
@@ -169,34 +210,16 @@ impl Session {
         let deleting = self.node.store.webpush_delete(uaid, &versions);
         let deleted = store::within(STORAGE_TIMEOUT, deleting).await.unwrap_or_default();
         late.retain(|(version, _)| !deleted.iter().any(|deleted| **deleted == **version));
-        // What was stored has replaced what was older. What is not may be stored in a moment; or something has replaced it that was sent
-        // after its sender was answered, and that must not go because two clocks differ.
-        let newer: Vec<Newer> = late
-            .iter()
-            .filter_map(|(_, newer)| newer.as_deref().cloned())
-            .map(|newer| Newer {
-                received_at: newer.received_at - CLOCKS_DIFFER,
-                ..newer
-            })
-            .collect();
-        self.delete_older(&newer.iter().collect::<Vec<_>>()).await;
-        for (version, _) in late {
-            self.feed(Event::NotYetStored(version));
-        }
     }
 
-    /// Deletes what is stored for topics and older than what the client has of them. Where storage fails the client is shown it later.
-    async fn delete_older(&self, newer: &[&Newer]) {
+    /// Deletes what is stored for topics and older than what the client has of them.
+    async fn delete_older(&self, limit: Duration, newer: Vec<&Newer>) -> Result<(), store::Error> {
         let Some(uaid) = self.client.filter(|_| !newer.is_empty()) else {
-            return;
+            return Ok(());
         };
-        let deleting = self.node.store.webpush_delete_older(uaid, newer);
-        if let Err(error) = store::within(STORAGE_TIMEOUT, deleting).await {
-            tracing::warn!(
-                error = error_chain(&error),
-                "failed to delete older messages of a topic"
-            );
-        }
+        let deleting = self.node.store.webpush_delete_older(uaid, &newer);
+        store::within(limit, deleting).await?;
+        Ok(())
     }
 
     async fn answer(&mut self, question: Question) -> Answer {
@@ -386,7 +409,7 @@ impl Session {
 
 impl Acked {
     /// Tells the sender; returns what the sender does not wait for any more.
-    fn settle(self) -> Option<(Box<str>, Option<Box<Newer>>)> {
+    fn settle(self) -> Option<Late> {
         (!self.receipt.settle()).then_some((self.version, self.newer))
     }
 }

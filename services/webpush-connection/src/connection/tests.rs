@@ -824,6 +824,26 @@ fn acknowledgements_of_nothing_count_as_commands() {
     assert_eq!(driven.closed(), Close::TooManyCommands);
 }
 
+#[test]
+fn acknowledgements_of_messages_without_ttl_do_not_count() {
+    let mut driven = Driven::of_client();
+    for _ in 0..20 {
+        driven.deliver("1", false);
+        driven.ack(&["1"]);
+        driven.nothing();
+    }
+    for _ in 0..5 {
+        driven.ack(&["1"]);
+        driven.nothing();
+    }
+    driven.ack(&["1"]);
+    assert_eq!(
+        driven.closed(),
+        Close::TooManyCommands,
+        "one for each that was sent"
+    );
+}
+
 fn broadcasts(versions: &[(&str, &str)]) -> Broadcasts {
     let versions = versions.iter();
     versions

@@ -65,7 +65,9 @@ async fn a_client_that_does_not_answer_pings_is_closed(pool: PgPool) {
 #[testkit::test]
 async fn a_client_registers_as_many_channels_as_it_may(pool: PgPool) {
     let rig = Rig::with(pool, |config| config.webpush.connection.max_channels = 2).await;
-    let mut client = rig.node.client().await;
+    let mut client = Client::connect(rig.node.address).await;
+    client.hello().await;
+    client.register().await;
     client.channel = uuid::Uuid::new_v4();
     client.register().await;
     client

@@ -5,7 +5,7 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use serde_json::json;
 use sqlx::PgPool;
-use testkit::eventually;
+use testkit::{PATIENCE, eventually};
 
 use crate::rig::Rig;
 
@@ -56,10 +56,11 @@ async fn a_sender_learns_that_the_client_has_left_without_an_acknowledgement(rig
 }
 
 async fn impatient(pool: PgPool) -> Rig {
-    Rig::with(pool, |config| {
-        config.webpush.connection.ack_wait = Duration::from_millis(200);
-    })
-    .await
+    waiting_for(pool, Duration::from_millis(200)).await
+}
+
+async fn waiting_for(pool: PgPool, ack_wait: Duration) -> Rig {
+    Rig::with(pool, |config| config.webpush.connection.ack_wait = ack_wait).await
 }
 
 /// The sender's node stores what was not acknowledged in time; a late acknowledgement takes it out again.
@@ -100,7 +101,8 @@ async fn an_acknowledgement_before_the_commit_counts_as_well(pool: PgPool) {
 
 /// What was stored of a topic would be shown after the newer message, and stay.
 #[testkit::test]
-async fn what_is_stored_of_a_topic_goes_when_a_newer_message_of_it_is_acknowledged(rig: &Rig) {
+async fn what_is_stored_of_a_topic_goes_when_a_newer_message_of_it_is_acknowledged(pool: PgPool) {
+    let rig = waiting_for(pool, PATIENCE).await;
     let mut client = rig.node.client().await;
     let (older, newest) = (
         rig.now() - TimeDelta::microseconds(1),
@@ -124,15 +126,42 @@ async fn what_is_stored_of_a_topic_goes_when_a_newer_message_of_it_is_acknowledg
     assert_eq!(rig.waiting(&client).await, ["newest"]);
 }
 
+/// A message that counts as late would have all those after it stored.
+#[testkit::test]
+async fn a_sender_does_not_wait_for_what_is_stored_of_a_topic_to_go(pool: PgPool) {
+    let rig = waiting_for(pool, Duration::from_secs(8)).await;
+    let mut client = rig.node.client().await;
+    let older = rig.now() - TimeDelta::seconds(60);
+    rig.put(rig.of_topic(&client, "older", older)).await;
+    let mut holder = rig.pool.begin().await.unwrap();
+    sqlx::query("SELECT FROM webpush_messages WHERE uaid = $1 FOR UPDATE")
+        .bind(client.uaid)
+        .execute(&mut *holder)
+        .await
+        .unwrap();
+    let push = rig.node.push_of_topic(&client, "newer", rig.now());
+    let (status, version) = tokio::join!(push, client.take());
+    assert_eq!((status.as_u16(), version.as_str()), (200, "newer"));
+    holder.rollback().await.unwrap();
+    eventually("an empty storage", async || {
+        rig.waiting(&client).await.is_empty().then_some(())
+    })
+    .await;
+    client.ping().await;
+}
+
 /// The acknowledgement comes too late for the sender, and too early to find the message in storage.
 #[testkit::test]
 async fn what_is_stored_of_a_topic_is_not_shown_before_a_newer_message_is_stored(pool: PgPool) {
-    let rig = impatient(pool).await;
+    // What waits in the mailbox for longer is not sent.
+    let rig = waiting_for(pool, Duration::from_secs(5)).await;
     let mut client = rig.node.client().await;
     let (older, newer) = (rig.now() - TimeDelta::seconds(60), rig.now());
     rig.put(rig.of_topic(&client, "older", older)).await;
-    assert_eq!(rig.node.push_of_topic(&client, "newer", newer).await, 503);
-    assert_eq!(client.take().await, "newer");
+    let push = tokio::spawn(rig.node.push_of_topic(&client, "newer", newer));
+    assert_eq!(client.notified().await, "newer");
+    assert_eq!(push.await.unwrap(), 503);
+    client.ack(&["newer"]).await;
     eventually("an empty storage", async || {
         rig.waiting(&client).await.is_empty().then_some(())
     })
@@ -149,10 +178,7 @@ async fn what_is_stored_of_a_topic_is_not_shown_before_a_newer_message_is_stored
 /// Some senders read what was delivered only after they have their answer: they pay for one long wait and not for each.
 #[testkit::test]
 async fn a_client_that_was_late_is_not_waited_for_as_long_again(pool: PgPool) {
-    let rig = Rig::with(pool, |config| {
-        config.webpush.connection.ack_wait = Duration::from_secs(5);
-    })
-    .await;
+    let rig = waiting_for(pool, Duration::from_secs(5)).await;
     let mut client = rig.node.client().await;
     assert_eq!(rig.node.push(&client, "1", 60).await, 503);
     let since = std::time::Instant::now();

@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 use reqwest::{Client as Http, StatusCode};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use sqlx::ConnectOptions as _;
 use testkit::eventually;
@@ -93,10 +94,8 @@ impl Process {
         tokio::spawn(async move { request.send().await.ok().map(|answer| answer.status()) })
     }
 
-    fn signal(&self, signal: &str) {
-        let id = self.child.id().to_string();
-        let sent = Command::new("kill").args([signal, &id]).status();
-        assert!(sent.unwrap().success());
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 }
 
@@ -129,7 +128,7 @@ async fn what_a_node_had_that_is_killed_or_frozen_comes_at_another_one(rig: &Rig
     assert_eq!(rig.node_of(&client).await.as_ref(), Some(&frozen.name));
     let push = frozen.push(&there, "frozen");
     assert_eq!(there.notified().await, "frozen");
-    frozen.signal("-STOP");
+    frozen.signal(Signal::STOP);
     // Its sender's node waits no more.
     push.abort();
     rig.put(rig.message(&client, "frozen")).await;
@@ -138,7 +137,7 @@ async fn what_a_node_had_that_is_killed_or_frozen_comes_at_another_one(rig: &Rig
     nothing_waits(rig, &client).await;
     // It wakes up, finds that the client has gone, and changes nothing.
     drop(there);
-    frozen.signal("-CONT");
+    frozen.signal(Signal::CONT);
     eventually("the client to be gone", async || {
         let away = frozen.push(&client, "late").await.unwrap();
         (away == Some(StatusCode::NOT_FOUND)).then_some(())

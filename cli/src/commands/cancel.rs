@@ -1,8 +1,9 @@
 //! `postrider cancel`: not sending what has not been sent yet.
 
+use anyhow::bail;
 use chrono::{DateTime, Utc};
 use clap::builder::PossibleValuesParser;
-use clap::{ArgGroup, Args, Subcommand};
+use clap::{Args, Subcommand};
 use domain::counted::of;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
@@ -24,11 +25,7 @@ pub(crate) enum CancelCommand {
     Waiting(WaitingArgs),
 }
 
-// Of a whole lane nothing is cancelled by mistake.
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("what").required(true).multiple(true).args([
-    "status", "prototype", "platform", "reseller", "subscription", "event_type", "since", "until",
-]))]
 pub(crate) struct WaitingArgs {
     /// Of which lane.
     #[arg(long, value_parser = PossibleValuesParser::new(["push", "reseller"]))]
@@ -89,6 +86,10 @@ impl WaitingArgs {
 
 async fn waiting(args: WaitingArgs) -> anyhow::Result<()> {
     let is_dry = args.dry_run;
+    let body = args.body();
+    if body["filter"] == json!({}) {
+        bail!("say which of them: of a whole lane nothing is cancelled by mistake; --since alone would do");
+    }
     let told = |document: &Value| {
         let number = |name: &str| document[name].as_u64().unwrap_or_default();
         let more = match (document["more"] == json!(true), is_dry) {
@@ -107,7 +108,7 @@ async fn waiting(args: WaitingArgs) -> anyhow::Result<()> {
         };
         format!("{} cancelled{left}{more}", of(number("cancelled"), "is", "are"))
     };
-    args.common.act("/cancellations", &args.body(), told).await
+    args.common.act("/cancellations", &body, told).await
 }
 
 #[derive(Debug, Args)]

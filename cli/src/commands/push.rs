@@ -14,7 +14,7 @@ use uuid::Uuid;
 use crate::commands::outcome::Within;
 use crate::commands::search::{self, PushListArgs};
 use crate::file;
-use crate::ingest::{self, Attempt, Ingest, IngestArgs, Push, PushRequest};
+use crate::ingest::{self, Answer, Attempt, Ingest, IngestArgs, Push, PushRequest};
 use crate::output::{self, Column, Form, FormArgs, Table};
 use crate::progress::Progress;
 
@@ -82,7 +82,7 @@ struct PostArgs {
     /// The push as POST /push takes it, or several, one after another; @FILE reads them from there (@- from standard input).
     #[arg(long, value_name = "JSON", conflicts_with_all = ["platform", "prototype", "push_key", "message", "cron"])]
     data: Option<String>,
-    /// Makes it safe to repeat the command: the same key and push are stored once.
+    /// Makes it safe to repeat the command: the same key and push are stored once; of several, the push at each place.
     #[arg(long)]
     idempotency_key: Option<String>,
     /// Waits until it has ended; exit code 1 when it is not SENT.
@@ -117,24 +117,48 @@ pub(crate) async fn run(args: PushArgs) -> anyhow::Result<()> {
 
 async fn post(ingest: &Ingest, args: PostArgs) -> anyhow::Result<()> {
     let pushes = requests(&args)?;
-    let key = args.idempotency_key.as_deref();
-    if pushes.len() > 1 && key.is_some() {
-        bail!(
-            "an idempotency key belongs to one push, and {} are given; hand them in one by one, or without --idempotency-key",
-            pushes.len()
-        );
-    }
+    let total = pushes.len();
+    // Of several, each has a key of its own, so that the command can be repeated when it ends in the middle.
+    let several = (total > 1).then(|| match &args.idempotency_key {
+        Some(key) => key.clone(),
+        None => Uuid::now_v7().to_string(),
+    });
+    let repeat = several.as_ref().map(|key| {
+        format!(
+            "mend it and repeat the whole with --idempotency-key {key}: what is stored is not stored again"
+        )
+    });
+    let progress = (several.is_some() && !args.wait).then(|| Progress::of("handed in"));
     let form = args.form.form();
-    let mut unsent = 0_usize;
-    let (mut told, total) = (Instant::now(), pushes.len());
+    let (mut refused, mut unsent) = (0_usize, 0_usize);
     for (done, push) in pushes.iter().enumerate() {
-        if told.elapsed() >= TELL {
-            let ended = if args.wait { ", and have ended" } else { "" };
-            output::note(format_args!("{done} of {total} pushes are handed in{ended}"));
-            told = Instant::now();
+        if let Some(progress) = &progress {
+            progress.show(done as u64, total as u64, "");
         }
-        let answer = ingest.post(push, key).await?;
-        let id = ingest::accepted(&answer, "push", AGAIN)?;
+        let place = done + 1;
+        let key = match &several {
+            Some(key) => Some(format!("{key}/{place}")),
+            None => args.idempotency_key.clone(),
+        };
+        let answer = ingest.post(push, key.as_deref()).await;
+        let mistaken = matches!(answer, Ok(Answer::Refused { status: 422, .. }));
+        let id = match (
+            answer.and_then(|answer| ingest::accepted(&answer, "push", AGAIN)),
+            &repeat,
+        ) {
+            (Ok(id), _) => id,
+            // The mistake of one push: those after it may be right.
+            (Err(error), Some(_)) if mistaken => {
+                output::note(format_args!("error: push {place} of {total}: {error}"));
+                refused += 1;
+                continue;
+            }
+            (Err(error), Some(repeat)) => {
+                let left = format!("push {place} of {total} and those after it may not be stored; {repeat}");
+                return Err(error.context(left));
+            }
+            (Err(error), None) => return Err(error),
+        };
         let was_sent = !args.wait || {
             let not_come = [
                 format!("the push {id} has not ended"),
@@ -148,11 +172,13 @@ async fn post(ingest: &Ingest, args: PostArgs) -> anyhow::Result<()> {
             form => show(ingest, id, form).await?,
         }
     }
+    drop(progress);
+    let counted = of(total as u64, "push", "pushes");
+    if let Some(repeat) = repeat.filter(|_| refused > 0) {
+        bail!("{refused} of {counted} refused, the others are stored; {repeat}");
+    }
     if unsent > 0 {
-        bail!(
-            "{unsent} of {} not sent",
-            of(pushes.len() as u64, "push", "pushes")
-        );
+        bail!("{unsent} of {counted} not sent");
     }
     Ok(())
 }

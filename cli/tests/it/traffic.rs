@@ -88,8 +88,47 @@ async fn several_pushes_are_handed_in_together_and_waited_for(it: Installation) 
         let shown = up.caller(&format!("push show /push/{id} -o tsv")).run();
         assert!(shown.stdout.lines().any(|line| line == status), "{shown:?}");
     }
-    let keyed = up.caller(&format!("{command} --idempotency-key once")).run();
-    assert!(keyed.stderr.contains("belongs to one push"), "{keyed:?}");
+}
+
+/// What is refused is named by its place, the others are stored, and the mended file stores nothing twice.
+#[testkit::test]
+async fn a_mistake_among_several_pushes_is_mended_without_handing_any_in_twice(it: Installation) {
+    let up = Up::start(&it, PUSH_KEYS).await;
+    let pushes = tempfile::NamedTempFile::new().expect("a file");
+    let write = |second: &str| {
+        let push = |device: &str, field: &str| {
+            format!(
+                r#"{{"platform": "IOS", "messagePrototypeKey": "Hello", "pushKey": "{device}", "{field}": "x"}}"#
+            )
+        };
+        let text = [push("b1", "message"), push("b2", second), push("b3", "message")].join("\n");
+        std::fs::write(pushes.path(), text).expect("written");
+    };
+    let command = format!("push --idempotency-key once --data @{}", pushes.path().display());
+    let run = async || {
+        eventually("an answer", async || {
+            let finished = up.caller(&command).run();
+            (!is_put_off(&finished)).then_some(finished)
+        })
+        .await
+    };
+    write("mesage");
+    let refused = run().await;
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    for part in [
+        "push 2 of 3: the push was refused with 422",
+        "did you mean message?",
+        "1 of 3 pushes refused, the others are stored; mend it and repeat the whole with --idempotency-key once",
+    ] {
+        assert!(refused.stderr.contains(part), "{refused:?}");
+    }
+    write("message");
+    let mended = run().await;
+    assert_eq!(mended.code, Some(0), "{mended:?}");
+    let (before, after): (Vec<&str>, Vec<&str>) =
+        (refused.stdout.lines().collect(), mended.stdout.lines().collect());
+    assert_eq!((before.len(), after.len()), (2, 3), "{refused:?} {mended:?}");
+    assert_eq!([before[0], before[1]], [after[0], after[2]]);
 }
 
 #[testkit::test]

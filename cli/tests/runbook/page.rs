@@ -129,9 +129,10 @@ impl Followed {
         self
     }
 
-    /// The last identifier that is shown.
+    /// What the last row is about: its first identifier.
     pub(crate) fn last_id(&self) -> Uuid {
-        let mut ids = self.shown.split_whitespace().filter_map(|word| word.parse().ok());
+        let id = |row: &str| row.split_whitespace().find_map(|word| word.parse().ok());
+        let mut ids = self.shown.lines().filter_map(id);
         ids.next_back()
             .unwrap_or_else(|| panic!("no identifier in {self:#?}"))
     }

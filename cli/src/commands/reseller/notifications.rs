@@ -249,7 +249,7 @@ async fn list(args: ListArgs) -> anyhow::Result<()> {
         return shown::print(&document, args.common.form(), COLUMNS, nothing);
     }
     let to = (Column::whole("subscription").spare(8), "/subscriptionId");
-    let columns: [ShownColumn; COLUMNS.len() + 1] = array::from_fn(|place| match place {
+    let columns: [ShownColumn; 10] = array::from_fn(|place| match place {
         0 => COLUMNS[0].clone(),
         1 => to.clone(),
         place => COLUMNS[place - 1].clone(),

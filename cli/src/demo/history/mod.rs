@@ -45,7 +45,7 @@ pub(super) async fn run(sources: &Sources, args: &ResellerArgs, timeout: Duratio
     };
     let database = Database::open_migrated(sources).await?;
     // Before anything is made.
-    refuse_others(database.store.other_resellers(RESELLER).await?)?;
+    refuse_others(&database.store.other_resellers(RESELLER).await?)?;
     let portal = Portal::new(&args.portal_url, key)?;
     let webhooks = Webhooks::new(&args.receiver_url)?;
     let deadline = Instant::now() + timeout;
@@ -73,7 +73,7 @@ pub(super) async fn run(sources: &Sources, args: &ResellerArgs, timeout: Duratio
             past.notifications.len(),
             past.subscriptions.len()
         ))?,
-        PastWritten::OthersToo(others) => refuse_others(others)?,
+        PastWritten::OthersToo(others) => refuse_others(&others)?,
         PastWritten::UnknownSubscription(id) => {
             bail!(
                 "the subscription {id} is not in this database; is it the one that the portal at {} uses?",
@@ -84,7 +84,7 @@ pub(super) async fn run(sources: &Sources, args: &ResellerArgs, timeout: Duratio
     Ok(())
 }
 
-fn refuse_others(others: Vec<String>) -> anyhow::Result<()> {
+fn refuse_others(others: &[String]) -> anyhow::Result<()> {
     if !others.is_empty() {
         bail!(
             "this database is not one of a demonstration: it knows other resellers than {RESELLER:?} ({}); nothing was written",

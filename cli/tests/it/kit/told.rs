@@ -106,7 +106,8 @@ async fn forms_for_scripts_have_what_the_next_command_needs() {
         .route("/subscriptions/{id}/quota-requests", get(requests))
         .route("/subscriptions/{id}/quota-requests/{request}", delete(async || ()))
         .route("/subscriptions/{id}/secrets", get(secrets))
-        .route("/subscriptions/{id}/notifications", get(found));
+        .route("/subscriptions/{id}/notifications", get(found))
+        .route("/notifications", get(found));
     let url = pretended(router).await;
     let only = format!("{OTHER}\n");
     for command in ["quota show", "secrets list"] {

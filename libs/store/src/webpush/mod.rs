@@ -19,7 +19,7 @@ use uuid::Uuid;
 use crate::Error;
 
 pub use client::Registered;
-pub use message::{Message, MessageBody, NewMessage, Stored};
+pub use message::{Message, MessageBody, NewMessage, Newer, Stored};
 pub use stored::{LISTED, StoredClient, StoredMessage, StoredMonth};
 
 /// A user agent that registered at least one channel, at some time.

@@ -80,7 +80,7 @@ async fn what_does_not_exist_is_answered_with_what_does(rig: &Rig) {
     for (path, said) in [
         (
             format!("/explain/{}", Uuid::now_v7()),
-            "no push, event, notification or dead letter has this identifier",
+            "no push, event, notification, dead letter or user agent has this identifier",
         ),
         ("/explain/order-17".to_owned(), "is no identifier"),
         ("/explain/order-17?reseller=acme".to_owned(), "acme has no event"),

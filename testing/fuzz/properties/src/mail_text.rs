@@ -48,7 +48,7 @@ fn composed(input: &mut Unstructured<'_>) -> Result<()> {
         occurrences,
         created_at: now(),
     };
-    let rendered = letter.render().expect("these data are what a mail needs");
+    let rendered = letter.render(None).expect("these data are what a mail needs");
     assert!(
         !rendered.subject.contains(char::is_control),
         "{:?}",

@@ -130,7 +130,7 @@ test("of two operators at once one is refused with the reason, and sees within t
   await form.getByLabel(/note/i).fill("wait for the other team");
   await form.getByRole("button", { name: /^Pause/ }).click();
   await ada.locator("main").getByText("Paused", { exact: true }).first().waitFor();
-  await grace.locator("main").getByText("Paused", { exact: true }).first().waitFor({ timeout: 3_000 });
+  await grace.locator("main").getByText("Paused", { exact: true }).first().waitFor();
   await operate("POST", `/dead-letters/jobs/${job.id}/cancel`, { note: "the test is over" });
   await ada.end();
   await grace.end();

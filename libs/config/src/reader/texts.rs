@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Reader, found, kind};
-use crate::environment::variable_of;
+use crate::environment::{variable_of, variable_of_file};
 use crate::form::Form;
 use crate::layers::Layers;
 use crate::yaml::Content;
@@ -32,6 +32,7 @@ impl Reader {
     /// A text that has no default; the variable `fallback` fills it when nothing else does.
     pub(crate) fn required(&mut self, key: &str, form: &Form<Secret>, fallback: &str) -> Secret {
         self.layers.lay_fallback(key, fallback);
+        self.problems.append(&mut self.layers.problems);
         let missing = Secret::new("");
         if !self
             .declare(key, form.words, form.is_secret)
@@ -42,6 +43,12 @@ impl Reader {
             return self.parsed(key, form, form.words).unwrap_or(missing);
         }
         let variable = variable_of(key);
+        if [variable.as_str(), fallback]
+            .into_iter()
+            .any(|name| self.file_is_unread(name))
+        {
+            return missing;
+        }
         self.problems.push(Problem {
             subject: key.to_owned(),
             origin: None,
@@ -51,6 +58,12 @@ impl Reader {
             ),
         });
         missing
+    }
+
+    /// Whether it has been said already that the file cannot be read in which a variable's value should stand.
+    fn file_is_unread(&self, variable: &str) -> bool {
+        let subject = format!("environment variable {}", variable_of_file(variable));
+        self.problems.iter().any(|problem| problem.subject == subject)
     }
 
     /// Several texts: a list, or one text with commas, which a variable is easier to fill with.

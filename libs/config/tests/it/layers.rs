@@ -120,6 +120,79 @@ fn file_on_disk_is_read_and_a_missing_one_is_an_error() {
 }
 
 #[test]
+fn a_variable_that_ends_in_file_names_the_file_with_the_value() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let database = file("database", "postgres://of:file@host/db\n");
+    let broker = file("broker", "amqp://of:file@host/%2f\r\n");
+    let sources = Sources::default()
+        .with_variable("DATABASE_URL_FILE", &database)
+        .with_variable("POSTRIDER__AMQP__URL_FILE", &broker)
+        .with_variable("AMQP_URL", crate::AMQP_URL)
+        .with_variable("POSTRIDER__SWRVE__TIMEOUT_MILLIS_FILE", file("timeout", "8000\n"));
+
+    let config = config::load(&sources).unwrap();
+
+    assert_eq!(config.database.url.expose(), "postgres://of:file@host/db");
+    assert_eq!(config.amqp.url.expose(), "amqp://of:file@host/%2f");
+    assert_eq!(config.swrve.timeout, Duration::from_secs(8));
+    assert!(
+        config
+            .redacted_yaml()
+            .contains("environment variable POSTRIDER__AMQP__URL_FILE"),
+        "{}",
+        config.redacted_yaml()
+    );
+}
+
+#[test]
+fn a_file_of_a_variable_that_cannot_be_read_is_the_one_error() {
+    for (variable, value) in [
+        ("POSTRIDER__AMQP__URL_FILE", "/nowhere/amqp"),
+        ("AMQP_URL_FILE", "/nowhere/amqp"),
+    ] {
+        let sources = Sources::default()
+            .with_variable("DATABASE_URL", crate::DATABASE_URL)
+            .with_variable(variable, value);
+
+        let problems = problems(&sources);
+
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert_eq!(problems[0].subject, format!("environment variable {variable}"));
+        assert!(
+            matches!(&problems[0].fault, Fault::Unreadable { message } if message.starts_with("/nowhere/amqp: ")),
+            "{problems:?}"
+        );
+    }
+}
+
+#[test]
+fn a_value_and_a_file_for_one_key_are_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("timeout");
+    std::fs::write(&path, "8000").unwrap();
+
+    let problems = problems(
+        &complete()
+            .with_variable("POSTRIDER__SWRVE__TIMEOUT_MILLIS", "7000")
+            .with_variable(
+                "POSTRIDER__SWRVE__TIMEOUT_MILLIS_FILE",
+                path.display().to_string(),
+            ),
+    );
+
+    assert_eq!(problems.len(), 1, "{problems:?}");
+    assert!(
+        matches!(problems[0].fault, Fault::Ambiguous { .. }),
+        "{problems:?}"
+    );
+}
+
+#[test]
 fn two_variables_for_one_key_are_an_error() {
     let problems = problems(
         &complete()

@@ -1,4 +1,5 @@
-"""Follows the quick start to the letter, from an empty folder, and the worked example of verifying by hand.
+"""Follows the quick start to the letter, from an empty folder, and the worked example of verifying by hand. What needs an installation is run when `make up` has started
+one in this checkout.
 
 usage: quickstart.py [PATH OF postrider]; otherwise POSTRIDER_BIN, or what is called postrider.
 """
@@ -86,7 +87,8 @@ def main() -> int:
         with tempfile.TemporaryDirectory(prefix="postrider-bin-") as folder:
             environment = surroundings(postrider, Path(folder))
             for name in ("signatures.md", "quickstart.md"):
-                count = run_page(SITE / name, environment, {":8000": f":{environment['PORT']}"})
+                told = {":8000": f":{environment['PORT']}"}
+                count = run_page(SITE / name, environment, told, (CHECKOUT / ".dev/env").exists())
                 print(f"{name}: {count} blocks did what the page says")
     except Failed as failure:
         print(f"FAILED: {failure}", file=sys.stderr)

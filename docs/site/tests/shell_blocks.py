@@ -1,6 +1,6 @@
 """Runs the shell blocks of a page, one after the other in one shell, as a reader would who pastes them.
 
-A ```sh block is run. A ```text block that follows it holds lines that have to appear among its output, in any order, since a program in the
+A ```sh block is run; a ```shell block, which needs an installation, only where there is one. A ```text block that follows it holds lines that have to appear among its output, in any order, since a program in the
 background writes when it likes; `…` stands for anything. What it deliberately does not do: change a block. A page that needs something from its
 surroundings takes it from a variable.
 """
@@ -25,6 +25,7 @@ class Step(NamedTuple):
     line: int
     commands: str
     expected: list[str]
+    needs_installation: bool = False
 
 
 class Failed(Exception):
@@ -38,8 +39,8 @@ def steps(page: Path) -> list[Step]:
     end = 0
     for fence in FENCE.finditer(text):
         language, content = fence.groups()
-        if language == "sh":
-            found.append(Step(text.count("\n", 0, fence.start()) + 2, content, []))
+        if language in ("sh", "shell"):
+            found.append(Step(text.count("\n", 0, fence.start()) + 2, content, [], language == "shell"))
         elif language == "text":
             if not found or text[end : fence.start()].strip():
                 raise Failed(f"{page.name}: an output that follows no block: {content!r}")
@@ -123,9 +124,11 @@ def appears(line: str, output: str) -> bool:
     return any(re.fullmatch(pattern, printed.strip()) for printed in output.splitlines())
 
 
-def run_page(page: Path, environment: dict[str, str], told: dict[str, str]) -> int:
-    """Runs a page in an empty folder; gives back how many blocks there were."""
-    blocks = steps(page)
+def run_page(
+    page: Path, environment: dict[str, str], told: dict[str, str], has_installation: bool = False
+) -> int:
+    """Runs a page in an empty folder; gives back how many blocks were run."""
+    blocks = [step for step in steps(page) if has_installation or not step.needs_installation]
     with tempfile.TemporaryDirectory(prefix="postrider-page-") as folder, Shell(
         Path(folder), environment
     ) as shell:

@@ -50,15 +50,20 @@ def running(process: Path) -> bool:
 
 
 class ShellBlocks(unittest.TestCase):
-    def run_text(self, text: str) -> int:
+    def run_text(self, text: str, has_installation: bool = False) -> int:
         with tempfile.TemporaryDirectory() as folder:
             page = Path(folder) / "page.md"
             page.write_text(text, encoding="utf-8")
             environment = {"PATH": os.environ["PATH"], "NAME": "world"}
-            return run_page(page, environment, {":8000": ":1234"})
+            return run_page(page, environment, {":8000": ":1234"}, has_installation)
 
     def test_blocks_run_in_one_shell_and_print_what_the_page_shows(self) -> None:
         self.assertEqual(self.run_text(GOOD), 2)
+
+    def test_what_needs_an_installation_is_run_only_where_there_is_one(self) -> None:
+        text = "```shell\necho one\n```\n\n```text\none\n```\n"
+        self.assertEqual(self.run_text(text), 0)
+        self.assertEqual(self.run_text(text, has_installation=True), 1)
 
     def test_a_line_that_is_not_printed_fails(self) -> None:
         with mock.patch.object(shell_blocks, "PATIENCE", 0), self.assertRaisesRegex(

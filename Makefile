@@ -4,7 +4,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo up down check test sdks web firefox lint format upgrade chaos model fuzz bench cli docs
+.PHONY: help demo up down check test sdks web firefox autopush lint format upgrade chaos model fuzz bench cli docs
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^##@ / { printf "\n%s\n", substr($$0, 5) } /^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' \
@@ -37,6 +37,9 @@ web: ## Test the console in a real browser (ARGS="journeys" for one file; ARGS="
 
 firefox: ## Try Web Push with an unmodified Firefox, pywebpush and npm's web-push; not a part of test
 	@scripts/firefox
+
+autopush: ## Run the integration suite of autopush-rs against our two programs (ARGS="CHECKOUT" of it)
+	@scripts/autopush $(ARGS)
 
 lint: ## Check format, lints, documentation, query descriptions, scripts and dependencies
 	@scripts/lint

@@ -74,9 +74,10 @@ pub fn sources(environment: impl IntoIterator<Item = (String, String)>) -> Resul
     if let Some(url) = given.text("DB_DSN") {
         sources = sources.with_variable("DATABASE_URL", url);
     }
-    let format = match given.text("HUMAN_LOGS") {
-        Some("true" | "1") => "human",
-        _ => "json",
+    let format = if given.is_on("HUMAN_LOGS") {
+        "human"
+    } else {
+        "json"
     };
     Ok(sources.with_variable("POSTRIDER__TELEMETRY__LOG_FORMAT", format))
 }
@@ -99,6 +100,12 @@ struct Given(HashMap<String, String>);
 impl Given {
     fn text(&self, variable: &str) -> Option<&str> {
         self.0.get(variable).map(String::as_str)
+    }
+
+    /// Whether a switch is on; Python writes `True`.
+    fn is_on(&self, variable: &str) -> bool {
+        self.text(variable)
+            .is_some_and(|value| value == "1" || value.eq_ignore_ascii_case("true"))
     }
 
     fn number(&self, variable: &'static str, default: u16) -> Result<u16, Unusable> {
@@ -132,7 +139,7 @@ impl Given {
     /// The name of this node for others, which is its address if that is wanted.
     fn hostname(&self) -> Result<String, Unusable> {
         let name = self.text("HOSTNAME").unwrap_or("localhost").to_owned();
-        if self.text("RESOLVE_HOSTNAME") != Some("true") {
+        if !self.is_on("RESOLVE_HOSTNAME") {
             return Ok(name);
         }
         let address = (name.as_str(), 0)

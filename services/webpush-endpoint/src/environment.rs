@@ -53,7 +53,7 @@ fn translated(reference: &BTreeMap<String, String>) -> Sources {
     let listen = format!("{}:{port}", in_url(&address_of(&host)));
     let host_in_url = in_url(&host);
     let endpoint_url = get("ENDPOINT_URL", &format!("{scheme}://{host_in_url}:{port}"));
-    let log_format = if get("HUMAN_LOGS", "false") == "true" {
+    let log_format = if get("HUMAN_LOGS", "false").eq_ignore_ascii_case("true") {
         "human"
     } else {
         "json"
@@ -67,7 +67,8 @@ fn translated(reference: &BTreeMap<String, String>) -> Sources {
         .with_variable(own("WEBPUSH__ENDPOINT_URL"), endpoint_url)
         .with_variable(own("TELEMETRY__LOG_FORMAT"), log_format);
     if let Some(dsn) = reference.get("DB_DSN") {
-        sources = sources.with_variable("DATABASE_URL", dsn);
+        // Not as DATABASE_URL, which may stand in the environment for another program.
+        sources = sources.with_variable(own("DATABASE__URL"), dsn);
     }
     for (name, renamed) in RENAMED {
         if let Some(value) = reference.get(name) {
@@ -150,6 +151,15 @@ mod tests {
         assert_eq!(endpoint.max_ttl.as_secs(), 60);
         assert_eq!(endpoint.node_connect_timeout.as_millis(), 500);
         assert_eq!(endpoint.node_timeout.as_millis(), 900);
+    }
+
+    #[test]
+    fn the_database_is_the_one_of_the_reference_whatever_stands_in_the_environment_for_others() {
+        let config = load(&[
+            ("DATABASE_URL", "postgres://of@another/program"),
+            ("AUTOEND__DB_DSN", "postgres://a@b/c"),
+        ]);
+        assert_eq!(config.database.url.expose(), "postgres://a@b/c");
     }
 
     #[test]

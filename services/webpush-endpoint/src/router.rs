@@ -40,6 +40,7 @@ pub(crate) fn router(app: Arc<App>, observer: Observer) -> Router {
         .route("/status", get(health::status))
         .route("/__version__", get(health::version))
         .route("/v1/err", get(health::error))
+        .route("/v1/err/crit", get(health::error))
         .route("/__error__", get(health::error))
         .fallback(async || Refused::from(Refusal::NotFound))
         .method_not_allowed_fallback(async || Refused::from(Refusal::MethodNotAllowed))

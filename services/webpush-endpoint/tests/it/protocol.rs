@@ -26,7 +26,7 @@ async fn monitors_find_what_they_know(pool: PgPool) {
             "{path}: {body}"
         );
     }
-    for path in ["/v1/err", "/__error__"] {
+    for path in ["/v1/err", "/v1/err/crit", "/__error__"] {
         let response = scene.request("GET", path).send().await.unwrap();
         assert_eq!(refused(response, 418).await, Some(999), "{path}");
     }

@@ -4,6 +4,7 @@
 
 use std::net::IpAddr;
 use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 
@@ -11,15 +12,28 @@ use crate::kind::ProblemKind;
 use crate::peer;
 use crate::problem::Problem;
 
-/// Most addresses remembered.
+/// So many addresses are remembered before those are forgotten that have been quiet for a while.
 const KEPT: usize = 10_000;
 
 /// The limit of each address, or /64 network of IPv6.
-pub struct AddressLimit(DefaultKeyedRateLimiter<IpAddr>);
+pub struct AddressLimit {
+    limiter: DefaultKeyedRateLimiter<IpAddr>,
+    /// How many are remembered before they are looked through the next time: twice what was left, so that a crowd of addresses
+    /// that are all busy is not looked through for each of them.
+    tidy_at: AtomicUsize,
+}
 
 impl AddressLimit {
     pub(crate) fn new(quota: Quota) -> Self {
-        Self(RateLimiter::keyed(quota))
+        Self {
+            limiter: RateLimiter::keyed(quota),
+            tidy_at: AtomicUsize::new(KEPT),
+        }
+    }
+
+    /// So many a minute, all of them at once after a pause.
+    pub fn per_minute(rate: NonZeroU32) -> Self {
+        Self::new(Quota::per_minute(rate))
     }
 
     /// So many a second, and so many at once after a pause.
@@ -30,10 +44,17 @@ impl AddressLimit {
     /// Takes one of what this address may have; `false` when there is none left. One that is not known is not bounded.
     pub(crate) fn admits(&self, address: Option<IpAddr>) -> bool {
         let Some(address) = address else { return true };
-        if self.0.len() > KEPT {
-            self.0.retain_recent();
+        if self.limiter.len() > self.tidy_at.load(Ordering::Relaxed) {
+            self.limiter.retain_recent();
+            let left = self.limiter.len().saturating_mul(2);
+            self.tidy_at.store(left.max(KEPT), Ordering::Relaxed);
         }
-        self.0.check_key(&address).is_ok()
+        self.limiter.check_key(&address).is_ok()
+    }
+
+    /// The same, where loopback is not bounded: a proxy there that is not trusted speaks for many.
+    pub fn admits_stranger(&self, address: Option<IpAddr>) -> bool {
+        self.admits(address.filter(|address| !address.is_loopback()))
     }
 
     /// Takes one of what the address may have that the request of this task comes from.

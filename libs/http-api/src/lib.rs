@@ -45,6 +45,6 @@ pub use reading::by;
 pub use remembered::Remembered;
 pub use request::{Draft, Id, Ids, Params, Payload, TakesBodies};
 pub use router::complete;
-pub use server::{ConnectionLimits, Place, Upgrade, Upgraded, serve};
+pub use server::{ConnectionLimits, NoUpgrade, Place, Upgrade, Upgraded, serve};
 pub use strangers::Strangers;
 pub use taken::refuse_in_vain;

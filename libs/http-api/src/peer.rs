@@ -75,6 +75,11 @@ impl Peer {
         self.network()
     }
 
+    /// Whether it is a trusted proxy that has named this caller.
+    pub(crate) fn is_proxy_of(&self, caller: IpAddr) -> bool {
+        caller != self.network() && self.is_trusted(self.address)
+    }
+
     fn is_trusted(&self, address: IpAddr) -> bool {
         self.trusted.iter().any(|network| network.contains(&address))
     }

@@ -266,7 +266,7 @@ catalogue! {
     WebpushNacks = "postrider_webpush_nacks_total", Kind::Counter, Count, ["code"],
         "Messages that user agents could do nothing with; `code` is `301` to `303`, or `0`.";
     WebpushRegistrations = "postrider_webpush_registrations_total", Kind::Counter, Count, ["outcome"],
-        "Channels that user agents wanted to register; `outcome` is `registered`, `bad_key` or `full` (too many channels).";
+        "Channels that user agents wanted to register; `outcome` is `registered`, `bad_key`, `full` (too many channels) or `too_many` (from one address in a minute).";
     WebpushClients = "postrider_webpush_clients", Kind::Gauge, Count, ["month"],
         "User agents that are stored, by the month that they read: `present`, `previous`, `oldest` (the next to be dropped) or `coming`. Estimated above 10,000.";
     WebpushStoredMessages = "postrider_webpush_stored_messages", Kind::Gauge, Count, ["month"],

@@ -7,6 +7,7 @@ use arc_swap::ArcSwap;
 use chrono::{DateTime, SubsecRound as _, Utc};
 use domain::clock::Clock;
 use domain::month::Month;
+use http_api::AddressLimit;
 use lifecycle::TaskGroup;
 use store::Store;
 
@@ -29,6 +30,8 @@ pub(crate) struct Node {
     pub(crate) queue_capacity: usize,
     /// Most channels of a client.
     pub(crate) max_channels: u32,
+    /// Registrations of each address.
+    pub(crate) registrations: AddressLimit,
     /// Longest wait for an acknowledgement before the sender has to store the message.
     pub(crate) ack_wait: Duration,
     /// The connections.

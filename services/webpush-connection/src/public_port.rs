@@ -6,9 +6,11 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use http::header::{CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE};
+use http::header::{
+    CONNECTION, RETRY_AFTER, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE,
+};
 use http::{HeaderMap, HeaderName, StatusCode};
-use http_api::Upgrade;
+use http_api::{NoUpgrade, Upgrade};
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
 use crate::node::Node;
@@ -28,15 +30,20 @@ async fn connect(State(node): State<Arc<Node>>, mut request: Request) -> Respons
         let wanted = [(UPGRADE, "websocket"), (SEC_WEBSOCKET_VERSION, VERSION)];
         return (StatusCode::UPGRADE_REQUIRED, wanted, "this is a web socket\n").into_response();
     };
-    let Some(upgrade) = Upgrade::of(request.extensions_mut()) else {
-        return StatusCode::BAD_REQUEST.into_response();
+    let upgrade = match Upgrade::of(request.extensions_mut()) {
+        Ok(upgrade) => upgrade,
+        Err(NoUpgrade::NotAsked) => return StatusCode::BAD_REQUEST.into_response(),
+        Err(NoUpgrade::TooMany) => {
+            let said = "there are too many connections from your address\n";
+            return (StatusCode::TOO_MANY_REQUESTS, [(RETRY_AFTER, "60")], said).into_response();
+        }
     };
-    let sessions = node.sessions.clone();
+    let (sessions, from) = (node.sessions.clone(), http_api::caller_address());
     // In a place of its own, since a group moves what it is given.
     let serving = Box::pin(async move {
         // One that ends before it has begun is no event.
         if let Ok(upgraded) = upgrade.stream().await {
-            session::serve(node, upgraded).await;
+            session::serve(node, upgraded, from).await;
         }
     });
     sessions.spawn("connection", serving);

@@ -1,13 +1,14 @@
 //! Puts the parts together, and takes them apart again.
 
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use config::{Config, WebpushConnection};
 use domain::clock::{Clock, SystemClock};
-use http_api::{ConnectionLimits, Observer};
+use http_api::{AddressLimit, ConnectionLimits, Observer};
 use lifecycle::{Drained, Lifecycle, Shutdown, TaskGroup};
 use telemetry::Metric;
 use tokio::net::TcpListener;
@@ -166,6 +167,7 @@ fn node(
     let settings = &config.webpush.connection;
     let keys: Vec<_> = config.webpush.keys.iter().map(config::Secret::expose).collect();
     let keys = Keys::parse(&keys.join(",")).map_err(Error::Keys)?;
+    let registrations = NonZeroU32::new(settings.registrations_per_minute).unwrap_or(NonZeroU32::MIN);
     Ok(Node {
         name: settings
             .router_url
@@ -188,6 +190,7 @@ fn node(
         broadcasts: ArcSwap::from_pointee(Broadcasts::default()),
         queue_capacity: settings.queue_capacity,
         max_channels: settings.max_channels,
+        registrations: AddressLimit::per_minute(registrations),
         ack_wait: settings.ack_wait,
         sessions: TaskGroup::under(&lifecycle.shutdown),
     })

@@ -3,6 +3,7 @@
 //! One task holds all of it. What happens seldom is in futures of its own that are allocated while they run, so that the task of
 //! a connection that is idle stays small.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -56,11 +57,13 @@ struct Session {
     actions: Vec<Action>,
     client: Option<Uuid>,
     connected_at: DateTime<Utc>,
+    /// Where it comes from.
+    from: Option<IpAddr>,
     _place: Place,
 }
 
 /// Serves a connection until it ends.
-pub(crate) async fn serve(node: Arc<Node>, upgraded: Upgraded) {
+pub(crate) async fn serve(node: Arc<Node>, upgraded: Upgraded, from: Option<IpAddr>) {
     let socket = Box::pin(Socket::on(upgraded.stream, upgraded.ahead)).await;
     let mut session = Session {
         machine: node.at_this_moment(Connection::opened),
@@ -70,6 +73,7 @@ pub(crate) async fn serve(node: Arc<Node>, upgraded: Upgraded) {
         mailbox: Arc::default(),
         actions: Vec::new(),
         client: None,
+        from,
         _place: upgraded.place,
     };
     Metric::WebpushConnectionsOpened.increment(1);
@@ -354,6 +358,13 @@ impl Session {
                 why: NotRegistered::BadKey,
             });
         };
+        if !node.registrations.admits_stranger(self.from) {
+            count("too_many");
+            return Ok(Answer::NotRegistered {
+                channel,
+                why: NotRegistered::Failed,
+            });
+        }
         let registered = node.store.webpush_register(
             uaid,
             Some(&node.name),
@@ -428,7 +439,7 @@ mod tests {
     use super::*;
 
     /// The size of the futures that a function makes.
-    fn size_of_future<F>(_: impl FnOnce(Arc<Node>, Upgraded) -> F) -> usize {
+    fn size_of_future<F>(_: impl FnOnce(Arc<Node>, Upgraded, Option<IpAddr>) -> F) -> usize {
         size_of::<F>()
     }
 

@@ -1,11 +1,11 @@
 //! How much one sender may ask in how much time. Each process counts for itself: the limits keep a loop in bounds, they are no quota.
 
-use std::hash::Hash;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 
 use config::WebpushEndpoint;
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
+use http_api::AddressLimit;
 use uuid::Uuid;
 use webpush::Refusal;
 
@@ -15,26 +15,29 @@ const KEPT: usize = 100_000;
 /// What has been asked lately.
 pub(crate) struct Limits {
     messages: DefaultKeyedRateLimiter<Uuid>,
-    senders: DefaultKeyedRateLimiter<IpAddr>,
-    registrations: DefaultKeyedRateLimiter<IpAddr>,
+    senders: AddressLimit,
+    registrations: AddressLimit,
 }
 
 impl Limits {
     pub(crate) fn new(config: &WebpushEndpoint) -> Self {
         let number = |count: u32| NonZeroU32::new(count).unwrap_or(NonZeroU32::MIN);
         let messages = Quota::per_second(number(config.messages_per_second));
-        let registrations = Quota::per_minute(number(config.registrations_per_minute));
+        let of_sender = number(config.messages_per_second_per_peer);
         Self {
             messages: RateLimiter::keyed(messages.allow_burst(number(config.message_burst))),
-            senders: RateLimiter::keyed(Quota::per_second(number(config.messages_per_second_per_peer))),
-            registrations: RateLimiter::keyed(registrations),
+            senders: AddressLimit::per_second(of_sender, of_sender),
+            registrations: AddressLimit::per_minute(number(config.registrations_per_minute)),
         }
     }
 
     /// Counts a message to a channel, from an address.
     pub(crate) fn count_message(&self, channel: Uuid, from: Option<IpAddr>) -> Result<(), Refusal> {
         count_from(&self.senders, from)?;
-        count(&self.messages, &channel)
+        if self.messages.len() > KEPT {
+            self.messages.retain_recent();
+        }
+        self.messages.check_key(&channel).map_err(|_| Refusal::TooMany)
     }
 
     /// Counts a registration from an address.
@@ -43,19 +46,12 @@ impl Limits {
     }
 }
 
-/// Loopback, such as a proxy that is not trusted, speaks for many.
-fn count_from(limiter: &DefaultKeyedRateLimiter<IpAddr>, from: Option<IpAddr>) -> Result<(), Refusal> {
-    match from.filter(|from| !from.is_loopback()) {
-        Some(from) => count(limiter, &from),
-        None => Ok(()),
+fn count_from(limit: &AddressLimit, from: Option<IpAddr>) -> Result<(), Refusal> {
+    if limit.admits_stranger(from) {
+        Ok(())
+    } else {
+        Err(Refusal::TooMany)
     }
-}
-
-fn count<K: Hash + Eq + Clone>(limiter: &DefaultKeyedRateLimiter<K>, key: &K) -> Result<(), Refusal> {
-    if limiter.len() > KEPT {
-        limiter.retain_recent();
-    }
-    limiter.check_key(key).map_err(|_| Refusal::TooMany)
 }
 
 #[cfg(test)]

@@ -75,7 +75,7 @@ sections! {
         pub max_connections: usize = integer("maxConnections", 1..=1_000_000),
         /// Most of them from one address.
         pub max_connections_per_peer: usize = integer("maxConnectionsPerPeer", 1..=1_000_000),
-        /// Proxies, which speak for many.
+        /// Whose `X-Forwarded-For` is believed.
         pub trusted_proxies: Vec<IpNet> = list("trustedProxies", &NETWORKS),
         /// Longest wait for the first message of a user agent.
         pub hello_timeout: Duration = duration("helloTimeoutMillis", Millis, 10..=MINUTES_10),
@@ -92,6 +92,8 @@ sections! {
         pub queue_capacity: usize = integer("queueCapacity", 1..=10_000),
         /// Most channels of a user agent, and most that one connection registers.
         pub max_channels: u32 = integer("maxChannels", 1..=100_000),
+        /// Most registrations of channels from one address in a minute.
+        pub registrations_per_minute: u32 = integer("registrationsPerMinute", 1..=1_000_000),
         /// Most commands of a user agent in a second, on average.
         pub commands_per_second: u32 = integer("commandsPerSecond", 1..=1_000_000),
         /// Most of them at once after a pause.

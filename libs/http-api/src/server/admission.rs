@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use telemetry::Metric;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::peer::Peer;
@@ -23,9 +24,14 @@ impl Refused {
             Self::PerPeer => "peer",
         }
     }
+
+    pub(super) fn count(self) {
+        Metric::HttpConnectionsRefused.increment_with(&[("bound", self.as_str())], 1);
+    }
 }
 
 /// Counts the connections of a listener.
+#[derive(Debug)]
 pub(super) struct Admission {
     places: Arc<Semaphore>,
     per_peer: Option<usize>,
@@ -62,6 +68,16 @@ impl Admission {
             _of_peer: of_peer,
         })
     }
+
+    /// Takes a connection that stays, of a caller behind a trusted proxy: the proxy speaks for many, its callers do not.
+    pub(super) fn admit_caller(&self, caller: IpAddr) -> Result<Option<OfPeer>, Refused> {
+        match self.per_peer {
+            Some(most) if !caller.is_loopback() => {
+                Ok(Some(self.peers.enter(caller, most).ok_or(Refused::PerPeer)?))
+            }
+            _ => Ok(None),
+        }
+    }
 }
 
 /// Open connections by peer; a peer without any has no entry.
@@ -88,8 +104,9 @@ impl Peers {
     }
 }
 
+/// A connection that counts for the address it comes from.
 #[derive(Debug)]
-struct OfPeer {
+pub(super) struct OfPeer {
     peer: IpAddr,
     peers: Arc<Peers>,
 }
@@ -148,6 +165,18 @@ mod tests {
             let _open: Vec<_> = (0..3).map(|_| admission.admit(&peer(address)).unwrap()).collect();
             assert_eq!(admission.admit(&peer(address)).unwrap_err(), Refused::InAll);
         }
+    }
+
+    #[test]
+    fn callers_behind_a_trusted_proxy_have_a_share_each() {
+        let admission = Admission::new(10, Some(1));
+        let caller = |address: &str| admission.admit_caller(address.parse().unwrap());
+        let first = caller("203.0.113.1").unwrap();
+        assert_eq!(caller("203.0.113.1").unwrap_err(), Refused::PerPeer);
+        let _other = caller("203.0.113.2").unwrap();
+        drop(first);
+        caller("203.0.113.1").expect("a connection that ended makes room");
+        assert!(caller("127.0.0.1").unwrap().is_none(), "it speaks for many");
     }
 
     #[test]

@@ -17,7 +17,6 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use ipnet::IpNet;
 use lifecycle::{Shutdown, TaskGroup};
-use telemetry::Metric;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -27,10 +26,11 @@ mod pace;
 mod upgrade;
 
 use crate::peer::{self, Peer};
-use admission::{Admission, Admitted, Refused};
+use admission::{Admission, Refused};
 use pace::{Paced, Talk};
+use upgrade::Seat;
 
-pub use upgrade::{Place, Upgrade, Upgraded};
+pub use upgrade::{NoUpgrade, Place, Upgrade, Upgraded};
 
 /// How long a connection may stay idle after an answer: longer than proxies keep theirs, so that it is they who close.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(75);
@@ -52,7 +52,7 @@ pub struct ConnectionLimits {
     /// From everywhere.
     pub in_all: usize,
     /// From one address, or one /64 network of IPv6; `None` where the callers are known. Loopback and trusted proxies speak
-    /// for many and are not bounded by it.
+    /// for many and are not bounded by it; connections that go on in another protocol count for the caller that the proxy names.
     pub per_peer: Option<usize>,
     /// Whose `X-Forwarded-For` says who calls.
     pub trusted_proxies: Vec<IpNet>,
@@ -94,7 +94,7 @@ async fn accept(
     stop: CancellationToken,
     limits: ConnectionLimits,
 ) {
-    let admission = Admission::new(limits.in_all, limits.per_peer);
+    let admission = Arc::new(Admission::new(limits.in_all, limits.per_peer));
     let trusted: Arc<[IpNet]> = limits.trusted_proxies.into();
     let mut told = None;
     loop {
@@ -108,7 +108,12 @@ async fn accept(
                 let peer = Peer::new(from.ip(), Arc::clone(&trusted));
                 match admission.admit(&peer) {
                     Ok(admitted) => {
-                        let conversation = converse(stream, router.clone(), stop.clone(), peer, admitted);
+                        let seat = Seat {
+                            admitted: Arc::new(admitted),
+                            admission: Arc::clone(&admission),
+                            behind_proxy: None,
+                        };
+                        let conversation = converse(stream, router.clone(), stop.clone(), peer, seat);
                         connections.spawn("connection", conversation);
                     }
                     Err(refused) => tell(refused, &mut told),
@@ -124,7 +129,7 @@ async fn accept(
 }
 
 fn tell(refused: Refused, told: &mut Option<Instant>) {
-    Metric::HttpConnectionsRefused.increment_with(&[("bound", refused.as_str())], 1);
+    refused.count();
     let now = Instant::now();
     if told.is_none_or(|told| now - told >= TOLD_EVERY) {
         *told = Some(now);
@@ -143,24 +148,20 @@ fn is_callers(error: &io::Error) -> bool {
     )
 }
 
-async fn converse(
-    stream: TcpStream,
-    router: Router,
-    stop: CancellationToken,
-    peer: Peer,
-    admitted: Admitted,
-) {
+async fn converse(stream: TcpStream, router: Router, stop: CancellationToken, peer: Peer, seat: Seat) {
     // Answers are small and complete; waiting to fill a segment would only delay them.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "failed to set TCP_NODELAY");
     }
-    let place = Place::of(admitted);
     let talk = Talk::default();
     let stream = Paced::new(stream, talk.clone());
     let routes = TowerToHyperService::new(router);
     let service = service_fn(|mut request: Request<Incoming>| {
-        request.extensions_mut().insert(place.clone());
         let caller = peer.caller(request.headers());
+        request.extensions_mut().insert(Seat {
+            behind_proxy: peer.is_proxy_of(caller).then_some(caller),
+            ..seat.clone()
+        });
         let question = talk.asked();
         let answering = peer::scope(caller, routes.call(request));
         async move {

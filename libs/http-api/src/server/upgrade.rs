@@ -1,9 +1,11 @@
 //! Connections that go on in another protocol after an answer 101.
 //!
 //! The bare stream is handed over, so that neither buffers nor bounds of HTTP stay with a connection that lives for days. It
-//! keeps its place among those that the listener admits.
+//! keeps its place among those that the listener admits, and behind a trusted proxy takes one of those that its caller may have:
+//! such a connection is one caller's, while those of a proxy that carry requests are anyone's.
 
 use std::io;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -12,17 +14,23 @@ use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
-use super::admission::Admitted;
+use super::admission::{Admission, Admitted, OfPeer};
 use super::pace::Paced;
 
-/// The place of a connection among those that its listener admits; it is taken for as long as a clone lives.
-#[derive(Debug, Clone)]
-pub struct Place(#[expect(dead_code, reason = "held for its end alone")] Arc<Admitted>);
+/// The place of a connection among those that its listener admits; it is taken for as long as this lives.
+#[derive(Debug)]
+pub struct Place {
+    _of_connection: Arc<Admitted>,
+    _of_caller: Option<OfPeer>,
+}
 
-impl Place {
-    pub(super) fn of(admitted: Admitted) -> Self {
-        Self(Arc::new(admitted))
-    }
+/// The place of the connection that a request came on, and who asks there.
+#[derive(Debug, Clone)]
+pub(super) struct Seat {
+    pub(super) admitted: Arc<Admitted>,
+    pub(super) admission: Arc<Admission>,
+    /// The caller that a trusted proxy names.
+    pub(super) behind_proxy: Option<IpAddr>,
 }
 
 /// The right to a connection whose request asks for another protocol.
@@ -30,6 +38,15 @@ impl Place {
 pub struct Upgrade {
     after_answer: OnUpgrade,
     place: Place,
+}
+
+/// Why a request gets no connection of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoUpgrade {
+    /// It asks for no other protocol.
+    NotAsked,
+    /// Its caller, behind a trusted proxy, has as many as it may have.
+    TooMany,
 }
 
 /// A connection after its answer 101.
@@ -44,11 +61,27 @@ pub struct Upgraded {
 }
 
 impl Upgrade {
-    /// Takes it from the extensions of a request; `None` when the request asks for no other protocol.
-    pub fn of(request: &mut Extensions) -> Option<Self> {
-        Some(Self {
-            after_answer: request.remove()?,
-            place: request.remove()?,
+    /// Takes it from the extensions of a request.
+    ///
+    /// # Errors
+    ///
+    /// [`NoUpgrade`] says why there is none.
+    pub fn of(request: &mut Extensions) -> Result<Self, NoUpgrade> {
+        let after_answer = request.remove().ok_or(NoUpgrade::NotAsked)?;
+        let seat: Seat = request.remove().ok_or(NoUpgrade::NotAsked)?;
+        let of_caller = seat
+            .behind_proxy
+            .map(|caller| seat.admission.admit_caller(caller));
+        let of_caller = of_caller.transpose().map_err(|refused| {
+            refused.count();
+            NoUpgrade::TooMany
+        })?;
+        Ok(Self {
+            after_answer,
+            place: Place {
+                _of_connection: seat.admitted,
+                _of_caller: of_caller.flatten(),
+            },
         })
     }
 

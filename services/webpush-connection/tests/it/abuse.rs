@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use axum::http::StatusCode;
 use serde_json::json;
 use sqlx::PgPool;
 use tokio_tungstenite::tungstenite::Message;
@@ -79,4 +80,58 @@ async fn a_client_registers_as_many_channels_as_it_may(pool: PgPool) {
         .say(json!({"messageType": "register", "channelID": uuid::Uuid::new_v4()}))
         .await;
     assert_eq!(again.hear().await["status"], 500);
+}
+
+/// The proxy of these tests is on this machine.
+fn behind_a_proxy(config: &mut config::Config) {
+    config.webpush.connection.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
+}
+
+#[testkit::test]
+async fn an_address_behind_a_trusted_proxy_has_so_many_connections(pool: PgPool) {
+    let rig = Rig::with(pool, |config| {
+        behind_a_proxy(config);
+        config.webpush.connection.max_connections_per_peer = 1;
+    })
+    .await;
+    let from = |address| Client::connect_through(rig.node.address, Some(address));
+    let mut first = from("203.0.113.1").await.unwrap();
+    first.hello().await;
+    // What the caller says of itself, before what the proxy adds, counts for nothing.
+    assert_eq!(
+        from("192.0.2.9, 203.0.113.1").await.err(),
+        Some(StatusCode::TOO_MANY_REQUESTS)
+    );
+    from("203.0.113.2").await.unwrap().hello().await;
+    drop(first);
+    // The node learns in its own time that the first one has gone.
+    while from("203.0.113.1").await.is_err() {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[testkit::test]
+async fn an_address_registers_so_many_channels_in_a_minute(pool: PgPool) {
+    let rig = Rig::with(pool, |config| {
+        behind_a_proxy(config);
+        config.webpush.connection.registrations_per_minute = 1;
+    })
+    .await;
+    let from = |address| Client::connect_through(rig.node.address, Some(address));
+    for address in ["203.0.113.1", "203.0.113.2"] {
+        let mut client = from(address).await.unwrap();
+        client.hello().await;
+        client.register().await;
+    }
+    let mut more = from("203.0.113.1").await.unwrap();
+    more.hello().await;
+    let channel = uuid::Uuid::new_v4();
+    more.say(json!({"messageType": "register", "channelID": channel}))
+        .await;
+    let refused = more.hear().await;
+    assert_eq!(
+        (&refused["status"], &refused["channelID"]),
+        (&json!(500), &json!(channel))
+    );
+    more.ping().await;
 }

@@ -3,12 +3,14 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use axum::http::StatusCode;
 use futures::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};
 use testkit::PATIENCE;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
-use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
+use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{WebSocketStream, client_async};
 use uuid::Uuid;
 
@@ -22,13 +24,27 @@ pub(crate) struct Client {
 
 impl Client {
     pub(crate) async fn connect(address: SocketAddr) -> Self {
+        Self::connect_through(address, None).await.unwrap()
+    }
+
+    /// Connects through a proxy that says where this comes from; the error is the status of the answer.
+    pub(crate) async fn connect_through(address: SocketAddr, from: Option<&str>) -> Result<Self, StatusCode> {
         let stream = TcpStream::connect(address).await.unwrap();
-        let (socket, _) = client_async(format!("ws://{address}/"), stream).await.unwrap();
-        Self {
-            uaid: Uuid::nil(),
-            channel: Uuid::new_v4(),
-            endpoint: String::new(),
-            socket,
+        let mut request = format!("ws://{address}/").into_client_request().unwrap();
+        if let Some(from) = from {
+            request
+                .headers_mut()
+                .insert("x-forwarded-for", from.parse().unwrap());
+        }
+        match client_async(request, stream).await {
+            Ok((socket, _)) => Ok(Self {
+                uaid: Uuid::nil(),
+                channel: Uuid::new_v4(),
+                endpoint: String::new(),
+                socket,
+            }),
+            Err(Error::Http(answer)) => Err(answer.status()),
+            Err(error) => panic!("{error}"),
         }
     }
 

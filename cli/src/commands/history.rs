@@ -1,4 +1,4 @@
-//! `postrider history`: what a lane did in each of the last minutes.
+//! `postrider history`: what a lane or Web Push did in each of the last minutes.
 
 use anyhow::bail;
 use clap::Args;
@@ -13,10 +13,11 @@ use crate::shown::{self, ShownColumn};
 #[command(after_help = "Examples:
   postrider history push
   postrider history reseller --minutes 10
+  postrider history webpush
   postrider history push --pace                         two minutes by the second, with the smallest gap")]
 pub(crate) struct HistoryArgs {
-    /// Which lane.
-    #[arg(value_parser = PossibleValuesParser::new(["push", "reseller"]))]
+    /// Which lane, or Web Push.
+    #[arg(value_parser = PossibleValuesParser::new(["push", "reseller", WEBPUSH]))]
     lane: String,
     /// How many minutes, the present one included.
     #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=60))]
@@ -36,6 +37,17 @@ const COLUMNS: [ShownColumn; 7] = [
     (Column::whole("retried"), "/retried"),
     (Column::whole("processes").spare(1), "/processes"),
     (Column::whole("epochs").spare(2), "/epochs"),
+];
+
+const WEBPUSH: &str = "webpush";
+
+const OF_WEBPUSH: [ShownColumn; 6] = [
+    (Column::time("minute"), "/minute"),
+    (Column::whole("direct"), "/direct"),
+    (Column::whole("stored"), "/stored"),
+    (Column::whole("not stored"), "/failed"),
+    (Column::whole("connections begun"), "/opened"),
+    (Column::whole("processes").spare(1), "/processes"),
 ];
 
 const PACE: [ShownColumn; 4] = [
@@ -79,13 +91,15 @@ pub(crate) async fn run(args: &HistoryArgs) -> anyhow::Result<()> {
     if args.pace {
         return pace(args).await;
     }
-    let path = format!("/lanes/{}/history", args.lane);
+    let path = match args.lane.as_str() {
+        WEBPUSH => "/webpush/history".to_owned(),
+        lane => format!("/lanes/{lane}/history"),
+    };
     let query = [("minutes", args.minutes)];
     let document: Value = args.common.operator.connect()?.get(&path, &query).await?;
-    shown::print(
-        &document,
-        args.common.form(),
-        COLUMNS,
-        "nothing is known of the last minutes",
-    )
+    let (form, none) = (args.common.form(), "nothing is known of the last minutes");
+    match args.lane.as_str() {
+        WEBPUSH => shown::print(&document, form, OF_WEBPUSH, none),
+        _ => shown::print(&document, form, COLUMNS, none),
+    }
 }

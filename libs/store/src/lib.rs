@@ -62,7 +62,7 @@ pub use lease::{Lease, LeaseView};
 pub use partition::OldMonth;
 pub use pauses::{Lane, Pausable, PauseChange, PauseCounts, PauseView};
 pub use portal_visits::{EndVisits, NewPortalLink, PORTAL_VISITS_OF_PERSON, PortalVisit};
-pub use processes::{Beat, LaneMinute, ProcessView};
+pub use processes::{Beat, LaneMinute, ProcessView, WebpushMinute};
 pub use rescued::Rescued;
 pub use resolution::{
     CANARY_WAIT, DeadLetterJob, DeadLetterKind, DeadLetterSelection, DeadLetterStep, Fates, JobCare,

@@ -75,6 +75,23 @@ pub struct LaneMinute {
     pub epochs: Vec<i64>,
 }
 
+/// What was done of Web Push in a minute.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WebpushMinute {
+    /// Its beginning.
+    pub minute: DateTime<Utc>,
+    /// Processes that have reported themselves in it, whatever they do.
+    pub processes: u64,
+    /// Messages that user agents acknowledged at once.
+    pub direct: u64,
+    /// Messages that were stored.
+    pub stored: u64,
+    /// Messages that could not be stored.
+    pub failed: u64,
+    /// Connections that began.
+    pub opened: u64,
+}
+
 impl Store {
     /// Records that a service lives; returns the present time of the database.
     pub async fn beat(&self, beat: Beat<'_>) -> Result<DateTime<Utc>, Error> {
@@ -143,6 +160,36 @@ impl Store {
                 "notificationsRetried",
             ],
         };
+        self.minutes_of(names, minutes, now).await
+    }
+
+    /// What was done of Web Push in each of the last `minutes` at `now`, as processes have reported it; the present minute is the
+    /// last one.
+    pub async fn webpush_minutes(
+        &self,
+        minutes: u32,
+        now: DateTime<Utc>,
+    ) -> Result<Vec<WebpushMinute>, Error> {
+        let names = ["webpushDirect", "webpushStored", "webpushErrors", "webpushOpened"];
+        let found = self.minutes_of(names, minutes, now).await?;
+        let named = found.into_iter().map(|it| WebpushMinute {
+            minute: it.minute,
+            processes: it.processes,
+            direct: it.accepted,
+            stored: it.delivered,
+            failed: it.failed,
+            opened: it.retried,
+        });
+        Ok(named.collect())
+    }
+
+    /// The differences of four counters by the minute, in the order of a lane's.
+    async fn minutes_of(
+        &self,
+        names: [&str; 4],
+        minutes: u32,
+        now: DateTime<Utc>,
+    ) -> Result<Vec<LaneMinute>, Error> {
         Ok(sqlx::query_as!(
             LaneMinute,
             // What a process had counted in the minute before its first one here is known of one that was started in it: nothing.

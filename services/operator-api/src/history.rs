@@ -1,5 +1,5 @@
-//! `GET /lanes/{lane}/history`, what a lane did in each of the last minutes, and `GET /lanes/push/pace`, the push lane by the second: as
-//! processes report it.
+//! `GET /lanes/{lane}/history` and `GET /webpush/history`, what a lane and Web Push did in each of the last minutes, and `GET /lanes/push/pace`,
+//! the push lane by the second: as processes report it.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use http_api::{Params, Problem};
 use runtime::connections::{PaceSecond, Report};
 use serde::{Deserialize, Serialize};
-use store::LaneMinute;
+use store::{LaneMinute, WebpushMinute};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -27,6 +27,7 @@ const MINUTES_MAX: u32 = 60;
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new()
         .routes(routes!(history))
+        .routes(routes!(webpush_history))
         .routes(routes!(pace))
 }
 
@@ -38,6 +39,17 @@ pub(crate) struct HistoryParams {
     /// How many minutes, the present one included.
     #[param(minimum = 1, maximum = 60, default = 60)]
     pub(crate) minutes: Option<u32>,
+}
+
+impl HistoryParams {
+    fn checked(&self) -> Result<u32, Problem> {
+        let minutes = self.minutes.unwrap_or(MINUTES_MAX);
+        if !(1..=MINUTES_MAX).contains(&minutes) {
+            let detail = format!("must be between 1 and {MINUTES_MAX}");
+            return Err(Problem::query("minutes", detail));
+        }
+        Ok(minutes)
+    }
 }
 
 /// What a lane did by the minute.
@@ -104,11 +116,7 @@ pub(crate) async fn history(
     Params(params): Params<HistoryParams>,
 ) -> Result<Json<HistoryDocument>, Problem> {
     let lane = known(&lane)?;
-    let minutes = params.minutes.unwrap_or(MINUTES_MAX);
-    if !(1..=MINUTES_MAX).contains(&minutes) {
-        let detail = format!("must be between 1 and {MINUTES_MAX}");
-        return Err(Problem::query("minutes", detail));
-    }
+    let minutes = params.checked()?;
     let reading = app.store.lane_minutes(lane, minutes, app.now());
     let found = http_api::by(viewer.deadline, ("the history", "read"), reading).await?;
     let is_led = lane == store::Lane::Push;
@@ -119,6 +127,68 @@ pub(crate) async fn history(
     Ok(Json(HistoryDocument {
         lane: lane.as_str(),
         items,
+    }))
+}
+
+/// What was done of Web Push by the minute.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = WebpushHistory)]
+pub(crate) struct WebpushHistoryDocument {
+    /// The minutes, the present one last: that one is not over.
+    pub(crate) items: Vec<WebpushMinuteDocument>,
+}
+
+/// What was done of Web Push in a minute.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = WebpushMinute)]
+pub(crate) struct WebpushMinuteDocument {
+    /// Its beginning, by the clock of the database.
+    pub(crate) minute: DateTime<Utc>,
+    /// How many processes have reported themselves in it, whatever they do. 0: nothing is known of this minute.
+    pub(crate) processes: u64,
+    /// Messages that user agents acknowledged at once.
+    pub(crate) direct: u64,
+    /// Messages that were stored.
+    pub(crate) stored: u64,
+    /// Messages that could not be stored; their senders were answered with 503.
+    pub(crate) failed: u64,
+    /// Connections of user agents that began.
+    pub(crate) opened: u64,
+}
+
+impl From<WebpushMinute> for WebpushMinuteDocument {
+    fn from(minute: WebpushMinute) -> Self {
+        Self {
+            minute: minute.minute,
+            processes: minute.processes,
+            direct: minute.direct,
+            stored: minute.stored,
+            failed: minute.failed,
+            opened: minute.opened,
+        }
+    }
+}
+
+/// Tells what was done of Web Push in each of the last minutes.
+///
+/// Added up from what processes report every few seconds and what is kept of it for an hour; what one did between its last report and its end
+/// is missing.
+#[utoipa::path(
+    get, path = "/webpush/history", tag = "status", operation_id = "findWebpushHistory", security(("apiKey" = [])),
+    params(HistoryParams),
+    responses((status = 200, description = "The minutes.", body = WebpushHistoryDocument))
+)]
+pub(crate) async fn webpush_history(
+    State(app): State<Arc<App>>,
+    viewer: Viewer,
+    Params(params): Params<HistoryParams>,
+) -> Result<Json<WebpushHistoryDocument>, Problem> {
+    let reading = app.store.webpush_minutes(params.checked()?, app.now());
+    let found = http_api::by(viewer.deadline, ("the history", "read"), reading).await?;
+    Ok(Json(WebpushHistoryDocument {
+        items: found.into_iter().map(WebpushMinuteDocument::from).collect(),
     }))
 }
 

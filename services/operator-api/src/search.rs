@@ -35,6 +35,9 @@ const LOOKED_BACK: TimeDelta = TimeDelta::days(7);
 /// Most parts of the list of events that are looked through for it.
 const PARTS_MAX: u32 = 4;
 
+/// How every message id of Web Push begins: as Fernet tokens of this age do.
+const MESSAGE_ID: &str = "gAAAAA";
+
 /// The routes.
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new().routes(routes!(search))
@@ -45,7 +48,7 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct SearchParams {
-    /// An identifier of a push, an event, a notification, a dead letter, a subscription or a job; a reseller; the `pushKey` of a device; the
+    /// An identifier of a push, an event, a notification, a dead letter, a subscription, a job, or a user agent or message of Web Push; a reseller; the `pushKey` of a device; the
     /// `eventId` that the caller gave to an event, best with `reseller` or as `RESELLER/EVENT_ID`. What is none of these is looked for as a value
     /// in the data of the newest events, such as the name of a domain.
     #[param(value_type = String, required = true, max_length = 1_000, example = "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d")]
@@ -62,7 +65,7 @@ pub(crate) struct SearchParams {
 pub(crate) struct SearchDocument {
     /// What the text is the identifier of; nothing if it is of nothing that is stored.
     pub(crate) items: Vec<FoundDocument>,
-    /// What was looked for: push, event, notification, deadLetter, subscription, job, reseller, device, eventId, value.
+    /// What was looked for: push, event, notification, deadLetter, userAgent, subscription, job, reseller, device, eventId, value; or message alone.
     #[schema(example = json!(["reseller", "device"]))]
     pub(crate) tried: Vec<&'static str>,
     /// Back to when events were looked through for the text as a value: a week, or less where there were very many; null if they were not.
@@ -74,7 +77,7 @@ pub(crate) struct SearchDocument {
 #[serde(rename_all = "camelCase")]
 #[schema(as = SearchFound)]
 pub(crate) struct FoundDocument {
-    /// `push`, `event`, `notification`, `deadLetter`, `subscription`, `job` or `reseller`.
+    /// `push`, `event`, `notification`, `deadLetter`, `userAgent`, `subscription`, `job` or `reseller`.
     #[schema(example = "push")]
     pub(crate) kind: &'static str,
     /// Its identifier.
@@ -189,6 +192,15 @@ pub(crate) async fn search(
 
 async fn look(app: &App, sought: &str, reseller: Option<&str>) -> Result<SearchDocument, Error> {
     let (mut items, mut tried) = (Vec::new(), Vec::new());
+    if let Some(message) = by_message(app, sought, reseller).await? {
+        items.push(message);
+        tried.push("message");
+        return Ok(SearchDocument {
+            items,
+            tried,
+            values_since: None,
+        });
+    }
     let named = match reseller {
         Some(reseller) => Some((reseller, sought)),
         // No reseller has a slash in its name.
@@ -204,6 +216,7 @@ async fn look(app: &App, sought: &str, reseller: Option<&str>) -> Result<SearchD
             "notification",
             "event",
             "deadLetter",
+            "userAgent",
             "subscription",
             "job",
         ]);
@@ -240,6 +253,19 @@ async fn look(app: &App, sought: &str, reseller: Option<&str>) -> Result<SearchD
         tried,
         values_since,
     })
+}
+
+/// The message of Web Push with this id, which is the end of the address that its sender was answered.
+async fn by_message(app: &App, sought: &str, reseller: Option<&str>) -> Result<Option<FoundDocument>, Error> {
+    let id = sought.rsplit('/').next().unwrap_or_default();
+    if reseller.is_some() || !id.starts_with(MESSAGE_ID) {
+        return Ok(None);
+    }
+    let told = Box::pin(story(app, id, None)).await?;
+    Ok(told.map(|(_, story)| FoundDocument {
+        id: id.to_owned(),
+        ..FoundDocument::told(story)
+    }))
 }
 
 /// The newest events with this value, and back to when was looked.

@@ -9,7 +9,7 @@ const AXE = readFileSync(packages.resolve("axe-core/axe.min.js"), "utf8");
 
 /** Pages reached from the navigation, and those behind them. */
 export const PLACES = [
-  "/console", "/console/dead-letters", "/console/jobs", "/console/waiting", "/console/lanes", "/console/resellers", "/console/quota-requests",
+  "/console", "/console/dead-letters", "/console/jobs", "/console/waiting", "/console/lanes", "/console/webpush", "/console/resellers", "/console/quota-requests",
   "/console/system", "/console/mails", "/console/pauses", "/console/audit", "/console/access",
 ];
 export const pages = () => {

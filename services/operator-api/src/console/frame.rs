@@ -15,12 +15,13 @@ pub(crate) use pages::{
 
 use crate::app::App;
 
-const PLACES: [(&str, &str, &str, &str); 14] = [
+const PLACES: [(&str, &str, &str, &str); 15] = [
     ("/console", "Now", "n", "now"),
     ("/console/dead-letters", "Dead letters", "d", "dead-letters"),
     ("/console/jobs", "Jobs", "j", "jobs"),
     ("/console/waiting", "Waiting", "w", "waiting"),
     ("/console/lanes", "Lanes", "l", "lanes"),
+    ("/console/webpush", "Web Push", "u", "webpush"),
     ("", "", "", ""),
     ("/console/resellers", "Resellers", "r", "resellers"),
     ("/console/quota-requests", "Quota requests", "q", "quota-requests"),

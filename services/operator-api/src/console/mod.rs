@@ -27,6 +27,7 @@ mod times;
 mod violations;
 mod visit;
 mod waiting;
+mod webpush;
 
 use std::sync::{Arc, LazyLock};
 
@@ -60,6 +61,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .merge(jobs::routes())
         .merge(waiting::routes())
         .merge(lanes::routes())
+        .merge(webpush::routes())
         .merge(search::routes())
         .merge(resellers::routes())
         .merge(quota_requests::routes())

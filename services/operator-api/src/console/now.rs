@@ -12,6 +12,7 @@ use http_api::Params;
 use super::frame::{Frame, Page};
 use super::lanes::OF_LANES;
 use super::markup::{self, Markup};
+use super::webpush;
 use crate::app::App;
 use crate::dead_letters::timeline::{self, TimelineDocument, TimelineParams};
 use crate::request::Viewer;
@@ -97,6 +98,7 @@ pub(super) fn place(finding: &str) -> Option<(&'static str, &'static str)> {
         "break-glass" => ("/console/audit?action=visit.break-glass", "Open the audit log"),
         "job-paused" | "job-stuck" => ("/console/jobs", "Open the jobs"),
         "mails-stuck" | "mails-failed" => ("/console/mails", "Open the mails"),
+        its_own if webpush::is_its_own(its_own) => (webpush::HERE, "Open Web Push"),
         of_lanes if OF_LANES.contains(&of_lanes) => ("/console/lanes", "Open the lanes"),
         _ => ("/console/system", "Open the system"),
     })

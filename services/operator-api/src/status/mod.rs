@@ -19,6 +19,7 @@ use crate::request::Viewer;
 
 pub(crate) use document::{
     LaneDocument, LeaderDocument, PauseDocument, QueueDocument, StatusDocument, TroubleDocument,
+    WebpushDocument,
 };
 pub(crate) use finding::{Finding, Severity};
 pub(crate) use shared::{Shared, following};

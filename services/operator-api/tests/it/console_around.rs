@@ -4,13 +4,15 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use config::Secret;
+use domain::clock::{Clock as _, SystemClock};
 use domain::key::Role;
+use domain::month::Month;
 use domain::notification::NotificationState;
 use domain::subscription::SubscriptionState;
-use serde_json::Value;
+use serde_json::{Value, json};
 use sqlx::{ConnectOptions as _, PgPool};
-use store::Act;
 use store::webhook::{NewQuotaRequest, QuotaRequested};
+use store::{Act, Beat};
 use testkit::notification_factory::NotificationRow;
 use testkit::subscription_factory::SubscriptionRow;
 use testkit::{FaultProxy, eventually};
@@ -490,6 +492,67 @@ async fn the_system_is_shown_while_the_database_is_away(pool: PgPool) {
         "the browser has forgotten its visit"
     );
     proxy.heal();
+}
+
+#[testkit::test]
+async fn web_push_says_who_is_connected_where_what_is_stored_and_what_is_out_of_order(rig: &Rig) {
+    let browser = Browser::of(rig, Role::Viewer).await;
+    let page = browser.see("/console/webpush").await;
+    holds(&page, &["No user agent has ever registered here", "webpush.keys"]);
+    let store = &rig.it.store;
+    let now = SystemClock.now();
+    let month = Month::containing(now);
+    let (uaid, channel) = (Uuid::new_v4(), Uuid::new_v4());
+    let registered = store.webpush_register(uaid, None, now, month, channel, 10);
+    registered.await.unwrap();
+    // User agents that nothing serves. Pages share a look at the system for a second.
+    let page = eventually("the user agent to be counted", async || {
+        let page = browser.see("/console/webpush").await;
+        page.contains("No connection node runs").then_some(page)
+    })
+    .await;
+    holds(
+        &page,
+        &[
+            "No webpush-connection runs",
+            "postrider serve webpush-connection",
+            "Runbook: a-process-is-down",
+            &format!("id=\"month-{}\"", month.first_day().format("%Y-%m")),
+        ],
+    );
+    let report =
+        |connections: u64| json!({"counters": {"webpushDirect": 7}, "webpushConnections": connections});
+    for (host, connections) in [("one", 2), (HOSTILE, 1)] {
+        let beat = Beat {
+            process: Uuid::now_v7(),
+            service: "webpush-connection",
+            host,
+            pid: 1,
+            version: "0.1.0",
+            uptime: Duration::ZERO,
+            state: &report(connections),
+        };
+        store.beat(beat).await.unwrap();
+    }
+    // Whichever minute that was in, it is over.
+    rig.clock.advance(TimeDelta::minutes(1));
+    let page = eventually("the status to be looked at again", async || {
+        let page = browser.see("/console/webpush").await;
+        page.contains("3 user agents are connected to 2 nodes.")
+            .then_some(page)
+    })
+    .await;
+    shows_hostile(&page);
+    holds(
+        &page,
+        &[
+            "14 delivered directly",
+            "postrider history webpush",
+            "data-live=\"5000\"",
+        ],
+    );
+    let found = browser.get(&format!("/console/search?q={uaid}")).await;
+    assert_eq!(found.header("location"), format!("/console/explain/{uaid}"));
 }
 
 #[testkit::test]

@@ -87,7 +87,7 @@ async fn what_is_not_there_is_told_with_what_was_looked_for(rig: &Rig) {
     );
     let unknown = Uuid::now_v7();
     let page = browser.see(&format!("/console/search?q={unknown}")).await;
-    let kinds = "push, notification, event, dead letter, subscription, job";
+    let kinds = "push, notification, event, dead letter, user agent, subscription, job";
     holds(&page, &["Nothing has it", kinds, "older than the retention"]);
     let story = browser.get(&format!("/console/explain/{unknown}")).await;
     assert_eq!(story.status, 404);

@@ -38,9 +38,33 @@ async fn a_lane_tells_what_it_did_by_the_minute(rig: &Rig) {
 }
 
 #[testkit::test]
+async fn web_push_tells_what_it_did_by_the_minute(rig: &Rig) {
+    let counters = json!({"webpushDirect": 7, "webpushStored": 3, "webpushErrors": 1, "webpushOpened": 5});
+    let beat = Beat {
+        process: Uuid::now_v7(),
+        service: "webpush-endpoint",
+        host: "one",
+        pid: 1,
+        version: "0.1.0",
+        uptime: Duration::ZERO,
+        state: &json!({ "counters": counters }),
+    };
+    rig.it.store.beat(beat).await.unwrap();
+    rig.clock.advance(TimeDelta::minutes(1));
+    let history = rig.see("/webpush/history?minutes=3").await;
+    let minutes = history["items"].as_array().unwrap();
+    assert_eq!(minutes.len(), 3);
+    let told = minutes.iter().find(|minute| minute["direct"] == 7).unwrap();
+    let told = ["stored", "failed", "opened"].map(|name| &told[name]);
+    assert_eq!(told, [3, 1, 5]);
+}
+
+#[testkit::test]
 async fn a_history_that_is_not_kept_is_refused(rig: &Rig) {
     for query in ["minutes=0", "minutes=61", "minutes=x", "hours=1"] {
         let path = format!("/lanes/push/history?{query}");
+        rig.refused("GET", &path, None, (400, "invalid-query")).await;
+        let path = format!("/webpush/history?{query}");
         rig.refused("GET", &path, None, (400, "invalid-query")).await;
     }
     rig.refused("GET", "/lanes/fast/history", None, (404, "not-found"))

@@ -79,6 +79,7 @@ async fn what_is_nothing_is_an_answer_that_says_what_was_looked_for(rig: &Rig) {
             "notification",
             "event",
             "deadLetter",
+            "userAgent",
             "subscription",
             "job",
             "reseller",

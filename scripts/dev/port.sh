@@ -1,9 +1,9 @@
 # Sourced after checkout.sh. Loopback ports of this checkout, remembered between starts.
 #
 # They lie below the usual ephemeral range (32768 and up), where an outgoing connection could take one at any moment.
-# Every checkout begins its search at its own block of twelve, so that two of them rarely meet at all.
+# Every checkout begins its search at its own block of sixteen, so that two of them rarely meet at all.
 
-readonly FIRST_PORT=20000 PORT_BLOCKS=1000 PORTS_PER_BLOCK=12
+readonly FIRST_PORT=20000 PORT_BLOCKS=750 PORTS_PER_BLOCK=16
 
 port_is_free() { ! (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 

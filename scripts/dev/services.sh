@@ -2,12 +2,13 @@
 # simulator, a receiver of webhooks, and a mail server that delivers nothing.
 
 readonly INGEST_PORT_SLOT=4 ADMIN_PORT_SLOT=5 SWRVE_PORT_SLOT=6 PORTAL_PORT_SLOT=7 RECEIVER_PORT_SLOT=8 SMTP_PORT_SLOT=9
-readonly OPERATOR_PORT_SLOT=10
+readonly OPERATOR_PORT_SLOT=10 WEBPUSH_PORT_SLOT=12 WEBPUSH_SOCKET_PORT_SLOT=13 WEBPUSH_ROUTER_PORT_SLOT=14
 readonly ENV_FILE=$DEV_DIR/env
 readonly RUN_DIR=$DEV_DIR/run
 readonly DEV_MAIL_DIR=$DEV_DIR/mail
 readonly DEV_RESELLER=demo
 readonly SECRETS_KEY_FILE=$DEV_DIR/reseller-secrets.key
+readonly WEBPUSH_KEY_FILE=$DEV_DIR/webpush.key
 readonly DOCS_SITE=$DEV_DIR/site
 readonly POSTRIDER=$DEV_DIR/postrider # a link to the built binary: one name for it, however it was built
 
@@ -83,23 +84,29 @@ choose_push_keys() {
     export POSTRIDER__SWRVE__MESSAGE_PROTOTYPE_PUSH_KEYS="{\"Hello\": $both, \"Good bye\": $both}"
 }
 
-# secrets_key: seals the signing secrets of this checkout's subscriptions; kept as long as its database is.
-secrets_key() {
-    if [[ ! -s $SECRETS_KEY_FILE ]]; then
-        head -c 32 /dev/urandom | base64 | write_private "$SECRETS_KEY_FILE"
+# kept_key FILE: 32 bytes of this checkout, in base64; kept as long as its database is.
+kept_key() {
+    if [[ ! -s $1 ]]; then
+        head -c 32 /dev/urandom | base64 | write_private "$1"
     fi
-    cat -- "$SECRETS_KEY_FILE"
+    cat -- "$1"
 }
 
 # What the reseller lane needs on a machine for development: a key for its secrets, endpoints on this machine, and a mail
 # server. What the caller set stays, and a configuration of their own is left alone.
 choose_reseller_lane() {
     [[ -z ${POSTRIDER_CONFIG:-} ]] || return 0
-    export POSTRIDER__RESELLER__SECRETS__KEY=${POSTRIDER__RESELLER__SECRETS__KEY:-$(secrets_key)}
+    export POSTRIDER__RESELLER__SECRETS__KEY=${POSTRIDER__RESELLER__SECRETS__KEY:-$(kept_key "$SECRETS_KEY_FILE")}
     export POSTRIDER__RESELLER__EGRESS__ALLOW_NETWORKS=${POSTRIDER__RESELLER__EGRESS__ALLOW_NETWORKS:-127.0.0.0/8,::1/128}
     export POSTRIDER__RESELLER__EGRESS__ALLOW_HTTP=${POSTRIDER__RESELLER__EGRESS__ALLOW_HTTP:-true}
     export POSTRIDER__MAIL__SMTP_URL=${POSTRIDER__MAIL__SMTP_URL:-smtp://$SMTP_SINK}
     export POSTRIDER__MAIL__CONFIRM_ADDRESSES=${POSTRIDER__MAIL__CONFIRM_ADDRESSES:-false}
+}
+
+# Web Push is a part of the installation when it has keys. They are written with the alphabet of URLs.
+choose_web_push() {
+    [[ -z ${POSTRIDER_CONFIG:-} ]] || return 0
+    export POSTRIDER__WEBPUSH__KEYS=${POSTRIDER__WEBPUSH__KEYS:-$(kept_key "$WEBPUSH_KEY_FILE" | tr '+/' '-_')}
 }
 
 # The documentation for resellers, which reseller-portal serves under /docs. Without it everything else works.
@@ -115,16 +122,23 @@ choose_docs() {
 
 # What the caller set stays; the rest gets a port of this checkout.
 choose_addresses() {
-    local ingest portal operator admin swrve
+    local ingest portal operator admin swrve webpush socket router
     ingest=${POSTRIDER__INGEST__LISTEN:-127.0.0.1:$(assign_port "$RUN_DIR/ingest.port" "$INGEST_PORT_SLOT")}
     portal=${POSTRIDER__PORTAL__LISTEN:-127.0.0.1:$(assign_port "$RUN_DIR/portal.port" "$PORTAL_PORT_SLOT")}
     operator=${POSTRIDER__OPERATOR__LISTEN:-127.0.0.1:$(assign_port "$RUN_DIR/operator.port" "$OPERATOR_PORT_SLOT")}
     admin=${POSTRIDER__ADMIN__LISTEN:-127.0.0.1:$(assign_port "$RUN_DIR/admin.port" "$ADMIN_PORT_SLOT")}
+    webpush=${POSTRIDER__WEBPUSH__ENDPOINT__LISTEN:-127.0.0.1:$(assign_port "$RUN_DIR/webpush.port" "$WEBPUSH_PORT_SLOT")}
+    socket=${POSTRIDER__WEBPUSH__CONNECTION__LISTEN:-127.0.0.1:$(assign_port "$RUN_DIR/webpush-socket.port" "$WEBPUSH_SOCKET_PORT_SLOT")}
+    router=${POSTRIDER__WEBPUSH__CONNECTION__ROUTER_LISTEN:-127.0.0.1:$(assign_port "$RUN_DIR/webpush-router.port" "$WEBPUSH_ROUTER_PORT_SLOT")}
     swrve=127.0.0.1:$(assign_port "$RUN_DIR/swrve.port" "$SWRVE_PORT_SLOT")
     export POSTRIDER__INGEST__LISTEN=$ingest
     export POSTRIDER__PORTAL__LISTEN=$portal
     export POSTRIDER__OPERATOR__LISTEN=$operator
     export POSTRIDER__ADMIN__LISTEN=$admin
+    export POSTRIDER__WEBPUSH__ENDPOINT__LISTEN=$webpush
+    export POSTRIDER__WEBPUSH__CONNECTION__LISTEN=$socket
+    export POSTRIDER__WEBPUSH__CONNECTION__ROUTER_LISTEN=$router
+    export POSTRIDER__WEBPUSH__ENDPOINT_URL=${POSTRIDER__WEBPUSH__ENDPOINT_URL:-$(url_of "$webpush")}
     export POSTRIDER__SWRVE__URL=${POSTRIDER__SWRVE__URL:-$(url_of "$swrve")}
     INGEST_URL=$(url_of "$ingest")
     PORTAL_URL=$(url_of "$portal")
@@ -133,6 +147,8 @@ choose_addresses() {
     CONSOLE_URL=http://localhost:${operator##*:}/console
     DASHBOARD_URL=http://localhost:${portal##*:}/app
     export POSTRIDER__PORTAL__PUBLIC_URL=${POSTRIDER__PORTAL__PUBLIC_URL:-${DASHBOARD_URL%/app}}
+    WEBPUSH_URL=$POSTRIDER__WEBPUSH__ENDPOINT_URL
+    WEBPUSH_SOCKET_URL=ws://${socket/#0.0.0.0:/127.0.0.1:}
     METRICS_URL=$(url_of "$admin")/metrics
     SWRVE_SIM_URL=$(url_of "$swrve")
     RECEIVER_URL=http://127.0.0.1:$(assign_port "$RUN_DIR/receiver.port" "$RECEIVER_PORT_SLOT")
@@ -156,7 +172,8 @@ write_environment() {
     SMTP_URL=smtp://$SMTP_SINK
     MAIL_DIR=$DEV_MAIL_DIR
     RESELLER_ID=$DEV_RESELLER
-    for name in INGEST_URL PORTAL_URL OPERATOR_URL CONSOLE_URL DASHBOARD_URL METRICS_URL SWRVE_SIM_URL RECEIVER_URL SMTP_URL MAIL_DIR \
+    for name in INGEST_URL PORTAL_URL OPERATOR_URL CONSOLE_URL DASHBOARD_URL WEBPUSH_URL WEBPUSH_SOCKET_URL METRICS_URL SWRVE_SIM_URL \
+        RECEIVER_URL SMTP_URL MAIL_DIR \
         INGEST_KEY OPERATOR_KEY VIEWER_KEY ADMIN_KEY RESELLER_KEY RESELLER_ID DATABASE_URL AMQP_URL \
         POSTRIDER_PID SWRVE_SIM_PID RECEIVER_PID SMTP_SINK_PID POSTGRES_PID RABBITMQ_PID; do
         # The servers' pids are known only of private servers.
@@ -174,7 +191,7 @@ path_line() {
 # services_match: running, on the same servers as DATABASE_URL and AMQP_URL name now, and all that this version knows of.
 services_match() {
     services_run && [[ -r $ENV_FILE ]] || return 1
-    grep -q '^DASHBOARD_URL=' -- "$ENV_FILE" || return 1
+    grep -q '^WEBPUSH_URL=' -- "$ENV_FILE" || return 1
     grep -qxF -- "$(shell_line DATABASE_URL "$DATABASE_URL")" "$ENV_FILE" &&
         grep -qxF -- "$(shell_line AMQP_URL "$AMQP_URL")" "$ENV_FILE"
 }
@@ -199,6 +216,7 @@ start_services() {
     choose_addresses
     choose_push_keys
     choose_reseller_lane
+    choose_web_push
     choose_docs
     create_keys
     launch swrve-sim sim swrve --listen "${SWRVE_SIM_URL#http://}"

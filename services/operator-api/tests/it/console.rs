@@ -561,8 +561,9 @@ async fn pages_that_follow_share_one_look_at_the_system(rig: &Rig) {
         .execute(&mut *holding)
         .await
         .unwrap();
+    // Those that read: what the service writes of itself every few seconds waits as well.
     let waiting = async || -> i64 {
-        let asked = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'processes'::regclass";
+        let asked = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'processes'::regclass AND mode = 'AccessShareLock'";
         sqlx::query_scalar(asked).fetch_one(&rig.it.pool).await.unwrap()
     };
     let ticks = join_all((0..30).map(|_| tick()));

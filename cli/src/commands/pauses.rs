@@ -109,9 +109,11 @@ pub(crate) struct PausesArgs {
     common: Common,
 }
 
-const COLUMNS: [ShownColumn; 7] = [
+const COLUMNS: [ShownColumn; 9] = [
     (Column::whole("what"), "/scope"),
     (Column::whole("which").name(), "/key"),
+    (Column::prose("name").spare(6), "/name"),
+    (Column::whole("waiting"), "/shownWaiting"),
     (Column::whole("reseller").spare(1), "/resellerId"),
     (Column::whole("whose").spare(5), "/whose"),
     (Column::time("since").spare(3), "/pausedAt"),
@@ -151,9 +153,19 @@ pub(crate) async fn list(args: &PausesArgs) -> anyhow::Result<()> {
         for pause in document["items"].as_array_mut().into_iter().flatten() {
             let is_own = pause["byReseller"] == true;
             pause["whose"] = if is_own { "its reseller's" } else { "an operator's" }.into();
+            pause["shownWaiting"] = waiting(pause).into();
         }
     }
     shown::print(&document, form, COLUMNS, "nothing is paused")
+}
+
+/// How many wait for the end of a pause, in words.
+fn waiting(pause: &Value) -> String {
+    match (pause["waiting"].as_u64(), pause["waitingCountedUpTo"].as_u64()) {
+        (Some(count), Some(bound)) if count > bound => format!("> {bound}"),
+        (Some(count), _) => count.to_string(),
+        (None, _) => "not counted".to_owned(),
+    }
 }
 
 /// What has come of it.
@@ -187,6 +199,14 @@ mod tests {
     fn said(changed: bool, still_paused: &[&str], pausing: bool) -> String {
         let change = json!({"scope": "subscription", "key": "7", "changed": changed, "pause": null, "stillPaused": still_paused});
         sentence(&change, pausing)
+    }
+
+    #[test]
+    fn what_waits_is_told_up_to_where_it_is_counted() {
+        let said = |count| waiting(&json!({"waiting": count, "waitingCountedUpTo": 10_000}));
+        assert_eq!(said(Some(12)), "12");
+        assert_eq!(said(Some(10_001)), "> 10000");
+        assert_eq!(said(None), "not counted");
     }
 
     #[test]

@@ -205,9 +205,9 @@ pub(crate) struct ResellersArgs {
 }
 
 /// What is asked, as a query string takes it.
-type Query = Map<String, Value>;
+pub(crate) type Query = Map<String, Value>;
 
-fn query<const N: usize>(given: [(&str, Option<String>); N]) -> Query {
+pub(crate) fn query<const N: usize>(given: [(&str, Option<String>); N]) -> Query {
     let given = given.into_iter();
     given
         .filter_map(|(name, value)| Some((name.to_owned(), value?.into())))
@@ -239,19 +239,23 @@ fn upper(word: Option<&String>) -> Option<String> {
 const PARTS_MAX: u32 = 20;
 
 /// The first part of a list in which something was found, else the last that was looked at.
-async fn first_found(api: &Api, path: &str, mut query: Query) -> anyhow::Result<Value> {
-    let (mut examined, mut parts) = (0, 0);
+pub(crate) async fn first_found(api: &Api, path: &str, mut query: Query) -> anyhow::Result<Value> {
+    let (mut examined, mut parts) = (None, 0);
     loop {
         parts += 1;
         let mut document: Value = api.get(path, &query).await?;
-        examined += document["examined"].as_u64().unwrap_or_default();
+        if let Some(more) = document["examined"].as_u64() {
+            examined = Some(examined.unwrap_or(0) + more);
+        }
         let next = document["next"].as_str().map(str::to_owned);
         match next {
             Some(next) if parts < PARTS_MAX && shown::items(&document["items"]).is_empty() => {
                 query.insert("cursor".to_owned(), next.into());
             }
             _ => {
-                document["examined"] = examined.into();
+                if let Some(examined) = examined {
+                    document["examined"] = examined.into();
+                }
                 return Ok(document);
             }
         }

@@ -44,6 +44,7 @@ fn paused(scope: &str, key: &str) -> Context {
         scope: scope.to_owned(),
         key: key.to_owned(),
         reseller: None,
+        name: None,
         note: "incident 17".to_owned(),
         paused_by: "ann (1)".to_owned(),
         paused_at: now() - TimeDelta::minutes(30),

@@ -86,6 +86,9 @@ pub struct PauseView {
     /// Whose subscription it is.
     #[serde(rename = "resellerId")]
     pub reseller: Option<String>,
+    /// What its reseller calls the subscription, else where it sends to.
+    #[schema(example = "Domains, production")]
+    pub name: Option<String>,
     /// Why.
     #[schema(example = "Swrve asked us to wait, see incident 17.")]
     pub note: String,
@@ -206,7 +209,8 @@ impl Store {
         Ok(sqlx::query_as!(
             PauseView,
             r#"
-            SELECT p.scope, p.key, p.note, p.paused_by, p.paused_at, s.reseller_id AS "reseller?", false AS "by_reseller!"
+            SELECT p.scope, p.key, p.note, p.paused_by, p.paused_at, s.reseller_id AS "reseller?",
+                   coalesce(nullif(s.description, ''), split_part(s.url, '?', 1)) AS "name?", false AS "by_reseller!"
             FROM pauses p
             LEFT JOIN subscriptions s ON s.id = CASE WHEN p.scope = 'subscription' THEN p.key::uuid END
             ORDER BY p.scope <> 'lane', p.paused_at, p.key
@@ -222,7 +226,8 @@ impl Store {
             PauseView,
             r#"
             SELECT 'subscription' AS "scope!", id::text AS "key!", '' AS "note!", 'reseller ' || reseller_id AS "paused_by!",
-                   paused_at AS "paused_at!", reseller_id AS "reseller?", true AS "by_reseller!"
+                   paused_at AS "paused_at!", reseller_id AS "reseller?",
+                   coalesce(nullif(description, ''), split_part(url, '?', 1)) AS "name?", true AS "by_reseller!"
             FROM subscriptions WHERE paused_at IS NOT NULL AND deleted_at IS NULL
             ORDER BY paused_at, id LIMIT $1
             "#,

@@ -13,6 +13,7 @@ mod cancellations;
 mod console;
 mod dead_letter_jobs;
 mod dead_letters;
+mod event_types;
 mod events;
 mod examined;
 mod explain;

@@ -40,6 +40,7 @@ pub fn document() -> utoipa::openapi::OpenApi {
         (name = "restore", description = "Bringing back at once what comes back by itself in time."),
         (name = "quota requests", description = "What resellers ask for; administrators decide."),
         (name = "keys", description = "Who has access; administrators give it and take it."),
+        (name = "event types", description = "The catalogue that events are checked against; administrators retire a type."),
         (name = "mails", description = "What resellers are told by mail."),
         (name = "search", description = "Finding pushes, events, notifications, subscriptions and resellers."),
         (name = "status", description = "How the system is, and what became of one thing."),

@@ -6,7 +6,8 @@ use axum::Json;
 use axum::extract::{Path, State};
 use http_api::{Id, Payload, Problem, ProblemKind, paging::List};
 use serde::Serialize;
-use store::{Lane, Pausable, PauseChange, PauseView};
+use store::status::{COUNTED_MAX, Depths, PAUSED_COUNTED_MAX, PausedWaiting};
+use store::{Lane, Pausable, PauseChange, PauseView, Store};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -55,23 +56,80 @@ const PAUSED_WITHOUT_ASKING: u64 = 10;
 /// Most pauses of resellers' own that are listed.
 const OWN_MAX: u32 = 1_000;
 
+/// Most pauses of which it is counted what waits for their end.
+const COUNTED: usize = 50;
+
+/// A pause that is in force, and what waits for its end.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = PauseListed)]
+pub(crate) struct PauseDocument {
+    #[serde(flatten)]
+    pub(crate) pause: PauseView,
+    /// How many pushes or notifications wait, counted up to one more than `waitingCountedUpTo`; null of those after the first 50.
+    #[schema(example = 12)]
+    pub(crate) waiting: Option<u64>,
+    /// How far it is counted.
+    #[schema(example = 10_000)]
+    pub(crate) waiting_counted_up_to: u64,
+}
+
 /// Lists the pauses that are in force: of lanes, then those by operators, then those that resellers have made of their own subscriptions
 /// (`byReseller`), at most 1,000 of those; the longest first.
 #[utoipa::path(
     get, path = "/pauses", tag = "pauses", operation_id = "listPauses", security(("apiKey" = [])),
-    responses((status = 200, description = "All of them.", body = List<PauseView>))
+    responses((status = 200, description = "All of them.", body = List<PauseDocument>))
 )]
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
     viewer: Viewer,
-) -> Result<Json<List<PauseView>>, Problem> {
-    let listing = async {
-        let mut pauses = app.store.list_pauses().await?;
-        pauses.extend(app.store.pauses_by_resellers(OWN_MAX).await?);
-        Ok(pauses)
-    };
-    let pauses = http_api::by(viewer.deadline, ("the pauses", "read"), listing).await?;
+) -> Result<Json<List<PauseDocument>>, Problem> {
+    let reading = listed(&app.store);
+    let pauses = http_api::by(viewer.deadline, ("the pauses", "read"), reading).await?;
     Ok(Json(List::new(pauses, None)))
+}
+
+/// Those that are in force, for pages that do not show what waits for their end.
+pub(crate) async fn in_force(app: &App, viewer: Viewer) -> Result<Vec<PauseView>, Problem> {
+    http_api::by(viewer.deadline, ("the pauses", "read"), all(&app.store)).await
+}
+
+async fn all(store: &Store) -> Result<Vec<PauseView>, store::Error> {
+    let mut pauses = store.list_pauses().await?;
+    pauses.extend(store.pauses_by_resellers(OWN_MAX).await?);
+    Ok(pauses)
+}
+
+async fn listed(store: &Store) -> Result<Vec<PauseDocument>, store::Error> {
+    let pauses = all(store).await?;
+    let counts = store.waiting_for_pauses(&pauses, COUNTED).await?;
+    let mut shown = Vec::with_capacity(pauses.len());
+    for pause in pauses {
+        let (waiting, waiting_counted_up_to) = match pause.scope.as_str() {
+            "lane" if pause.key == Lane::Push.as_str() => {
+                (Some(due(&store.push_depths().await?)), COUNTED_MAX)
+            }
+            "lane" => (Some(due(&store.notification_depths().await?)), COUNTED_MAX),
+            _ => (waiting_for(&counts, &pause), PAUSED_COUNTED_MAX),
+        };
+        shown.push(PauseDocument {
+            pause,
+            waiting,
+            waiting_counted_up_to,
+        });
+    }
+    Ok(shown)
+}
+
+/// What a paused lane keeps back: all that is due there.
+fn due(depths: &Depths) -> u64 {
+    depths.backlog() + depths.retry
+}
+
+fn waiting_for(counts: &[PausedWaiting], pause: &PauseView) -> Option<u64> {
+    let mut counts = counts.iter();
+    let count = counts.find(|it| it.scope == pause.scope && it.key == pause.key)?;
+    Some(count.waiting)
 }
 
 /// Pauses a lane.

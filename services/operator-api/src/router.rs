@@ -11,9 +11,9 @@ use utoipa_axum::router::OpenApiRouter;
 use crate::app::App;
 use crate::openapi::Service;
 use crate::{
-    audit, cancel, cancellations, console, dead_letter_jobs, dead_letters, events, explain, history, keys,
-    mails, notifications, pauses, pushes, quota_requests, resolve, restore, retry_now, search, status,
-    subscriptions, visits,
+    audit, cancel, cancellations, console, dead_letter_jobs, dead_letters, event_types, events, explain,
+    history, keys, mails, notifications, pauses, pushes, quota_requests, resolve, restore, retry_now, search,
+    status, subscriptions, visits,
 };
 
 /// The router of the service.
@@ -35,6 +35,7 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .merge(cancellations::routes())
         .merge(dead_letters::routes())
         .merge(dead_letter_jobs::routes())
+        .merge(event_types::routes())
         .merge(events::routes())
         .merge(history::routes())
         .merge(keys::routes())

@@ -259,6 +259,7 @@ fn check(
             event_types,
             code: payload.code,
             errors: Vec::new(),
+            value: None,
             since,
             until,
             before: None,

@@ -151,7 +151,7 @@ fn shell_blocks(text: &str) -> Vec<(usize, String)> {
         let fence = line.trim_start().strip_prefix("```");
         match (&mut block, fence) {
             (None, Some(language)) => {
-                let is_shell = matches!(language, "" | "sh" | "bash" | "console");
+                let is_shell = matches!(language, "" | "sh" | "shell" | "bash" | "console");
                 block = Some((number + 1, is_shell, String::new()));
             }
             (Some(_), Some(_)) => {

@@ -29,6 +29,7 @@ const POLL: Duration = Duration::from_millis(500);
 #[command(after_help = "Examples:
   postrider notifications list 019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d --status FAILED,GIVEN_UP --newer-than 1d
   postrider notifications list --event-id order-4711
+  postrider notifications list --value example.org
   postrider notifications list --reseller acme --value example.org --newer-than 1d      for operators
   postrider notifications list --all --status RETRY                                     for operators
   postrider notifications show 019aa2f0-5b1c-8025-9519-0863916ea2df
@@ -64,8 +65,8 @@ pub(crate) struct ListArgs {
     /// none is given.
     #[arg(long, value_name = "ID")]
     event_id: Option<String>,
-    /// For operators: of events that have this text as a whole value in their data, such as the name of a domain.
-    #[arg(long, value_name = "TEXT", help_heading = OPERATORS)]
+    /// Of events that have this text as a whole value in their data, such as the name of a domain.
+    #[arg(long, value_name = "TEXT", conflicts_with = "event_id")]
     value: Option<String>,
     /// Of these statuses, such as FAILED,GIVEN_UP; operators name one.
     #[arg(long)]
@@ -202,7 +203,7 @@ pub(super) async fn find(portal: &Portal, id: Uuid) -> anyhow::Result<Value> {
 
 /// Resellers ask the portal, and operators their API: who has named what only that knows, or has no key of a reseller.
 async fn list(args: ListArgs) -> anyhow::Result<()> {
-    let is_operator = args.all || args.reseller.is_some() || args.value.is_some();
+    let is_operator = args.all || args.reseller.is_some() || args.value.is_some() && args.operator.has_key();
     if is_operator || !args.common.portal.has_key() && args.operator.has_key() {
         if !is_operator && args.subscription.is_none() && args.event_id.is_none() {
             bail!(
@@ -219,15 +220,21 @@ async fn list(args: ListArgs) -> anyhow::Result<()> {
         };
         return search::notifications(&args.operator, args.common.form(), asked, &args.stretch).await;
     }
+    of_the_reseller(args).await
+}
+
+/// Lists what the portal has of the reseller whose key is given.
+async fn of_the_reseller(args: ListArgs) -> anyhow::Result<()> {
     let stretch = &args.stretch;
     let now = SystemClock.now();
     let time = |at: Option<DateTime<Utc>>, age: Option<Age>| {
         let at = at.or_else(|| age.map(|age| age.before(now)))?;
         Some(at.to_rfc3339_opts(SecondsFormat::AutoSi, true))
     };
-    let of_an_event = args.event_id.is_some();
+    let (of_an_event, by_value) = (args.event_id.is_some(), args.value.is_some());
     let query = [
         ("eventId", args.event_id),
+        ("value", args.value),
         ("status", args.status),
         ("eventType", args.event_types),
         ("since", time(stretch.since, stretch.newer_than)),
@@ -235,17 +242,37 @@ async fn list(args: ListArgs) -> anyhow::Result<()> {
         ("limit", Some(stretch.limit.to_string())),
         ("cursor", stretch.cursor.clone()),
     ];
+    let portal = Portal::connect(&args.common.portal)?;
+    let mut query = search::query(query);
+    // The list of one subscription knows no values.
     let path = match args.subscription {
+        Some(id) if by_value => {
+            query.insert("subscription".to_owned(), id.to_string().into());
+            "/notifications".to_owned()
+        }
         Some(id) => format!("/subscriptions/{id}/notifications"),
         None => "/notifications".to_owned(),
     };
-    let document: Value = Portal::connect(&args.common.portal)?.get(&path, &query).await?;
-    let nothing = if of_an_event {
+    let document: Value = if by_value {
+        search::first_found(&portal, &path, query).await?
+    } else {
+        portal.get(&path, &query).await?
+    };
+    if by_value && !document["next"].is_null() {
+        output::note(format_args!(
+            "looked at all since {}",
+            cell(&document, "/lookedBackTo")
+        ));
+    }
+    let nothing = if by_value {
+        "no notification of an event with this value; it has to be a whole value in the same case, such as example.org, and an event that \
+         matched no subscription became none"
+    } else if of_an_event {
         "no notification of such an event; an event that matched no subscription became none, and what is forgotten is not found"
     } else {
         "no notification matches"
     };
-    if args.subscription.is_some() {
+    if args.subscription.is_some() && !by_value {
         return shown::print(&document, args.common.form(), COLUMNS, nothing);
     }
     let to = (Column::whole("subscription").spare(8), "/subscriptionId");

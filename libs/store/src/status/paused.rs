@@ -1,12 +1,10 @@
 //! What waits because of pauses.
 
 use crate::read::Count;
-use crate::{Error, Store};
+use crate::{Error, PauseView, Store};
 
 /// Most notifications that are counted for a pause; one more says that there are more.
 pub const PAUSED_COUNTED_MAX: u64 = 10_000;
-/// Most pauses for which they are counted.
-const PAUSES: i64 = 10;
 
 /// How many notifications wait that a pause concerns.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,13 +18,21 @@ pub struct PausedWaiting {
 }
 
 impl Store {
-    /// What waits because of the first ten pauses of subscriptions and resellers, the longest first.
-    pub async fn waiting_for_pauses(&self) -> Result<Vec<PausedWaiting>, Error> {
+    /// What waits because of these pauses of subscriptions and resellers, of the first `most` of them.
+    pub async fn waiting_for_pauses(
+        &self,
+        pauses: &[PauseView],
+        most: usize,
+    ) -> Result<Vec<PausedWaiting>, Error> {
+        let counted = pauses.iter().filter(|pause| pause.scope != "lane").take(most);
+        let (scopes, keys): (Vec<String>, Vec<String>) = counted
+            .map(|pause| (pause.scope.clone(), pause.key.clone()))
+            .unzip();
         Ok(sqlx::query_as!(
             PausedWaiting,
             r#"
-            SELECT p.scope, p.key, w.waiting AS "waiting!: Count"
-            FROM (SELECT scope, key, paused_at FROM pauses WHERE scope <> 'lane' ORDER BY paused_at, key LIMIT $2) AS p
+            SELECT p.scope AS "scope!", p.key AS "key!", w.waiting AS "waiting!: Count"
+            FROM UNNEST($2::text[], $3::text[]) WITH ORDINALITY AS p(scope, key, place)
             CROSS JOIN LATERAL (
                 SELECT count(*) AS waiting FROM (
                     SELECT 1 FROM subscriptions s
@@ -39,10 +45,11 @@ impl Store {
                     WHERE s.deleted_at IS NULL
                       AND (p.scope = 'subscription' AND s.id::text = p.key OR p.scope = 'reseller' AND s.reseller_id = p.key)
                     LIMIT $1) AS counted) AS w
-            ORDER BY p.paused_at, p.key
+            ORDER BY p.place
             "#,
             PAUSED_COUNTED_MAX.cast_signed() + 1,
-            PAUSES,
+            &scopes,
+            &keys,
         )
         .fetch_all(&self.pool)
         .await?)

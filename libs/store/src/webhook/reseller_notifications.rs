@@ -10,7 +10,8 @@ use domain::notification::NotificationStatus;
 use uuid::Uuid;
 
 use super::event_view::bounds;
-use super::{NotificationRow, Page, first_id_at};
+use super::search::spellings;
+use super::{NotificationRow, first_id_at};
 use crate::examined::{Examined, Looked};
 use crate::indexes::LateIndex;
 use crate::read::{Count, Name, Nullable};
@@ -18,6 +19,8 @@ use crate::{Error, Store};
 
 /// Most notifications that are looked at for a part, of each subscription.
 const EXAMINED_MAX: u32 = 2_000;
+/// As many where what events say is compared, which is asked for to find few of many.
+const EXAMINED_BY_VALUE: u32 = 10_000;
 /// The same of all of them together, where they are many.
 const EXAMINED_OF_ALL: u32 = 20_000;
 
@@ -34,6 +37,8 @@ pub struct NotificationsAsked {
     pub code: Option<u16>,
     /// The kinds of failure of the last attempt.
     pub errors: Vec<&'static str>,
+    /// Of events whose data has this text as a whole value or as the name of a field, such as the name of a domain.
+    pub value: Option<String>,
     /// Of events from here on.
     pub since: DateTime<Utc>,
     /// Of events before this.
@@ -72,7 +77,8 @@ pub struct LastAnswer {
 
 /// Looks along an index that knows each subscription, of which `$lead` is the condition.
 macro_rules! look {
-    ($store:expr, $asked:expr, $statuses:expr, $depth:expr, $lead:literal) => {
+    ($store:expr, $asked:expr, $statuses:expr, $depth:expr, $lead:literal) => {{
+        let spelled = $asked.value.as_deref().map(spellings);
         sqlx::query_as!(
             Looked,
             "SELECT l.id AS \"id!\", l.created_at AS \"at!\",
@@ -85,9 +91,12 @@ macro_rules! look {
                                           ORDER BY number DESC LIMIT 1) AS a
                              WHERE ($6 IS NULL OR a.response_status = $6)
                                AND (cardinality($7) = 0 OR a.error_type = ANY ($7))) END
+                     AND CASE WHEN $9::text[] IS NULL THEN true
+                         ELSE EXISTS (SELECT FROM events e CROSS JOIN UNNEST($9) AS v(spelling)
+                                      WHERE e.id = l.event AND strpos(e.body, v.spelling) > 0) END
                     ) IS TRUE AS \"matches!\"
              FROM (SELECT n.* FROM UNNEST($1::uuid[]) AS s(subscription) CROSS JOIN LATERAL (
-                       SELECT n.id, n.status, n.event_type, n.created_at FROM notifications n
+                       SELECT n.id, n.event, n.status, n.event_type, n.created_at FROM notifications n
                        WHERE n.subscription_id = s.subscription AND "
                 + $lead
                 + " AND n.id >= $2 AND n.id < $3
@@ -105,10 +114,11 @@ macro_rules! look {
             $asked.code.map(i32::from),
             &$asked.errors as &[&str],
             i64::from($depth),
+            spelled.as_deref(),
         )
         .fetch_all(&$store.pool)
         .await
-    };
+    }};
 }
 
 impl NotificationsAsked {
@@ -122,6 +132,21 @@ impl NotificationsAsked {
     fn is_filtered(&self) -> bool {
         !(self.statuses.is_empty() && self.event_types.is_empty() && self.errors.is_empty())
             || self.code.is_some()
+            || self.value.is_some()
+    }
+
+    /// How many notifications are looked at for one part.
+    fn depth(&self) -> u32 {
+        if !self.is_filtered() {
+            return self.limit + 1;
+        }
+        let most = if self.value.is_some() {
+            EXAMINED_BY_VALUE
+        } else {
+            EXAMINED_MAX
+        };
+        let many = u32::try_from(self.subscriptions.len()).unwrap_or(u32::MAX).max(1);
+        (EXAMINED_OF_ALL / many).min(most).max(self.limit + 1)
     }
 }
 
@@ -130,11 +155,12 @@ impl Store {
     pub async fn reseller_notifications(
         &self,
         asked: &NotificationsAsked,
-    ) -> Result<Page<ResellerNotification, Uuid>, Error> {
+    ) -> Result<Examined<ResellerNotification>, Error> {
         let found = self.matching_notifications(asked).await?;
-        Ok(Page {
+        Ok(Examined {
             items: self.shown_notifications(&found.items).await?,
-            next: found.next.map(|(_, id)| id),
+            examined: found.examined,
+            next: found.next,
         })
     }
 
@@ -143,14 +169,7 @@ impl Store {
         &self,
         asked: &NotificationsAsked,
     ) -> Result<Examined<Uuid>, Error> {
-        let depth = if asked.is_filtered() {
-            let many = u32::try_from(asked.subscriptions.len())
-                .unwrap_or(u32::MAX)
-                .max(1);
-            (EXAMINED_OF_ALL / many).min(EXAMINED_MAX).max(asked.limit + 1)
-        } else {
-            asked.limit + 1
-        };
+        let depth = asked.depth();
         let statuses: Vec<&str> = asked.statuses.iter().map(|status| status.as_str()).collect();
         let leads_to_bad = asked.ended_badly() && self.has_index(LateIndex::NotificationsEndedBadly).await?;
         let looked = if leads_to_bad {

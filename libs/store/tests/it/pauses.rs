@@ -459,9 +459,18 @@ async fn the_widest_pause_is_named_and_what_waits_for_each_is_counted(pool: PgPo
         expected.insert(subscription, by);
         assert_eq!(named().await, expected);
     }
-    let waiting = store.waiting_for_pauses().await.unwrap();
+    let mut pauses = store.list_pauses().await.unwrap();
+    let own = store.pauses_by_resellers(10).await.unwrap();
+    assert_eq!(own[0].name, pauses[0].name);
+    assert!(own[0].name.is_some() && pauses[1].name.is_none(), "{pauses:?}");
+    pauses.extend(own);
+    let waiting = store.waiting_for_pauses(&pauses, 10).await.unwrap();
     let waiting: Vec<_> = waiting.iter().map(|it| (it.scope.as_str(), it.waiting)).collect();
-    assert_eq!(waiting, [("subscription", 6), ("reseller", 6)]);
+    assert_eq!(
+        waiting,
+        [("subscription", 6), ("reseller", 6), ("subscription", 6)]
+    );
+    assert_eq!(store.waiting_for_pauses(&pauses, 1).await.unwrap().len(), 1);
 
     assert_eq!(store.lane_paused_at(Lane::Reseller).await.unwrap(), None);
     pause(&store, &Pausable::Lane(Lane::Reseller)).await;

@@ -32,7 +32,7 @@ async fn an_empty_installation_has_nothing_to_say(pool: PgPool) {
     assert_eq!(store.mails_in_trouble(now).await.unwrap(), Default::default());
     assert_eq!(store.jobs_in_progress(now).await.unwrap(), []);
     assert_eq!(store.swrve_failures().await.unwrap(), []);
-    assert_eq!(store.waiting_for_pauses().await.unwrap(), []);
+    assert_eq!(store.waiting_for_pauses(&[], 10).await.unwrap(), []);
     let month = Month::containing(now);
     assert!(store.has_partitions(month).await.unwrap());
     assert!(!store.has_partitions(month.plus(40)).await.unwrap());

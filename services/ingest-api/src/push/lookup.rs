@@ -136,6 +136,7 @@ fn document(
         scope: "lane".to_owned(),
         key: Lane::Push.to_string(),
         reseller: None,
+        name: None,
         note: String::new(),
         paused_by: "an operator".to_owned(),
         paused_at,

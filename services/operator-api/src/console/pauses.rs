@@ -14,9 +14,8 @@ use super::act::ActForm;
 use super::frame::{Frame, Page};
 use super::resellers::{self, place_of_reseller, place_of_subscription, subscription};
 use crate::app::App;
-use crate::pauses::{self, PauseChangeDocument};
+use crate::pauses::{self, PauseChangeDocument, PauseDocument};
 use crate::request::Viewer;
-use crate::status;
 
 /// Most pauses that have the form to end them on the page itself.
 const DIALOGS_MAX: usize = 50;
@@ -79,17 +78,11 @@ async fn page(
     viewer: Viewer,
     frame: Frame,
 ) -> Result<impl IntoResponse, Problem> {
-    let Json(list) = pauses::list(State(Arc::clone(&app)), viewer).await?;
-    let counted = status::status(State(app), viewer)
-        .await
-        .0
-        .pauses
-        .unwrap_or_default();
+    let Json(list) = pauses::list(State(app), viewer).await?;
     // What a reseller has paused itself, no operator can resume.
-    let by_operators = list.items.into_iter().filter(|pause| !pause.by_reseller);
-    let pauses = by_operators.enumerate().map(|(index, pause)| {
-        let mut counted = counted.iter();
-        let waiting = counted.find(|it| it.scope == pause.scope && it.key == pause.key);
+    let by_operators = list.items.into_iter().filter(|it| !it.pause.by_reseller);
+    let pauses = by_operators.enumerate().map(|(index, listed)| {
+        let PauseDocument { pause, waiting, .. } = listed;
         let (place, resume) = match pause.scope.as_str() {
             "lane" => (
                 format!("/console/lanes#{}", pause.key),
@@ -99,7 +92,7 @@ async fn page(
             _ => with_resume(place_of_subscription(&pause.key)),
         };
         InForce {
-            waiting: waiting.and_then(|it| it.waiting),
+            waiting,
             form: (index < DIALOGS_MAX && frame.may_operate)
                 .then(|| form(&frame, index, &pause))
                 .flatten(),

@@ -320,8 +320,8 @@ async fn pause_of(
     viewer: Viewer,
     (scope, key): (&str, &str),
 ) -> Result<Option<PauseView>, Problem> {
-    let Json(pauses) = pauses::list(state, viewer).await?;
-    let mut pauses = pauses.items.into_iter();
+    let State(app) = state;
+    let mut pauses = pauses::in_force(&app, viewer).await?.into_iter();
     Ok(pauses.find(|pause| pause.scope == scope && pause.key == key))
 }
 

@@ -256,7 +256,7 @@ async fn page(
     if let Some(address) = times::with_zones(&frame) {
         return Ok(see_other(&address));
     }
-    let pauses = pauses::list(State(Arc::clone(&app)), viewer).await?.0.items;
+    let pauses = pauses::in_force(&app, viewer).await?;
     let lane = if params.is_push() { "push" } else { "reseller" };
     let pause = pauses
         .into_iter()

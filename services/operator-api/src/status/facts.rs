@@ -413,15 +413,22 @@ pub(crate) async fn find_out(store: &Store, broker: &Broker, config: &Config, no
     }
 }
 
+/// Most pauses for which it is counted what waits, each time that the status is asked for.
+const PAUSES_COUNTED: usize = 10;
+
 async fn look_into(store: &Store, now: DateTime<Utc>) -> Result<Database, store::Error> {
     if !store.is_migrated().await? {
         return Ok(Database::NotMigrated);
     }
-    let (processes, leader, pauses, paused, holds, push, reseller) = tokio::try_join!(
+    let paused = async {
+        let pauses = store.list_pauses().await?;
+        let waiting = store.waiting_for_pauses(&pauses, PAUSES_COUNTED).await?;
+        Ok((pauses, waiting))
+    };
+    let (processes, leader, (pauses, paused), holds, push, reseller) = tokio::try_join!(
         store.list_processes(),
         store.leadership(PUSH_LEASE),
-        store.list_pauses(),
-        store.waiting_for_pauses(),
+        paused,
         store.list_holds(),
         push_facts(store, now),
         reseller_facts(store, now),

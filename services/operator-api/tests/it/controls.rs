@@ -40,7 +40,10 @@ async fn a_pause_is_seen_until_it_ends_and_repeating_it_changes_nothing(rig: &Ri
         assert_eq!(second["changed"], false);
         assert_eq!(second["pause"], first["pause"], "the first note stays");
         let listed = rig.see("/pauses").await;
-        assert_eq!(listed, json!({"items": [first["pause"]], "next": null}));
+        let mut expected = first["pause"].clone();
+        expected["waiting"] = json!(0);
+        expected["waitingCountedUpTo"] = json!(if scope == "lane" { 100_000 } else { 10_000 });
+        assert_eq!(listed, json!({"items": [expected], "next": null}));
         assert_eq!(listed["items"][0]["note"], "incident 17");
         let resume = async || rig.act(&format!("{path}/resume"), &json!({}), 200).await;
         assert_eq!(resume().await["changed"], true);
@@ -242,8 +245,11 @@ async fn retries_that_wait_are_made_at_once_one_by_one_or_all_of_a_subscription(
 }
 
 #[testkit::test]
-async fn a_pause_of_a_resellers_own_is_listed_as_its_own(rig: &Rig) {
+async fn a_pause_of_a_resellers_own_is_listed_as_its_own_with_its_name_and_what_waits(rig: &Rig) {
     let id = SubscriptionRow::active().paused().make(&rig.it.pool).await;
+    NotificationRow::in_state(NotificationState::Pending, id)
+        .make(&rig.it.pool)
+        .await;
     let listed = rig.see("/pauses").await;
     let [own] = &listed["items"].as_array().unwrap()[..] else {
         panic!("{listed}");
@@ -256,6 +262,11 @@ async fn a_pause_of_a_resellers_own_is_listed_as_its_own(rig: &Rig) {
         (&own["byReseller"], &own["resellerId"]),
         (&json!(true), &json!("acme"))
     );
+    let url: String = sqlx::query_scalar("SELECT url FROM subscriptions")
+        .fetch_one(&rig.it.pool)
+        .await
+        .unwrap();
+    assert_eq!((&own["name"], &own["waiting"]), (&json!(url), &json!(1)));
     let status = rig.see("/status").await;
     assert_eq!(status["subscriptions"]["pausedByReseller"], 1);
 }

@@ -18,6 +18,7 @@ mod controls;
 mod dead_letter_jobs;
 mod dead_letters;
 mod documents;
+mod event_types;
 mod explain;
 mod group_notes;
 mod history;

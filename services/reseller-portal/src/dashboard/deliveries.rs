@@ -60,6 +60,7 @@ impl DeliveryParams {
             code: self.code,
             error: None,
             event_id: self.q.as_deref().map(|id| id.trim().to_owned()),
+            value: None,
             since: hours.map(|hours| app.now() - TimeDelta::hours(hours.into())),
             until: None,
             limit: Some(ROWS),

@@ -6,9 +6,10 @@ use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::subscription::PausedBy;
-use http_api::paging::{self, List};
+use http_api::paging;
 use http_api::{Params, Problem};
 use serde::{Deserialize, Serialize};
+use store::Examined;
 use store::webhook::{LastAnswer, NotificationsAsked, ResellerNotification};
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -21,8 +22,8 @@ use crate::request::Reseller;
 
 /// More subscriptions of a reseller are not asked for their notifications at once.
 const SUBSCRIPTIONS_MAX: u32 = 1_000;
-/// The longest identifier of an event that is looked for, in bytes.
-const EVENT_ID_MAX_BYTES: usize = 256;
+/// The longest identifier of an event, or value in its data, that is looked for, in bytes.
+const TEXT_MAX_BYTES: usize = 256;
 
 const DNS: &str = "DNS";
 const EGRESS: &str = "EGRESS";
@@ -52,6 +53,10 @@ pub(crate) struct AllParams {
     pub(crate) error: Option<String>,
     /// Of the event with this identifier, as the endpoint knows it. The other filters are applied as well.
     pub(crate) event_id: Option<String>,
+    /// Of events whose data has this text as a whole value, at whatever place, such as the name of a domain; the name of a field and the
+    /// event's own identifier are found as well. At most 10,000 notifications are looked at for a part: `next` leads further back.
+    #[param(example = "example.org")]
+    pub(crate) value: Option<String>,
     /// Of events that were accepted at this time or later; never of more than 7 days ago.
     pub(crate) since: Option<DateTime<Utc>>,
     /// Of events that were accepted before this time.
@@ -115,6 +120,20 @@ impl LastDocument {
     }
 }
 
+/// A part of the list.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = NotificationsOfAll)]
+pub(crate) struct PartDocument {
+    /// What is in it.
+    pub(crate) items: Vec<ListedDocument>,
+    /// The `cursor` with which the list goes on; null when it has ended. A part that a filter has thinned out, even to nothing, may be
+    /// followed by others.
+    pub(crate) next: Option<String>,
+    /// Everything of events that were accepted at this time or later has been looked at.
+    pub(crate) looked_back_to: DateTime<Utc>,
+}
+
 /// Lists the notifications of the last 7 days of all subscriptions, the newest event first.
 ///
 /// A part that a filter has thinned out, even to nothing, may be followed by others.
@@ -122,13 +141,13 @@ impl LastDocument {
     get, path = "/notifications", tag = "notifications", operation_id = "listAllNotifications",
     security(("apiKey" = [])),
     params(AllParams),
-    responses((status = 200, description = "A part of the list.", body = List<ListedDocument>))
+    responses((status = 200, description = "A part of the list.", body = PartDocument))
 )]
 pub(crate) async fn list_all(
     State(app): State<Arc<App>>,
     reseller: Reseller,
     Params(params): Params<AllParams>,
-) -> Result<Json<List<ListedDocument>>, Problem> {
+) -> Result<Json<PartDocument>, Problem> {
     let subscriptions = subscriptions(&app, &reseller, params.subscription).await?;
     let asked = asked(subscriptions, &params, app.now())?;
     let look = async {
@@ -140,7 +159,11 @@ pub(crate) async fn list_all(
                     .notifications_of_event_id(&reseller.id, event, &asked.subscriptions);
                 let mut items = find.await?;
                 items.retain(|found| passes(found, &asked));
-                Ok(store::webhook::Page { items, next: None })
+                Ok(Examined {
+                    examined: items.len() as u64,
+                    items,
+                    next: None,
+                })
             }
         }
     };
@@ -157,7 +180,11 @@ pub(crate) async fn list_all(
         params.error.is_none() || told == params.error.as_deref()
     };
     let items = shown.filter(is_told).collect();
-    Ok(Json(List::new(items, page.next.map(paging::write_id))))
+    Ok(Json(PartDocument {
+        items,
+        next: page.next.map(|(_, id)| paging::write_id(id)),
+        looked_back_to: page.next.map_or(asked.since, |(at, _)| at),
+    }))
 }
 
 /// All subscriptions of the reseller, or the one that is asked for.
@@ -180,13 +207,18 @@ fn asked(
     if params.code.is_some_and(|code| !(100..600).contains(&code)) {
         return Err(Problem::query("code", "must be between 100 and 599"));
     }
-    if params
-        .event_id
-        .as_ref()
-        .is_some_and(|id| id.is_empty() || id.len() > EVENT_ID_MAX_BYTES)
-    {
-        let detail = format!("must have 1 to {EVENT_ID_MAX_BYTES} bytes");
-        return Err(Problem::query("eventId", detail));
+    for (name, text) in [("eventId", &params.event_id), ("value", &params.value)] {
+        let text = text.as_deref();
+        if text.is_some_and(|text| text.is_empty() || text.len() > TEXT_MAX_BYTES) {
+            let detail = format!("must have 1 to {TEXT_MAX_BYTES} bytes");
+            return Err(Problem::query(name, detail));
+        }
+    }
+    if params.event_id.is_some() && params.value.is_some() {
+        return Err(Problem::query(
+            "value",
+            "cannot be combined with eventId, which names the event already",
+        ));
     }
     let earliest = now - SHOWN;
     Ok(NotificationsAsked {
@@ -195,6 +227,7 @@ fn asked(
         event_types: list::event_types(params.event_type.as_deref())?,
         code: params.code,
         errors: errors(params.error.as_deref())?,
+        value: params.value.clone(),
         since: params.since.map_or(earliest, |since| since.max(earliest)),
         // The clock of the process that took an event in may be a little ahead of ours.
         until: params.until.unwrap_or(now + TimeDelta::days(1)),

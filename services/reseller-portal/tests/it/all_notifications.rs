@@ -118,6 +118,58 @@ async fn the_list_goes_over_all_subscriptions_and_by_what_the_endpoint_answered(
 }
 
 #[testkit::test]
+async fn what_was_told_of_a_domain_is_found_and_how_far_was_looked(portal: Portal) {
+    let id = SubscriptionRow::active().make(&portal.pool).await;
+    let foreign = SubscriptionRow::active()
+        .reseller("stranger")
+        .make(&portal.pool)
+        .await;
+    NotificationRow::in_state(Sent, foreign)
+        .reseller("stranger")
+        .make(&portal.pool)
+        .await;
+    let rows = [
+        made(&portal, id, Sent, 3).await,
+        made(&portal, id, Failed, 2).await,
+        made(&portal, id, Pending, 1).await,
+    ];
+    sqlx::query("UPDATE events SET body = replace(body, 'example.lv', 'other.example') WHERE id = $1")
+        .bind(rows[1].event)
+        .execute(&portal.pool)
+        .await
+        .unwrap();
+    let named = |places: &[usize]| -> Vec<String> {
+        places.iter().map(|place| rows[*place].id.to_string()).collect()
+    };
+    for limit in [1, 50] {
+        assert_eq!(ids(&portal, "?value=example.lv", limit).await, named(&[2, 0]));
+        assert_eq!(ids(&portal, "?value=other.example", limit).await, named(&[1]));
+        let sent = format!("?value=example.lv&status=SENT&subscription={id}");
+        assert_eq!(ids(&portal, &sent, limit).await, named(&[0]));
+        assert_eq!(
+            ids(&portal, "?value=example", limit).await,
+            named(&[]),
+            "a part of a value"
+        );
+    }
+    let part = portal.see("/notifications?value=example.lv&limit=1").await;
+    let looked = |part: &Value| -> chrono::DateTime<chrono::Utc> {
+        part["lookedBackTo"].as_str().unwrap().parse().unwrap()
+    };
+    assert_eq!(part["items"][0]["acceptedAt"], part["lookedBackTo"]);
+    let cursor = part["next"].as_str().unwrap();
+    let last = portal
+        .see(&format!("/notifications?value=example.lv&cursor={cursor}"))
+        .await;
+    assert!(last["next"].is_null());
+    assert!(looked(&last) <= portal.now() - TimeDelta::days(6), "{last}");
+    for query in ["?value=", "?value=x&eventId=y"] {
+        let path = format!("/notifications{query}");
+        portal.refused("GET", &path, None, (400, "invalid-query")).await;
+    }
+}
+
+#[testkit::test]
 async fn what_waits_is_summed_up_by_day_and_by_what_it_waits_for(portal: Portal) {
     let id = SubscriptionRow::active().daily_quota(2).make(&portal.pool).await;
     for _ in 0..5 {

@@ -130,7 +130,7 @@ async fn page(
 ) -> Result<impl IntoResponse, Problem> {
     let state = || State(Arc::clone(&app));
     let it = subscriptions::find(state(), viewer, Id(id)).await?.0;
-    let mut pauses = pauses::list(state(), viewer).await?.0.items;
+    let mut pauses = pauses::in_force(&app, viewer).await?;
     let key = id.to_string();
     pauses.retain(|pause| match pause.scope.as_str() {
         "lane" => pause.key == "reseller",

@@ -152,6 +152,7 @@ pub(super) fn pause(scope: &str, key: &str) -> store::PauseView {
         scope: scope.to_owned(),
         key: key.to_owned(),
         reseller: None,
+        name: None,
         note: "incident 17".to_owned(),
         paused_by: "ann (1)".to_owned(),
         paused_at: now() - TimeDelta::hours(2),

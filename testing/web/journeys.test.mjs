@@ -102,6 +102,39 @@ test("a lane is paused with a note and its name, seen by all, resumed, and audit
   await other.end();
 });
 
+test("Swrve is down: the lane rests, and when it works again a few are replayed first, then the others", async () => {
+  const name = `down-${Date.now()}`;
+  await ask("PUT", `${urls.swrve}/script`, { body: [{ match: { user: { prefix: name } }, status: 503, message: "down", delayMillis: 10 }] });
+  for (let number = 1; number <= 12; number += 1) {
+    await ask("POST", `${urls.ingest}/push`, { key: keys.ingest, body: { platform: "IOS", messagePrototypeKey: "Hello", pushKey: `${name}-${number}`, message: "Hello!" } });
+  }
+  const query = "lane=push&reason=GIVEN_UP";
+  await until("they are given up", async () => (await operate("GET", `/dead-letters?${query}`)).items.length === 12, 90);
+  const page = await signedIn("operator");
+  for (const [act, note] of [["Pause", "Swrve is down, incident 19"], ["Resume", "Swrve works again"]]) {
+    await page.see("/console/lanes");
+    await page.getByRole("link", { name: new RegExp(`^${act} the push lane`) }).click();
+    const form = opened(page);
+    await form.getByLabel(/note/i).fill(note);
+    await form.getByLabel(/type/i).fill("push");
+    await form.getByRole("button", { name: new RegExp(`^${act}`) }).click();
+    await page.getByRole("status").getByText(act === "Pause" ? /paused/i : /goes on/i).first().waitFor();
+    await ask("PUT", `${urls.swrve}/script`, { body: [] });
+  }
+  await page.see(`/console/jobs/new?action=replay&${query}`);
+  await page.locator("main").getByText(/\b12\b/).first().waitFor();
+  await page.locator("#canary").fill("3");
+  await page.getByLabel(/note/i).fill("Swrve works again, incident 19");
+  await page.getByRole("button", { name: /^(Replay|Start)/ }).click();
+  await page.waitForURL(/\/console\/jobs\/[0-9a-f-]{36}$/);
+  const job = page.url().split("/").at(-1);
+  await until("the job has ended", async () => (await operate("GET", `/dead-letters/jobs/${job}`)).status === "COMPLETED", 90);
+  await until("all are delivered", async () => (await operate("GET", `/dead-letters/jobs/${job}/outcome`)).delivered === 12, 90);
+  assert.equal((await operate("GET", `/dead-letters/jobs/${job}`)).canary, 3);
+  await page.locator('section[aria-labelledby="outcome"] .stats div', { hasText: "Delivered" }).getByText("12", { exact: true }).waitFor();
+  await page.end();
+});
+
 test("a quota request is approved with a word", async () => {
   const page = await signedIn("admin");
   await page.see("/console/quota-requests");

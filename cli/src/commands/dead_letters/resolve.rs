@@ -35,7 +35,7 @@ pub(crate) struct ReplayArgs {
     /// Sends so many again first, and the others when none of those failed again.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000))]
     canary: Option<u32>,
-    /// Pauses the job when more than so many percent of what it has replayed failed again. What still waits for a retry has not failed.
+    /// Pauses the job when more than so many percent of what it has replayed failed again. What failed and is tried again counts as failed until it is delivered.
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(0..=99))]
     pause_above: Option<u32>,
     /// Why; kept with the dead letter and in the audit log.

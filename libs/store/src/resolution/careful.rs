@@ -13,6 +13,9 @@ use crate::{Act, Error};
 /// For how long the first ones are waited for. What is not known of them by then is for an operator to judge.
 pub const CANARY_WAIT: TimeDelta = TimeDelta::hours(24);
 
+/// How many of what a job has replayed are looked at to know which part of it failed since and is tried again.
+const TRIED_SAMPLE: i64 = 500;
+
 /// How careful a job is. What is missing restricts nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct JobCare {
@@ -22,7 +25,7 @@ pub struct JobCare {
     pub newest_first: bool,
     /// So many pushes and notifications are sent again first; the others wait until it is known what became of those.
     pub canary: Option<u32>,
-    /// It pauses itself when more than so many percent of what it has replayed failed again.
+    /// It pauses itself when more than so many percent of what it has replayed failed again, or failed since and is tried again.
     pub pause_above: Option<u32>,
 }
 
@@ -137,10 +140,11 @@ impl Care {
             return Ok(true);
         }
         let failed = count_failures(connection, job).await?;
-        if !fails_too_often(percent, failed, replayed) {
+        let tried = count_tried(connection, job, replayed).await?;
+        if !fails_too_often(percent, failed + tried, replayed) {
             return Ok(true);
         }
-        let details = json!({ "pauseAbove": percent, "replayed": replayed, "failedAgain": failed });
+        let details = json!({ "pauseAbove": percent, "replayed": replayed, "failedAgain": failed, "triedAgain": tried });
         pause(connection, job, (JobPause::FailedAgain, details), now).await?;
         Ok(false)
     }
@@ -212,6 +216,32 @@ async fn count_failures(connection: &mut PgConnection, job: Uuid) -> Result<u64,
     .fetch_one(connection)
     .await?;
     Ok(counted.unsigned_abs())
+}
+
+/// How many of the `replayed` failed since and wait to be tried again, so that an endpoint that still fails stops a job long before its retries
+/// are used up. Of many, a sample is looked at: the identifiers of dead letters are random. Nothing is, while the index is still being made.
+async fn count_tried(connection: &mut PgConnection, job: Uuid, replayed: u64) -> Result<u64, Error> {
+    let row = sqlx::query!(
+        r#"
+        WITH letters AS (
+            SELECT push_id, notification_id, resolved_at FROM dead_letters
+            WHERE job_id = $1 AND (SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('dead_letters_job'))
+            ORDER BY id LIMIT $2)
+        SELECT count(*) AS "looked_at!",
+               count(*) FILTER (WHERE (p.status = 'RETRY' AND p.attempts > p.replayed_after)
+                                   OR (n.status = 'RETRY' AND n.attempts > n.resent_after)) AS "tried!"
+        FROM letters l
+        JOIN dead_letter_jobs j ON j.id = $1 AND l.resolved_at > coalesce(j.judged_from, '-infinity')
+        LEFT JOIN push_notifications p ON p.id = l.push_id
+        LEFT JOIN notifications n ON n.id = l.notification_id
+        "#,
+        job,
+        TRIED_SAMPLE,
+    )
+    .fetch_one(connection)
+    .await?;
+    let (looked_at, tried) = (row.looked_at.unsigned_abs(), row.tried.unsigned_abs());
+    Ok(tried.saturating_mul(replayed) / looked_at.max(1))
 }
 
 /// Notes which were the first to be made due.

@@ -120,6 +120,18 @@ impl Scene {
         .unwrap();
     }
 
+    /// Has pushes fail in a way that is tried again later.
+    async fn fail_for_now(&self, pushes: &[Uuid]) {
+        sqlx::query(
+            "UPDATE push_notifications SET status = 'RETRY', attempts = attempts + 1, next_attempt_at = now() + interval '1 hour'
+             WHERE id = ANY ($1)",
+        )
+        .bind(pushes)
+        .execute(&self.pool)
+        .await
+        .unwrap();
+    }
+
     /// Cancels pushes, as an operator does.
     async fn cancel(&self, pushes: &[Uuid]) {
         for id in pushes {
@@ -348,6 +360,31 @@ async fn too_great_a_share_that_fails_again_pauses_the_job_and_is_counted_from_i
             "Anna dead-letter-job.complete"
         ]
     );
+}
+
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn what_failed_and_is_tried_again_pauses_the_job_as_well(pool: PgPool) {
+    let care = JobCare {
+        pause_above: Some(10),
+        ..JobCare::default()
+    };
+    let mut scene = Scene::with(&pool, 60, care).await;
+    assert_eq!((scene.step().await, scene.step().await), (10, 10));
+    let due = scene.due().await;
+    scene.fail(&due[..1]).await;
+    scene.fail_for_now(&due[1..2]).await;
+    scene.pass().await;
+    assert_eq!(scene.step().await, 10, "2 of 20 are no more than 10 %");
+    scene.fail_for_now(&due[2..4]).await;
+    let stopped = (JobStatus::Paused, Some(JobPause::FailedAgain));
+    assert_eq!(
+        (scene.step().await, scene.state().await),
+        (0, stopped),
+        "1 of 30 failed and 3 are tried again"
+    );
+    // An operator has seen these: what counts from now on is what is replayed from now on.
+    scene.tell(JobCommand::Resume).await;
+    assert_eq!((scene.step().await, scene.step().await), (10, 10));
 }
 
 #[sqlx::test(migrator = "store::MIGRATOR")]

@@ -69,8 +69,8 @@ pub(crate) struct NewJobPayload {
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 1_000, example = 10)]
     pub(crate) canary: Option<i64>,
     /// Of a replay: pause the job when more than so many percent of what it has replayed failed again. Looked at before each batch; from
-    /// its start, or from when it was last resumed; and of 20 at least. This guards against failures that are quick: what still waits for
-    /// a retry counts as replayed, and as failed only once its retries are used up.
+    /// its start, or from when it was last resumed; and of 20 at least. What failed and is tried again counts as failed until it is
+    /// delivered.
     #[schema(value_type = Option<u32>, minimum = 0, maximum = 99, example = 5)]
     pub(crate) pause_above: Option<i64>,
     /// Count, and do nothing. Counts all that match, whatever `limit` says.

@@ -67,7 +67,7 @@ pub(crate) struct JobDocument {
     pub(crate) order: &'static str,
     /// So many pushes and notifications are sent again first.
     pub(crate) canary: Option<u32>,
-    /// It is paused when more than so many percent of what it has replayed failed again.
+    /// It is paused when more than so many percent of what it has replayed failed again, or failed and is tried again.
     pub(crate) pause_above: Option<u32>,
     /// Why it is paused, while it is: OPERATOR (one has paused it), CANARY (until it is known what became of the first; it goes on by itself
     /// when none of them failed again), CANARY_FAILED (one of the first failed again, none was delivered, or it was not known after 24 hours) or FAILED_AGAIN (more than

@@ -235,7 +235,7 @@ impl Job {
                 "It has paused itself: none of the first ones was delivered. Nothing more is sent until you decide.".to_owned()
             }
             "FAILED_AGAIN" => format!(
-                "It has paused itself: more than {} % of what it has replayed failed again. Nothing more is sent until you decide.",
+                "It has paused itself: more than {} % of what it has replayed failed again, or failed and is tried again. Nothing more is sent until you decide.",
                 job.pause_above.unwrap_or_default()
             ),
             _ => "An operator has paused it.".to_owned(),

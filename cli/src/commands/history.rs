@@ -14,7 +14,7 @@ use crate::shown::{self, ShownColumn};
   postrider history push
   postrider history reseller --minutes 10
   postrider history webpush
-  postrider history push --pace                         two minutes by the second, with the smallest gap")]
+  postrider history push --pace                         two minutes by the second, with gaps and answers")]
 pub(crate) struct HistoryArgs {
     /// Which lane, or Web Push.
     #[arg(value_parser = PossibleValuesParser::new(["push", "reseller", WEBPUSH]))]
@@ -50,11 +50,15 @@ const OF_WEBPUSH: [ShownColumn; 6] = [
     (Column::whole("processes").spare(1), "/processes"),
 ];
 
-const PACE: [ShownColumn; 4] = [
+const PACE: [ShownColumn; 8] = [
     (Column::time("second"), "/second"),
     (Column::whole("sends"), "/sends"),
     (Column::whole("smallest gap in µs"), "/smallestGapMicros"),
     (Column::whole("in flight"), "/inFlight"),
+    (Column::whole("2xx"), "/answers/taken"),
+    (Column::whole("4xx"), "/answers/refused"),
+    (Column::whole("5xx"), "/answers/failed"),
+    (Column::whole("no answer"), "/answers/missing"),
 ];
 
 /// The seconds of the pace in which something was sent, as a list; and what the two minutes were, for people.

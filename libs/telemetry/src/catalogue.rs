@@ -209,6 +209,8 @@ catalogue! {
         "Visits to the console that began with a key although people sign in with a provider.";
     CspViolations = "postrider_web_csp_violations_total", Kind::Counter, Count, [],
         "What pages of the console wanted beyond their policy, as browsers report it; 0 is expected.";
+    StatusLooks = "postrider_status_looks_total", Kind::Counter, Count, [],
+        "How often the whole system was looked at, for `GET /status` and for pages; open pages share a look a second.";
     DeadLetters = "postrider_dead_letters_total", Kind::Counter, Count, ["reason"],
         "Dead letters stored, by reason.";
     DeadLettersReplayed = "postrider_dead_letters_replayed_total", Kind::Counter, Count, [],

@@ -1,4 +1,5 @@
-//! The sends of the push lane by the second, for two minutes: how many, the smallest gap between two starts, and how many were in flight.
+//! The sends of the push lane by the second, for two minutes: how many, the smallest gap between two starts, how many were in flight, and what
+//! was answered.
 //!
 //! Metrics are added up over time, and tell of no single second. This is kept by the process that sends, and handed out with what it reports of
 //! itself, so that nothing has to collect metrics to see the pace.
@@ -10,7 +11,34 @@ use std::time::Duration;
 /// How many seconds are kept.
 pub const SECONDS: i64 = 120;
 
-/// A second in which something was sent.
+/// What Swrve answered to a send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// 2xx.
+    Taken,
+    /// A status from 400 to 499.
+    Refused,
+    /// Another status.
+    Failed,
+    /// Nothing: it could not be reached, or not in time.
+    Missing,
+}
+
+impl Answer {
+    /// The class of a status.
+    pub fn of(status: u16) -> Self {
+        match status {
+            200..=299 => Self::Taken,
+            400..=499 => Self::Refused,
+            _ => Self::Failed,
+        }
+    }
+}
+
+/// How many answers came of each class, in the order of [`Answer`].
+pub type Answers = [u32; 4];
+
+/// A second in which something was sent, or answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Second {
     /// Its beginning, in seconds since 1970, by the clock of the host.
@@ -21,6 +49,8 @@ pub struct Second {
     pub smallest_gap: Option<Duration>,
     /// Most sends that were in flight when one was started.
     pub in_flight: u32,
+    /// What was answered in it, whenever that was sent.
+    pub answers: Answers,
 }
 
 static PACE: Mutex<VecDeque<Second>> = Mutex::new(VecDeque::new());
@@ -31,14 +61,21 @@ pub fn note(at: i64, gap: Option<Duration>, in_flight: u32) {
     add(&mut kept, at, gap, in_flight);
 }
 
-/// The seconds of the last two minutes before `now` in which something was sent, the oldest first.
+/// Notes an answer that came at `at`.
+pub fn note_answer(at: i64, answer: Answer) {
+    let mut kept = PACE.lock().unwrap_or_else(PoisonError::into_inner);
+    add_answer(&mut kept, at, answer);
+}
+
+/// The seconds of the last two minutes before `now` in which something was sent or answered, the oldest first.
 pub fn of_late(now: i64) -> Vec<Second> {
     let kept = PACE.lock().unwrap_or_else(PoisonError::into_inner);
     let of_late = kept.iter().filter(|second| second.at > now - SECONDS);
     of_late.copied().collect()
 }
 
-fn add(kept: &mut VecDeque<Second>, at: i64, gap: Option<Duration>, in_flight: u32) {
+/// The second of `at`, which is the last one.
+fn last(kept: &mut VecDeque<Second>, at: i64) -> Option<&mut Second> {
     while kept.front().is_some_and(|second| second.at <= at - SECONDS) {
         kept.pop_front();
     }
@@ -49,12 +86,24 @@ fn add(kept: &mut VecDeque<Second>, at: i64, gap: Option<Duration>, in_flight: u
             sends: 0,
             smallest_gap: None,
             in_flight: 0,
+            answers: Answers::default(),
         });
     }
-    if let Some(second) = kept.back_mut() {
+    kept.back_mut()
+}
+
+fn add(kept: &mut VecDeque<Second>, at: i64, gap: Option<Duration>, in_flight: u32) {
+    if let Some(second) = last(kept, at) {
         second.sends = second.sends.saturating_add(1);
         second.smallest_gap = second.smallest_gap.into_iter().chain(gap).min();
         second.in_flight = second.in_flight.max(in_flight);
+    }
+}
+
+fn add_answer(kept: &mut VecDeque<Second>, at: i64, answer: Answer) {
+    if let Some(second) = last(kept, at) {
+        let count = &mut second.answers[answer as usize];
+        *count = count.saturating_add(1);
     }
 }
 
@@ -74,6 +123,7 @@ mod tests {
             sends: 3,
             smallest_gap: Some(millis(4)),
             in_flight: 3,
+            answers: Answers::default(),
         };
         assert_eq!(kept, [first]);
         // Turned back.
@@ -83,5 +133,16 @@ mod tests {
         assert_eq!(kept.len(), 2);
         add(&mut kept, 1_000 + SECONDS, Some(millis(4)), 1);
         assert_eq!(kept.len(), 2, "the first one is two minutes old");
+    }
+    #[test]
+    fn answers_are_counted_in_the_second_in_which_they_come() {
+        let mut kept = VecDeque::new();
+        add(&mut kept, 1_000, None, 1);
+        for status in [200, 202, 404, 503, 302] {
+            add_answer(&mut kept, 1_001, Answer::of(status));
+        }
+        add_answer(&mut kept, 1_001, Answer::Missing);
+        assert_eq!(kept[0].answers, Answers::default());
+        assert_eq!((kept[1].sends, kept[1].answers), (0, [2, 1, 2, 1]));
     }
 }

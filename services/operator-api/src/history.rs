@@ -8,7 +8,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use chrono::{DateTime, TimeDelta, Utc};
 use http_api::{Params, Problem};
-use runtime::connections::{PaceSecond, Report};
+use runtime::connections::{AnswerSecond, PaceSecond, Report};
 use serde::{Deserialize, Serialize};
 use store::{LaneMinute, WebpushMinute};
 use utoipa::ToSchema;
@@ -206,6 +206,8 @@ pub(crate) struct PaceDocument {
     /// How many sends were started in these two minutes.
     #[schema(example = 30_000)]
     pub(crate) sends: u64,
+    /// What Swrve answered in these two minutes.
+    pub(crate) answers: AnswersDocument,
     /// The last two minutes by the second, the present one last: what of it is reported yet.
     pub(crate) seconds: Vec<PaceSecondDocument>,
 }
@@ -226,8 +228,50 @@ pub(crate) struct PaceSecondDocument {
     /// Most sends that were in flight when one was started.
     #[schema(example = 31)]
     pub(crate) in_flight: u32,
+    /// What Swrve answered in it, also to what was sent before.
+    pub(crate) answers: AnswersDocument,
     /// The process that sent; another one after a change of leaders.
     pub(crate) process: Option<Uuid>,
+}
+
+/// How many answers of Swrve's came of each class.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = PushAnswers)]
+pub(crate) struct AnswersDocument {
+    /// 2xx: the push was taken.
+    #[schema(example = 249)]
+    pub(crate) taken: u64,
+    /// A status from 400 to 499.
+    #[schema(example = 1)]
+    pub(crate) refused: u64,
+    /// Another status.
+    #[schema(example = 0)]
+    pub(crate) failed: u64,
+    /// No answer: Swrve could not be reached, or not in time.
+    #[schema(example = 0)]
+    pub(crate) missing: u64,
+}
+
+impl AnswersDocument {
+    fn add(&mut self, other: &Self) {
+        self.taken += other.taken;
+        self.refused += other.refused;
+        self.failed += other.failed;
+        self.missing += other.missing;
+    }
+}
+
+impl From<telemetry::pace::Answers> for AnswersDocument {
+    fn from(answers: telemetry::pace::Answers) -> Self {
+        let [taken, refused, failed, missing] = answers.map(u64::from);
+        Self {
+            taken,
+            refused,
+            failed,
+            missing,
+        }
+    }
 }
 
 /// Tells the pace of the push lane by the second, for two minutes.
@@ -248,21 +292,24 @@ pub(crate) async fn pace(State(app): State<Arc<App>>, viewer: Viewer) -> Result<
         .filter(|process| known.insert(process.process));
     let reports = processes.map(|process| {
         let report: Report = serde_json::from_value(process.state).unwrap_or_default();
-        (process.process, report.pace)
+        (process.process, (report.pace, report.answers))
     });
     let seconds = seconds(reports, app.now());
     let gap = app.config.swrve.delay.as_micros();
+    let mut answers = AnswersDocument::default();
+    seconds.iter().for_each(|second| answers.add(&second.answers));
     Ok(Json(PaceDocument {
         gap_micros: u64::try_from(gap).unwrap_or(u64::MAX),
         smallest_gap_micros: seconds.iter().filter_map(|it| it.smallest_gap_micros).min(),
         sends: seconds.iter().map(|it| it.sends).sum(),
+        answers,
         seconds,
     }))
 }
 
 /// Every second of the last two minutes. What two processes say of one is added up.
 fn seconds(
-    reports: impl Iterator<Item = (Uuid, Vec<PaceSecond>)>,
+    reports: impl Iterator<Item = (Uuid, (Vec<PaceSecond>, Vec<AnswerSecond>))>,
     now: DateTime<Utc>,
 ) -> Vec<PaceSecondDocument> {
     let now = now.timestamp();
@@ -274,18 +321,24 @@ fn seconds(
             sends: 0,
             smallest_gap_micros: None,
             in_flight: 0,
+            answers: AnswersDocument::default(),
             process: None,
         };
         (at, empty)
     };
     let mut seconds: BTreeMap<i64, PaceSecondDocument> = (first..=now).map(empty).collect();
-    for (process, pace) in reports {
+    for (process, (pace, answers)) in reports {
         for PaceSecond(at, sends, gap, in_flight) in pace {
             if let Some(second) = seconds.get_mut(&at) {
                 second.sends += u64::from(sends);
                 second.smallest_gap_micros = second.smallest_gap_micros.into_iter().chain(gap).min();
                 second.in_flight = second.in_flight.max(in_flight);
                 second.process = Some(process);
+            }
+        }
+        for AnswerSecond(at, answers) in answers {
+            if let Some(second) = seconds.get_mut(&at) {
+                second.answers.add(&answers.into());
             }
         }
     }
@@ -303,11 +356,17 @@ mod tests {
         let reports = [
             (
                 one,
-                vec![PaceSecond(880, 7, None, 1), PaceSecond(998, 250, Some(4_003), 31)],
+                (
+                    vec![PaceSecond(880, 7, None, 1), PaceSecond(998, 250, Some(4_003), 31)],
+                    vec![AnswerSecond(880, [7, 0, 0, 0]), AnswerSecond(999, [100, 2, 0, 1])],
+                ),
             ),
             (
                 other,
-                vec![PaceSecond(998, 1, None, 1), PaceSecond(999, 240, Some(4_001), 12)],
+                (
+                    vec![PaceSecond(998, 1, None, 1), PaceSecond(999, 240, Some(4_001), 12)],
+                    vec![AnswerSecond(999, [50, 0, 3, 0])],
+                ),
             ),
         ];
         let seconds = seconds(reports.into_iter(), now);

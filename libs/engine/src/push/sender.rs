@@ -18,6 +18,7 @@ use leadership::Validity;
 use lifecycle::error_chain;
 use store::push::{ClaimedPush, Release};
 use telemetry::Metric;
+use telemetry::pace::Answer;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -273,6 +274,9 @@ async fn attempt(sender: Arc<Sender>, work: Work, mut request: PreparedPush) -> 
     spans::answered(span, status, &outcome);
     Metric::SwrveResponse.record_duration(elapsed);
     count(&outcome);
+    if let Some(answer) = answer(&outcome) {
+        telemetry::pace::note_answer(sender.clock.now().timestamp(), answer);
+    }
     tracing::debug!(push.id = %push.id, outcome = ?outcome, "attempt ended");
     if let SendOutcome::NotTried { chain } = &outcome {
         return sender.put_off(work, chain);
@@ -353,6 +357,18 @@ fn count(outcome: &SendOutcome) {
         SendOutcome::Unreachable { .. } => Metric::SwrveAnswers.increment_with(&[("status", "none")], 1),
         SendOutcome::NotTried { .. } => Metric::OwnFaults.increment_with(&[("lane", "push")], 1),
         SendOutcome::PrototypeKeyMissing { .. } | SendOutcome::Internal { .. } => {}
+    }
+}
+
+/// What Swrve said, if it was asked.
+fn answer(outcome: &SendOutcome) -> Option<Answer> {
+    match outcome {
+        SendOutcome::Delivered => Some(Answer::Taken),
+        SendOutcome::Refused { status, .. } => Some(Answer::of(*status)),
+        SendOutcome::Unreachable { .. } => Some(Answer::Missing),
+        SendOutcome::NotTried { .. }
+        | SendOutcome::PrototypeKeyMissing { .. }
+        | SendOutcome::Internal { .. } => None,
     }
 }
 

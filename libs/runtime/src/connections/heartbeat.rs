@@ -13,7 +13,7 @@ use store::{Beat, Store};
 use tokio::time::MissedTickBehavior;
 use uuid::Uuid;
 
-use super::report::{Counters, Earlier, LATELY, PaceSecond, Report};
+use super::report::{AnswerSecond, Counters, Earlier, LATELY, PaceSecond, Report};
 
 /// How often a service reports itself.
 pub const INTERVAL: Duration = Duration::from_secs(5);
@@ -87,9 +87,14 @@ impl Heartbeat {
             self.readiness.report(),
             self.clock_ahead.map(|ahead| ahead.num_milliseconds()),
         );
-        report.pace = telemetry::pace::of_late(SystemClock.now().timestamp())
-            .into_iter()
-            .map(PaceSecond::from)
+        let seconds = telemetry::pace::of_late(SystemClock.now().timestamp());
+        let sent = seconds.iter().filter(|second| second.sends > 0);
+        report.pace = sent.copied().map(PaceSecond::from).collect();
+        let answered = seconds
+            .iter()
+            .filter(|second| second.answers.iter().any(|count| *count > 0));
+        report.answers = answered
+            .map(|second| AnswerSecond(second.at, second.answers))
             .collect();
         report.earlier = earlier(&mut self.history, Instant::now(), report.counters);
         let state = serde_json::to_value(&report)

@@ -21,7 +21,7 @@ use tokio::task::JoinSet;
 pub use schema::with_schema;
 
 pub use heartbeat::INTERVAL as BEAT_INTERVAL;
-pub use report::{Counters, Earlier, LATELY, PaceSecond, Previous, Report, SwrveReport};
+pub use report::{AnswerSecond, Counters, Earlier, LATELY, PaceSecond, Previous, Report, SwrveReport};
 
 /// How often the database is asked, and for how long at most.
 const PROBE_INTERVAL: Duration = Duration::from_secs(1);

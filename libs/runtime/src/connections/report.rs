@@ -38,6 +38,9 @@ pub struct Report {
     /// What it has sent of the push lane in each second of the last two minutes in which it has sent something.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pace: Vec<PaceSecond>,
+    /// What Swrve answered in each of those seconds in which it has.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub answers: Vec<AnswerSecond>,
 }
 
 /// A second of the push lane: its beginning in seconds since 1970, how many sends were started in it, the smallest gap between two starts in
@@ -56,6 +59,11 @@ impl From<pace::Second> for PaceSecond {
         )
     }
 }
+
+/// What Swrve answered in a second: its beginning, and how many answers of each class. It stands apart from [`PaceSecond`], which a version that
+/// knows no answers reads as well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AnswerSecond(pub i64, pub pace::Answers);
 
 /// What the sender of pushes has heard of Swrve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -213,6 +221,7 @@ impl Report {
             previous: None,
             earlier: None,
             pace: Vec::new(),
+            answers: Vec::new(),
         }
     }
 }

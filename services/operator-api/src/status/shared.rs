@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use http_api::paging::List;
+use telemetry::Metric;
 use tokio::sync::Mutex;
 
 use super::facts::{self, Facts};
@@ -70,6 +71,7 @@ impl Shared {
     /// What is known of the system: of the last second for a page that asks for itself, else of now.
     pub(super) async fn facts(&self, app: &App) -> Arc<Facts> {
         let finding = async {
+            Metric::StatusLooks.increment(1);
             let facts = facts::find_out(&app.store, &app.broker, &app.config, app.now()).await;
             Ok::<_, Infallible>(facts)
         };

@@ -76,7 +76,9 @@ async fn the_pace_of_the_push_lane_is_shown_by_the_second(rig: &Rig) {
         &["Nothing was sent in the last two minutes."],
     );
     let second = rig.now().timestamp() - 3;
-    let state = json!({"pace": [[second - 1, 250, 4_003, 31], [second, 249, 3_900, 12]], "counters": {}});
+    let pace = [(second - 1, 250, 4_003, 31), (second, 249, 3_900, 12)];
+    let answers = [(second - 1, [248, 1, 0, 0]), (second, [240, 0, 7, 1])];
+    let state = json!({"pace": pace, "answers": answers, "counters": {}});
     sqlx::query(
         "INSERT INTO processes (id, service, host, pid, version, started_at, beat_at, state)
          VALUES (gen_random_uuid(), 'dispatcher', 'host', 1, '1', now(), now(), $1)",
@@ -90,6 +92,10 @@ async fn the_pace_of_the_push_lane_is_shown_by_the_second(rig: &Rig) {
         (&pace["sends"], &pace["smallestGapMicros"], &pace["gapMicros"]),
         (&json!(499), &json!(3_900), &json!(4_000))
     );
+    assert_eq!(
+        pace["answers"],
+        json!({"taken": 488, "refused": 1, "failed": 7, "missing": 1})
+    );
     holds(
         &browser.see("/console/lanes").await,
         &[
@@ -97,6 +103,8 @@ async fn the_pace_of_the_push_lane_is_shown_by_the_second(rig: &Rig) {
             "the smallest gap was 3.900 ms",
             "fill-bad",
             "4.003 ms",
+            "Swrve&#39;s answers in these two minutes: 2xx 488, 4xx 1, 5xx and others 7, none 1.",
+            "2xx 240, 5xx and others 7, none 1",
         ],
     );
 }

@@ -3,7 +3,7 @@
 use explain::words;
 
 use crate::console::markup::{Markup, escape};
-use crate::history::{PaceDocument, PaceSecondDocument};
+use crate::history::{AnswersDocument, PaceDocument, PaceSecondDocument};
 
 const HEIGHT: u64 = 48;
 /// How wide a second is, with the room beside it.
@@ -60,6 +60,53 @@ impl Pace {
         )
     }
 
+    /// What Swrve answered, in a sentence; nothing when it has not.
+    pub(super) fn answered(&self) -> Option<String> {
+        let said = said(&self.0.answers);
+        (!said.is_empty()).then(|| format!("Swrve's answers in these two minutes: {said}."))
+    }
+
+    /// What Swrve answered in a second.
+    pub(super) fn answers(&self, second: &PaceSecondDocument) -> String {
+        said(&second.answers)
+    }
+
+    /// The seconds as bars of what Swrve answered: the classes stand on each other.
+    pub(super) fn answers_strip(&self) -> Markup {
+        let all = |answers: &AnswersDocument| classes(answers).iter().map(|(_, _, count)| count).sum::<u64>();
+        let seconds = &self.0.seconds;
+        let most = seconds.iter().map(|second| all(&second.answers)).max();
+        let most = most.unwrap_or_default().max(1);
+        let mut bars = String::new();
+        for (place, second) in seconds.iter().enumerate() {
+            let x = place * STEP;
+            let mut below = 0;
+            for (_, tone, count) in classes(&second.answers).iter().filter(|(_, _, count)| *count > 0) {
+                let foot = (below * HEIGHT).div_ceil(most);
+                below += count;
+                // One among hundreds is to be seen.
+                let height = (below * HEIGHT)
+                    .div_ceil(most)
+                    .saturating_sub(foot)
+                    .max(2)
+                    .min(HEIGHT);
+                let y = (HEIGHT - foot).saturating_sub(height);
+                bars.push_str(&format!(
+                    r#"<rect class="fill-{tone}" x="{x}" y="{y}" width="3" height="{height}"/>"#
+                ));
+            }
+        }
+        self.drawn(&bars, &self.answered().unwrap_or_default())
+    }
+
+    fn drawn(&self, bars: &str, label: &str) -> Markup {
+        Markup(format!(
+            r#"<svg class="spark" viewBox="0 0 {width} {HEIGHT}" preserveAspectRatio="none" role="img" aria-label="{label}">{bars}<rect class="fill-track" x="0" y="47" width="{width}" height="1"/></svg>"#,
+            width = self.0.seconds.len() * STEP,
+            label = escape(label),
+        ))
+    }
+
     /// The seconds as bars beside each other: how many were sent in each. One in which two were too close is marked, as is a change of leaders.
     pub(super) fn strip(&self) -> Markup {
         let seconds = &self.0.seconds;
@@ -92,10 +139,25 @@ impl Pace {
                 r#"<rect class="fill-{tone}" x="{x}" y="{y}" width="3" height="{height}"/>"#
             ));
         }
-        Markup(format!(
-            r#"<svg class="spark" viewBox="0 0 {width} {HEIGHT}" preserveAspectRatio="none" role="img" aria-label="{label}">{bars}<rect class="fill-track" x="0" y="47" width="{width}" height="1"/></svg>"#,
-            width = seconds.len() * STEP,
-            label = escape(&self.sentence()),
-        ))
+        self.drawn(&bars, &self.sentence())
     }
+}
+
+/// The classes of answers: what each is called, its tone, and how many.
+fn classes(answers: &AnswersDocument) -> [(&'static str, &'static str, u64); 4] {
+    [
+        ("2xx", "ok", answers.taken),
+        ("4xx", "hold", answers.refused),
+        ("5xx and others", "bad", answers.failed),
+        ("none", "warn", answers.missing),
+    ]
+}
+
+fn said(answers: &AnswersDocument) -> String {
+    let classes = classes(answers);
+    let some = classes.iter().filter(|(_, _, count)| *count > 0);
+    let some: Vec<_> = some
+        .map(|(class, _, count)| format!("{class} {}", words::number(*count)))
+        .collect();
+    some.join(", ")
 }

@@ -7,6 +7,7 @@
 mod rig;
 
 mod broker_wiped;
+mod console;
 mod endpoint_fails;
 mod leader_cut;
 #[allow(dead_code, reason = "the binary of the other scenarios shares it")]

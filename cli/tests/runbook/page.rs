@@ -7,13 +7,24 @@ use std::time::Instant;
 use testkit::PATIENCE;
 use uuid::Uuid;
 
+use crate::console::{Visit, Way};
+
 const RUNBOOK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/runbook.md");
 
 /// The commands of one section of `docs/runbook.md`, in their order.
 pub(crate) struct Page {
     heading: &'static str,
-    blocks: std::vec::IntoIter<String>,
+    blocks: std::vec::IntoIter<Block>,
     variables: BTreeMap<String, String>,
+    /// Of the console, whose pages are followed as well.
+    visit: Option<Visit>,
+}
+
+/// Commands, and where the console shows or does the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Block {
+    commands: String,
+    ways: Vec<Way>,
 }
 
 /// What came of a block of commands: of its last command, as a shell has it.
@@ -38,7 +49,14 @@ impl Page {
             heading,
             blocks: blocks.into_iter(),
             variables: BTreeMap::new(),
+            visit: None,
         }
+    }
+
+    /// Signs in to the console, before anything is out of order: while the database is away it lets in those alone who were there.
+    pub(crate) async fn sign_in(&mut self) {
+        let at = |name: &str| self.variables[name].as_str();
+        self.visit = Some(Visit::of(at("OPERATOR_URL"), at("OPERATOR_KEY")).await);
     }
 
     /// What the engineer has in the environment, or puts into a variable that the page names.
@@ -53,13 +71,29 @@ impl Page {
     /// With the variables of another page.
     pub(crate) fn with_what_is_set_in(mut self, other: &Self) -> Self {
         self.variables.clone_from(&other.variables);
+        self.visit.clone_from(&other.visit);
         self
     }
 
-    /// Follows the next block of commands, as it stands there.
+    /// Follows the next block of commands as it stands there, and the pages that do the same.
     pub(crate) async fn follow(&mut self) -> Followed {
-        let commands = self.blocks.next();
-        let commands = commands.unwrap_or_else(|| panic!("{:?} has no more commands", self.heading));
+        let block = self.next();
+        let visit = self
+            .visit
+            .clone()
+            .expect("the engineer has signed in to the console");
+        visit.offers(&block.ways, &self.variables).await;
+        let followed = self.run(block.commands).await;
+        visit.shows(&block.ways, &self.variables).await;
+        followed
+    }
+
+    fn next(&mut self) -> Block {
+        let block = self.blocks.next();
+        block.unwrap_or_else(|| panic!("{:?} has no more commands", self.heading))
+    }
+
+    async fn run(&self, commands: String) -> Followed {
         let mut shell = Command::new("bash");
         if !commands.contains("postrider status") {
             // That one says by its exit code what it found; every other has to succeed.
@@ -89,25 +123,30 @@ impl Page {
 
     /// Follows the next block again and again until all is well, as the page says.
     pub(crate) async fn follow_until_well(&mut self) -> Followed {
-        self.follow_until_exit(0).await
+        let (followed, ways) = self.follow_until_exit(0).await;
+        let visit = self
+            .visit
+            .as_ref()
+            .expect("the engineer has signed in to the console");
+        visit.says_until(&ways, &self.variables, "All is well").await;
+        followed
     }
 
     /// Follows the next block again and again until it says that something is wrong; processes tell of themselves every
     /// few seconds.
     pub(crate) async fn follow_until_wrong(&mut self) -> Followed {
-        self.follow_until_exit(3).await
+        self.follow_until_exit(3).await.0
     }
 
-    async fn follow_until_exit(&mut self, code: i32) -> Followed {
-        let rest = self.blocks.clone();
+    async fn follow_until_exit(&mut self, code: i32) -> (Followed, Vec<Way>) {
+        let block = self.next();
         let deadline = Instant::now() + PATIENCE;
         loop {
-            let followed = self.follow().await;
+            let followed = self.run(block.commands.clone()).await;
             if followed.code == code {
-                return followed;
+                return (followed, block.ways);
             }
             assert!(Instant::now() < deadline, "it never exits {code}: {followed:#?}");
-            self.blocks = rest.clone();
         }
     }
 
@@ -138,17 +177,24 @@ impl Followed {
     }
 }
 
-/// The fenced blocks of shell commands between a heading and the next one.
-fn shell_blocks(text: &str, heading: &str) -> Vec<String> {
+/// The fenced blocks of shell commands between a heading and the next one, each with the pages that are named below it.
+fn shell_blocks(text: &str, heading: &str) -> Vec<Block> {
     let wanted = format!("### {heading}");
     let (mut inside, mut block) = (false, None::<String>);
     let mut blocks = Vec::new();
     for line in text.lines() {
         match &mut block {
-            Some(_) if line.trim() == "```" => blocks.extend(block.take()),
+            Some(_) if line.trim() == "```" => blocks.extend(block.take().map(|commands| Block {
+                commands,
+                ways: Vec::new(),
+            })),
             Some(block) => {
                 block.push_str(line.trim_start());
                 block.push('\n');
+            }
+            None if inside && line.trim_start().starts_with("Page: ") => {
+                let last: Option<&mut Block> = blocks.last_mut();
+                last.expect("a page stands below commands").ways = Way::all(line);
             }
             None if line.starts_with('#') => inside = line == wanted,
             None if inside && line.trim() == "```sh" => block = Some(String::new()),
@@ -160,7 +206,14 @@ fn shell_blocks(text: &str, heading: &str) -> Vec<String> {
 
 #[test]
 fn a_section_ends_at_the_next_heading() {
-    let text = "### One\n```sh\na\n# not a heading\nb\n```\n```sql\nc\n```\n### Two\n```sh\nd\n```\n";
-    assert_eq!(shell_blocks(text, "One"), ["a\n# not a heading\nb\n"]);
-    assert_eq!(shell_blocks(text, "Two"), ["d\n"]);
+    let text = "### One\n```sh\na\n# not a heading\nb\n```\n\nPage: `/console`.\n\n```sql\nc\n```\n### Two\n```sh\nd\n```\n";
+    let block = |commands: &str, ways| Block {
+        commands: commands.to_owned(),
+        ways,
+    };
+    assert_eq!(
+        shell_blocks(text, "One"),
+        [block("a\n# not a heading\nb\n", Way::all("`/console`"))]
+    );
+    assert_eq!(shell_blocks(text, "Two"), [block("d\n", Vec::new())]);
 }

@@ -37,6 +37,7 @@ impl Scene {
         page.set("PATH", path_with_postrider());
         page.set("OPERATOR_URL", format!("http://{address}"));
         page.set("OPERATOR_KEY", key);
+        page.sign_in().await;
         Self {
             it,
             fleet,

@@ -120,6 +120,7 @@ async fn swrve_is_down_for_an_hour(mut it: Installation) {
     page.set("PATH", path_with_postrider());
     page.set("OPERATOR_URL", &town.operator);
     page.set("OPERATOR_KEY", &town.operator_key);
+    page.sign_in().await;
     let began = town.clock.now();
     let mut answers = town.hand_in("early").await;
     let flying = town.time_flies();

@@ -4,6 +4,9 @@
 //! Only servers that `scripts/servers` has started for this checkout are touched.
 
 #[allow(dead_code, reason = "the binary of the other scenarios shares it")]
+#[path = "../runbook/console.rs"]
+mod console;
+#[allow(dead_code, reason = "the binary of the other scenarios shares it")]
 #[path = "../runbook/page.rs"]
 mod page;
 #[path = "../faults/rig/mod.rs"]

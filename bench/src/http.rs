@@ -21,6 +21,8 @@ pub(crate) struct Answer {
     pub(crate) body: Bytes,
     /// The cookie that a browser would keep, name and value.
     pub(crate) cookie: Option<String>,
+    /// By which a browser knows a page that it has.
+    pub(crate) tag: Option<String>,
 }
 
 /// A GET, whatever the status.
@@ -78,9 +80,34 @@ pub(crate) async fn post_form_with(
     form: String,
     headers: &[(&'static str, String)],
 ) -> Result<Answer> {
+    post_with(
+        address,
+        path,
+        ("application/x-www-form-urlencoded", form),
+        headers,
+    )
+    .await
+}
+
+/// A POST of JSON with these headers, whatever the status.
+pub(crate) async fn post_json_with(
+    address: SocketAddr,
+    path: &str,
+    body: String,
+    headers: &[(&'static str, String)],
+) -> Result<Answer> {
+    post_with(address, path, ("application/json", body), headers).await
+}
+
+async fn post_with(
+    address: SocketAddr,
+    path: &str,
+    (kind, body): (&str, String),
+    headers: &[(&'static str, String)],
+) -> Result<Answer> {
     let request = with(Request::post(path), headers)
-        .header("content-type", "application/x-www-form-urlencoded")
-        .body(Full::from(form))?;
+        .header("content-type", kind)
+        .body(Full::from(body))?;
     call(address, request).await
 }
 
@@ -96,10 +123,17 @@ async fn call(address: SocketAddr, mut request: Request<Full<Bytes>>) -> Result<
         let status = response.status();
         let cookie = response.headers().get("set-cookie");
         let cookie = cookie.and_then(|cookie| Some(cookie.to_str().ok()?.split(';').next()?.to_owned()));
+        let tag = response.headers().get("etag");
+        let tag = tag.and_then(|tag| Some(tag.to_str().ok()?.to_owned()));
         let body = response.into_body().collect().await?.to_bytes();
         drop(sender);
         connection.abort();
-        Ok(Answer { status, body, cookie })
+        Ok(Answer {
+            status,
+            body,
+            cookie,
+            tag,
+        })
     };
     tokio::time::timeout(LIMIT, exchange)
         .await

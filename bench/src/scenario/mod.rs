@@ -2,7 +2,6 @@
 
 mod arrivals;
 mod callers;
-mod console;
 mod cpu;
 mod curve;
 mod dead_letters;
@@ -11,6 +10,7 @@ mod growth;
 mod memory;
 mod neighbours;
 mod pacing;
+mod pages;
 mod quota;
 mod replicas;
 mod reseller;
@@ -64,8 +64,8 @@ pub(crate) enum Scenario {
     DeadLetters,
     /// Web Push: idle user agents, direct and stored messages, and all coming back at once
     Webpush,
-    /// The first byte of each page of the console among as many dead letters and notifications, and fifty consoles left open
-    Console,
+    /// Each page of console and dashboard among as many dead letters and notifications, and fifty consoles left open
+    Pages,
 }
 
 /// What a scenario measures with.
@@ -116,7 +116,7 @@ impl Scenario {
             Self::Replicas => replicas::expected(sizes),
             Self::DeadLetters => dead_letters::expected(sizes),
             Self::Webpush => webpush::expected(sizes),
-            Self::Console => console::expected(sizes),
+            Self::Pages => pages::expected(sizes),
         }
     }
 
@@ -142,7 +142,7 @@ impl Scenario {
             Self::Replicas => Box::pin(replicas::measure(bench)).await,
             Self::DeadLetters => Box::pin(dead_letters::measure(bench)).await,
             Self::Webpush => Box::pin(webpush::measure(bench)).await,
-            Self::Console => Box::pin(console::measure(bench)).await,
+            Self::Pages => Box::pin(pages::measure(bench)).await,
         }
     }
 }

@@ -33,6 +33,9 @@ pub(crate) enum QuotasCommand {
         /// Notifications a day, when not as many as were asked for.
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000_000))]
         granted: Option<u32>,
+        /// Attempts a second, when not as many as were asked for.
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+        granted_per_second: Option<u32>,
         /// A word about it, for the reseller.
         #[arg(long)]
         note: Option<String>,
@@ -74,13 +77,15 @@ struct LimitArgs {
     requests_per_second: Option<u32>,
 }
 
-const COLUMNS: [ShownColumn; 7] = [
+const COLUMNS: [ShownColumn; 9] = [
     (Column::whole("id"), "/id"),
     (Column::whole("reseller"), "/resellerId"),
     (Column::whole("subscription").spare(3), "/subscriptionId"),
     (Column::whole("quota"), "/dailyQuota"),
+    (Column::whole("a second").spare(5), "/requestsPerSecond"),
     (Column::whole("status"), "/status"),
     (Column::whole("granted").spare(1), "/granted"),
+    (Column::whole("granted a second").spare(4), "/grantedPerSecond"),
     (Column::prose("reason").spare(2), "/reason"),
 ];
 
@@ -89,18 +94,26 @@ pub(crate) async fn run(sources: &Sources, command: QuotasCommand) -> anyhow::Re
     let database = Database::open_migrated(sources).await?;
     match command {
         QuotasCommand::Requests { status, form } => list(&database, status, form.form()).await,
-        QuotasCommand::Approve { id, granted, note } => {
-            decide(&database, id, decision(true, granted, note)).await
-        }
-        QuotasCommand::Deny { id, note } => decide(&database, id, decision(false, None, note)).await,
+        QuotasCommand::Approve {
+            id,
+            granted,
+            granted_per_second,
+            note,
+        } => decide(&database, id, decision(true, (granted, granted_per_second), note)).await,
+        QuotasCommand::Deny { id, note } => decide(&database, id, decision(false, (None, None), note)).await,
         QuotasCommand::Set(args) => set(&database, &args).await,
     }
 }
 
-fn decision(approve: bool, granted: Option<u32>, note: Option<String>) -> Decision {
+fn decision(
+    approve: bool,
+    (granted, granted_per_second): (Option<u32>, Option<u32>),
+    note: Option<String>,
+) -> Decision {
     Decision {
         approve,
         granted,
+        granted_per_second,
         note,
         by: by_hand(SystemClock.now(), None).by.to_owned(),
         at: SystemClock.now(),
@@ -129,10 +142,14 @@ async fn decide(database: &Database, id: Uuid, decision: Decision) -> anyhow::Re
         .with_context(|| database.failure("decide the quota request in"))?;
     match decided {
         Decided::Done(request) => match request.granted {
-            Some(granted) => output::result(format_args!(
-                "approved {id}: subscription {} of {} gets {granted} a day",
-                request.subscription, request.reseller
-            ))?,
+            Some(granted) => {
+                let rate = request.granted_per_second;
+                let rate = rate.map_or_else(String::new, |rate| format!(", {rate} a second"));
+                output::result(format_args!(
+                    "approved {id}: subscription {} of {} gets {granted} a day{rate}",
+                    request.subscription, request.reseller
+                ))?;
+            }
             None => output::result(format_args!("denied {id}"))?,
         },
         Decided::Before(status) => bail!("the quota request {id} is {status} already"),

@@ -112,6 +112,7 @@ struct Recovery {
 }
 
 #[derive(Deserialize, Serialize)]
+#[serde(rename_all(deserialize = "camelCase"))]
 struct QuotaDecision {
     #[serde(flatten)]
     subject: Subject,
@@ -119,6 +120,12 @@ struct QuotaDecision {
     requested: u32,
     /// What was granted, a day; `None` when the request was denied.
     granted: Option<u32>,
+    /// The attempts a second that were asked for; `None` when they were to stay, and in mails of an earlier version.
+    #[serde(default)]
+    requested_per_second: Option<u32>,
+    /// Those that were granted.
+    #[serde(default)]
+    granted_per_second: Option<u32>,
     /// What the operator who decided wants to say about it.
     note: Option<String>,
 }

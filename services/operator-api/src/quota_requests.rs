@@ -17,6 +17,7 @@ use uuid::Uuid;
 use crate::app::App;
 use crate::note;
 use crate::request::{Administrator, Viewer};
+use crate::subscriptions::REQUESTS_PER_SECOND_MAX;
 
 /// Greatest daily quota.
 pub(crate) const QUOTA_MAX: u32 = 1_000_000_000;
@@ -51,6 +52,9 @@ pub(crate) struct ApprovalPayload {
     /// Notifications a day, when not as many as were asked for.
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 1_000_000_000)]
     pub(crate) granted: Option<i64>,
+    /// Attempts a second, when not as many as were asked for; as they are when neither says any.
+    #[schema(value_type = Option<u32>, minimum = 1, maximum = 100_000)]
+    pub(crate) granted_per_second: Option<i64>,
     /// A word about it, for the reseller; at most 2,000 bytes.
     #[schema(max_length = 2_000)]
     pub(crate) note: Option<String>,
@@ -106,8 +110,27 @@ pub(crate) async fn approve(
     Id(id): Id,
     Payload(payload): Payload<ApprovalPayload>,
 ) -> Result<Json<QuotaRequestView>, Problem> {
-    let granted = payload.granted.map(check_quota).transpose()?;
-    decide(&app, &admin, id, (true, granted), payload.note).await
+    let mut wrong = Vec::new();
+    let mut read = |name, given: Option<i64>, most| {
+        let limit = given.and_then(|given| u32::try_from(given).ok());
+        let limit = limit.filter(|limit| (1..=most).contains(limit));
+        if given.is_some() && limit.is_none() {
+            wrong.push(FieldProblem::new(name, format!("must be between 1 and {most}")));
+        }
+        limit
+    };
+    let granted = Granted {
+        daily: read("granted", payload.granted, QUOTA_MAX),
+        per_second: read(
+            "grantedPerSecond",
+            payload.granted_per_second,
+            REQUESTS_PER_SECOND_MAX,
+        ),
+    };
+    if !wrong.is_empty() {
+        return Err(Problem::fields(wrong));
+    }
+    decide(&app, &admin, id, Some(granted), payload.note).await
 }
 
 /// Denies a quota request.
@@ -124,29 +147,26 @@ pub(crate) async fn deny(
     Id(id): Id,
     Payload(payload): Payload<DenialPayload>,
 ) -> Result<Json<QuotaRequestView>, Problem> {
-    decide(&app, &admin, id, (false, None), payload.note).await
+    decide(&app, &admin, id, None, payload.note).await
 }
 
-fn check_quota(asked: i64) -> Result<u32, Problem> {
-    let quota = u32::try_from(asked).ok();
-    quota
-        .filter(|quota| (1..=QUOTA_MAX).contains(quota))
-        .ok_or_else(|| {
-            let detail = format!("must be between 1 and {QUOTA_MAX}");
-            Problem::fields(vec![FieldProblem::new("granted", detail)])
-        })
+/// What is given; `None` for what was asked for.
+struct Granted {
+    daily: Option<u32>,
+    per_second: Option<u32>,
 }
 
 async fn decide(
     app: &App,
     admin: &Administrator,
     id: Uuid,
-    (approve, granted): (bool, Option<u32>),
+    granted: Option<Granted>,
     note: Option<String>,
 ) -> Result<Json<QuotaRequestView>, Problem> {
     let decision = Decision {
-        approve,
-        granted,
+        approve: granted.is_some(),
+        granted: granted.as_ref().and_then(|granted| granted.daily),
+        granted_per_second: granted.and_then(|granted| granted.per_second),
         note: note::optional(note.as_deref())?.map(str::to_owned),
         by: admin.signature.clone(),
         at: app.now(),

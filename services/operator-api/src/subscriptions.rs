@@ -24,7 +24,7 @@ use crate::quota_requests::QUOTA_MAX;
 use crate::request::{Administrator, Viewer};
 
 /// Most attempts a second.
-const REQUESTS_PER_SECOND_MAX: u32 = 100_000;
+pub(crate) const REQUESTS_PER_SECOND_MAX: u32 = 100_000;
 
 /// The routes.
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {

@@ -22,6 +22,8 @@ use crate::request::{PartParams, QuotaKeeper, Reseller};
 
 /// Greatest daily quota.
 const QUOTA_MAX: u32 = 1_000_000_000;
+/// Most attempts a second.
+const PER_SECOND_MAX: u32 = 100_000;
 /// Longest reason, in bytes.
 const REASON_MAX_BYTES: usize = 2_000;
 
@@ -54,14 +56,17 @@ pub(crate) struct QuotaDocument {
     pub(crate) open_request: Option<QuotaRequestDocument>,
 }
 
-/// A higher quota that is asked for.
+/// A higher quota that is asked for: a day, a second or both.
 #[derive(Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", expecting = "an object")]
 #[schema(as = QuotaRequestRequest)]
 pub(crate) struct QuotaRequestPayload {
-    /// Notifications a day.
-    #[schema(value_type = u32, required = true, minimum = 1, maximum = 1_000_000_000, example = 2_000_000)]
+    /// Notifications a day; as many as the subscription has when missing, which `requestsPerSecond` has to be given for.
+    #[schema(value_type = Option<u32>, minimum = 1, maximum = 1_000_000_000, example = 2_000_000)]
     pub(crate) daily_quota: Option<i64>,
+    /// Attempts a second; as many as the subscription has when missing.
+    #[schema(value_type = Option<u32>, minimum = 1, maximum = 100_000, example = 50)]
+    pub(crate) requests_per_second: Option<i64>,
     /// Why; an administrator reads it. Bytes of UTF-8 are counted.
     #[schema(value_type = String, required = true, max_length = 2000, example = "We take over the domains of another registrar.")]
     pub(crate) reason: Option<String>,
@@ -76,14 +81,18 @@ pub(crate) struct QuotaRequestDocument {
     pub(crate) id: Uuid,
     /// For which subscription.
     pub(crate) subscription_id: Uuid,
-    /// The daily quota that is asked for.
+    /// The daily quota that is asked for; the one that the subscription had when only `requestsPerSecond` was given.
     pub(crate) daily_quota: u32,
+    /// The attempts a second that are asked for; null when they are to stay as they are.
+    pub(crate) requests_per_second: Option<u32>,
     /// Why.
     pub(crate) reason: String,
     /// Where it stands.
     pub(crate) status: QuotaRequestStatus,
     /// The daily quota that was given.
     pub(crate) granted: Option<u32>,
+    /// The attempts a second that were given; null when they stay as they are.
+    pub(crate) granted_per_second: Option<u32>,
     /// What the administrator says about it.
     pub(crate) note: Option<String>,
     /// When it was made.
@@ -98,9 +107,11 @@ impl From<QuotaRequestView> for QuotaRequestDocument {
             id: view.id,
             subscription_id: view.subscription,
             daily_quota: view.requested,
+            requests_per_second: view.requests_per_second,
             reason: view.reason,
             status: view.status,
             granted: view.granted,
+            granted_per_second: view.granted_per_second,
             note: view.note,
             created_at: view.created_at,
             decided_at: view.decided_at,
@@ -274,7 +285,8 @@ fn used_up_at(
 
 /// Asks for a higher quota.
 ///
-/// An administrator decides. Only one request of a subscription can wait at a time. It has to ask for more than the subscription has.
+/// An administrator decides. Only one request of a subscription can wait at a time. It has to ask for more than the subscription has: a
+/// day, a second or both.
 #[utoipa::path(
     post, path = "/subscriptions/{id}/quota-requests", tag = "quotas", operation_id = "requestQuota",
     security(("apiKey" = [])),
@@ -288,20 +300,22 @@ pub(crate) async fn request(
     Id(subscription): Id,
     Draft(payload, unread): Draft<QuotaRequestPayload>,
 ) -> Result<(StatusCode, Json<QuotaRequestDocument>), Problem> {
-    let (requested, reason) = unread.merge(check(payload))?;
+    let asked = unread.merge(check(payload))?;
     let find = app.store.find_quota(&reseller.id, subscription);
     let found = http_api::by(reseller.deadline, ("the quota", "read"), find).await?;
-    let quota = found.ok_or_else(problems::no_subscription)?.daily_quota;
-    let quota = quota.unwrap_or(app.config.reseller.subscription.daily_quota);
-    if requested <= quota {
-        let detail = format!("must be more than {quota}, which the subscription has already");
-        return Err(Problem::fields(vec![FieldProblem::new("dailyQuota", detail)]));
-    }
+    let has = found.ok_or_else(problems::no_subscription)?;
+    let defaults = &app.config.reseller.subscription;
+    let requested = asked.more_than(
+        has.daily_quota.unwrap_or(defaults.daily_quota),
+        has.requests_per_second.or(defaults.requests_per_second),
+    )?;
+    let (requests_per_second, reason) = (asked.requests_per_second, asked.reason);
     let now = app.now();
     let new = NewQuotaRequest {
         id: new_id(now),
         subscription,
         requested,
+        requests_per_second,
         reason,
         created_at: now,
     };
@@ -322,9 +336,11 @@ pub(crate) async fn request(
         id: new.id,
         subscription_id: subscription,
         daily_quota: requested,
+        requests_per_second,
         reason: new.reason,
         status: QuotaRequestStatus::Requested,
         granted: None,
+        granted_per_second: None,
         note: None,
         created_at: now,
         decided_at: None,
@@ -332,14 +348,51 @@ pub(crate) async fn request(
     Ok((StatusCode::CREATED, Json(document)))
 }
 
-pub(crate) fn check(payload: QuotaRequestPayload) -> Result<(u32, String), Problem> {
+/// What a request asks for.
+pub(crate) struct Asked {
+    daily_quota: Option<u32>,
+    requests_per_second: Option<u32>,
+    reason: String,
+}
+
+impl Asked {
+    /// The daily quota that is asked for, of a subscription that has these limits: one of both is to be higher, and none lower.
+    fn more_than(&self, daily_quota: u32, requests_per_second: Option<u32>) -> Result<u32, Problem> {
+        let refused = |field, detail| Err(Problem::fields(vec![FieldProblem::new(field, detail)]));
+        let already = |limit: u32| format!("must be more than {limit}, which the subscription has already");
+        match (self.requests_per_second, requests_per_second) {
+            (Some(_), None) => {
+                return refused(
+                    "requestsPerSecond",
+                    "cannot be raised: the subscription has no limit a second".to_owned(),
+                );
+            }
+            (Some(asked), Some(has)) if asked <= has => return refused("requestsPerSecond", already(has)),
+            _ => {}
+        }
+        let requested = self.daily_quota.unwrap_or(daily_quota);
+        if requested < daily_quota || requested == daily_quota && self.requests_per_second.is_none() {
+            return refused("dailyQuota", already(daily_quota));
+        }
+        Ok(requested)
+    }
+}
+
+pub(crate) fn check(payload: QuotaRequestPayload) -> Result<Asked, Problem> {
     let mut errors = Vec::new();
-    let quota = check_quota(payload.daily_quota);
-    if quota.is_none() {
-        errors.push(FieldProblem::new(
-            "dailyQuota",
-            format!("must be between 1 and {QUOTA_MAX}"),
-        ));
+    let mut limit = |name, given: Option<i64>, most| {
+        let asked = given.and_then(|given| u32::try_from(given).ok());
+        let asked = asked.filter(|asked| (1..=most).contains(asked));
+        if given.is_some() && asked.is_none() {
+            errors.push(FieldProblem::new(name, format!("must be between 1 and {most}")));
+        }
+        asked
+    };
+    let daily_quota = limit("dailyQuota", payload.daily_quota, QUOTA_MAX);
+    let requests_per_second = limit("requestsPerSecond", payload.requests_per_second, PER_SECOND_MAX);
+    if payload.daily_quota.is_none() && payload.requests_per_second.is_none() {
+        let detail = format!("must be between 1 and {QUOTA_MAX}, unless requestsPerSecond is given");
+        errors.push(FieldProblem::new("dailyQuota", detail));
     }
     let reason = payload.reason.filter(|reason| !reason.trim().is_empty());
     match &reason {
@@ -353,16 +406,14 @@ pub(crate) fn check(payload: QuotaRequestPayload) -> Result<(u32, String), Probl
         }
         Some(_) => {}
     }
-    match (quota, reason) {
-        (Some(quota), Some(reason)) if errors.is_empty() => Ok((quota, reason)),
+    match reason {
+        Some(reason) if errors.is_empty() => Ok(Asked {
+            daily_quota,
+            requests_per_second,
+            reason,
+        }),
         _ => Err(Problem::fields(errors)),
     }
-}
-
-/// A daily quota that can be had.
-fn check_quota(asked: Option<i64>) -> Option<u32> {
-    let quota = u32::try_from(asked?).ok()?;
-    (1..=QUOTA_MAX).contains(&quota).then_some(quota)
 }
 
 /// Takes a quota request back.

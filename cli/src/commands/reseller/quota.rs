@@ -24,7 +24,7 @@ pub(crate) enum QuotaCommand {
         #[command(flatten)]
         common: Common,
     },
-    /// Asks for another daily quota; an administrator decides.
+    /// Asks for more notifications a day, more attempts a second, or both; an administrator decides.
     Request(RequestArgs),
     /// Takes back a request that is not decided yet.
     Withdraw {
@@ -44,9 +44,12 @@ pub(crate) struct RequestArgs {
     /// For which subscription.
     #[arg(value_parser = identifier)]
     subscription: Uuid,
-    /// Notifications a day.
+    /// Notifications a day; as many as now when not given.
+    #[arg(long, value_name = "N", required_unless_present = "requests_per_second")]
+    daily_quota: Option<u32>,
+    /// Attempts a second; as many as now when not given.
     #[arg(long, value_name = "N")]
-    daily_quota: u32,
+    requests_per_second: Option<u32>,
     /// Why, for the administrator who decides.
     #[arg(long)]
     reason: String,
@@ -54,7 +57,7 @@ pub(crate) struct RequestArgs {
     common: Common,
 }
 
-const ROWS: [Shown; 9] = [
+const ROWS: [Shown; 10] = [
     ("notifications a day", "/dailyQuota"),
     ("used today", "/usedToday"),
     ("left today", "/remainingToday"),
@@ -64,20 +67,24 @@ const ROWS: [Shown; 9] = [
     ("requests a second", "/requestsPerSecond"),
     ("open quota request", "/openRequest/id"),
     ("asks for", "/openRequest/dailyQuota"),
+    ("asks for, a second", "/openRequest/requestsPerSecond"),
 ];
 
-const REQUESTS: [ShownColumn; 6] = [
+const REQUESTS: [ShownColumn; 8] = [
     (Column::whole("quota request"), "/id"),
     (Column::whole("asked for"), "/dailyQuota"),
+    (Column::whole("a second").spare(4), "/requestsPerSecond"),
     (Column::whole("status"), "/status"),
     (Column::whole("granted"), "/granted"),
+    (Column::whole("granted a second").spare(3), "/grantedPerSecond"),
     (Column::prose("note").spare(1), "/note"),
     (Column::time("made").spare(2), "/createdAt"),
 ];
 
 /// A quota request by itself.
-const REQUEST: [Shown; 4] = [
+const REQUEST: [Shown; 5] = [
     ("asked for", "/dailyQuota"),
+    ("asked for, a second", "/requestsPerSecond"),
     ("reason", "/reason"),
     ("status", "/status"),
     ("made", "/createdAt"),
@@ -121,7 +128,9 @@ async fn show(subscription: Uuid, common: &Common) -> anyhow::Result<()> {
 
 async fn request(args: &RequestArgs) -> anyhow::Result<()> {
     let path = format!("/subscriptions/{}/quota-requests", args.subscription);
-    let body = json!({"dailyQuota": args.daily_quota, "reason": args.reason});
+    let body = json!({
+        "dailyQuota": args.daily_quota, "requestsPerSecond": args.requests_per_second, "reason": args.reason,
+    });
     let portal = Portal::connect(&args.common.portal)?;
     let request: Value = portal.post(&path, &body).await?;
     match args.common.form() {

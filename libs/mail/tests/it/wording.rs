@@ -122,8 +122,16 @@ fn each_status_of_a_refusal_has_a_place_to_look_at() {
 #[test]
 fn a_decided_quota_request() {
     let mut mails = String::new();
-    for granted in [json!(5_000), json!(null)] {
-        let data = json!({ "requested": 10_000, "granted": granted, "note": "Until the end of the sale." });
+    for (granted, per_second) in [
+        (json!(5_000), None),
+        (json!(null), None),
+        (json!(5_000), Some(40)),
+        (json!(null), Some(40)),
+    ] {
+        let data = json!({
+            "requested": 10_000, "granted": granted, "note": "Until the end of the sale.", "requestedPerSecond": per_second,
+            "grantedPerSecond": granted.is_number().then_some(per_second),
+        });
         let _ = writeln!(
             mails,
             "{}\n==========",

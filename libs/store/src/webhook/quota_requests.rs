@@ -1,4 +1,4 @@
-//! Requests for a higher daily quota: made by a reseller, decided by an administrator.
+//! Requests for a higher quota, a day and a second: made by a reseller, decided by an administrator.
 
 use chrono::{DateTime, Utc};
 use domain::subscription::QuotaRequestStatus;
@@ -31,6 +31,8 @@ pub struct QuotaRequestView {
     /// The daily quota that is asked for.
     #[serde(rename = "dailyQuota")]
     pub requested: u32,
+    /// The attempts a second that are asked for; null when they are to stay as they are.
+    pub requests_per_second: Option<u32>,
     /// Why, in the reseller's words.
     pub reason: String,
     /// Where it stands: REQUESTED, APPROVED or DENIED.
@@ -38,6 +40,8 @@ pub struct QuotaRequestView {
     pub status: QuotaRequestStatus,
     /// The daily quota that was given.
     pub granted: Option<u32>,
+    /// The attempts a second that were given; null when they stay as they are.
+    pub granted_per_second: Option<u32>,
     /// What was said about it.
     pub note: Option<String>,
     /// Who decided.
@@ -57,6 +61,8 @@ pub struct NewQuotaRequest {
     pub subscription: Uuid,
     /// The daily quota that is asked for.
     pub requested: u32,
+    /// The attempts a second that are asked for; `None` when they are to stay as they are.
+    pub requests_per_second: Option<u32>,
     /// Why.
     pub reason: String,
     /// When.
@@ -92,6 +98,8 @@ pub struct Decision {
     pub approve: bool,
     /// To how much, when not to what was asked for.
     pub granted: Option<u32>,
+    /// To how many attempts a second, when not to what was asked for.
+    pub granted_per_second: Option<u32>,
     /// A word about it, for the reseller.
     pub note: Option<String>,
     /// Who decides.
@@ -126,8 +134,9 @@ impl Store {
                 SELECT id FROM subscriptions WHERE reseller_id = $1 AND id = $2 AND deleted_at IS NULL
                 FOR NO KEY UPDATE),
             inserted AS (
-                INSERT INTO quota_requests (id, subscription_id, reseller_id, requested, reason, created_at)
-                SELECT $3, o.id, $1, $4, $5, $6 FROM owned o
+                INSERT INTO quota_requests (id, subscription_id, reseller_id, requested, reason, created_at,
+                                            requested_per_second)
+                SELECT $3, o.id, $1, $4, $5, $6, $7 FROM owned o
                 ON CONFLICT (subscription_id) WHERE status = 'REQUESTED' DO NOTHING
                 RETURNING id)
             SELECT EXISTS (SELECT FROM owned) AS "owned!", EXISTS (SELECT FROM inserted) AS "inserted!"
@@ -135,14 +144,15 @@ impl Store {
             reseller,
             new.subscription,
             new.id,
-            i32::try_from(new.requested).unwrap_or(i32::MAX),
+            number(new.requested),
             &*storable(&new.reason),
             new.created_at,
+            new.requests_per_second.map(number),
         )
         .fetch_one(&mut *transaction)
         .await?;
         if row.inserted {
-            let details = json!({ "requested": new.requested });
+            let details = asked(new.requested, new.requests_per_second);
             let entry = act.entry("quota-request.create", subject(new.subscription), details);
             entry.record(&mut transaction).await?;
         }
@@ -162,11 +172,11 @@ impl Store {
         act: Act<'_>,
     ) -> Result<Withdrawn, Error> {
         let mut transaction = self.pool.begin().await?;
-        let withdrawn = sqlx::query_scalar!(
+        let withdrawn = sqlx::query!(
             r#"
             DELETE FROM quota_requests
             WHERE id = $3 AND subscription_id = $2 AND reseller_id = $1 AND status = 'REQUESTED'
-            RETURNING requested
+            RETURNING requested AS "requested: Count", requested_per_second AS "per_second!: Nullable<Count>"
             "#,
             reseller,
             subscription,
@@ -174,7 +184,7 @@ impl Store {
         )
         .fetch_optional(&mut *transaction)
         .await?;
-        let Some(requested) = withdrawn else {
+        let Some(withdrawn) = withdrawn else {
             let decided = sqlx::query_scalar!(
                 r#"SELECT EXISTS (SELECT FROM quota_requests WHERE id = $3 AND subscription_id = $2 AND reseller_id = $1) AS "decided!""#,
                 reseller,
@@ -189,7 +199,8 @@ impl Store {
                 Withdrawn::Unknown
             });
         };
-        let details = json!({ "request": id, "requested": requested });
+        let mut details = asked(withdrawn.requested.into(), withdrawn.per_second.into());
+        details["request"] = json!(id);
         let entry = act.entry("quota-request.withdraw", subject(subscription), details);
         entry.record(&mut transaction).await?;
         transaction.commit().await?;
@@ -208,8 +219,9 @@ impl Store {
         Ok(sqlx::query_as!(
             QuotaRequestView,
             r#"
-            SELECT id, subscription_id AS subscription, reseller_id AS reseller, requested AS "requested: Count", reason,
-                   status AS "status: Name<_>", granted AS "granted!: Nullable<Count>", note, decided_by, created_at, decided_at
+            SELECT id, subscription_id AS subscription, reseller_id AS reseller, requested AS "requested: Count",
+                   requested_per_second AS "requests_per_second!: Nullable<Count>", reason, status AS "status: Name<_>",
+                   granted AS "granted!: Nullable<Count>", granted_per_second AS "granted_per_second!: Nullable<Count>", note, decided_by, created_at, decided_at
             FROM quota_requests
             WHERE ($1::uuid IS NULL OR subscription_id = $1) AND ($2::text IS NULL OR status = $2)
               AND ($3::uuid IS NULL OR id < $3)
@@ -228,9 +240,6 @@ impl Store {
     /// stored in it.
     pub async fn decide_quota_request(&self, id: Uuid, decision: &Decision) -> Result<Decided, Error> {
         let status = if decision.approve { "APPROVED" } else { "DENIED" };
-        let granted = decision
-            .granted
-            .map(|granted| i32::try_from(granted).unwrap_or(i32::MAX));
         let note = decision.note.as_deref().map(storable);
         let mut transaction = self.pool.begin().await?;
         lock_subscription(&mut transaction, id).await?;
@@ -239,39 +248,61 @@ impl Store {
             r#"
             UPDATE quota_requests
             SET status = $2, granted = CASE WHEN $2 = 'APPROVED' THEN coalesce($3, requested) END, note = $4,
-                decided_by = $5, decided_at = $6
+                decided_by = $5, decided_at = $6,
+                granted_per_second = CASE WHEN $2 = 'APPROVED' THEN coalesce($7, requested_per_second) END
             WHERE id = $1 AND status = 'REQUESTED'
-            RETURNING id, subscription_id AS subscription, reseller_id AS reseller, requested AS "requested: Count", reason,
-                      status AS "status: Name<_>", granted AS "granted!: Nullable<Count>", note, decided_by, created_at, decided_at
+            RETURNING id, subscription_id AS subscription, reseller_id AS reseller, requested AS "requested: Count",
+                      requested_per_second AS "requests_per_second!: Nullable<Count>", reason, status AS "status: Name<_>",
+                      granted AS "granted!: Nullable<Count>", granted_per_second AS "granted_per_second!: Nullable<Count>", note, decided_by, created_at, decided_at
             "#,
             id,
             status,
-            granted,
+            decision.granted.map(number),
             note.as_deref(),
             &*storable(&decision.by),
             decision.at,
+            decision.granted_per_second.map(number),
         )
         .fetch_optional(&mut *transaction)
         .await?;
         let Some(view) = decided else {
             return why_undecided(&mut transaction, id).await;
         };
-        let mut details = json!({ "request": view.id, "requested": view.requested, "granted": view.granted });
+        let mut details = asked(view.requested, view.requests_per_second);
+        details["request"] = json!(view.id);
+        details["granted"] = json!(view.granted);
         if let Some(quota) = view.granted
             && let Some(before) = locked_limits(&mut transaction, view.subscription).await?
         {
             let limits = Limits {
                 daily_quota: Some(quota),
-                ..before
+                requests_per_second: view.granted_per_second.or(before.requests_per_second),
             };
             change_limits(&mut transaction, view.subscription, limits, decision.at).await?;
-            details["dailyQuota"] = limits.changes(before)["dailyQuota"].take();
+            let mut changes = limits.changes(before);
+            details["dailyQuota"] = changes["dailyQuota"].take();
+            if view.granted_per_second.is_some() {
+                details["requestsPerSecond"] = changes["requestsPerSecond"].take();
+            }
         }
         record_decision(&mut transaction, decision, (&view, details)).await?;
         tell(&mut transaction, &view, decision.at).await?;
         transaction.commit().await?;
         Ok(Decided::Done(Box::new(view)))
     }
+}
+
+fn number(number: u32) -> i32 {
+    i32::try_from(number).unwrap_or(i32::MAX)
+}
+
+/// What an audit entry says of what a request asks for.
+fn asked(requested: u32, requests_per_second: Option<u32>) -> Value {
+    let mut details = json!({ "requested": requested });
+    if let Some(requests_per_second) = requests_per_second {
+        details["requestedPerSecond"] = json!(requests_per_second);
+    }
+    details
 }
 
 async fn record_decision(
@@ -299,13 +330,13 @@ async fn tell(
     decided: &QuotaRequestView,
     at: DateTime<Utc>,
 ) -> Result<(), Error> {
-    let number = |number: u32| i32::try_from(number).unwrap_or(i32::MAX);
     sqlx::query!(
         r#"
         INSERT INTO emails (id, kind, subscription_id, recipient, data, next_attempt_at, created_at)
         SELECT gen_random_uuid(), 'QUOTA_DECIDED', s.id, s.email,
                jsonb_build_object('url', s.url, 'description', s.description, 'resellerId', s.reseller_id,
-                                  'requested', $2::integer, 'granted', $3::integer, 'note', $4::text),
+                                  'requested', $2::integer, 'granted', $3::integer, 'note', $4::text,
+                                  'requestedPerSecond', $6::integer, 'grantedPerSecond', $7::integer),
                $5, $5
         FROM subscriptions s WHERE s.id = $1 AND s.deleted_at IS NULL
         "#,
@@ -314,6 +345,8 @@ async fn tell(
         decided.granted.map(number),
         decided.note,
         at,
+        decided.requests_per_second.map(number),
+        decided.granted_per_second.map(number),
     )
     .execute(connection)
     .await?;

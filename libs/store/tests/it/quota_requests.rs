@@ -17,6 +17,7 @@ fn request(subscription: Uuid, now: DateTime<Utc>) -> NewQuotaRequest {
         id: Uuid::now_v7(),
         subscription,
         requested: 500,
+        requests_per_second: None,
         reason: "More customers.".to_owned(),
         created_at: now,
     }
@@ -56,6 +57,7 @@ async fn a_decision_waits_for_a_deletion_without_holding_it_up(pool: PgPool) {
             let decision = Decision {
                 approve: true,
                 granted: None,
+                granted_per_second: None,
                 note: None,
                 by: "ops".to_owned(),
                 at: now,
@@ -134,6 +136,7 @@ async fn a_decision_is_told_once_with_what_it_granted_or_why_not(pool: PgPool) {
         let decision = Decision {
             approve,
             granted,
+            granted_per_second: None,
             note: Some("until spring".to_owned()),
             by: "Anna (1)".to_owned(),
             at: now,

@@ -213,13 +213,24 @@ fn form(frame: &Frame, request: &QuotaRequestView, approves: bool) -> ActForm {
         value: request.requested.to_string(),
         ..act::Asked::default()
     };
+    let per_second = request.requests_per_second.map(|asked| act::Asked {
+        name: "grantedPerSecond",
+        label: "Attempts a second",
+        hint: format!(
+            "{} were asked for. Another number is told to the reseller.",
+            frame.number(asked)
+        ),
+        value: asked.to_string(),
+        ..act::Asked::default()
+    });
+    let asked = [granted].into_iter().chain(per_second);
     ActForm {
         id: "decide".to_owned(),
         title: "Decision".to_owned(),
         said: vec![said.to_owned()],
         button: if approves { "Approve" } else { "Deny" },
         is_dangerous: !approves,
-        fields: if approves { vec![granted] } else { Vec::new() },
+        fields: if approves { asked.collect() } else { Vec::new() },
         ..blank.of_administrators(frame)
     }
 }
@@ -266,13 +277,23 @@ async fn approve(
 ) -> Result<Response, Problem> {
     let viewer = admin.viewer();
     const MUST: &str = "a number of notifications a day";
-    let missing = || Problem::fields(vec![FieldProblem::new("granted", format!("must be {MUST}"))]);
+    const MUST_SECOND: &str = "a number of attempts a second";
     // The operation grants what was asked for where no number is given; a form that shows none must not.
-    let granted = fields
-        .parse("granted", MUST)
-        .and_then(|granted| granted.ok_or_else(missing));
-    let payload = granted.map(|granted| ApprovalPayload {
+    let given = |name, must| {
+        let missing = || Problem::fields(vec![FieldProblem::new(name, format!("must be {must}"))]);
+        fields
+            .parse(name, must)
+            .and_then(|given: Option<i64>| given.ok_or_else(missing))
+    };
+    let granted = given("granted", MUST).and_then(|granted| {
+        let per_second = fields
+            .get("grantedPerSecond")
+            .map(|_| given("grantedPerSecond", MUST_SECOND));
+        Ok((granted, per_second.transpose()?))
+    });
+    let payload = granted.map(|(granted, granted_per_second)| ApprovalPayload {
         granted: Some(granted),
+        granted_per_second,
         note: fields.get("note").map(str::to_owned),
     });
     let decided = match payload {
@@ -284,8 +305,11 @@ async fn approve(
     match decided {
         Ok(Json(view)) => {
             let granted = frame.number(view.granted.unwrap_or(view.requested));
+            let per_second = view.granted_per_second.map_or_else(String::new, |rate| {
+                format!(", {} attempts a second", frame.number(rate))
+            });
             let said = format!(
-                "{} may get {granted} notifications a day now, and is told by mail. It holds for what waits, too.",
+                "{} may get {granted} notifications a day now{per_second}, and is told by mail. It holds for what waits, too.",
                 view.reseller
             );
             Ok(done(HERE, &said))

@@ -209,6 +209,7 @@ async fn requested(rig: &Rig, reason: &str) -> Uuid {
         id: Uuid::now_v7(),
         subscription,
         requested: 250,
+        requests_per_second: Some(40),
         reason: reason.to_owned(),
         created_at: rig.now(),
     };
@@ -268,6 +269,7 @@ async fn administrators_decide_quota_requests_and_others_see_them(rig: &Rig) {
         &form,
         &[
             "value=\"250\"",
+            "value=\"40\"",
             "A merger.",
             "100 a day",
             "2.5 times what it has",
@@ -275,7 +277,11 @@ async fn administrators_decide_quota_requests_and_others_see_them(rig: &Rig) {
         ],
     );
     for wrong in ["0", "many"] {
-        let fields = [("granted", wrong), ("note", "for now")];
+        let fields = [
+            ("granted", wrong),
+            ("grantedPerSecond", "40"),
+            ("note", "for now"),
+        ];
         let page = admin.refused(&path(second, "approve"), &fields, 422).await;
         holds(
             &page,
@@ -290,11 +296,18 @@ async fn administrators_decide_quota_requests_and_others_see_them(rig: &Rig) {
     let (to, page) = admin
         .act(
             &path(second, "approve"),
-            &[("granted", "200"), ("note", "for now")],
+            &[
+                ("granted", "200"),
+                ("grantedPerSecond", "30"),
+                ("note", "for now"),
+            ],
         )
         .await;
     assert_eq!(to, "/console/quota-requests");
-    holds(&page, &["acme may get 200 notifications a day now"]);
+    holds(
+        &page,
+        &["acme may get 200 notifications a day now, 30 attempts a second"],
+    );
     assert!(!page.contains(&second.to_string()), "it is not open any more");
     let (_, page) = admin.act(&path(first, "deny"), &[]).await;
     holds(&page, &["is denied", "No quota request is open"]);

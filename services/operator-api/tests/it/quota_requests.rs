@@ -17,6 +17,7 @@ async fn requested(rig: &Rig, quota: u32) -> (Uuid, Uuid) {
         id: Uuid::now_v7(),
         subscription,
         requested: quota,
+        requests_per_second: Some(40),
         reason: "A merger.".to_owned(),
         created_at: rig.now(),
     };
@@ -62,11 +63,20 @@ async fn a_request_is_decided_once_and_recorded(rig: &Rig) {
     )
     .await;
     assert_eq!(fields(&too_little), ["granted"]);
-    let body = json!({"granted": 4, "note": "For now."});
+    let too_many = post(first, "approve", json!({"grantedPerSecond": 100_001})).await;
+    assert_eq!(
+        fields(&problem(too_many, 422, "validation").await),
+        ["grantedPerSecond"]
+    );
+    let body = json!({"granted": 4, "grantedPerSecond": 30, "note": "For now."});
     let decided = answer(post(first, "approve", body).await, 200).await;
     assert_eq!(
-        (&decided["status"], &decided["granted"]),
-        (&json!("APPROVED"), &json!(4))
+        (
+            &decided["status"],
+            &decided["granted"],
+            &decided["grantedPerSecond"]
+        ),
+        (&json!("APPROVED"), &json!(4), &json!(30))
     );
     assert!(decided["decidedBy"].as_str().unwrap().starts_with("test ("));
     problem(post(first, "approve", json!({})).await, 409, "conflict").await;
@@ -76,6 +86,16 @@ async fn a_request_is_decided_once_and_recorded(rig: &Rig) {
         (quota_of(rig, raised).await, quota_of(rig, kept).await),
         (Some(4), None)
     );
+
+    let rates: Vec<Option<i32>> = sqlx::query_scalar(
+        "SELECT requests_per_second FROM subscriptions WHERE id = ANY ($1) ORDER BY id = $2 DESC",
+    )
+    .bind([raised, kept])
+    .bind(raised)
+    .fetch_all(&rig.it.pool)
+    .await
+    .unwrap();
+    assert_eq!(rates, [Some(30), None]);
 
     let entries = rig.see("/audit?action=quota-request").await;
     let entries = entries["items"].as_array().unwrap();
@@ -89,6 +109,10 @@ async fn a_request_is_decided_once_and_recorded(rig: &Rig) {
     assert_eq!(entries[1]["subject"], format!("subscription/{raised}"));
     assert_eq!(entries[1]["details"]["request"], first.to_string());
     assert_eq!(entries[1]["details"]["granted"], 4);
+    assert_eq!(
+        entries[1]["details"]["requestsPerSecond"],
+        json!({"from": null, "to": 30})
+    );
 }
 
 #[testkit::test]

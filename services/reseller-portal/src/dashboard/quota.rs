@@ -35,6 +35,7 @@ pub(super) fn routes() -> Vec<Route> {
 #[derive(Default)]
 struct Form {
     daily_quota: String,
+    requests_per_second: String,
     reason: String,
     errors: Vec<FieldProblem>,
 }
@@ -70,6 +71,15 @@ impl QuotaPage {
             _ => "bad",
         };
         words::progress(part, tone)
+    }
+
+    /// What a field is called at the top of the form.
+    fn named(&self, field: &str) -> &'static str {
+        match field {
+            "reason" => "The reason",
+            "requestsPerSecond" => "The number of attempts a second",
+            _ => "The daily quota",
+        }
     }
 
     fn wrong(&self, field: &str) -> Option<&str> {
@@ -169,10 +179,10 @@ async fn ask(
 ) -> Result<Response, Problem> {
     let text = |name| fields.get(name).unwrap_or_default().to_owned();
     let (daily_quota, reason) = (text("dailyQuota"), text("reason"));
-    // People write thousands apart.
-    let digits = daily_quota.replace([',', ' ', '\u{a0}', '\''], "");
+    let requests_per_second = text("requestsPerSecond");
     let payload = QuotaRequestPayload {
-        daily_quota: digits.parse().ok(),
+        daily_quota: number(&daily_quota),
+        requests_per_second: number(&requests_per_second),
         reason: Some(reason.clone()),
     };
     let draft = Draft(payload, Wrong::default());
@@ -186,12 +196,20 @@ async fn ask(
             let errors = confirm::mendable(problem)?;
             let form = Form {
                 daily_quota,
+                requests_per_second,
                 reason,
                 errors,
             };
             Box::pin(show(&app, &keeper, frame, id, (PartParams::default(), form))).await
         }
     }
+}
+
+/// What was typed; none of an empty field, and of what is no number one that is refused.
+fn number(typed: &str) -> Option<i64> {
+    // People write thousands apart.
+    let digits = typed.replace([',', ' ', '\u{a0}', '\''], "");
+    (!digits.is_empty()).then(|| digits.parse().unwrap_or(-1))
 }
 
 fn withdrawal(frame: &Frame, id: Uuid, request: Uuid) -> Confirm {

@@ -24,6 +24,7 @@ async fn decided(portal: &Portal, request: &str, granted: Option<u32>, note: &st
     let decision = Decision {
         approve: granted.is_some(),
         granted,
+        granted_per_second: None,
         note: Some(note.to_owned()),
         by: "an administrator".to_owned(),
         at: portal.now(),

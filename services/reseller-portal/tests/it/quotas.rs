@@ -119,6 +119,63 @@ async fn a_request_for_what_there_is_already_is_refused_with_how_much_that_is(po
 }
 
 #[testkit::test]
+async fn more_attempts_a_second_can_be_asked_for_with_or_without_more_a_day(portal: Portal) {
+    let limited = SubscriptionRow::active()
+        .daily_quota(500)
+        .requests_per_second(5)
+        .make(&portal.pool)
+        .await;
+    let path = format!("/subscriptions/{limited}/quota-requests");
+    for (body, field, told) in [
+        (
+            json!({"requestsPerSecond": 5, "reason": "x"}),
+            "requestsPerSecond",
+            "more than 5",
+        ),
+        (
+            json!({"requestsPerSecond": 0, "reason": "x"}),
+            "requestsPerSecond",
+            "between 1 and 100000",
+        ),
+        (
+            json!({"requestsPerSecond": 6, "dailyQuota": 499, "reason": "x"}),
+            "dailyQuota",
+            "more than 500",
+        ),
+    ] {
+        let refused = portal
+            .refused("POST", &path, Some(&body), (422, "validation"))
+            .await;
+        assert_eq!(fields(&refused), [field]);
+        assert!(refused.to_string().contains(told), "{refused}");
+    }
+    let body = json!({"requestsPerSecond": 20, "reason": "Our endpoint bears it."});
+    let request = portal.sent("POST", &path, &body, 201).await;
+    assert_eq!(
+        (&request["dailyQuota"], &request["requestsPerSecond"]),
+        (&json!(500), &json!(20))
+    );
+    assert_eq!(portal.see(&path).await["items"], json!([request]));
+    let quota = portal.see(&format!("/subscriptions/{limited}/quota")).await;
+    assert_eq!(quota["openRequest"], request);
+    let (asked, audited): (Value, Value) = sqlx::query_as(
+        "SELECT to_jsonb(q), (SELECT details FROM audit_log WHERE action = 'quota-request.create') FROM quota_requests q",
+    )
+    .fetch_one(&portal.pool)
+    .await
+    .unwrap();
+    assert_eq!(asked["requested_per_second"], 20);
+    assert_eq!(audited, json!({"requested": 500, "requestedPerSecond": 20}));
+
+    let unlimited = SubscriptionRow::active().make(&portal.pool).await;
+    let path = format!("/subscriptions/{unlimited}/quota-requests");
+    let refused = portal
+        .refused("POST", &path, Some(&body), (422, "validation"))
+        .await;
+    assert!(refused.to_string().contains("no limit a second"), "{refused}");
+}
+
+#[testkit::test]
 async fn a_request_needs_a_number_and_a_reason(portal: Portal) {
     let id = SubscriptionRow::active().make(&portal.pool).await;
     let path = format!("/subscriptions/{id}/quota-requests");

@@ -8,6 +8,7 @@ mod form;
 mod frame;
 mod guard;
 pub mod markup;
+mod violations;
 
 pub use assets::{Asset, Assets};
 pub use form::Fields;
@@ -20,3 +21,4 @@ pub use guard::{
     with_headers, without_empty,
 };
 pub use markup::{Markup, escape, visible};
+pub use violations::Violations;

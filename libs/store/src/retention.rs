@@ -38,6 +38,8 @@ pub enum Kept {
     Subscriptions,
     /// Confirmed addresses that no subscription of their reseller names any more.
     Addresses,
+    /// Changes that were noted for resellers that do not follow them any more.
+    Changes,
     /// The audit log.
     Audit,
 }
@@ -59,6 +61,7 @@ impl Kept {
             Self::Secrets => "signing secrets",
             Self::Subscriptions => "deleted subscriptions",
             Self::Addresses => "addresses",
+            Self::Changes => "noted changes",
             Self::Audit => "audit entries",
         }
     }
@@ -88,6 +91,7 @@ impl Store {
             Kept::Secrets => query_file!("queries/retention/secrets.sql", before, limit),
             Kept::Subscriptions => query_file!("queries/retention/subscriptions.sql", before, limit),
             Kept::Addresses => query_file!("queries/retention/addresses.sql", before, limit),
+            Kept::Changes => query_file!("queries/retention/changes.sql", before, limit),
             Kept::Audit => query_file!("queries/retention/audit.sql", first_kept, before, limit),
         };
         Ok(statement.execute(&self.pool).await?.rows_affected())

@@ -208,7 +208,7 @@ catalogue! {
     BreakGlassVisits = "postrider_break_glass_visits_total", Kind::Counter, Count, [],
         "Visits to the console that began with a key although people sign in with a provider.";
     CspViolations = "postrider_web_csp_violations_total", Kind::Counter, Count, [],
-        "What pages of the console wanted beyond their policy, as browsers report it; 0 is expected.";
+        "What pages of the console and the dashboard wanted beyond their policy, as browsers report it; 0 is expected.";
     StatusLooks = "postrider_status_looks_total", Kind::Counter, Count, [],
         "How often the whole system was looked at, for `GET /status` and for pages; open pages share a look a second.";
     DeadLetters = "postrider_dead_letters_total", Kind::Counter, Count, ["reason"],

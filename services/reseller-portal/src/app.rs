@@ -11,7 +11,8 @@ use encryption::{Sealer, SealingKey};
 use engine::webhook::EndpointChecker;
 use http_api::{Keys, Problem, Remembered, TakesBodies};
 use http_client::EgressPolicy;
-use lifecycle::error_chain;
+use lifecycle::{Shutdown, error_chain};
+use pages::Violations;
 use store::Store;
 use store::webhook::{Addresses, SubscriptionView};
 use tokio::time::Instant;
@@ -31,18 +32,22 @@ pub(crate) struct App {
     pub(crate) visits: Visits,
     pub(crate) limits: Limits,
     pub(crate) embedders: Limits,
+    /// What browsers report of the pages.
+    pub(crate) violations: Violations,
     pub(crate) store: Store,
     clock: Arc<dyn Clock>,
     pub(crate) config: Arc<Config>,
     pub(crate) egress: EgressPolicy,
     sealer: Option<Sealer>,
     event_types: Remembered<(), Arc<[String]>>,
+    /// When it is over, nothing waits for a change any more.
+    pub(crate) shutdown: Shutdown,
     /// Made with the first check: it reads the certificates of the system. Where it could not be made the next check tries again.
     checker: OnceLock<EndpointChecker>,
 }
 
 impl App {
-    pub(crate) fn new(config: Arc<Config>, store: Store, clock: Arc<dyn Clock>) -> Self {
+    pub(crate) fn new(config: Arc<Config>, store: Store, clock: Arc<dyn Clock>, shutdown: Shutdown) -> Self {
         let secrets = &config.reseller.secrets;
         let sealer = secrets.key_bytes().map(|key| {
             let previous: Vec<_> = secrets
@@ -66,6 +71,7 @@ impl App {
             visits: Visits::default(),
             limits: Limits::new(),
             embedders: Limits::of_embedders(),
+            violations: Violations::default(),
             store,
             clock,
             egress: EgressPolicy {
@@ -76,6 +82,7 @@ impl App {
             },
             sealer,
             event_types: Remembered::default(),
+            shutdown,
             checker: OnceLock::new(),
             config,
         }

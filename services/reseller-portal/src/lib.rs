@@ -9,6 +9,7 @@
 mod activity;
 mod app;
 mod bounds;
+mod changes;
 mod dashboard;
 mod endpoint_checks;
 mod event_types;

@@ -31,6 +31,8 @@ const CHECKS: NonZeroU32 = per(6);
 const AT_ONCE: usize = 4;
 /// The same of an embedder.
 const AT_ONCE_OF_EMBEDDER: usize = 8;
+/// Requests of a reseller that wait for changes. Each looks for them once a second.
+const FOLLOWERS: usize = 8;
 /// How long the requests of a reseller that has none under way are remembered: longer than any request takes.
 const IDLE: Duration = Duration::from_hours(1);
 /// Resellers counted before those are forgotten that have been quiet for a while.
@@ -52,6 +54,7 @@ pub(crate) struct Limits {
     changes: DefaultKeyedRateLimiter<String>,
     checks: DefaultKeyedRateLimiter<String>,
     at_once: Cache<String, Arc<Semaphore>>,
+    followers: Cache<String, Arc<Semaphore>>,
 }
 
 /// A request's turn, which ends with this.
@@ -73,6 +76,10 @@ impl Limits {
     }
 
     fn with(whose: &'static str, (requests, changes): (Rate, Rate), turns: usize) -> Self {
+        let remembered = || {
+            let cache = Cache::builder().max_capacity(KEPT as u64);
+            cache.time_to_idle(IDLE).build()
+        };
         let limiter = |(rate, burst)| RateLimiter::keyed(Quota::per_second(rate).allow_burst(burst));
         Self {
             whose,
@@ -80,10 +87,8 @@ impl Limits {
             requests: limiter(requests),
             changes: limiter(changes),
             checks: RateLimiter::keyed(Quota::per_minute(CHECKS)),
-            at_once: Cache::builder()
-                .max_capacity(KEPT as u64)
-                .time_to_idle(IDLE)
-                .build(),
+            at_once: remembered(),
+            followers: remembered(),
         }
     }
 
@@ -128,6 +133,27 @@ impl Limits {
                 Err(Problem::new(TOO_MANY_REQUESTS, detail).retry_after(1))
             }
         }
+    }
+}
+
+impl Limits {
+    /// A place for a request that waits for changes.
+    ///
+    /// # Errors
+    ///
+    /// A [`TOO_MANY_REQUESTS`] when as many wait as may.
+    pub(crate) async fn follow(&self, reseller: &str) -> Result<Turn, Problem> {
+        let places = self
+            .followers
+            .get_with_by_ref(reseller, async { Arc::new(Semaphore::new(FOLLOWERS)) })
+            .await;
+        places
+            .try_acquire_owned()
+            .map(|permit| Turn { _permit: permit })
+            .map_err(|_| {
+                let detail = format!("{FOLLOWERS} requests of {} wait for changes already", self.whose);
+                Problem::new(TOO_MANY_REQUESTS, detail).retry_after(5)
+            })
     }
 }
 
@@ -177,6 +203,20 @@ mod tests {
         let granted = (0..100).filter(|_| limits.count_check("loop").is_ok()).count();
         assert!((6..12).contains(&granted), "{granted}");
         assert!(limits.count_check("other").is_ok());
+    }
+
+    #[tokio::test]
+    async fn few_requests_of_a_reseller_wait_for_changes_at_once() {
+        let limits = Limits::new();
+        let mut places = Vec::new();
+        for _ in 0..FOLLOWERS {
+            places.push(limits.follow("busy").await.unwrap());
+        }
+        let refused = limits.follow("busy").await.unwrap_err();
+        assert_eq!(refused.kind(), TOO_MANY_REQUESTS);
+        limits.follow("other").await.unwrap();
+        places.pop();
+        limits.follow("busy").await.unwrap();
     }
 
     #[tokio::test]

@@ -12,8 +12,8 @@ use utoipa_axum::routes;
 use crate::app::App;
 use crate::openapi::Service;
 use crate::{
-    activity, bounds, dashboard, endpoint_checks, event_types, links, metrics, notifications, overview,
-    quotas, replays, resends, secrets, sending_ips, signature_checks, site, subscriptions,
+    activity, bounds, changes, dashboard, endpoint_checks, event_types, links, metrics, notifications,
+    overview, quotas, replays, resends, secrets, sending_ips, signature_checks, site, subscriptions,
 };
 
 /// The router of the service.
@@ -72,6 +72,7 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(activity::states))
         .routes(routes!(activity::mails))
         .routes(routes!(bounds::show))
+        .routes(routes!(changes::list))
         .routes(routes!(metrics::show))
         .routes(routes!(event_types::list))
         .routes(routes!(event_types::find))

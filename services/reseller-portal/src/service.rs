@@ -37,7 +37,7 @@ pub async fn run_with_clock(
         per_peer: Some(config.portal.max_connections_per_peer),
         trusted_proxies: config.portal.trusted_proxies.clone(),
     };
-    let app = Arc::new(App::new(config, store.clone(), clock));
+    let app = Arc::new(App::new(config, store.clone(), clock, lifecycle.shutdown.clone()));
     let router = router::router(app, documents, lifecycle.readiness.clone());
     let watching = Shutdown::new();
     let watch = tokio::spawn(runtime::connections::watch(

@@ -6,6 +6,7 @@
 mod api_keys;
 mod careful_jobs;
 mod catalogue;
+mod changes;
 mod claims;
 mod completions;
 mod constraints;

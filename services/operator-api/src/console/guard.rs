@@ -6,24 +6,35 @@ use askama::Template;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use http::{Method, header};
+use http::{Method, StatusCode, header};
 use http_api::{Problem, ProblemKind, TakesBodies as _};
 use pages::{
     Details, address_of, details_of, is_of_this_origin, is_safe, tagged, with_headers, without_empty,
 };
 
 use super::frame::{FLASH, Frame, Page, append_cookie, cookie, see_other};
-use super::{provider, violations, visit};
+use super::{provider, visit};
 use crate::app::App;
 use crate::request::AUTHENTICATION_TOO_OLD;
 use crate::status;
+
+/// Where browsers report what the policy kept a page from.
+pub(super) const VIOLATIONS: &str = "/console/policy-violations";
+
+/// Counts what browsers report.
+pub(super) async fn take_violations(
+    State(app): State<Arc<App>>,
+    request: Request,
+) -> Result<StatusCode, Problem> {
+    app.sign_ins.violations.take(request, &*app).await
+}
 
 /// Refuses what another site sends, and says what a browser may do with the answer.
 pub(super) async fn protect(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let public_url = app.config.operator.public_url.as_deref();
     // Reports are sent by the browser itself, which does not always say from where; nothing comes of them but a number.
     let may = is_safe(request.method())
-        || request.uri().path() == violations::PATH
+        || request.uri().path() == VIOLATIONS
         || is_of_this_origin(request.headers(), public_url);
     let mut response = if may {
         next.run(request).await
@@ -36,7 +47,7 @@ pub(super) async fn protect(State(app): State<Arc<App>>, request: Request, next:
         )
         .await
     };
-    with_headers(&mut response, None, Some(violations::PATH));
+    with_headers(&mut response, None, Some(VIOLATIONS));
     response
 }
 

@@ -24,7 +24,6 @@ mod resellers;
 mod search;
 mod system;
 mod times;
-mod violations;
 mod visit;
 mod waiting;
 mod webpush;
@@ -77,7 +76,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/console/sign-in", get(visit::page).post(visit::sign_in))
         .route("/console/sign-in/start", get(provider::start))
         .route("/console/sign-in/return", get(provider::answered))
-        .route(violations::PATH, post(violations::take))
+        .route(guard::VIOLATIONS, post(guard::take_violations))
         .route("/console/sign-out", post(visit::sign_out))
         .route("/console/preferences", post(visit::prefer))
         .route("/console/assets/{version}/{name}", get(asset));

@@ -17,13 +17,13 @@ use http::{HeaderMap, StatusCode};
 use http_api::{AddressLimit, Caller, Identity, Problem, TakesBodies as _};
 use lifecycle::error_chain;
 use oidc::{Attempt, Claims, Client, Provider, ProviderError, Seal, Standing, TokenError};
+use pages::Violations;
 use serde::Deserialize;
 use store::{Person, VisitBy, Visitor};
 use tokio::time::Instant;
 use url::form_urlencoded;
 
 use super::frame::{Page, append_cookie, cookie, done, see_other};
-use super::violations;
 use super::visit::{self, onward};
 use crate::app::App;
 use crate::request::AUTHENTICATED_WITHIN;
@@ -52,7 +52,7 @@ const fn per(count: u32) -> NonZeroU32 {
 /// How often one address may have what strangers can ask of the console.
 pub(crate) struct SignInLimit {
     steps: AddressLimit,
-    pub(super) reports: AddressLimit,
+    pub(super) violations: Violations,
 }
 
 impl Default for SignInLimit {
@@ -60,7 +60,7 @@ impl Default for SignInLimit {
         let (rate, burst) = STEPS;
         Self {
             steps: AddressLimit::per_second(rate, burst),
-            reports: violations::limit(),
+            violations: Violations::default(),
         }
     }
 }

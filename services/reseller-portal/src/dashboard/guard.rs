@@ -6,7 +6,7 @@ use askama::Template;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use http::{HeaderValue, Method, header};
+use http::{HeaderValue, Method, StatusCode, header};
 use http_api::{Problem, ProblemKind};
 use pages::{
     Details, FLASH, Page, address_of, append_cookie, cookie, details_of, is_of_this_origin, is_safe,
@@ -20,6 +20,17 @@ use crate::app::App;
 use crate::problems::AUTHENTICATION_TOO_OLD;
 use crate::request::Visiting;
 
+/// Where browsers report what the policy kept a page from.
+pub(super) const VIOLATIONS: &str = "/app/policy-violations";
+
+/// Counts what browsers report.
+pub(super) async fn take_violations(
+    State(app): State<Arc<App>>,
+    request: Request,
+) -> Result<StatusCode, Problem> {
+    app.violations.take(request, &*app).await
+}
+
 /// Which pages may frame an answer, with blanks between them.
 #[derive(Clone)]
 pub(super) struct FramedBy(pub(super) String);
@@ -27,7 +38,11 @@ pub(super) struct FramedBy(pub(super) String);
 /// Refuses what another site sends, and says what a browser may do with the answer.
 pub(super) async fn protect(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let public_url = app.config.portal.public_url.as_deref();
-    let mut response = if is_safe(request.method()) || is_of_this_origin(request.headers(), public_url) {
+    // Reports are sent by the browser itself, which does not always say from where; nothing comes of them but a number.
+    let may = is_safe(request.method())
+        || request.uri().path() == VIOLATIONS
+        || is_of_this_origin(request.headers(), public_url);
+    let mut response = if may {
         let response = next.run(request).await;
         page_of(response, None, &app, false).await
     } else {
@@ -39,7 +54,7 @@ pub(super) async fn protect(State(app): State<Arc<App>>, request: Request, next:
     with_headers(
         &mut response,
         framed_by.as_ref().map(|FramedBy(origins)| origins.as_str()),
-        None,
+        Some(VIOLATIONS),
     );
     response
 }

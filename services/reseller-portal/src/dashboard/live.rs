@@ -13,6 +13,7 @@ use uuid::Uuid;
 use super::frame::Frame;
 use super::{Route, words};
 use crate::app::App;
+use crate::changes;
 use crate::notifications::all::AllParams;
 use crate::notifications::{self, RowDocument};
 use crate::request::Reseller;
@@ -21,7 +22,10 @@ use crate::request::Reseller;
 const SHOWN: u32 = 50;
 
 pub(super) fn routes() -> Vec<Route> {
-    vec![super::page("/app/live", page)]
+    vec![
+        super::page("/app/live", page),
+        super::page("/app/changes", changes::list),
+    ]
 }
 
 /// A notification, and where it goes.

@@ -134,6 +134,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
     let open = Router::new()
         .route("/app/enter", get(enter::page).post(enter::enter))
         .route("/app/expired", get(enter::expired))
+        .route(guard::VIOLATIONS, post(guard::take_violations))
         .route("/app/sign-out", post(visit::sign_out))
         .route("/app/preferences", post(visit::prefer))
         .route("/app/brand.css", get(frame::brand_style))

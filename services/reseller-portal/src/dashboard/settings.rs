@@ -7,7 +7,8 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use domain::subscription::SubscriptionState;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use http_api::{Draft, FieldProblem, Id, Payload, Problem, Wrong};
+use http_api::paging::List;
+use http_api::{Draft, FieldProblem, Id, Params, Payload, Problem, Wrong};
 use pages::{Fields, Page, done};
 use uuid::Uuid;
 
@@ -15,10 +16,11 @@ use super::confirm::Confirm;
 use super::frame::Frame;
 use super::subscription_form::{SubscriptionForm, groups};
 use super::{Route, confirm, words};
+use crate::activity::{self, StateDocument};
 use crate::app::App;
 use crate::problems::CHANGED_MEANWHILE;
 use crate::quotas;
-use crate::request::{Manager, Reseller};
+use crate::request::{Manager, PartParams, Reseller};
 use crate::subscriptions::change::ChangePayload;
 use crate::subscriptions::email::CodePayload;
 use crate::subscriptions::{self, SubscriptionDocument};
@@ -40,6 +42,9 @@ pub(super) fn routes() -> Vec<Route> {
     ]
 }
 
+/// How many states of the past are shown at once.
+const STATES: u32 = 10;
+
 /// A subscription and which version of it that is.
 type Versioned = (String, SubscriptionDocument);
 
@@ -55,11 +60,25 @@ struct Settings {
     delete: Confirm,
     /// A code that was typed and is wrong.
     wrong_code: Option<String>,
+    /// The last states that it came to have, the newest first.
+    states: List<StateDocument>,
 }
 
 impl Settings {
     fn heading(&self) -> String {
         words::host(&self.subscription.url)
+    }
+
+    /// Why it came to have a state, and what held it back then.
+    fn told(&self, entry: &StateDocument) -> String {
+        let why = words::state_reason(entry.state_reason);
+        let held_back = match (entry.paused, entry.held) {
+            (true, true) => "; paused by you and by the operators",
+            (true, false) => "; paused by you",
+            (false, true) => "; paused by the operators",
+            (false, false) => "",
+        };
+        format!("{why}{held_back}")
     }
 
     fn why(&self) -> &'static str {
@@ -106,6 +125,17 @@ async fn settings(
         StatusCode::UNPROCESSABLE_ENTITY
     };
     let waiting = waiting(app, reseller, subscription.id).await?;
+    let part = PartParams {
+        limit: Some(STATES),
+        cursor: Some(frame.asked("states")).filter(|cursor| !cursor.is_empty()),
+    };
+    let states = activity::states(
+        State(Arc::clone(app)),
+        reseller.clone(),
+        Id(subscription.id),
+        Params(part),
+    );
+    let states = states.await?.0;
     let page = Settings {
         before,
         deactivate: deactivation(&frame, &subscription, waiting).in_dialog(),
@@ -114,6 +144,7 @@ async fn settings(
         subscription,
         form,
         wrong_code,
+        states,
     };
     Ok((status, Page(page)).into_response())
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 use domain::key::KeyDigest;
-use http::{HeaderMap, HeaderName};
+use http::{HeaderMap, HeaderName, HeaderValue, header};
 use http_api::{Problem, Remembered, Strangers, by};
 use pages::{Fields, PREFERENCES, Preferences, append_cookie, cookie, see_other};
 use store::{Act, EndVisits, PortalVisit};
@@ -58,7 +58,9 @@ async fn find_shown(
     app: &App,
     headers: &HeaderMap,
 ) -> Result<Option<(KeyDigest, Arc<PortalVisit>)>, Problem> {
-    let is_tick = headers.contains_key(TICK);
+    // A stream is opened again by the browser itself.
+    let streams = |accepted: &HeaderValue| accepted.as_bytes() == b"text/event-stream";
+    let is_tick = headers.contains_key(TICK) || headers.get(header::ACCEPT).is_some_and(streams);
     for digest in digests_of(headers) {
         if let Some(visit) = find_by(app, digest, is_tick).await? {
             return Ok(Some((digest, visit)));

@@ -135,6 +135,23 @@ async fn pages_without_a_visit_lead_to_how_one_is_had(portal: Portal) {
 }
 
 #[testkit::test]
+async fn what_the_policy_kept_a_page_from_can_be_reported_without_a_visit(portal: Portal) {
+    let visitor = Browser::new(&portal);
+    let page = visitor.get("/app/expired").await;
+    let policy = page.header("content-security-policy");
+    assert!(policy.ends_with("report-uri /app/policy-violations"), "{policy}");
+    let report = json!({"csp-report": {"effective-directive": "script-src", "blocked-uri": "inline"}});
+    for (report, status) in [(report, 204), (json!({}), 400)] {
+        let request = visitor.request("POST", "/app/policy-violations");
+        let request = request.header("content-type", "application/csp-report");
+        assert_eq!(
+            visitor.send(request.body(report.to_string())).await.status,
+            status
+        );
+    }
+}
+
+#[testkit::test]
 async fn the_first_subscription_is_made_in_three_steps(portal: Portal) {
     let browser = entered(&portal, &ALL).await;
     let empty = browser.see("/app").await;
@@ -256,6 +273,14 @@ async fn a_subscription_is_paused_resumed_deactivated_and_deleted(portal: Portal
     assert!(
         page.contains("Deactivated") && page.contains("Activate"),
         "{page}"
+    );
+    let states = page
+        .split_once("States so far")
+        .expect("the states of the past")
+        .1;
+    assert!(
+        states.contains("; paused by you") && states.contains("one of you did it"),
+        "{states}"
     );
     let refused = browser.refused(&at("delete"), &[("name", "another")], 422).await;
     assert!(refused.contains(r#"value="another""#), "{refused}");

@@ -106,7 +106,7 @@ impl Names {
         let id = match path.split('/').nth(1).unwrap() {
             "subscriptions" => self.subscription,
             "notifications" => self.notification,
-            "event-types" | "overview" | "limits" | "activity" | "mails" | "portal-links"
+            "event-types" | "overview" | "changes" | "limits" | "activity" | "mails" | "portal-links"
             | "endpoint-checks" => Uuid::nil(),
             "visits" => self.visit,
             other => panic!("/{other} is new: say here what its id names"),

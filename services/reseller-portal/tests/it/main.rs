@@ -19,6 +19,7 @@ mod commands;
 mod creating;
 mod documents;
 mod endpoint_checks;
+mod following;
 mod hostile;
 mod isolation;
 mod maximum;

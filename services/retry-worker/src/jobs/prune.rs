@@ -13,10 +13,12 @@ use crate::periodic::{Job, JobError};
 
 /// Rows forgotten in one statement.
 const BATCH: u32 = 1_000;
+/// How long changes are kept for a reseller that has stopped to follow them.
+const CHANGES_KEPT: Duration = Duration::from_secs(60);
 /// How long an execution goes on. What is left then waits for the next one.
 const LIMIT: Duration = Duration::from_secs(40);
 
-/// Forgets idempotency keys and event ids.
+/// Forgets idempotency keys, event ids, and changes that were noted for those who do not follow them any more.
 pub(crate) struct PruneKeys;
 
 impl Job for PruneKeys {
@@ -26,6 +28,7 @@ impl Job for PruneKeys {
     async fn execute(&self, context: &Context) -> Result<(), JobError> {
         let config = &context.config;
         let ages = [
+            (Kept::Changes, CHANGES_KEPT),
             (Kept::PushKeys, config.push.idempotency.retention),
             (Kept::EventKeys, config.reseller.event.key_retention),
         ];

@@ -1,7 +1,8 @@
 //! `postrider tail`: what is going on, as it happens: new notifications and what comes of them.
 //!
-//! The portal has lists and no stream, so they are read again and again. Each time a list is read from its newest entry back
-//! to a minute before what is known, and what has not ended by then is asked for one by one.
+//! The portal says that something changed, where it is new enough, and the lists are read then; of an earlier one they are read again and
+//! again. Each time a list is read from its newest entry back to a minute before what is known, and what has not ended by then is asked for
+//! one by one.
 
 mod follow;
 #[cfg(test)]
@@ -51,7 +52,7 @@ pub(crate) struct TailArgs {
     /// Begins with events that were accepted less than this long ago, such as 10m.
     #[arg(long, value_name = "AGE")]
     newer_than: Option<Age>,
-    /// How often to look.
+    /// How often to look, at most where the portal says when something changed.
     #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(100..))]
     interval_millis: u64,
     /// Ends after so many lines.
@@ -67,6 +68,7 @@ pub(crate) async fn run(args: TailArgs) -> anyhow::Result<()> {
     let mut tail = Tail {
         portal: Portal::connect(&args.common.portal)?,
         followers: BTreeMap::new(),
+        changes: None,
         left: args.count,
         json: args.common.is_json(),
         chosen: args.subscriptions,
@@ -81,6 +83,8 @@ struct Tail {
     portal: Portal,
     chosen: Vec<Uuid>,
     followers: BTreeMap<Uuid, Follower>,
+    /// Up to where the changes are known; none of a portal that does not tell them.
+    changes: Option<String>,
     json: bool,
     /// Lines until it ends.
     left: Option<u64>,
@@ -88,6 +92,8 @@ struct Tail {
 
 impl Tail {
     async fn follow(&mut self, newer_than: Option<Age>, interval: Duration) -> anyhow::Result<()> {
+        // Before anything is looked at, so that nothing falls in between.
+        self.changes = self.changes_after(None).await.ok();
         self.begin(newer_than).await?;
         output::note(match self.followers.len() {
             1 => "following 1 subscription".to_owned(),
@@ -108,9 +114,31 @@ impl Tail {
             }
             if self.left != Some(0) {
                 tokio::time::sleep(pause).await;
+                self.until_changed().await;
             }
         }
         Ok(())
+    }
+
+    /// Waits until the portal says that something changed; not at all where it does not say that. Some changes are of time alone, so that it
+    /// is looked again after a while in any case.
+    async fn until_changed(&mut self) {
+        if let Some(after) = &self.changes
+            && let Ok(next) = self.changes_after(Some(after)).await
+        {
+            self.changes = Some(next);
+        }
+    }
+
+    /// Up to where the changes are known once there is one after `after`.
+    async fn changes_after(&self, after: Option<&str>) -> anyhow::Result<String> {
+        let query = after.map(|after| [("after", after), ("limit", PAGE_MAX)]);
+        let changes: Value = match &query {
+            Some(query) => self.portal.get("/changes", query).await?,
+            None => self.portal.get("/changes", &()).await?,
+        };
+        let next = changes["next"].as_str().context("the portal said no next")?;
+        Ok(next.to_owned())
     }
 
     /// Takes note of what is there already. What of it has not ended yet is followed as well.

@@ -60,6 +60,7 @@ async fn tail(rows: Vec<Value>, chosen: Vec<Uuid>) -> Tail {
         portal: Portal::new(&url, "key").unwrap(),
         chosen,
         followers: BTreeMap::new(),
+        changes: None,
         json: false,
         left: Some(10),
     }

@@ -3,6 +3,7 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -14,6 +15,8 @@ const TEXT: u8 = 0x81;
 const MASK: [u8; 4] = [0; 4];
 /// From here on a length has two bytes of its own.
 const LONG: usize = 126;
+/// What is not heard within this is given up, so that a run ends whatever a node does.
+const GIVE_UP: Duration = Duration::from_secs(60);
 /// Of all user agents.
 pub(crate) const CHANNEL: &str = "00000000-0000-4000-8000-000000000001";
 
@@ -29,6 +32,11 @@ pub(crate) struct UserAgent {
 impl UserAgent {
     /// Connects from `from`, says hello as `uaid`, and waits for the answer.
     pub(crate) async fn connect(from: IpAddr, to: SocketAddr, uaid: &str) -> io::Result<Self> {
+        let connected = tokio::time::timeout(GIVE_UP, Self::open(from, to, uaid)).await;
+        connected.unwrap_or_else(|_| Err(unexpected("nothing for a minute")))
+    }
+
+    async fn open(from: IpAddr, to: SocketAddr, uaid: &str) -> io::Result<Self> {
         let socket = TcpSocket::new_v4()?;
         socket.bind((from, 0).into())?;
         let mut stream = socket.connect(to).await?;
@@ -93,8 +101,14 @@ impl UserAgent {
         self.stream.write_all(&frame).await
     }
 
-    /// The next text; pings are passed over, since nothing is measured for as long as a ping could be waited for.
+    /// The next text.
     async fn hear(&mut self) -> io::Result<Value> {
+        let heard = tokio::time::timeout(GIVE_UP, self.next_text()).await;
+        heard.unwrap_or_else(|_| Err(unexpected("nothing for a minute")))
+    }
+
+    /// Pings are passed over, since nothing is measured for as long as a ping could be waited for.
+    async fn next_text(&mut self) -> io::Result<Value> {
         loop {
             let mut head = [0; 2];
             self.stream.read_exact(&mut head).await?;

@@ -1,8 +1,8 @@
 //! `postrider demo`: real traffic through a running Postrider, and what became of it.
 //!
 //! It looks only at what any caller can see: the APIs' answers, `GET /push/{id}`, `GET /events/{id}`, the metrics, and what
-//! arrived at the Swrve simulator, at the receiver and at the mail server. The push lane's part stands here, the reseller lane's
-//! in a folder of its own.
+//! arrived at the Swrve simulator, at the receiver, at the mail server and at a user agent. The push lane's part stands here, those of
+//! the reseller lane and of Web Push in folders of their own.
 
 mod case;
 mod history;
@@ -13,6 +13,7 @@ mod posting;
 mod reseller;
 mod table;
 mod waiting;
+mod webpush;
 
 use std::time::Duration;
 
@@ -30,12 +31,14 @@ use crate::simulator::Simulator;
 use case::Case;
 use pacing::Pacing;
 use reseller::ResellerArgs;
+use webpush::WebpushArgs;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Sends pushes that are delivered, that fail in every way there is, that wait for their window, that are repeated and that
 are refused, waits until each is where it should be, and prints a table of them. Then the same with events for a reseller, with
-subscriptions of its own at a receiver of webhooks. Exits 1 when something deviates.
+subscriptions of its own at a receiver of webhooks; then with messages of Web Push to a user agent that is connected, goes away and
+comes back. Exits 1 when something deviates.
 
 The Swrve simulator and the receiver are told how to fail; their earlier rules are lost. Needs the message prototype Hello with push
 keys for IOS and ANDROID in swrve.messagePrototypePushKeys. With the default push.retry.delayInSeconds it takes some
@@ -62,6 +65,8 @@ pub(crate) struct DemoArgs {
     history: bool,
     #[command(flatten)]
     reseller: ResellerArgs,
+    #[command(flatten)]
+    webpush: WebpushArgs,
 }
 
 /// Sends the mix, waits, and shows the outcome; or writes a past.
@@ -83,6 +88,7 @@ pub(crate) async fn run(sources: &Sources, args: DemoArgs) -> anyhow::Result<()>
     cleared?;
     let timeout = Duration::from_secs(args.timeout);
     deviations.extend(reseller::run(&args.reseller, &ingest, &run, timeout).await?);
+    deviations.extend(webpush::run(&args.webpush, timeout).await?);
     conclude(&deviations)
 }
 

@@ -13,6 +13,8 @@ struct Up {
     admin_url: String,
     key: String,
     sim_url: String,
+    /// Where user agents connect, and where senders send to.
+    webpush: (String, String),
 }
 
 impl Up {
@@ -23,10 +25,21 @@ impl Up {
             .env("POSTRIDER__PUSH__RETRY__DELAY_IN_SECONDS", "0")
             .env("POSTRIDER__PUSH__JOB__SEND_SCHEDULED__REPEAT_INTERVAL", "200")
             .env("POSTRIDER__PUSH__JOB__SEND_SCHEDULED__PORTION_SIZE", "40")
+            .env(
+                "POSTRIDER__WEBPUSH__KEYS",
+                "ahsxBmOXR-N04gL44_0nsRjzEQI_YdZ4xObdHcC0HVM=",
+            )
+            .env("POSTRIDER__WEBPUSH__ENDPOINT__LISTEN", "127.0.0.1:0")
+            .env("POSTRIDER__WEBPUSH__CONNECTION__LISTEN", "127.0.0.1:0")
+            .env("POSTRIDER__WEBPUSH__CONNECTION__ROUTER_LISTEN", "127.0.0.1:0")
+            // On a slow machine, too, a user agent that acknowledges does so in time.
+            .env("POSTRIDER__WEBPUSH__CONNECTION__ACK_WAIT_MILLIS", "2000")
             .start();
         let admin = process.address_logged_with("serving /healthz, /readyz and /metrics");
         let admin_url = format!("http://{admin}");
-        let ingest_url = format!("http://{}", process.address_logged_with("listening"));
+        // In the order in which `postrider up` starts those that listen.
+        let [ingest, _, _, senders, agents] = [(); 5].map(|()| process.address_logged_with("listening"));
+        let ingest_url = format!("http://{ingest}");
         until_ready(&admin).await;
         Self {
             _process: process,
@@ -34,6 +47,7 @@ impl Up {
             admin_url,
             key: key_of(&it.pool, "ingest"),
             sim_url: format!("http://{}", it.sim.addr()),
+            webpush: (format!("ws://{agents}"), format!("http://{senders}")),
         }
     }
 
@@ -43,6 +57,8 @@ impl Up {
             .env("INGEST_KEY", &self.key)
             .env("METRICS_URL", format!("{}/metrics", self.admin_url))
             .env("SWRVE_SIM_URL", &self.sim_url)
+            .env("WEBPUSH_SOCKET_URL", &self.webpush.0)
+            .env("WEBPUSH_URL", &self.webpush.1)
     }
 
     /// Asks again when it is told to.
@@ -142,6 +158,9 @@ async fn the_demo_finds_everything_as_it_should_be(it: Installation) {
         "202 replayed",
         "422",
         "Smallest gap between send starts: ",
+        "user agent connected",
+        "away, three of one topic",
+        "410",
     ] {
         assert!(finished.stdout.contains(part), "{}", finished.stdout);
     }

@@ -18,3 +18,5 @@ mod reseller_floods;
 #[allow(dead_code, reason = "the binary of the other scenarios shares it")]
 mod scene;
 mod swrve_down;
+mod user_agent;
+mod webpush;

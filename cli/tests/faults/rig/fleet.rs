@@ -34,6 +34,8 @@ pub(crate) enum Service {
     RetryWorker,
     ResellerPortal,
     OperatorApi,
+    WebpushEndpoint,
+    WebpushConnection,
 }
 
 impl Service {
@@ -47,6 +49,8 @@ impl Service {
             Self::RetryWorker => "retry-worker",
             Self::ResellerPortal => "reseller-portal",
             Self::OperatorApi => "operator-api",
+            Self::WebpushEndpoint => "webpush-endpoint",
+            Self::WebpushConnection => "webpush-connection",
         }
     }
 }

@@ -32,9 +32,10 @@ pub fn changes(
     change::validate(payload(body)?, bounds, egress)
 }
 
-/// Reads a body of `POST /subscriptions/{id}/quota-requests`.
-pub fn quota_request(body: &[u8]) -> Result<(u32, String), Problem> {
-    quotas::check(payload(body)?)
+/// Reads a body of `POST /subscriptions/{id}/quota-requests`: the limits that are asked for, those of a day and of a second, and the reason.
+pub fn quota_request(body: &[u8]) -> Result<([Option<u32>; 2], String), Problem> {
+    let asked = quotas::check(payload(body)?)?;
+    Ok(([asked.daily_quota, asked.requests_per_second], asked.reason))
 }
 
 /// Reads a body of `POST /subscriptions/{id}/replays`.

@@ -350,9 +350,9 @@ pub(crate) async fn request(
 
 /// What a request asks for.
 pub(crate) struct Asked {
-    daily_quota: Option<u32>,
-    requests_per_second: Option<u32>,
-    reason: String,
+    pub(crate) daily_quota: Option<u32>,
+    pub(crate) requests_per_second: Option<u32>,
+    pub(crate) reason: String,
 }
 
 impl Asked {

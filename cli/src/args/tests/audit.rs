@@ -60,6 +60,7 @@ const OPERATOR: &[(&str, Audit)] = &[
     ("retryNotificationNow", As(&["notification.retry-now"])),
     ("retryPushNow", As(&["push.retry-now"])),
     ("retrySubscriptionNow", As(&["subscription.retry-now"])),
+    ("retireEventType", As(&["event-type.retire"])),
     ("revokeKey", As(&["api-key.revoke"])),
     ("retryMails", As(&["mails.retry"])),
     ("resumeDeadLetterJob", As(&["dead-letter-job.resume"])),

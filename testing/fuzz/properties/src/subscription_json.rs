@@ -47,8 +47,15 @@ pub fn check(body: &[u8]) {
         Err(problem) => is_explained(&problem),
     }
     match reseller_portal::fuzzing::quota_request(body) {
-        Ok((quota, reason)) => {
-            assert!((1..=1_000_000_000).contains(&quota) && i32::try_from(quota).is_ok());
+        Ok((limits, reason)) => {
+            assert!(limits.iter().any(Option::is_some), "{limits:?}");
+            assert!(
+                limits
+                    .iter()
+                    .flatten()
+                    .all(|limit| (1..=1_000_000_000).contains(limit)),
+                "{limits:?}"
+            );
             assert!(!reason.trim().is_empty() && reason.len() <= 2_000);
         }
         Err(problem) => is_explained(&problem),

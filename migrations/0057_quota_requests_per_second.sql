@@ -5,8 +5,8 @@ SET LOCAL lock_timeout = '5s';
 ALTER TABLE quota_requests
     ADD COLUMN requested_per_second integer,
     ADD COLUMN granted_per_second   integer,
-    ADD CONSTRAINT requested_per_second_is_positive CHECK (requested_per_second > 0),
+    ADD CONSTRAINT requested_per_second_is_positive CHECK (requested_per_second > 0) NOT VALID,
     ADD CONSTRAINT an_approval_grants_per_second
-        CHECK (granted_per_second IS NULL OR status = 'APPROVED' AND granted_per_second > 0);
+        CHECK (granted_per_second IS NULL OR status = 'APPROVED' AND granted_per_second > 0) NOT VALID;
 
 COMMENT ON COLUMN quota_requests.requested_per_second IS 'Attempts a second that are asked for; null when the request leaves them as they are.';

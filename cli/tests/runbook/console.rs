@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use http::StatusCode;
 use http::header::{COOKIE, SET_COOKIE};
 use reqwest::redirect::Policy;
 use testkit::PATIENCE;
@@ -53,6 +54,7 @@ impl Way {
 #[derive(Debug, Clone)]
 pub(crate) struct Visit {
     url: String,
+    key: String,
     cookie: String,
     client: reqwest::Client,
 }
@@ -76,18 +78,29 @@ impl Visit {
             .get(SET_COOKIE)
             .expect("the key opens the console");
         let cookie = cookie.to_str().expect("a cookie is text").split(';').next();
-        Self {
+        let visit = Self {
             url: url.to_owned(),
+            key: key.to_owned(),
             cookie: cookie.expect("a cookie has a value").to_owned(),
             client,
-        }
+        };
+        // To where signing in leads a browser; the console knows those while the database is away who were there before.
+        visit.get("/console").await;
+        visit
     }
 
-    /// The page that is answered with 200.
-    async fn see(&self, path: &str) -> String {
+    async fn get(&self, path: &str) -> reqwest::Response {
         let asked = self.client.get(format!("{}{path}", self.url));
         let answer = asked.header(COOKIE, &self.cookie).send().await;
-        let answer = answer.expect("the console answers");
+        answer.expect("the console answers")
+    }
+
+    /// The page that is answered with 200. A visit that has ended, as one does in an hour that a test lets pass in seconds, is begun again.
+    async fn see(&self, path: &str) -> String {
+        let mut answer = self.get(path).await;
+        if answer.status() == StatusCode::SEE_OTHER {
+            answer = Self::of(&self.url, &self.key).await.get(path).await;
+        }
         let status = answer.status();
         let page = answer.text().await.expect("a page is text");
         assert!(status == 200 && page.contains("<h1"), "{path}: {status}: {page}");

@@ -123,7 +123,7 @@ impl Page {
 
     /// Follows the next block again and again until all is well, as the page says.
     pub(crate) async fn follow_until_well(&mut self) -> Followed {
-        let (followed, ways) = self.follow_until_exit(0).await;
+        let (followed, ways) = self.follow_until(0, "").await;
         let visit = self
             .visit
             .as_ref()
@@ -132,21 +132,23 @@ impl Page {
         followed
     }
 
-    /// Follows the next block again and again until it says that something is wrong; processes tell of themselves every
-    /// few seconds.
-    pub(crate) async fn follow_until_wrong(&mut self) -> Followed {
-        self.follow_until_exit(3).await.0
+    /// Follows the next block again and again until it says that this is wrong; processes tell of themselves every few seconds.
+    pub(crate) async fn follow_until_wrong(&mut self, what: &str) -> Followed {
+        self.follow_until(3, what).await.0
     }
 
-    async fn follow_until_exit(&mut self, code: i32) -> (Followed, Vec<Way>) {
+    async fn follow_until(&mut self, code: i32, said: &str) -> (Followed, Vec<Way>) {
         let block = self.next();
         let deadline = Instant::now() + PATIENCE;
         loop {
             let followed = self.run(block.commands.clone()).await;
-            if followed.code == code {
+            if followed.code == code && followed.shown.contains(said) {
                 return (followed, block.ways);
             }
-            assert!(Instant::now() < deadline, "it never exits {code}: {followed:#?}");
+            assert!(
+                Instant::now() < deadline,
+                "it never exits {code} and says {said:?}: {followed:#?}"
+            );
         }
     }
 

@@ -42,13 +42,12 @@ async fn a_node_of_web_push_dies_and_another_one_drains(it: Installation) {
         "OPERATOR_KEY",
         key_of_the_house(&it.store, &[Role::Operator]).await,
     );
+    page.sign_in().await;
 
     killed.kill();
     drop(agent);
     let waiting = send(&senders, &path).await;
-    page.follow_until_wrong()
-        .await
-        .shows(&["No webpush-connection runs"]);
+    page.follow_until_wrong("No webpush-connection runs").await;
     page.set("USER_AGENT", &uaid);
     page.follow_well().await.shows(&["1 message waits"]);
     let (drained, address) = node(&fleet).await;

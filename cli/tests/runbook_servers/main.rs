@@ -75,7 +75,7 @@ async fn broker_blocked(scene: &mut Scene, disk: Option<Full>) {
         (pending > 0).then_some(())
     })
     .await;
-    scene.page.follow_until_wrong().await.shows(&["blocked"]);
+    scene.page.follow_until_wrong("blocked").await;
     filled.make_room();
     scene.page.follow_until_well().await;
     all_sent(&scene.it, &answers).await;

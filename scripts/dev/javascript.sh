@@ -1,4 +1,4 @@
-# Sourced after checkout.sh, process.sh and package.sh. Packages for Node.js, for tests against implementations that are not ours, and a browser.
+# Sourced after checkout.sh, process.sh and package.sh. Packages for Node.js, for tests against implementations that are not ours.
 # Nothing of it is shipped.
 
 readonly JAVASCRIPT_HELP="Needed: Node.js 18 or newer with npm (Debian: apt-get install nodejs npm), and what
@@ -31,13 +31,4 @@ ensure_javascript_packages() {
         cp -- "$source/package-lock.json" "$dir/installed.json"
     fi
     export NODE_PATH=$dir/node_modules
-}
-
-ensure_chromium_installed() {
-    CHROMIUM=${CHROMIUM:-$(command -v chromium || true)}
-    if [[ -z $CHROMIUM ]]; then
-        install_package chromium "Needed: Chromium, or CHROMIUM as the path of a browser that is made of it."
-        CHROMIUM=$(command -v chromium)
-    fi
-    export CHROMIUM
 }

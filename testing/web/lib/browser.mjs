@@ -22,9 +22,9 @@ export const pages = () => {
 };
 
 let browser;
-export async function open(more = []) {
+export async function open() {
   // As root a browser has no sandbox; what it opens here is ours alone.
-  browser ??= await chromium.launch({ executablePath: process.env.CHROMIUM, args: [...more, ...(process.getuid?.() === 0 ? ["--no-sandbox"] : [])] });
+  browser ??= await chromium.launch({ executablePath: process.env.CHROMIUM, args: process.getuid?.() === 0 ? ["--no-sandbox"] : [] });
   return browser;
 }
 export const close = async () => browser?.close();

@@ -4,7 +4,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo up down check test sdks web firefox autopush lint format upgrade chaos model fuzz bench cli docs
+.PHONY: help demo up down check test sdks web firefox autopush lint format upgrade chaos model fuzz bench cli deb docs
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^##@ / { printf "\n%s\n", substr($$0, 5) } /^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' \
@@ -68,6 +68,9 @@ bench: ## Measure both lanes and keep a report (ARGS=--list tells what there is;
 
 cli: ## Build dist/postrider, one static binary (PROFILE=dev: quickly)
 	@scripts/cli
+
+deb: ## Build a Debian package of dist/postrider, with units of systemd (ARGS="FOLDER" for another place than dist)
+	@scripts/deb $(ARGS)
 
 docs: ## Build the documentation for resellers and check its links (ARGS="DIR" for another place than .dev/site)
 	@scripts/docs $(ARGS)

@@ -1,0 +1,2 @@
+# Asked of the program itself, so that both are always of one version.
+source <(postrider completions bash)

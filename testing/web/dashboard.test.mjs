@@ -182,7 +182,7 @@ test("a secret is rotated, shown and hidden again, and a signature of another on
   await late.end();
 });
 
-test("the page Live is told of a change by a stream, and shows it", async () => {
+test("the page Live opens a stream of changes, and shows one", async () => {
   const id = await subscribe(`${urls.receiver}/journey-live`, "domain.unsuspended");
   const page = await entered();
   const opened = page.waitForResponse((answer) => answer.url().endsWith("/app/changes"));

@@ -141,17 +141,18 @@ async fn decide(database: &Database, id: Uuid, decision: Decision) -> anyhow::Re
         .await
         .with_context(|| database.failure("decide the quota request in"))?;
     match decided {
-        Decided::Done(request) => match request.granted {
-            Some(granted) => {
-                let rate = request.granted_per_second;
-                let rate = rate.map_or_else(String::new, |rate| format!(", {rate} a second"));
-                output::result(format_args!(
-                    "approved {id}: subscription {} of {} gets {granted} a day{rate}",
-                    request.subscription, request.reseller
-                ))?;
-            }
-            None => output::result(format_args!("denied {id}"))?,
-        },
+        Decided::Done(request) if request.status == QuotaRequestStatus::Approved => {
+            let daily = request.granted.map(|granted| format!("{granted} a day"));
+            let rate = request.granted_per_second.map(|rate| format!("{rate} a second"));
+            let granted: Vec<String> = daily.into_iter().chain(rate).collect();
+            output::result(format_args!(
+                "approved {id}: subscription {} of {} gets {}",
+                request.subscription,
+                request.reseller,
+                granted.join(", ")
+            ))?;
+        }
+        Decided::Done(_) => output::result(format_args!("denied {id}"))?,
         Decided::Before(status) => bail!("the quota request {id} is {status} already"),
         Decided::Unknown => {
             bail!("no quota request has the id {id}; `postrider quotas requests` shows all of them")

@@ -15,6 +15,7 @@ async fn requested(pool: &PgPool, subscription: Uuid) -> Uuid {
         id: Uuid::now_v7(),
         subscription,
         requested: 500,
+        asks_daily: true,
         requests_per_second: None,
         reason: "A merger.".to_owned(),
         created_at: SystemClock.now(),

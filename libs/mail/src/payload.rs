@@ -118,7 +118,10 @@ struct QuotaDecision {
     subject: Subject,
     /// What was asked for, a day.
     requested: u32,
-    /// What was granted, a day; `None` when the request was denied.
+    /// Whether that was asked for at all; in mails of an earlier version it was.
+    #[serde(default = "yes")]
+    asks_daily: bool,
+    /// What was granted, a day; `None` when the request was denied, or left that as it is.
     granted: Option<u32>,
     /// The attempts a second that were asked for; `None` when they were to stay, and in mails of an earlier version.
     #[serde(default)]
@@ -128,6 +131,10 @@ struct QuotaDecision {
     granted_per_second: Option<u32>,
     /// What the operator who decided wants to say about it.
     note: Option<String>,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// The data of a kind, checked, for its template.

@@ -106,13 +106,13 @@
   const schedule = () => {
     clearTimeout(live.timer);
     follow();
-    if (pace() > 0 && liveWanted() && !document.hidden && !live.ended) live.timer = setTimeout(tick, stream.hasNews && !live.failures ? 250 : Math.min(pace() * 2 ** Math.min(live.failures, 3), 15000));
+    if (pace() > 0 && liveWanted() && !document.hidden && !live.ended) live.timer = setTimeout(tick, stream.hasNews && !live.failures ? Math.max(250, live.tickedAt + pace() - Date.now()) : Math.min(pace() * 2 ** Math.min(live.failures, 3), 15000));
     showLive();
   };
   const tick = async () => {
     if (live.running || document.hidden || !liveWanted()) return;
     if (isHeld()) return schedule();
-    [live.running, stream.hasNews] = [true, false];
+    [live.running, live.tickedAt, stream.hasNews] = [true, Date.now(), false];
     const [url, asked] = [location.href, live.asked];
     try {
       // A screen that no person looks at must not keep its visit going.

@@ -1,6 +1,7 @@
 //! What is paused, and pausing and resuming it: a lane, a subscription, all of a reseller.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Json;
 use axum::extract::{Path, State};
@@ -8,6 +9,7 @@ use http_api::{Id, Payload, Problem, ProblemKind, paging::List};
 use serde::Serialize;
 use store::status::{COUNTED_MAX, Depths, PAUSED_COUNTED_MAX, PausedWaiting};
 use store::{Lane, Pausable, PauseChange, PauseView, Store};
+use tokio::time::timeout;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -56,8 +58,9 @@ const PAUSED_WITHOUT_ASKING: u64 = 10;
 /// Most pauses of resellers' own that are listed.
 const OWN_MAX: u32 = 1_000;
 
-/// Most pauses of which it is counted what waits for their end.
+/// Most pauses of which it is counted what waits for their end, and how long that may take.
 const COUNTED: usize = 50;
+const COUNTING: Duration = Duration::from_secs(2);
 
 /// A pause that is in force, and what waits for its end.
 #[derive(Debug, Serialize, ToSchema)]
@@ -66,7 +69,8 @@ const COUNTED: usize = 50;
 pub(crate) struct PauseDocument {
     #[serde(flatten)]
     pub(crate) pause: PauseView,
-    /// How many pushes or notifications wait, counted up to one more than `waitingCountedUpTo`; null of those after the first 50.
+    /// How many pushes or notifications wait, counted up to one more than `waitingCountedUpTo`; null of those after the first 50, and where
+    /// that could not be counted in two seconds.
     #[schema(example = 12)]
     pub(crate) waiting: Option<u64>,
     /// How far it is counted.
@@ -102,23 +106,44 @@ async fn all(store: &Store) -> Result<Vec<PauseView>, store::Error> {
 
 async fn listed(store: &Store) -> Result<Vec<PauseDocument>, store::Error> {
     let pauses = all(store).await?;
-    let counts = store.waiting_for_pauses(&pauses, COUNTED).await?;
-    let mut shown = Vec::with_capacity(pauses.len());
-    for pause in pauses {
-        let (waiting, waiting_counted_up_to) = match pause.scope.as_str() {
-            "lane" if pause.key == Lane::Push.as_str() => {
-                (Some(due(&store.push_depths().await?)), COUNTED_MAX)
-            }
-            "lane" => (Some(due(&store.notification_depths().await?)), COUNTED_MAX),
-            _ => (waiting_for(&counts, &pause), PAUSED_COUNTED_MAX),
+    // What is paused is shown in any case.
+    let counted = timeout(COUNTING, counts(store, &pauses)).await;
+    let counts = counted
+        .map_err(|_| None)
+        .and_then(|counted| counted.map_err(Some));
+    let counts = counts.unwrap_or_else(|error| {
+        let error = error.map_or_else(|| "it takes too long".to_owned(), |error| error.to_string());
+        tracing::warn!(error, "could not count what waits for the end of pauses");
+        Vec::new()
+    });
+    let document = |pause: PauseView| PauseDocument {
+        waiting: waiting_for(&counts, &pause),
+        waiting_counted_up_to: if pause.scope == "lane" {
+            COUNTED_MAX
+        } else {
+            PAUSED_COUNTED_MAX
+        },
+        pause,
+    };
+    Ok(pauses.into_iter().map(document).collect())
+}
+
+/// What waits for the end of each pause, of as many as are counted.
+async fn counts(store: &Store, pauses: &[PauseView]) -> Result<Vec<PausedWaiting>, store::Error> {
+    let mut counts = store.waiting_for_pauses(pauses, COUNTED).await?;
+    for lane in pauses.iter().filter(|pause| pause.scope == "lane") {
+        let depths = if lane.key == Lane::Push.as_str() {
+            store.push_depths().await?
+        } else {
+            store.notification_depths().await?
         };
-        shown.push(PauseDocument {
-            pause,
-            waiting,
-            waiting_counted_up_to,
+        counts.push(PausedWaiting {
+            scope: lane.scope.clone(),
+            key: lane.key.clone(),
+            waiting: due(&depths),
         });
     }
-    Ok(shown)
+    Ok(counts)
 }
 
 /// What a paused lane keeps back: all that is due there.

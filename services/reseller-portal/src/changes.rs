@@ -27,6 +27,10 @@ use crate::request::Reseller;
 const WAIT: u32 = 20;
 /// How often it is looked meanwhile.
 const LOOK: Duration = Duration::from_secs(1);
+/// How often it is looked whether changes are whole, which they are as soon as other transactions are over.
+const SETTLE: Duration = Duration::from_millis(50);
+/// For how long changes are gathered before they are told.
+const GATHER: Duration = Duration::from_millis(250);
 /// How long a stream goes on. Then who follows comes again, with a key or a visit that is still valid.
 const STREAMED: Duration = Duration::from_secs(60);
 /// What a browser says to go on where a stream has ended.
@@ -131,12 +135,18 @@ impl Follower {
             }
             let look = self.app.store.changes(&self.reseller, self.after, self.limit);
             let changes = http_api::by(self.app.deadline(), ("the changes", "read"), look).await?;
-            let is_first = self.after.replace(changes.next).is_none();
-            let now = Instant::now();
+            let (now, is_first) = (Instant::now(), self.after.is_none());
+            let is_over = now >= until || self.app.shutdown.is_cancelled();
+            // The lists that are read after this answer are to hold all that is in no change. At the end of its time it is told to begin once
+            // more instead.
+            if (is_first || changes.missed) && !changes.whole && !is_over {
+                self.not_before = until.min(now + SETTLE);
+                continue;
+            }
+            self.after = Some(changes.next);
             if !changes.more {
                 self.not_before = until.min(now + LOOK);
             }
-            let is_over = now >= until || self.app.shutdown.is_cancelled();
             if is_first || !changes.items.is_empty() || changes.missed || is_over {
                 return Ok(changes);
             }
@@ -160,7 +170,8 @@ impl Follower {
 /// Tells which notifications came or changed.
 ///
 /// The answer waits until there is something to tell, `wait` seconds at most. It tells the identifiers alone. The first question, without
-/// `after`, is answered at once with where to begin. Nothing is passed over as long as it is asked again within five minutes.
+/// `after`, is answered with where to begin as soon as what was being written is committed, as a rule at once. Nothing is passed over as long as
+/// it is asked again within five minutes; where something was, `missed` says so.
 ///
 /// With `Accept: text/event-stream` the answer is a stream of the same documents, which goes on for a minute; their `id` is `next`, and what
 /// comes as `Last-Event-ID` is taken for `after`. Eight requests of a reseller can wait at once.
@@ -199,6 +210,9 @@ pub(crate) async fn list(
         return Ok(stream.into_response());
     }
     let until = Instant::now() + Duration::from_secs(wait.into());
+    if follower.after.is_some() {
+        follower.not_before = until.min(Instant::now() + GATHER);
+    }
     let changes = follower.next(until).await?;
     Ok(Json(ChangesDocument::from(changes)).into_response())
 }

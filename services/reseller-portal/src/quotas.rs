@@ -89,7 +89,7 @@ pub(crate) struct QuotaRequestDocument {
     pub(crate) reason: String,
     /// Where it stands.
     pub(crate) status: QuotaRequestStatus,
-    /// The daily quota that was given.
+    /// The daily quota that was given; null when it stays as it is.
     pub(crate) granted: Option<u32>,
     /// The attempts a second that were given; null when they stay as they are.
     pub(crate) granted_per_second: Option<u32>,
@@ -309,14 +309,15 @@ pub(crate) async fn request(
         has.daily_quota.unwrap_or(defaults.daily_quota),
         has.requests_per_second.or(defaults.requests_per_second),
     )?;
-    let (requests_per_second, reason) = (asked.requests_per_second, asked.reason);
+    let (asks_daily, requests_per_second) = (asked.daily_quota.is_some(), asked.requests_per_second);
     let now = app.now();
     let new = NewQuotaRequest {
         id: new_id(now),
         subscription,
         requested,
+        asks_daily,
         requests_per_second,
-        reason,
+        reason: asked.reason,
         created_at: now,
     };
     let insert = app

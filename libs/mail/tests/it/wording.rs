@@ -122,15 +122,17 @@ fn each_status_of_a_refusal_has_a_place_to_look_at() {
 #[test]
 fn a_decided_quota_request() {
     let mut mails = String::new();
-    for (granted, per_second) in [
-        (json!(5_000), None),
-        (json!(null), None),
-        (json!(5_000), Some(40)),
-        (json!(null), Some(40)),
+    for (asks_daily, granted, per_second, granted_per_second) in [
+        (true, Some(5_000), None, None),
+        (true, None, None, None),
+        (true, Some(5_000), Some(40), Some(40)),
+        (true, None, Some(40), None),
+        (false, None, Some(40), Some(30)),
+        (false, None, Some(40), None),
     ] {
         let data = json!({
-            "requested": 10_000, "granted": granted, "note": "Until the end of the sale.", "requestedPerSecond": per_second,
-            "grantedPerSecond": granted.is_number().then_some(per_second),
+            "requested": 10_000, "asksDaily": asks_daily, "granted": granted, "note": "Until the end of the sale.",
+            "requestedPerSecond": per_second, "grantedPerSecond": granted_per_second,
         });
         let _ = writeln!(
             mails,

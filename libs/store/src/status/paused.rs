@@ -43,7 +43,8 @@ impl Store {
                         UNION ALL
                         (SELECT 1 FROM notifications n WHERE n.subscription_id = s.id AND n.status = 'SCHEDULED' LIMIT $1)) AS n
                     WHERE s.deleted_at IS NULL
-                      AND (p.scope = 'subscription' AND s.id::text = p.key OR p.scope = 'reseller' AND s.reseller_id = p.key)
+                      AND (s.id = CASE WHEN p.scope = 'subscription' THEN p.key::uuid END
+                           OR s.reseller_id = CASE WHEN p.scope = 'reseller' THEN p.key END)
                     LIMIT $1) AS counted) AS w
             ORDER BY p.place
             "#,

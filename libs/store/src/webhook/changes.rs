@@ -39,6 +39,9 @@ pub struct Changes {
     pub since: DateTime<Utc>,
     /// Whether changes since the cursor are lost: its follower was away for too long.
     pub missed: bool,
+    /// Whether nothing before `next` is still to come: what was written before changes were noted is committed. A follower that begins, or
+    /// has missed some, waits for that before it reads its lists, which hold the rest then.
+    pub whole: bool,
     /// Whether there are more at once.
     pub more: bool,
 }
@@ -59,8 +62,11 @@ impl Store {
         limit: u32,
     ) -> Result<Changes, Error> {
         if let Some(read) = self.read_changes(reseller, after, limit).await? {
-            if read.is_due {
-                self.go_on_listening(reseller).await?;
+            // What was read is good whatever comes of this: the next question tries it again.
+            if read.is_due
+                && let Err(error) = self.go_on_listening(reseller).await
+            {
+                tracing::warn!(%error, reseller, "it could not be written down that changes are still followed");
             }
             return Ok(read.changes);
         }
@@ -106,12 +112,17 @@ impl Store {
         };
         let (since, complete_from, is_due) = (facts.since, facts.complete_from, facts.is_due);
         let (settled, latest) = (facts.settled, facts.latest);
+        // Before changes are whole this is a cursor that has missed some.
         let mut next = ChangeCursor {
-            transaction: settled.max(complete_from),
+            transaction: settled,
             change: 0,
         };
+        // One of the future is of another database, as after a restore.
+        let missed =
+            after.is_some_and(|after| after.transaction < complete_from || after.transaction > latest);
         let mut items = Vec::new();
-        for row in &rows {
+        // Of changes of which some are lost, the others are of no use.
+        for row in rows.iter().filter(|_| !missed) {
             let (Some(xid), Some(id), Some(subscription), Some(notification), Some(at)) =
                 (row.xid, row.id, row.subscription, row.notification, row.at)
             else {
@@ -135,9 +146,8 @@ impl Store {
                 items,
                 next,
                 since,
-                // One of the future is of another database, as after a restore.
-                missed: after
-                    .is_some_and(|after| after.transaction < complete_from || after.transaction > latest),
+                whole: settled >= complete_from,
+                missed,
             },
             is_due,
         }))
@@ -157,6 +167,13 @@ impl Store {
         )
         .execute(&self.pool)
         .await?;
+        // Of a database before a restore, and never to be reached.
+        sqlx::query!(
+            "DELETE FROM notification_changes WHERE reseller_id = $1 AND xid >= pg_snapshot_xmax(pg_current_snapshot())",
+            reseller,
+        )
+        .execute(&self.pool)
+        .await?;
         // Only now that this is committed: each transaction that begins to write from here on sees it.
         sqlx::query!(
             r#"
@@ -170,32 +187,51 @@ impl Store {
         Ok(())
     }
 
-    /// Says that the reseller still listens, and forgets what has been there for ten minutes. Once a minute of each.
+    /// Says that the reseller still listens, while it is certain that it does: the statement is over before the time is.
     async fn go_on_listening(&self, reseller: &str) -> Result<(), Error> {
         sqlx::query!(
             r#"
-            WITH listening AS (
-                -- Another one that is at it does it all.
-                SELECT reseller_id FROM change_listeners
-                WHERE reseller_id = $1 AND until < clock_timestamp() + interval '4 minutes'
-                FOR UPDATE SKIP LOCKED),
-            forgotten AS (
-                DELETE FROM notification_changes n USING listening l
-                WHERE n.reseller_id = l.reseller_id AND (n.xid, n.id) IN (
-                    SELECT o.xid, o.id FROM notification_changes o
-                    WHERE o.reseller_id = $1 AND o.at < clock_timestamp() - interval '10 minutes'
-                    ORDER BY o.xid, o.id LIMIT 500000)
-                RETURNING n.xid)
-            UPDATE change_listeners l
-            SET until = clock_timestamp() + interval '5 minutes',
-                -- All of a transaction counts as forgotten when a part of it is.
-                complete_from = greatest(l.complete_from, (SELECT (max(f.xid::text::bigint) + 1)::text::xid8 FROM forgotten f))
-            FROM listening WHERE l.reseller_id = listening.reseller_id
+            UPDATE change_listeners SET until = clock_timestamp() + interval '5 minutes'
+            WHERE reseller_id = $1 AND until > clock_timestamp() + interval '10 seconds'
             "#,
             reseller,
         )
         .execute(&self.pool)
         .await?;
         Ok(())
+    }
+
+    /// Forgets changes that have been there for ten minutes, of those who still listen; returns how many. About `limit` at once of each of
+    /// them, and fewer than `limit` when there are no more.
+    pub async fn forget_read_changes(&self, limit: u32) -> Result<u64, Error> {
+        let listeners = sqlx::query_scalar!("SELECT reseller_id FROM change_listeners WHERE until > now()")
+            .fetch_all(&self.pool)
+            .await?;
+        let mut most = 0;
+        for reseller in listeners {
+            let forgotten = sqlx::query_scalar!(
+                r#"
+                WITH forgotten AS (
+                    DELETE FROM notification_changes n
+                    WHERE n.reseller_id = $1 AND n.at < clock_timestamp() - interval '10 minutes'
+                      -- Up to the last of so many, in their order.
+                      AND n.xid <= coalesce((SELECT o.xid FROM notification_changes o WHERE o.reseller_id = $1
+                                             ORDER BY o.xid, o.id OFFSET $2 LIMIT 1), '9223372036854775807'::xid8)
+                    RETURNING n.xid),
+                -- All of a transaction counts as forgotten when a part of it is.
+                told AS (
+                    UPDATE change_listeners l
+                    SET complete_from = greatest(l.complete_from, (SELECT (max(f.xid::text::bigint) + 1)::text::xid8 FROM forgotten f))
+                    WHERE l.reseller_id = $1 AND EXISTS (SELECT FROM forgotten))
+                SELECT count(*) AS "count!" FROM forgotten
+                "#,
+                reseller,
+                i64::from(limit),
+            )
+            .fetch_one(&self.pool)
+            .await?;
+            most = most.max(u64::try_from(forgotten).unwrap_or_default());
+        }
+        Ok(most)
     }
 }

@@ -28,9 +28,12 @@ pub struct QuotaRequestView {
     /// For which subscription.
     #[serde(rename = "subscriptionId")]
     pub subscription: Uuid,
-    /// The daily quota that is asked for.
+    /// The daily quota that is asked for; the one that the subscription had when only attempts a second are asked for.
     #[serde(rename = "dailyQuota")]
     pub requested: u32,
+    /// Whether a daily quota was asked for or granted.
+    #[serde(skip)]
+    pub asks_daily: bool,
     /// The attempts a second that are asked for; null when they are to stay as they are.
     pub requests_per_second: Option<u32>,
     /// Why, in the reseller's words.
@@ -38,7 +41,7 @@ pub struct QuotaRequestView {
     /// Where it stands: REQUESTED, APPROVED or DENIED.
     #[schema(value_type = String, example = "REQUESTED")]
     pub status: QuotaRequestStatus,
-    /// The daily quota that was given.
+    /// The daily quota that was given; null when it stays as it is.
     pub granted: Option<u32>,
     /// The attempts a second that were given; null when they stay as they are.
     pub granted_per_second: Option<u32>,
@@ -59,8 +62,10 @@ pub struct NewQuotaRequest {
     pub id: Uuid,
     /// For which subscription.
     pub subscription: Uuid,
-    /// The daily quota that is asked for.
+    /// The daily quota that is asked for, or the present one.
     pub requested: u32,
+    /// Whether it is asked for: an approval leaves it as it is otherwise.
+    pub asks_daily: bool,
     /// The attempts a second that are asked for; `None` when they are to stay as they are.
     pub requests_per_second: Option<u32>,
     /// Why.
@@ -135,8 +140,8 @@ impl Store {
                 FOR NO KEY UPDATE),
             inserted AS (
                 INSERT INTO quota_requests (id, subscription_id, reseller_id, requested, reason, created_at,
-                                            requested_per_second)
-                SELECT $3, o.id, $1, $4, $5, $6, $7 FROM owned o
+                                            requested_per_second, asks_daily)
+                SELECT $3, o.id, $1, $4, $5, $6, $7, $8 FROM owned o
                 ON CONFLICT (subscription_id) WHERE status = 'REQUESTED' DO NOTHING
                 RETURNING id)
             SELECT EXISTS (SELECT FROM owned) AS "owned!", EXISTS (SELECT FROM inserted) AS "inserted!"
@@ -148,6 +153,7 @@ impl Store {
             &*storable(&new.reason),
             new.created_at,
             new.requests_per_second.map(number),
+            new.asks_daily,
         )
         .fetch_one(&mut *transaction)
         .await?;
@@ -219,9 +225,9 @@ impl Store {
         Ok(sqlx::query_as!(
             QuotaRequestView,
             r#"
-            SELECT id, subscription_id AS subscription, reseller_id AS reseller, requested AS "requested: Count",
+            SELECT id, subscription_id AS subscription, reseller_id AS reseller, requested AS "requested: Count", asks_daily,
                    requested_per_second AS "requests_per_second!: Nullable<Count>", reason, status AS "status: Name<_>",
-                   granted AS "granted!: Nullable<Count>", granted_per_second AS "granted_per_second!: Nullable<Count>", note, decided_by, created_at, decided_at
+                   CASE WHEN asks_daily THEN granted END AS "granted!: Nullable<Count>", granted_per_second AS "granted_per_second!: Nullable<Count>", note, decided_by, created_at, decided_at
             FROM quota_requests
             WHERE ($1::uuid IS NULL OR subscription_id = $1) AND ($2::text IS NULL OR status = $2)
               AND ($3::uuid IS NULL OR id < $3)
@@ -247,13 +253,13 @@ impl Store {
             QuotaRequestView,
             r#"
             UPDATE quota_requests
-            SET status = $2, granted = CASE WHEN $2 = 'APPROVED' THEN coalesce($3, requested) END, note = $4,
+            SET status = $2, asks_daily = asks_daily OR $3::integer IS NOT NULL, granted = CASE WHEN $2 = 'APPROVED' THEN coalesce($3, requested) END, note = $4,
                 decided_by = $5, decided_at = $6,
                 granted_per_second = CASE WHEN $2 = 'APPROVED' THEN coalesce($7, requested_per_second) END
             WHERE id = $1 AND status = 'REQUESTED'
-            RETURNING id, subscription_id AS subscription, reseller_id AS reseller, requested AS "requested: Count",
+            RETURNING id, subscription_id AS subscription, reseller_id AS reseller, requested AS "requested: Count", asks_daily,
                       requested_per_second AS "requests_per_second!: Nullable<Count>", reason, status AS "status: Name<_>",
-                      granted AS "granted!: Nullable<Count>", granted_per_second AS "granted_per_second!: Nullable<Count>", note, decided_by, created_at, decided_at
+                      CASE WHEN asks_daily THEN granted END AS "granted!: Nullable<Count>", granted_per_second AS "granted_per_second!: Nullable<Count>", note, decided_by, created_at, decided_at
             "#,
             id,
             status,
@@ -271,16 +277,18 @@ impl Store {
         let mut details = asked(view.requested, view.requests_per_second);
         details["request"] = json!(view.id);
         details["granted"] = json!(view.granted);
-        if let Some(quota) = view.granted
+        if decision.approve
             && let Some(before) = locked_limits(&mut transaction, view.subscription).await?
         {
             let limits = Limits {
-                daily_quota: Some(quota),
+                daily_quota: view.granted.or(before.daily_quota),
                 requests_per_second: view.granted_per_second.or(before.requests_per_second),
             };
             change_limits(&mut transaction, view.subscription, limits, decision.at).await?;
             let mut changes = limits.changes(before);
-            details["dailyQuota"] = changes["dailyQuota"].take();
+            if view.granted.is_some() {
+                details["dailyQuota"] = changes["dailyQuota"].take();
+            }
             if view.granted_per_second.is_some() {
                 details["requestsPerSecond"] = changes["requestsPerSecond"].take();
             }
@@ -336,7 +344,7 @@ async fn tell(
         SELECT gen_random_uuid(), 'QUOTA_DECIDED', s.id, s.email,
                jsonb_build_object('url', s.url, 'description', s.description, 'resellerId', s.reseller_id,
                                   'requested', $2::integer, 'granted', $3::integer, 'note', $4::text,
-                                  'requestedPerSecond', $6::integer, 'grantedPerSecond', $7::integer),
+                                  'requestedPerSecond', $6::integer, 'grantedPerSecond', $7::integer, 'asksDaily', $8::boolean),
                $5, $5
         FROM subscriptions s WHERE s.id = $1 AND s.deleted_at IS NULL
         "#,
@@ -347,6 +355,7 @@ async fn tell(
         at,
         decided.requests_per_second.map(number),
         decided.granted_per_second.map(number),
+        decided.asks_daily,
     )
     .execute(connection)
     .await?;

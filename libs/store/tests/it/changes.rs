@@ -15,12 +15,15 @@ use uuid::Uuid;
 const LIMIT: u32 = 2;
 
 async fn listen(store: &Store, reseller: &str) -> ChangeCursor {
-    let first = store.changes(reseller, None, LIMIT).await.unwrap();
-    assert!(
-        first.items.is_empty() && !first.missed && !first.more,
-        "{first:?}"
-    );
-    first.next
+    eventually("changes to be whole", async || {
+        let first = store.changes(reseller, None, LIMIT).await.unwrap();
+        assert!(
+            first.items.is_empty() && !first.missed && !first.more,
+            "{first:?}"
+        );
+        first.whole.then_some(first.next)
+    })
+    .await
 }
 
 /// What comes after the cursor, once there is something: transactions of other databases of the server hold it back too.
@@ -86,6 +89,23 @@ async fn what_is_committed_late_is_not_passed_over(pool: PgPool) {
     assert_eq!(rest.items, []);
 }
 
+/// What was written before changes were noted is in no change, and in no list until it is committed.
+#[sqlx::test(migrator = "store::MIGRATOR")]
+async fn changes_are_whole_when_what_was_written_before_is_committed(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let early = notification(&pool, "acme").await;
+    let mut late = pool.begin().await.unwrap();
+    let touch = "UPDATE notifications SET updated_at = now() WHERE id = $1";
+    sqlx::query(touch).bind(early).execute(&mut *late).await.unwrap();
+    let first = store.changes("acme", None, LIMIT).await.unwrap();
+    assert!(!first.whole, "{first:?}");
+    let second = store.changes("acme", Some(first.next), LIMIT).await.unwrap();
+    assert!(second.missed && !second.whole, "{second:?}");
+    late.commit().await.unwrap();
+    let cursor = listen(&store, "acme").await;
+    assert!(!store.changes("acme", Some(cursor), LIMIT).await.unwrap().missed);
+}
+
 #[sqlx::test(migrator = "store::MIGRATOR")]
 async fn a_transaction_of_many_changes_is_read_part_by_part(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
@@ -123,7 +143,7 @@ async fn who_was_away_for_too_long_is_told_that_changes_are_lost(pool: PgPool) {
     notification(&pool, "acme").await;
     let second = next(&store, "acme", first).await.next;
 
-    // It still listens, and what is older than ten minutes goes with the next question.
+    // It still listens, and what is older than ten minutes goes.
     run(
         &pool,
         "UPDATE notification_changes SET at = at - interval '11 minutes';
@@ -132,7 +152,21 @@ async fn who_was_away_for_too_long_is_told_that_changes_are_lost(pool: PgPool) {
     .await;
     let current = store.changes("acme", Some(second), LIMIT).await.unwrap();
     assert!(!current.missed, "it had read all of that");
+    let until: bool = sqlx::query_scalar("SELECT until > now() + interval '4 minutes' FROM change_listeners")
+        .fetch_one(&pool)
+        .await
+        .unwrap();
+    assert!(until, "the question said that it goes on");
+    assert_eq!(store.forget_read_changes(100).await.unwrap(), 1);
+    assert_eq!(store.forget_read_changes(100).await.unwrap(), 0);
     assert_eq!(noted(&pool).await, 0);
+    assert!(
+        !store
+            .changes("acme", Some(current.next), LIMIT)
+            .await
+            .unwrap()
+            .missed
+    );
     assert!(next(&store, "acme", first).await.missed);
 
     // It has not asked for five minutes: nothing was noted meanwhile.
@@ -141,8 +175,9 @@ async fn who_was_away_for_too_long_is_told_that_changes_are_lost(pool: PgPool) {
     assert_eq!(noted(&pool).await, 0);
     let again = store.changes("acme", Some(current.next), LIMIT).await.unwrap();
     assert!(again.missed && again.since > current.since, "{again:?}");
+    let again = listen(&store, "acme").await;
     notification(&pool, "acme").await;
-    assert!(!next(&store, "acme", again.next).await.missed);
+    assert!(!next(&store, "acme", again).await.missed);
 
     // A cursor of a database that has gone further, as after a restore.
     let future = ChangeCursor {

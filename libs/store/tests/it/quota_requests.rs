@@ -17,6 +17,7 @@ fn request(subscription: Uuid, now: DateTime<Utc>) -> NewQuotaRequest {
         id: Uuid::now_v7(),
         subscription,
         requested: 500,
+        asks_daily: true,
         requests_per_second: None,
         reason: "More customers.".to_owned(),
         created_at: now,

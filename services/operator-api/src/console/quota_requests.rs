@@ -203,7 +203,7 @@ fn form(frame: &Frame, request: &QuotaRequestView, approves: bool) -> ActForm {
     } else {
         "The quota stays as it is, and the reseller is told by mail, with your note. It can ask again."
     };
-    let granted = act::Asked {
+    let granted = request.asks_daily.then(|| act::Asked {
         name: "granted",
         label: "Notifications a day",
         hint: format!(
@@ -212,7 +212,7 @@ fn form(frame: &Frame, request: &QuotaRequestView, approves: bool) -> ActForm {
         ),
         value: request.requested.to_string(),
         ..act::Asked::default()
-    };
+    });
     let per_second = request.requests_per_second.map(|asked| act::Asked {
         name: "grantedPerSecond",
         label: "Attempts a second",
@@ -223,7 +223,7 @@ fn form(frame: &Frame, request: &QuotaRequestView, approves: bool) -> ActForm {
         value: asked.to_string(),
         ..act::Asked::default()
     });
-    let asked = [granted].into_iter().chain(per_second);
+    let asked = granted.into_iter().chain(per_second);
     ActForm {
         id: "decide".to_owned(),
         title: "Decision".to_owned(),
@@ -285,14 +285,15 @@ async fn approve(
             .parse(name, must)
             .and_then(|given: Option<i64>| given.ok_or_else(missing))
     };
-    let granted = given("granted", MUST).and_then(|granted| {
-        let per_second = fields
-            .get("grantedPerSecond")
-            .map(|_| given("grantedPerSecond", MUST_SECOND));
-        Ok((granted, per_second.transpose()?))
-    });
+    let shown = |name, must| fields.get(name).map(|_| given(name, must)).transpose();
+    let granted = match shown("grantedPerSecond", MUST_SECOND) {
+        // A form of a request for attempts a second alone has no daily quota.
+        Ok(Some(per_second)) => shown("granted", MUST).map(|granted| (granted, Some(per_second))),
+        Ok(None) => given("granted", MUST).map(|granted| (Some(granted), None)),
+        Err(problem) => Err(problem),
+    };
     let payload = granted.map(|(granted, granted_per_second)| ApprovalPayload {
-        granted: Some(granted),
+        granted,
         granted_per_second,
         note: fields.get("note").map(str::to_owned),
     });
@@ -304,13 +305,16 @@ async fn approve(
     };
     match decided {
         Ok(Json(view)) => {
-            let granted = frame.number(view.granted.unwrap_or(view.requested));
-            let per_second = view.granted_per_second.map_or_else(String::new, |rate| {
-                format!(", {} attempts a second", frame.number(rate))
-            });
+            let daily = view
+                .granted
+                .map(|granted| format!("{} notifications a day", frame.number(granted)));
+            let rate = view.granted_per_second;
+            let rate = rate.map(|rate| format!("{} attempts a second", frame.number(rate)));
+            let granted: Vec<String> = daily.into_iter().chain(rate).collect();
             let said = format!(
-                "{} may get {granted} notifications a day now{per_second}, and is told by mail. It holds for what waits, too.",
-                view.reseller
+                "{} may get {} now, and is told by mail. It holds for what waits, too.",
+                view.reseller,
+                granted.join(", ")
             );
             Ok(done(HERE, &said))
         }

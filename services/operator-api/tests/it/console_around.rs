@@ -209,6 +209,7 @@ async fn requested(rig: &Rig, reason: &str) -> Uuid {
         id: Uuid::now_v7(),
         subscription,
         requested: 250,
+        asks_daily: true,
         requests_per_second: Some(40),
         reason: reason.to_owned(),
         created_at: rig.now(),
@@ -306,7 +307,7 @@ async fn administrators_decide_quota_requests_and_others_see_them(rig: &Rig) {
     assert_eq!(to, "/console/quota-requests");
     holds(
         &page,
-        &["acme may get 200 notifications a day now, 30 attempts a second"],
+        &["acme may get 200 notifications a day, 30 attempts a second now"],
     );
     assert!(!page.contains(&second.to_string()), "it is not open any more");
     let (_, page) = admin.act(&path(first, "deny"), &[]).await;

@@ -11,12 +11,17 @@ use crate::rig::{Rig, answer, fields, problem};
 
 /// A request of `acme`; returns its identifier and that of the subscription.
 async fn requested(rig: &Rig, quota: u32) -> (Uuid, Uuid) {
+    requested_with(rig, quota, true).await
+}
+
+async fn requested_with(rig: &Rig, quota: u32, asks_daily: bool) -> (Uuid, Uuid) {
     let row = SubscriptionRow::active().reseller("acme");
     let subscription = row.make(&rig.it.pool).await;
     let new = NewQuotaRequest {
         id: Uuid::now_v7(),
         subscription,
         requested: quota,
+        asks_daily,
         requests_per_second: Some(40),
         reason: "A merger.".to_owned(),
         created_at: rig.now(),
@@ -113,6 +118,44 @@ async fn a_request_is_decided_once_and_recorded(rig: &Rig) {
         entries[1]["details"]["requestsPerSecond"],
         json!({"from": null, "to": 30})
     );
+}
+
+#[testkit::test]
+async fn an_approval_of_a_rate_leaves_the_daily_quota_as_it_is(rig: &Rig) {
+    let admin = rig.key_of(Role::Admin).await;
+    let approve = async |id: Uuid, body: Value| {
+        let request = rig.request("POST", &format!("/quota-requests/{id}/approve"));
+        answer(request.bearer_auth(&admin).json(&body).send().await.unwrap(), 200).await
+    };
+    let ((first, has_default), (second, raised)) = (
+        requested_with(rig, 500, false).await,
+        requested_with(rig, 500, false).await,
+    );
+    sqlx::query("UPDATE subscriptions SET daily_quota = 5000 WHERE id = $1")
+        .bind(raised)
+        .execute(&rig.it.pool)
+        .await
+        .unwrap();
+    for id in [first, second] {
+        let decided = approve(id, json!({})).await;
+        assert_eq!(
+            (
+                &decided["status"],
+                &decided["granted"],
+                &decided["grantedPerSecond"]
+            ),
+            (&json!("APPROVED"), &json!(null), &json!(40))
+        );
+    }
+    assert_eq!(quota_of(rig, has_default).await, None);
+    assert_eq!(quota_of(rig, raised).await, Some(5000));
+    let (third, given) = requested_with(rig, 500, false).await;
+    let decided = approve(third, json!({"granted": 900})).await;
+    assert_eq!(
+        (&decided["granted"], &decided["grantedPerSecond"]),
+        (&json!(900), &json!(40))
+    );
+    assert_eq!(quota_of(rig, given).await, Some(900));
 }
 
 #[testkit::test]

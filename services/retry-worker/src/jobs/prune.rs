@@ -13,6 +13,8 @@ use crate::periodic::{Job, JobError};
 
 /// Rows forgotten in one statement.
 const BATCH: u32 = 1_000;
+/// Changes of one that follows them that are forgotten in one statement.
+const READ: u32 = 20_000;
 /// How long changes are kept for a reseller that has stopped to follow them.
 const CHANGES_KEPT: Duration = Duration::from_secs(60);
 /// How long an execution goes on. What is left then waits for the next one.
@@ -32,7 +34,12 @@ impl Job for PruneKeys {
             (Kept::PushKeys, config.push.idempotency.retention),
             (Kept::EventKeys, config.reseller.event.key_retention),
         ];
-        forget(context, &ages).await
+        let forgotten = forget(context, &ages).await;
+        let started = Instant::now();
+        while started.elapsed() < LIMIT / 4
+            && context.store.forget_read_changes(READ).await? >= u64::from(READ)
+        {}
+        forgotten
     }
 }
 

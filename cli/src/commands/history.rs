@@ -61,7 +61,7 @@ const PACE: [ShownColumn; 8] = [
     (Column::whole("no answer"), "/answers/missing"),
 ];
 
-/// The seconds of the pace in which something was sent, as a list; and what the two minutes were, for people.
+/// The seconds of the pace in which something was sent or answered, as a list; and what the two minutes were, for people.
 async fn pace(args: &HistoryArgs) -> anyhow::Result<()> {
     if args.lane != "push" {
         bail!("only the push lane keeps a pace: postrider history push --pace");
@@ -81,9 +81,20 @@ async fn pace(args: &HistoryArgs) -> anyhow::Result<()> {
         ));
     }
     let seconds = document["seconds"].take();
-    let sent = seconds.as_array().into_iter().flatten();
-    let items: Vec<_> = sent
-        .filter(|second| second["sends"].as_u64() > Some(0))
+    let is_of_note = |second: &&Value| {
+        let answers = second["answers"]
+            .as_object()
+            .into_iter()
+            .flat_map(|answers| answers.values());
+        answers
+            .chain([&second["sends"]])
+            .any(|count| count.as_u64() > Some(0))
+    };
+    let items: Vec<_> = seconds
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter(is_of_note)
         .cloned()
         .collect();
     let document = json!({"items": items, "next": null});

@@ -122,8 +122,9 @@ fn unknown(id: &str, reseller: Option<&str>) -> Problem {
         None if id.parse::<Uuid>().is_err() => format!(
             "{id:?} is no identifier: a push, an event, a notification, a dead letter or a user agent has one such as \
              019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d, and a message of Web Push one that the webpush.keys of operator-api read; \
-             an event is also found by its eventId when its reseller is named, with --reseller of the command line or the \
-             parameter reseller; `postrider find` finds it whosever it is"
+             pushes are also found by their device, with --device of the command line, and an event by its eventId when its \
+             reseller is named, with --reseller of the command line or the parameter reseller; `postrider find` finds it \
+             whosever it is"
         ),
         None => "no push, event, notification, dead letter or user agent has this identifier; what is older than the retention is \
                  forgotten"

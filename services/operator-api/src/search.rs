@@ -50,10 +50,10 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
 pub(crate) struct SearchParams {
     /// An identifier of a push, an event, a notification, a dead letter, a subscription, a job, or a user agent or message of Web Push; a reseller; the `pushKey` of a device; the
     /// `eventId` that the caller gave to an event, best with `reseller` or as `RESELLER/EVENT_ID`. What is none of these is looked for as a value
-    /// in the data of the newest events, such as the name of a domain.
+    /// in the data of the newest events, such as the name of a domain, with a reseller in those of its own.
     #[param(value_type = String, required = true, max_length = 1_000, example = "019aa2f0-5b1c-7c3e-9d41-6f1f2a3b4c5d")]
     pub(crate) q: Option<String>,
-    /// Whose event it is, when `q` is what its caller called it.
+    /// Whose event it is, when `q` is what its caller called it, or a value in it.
     #[param(example = "acme")]
     pub(crate) reseller: Option<String>,
 }
@@ -242,9 +242,9 @@ async fn look(app: &App, sought: &str, reseller: Option<&str>) -> Result<SearchD
                 .map(FoundDocument::event),
         );
     }
-    if items.is_empty() && named.is_none() {
+    if items.is_empty() {
         tried.push("value");
-        let (found, since) = Box::pin(by_value(app, sought)).await?;
+        let (found, since) = Box::pin(by_value(app, sought, named)).await?;
         items.extend(found);
         values_since = Some(since);
     }
@@ -268,10 +268,16 @@ async fn by_message(app: &App, sought: &str, reseller: Option<&str>) -> Result<O
     }))
 }
 
-/// The newest events with this value, and back to when was looked.
-async fn by_value(app: &App, value: &str) -> Result<(Vec<FoundDocument>, DateTime<Utc>), Error> {
+/// The newest events with this value, of a reseller if one is named, and back to when was looked.
+async fn by_value(
+    app: &App,
+    sought: &str,
+    named: Option<(&str, &str)>,
+) -> Result<(Vec<FoundDocument>, DateTime<Utc>), Error> {
     let since = app.now() - LOOKED_BACK;
+    let (reseller, value) = named.map_or((None, sought), |(reseller, value)| (Some(reseller), value));
     let with_value = EventSearch {
+        reseller: reseller.map(str::to_owned),
         value: Some(value.to_owned()),
         since: Some(since),
         ..EventSearch::default()

@@ -180,8 +180,8 @@ pub(crate) struct QuotaDaysDocument {
     pub(crate) today: NaiveDate,
     /// Those of today that are sent or have their place.
     pub(crate) used_today: u64,
-    /// When the quota of today is used up, if the day goes on as it began; null when it lasts, or too little was sent to tell. In the past
-    /// when it is used up already.
+    /// When the quota of today is used up, if the day goes on as it began; null when it lasts, or too little was sent to tell. The time of
+    /// the answer when it is used up already.
     pub(crate) used_up_at: Option<DateTime<Utc>>,
     /// How many a day would have sufficed for the busiest of these days.
     pub(crate) busiest: u64,

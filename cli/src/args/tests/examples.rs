@@ -1,6 +1,7 @@
 //! Whether the commands that the documents and the help show are ones that the command line takes.
 
 use std::path::Path;
+use std::sync::LazyLock;
 
 use clap::error::ErrorKind;
 
@@ -74,6 +75,37 @@ fn what_mails_show_is_taken() {
     shown.assert_taken(6);
 }
 
+#[test]
+fn what_pages_show_is_taken() {
+    let mut shown = Shown::default();
+    for folder in [
+        "services/operator-api/templates",
+        "services/reseller-portal/templates",
+    ] {
+        for template in std::fs::read_dir(Path::new(ROOT).join(folder)).expect("the templates of pages") {
+            let template = template.expect("an entry").path();
+            let text = std::fs::read_to_string(&template).expect("a template");
+            for shown_command in text.split("<code>").skip(1) {
+                let command = shown_command.split("</code>").next().unwrap_or_default();
+                let command = without(&without(command, ("{%", "%}"), ""), ("{{", "}}"), IDENTIFIER);
+                shown.script(&command, &template.display().to_string());
+            }
+        }
+    }
+    shown.assert_taken(20);
+}
+
+/// A text with another one in place of what stands between these, both included.
+fn without(text: &str, (from, to): (&str, &str), instead: &str) -> String {
+    let mut parts = text.split(from);
+    let mut rest = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        rest.push_str(instead);
+        rest.push_str(part.split_once(to).map_or("", |(_, after)| after));
+    }
+    rest
+}
+
 /// The commands that were found, and what clap says of those that it does not take.
 #[derive(Default)]
 struct Shown {
@@ -136,9 +168,10 @@ impl Shown {
 }
 
 fn refusal(words: &[String]) -> Option<clap::Error> {
-    let error = help::grouped(<Cli as clap::CommandFactory>::command(), 80)
-        .try_get_matches_from(words)
-        .err()?;
+    // To put it together takes far longer than to read a line with it.
+    static COMMAND: LazyLock<clap::Command> =
+        LazyLock::new(|| help::grouped(<Cli as clap::CommandFactory>::command(), 80));
+    let error = COMMAND.clone().try_get_matches_from(words).err()?;
     let is_help = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
     (!is_help).then_some(error)
 }

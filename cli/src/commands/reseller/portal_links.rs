@@ -72,8 +72,9 @@ pub(crate) async fn run(command: PortalLinksCommand) -> anyhow::Result<()> {
     }
     output::result(cell(&made, "/url"))?;
     output::note(format_args!(
-        "it opens one visit, until {}",
-        cell(&made, "/expiresAt")
+        "the link works once, until {}; the visit that it opens lasts {} minutes at most",
+        cell(&made, "/expiresAt"),
+        args.minutes
     ));
     Ok(())
 }

@@ -153,6 +153,12 @@ async fn an_event_that_became_no_notification_is_found_by_what_it_says(rig: &Rig
         assert_eq!(found["items"][0]["state"], "UNMATCHED");
         assert_eq!(found["tried"].as_array().unwrap().last().unwrap(), tried);
     }
+    for query in ["q=found.example&reseller=acme", "q=acme/found.example"] {
+        let found = rig.see(&format!("/search?{query}")).await;
+        assert_eq!(ids(&found), [event.to_string()], "{query}");
+    }
+    let of_another = rig.see("/search?q=found.example&reseller=other").await;
+    assert_eq!(of_another["items"], json!([]));
 }
 
 #[testkit::test]

@@ -42,7 +42,7 @@ const STEPS: [ShownColumn; 3] = [
     (Column::prose("found"), "/text"),
 ];
 
-const ROWS: [Shown; 20] = [
+const ROWS: [Shown; 21] = [
     ("url", "/url"),
     ("event types", "/eventTypes"),
     ("email", "/email"),
@@ -52,6 +52,7 @@ const ROWS: [Shown; 20] = [
     ("reason", "/stateReason"),
     ("since", "/stateChangedAt"),
     ("paused since", "/pausedAt"),
+    ("paused by operators since", "/heldAt"),
     ("failing since", "/failingSince"),
     ("verified", "/verification/verifiedAt"),
     ("next challenge", "/verification/nextAttemptAt"),
@@ -193,8 +194,8 @@ async fn create(args: CreateArgs) -> anyhow::Result<()> {
             shown::record("subscription", &created, [("secret", "/secret/secret")])
         })?,
     }
-    if args.common.form() == Form::Name {
-        // Standard output is the identifier alone, and this is the only time at which the secret is shown unasked.
+    if args.common.form() == Form::Name && args.secret_file.is_none() {
+        // Standard output is the identifier alone, and this is the only time at which a new secret is shown unasked.
         output::note(format_args!("secret {}", cell(&created, "/secret/secret")));
     }
     let id = cell(&created, "/id");
@@ -248,7 +249,15 @@ async fn update(args: UpdateArgs) -> anyhow::Result<()> {
     }
     let portal = portal(&args.common)?;
     let document = portal.send(Method::PATCH, &path(args.id), &body).await?;
-    show(&args.common, &document)
+    show(&args.common, &document)?;
+    if body.get("url").is_some() && document["state"] == "PENDING_VERIFICATION" {
+        output::note(format_args!(
+            "until the endpoint has answered its challenge, events become no notifications of this subscription; then `postrider replay {} \
+             --newer-than 1h --status MISSED` sends those of that time",
+            args.id
+        ));
+    }
+    Ok(())
 }
 
 async fn act(one: &One, action: &str) -> anyhow::Result<()> {
@@ -269,10 +278,10 @@ fn tell(one: &One, document: &Value) -> anyhow::Result<()> {
 }
 
 fn state(document: &Value) -> String {
-    let paused = if document["pausedAt"].is_null() {
-        ""
-    } else {
-        ", paused"
+    let paused = match (&document["pausedAt"], &document["heldAt"]) {
+        (_, held) if !held.is_null() => ", paused by the operators of the platform, who alone let it go on",
+        (paused, _) if !paused.is_null() => ", paused",
+        _ => "",
     };
     format!(
         "{} ({}){paused}",

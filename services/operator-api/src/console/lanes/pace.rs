@@ -71,6 +71,11 @@ impl Pace {
         said(&second.answers)
     }
 
+    /// Whether anything was sent or answered in a second.
+    pub(super) fn is_of_note(&self, second: &PaceSecondDocument) -> bool {
+        second.sends > 0 || !self.answers(second).is_empty()
+    }
+
     /// The seconds as bars of what Swrve answered: the classes stand on each other.
     pub(super) fn answers_strip(&self) -> Markup {
         let all = |answers: &AnswersDocument| classes(answers).iter().map(|(_, _, count)| count).sum::<u64>();

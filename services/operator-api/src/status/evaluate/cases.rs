@@ -359,7 +359,7 @@ pub(super) const CASES: &[Case] = &[
             hears(f, None);
             tables(f).push.depths.retry = 44;
         },
-        "Swrve accepts pushes and fails some, its last answers to pushes that wait are: 503",
+        "Swrve fails some pushes, its last answers to pushes that wait are: 503",
     ),
     (
         "swrve-held",

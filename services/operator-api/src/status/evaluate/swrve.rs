@@ -134,7 +134,7 @@ fn fails_mostly(known: &Known<'_>) -> Option<Finding> {
     ))
 }
 
-/// Some fail while others are accepted.
+/// Some fail, be it that others are accepted or that it is too early to tell.
 fn fails_some(known: &Known<'_>) -> Option<Finding> {
     let failures = &known.tables.push.failures;
     let retry = known.tables.push.depths.retry;
@@ -144,7 +144,7 @@ fn fails_some(known: &Known<'_>) -> Option<Finding> {
     Some(finding(
         Severity::Notice,
         format!(
-            "Swrve accepts pushes and fails some{}; {} to be tried again.",
+            "Swrve fails some pushes{}; {} to be tried again.",
             answers(failures),
             of(retry, "push waits", "pushes wait")
         ),

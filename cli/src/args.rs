@@ -151,6 +151,7 @@ pub(crate) enum Tool {
     #[command(subcommand, alias = "job")]
     Jobs(JobsCommand),
     /// Lists resellers, and how their subscriptions are.
+    #[command(alias = "reseller")]
     Resellers(ResellersArgs),
     /// Shows what resellers are told by mail, and sends it at once.
     #[command(subcommand, alias = "mail")]

@@ -182,19 +182,6 @@ test("a secret is rotated, shown and hidden again, and a signature of another on
   await late.end();
 });
 
-test("the page Live opens a stream of changes, and shows one", async () => {
-  const id = await subscribe(`${urls.receiver}/journey-live`, "domain.unsuspended");
-  const page = await entered();
-  const opened = page.waitForResponse((answer) => answer.url().endsWith("/app/changes"));
-  await page.see("/app/live?status=SENT");
-  assert.equal((await opened).headers()["content-type"], "text/event-stream");
-  await event("domain.unsuspended", "journey-live-1");
-  await page.getByText("journey-live-1").waitFor({ timeout: 60_000 });
-  assert.deepEqual(await violations(page), []);
-  await page.end();
-  await portal("DELETE", `/subscriptions/${id}`);
-});
-
 test("keys lead to places and rows, and a subscription is paused without a pointer", async () => {
   const page = await entered();
   const links = await page.locator('nav[aria-label="Places"] a[data-key]').evaluateAll((all) => all.map((link) => [link.getAttribute("href"), link.dataset.key]));

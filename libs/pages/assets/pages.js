@@ -64,8 +64,7 @@
 
   const live = { etag: "", timer: 0, failures: 0, running: false, ended: false, asked: 0, spokenAt: -1e9 };
   const liveWanted = () => preferences.get("live") !== "off";
-  // A page that is told of changes asks for itself then, and seldom otherwise.
-  const pace = () => (Number(main()?.dataset.live) || 0) * (stream.isOpen ? 8 : 1);
+  const pace = () => Number(main()?.dataset.live) || 0;
   const isEdited = (field) =>
     field.type === "checkbox" || field.type === "radio" ? !field.hasAttribute("data-check") && !field.hasAttribute("data-check-all") && field.checked !== field.defaultChecked
     : field.tagName === "SELECT" ? field.selectedIndex !== Math.max(0, [...field.options].findLastIndex((option) => option.defaultSelected))
@@ -80,39 +79,15 @@
     button.dataset.state = !on ? "off" : live.failures ? "lost" : isHeld() ? "held" : "on";
     button.title = { off: "Live is off (L)", lost: "The connection was lost, trying again", held: "Waits while you write", on: "Live (L turns it off)" }[button.dataset.state];
   };
-  const stream = { source: null, address: "", isOpen: false, hasNews: false, failures: 0 };
-  const follow = () => {
-    const wanted = liveWanted() && !document.hidden && !live.ended && stream.failures < 2;
-    const address = (wanted && main()?.dataset.changes) || "";
-    if (address === stream.address) return;
-    stream.source?.close();
-    Object.assign(stream, { source: null, address, isOpen: false });
-    if (!address) return;
-    const source = (stream.source = new EventSource(address));
-    source.onopen = () => Object.assign(stream, { isOpen: true, failures: 0 });
-    source.onmessage = () => {
-      if (stream.hasNews) return;
-      stream.hasNews = true;
-      schedule();
-    };
-    // A stream ends after a minute, and the browser opens it again by itself; what is refused stays closed.
-    source.onerror = () => {
-      if (!stream.isOpen || source.readyState === EventSource.CLOSED) stream.failures++;
-      stream.isOpen = false;
-      if (source.readyState === EventSource.CLOSED) stream.address = "";
-      schedule();
-    };
-  };
   const schedule = () => {
     clearTimeout(live.timer);
-    follow();
-    if (pace() > 0 && liveWanted() && !document.hidden && !live.ended) live.timer = setTimeout(tick, stream.hasNews && !live.failures ? Math.max(250, live.tickedAt + pace() - Date.now()) : Math.min(pace() * 2 ** Math.min(live.failures, 3), 15000));
+    if (pace() > 0 && liveWanted() && !document.hidden && !live.ended) live.timer = setTimeout(tick, Math.min(pace() * 2 ** Math.min(live.failures, 3), 15000));
     showLive();
   };
   const tick = async () => {
     if (live.running || document.hidden || !liveWanted()) return;
     if (isHeld()) return schedule();
-    [live.running, live.tickedAt, stream.hasNews] = [true, Date.now(), false];
+    live.running = true;
     const [url, asked] = [location.href, live.asked];
     try {
       // A screen that no person looks at must not keep its visit going.
@@ -428,7 +403,7 @@
     if (opener?.isConnected) opener.focus();
     schedule();
   }, true);
-  document.addEventListener("visibilitychange", () => (document.hidden ? (clearTimeout(live.timer), follow()) : void tick()));
+  document.addEventListener("visibilitychange", () => (document.hidden ? clearTimeout(live.timer) : void tick()));
   // A link to a part of the page fires it too. Then the page stays: it may be the answer to a form, which its address does not show.
   addEventListener("popstate", () => withoutFragment() !== shownAt && void visit(location.href, false));
   // A browser that goes back puts what was typed into the fields without an event, and after this script has run.

@@ -95,7 +95,7 @@ async fn what_is_not_there_is_told_with_what_was_looked_for(rig: &Rig) {
     let page = browser.see("/console/search?q=order-17&reseller=acme").await;
     holds(
         &page,
-        &["Looked for: event.", "value=\"order-17\"", "value=\"acme\""],
+        &["Looked for: event, ", "value=\"order-17\"", "value=\"acme\""],
     );
     let hostile: String = url::form_urlencoded::byte_serialize(HOSTILE.as_bytes()).collect();
     shows_hostile(&browser.see(&format!("/console/search?q={hostile}")).await);

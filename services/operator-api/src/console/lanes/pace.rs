@@ -93,8 +93,7 @@ impl Pace {
                 let height = (below * HEIGHT)
                     .div_ceil(most)
                     .saturating_sub(foot)
-                    .max(2)
-                    .min(HEIGHT);
+                    .clamp(2, HEIGHT);
                 let y = (HEIGHT - foot).saturating_sub(height);
                 bars.push_str(&format!(
                     r#"<rect class="fill-{tone}" x="{x}" y="{y}" width="3" height="{height}"/>"#

@@ -52,12 +52,6 @@ await some(5, (n) => push(`web-invalid-${n}`));
 await some(3, (n) => push(`web-unknown-${n}`, { messagePrototypeKey: n === 1 ? HOSTILE.slice(0, 60) : "No such prototype" }));
 await push("web-later", { cronExpression: `0 0 12 1 1 ? ${new Date().getFullYear() + 1}` });
 
-// A user agent that is away, and a message that waits for it.
-const userAgent = await ask("POST", `${urls.webpush}/v1/webpush/web/registration`, { body: { token: "none" } });
-const sent = await fetch(userAgent.endpoint, { method: "POST", headers: { ttl: "3600" } });
-if (sent.status !== 201) throw new Error(`a message of Web Push was answered with ${sent.status}`);
-Object.assign(made, { userAgent: userAgent.uaid, message: sent.headers.get("location").split("/").at(-1) });
-
 await operate("POST", `/subscriptions/${made.held}/pause`, { note: `their release ${HOSTILE}` });
 await some(5, (n) => event("contact.updated", `web-held-${n}`));
 await ask("POST", `${urls.portal}/subscriptions/${made.subscription}/quota-requests`, {

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { close, signedIn } from "./lib/browser.mjs";
-import { ask, content, keys, operate, reseller, until, urls } from "./lib/world.mjs";
+import { ask, keys, operate, reseller, until, urls } from "./lib/world.mjs";
 
 after(close);
 
@@ -132,22 +132,6 @@ test("Swrve is down: the lane rests, and when it works again a few are replayed 
   await until("all are delivered", async () => (await operate("GET", `/dead-letters/jobs/${job}/outcome`)).delivered === 12, 90);
   assert.equal((await operate("GET", `/dead-letters/jobs/${job}`)).canary, 3);
   await page.locator('section[aria-labelledby="outcome"] .stats div', { hasText: "Delivered" }).getByText("12", { exact: true }).waitFor();
-  await page.end();
-});
-
-test("Web Push: what is stored, and what waits for a user agent, by its identifier, a message id, or where a sender was led", async () => {
-  const { userAgent, message } = content();
-  const page = await signedIn("viewer");
-  await page.see("/console/webpush");
-  await page.locator('section[aria-labelledby="nodes"] tbody tr').first().waitFor();
-  await page.locator('section[aria-labelledby="months"] tbody tr[id^="month-"]').first().waitFor();
-  for (const sought of [userAgent, message, `${urls.webpush}/m/${message}`]) {
-    await page.see("/console/webpush");
-    await page.getByLabel(/^Identifier of a user agent/).fill(sought);
-    await page.getByRole("button", { name: "Look into it" }).click();
-    await page.waitForURL("**/console/explain/*");
-    await page.locator("main").getByText("1 message waits").first().waitFor();
-  }
   await page.end();
 });
 

@@ -18,7 +18,6 @@ export const urls = {
   operator: needed("OPERATOR_URL"),
   receiver: needed("RECEIVER_URL"),
   swrve: needed("SWRVE_SIM_URL"),
-  webpush: needed("WEBPUSH_URL"),
   // By its name: a browser takes secure cookies of "localhost" without TLS.
   console: needed("OPERATOR_URL").replace("127.0.0.1", "localhost"),
   dashboard: needed("PORTAL_URL").replace("127.0.0.1", "localhost"),

@@ -147,11 +147,12 @@ async fn counts(store: &Store, pauses: &[PauseView]) -> Result<Vec<PausedWaiting
 }
 
 /// What a paused lane keeps back: all that is due there.
-fn due(depths: &Depths) -> u64 {
+pub(crate) fn due(depths: &Depths) -> u64 {
     depths.backlog() + depths.retry
 }
 
-fn waiting_for(counts: &[PausedWaiting], pause: &PauseView) -> Option<u64> {
+/// How many of those that were counted wait for the end of this pause.
+pub(crate) fn waiting_for(counts: &[PausedWaiting], pause: &PauseView) -> Option<u64> {
     let mut counts = counts.iter();
     let count = counts.find(|it| it.scope == pause.scope && it.key == pause.key)?;
     Some(count.waiting)

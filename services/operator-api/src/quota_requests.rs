@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use domain::subscription::QuotaRequestStatus;
 use http_api::paging::{self, List};
-use http_api::{FieldProblem, Id, Params, Payload, Problem, ProblemKind};
+use http_api::{Id, Params, Payload, Problem, ProblemKind};
 use serde::Deserialize;
 use store::webhook::{Decided, Decision, QuotaRequestView};
 use utoipa::ToSchema;
@@ -15,6 +15,7 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use crate::app::App;
+use crate::dead_letter_jobs::between;
 use crate::note;
 use crate::request::{Administrator, Viewer};
 use crate::subscriptions::REQUESTS_PER_SECOND_MAX;
@@ -112,12 +113,8 @@ pub(crate) async fn approve(
 ) -> Result<Json<QuotaRequestView>, Problem> {
     let mut wrong = Vec::new();
     let mut read = |name, given: Option<i64>, most| {
-        let limit = given.and_then(|given| u32::try_from(given).ok());
-        let limit = limit.filter(|limit| (1..=most).contains(limit));
-        if given.is_some() && limit.is_none() {
-            wrong.push(FieldProblem::new(name, format!("must be between 1 and {most}")));
-        }
-        limit
+        let read = between(name, given?, (1, most));
+        read.map_err(|problem| wrong.push(problem)).ok()
     };
     let granted = Granted {
         daily: read("granted", payload.granted, QUOTA_MAX),

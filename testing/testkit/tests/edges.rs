@@ -86,7 +86,7 @@ fn libraries_of_the_reseller_lane_know_what_they_need() {
         ("signature-diagnosis", &["signing"]),
         ("explain", &["config", "domain", "store"]),
         ("mail", &["domain"]),
-        ("pages", &["explain", "http-api"]),
+        ("pages", &["explain", "http-api", "telemetry"]),
         ("simulators", &["domain", "signing"]),
         (
             "http-api",

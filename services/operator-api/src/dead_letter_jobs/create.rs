@@ -216,7 +216,12 @@ pub(super) fn rate(per_second: i64) -> Result<u32, FieldProblem> {
     between("perSecond", per_second, (1, PER_SECOND_MAX))
 }
 
-fn between(name: &'static str, number: i64, (least, most): (u32, u32)) -> Result<u32, FieldProblem> {
+/// A number within these bounds, both included.
+pub(crate) fn between(
+    name: &'static str,
+    number: i64,
+    (least, most): (u32, u32),
+) -> Result<u32, FieldProblem> {
     let number = u32::try_from(number).ok();
     let number = number.filter(|number| (least..=most).contains(number));
     number.ok_or_else(|| FieldProblem::new(name, format!("must be between {least} and {most}")))

@@ -28,7 +28,7 @@ use crate::request::{Operator, Viewer};
 
 pub(crate) use choice::given;
 use create::rate;
-pub(crate) use create::{__path_create, create};
+pub(crate) use create::{__path_create, between, create};
 #[cfg(feature = "fuzzing")]
 pub(crate) use create::{NewJobPayload, read};
 pub(crate) use document::JobDocument;

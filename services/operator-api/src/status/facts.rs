@@ -364,11 +364,9 @@ impl Tables {
                 "push" => &self.push.depths,
                 _ => &self.reseller.depths,
             };
-            return Some(depths.backlog() + depths.retry);
+            return Some(crate::pauses::due(depths));
         }
-        let mut counts = self.paused.iter();
-        let count = counts.find(|it| it.scope == pause.scope && it.key == pause.key)?;
-        Some(count.waiting)
+        crate::pauses::waiting_for(&self.paused, pause)
     }
 
     /// Whether an operator has stopped a lane.

@@ -1,12 +1,22 @@
 # Sourced after checkout.sh. Servers for the length of one script: what was not running is stopped again at its end.
 
+readonly MEMORY_FOR_SERVERS_KIB=$((4 * 1024 * 1024))
+
 borrowed_servers=()
+
+# use_memory: from here on, servers of their own that keep their data in memory, where there is enough of it.
+use_memory() {
+    local free
+    free=$(df --output=avail -- /dev/shm 2>/dev/null | tail -n 1) || return 0
+    ((free < MEMORY_FOR_SERVERS_KIB)) || export SERVERS_IN_MEMORY=1
+}
 
 return_servers() {
     local server
     for server in "${borrowed_servers[@]}"; do
         "$CHECKOUT/scripts/servers" stop "$server"
     done
+    [[ -z ${SERVERS_IN_MEMORY:-} ]] || rm -rf -- "/dev/shm/postrider-$CHECKOUT_ID" "$DEV_DIR/memory"
 }
 
 # borrow_servers SERVER...: starts postgres, rabbitmq or both, and exports how to reach and control them.

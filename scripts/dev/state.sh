@@ -3,9 +3,16 @@
 # It is .dev/servers. Where that path does not suit the servers it is a link to a folder under /var/tmp instead:
 # PostgreSQL refuses to run as root, so root runs it as the user "postgres", who cannot enter every checkout; and
 # RabbitMQ's start scripts split paths at spaces.
+#
+# With SERVERS_IN_MEMORY set there are other servers, whose folder .dev/memory is a link to one under /dev/shm.
 
-readonly STATE_LINK=$DEV_DIR/servers
-readonly STATE_ELSEWHERE=/var/tmp/postrider-$CHECKOUT_ID
+if [[ -n ${SERVERS_IN_MEMORY:-} ]]; then
+    readonly STATE_LINK=$DEV_DIR/memory
+    readonly STATE_ELSEWHERE=/dev/shm/postrider-$CHECKOUT_ID
+else
+    readonly STATE_LINK=$DEV_DIR/servers
+    readonly STATE_ELSEWHERE=/var/tmp/postrider-$CHECKOUT_ID
+fi
 STATE_DIR=$STATE_LINK # its real path, once use_state has found it
 
 # as_postgres COMMAND...: as the user that may run PostgreSQL, from a folder that every user can enter.
@@ -18,11 +25,11 @@ as_postgres() (
 )
 
 path_suits_servers() {
-    [[ $DEV_DIR =~ ^[A-Za-z0-9/._-]+$ ]] || return 1
+    [[ -z ${SERVERS_IN_MEMORY:-} && $DEV_DIR =~ ^[A-Za-z0-9/._-]+$ ]] || return 1
     ((EUID != 0)) || setpriv --reuid=nobody --regid=nogroup --clear-groups -- test -x "$DEV_DIR"
 }
 
-# Everybody may write to /var/tmp, so a folder found there is trusted only when it is a real one of our own;
+# Everybody may write to these folders, so a folder found there is trusted only when it is a real one of our own;
 # the sticky bit keeps others from replacing it later.
 claim_state_elsewhere() {
     mkdir -m 0711 -- "$STATE_ELSEWHERE" 2>/dev/null || true

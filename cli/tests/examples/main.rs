@@ -15,17 +15,17 @@ use sqlx::PgPool;
 use crate::example::Kind;
 use crate::scenario::an_endpoint_lives_through_rotation_and_replay;
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn the_flask_example_lives_through_rotation_and_replay_and_keeps_the_newest_state(pool: PgPool) {
     an_endpoint_lives_through_rotation_and_replay(pool, Kind::Flask).await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn the_smallest_python_example_lives_through_rotation_and_replay(pool: PgPool) {
     an_endpoint_lives_through_rotation_and_replay(pool, Kind::SmallestPython).await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn the_go_example_lives_through_rotation_and_replay(pool: PgPool) {
     an_endpoint_lives_through_rotation_and_replay(pool, Kind::Go).await;
 }

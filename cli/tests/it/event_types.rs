@@ -23,7 +23,7 @@ fn file(name: &str, content: &Value) -> String {
     path.to_str().expect("a path of text").to_owned()
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_type_is_put_shown_retired_and_put_again(pool: PgPool) {
     let schema = json!({"required": ["serial"], "properties": {"serial": {}}});
     let path = file("put", &definition(&schema));
@@ -85,7 +85,7 @@ async fn a_type_is_put_shown_retired_and_put_again(pool: PgPool) {
     assert!(since["from"].is_string() && since["to"].is_null(), "{back:?}");
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_cannot_be_accepted_is_told_and_changes_nothing(pool: PgPool) {
     let path = file(
         "bad",

@@ -6,7 +6,7 @@ use store::Store;
 
 use crate::postrider::postrider;
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_key_is_shown_once_listed_without_it_and_revoked(pool: PgPool) {
     let created = postrider("keys create --name shop --role ingest --role viewer")
         .on(&pool)
@@ -74,7 +74,7 @@ fn unknown_roles_and_blank_names_are_refused_before_anything_is_done() {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn the_key_of_a_reseller_is_stored_and_listed_with_it(pool: PgPool) {
     let created = postrider("keys create --name acme --role reseller --reseller acme:eu-1")
         .on(&pool)

@@ -53,7 +53,7 @@ fn succeeds(finished: &Finished) {
     assert_eq!(finished.code, Some(0), "{finished:?}");
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_request_is_listed_and_approved_once(pool: PgPool) {
     let subscription = SubscriptionRow::active().make(&pool).await;
     let id = requested(&pool, subscription).await;
@@ -89,7 +89,7 @@ async fn a_request_is_listed_and_approved_once(pool: PgPool) {
     assert!(again.stderr.contains("APPROVED already"), "{again:?}");
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_request_is_denied_and_changes_nothing(pool: PgPool) {
     let subscription = SubscriptionRow::active().daily_quota(7).make(&pool).await;
     let id = requested(&pool, subscription).await;
@@ -98,7 +98,7 @@ async fn a_request_is_denied_and_changes_nothing(pool: PgPool) {
     assert_eq!(listed(&pool, "")[0]["status"], "DENIED");
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn limits_are_set_one_by_one(pool: PgPool) {
     let subscription = SubscriptionRow::active().make(&pool).await;
     let set = |limit: &str| {

@@ -10,7 +10,7 @@ use crate::scene::{Scene, all_delivered, all_sent};
 const PUSHES: usize = 300;
 const EVENTS: usize = 60;
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn the_broker_was_wiped(pool: PgPool) {
     Box::pin(run(pool, async |it: Installation| {
         it.sim.script(answers_after(1_000)).expect("a script");

@@ -32,7 +32,7 @@ use servers::{Full, Server};
 
 const PUSHES: usize = 100;
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn the_database_was_restarted_and_the_broker_was_blocked(pool: PgPool) {
     Box::pin(run(pool, async |mut it: Installation| {
         it.sim.script(answers_after(200)).expect("a script");

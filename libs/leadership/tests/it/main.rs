@@ -30,7 +30,7 @@ async fn elect(pool: &PgPool) -> Term {
         .expect("no shutdown was requested")
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_resigned_term_is_followed_at_once_by_one_with_a_greater_epoch(pool: PgPool) {
     let first = elect(&pool).await;
     let epoch = first.lease().epoch;
@@ -38,7 +38,7 @@ async fn a_resigned_term_is_followed_at_once_by_one_with_a_greater_epoch(pool: P
     assert_eq!(elect(&pool).await.lease().epoch, epoch + 1);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_term_holds_beyond_its_ttl_while_it_is_renewed_and_no_other_leads(pool: PgPool) {
     let term = elect(&pool).await;
     let rival = candidate(&pool);
@@ -48,7 +48,7 @@ async fn a_term_holds_beyond_its_ttl_while_it_is_renewed_and_no_other_leads(pool
     assert!(!rival_leads && term.validity().holds());
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_successor_leads_only_after_the_old_term_has_ended(pool: PgPool) {
     let old = elect(&pool).await;
     let validity = old.validity();
@@ -64,7 +64,7 @@ async fn a_successor_leads_only_after_the_old_term_has_ended(pool: PgPool) {
     assert!(!validity.holds() && successor.validity().holds());
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_term_ends_by_itself_when_the_database_is_gone(pool: PgPool) {
     let term = elect(&pool).await;
     let validity = term.validity();
@@ -75,7 +75,7 @@ async fn a_term_ends_by_itself_when_the_database_is_gone(pool: PgPool) {
     assert!(!validity.holds());
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_shutdown_ends_the_wait(pool: PgPool) {
     let _term = elect(&pool).await;
     let shutdown = Shutdown::new();
@@ -83,7 +83,7 @@ async fn a_shutdown_ends_the_wait(pool: PgPool) {
     assert!(candidate(&pool).next_term(&shutdown).await.is_none());
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_free_lease_is_not_taken_after_the_shutdown(pool: PgPool) {
     elect(&pool).await.resign().await;
     let shutdown = Shutdown::new();
@@ -91,7 +91,7 @@ async fn a_free_lease_is_not_taken_after_the_shutdown(pool: PgPool) {
     assert!(candidate(&pool).next_term(&shutdown).await.is_none());
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_lease_that_is_granted_during_the_shutdown_is_resigned(pool: PgPool) {
     elect(&pool).await.resign().await;
     let mut slow = pool.begin().await.unwrap();

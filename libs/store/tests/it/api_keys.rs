@@ -31,7 +31,7 @@ fn of_reseller(name: &str, roles: &[Role]) -> ApiKey {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_key_is_found_by_its_digest_as_it_was_stored(pool: PgPool) {
     let store = Store::from_pool(pool);
     let (one, all) = (key("loans", &[Role::Ingest]), key("on-call", &Role::OF_THE_HOUSE));
@@ -53,7 +53,7 @@ async fn a_key_is_found_by_its_digest_as_it_was_stored(pool: PgPool) {
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn the_key_of_a_reseller_names_it(pool: PgPool) {
     let store = Store::from_pool(pool);
     let key = of_reseller("acme", &[Role::Reseller]);
@@ -65,7 +65,7 @@ async fn the_key_of_a_reseller_names_it(pool: PgPool) {
     assert_eq!(store.list_api_keys().await.unwrap(), [key]);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_revoked_key_is_listed_but_not_found(pool: PgPool) {
     let store = Store::from_pool(pool);
     let key = key("loans", &[Role::Ingest]);
@@ -90,7 +90,7 @@ async fn a_revoked_key_is_listed_but_not_found(pool: PgPool) {
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn keys_that_could_not_be_told_apart_or_used_are_refused(pool: PgPool) {
     let store = Store::from_pool(pool);
     let digest = KeyDigest::of("secret");
@@ -119,7 +119,7 @@ async fn keys_that_could_not_be_told_apart_or_used_are_refused(pool: PgPool) {
     assert_eq!(store.list_api_keys().await.unwrap().len(), 1);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn the_last_administrator_cannot_be_revoked_and_two_do_not_revoke_each_other(pool: PgPool) {
     let store = Store::from_pool(pool);
     let (ann, ben) = (
@@ -139,7 +139,7 @@ async fn the_last_administrator_cannot_be_revoked_and_two_do_not_revoke_each_oth
     assert_eq!(revoke(other.id).await, KeyRevoked::Unknown);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn keys_are_listed_by_role_reseller_and_whether_they_are_revoked(pool: PgPool) {
     let store = Store::from_pool(pool);
     let keys = [

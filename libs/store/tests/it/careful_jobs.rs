@@ -171,7 +171,7 @@ fn canary(count: u32) -> JobCare {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_limited_job_takes_the_newest_and_no_more_than_it_may(pool: PgPool) {
     let care = JobCare {
         letters_max: Some(13),
@@ -195,7 +195,7 @@ async fn a_limited_job_takes_the_newest_and_no_more_than_it_may(pool: PgPool) {
     assert_eq!(scene.due().await, newest);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn the_others_follow_by_themselves_when_all_of_the_first_are_delivered(pool: PgPool) {
     let mut scene = Scene::with(&pool, 12, canary(3)).await;
     assert_eq!((scene.step().await, scene.step().await), (3, 0));
@@ -223,7 +223,7 @@ async fn the_others_follow_by_themselves_when_all_of_the_first_are_delivered(poo
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn the_first_are_waited_for_a_day_and_then_an_operator_decides(pool: PgPool) {
     let mut scene = Scene::with(&pool, 12, canary(3)).await;
     assert_eq!((scene.step().await, scene.step().await), (3, 0));
@@ -239,7 +239,7 @@ async fn the_first_are_waited_for_a_day_and_then_an_operator_decides(pool: PgPoo
     assert_eq!(scene.step().await, 9);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn an_identifier_makes_one_job(pool: PgPool) {
     let scene = Scene::with(&pool, 5, canary(3)).await;
     let id = Uuid::now_v7();
@@ -267,7 +267,7 @@ async fn an_identifier_makes_one_job(pool: PgPool) {
     assert_eq!(jobs.len(), 2, "the scene's and this one");
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn one_of_the_first_that_fails_again_stops_the_job_until_an_operator_resumes_it(pool: PgPool) {
     let mut scene = Scene::with(&pool, 12, canary(3)).await;
     assert_eq!((scene.step().await, scene.step().await), (3, 0));
@@ -293,7 +293,7 @@ async fn one_of_the_first_that_fails_again_stops_the_job_until_an_operator_resum
     assert_eq!(resumed.unwrap().details, json!({"waived": "CANARY_FAILED"}));
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn first_ones_of_which_none_is_delivered_stop_the_job(pool: PgPool) {
     let mut scene = Scene::with(&pool, 12, canary(3)).await;
     assert_eq!((scene.step().await, scene.step().await), (3, 0));
@@ -310,7 +310,7 @@ async fn first_ones_of_which_none_is_delivered_stop_the_job(pool: PgPool) {
     assert_eq!((scene.step().await, scene.state().await), (0, failed));
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_job_that_waits_for_its_first_ones_stays_paused_when_an_operator_pauses_it(pool: PgPool) {
     let mut scene = Scene::with(&pool, 12, canary(3)).await;
     assert_eq!((scene.step().await, scene.step().await), (3, 0));
@@ -325,7 +325,7 @@ async fn a_job_that_waits_for_its_first_ones_stays_paused_when_an_operator_pause
     assert_eq!((scene.step().await, scene.step().await), (0, 9));
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn too_great_a_share_that_fails_again_pauses_the_job_and_is_counted_from_its_resuming_on(pool: PgPool) {
     let care = JobCare {
         pause_above: Some(10),
@@ -362,7 +362,7 @@ async fn too_great_a_share_that_fails_again_pauses_the_job_and_is_counted_from_i
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_failed_and_is_tried_again_pauses_the_job_as_well(pool: PgPool) {
     let care = JobCare {
         pause_above: Some(10),
@@ -387,7 +387,7 @@ async fn what_failed_and_is_tried_again_pauses_the_job_as_well(pool: PgPool) {
     assert_eq!((scene.step().await, scene.step().await), (10, 10));
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_was_replayed_before_the_resuming_does_not_pause_the_job_when_it_fails(pool: PgPool) {
     let care = JobCare {
         pause_above: Some(10),
@@ -414,7 +414,7 @@ async fn what_was_replayed_before_the_resuming_does_not_pause_the_job_when_it_fa
     assert_eq!((scene.step().await, scene.state().await), (0, stopped));
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_failed_again_counts_whatever_became_of_it_since_but_a_cancellation_does_not(pool: PgPool) {
     let care = JobCare {
         pause_above: Some(10),
@@ -443,7 +443,7 @@ async fn what_failed_again_counts_whatever_became_of_it_since_but_a_cancellation
     assert_eq!((scene.step().await, scene.state().await), (0, stopped));
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_command_of_the_version_before_leaves_no_reason_behind(pool: PgPool) {
     let mut scene = Scene::with(&pool, 12, canary(3)).await;
     assert_eq!((scene.step().await, scene.step().await), (3, 0));
@@ -456,7 +456,7 @@ async fn a_command_of_the_version_before_leaves_no_reason_behind(pool: PgPool) {
     assert_eq!(scene.state().await, (JobStatus::Running, None));
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_step_of_the_version_before_leaves_a_careful_job_alone(pool: PgPool) {
     let scene = Scene::with(&pool, 5, canary(3)).await;
     let step =
@@ -468,7 +468,7 @@ async fn a_step_of_the_version_before_leaves_a_careful_job_alone(pool: PgPool) {
     assert_eq!(scene.job().await.examined, 0);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_changed_rate_holds_from_the_next_step_on(pool: PgPool) {
     let mut scene = Scene::with(&pool, 40, JobCare::default()).await;
     assert_eq!(scene.step().await, 10);

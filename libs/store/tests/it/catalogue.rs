@@ -61,7 +61,7 @@ fn path() -> PathBuf {
 }
 
 /// Regenerate with `UPDATE_CATALOGUE=1 cargo test -p store catalogue_file`.
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn catalogue_file_is_up_to_date(pool: PgPool) {
     let mut made = serde_json::to_string_pretty(&entries(pool).await).unwrap();
     made.push('\n');
@@ -75,7 +75,7 @@ async fn catalogue_file_is_up_to_date(pool: PgPool) {
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn every_type_that_comes_with_the_schema_could_be_put_as_it_is(pool: PgPool) {
     for entry in entries(pool).await {
         let definition: Definition = serde_json::from_value(json!(entry)).unwrap();
@@ -84,7 +84,7 @@ async fn every_type_that_comes_with_the_schema_could_be_put_as_it_is(pool: PgPoo
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn no_payload_is_shown_twice(pool: PgPool) {
     for entry in entries(pool).await {
         let payloads: Vec<String> = entry.payloads().into_iter().map(Value::to_string).collect();
@@ -93,7 +93,7 @@ async fn no_payload_is_shown_twice(pool: PgPool) {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_may_be_missing_is_shown_present_and_missing(pool: PgPool) {
     for entry in entries(pool).await {
         for attribute in entry.attributes.iter().filter(|attribute| !attribute.required) {
@@ -107,7 +107,7 @@ async fn what_may_be_missing_is_shown_present_and_missing(pool: PgPool) {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn both_values_of_what_is_true_or_false_are_shown(pool: PgPool) {
     for entry in entries(pool).await {
         for attribute in entry
@@ -128,7 +128,7 @@ async fn both_values_of_what_is_true_or_false_are_shown(pool: PgPool) {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn every_value_that_a_description_lists_is_shown(pool: PgPool) {
     let mut lists = 0;
     for entry in entries(pool).await {
@@ -169,7 +169,7 @@ fn listed(description: &str) -> Vec<&str> {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn nothing_is_shown_that_is_no_attribute(pool: PgPool) {
     for entry in entries(pool).await {
         let names: HashSet<&str> = entry

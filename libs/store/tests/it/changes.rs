@@ -53,7 +53,7 @@ async fn notification(pool: &PgPool, reseller: &str) -> Uuid {
     row.make(pool).await.id.uuid()
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_is_committed_late_is_not_passed_over(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let (slow, quick) = (
@@ -90,7 +90,7 @@ async fn what_is_committed_late_is_not_passed_over(pool: PgPool) {
 }
 
 /// What was written before changes were noted is in no change, and in no list until it is committed.
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn changes_are_whole_when_what_was_written_before_is_committed(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let early = notification(&pool, "acme").await;
@@ -106,7 +106,7 @@ async fn changes_are_whole_when_what_was_written_before_is_committed(pool: PgPoo
     assert!(!store.changes("acme", Some(cursor), LIMIT).await.unwrap().missed);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_transaction_of_many_changes_is_read_part_by_part(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let cursor = listen(&store, "acme").await;
@@ -136,7 +136,7 @@ async fn a_transaction_of_many_changes_is_read_part_by_part(pool: PgPool) {
     assert_eq!(noted(&pool).await, 10);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn who_was_away_for_too_long_is_told_that_changes_are_lost(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let first = listen(&store, "acme").await;

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::scene::{LONG, claim, completion, everything, ids, lead, pushes, state_of, until_blocked};
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn claim_brings_the_payload_and_starts_an_attempt(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let push = PushRow::in_state(PushState::Queued)
@@ -39,7 +39,7 @@ async fn claim_brings_the_payload_and_starts_an_attempt(pool: PgPool) {
     assert_eq!(stored.history[1].started_at, stored.updated_at);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn claim_under_an_old_epoch_takes_nothing(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let queued = ids(&pushes(&pool, PushState::Queued, 3).await);
@@ -70,7 +70,7 @@ async fn claim_under_an_old_epoch_takes_nothing(pool: PgPool) {
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn claim_under_a_released_lease_takes_nothing(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let queued = ids(&pushes(&pool, PushState::Queued, 1).await);
@@ -80,7 +80,7 @@ async fn claim_under_a_released_lease_takes_nothing(pool: PgPool) {
 }
 
 /// Both claims are made to wait for the same locked row, so that they meet whatever the machine does.
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn two_claims_at_once_give_each_push_to_exactly_one(pool: PgPool) {
     let (one, other) = (Store::from_pool(pool.clone()), Store::from_pool(pool.clone()));
     let leader = lead(&one).await;
@@ -119,7 +119,7 @@ async fn two_claims_at_once_give_each_push_to_exactly_one(pool: PgPool) {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn an_id_that_comes_twice_in_a_batch_is_claimed_once(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let push = PushRow::in_state(PushState::Queued).make(&pool).await;
@@ -131,7 +131,7 @@ async fn an_id_that_comes_twice_in_a_batch_is_claimed_once(pool: PgPool) {
     assert_eq!((claimed.len(), claimed[0].attempts), (1, 1));
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_message_redelivered_after_completion_is_not_claimable(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let push = PushRow::in_state(PushState::Sending).make(&pool).await;
@@ -144,7 +144,7 @@ async fn a_message_redelivered_after_completion_is_not_claimable(pool: PgPool) {
     assert_eq!(everything(&pool).await, before);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_claim_after_a_hand_back_uses_the_same_attempt_number(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let push = PushRow::in_state(PushState::Queued).attempts(1).make(&pool).await;
@@ -184,7 +184,7 @@ async fn a_claim_after_a_hand_back_uses_the_same_attempt_number(pool: PgPool) {
     assert_eq!(state_of(&store, push.id).await, PushState::Sending);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn claiming_nothing_and_the_unknown_is_harmless(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let leader = lead(&store).await;

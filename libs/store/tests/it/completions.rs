@@ -12,7 +12,7 @@ use crate::scene::{
     POLICY, claim, completion, count, everything, lead, pushes, refused, state_of, until_blocked,
 };
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn expired_lease_rejects_completion(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let push = PushRow::in_state(PushState::Sending)
@@ -43,7 +43,7 @@ async fn expired_lease_rejects_completion(pool: PgPool) {
 }
 
 /// Whichever of the two gets the row first wins, and the other finds nothing to do.
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn completion_and_rescue_at_once_agree_on_one_end(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let push = PushRow::in_state(PushState::Sending)
@@ -73,7 +73,7 @@ async fn completion_and_rescue_at_once_agree_on_one_end(pool: PgPool) {
     assert_eq!(count(&pool, "dead_letters").await, 0);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_second_completion_changes_nothing(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let push = PushRow::in_state(PushState::Sending).make(&pool).await;
@@ -93,7 +93,7 @@ async fn a_second_completion_changes_nothing(pool: PgPool) {
     assert_eq!(everything(&pool).await, before);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_completion_that_comes_twice_in_a_batch_writes_one_dead_letter(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let push = PushRow::in_state(PushState::Sending).make(&pool).await;
@@ -110,7 +110,7 @@ async fn a_completion_that_comes_twice_in_a_batch_writes_one_dead_letter(pool: P
 }
 
 /// A push that was rescued and claimed again can have both attempts completed in one batch; only the present one counts.
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_late_completion_beside_the_present_one_does_not_speak_for_it(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     for late_first in [true, false] {
@@ -154,7 +154,7 @@ async fn a_late_completion_beside_the_present_one_does_not_speak_for_it(pool: Pg
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_batch_that_breaks_a_rule_completes_nothing(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let made = pushes(&pool, PushState::Sending, 2).await;

@@ -13,7 +13,7 @@ async fn broken_constraint(pool: &PgPool, sql: String) -> Option<String> {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_push_cannot_contradict_itself(pool: PgPool) {
     let cases = [
         (PushState::Pending, "status = 'LOST'", "status_is_known"),
@@ -52,7 +52,7 @@ async fn a_push_cannot_contradict_itself(pool: PgPool) {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn an_attempt_cannot_contradict_itself(pool: PgPool) {
     let push = PushRow::in_state(PushState::Sending).make(&pool).await;
     let cases = [
@@ -75,7 +75,7 @@ async fn an_attempt_cannot_contradict_itself(pool: PgPool) {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_dead_letter_and_a_key_cannot_contradict_themselves(pool: PgPool) {
     let letter = |lane, reason| {
         format!(
@@ -103,7 +103,7 @@ async fn a_dead_letter_and_a_key_cannot_contradict_themselves(pool: PgPool) {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_link_to_a_dashboard_cannot_say_what_is_unknown(pool: PgPool) {
     sqlx::query("INSERT INTO api_keys VALUES ('01a1fd84-191a-7187-8c92-644d9a28fa8b', 'n', sha256('k'), '{embedder}', now())")
         .execute(&pool)
@@ -143,7 +143,7 @@ async fn a_link_to_a_dashboard_cannot_say_what_is_unknown(pool: PgPool) {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn the_factory_makes_every_state_with_its_history(pool: PgPool) {
     for state in PushState::ALL {
         PushRow::in_state(state).attempts(2).make(&pool).await;

@@ -40,7 +40,7 @@ fn given_up_by_the_broker(lane: DeadLetterLane, id: Uuid) -> BrokerDeadLetter {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_dead_letter_about_a_push_names_its_prototype_and_swrves_code(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let refused = |code| SendOutcome::Refused {
@@ -87,7 +87,7 @@ async fn a_dead_letter_about_a_push_names_its_prototype_and_swrves_code(pool: Pg
 }
 
 /// `push.pushKeyMaxBytes` allows prototypes that no index could hold.
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_prototype_however_long_does_not_keep_its_push_from_ending(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let (push, lost) = (
@@ -124,7 +124,7 @@ async fn a_prototype_however_long_does_not_keep_its_push_from_ending(pool: PgPoo
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_dead_letter_about_a_notification_names_its_reseller_and_the_endpoint_of_the_attempt(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().make(&pool).await;
@@ -176,7 +176,7 @@ async fn a_dead_letter_about_a_notification_names_its_reseller_and_the_endpoint_
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_dead_letter_is_shown_with_the_whole_history_of_what_it_is_about(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";

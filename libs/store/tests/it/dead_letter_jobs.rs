@@ -96,7 +96,7 @@ async fn watch_replays(pool: &PgPool) {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn thousands_of_dead_letters_are_each_resolved_once_though_steps_are_dropped_in_the_middle(
     pool: PgPool,
 ) {
@@ -152,7 +152,7 @@ async fn thousands_of_dead_letters_are_each_resolved_once_though_steps_are_dropp
     assert_eq!(log[0].details["done"], 3_000);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_job_never_goes_faster_than_its_rate(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     failed_pushes(&pool, 100).await;
@@ -179,7 +179,7 @@ async fn a_job_never_goes_faster_than_its_rate(pool: PgPool) {
     assert_eq!((at(5_000).await, at(5_500).await), (0, 5));
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn dead_letters_that_come_after_the_start_are_left(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     failed_pushes(&pool, 5).await;
@@ -193,7 +193,7 @@ async fn dead_letters_that_come_after_the_start_are_left(pool: PgPool) {
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_paused_job_stands_still_a_resumed_one_goes_on_and_a_cancelled_one_has_ended(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     failed_pushes(&pool, 100).await;
@@ -251,7 +251,7 @@ async fn a_paused_job_stands_still_a_resumed_one_goes_on_and_a_cancelled_one_has
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_cannot_be_replayed_is_counted_by_reason_and_stays_open(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let active = SubscriptionRow::active().make(&pool).await;
@@ -300,7 +300,7 @@ async fn what_cannot_be_replayed_is_counted_by_reason_and_stays_open(pool: PgPoo
     assert_eq!(open, 5);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_job_is_about_what_its_filter_or_its_list_says_and_nothing_else(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     failed_pushes(&pool, 70).await;
@@ -392,7 +392,7 @@ async fn a_job_is_about_what_its_filter_or_its_list_says_and_nothing_else(pool: 
     assert_eq!(store.forget(Kept::DeadLetterJobs, cutoff, 100).await.unwrap(), 2);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_discarding_job_needs_a_note_and_makes_nothing_due(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     failed_pushes(&pool, 20).await;

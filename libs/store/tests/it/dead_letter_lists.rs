@@ -177,7 +177,7 @@ async fn page_through(
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn the_pages_of_every_filter_hold_each_matching_dead_letter_once_and_in_order(pool: PgPool) {
     make_dead_letters(&pool, 400).await;
     let store = Store::from_pool(pool.clone());
@@ -198,7 +198,7 @@ async fn the_pages_of_every_filter_hold_each_matching_dead_letter_once_and_in_or
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn the_groups_of_every_filter_are_those_of_its_dead_letters(pool: PgPool) {
     make_dead_letters(&pool, 1_200).await;
     let store = Store::from_pool(pool.clone());
@@ -254,7 +254,7 @@ async fn the_groups_of_every_filter_are_those_of_its_dead_letters(pool: PgPool) 
 }
 
 /// Dead letters that come while an operator pages through are neither shown twice nor in the way.
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_list_goes_on_where_it_was_although_dead_letters_come_and_go(pool: PgPool) {
     make_dead_letters(&pool, 60).await;
     let store = Store::from_pool(pool.clone());

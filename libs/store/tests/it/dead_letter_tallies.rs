@@ -85,7 +85,7 @@ async fn meddle(pool: PgPool, seed: i32) {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn the_counts_are_those_of_the_rows_whatever_is_done_at_once(pool: PgPool) {
     make_dead_letters(&pool, 600).await;
     assert_counted(&pool).await;
@@ -107,7 +107,7 @@ async fn the_counts_are_those_of_the_rows_whatever_is_done_at_once(pool: PgPool)
 }
 
 /// A transaction that is slow to commit holds up no other that counts dead letters of the same kind.
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_transaction_that_holds_a_tally_keeps_no_other_waiting(pool: PgPool) {
     let insert = "INSERT INTO dead_letters (lane, reason, fingerprint, push_id, detail)
                   VALUES ('push', 'FAILED', 'swrve/400', gen_random_uuid(), 'x')";

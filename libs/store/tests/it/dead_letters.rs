@@ -18,7 +18,7 @@ fn dead_letter(push_id: Option<PushId>) -> BrokerDeadLetter {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_push_whose_message_was_given_up_is_due_again(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let push = PushRow::in_state(PushState::Queued).make(&pool).await;
@@ -37,7 +37,7 @@ async fn a_push_whose_message_was_given_up_is_due_again(pool: PgPool) {
     assert_eq!(reasons, ["REJECTED"]);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_push_that_is_elsewhere_stays_there_and_the_message_is_archived(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     for state in PushState::ALL
@@ -57,7 +57,7 @@ async fn a_push_that_is_elsewhere_stays_there_and_the_message_is_archived(pool: 
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_message_that_names_no_push_is_archived_as_malformed(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     assert!(!store.archive_dead_letter(&dead_letter(None)).await.unwrap());
@@ -69,7 +69,7 @@ async fn a_message_that_names_no_push_is_archived_as_malformed(pool: PgPool) {
     assert_eq!((&*reason, message), ("MALFORMED", dead_letter(None).message));
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_message_of_a_stranger_is_archived_whatever_it_holds(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let strange = BrokerDeadLetter {

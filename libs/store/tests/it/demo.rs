@@ -114,7 +114,7 @@ async fn count(pool: &PgPool, table: &str) -> i64 {
         .unwrap()
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_past_is_there_once_however_often_it_is_written(pool: PgPool) {
     let (store, now) = (Store::from_pool(pool.clone()), SystemClock.now().trunc_subsecs(6));
     let subscription = SubscriptionRow::active().reseller(RESELLER).make(&pool).await;
@@ -153,7 +153,7 @@ async fn a_past_is_there_once_however_often_it_is_written(pool: PgPool) {
     assert_eq!(states[0].state, SubscriptionState::Degraded);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_database_of_other_resellers_is_left_alone(pool: PgPool) {
     let (store, now) = (Store::from_pool(pool.clone()), SystemClock.now());
     let unknown = Uuid::now_v7();

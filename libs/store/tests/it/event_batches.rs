@@ -45,7 +45,7 @@ async fn rows(pool: &PgPool) -> [i64; 3] {
     ]
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_batch_is_stored_with_its_notifications_and_answered_in_its_order(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     SubscriptionRow::active().make(&pool).await;
@@ -64,7 +64,7 @@ async fn a_batch_is_stored_with_its_notifications_and_answered_in_its_order(pool
     assert!(matches!(answers[1], InsertedEvent::New(_)));
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_key_of_another_request_keeps_all_of_them_out_with_their_keys(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     SubscriptionRow::active().make(&pool).await;
@@ -75,7 +75,7 @@ async fn a_key_of_another_request_keeps_all_of_them_out_with_their_keys(pool: Pg
     assert_eq!(rows(&pool).await, [1, 1, 1]);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_name_that_is_given_twice_with_different_content_keeps_all_of_them_out(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let batch = [named("a", 1), named("a", 2)];
@@ -89,7 +89,7 @@ async fn a_name_that_is_given_twice_with_different_content_keeps_all_of_them_out
     assert_eq!(rows(&pool).await, [0, 0, 0]);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn two_batches_with_the_same_names_at_once_are_one(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let of = |order: &[&str]| order.iter().map(|name| named(name, 1)).collect::<Vec<_>>();
@@ -106,7 +106,7 @@ async fn two_batches_with_the_same_names_at_once_are_one(pool: PgPool) {
     assert_eq!(rows(&pool).await, [3, 0, 3]);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn an_event_is_recalled_by_any_of_its_keys_and_only_with_the_same_request(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let stored = named("a", 1);
@@ -123,7 +123,7 @@ async fn an_event_is_recalled_by_any_of_its_keys_and_only_with_the_same_request(
     assert_eq!(recall(&[]).await, None);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn an_event_is_read_with_its_notifications_and_no_others(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscriptions = [

@@ -22,7 +22,7 @@ fn event_type(schema: Option<serde_json::Value>) -> NewEventType {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_type_is_put_replaced_retired_once_and_revived(pool: PgPool) {
     let store = Store::from_pool(pool);
     let at = SystemClock.now();
@@ -46,7 +46,7 @@ async fn a_type_is_put_replaced_retired_once_and_revived(pool: PgPool) {
     assert!(!store.retire_event_type("no.such_type", act(at)).await.unwrap());
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_change_is_seen_by_its_time_even_when_the_clock_stands_still_or_goes_back(pool: PgPool) {
     let store = Store::from_pool(pool);
     let at = SystemClock.now();
@@ -64,7 +64,7 @@ async fn a_change_is_seen_by_its_time_even_when_the_clock_stands_still_or_goes_b
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_becomes_of_unknown_fields_is_remembered(pool: PgPool) {
     let store = Store::from_pool(pool);
     for unknown_fields in UnknownFields::ALL {
@@ -81,7 +81,7 @@ async fn what_becomes_of_unknown_fields_is_remembered(pool: PgPool) {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_name_that_is_none_is_refused(pool: PgPool) {
     let store = Store::from_pool(pool);
     for name in ["domain", "Domain.created", "a..b", ""] {

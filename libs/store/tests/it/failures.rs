@@ -53,7 +53,7 @@ async fn a_url_that_is_none_is_refused_before_connecting() {
     ));
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_database_that_does_not_exist_will_not_appear(pool: PgPool) {
     let missing = pool
         .connect_options()
@@ -80,7 +80,7 @@ async fn blocker(pool: &PgPool) -> Transaction<'static, Postgres> {
     blocker
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_connection_that_the_server_terminates_is_replaced(pool: PgPool) {
     let store = Store::open(&settings(url(&pool))).unwrap();
     let blocker = blocker(&pool).await;
@@ -100,7 +100,7 @@ async fn a_connection_that_the_server_terminates_is_replaced(pool: PgPool) {
     store.close().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_closed_store_is_unavailable(pool: PgPool) {
     let store = Store::open(&settings(url(&pool))).unwrap();
     store.ping().await.unwrap();
@@ -108,7 +108,7 @@ async fn a_closed_store_is_unavailable(pool: PgPool) {
     assert!(store.ping().await.unwrap_err().is_transient());
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn all_connections_in_use_is_transient(pool: PgPool) {
     let settings = Settings {
         lease_connections: 1,
@@ -133,7 +133,7 @@ async fn a_schema_that_is_missing_is_not_transient(pool: PgPool) {
     assert!(matches!(error, Error::Refused(_)), "{error:?}");
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn connections_that_fall_silent_are_replaced(pool: PgPool) {
     let (proxy, through) = FaultProxy::for_url(&url(&pool)).await;
     let store = Store::open(&settings(through)).unwrap();

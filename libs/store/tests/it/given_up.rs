@@ -75,7 +75,7 @@ async fn all_is_quiet(observer: &mut PgConnection) {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_claim_that_is_given_up_before_its_commit_takes_nothing(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let lease = lead(&store).await;
@@ -121,7 +121,7 @@ async fn a_claim_that_is_given_up_before_its_commit_takes_nothing(pool: PgPool) 
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_notification_whose_claim_is_given_up_during_its_commit_is_handed_back(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().make(&pool).await;
@@ -155,7 +155,7 @@ async fn a_notification_whose_claim_is_given_up_during_its_commit_is_handed_back
     assert_eq!(again.claimed[0].attempts.total, 1);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_push_whose_claim_is_given_up_during_its_commit_is_handed_back(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let lease = lead(&store).await;

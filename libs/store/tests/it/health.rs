@@ -64,7 +64,7 @@ async fn mails(pool: &PgPool) -> Vec<(String, Value)> {
         .unwrap()
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn both_boundaries_are_kept_to_the_second_and_told_with_their_times(pool: PgPool) {
     let (store, since) = (Store::from_pool(pool.clone()), now());
     let id = failing(&pool, SubscriptionRow::active(), since).await;
@@ -116,7 +116,7 @@ async fn both_boundaries_are_kept_to_the_second_and_told_with_their_times(pool: 
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_subscription_not_looked_at_for_days_is_deactivated_at_once_with_one_mail(pool: PgPool) {
     let (store, now) = (Store::from_pool(pool.clone()), now());
     failing(&pool, SubscriptionRow::active(), now - TimeDelta::days(30)).await;
@@ -126,7 +126,7 @@ async fn a_subscription_not_looked_at_for_days_is_deactivated_at_once_with_one_m
     assert_eq!(mails[0].1["previous"], "ACTIVE");
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn replicas_that_judge_at_once_tell_each_change_once(pool: PgPool) {
     let now = now();
     let count = 1_201_u64;
@@ -147,7 +147,7 @@ async fn replicas_that_judge_at_once_tell_each_change_once(pool: PgPool) {
     assert_eq!(mails(&pool).await.len() as u64, count);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_cannot_or_need_not_fail_is_left_alone(pool: PgPool) {
     let (store, now) = (Store::from_pool(pool.clone()), now());
     let long_ago = now - TimeDelta::days(30);
@@ -172,7 +172,7 @@ async fn what_cannot_or_need_not_fail_is_left_alone(pool: PgPool) {
     assert_eq!(mails(&pool).await, []);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_subscription_that_goes_on_after_a_pause_is_judged_from_then(pool: PgPool) {
     let (store, since) = (Store::from_pool(pool.clone()), now());
     let id = failing(&pool, SubscriptionRow::active(), since).await;
@@ -212,7 +212,7 @@ async fn a_subscription_that_goes_on_after_a_pause_is_judged_from_then(pool: PgP
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn going_on_makes_no_endpoint_fail_and_none_healthy(pool: PgPool) {
     let (store, now) = (Store::from_pool(pool.clone()), now());
     let well = SubscriptionRow::active().paused().make(&pool).await;
@@ -229,7 +229,7 @@ async fn going_on_makes_no_endpoint_fail_and_none_healthy(pool: PgPool) {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_heals_while_it_is_judged_stays_healed(pool: PgPool) {
     let (store, now) = (Store::from_pool(pool.clone()), now());
     let id = failing(&pool, SubscriptionRow::active(), now - TimeDelta::days(3)).await;
@@ -247,7 +247,7 @@ async fn what_heals_while_it_is_judged_stays_healed(pool: PgPool) {
     assert_eq!(mails(&pool).await, []);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn subscriptions_are_counted_by_state_without_the_deleted_ones(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     for row in [

@@ -15,7 +15,7 @@ async fn lead(store: &Store) -> Lease {
     lease.expect("no other process is after the lease")
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn an_outage_is_one_hold_however_often_it_comes_back(pool: PgPool) {
     let store = Store::from_pool(pool);
     let leader = lead(&store).await;
@@ -51,7 +51,7 @@ async fn an_outage_is_one_hold_however_often_it_comes_back(pool: PgPool) {
     assert_eq!(store.list_holds().await.unwrap(), []);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn only_the_leader_changes_a_hold(pool: PgPool) {
     let store = Store::from_pool(pool);
     let (deposed, leader) = (lead(&store).await, lead(&store).await);
@@ -76,7 +76,7 @@ async fn only_the_leader_changes_a_hold(pool: PgPool) {
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn the_oldest_is_found_wherever_it_waits(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     assert_eq!(store.youngest_waiting_push().await.unwrap(), None);
@@ -98,7 +98,7 @@ async fn the_oldest_is_found_wherever_it_waits(pool: PgPool) {
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn only_what_waits_is_forgiven(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let mut ids = Vec::new();

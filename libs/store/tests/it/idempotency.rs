@@ -40,7 +40,7 @@ async fn hold_key(batch: &mut PgConnection, key: &str) {
         .unwrap();
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_key_that_comes_twice_in_a_batch_is_one_push(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let batch = [
@@ -63,7 +63,7 @@ async fn a_key_that_comes_twice_in_a_batch_is_one_push(pool: PgPool) {
     assert!(store.find_push(batch[0].id).await.unwrap().is_some());
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_key_that_comes_again_later_is_the_first_push(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let first = keyed("a", 1);
@@ -81,7 +81,7 @@ async fn a_key_that_comes_again_later_is_the_first_push(pool: PgPool) {
     assert_eq!(count(&pool, "push_notifications").await, 2);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn owners_do_not_meet_each_others_keys(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let batch = [
@@ -95,7 +95,7 @@ async fn owners_do_not_meet_each_others_keys(pool: PgPool) {
 }
 
 /// Sixteen batches of the same forty keys, each in another order.
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn concurrent_batches_with_the_same_keys_make_one_push_each(pool: PgPool) {
     let keys: Vec<String> = (0..40).map(|n| format!("key-{n}")).collect();
     let batches = (0..16).map(|turn| {
@@ -136,7 +136,7 @@ async fn concurrent_batches_with_the_same_keys_make_one_push_each(pool: PgPool) 
 
 /// Both batches hold their first key while they wait for the middle one; each of them then wants the other's first key,
 /// unless both go through their keys in one order.
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn batches_with_keys_in_opposite_orders_do_not_wait_for_each_other(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let mut middle = pool.begin().await.unwrap();
@@ -158,7 +158,7 @@ async fn batches_with_keys_in_opposite_orders_do_not_wait_for_each_other(pool: P
 }
 
 /// The second batch meets a key whose batch has not ended yet; it must wait for that end instead of guessing it.
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_key_whose_first_batch_fails_is_free_again(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let mut first = pool.begin().await.unwrap();
@@ -172,7 +172,7 @@ async fn a_key_whose_first_batch_fails_is_free_again(pool: PgPool) {
     assert_eq!(inserted.unwrap(), [Inserted::New]);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn keys_are_forgotten_by_age_and_not_more_than_the_limit(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let now = SystemClock.now();

@@ -59,7 +59,7 @@ async fn dead_letters_of(pool: &PgPool, subscription: Uuid, fingerprint: &str) -
     .unwrap()
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_waits_ends_with_its_reason_and_a_dead_letter_that_is_discarded(pool: PgPool) {
     let (store, now) = (Store::from_pool(pool.clone()), SystemClock.now());
     let deactivated = SubscriptionRow::in_state(SubscriptionState::Deactivated)
@@ -120,7 +120,7 @@ async fn what_waits_ends_with_its_reason_and_a_dead_letter_that_is_discarded(poo
     assert!(left.is_empty(), "{left:?}");
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_walk_finds_every_subscription_in_bounded_stretches(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let mut expected = Vec::new();
@@ -155,7 +155,7 @@ async fn a_walk_finds_every_subscription_in_bounded_stretches(pool: PgPool) {
     assert_eq!(stretches, 3);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_batch_takes_the_oldest_and_leaves_the_rest(pool: PgPool) {
     let (store, now) = (Store::from_pool(pool.clone()), SystemClock.now());
     let id = SubscriptionRow::in_state(SubscriptionState::Deactivated)
@@ -170,7 +170,7 @@ async fn a_batch_takes_the_oldest_and_leaves_the_rest(pool: PgPool) {
     assert_eq!(batches, [9, 6]);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_is_activated_at_this_moment_loses_nothing(pool: PgPool) {
     let (store, now) = (Store::from_pool(pool.clone()), SystemClock.now());
     let id = SubscriptionRow::in_state(SubscriptionState::Deactivated)
@@ -205,7 +205,7 @@ const WAITING: [NotificationState; 3] = [
     NotificationState::Retry,
 ];
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_has_waited_for_too_long_expires_whatever_its_subscription_is(pool: PgPool) {
     let (store, now) = (Store::from_pool(pool.clone()), SystemClock.now());
     let cutoff = store.cutoff(now, Duration::from_secs(3_600)).await.unwrap();
@@ -252,7 +252,7 @@ async fn what_has_waited_for_too_long_expires_whatever_its_subscription_is(pool:
     assert!(walk.found.is_empty(), "{walk:?}");
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn an_old_event_that_was_asked_for_again_has_its_time(pool: PgPool) {
     let (store, now) = (Store::from_pool(pool.clone()), SystemClock.now());
     let cutoff = store.cutoff(now, Duration::from_secs(3_600)).await.unwrap();
@@ -279,7 +279,7 @@ async fn an_old_event_that_was_asked_for_again_has_its_time(pool: PgPool) {
     assert_eq!(store.end_expired(id, present, 100, now).await.unwrap(), 2);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_has_expired_says_what_it_waited_for_and_is_replayed_by_its_dead_letter(pool: PgPool) {
     let (store, now) = (Store::from_pool(pool.clone()), SystemClock.now());
     let id = SubscriptionRow::active().make(&pool).await;

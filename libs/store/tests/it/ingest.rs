@@ -17,7 +17,7 @@ fn outside_every_partition(push: NewPush) -> NewPush {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_batch_of_mixed_statuses_is_stored_as_handed_in(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let statuses = [
@@ -63,13 +63,13 @@ async fn a_batch_of_mixed_statuses_is_stored_as_handed_in(pool: PgPool) {
     assert_eq!(traced, [batch[0].id.uuid()]);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn an_empty_batch_is_stored_at_no_harm(pool: PgPool) {
     let store = Store::from_pool(pool);
     assert_eq!(store.insert_pushes(&[], LONG).await.unwrap(), []);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_batch_with_an_id_outside_of_every_partition_stores_nothing(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let keyed = IdempotencyKey {
@@ -87,7 +87,7 @@ async fn a_batch_with_an_id_outside_of_every_partition_stores_nothing(pool: PgPo
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_batch_that_breaks_a_rule_stores_nothing(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let mut windowless = new_push(PushStatus::Scheduled, None);
@@ -103,7 +103,7 @@ async fn a_batch_that_breaks_a_rule_stores_nothing(pool: PgPool) {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_push_that_is_never_enqueued_is_rescued(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let push = new_push(PushStatus::InMemory, None);

@@ -4,7 +4,7 @@ use sqlx::PgPool;
 use store::{LeaseView, Store};
 use uuid::Uuid;
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_lease_that_was_never_held_is_free(pool: PgPool) {
     let store = Store::from_pool(pool);
     let free = LeaseView {
@@ -20,7 +20,7 @@ async fn a_lease_that_was_never_held_is_free(pool: PgPool) {
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_stale_view_takes_nothing(pool: PgPool) {
     let store = Store::from_pool(pool);
     let seen = store.view_lease("push").await.unwrap();
@@ -46,7 +46,7 @@ async fn a_stale_view_takes_nothing(pool: PgPool) {
     assert_ne!(store.view_lease("push").await.unwrap(), taken);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn the_epoch_grows_with_every_holder_and_the_former_one_is_out(pool: PgPool) {
     let store = Store::from_pool(pool);
     let mut former = None;
@@ -66,7 +66,7 @@ async fn the_epoch_grows_with_every_holder_and_the_former_one_is_out(pool: PgPoo
     assert!(store.renew_lease(&former.unwrap()).await.unwrap());
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_holder_that_takes_its_own_lease_again_starts_a_new_epoch(pool: PgPool) {
     let store = Store::from_pool(pool);
     let holder = Uuid::now_v7();
@@ -78,7 +78,7 @@ async fn a_holder_that_takes_its_own_lease_again_starts_a_new_epoch(pool: PgPool
     assert!(!store.renew_lease(&first).await.unwrap());
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_released_lease_is_free_at_once_and_keeps_its_epoch(pool: PgPool) {
     let store = Store::from_pool(pool);
     let seen = store.view_lease("push").await.unwrap();
@@ -103,7 +103,7 @@ async fn a_released_lease_is_free_at_once_and_keeps_its_epoch(pool: PgPool) {
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn of_two_takers_at_once_one_wins(pool: PgPool) {
     let (one, other) = (Store::from_pool(pool.clone()), Store::from_pool(pool));
     for epoch in 1..=20 {
@@ -118,7 +118,7 @@ async fn of_two_takers_at_once_one_wins(pool: PgPool) {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn leases_of_different_names_are_apart(pool: PgPool) {
     let store = Store::from_pool(pool);
     for name in ["send-pending", "send-scheduled"] {

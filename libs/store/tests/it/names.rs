@@ -28,7 +28,7 @@ async fn permitted(pool: &PgPool, table: &str, constraint: &str) -> BTreeSet<Str
     quoted.map(str::to_owned).collect()
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_column_permits_the_names_that_its_type_knows_and_no_others(pool: PgPool) {
     macro_rules! names {
         ($($table:literal $constraint:literal: $name:ident,)*) => {$(
@@ -64,7 +64,7 @@ async fn a_column_permits_the_names_that_its_type_knows_and_no_others(pool: PgPo
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_notification_may_have_every_reason_and_the_fingerprint_of_a_failure(pool: PgPool) {
     let mut permitted = permitted(&pool, "notifications", "reason_is_known").await;
     assert!(permitted.remove("delivery/"), "{permitted:?}");

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::scene::{completion, pushes, refused};
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn each_outcome_is_recorded_with_the_attempt(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let missing = SendOutcome::PrototypeKeyMissing {
@@ -82,7 +82,7 @@ async fn each_outcome_is_recorded_with_the_attempt(pool: PgPool) {
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_terminal_failure_writes_one_dead_letter_with_a_fingerprint(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let failed = PushRow::in_state(PushState::Sending).make(&pool).await;
@@ -123,7 +123,7 @@ async fn a_terminal_failure_writes_one_dead_letter_with_a_fingerprint(pool: PgPo
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn text_that_postgresql_cannot_store_does_not_hold_up_its_batch(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let made = pushes(&pool, PushState::Sending, 2).await;

@@ -68,7 +68,7 @@ async fn rows(pool: &PgPool, table: &str) -> i64 {
         .unwrap()
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn bounds_are_those_of_the_month(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let first = Month::containing(noon(2031, 11));
@@ -102,7 +102,7 @@ async fn bounds_are_those_of_the_month(pool: PgPool) {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn creation_is_idempotent_and_may_be_concurrent(pool: PgPool) {
     let first = Month::containing(noon(2031, 1));
     let tasks: Vec<_> = (0..4)
@@ -125,7 +125,7 @@ async fn creation_is_idempotent_and_may_be_concurrent(pool: PgPool) {
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_new_schema_has_three_months_ahead(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let now: DateTime<Utc> = sqlx::query_scalar("SELECT now()").fetch_one(&pool).await.unwrap();
@@ -136,7 +136,7 @@ async fn a_new_schema_has_three_months_ahead(pool: PgPool) {
     assert_eq!(store.partitions_ahead(current.plus(5)).await.unwrap(), 0);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn only_old_months_in_which_everything_ended_are_dropped(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let before = partitions(&pool, "push_notifications").await.len();
@@ -192,7 +192,7 @@ async fn only_old_months_in_which_everything_ended_are_dropped(pool: PgPool) {
     assert_eq!(left, 0, "the attempts went with their pushes");
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn every_unfinished_state_holds_its_month(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let january = Month::containing(noon(2020, 1));
@@ -214,7 +214,7 @@ async fn every_unfinished_state_holds_its_month(pool: PgPool) {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn every_unfinished_notification_holds_its_month_events_and_all(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let january = Month::containing(noon(2020, 1));
@@ -244,7 +244,7 @@ async fn every_unfinished_notification_holds_its_month_events_and_all(pool: PgPo
 }
 
 /// An upgrade may have found the tables of one lane alone.
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn the_lane_with_the_fewest_months_ahead_counts(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let now: DateTime<Utc> = sqlx::query_scalar("SELECT now()").fetch_one(&pool).await.unwrap();
@@ -256,7 +256,7 @@ async fn the_lane_with_the_fewest_months_ahead_counts(pool: PgPool) {
 
 /// A statement that has locked the table and is about to lock the month must not meet a drop that did it the other way
 /// round.
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn dropping_cannot_deadlock_with_a_statement_under_way(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     for (n, parent) in (0..).zip(PARENTS) {
@@ -286,7 +286,7 @@ async fn dropping_cannot_deadlock_with_a_statement_under_way(pool: PgPool) {
 }
 
 /// A backup holds its locks for as long as it reads.
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn dropping_gives_way_to_a_reader_and_lets_the_lane_pass(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let january = Month::containing(noon(2020, 1));
@@ -321,7 +321,7 @@ async fn dropping_gives_way_to_a_reader_and_lets_the_lane_pass(pool: PgPool) {
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_push_without_a_partition_is_not_found_and_not_an_error(pool: PgPool) {
     let store = Store::from_pool(pool);
     assert!(

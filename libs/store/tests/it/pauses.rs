@@ -52,7 +52,7 @@ async fn resume(store: &Store, what: &Pausable) -> PauseChange {
     store.resume(what, act("well again", now())).await.unwrap()
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_pause_that_waits_for_a_slow_claim_holds_up_no_other_claim_and_gives_up(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().make(&pool).await;
@@ -117,7 +117,7 @@ async fn audited(pool: &PgPool) -> Vec<(String, String)> {
         .unwrap()
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_paused_push_lane_is_not_claimed_until_it_goes_on(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let queued = ids(&pushes(&pool, PushState::Queued, 2).await);
@@ -134,7 +134,7 @@ async fn a_paused_push_lane_is_not_claimed_until_it_goes_on(pool: PgPool) {
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_paused_reseller_lane_leaves_every_notification_as_it_is(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().make(&pool).await;
@@ -155,7 +155,7 @@ async fn a_paused_reseller_lane_leaves_every_notification_as_it_is(pool: PgPool)
     assert_eq!(claims.claimed.len(), 2);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_pause_waits_for_claims_under_way_and_older_claims_begin_again(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let mut claiming = pool.begin().await.unwrap();
@@ -197,7 +197,7 @@ async fn a_pause_waits_for_claims_under_way_and_older_claims_begin_again(pool: P
     assert!(!open);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn pausing_twice_keeps_the_first_and_only_changes_are_recorded(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().make(&pool).await;
@@ -237,7 +237,7 @@ async fn pausing_twice_keeps_the_first_and_only_changes_are_recorded(pool: PgPoo
     assert_eq!(actions, expected);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_is_unknown_is_not_paused(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let deleted = SubscriptionRow::active().deleted().make(&pool).await;
@@ -279,7 +279,7 @@ async fn subscribe(store: &Store, reseller: &str) -> Uuid {
     new.id
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_paused_reseller_is_held_with_what_it_subscribes_meanwhile(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let (one, foreign) = (
@@ -298,7 +298,7 @@ async fn a_paused_reseller_is_held_with_what_it_subscribes_meanwhile(pool: PgPoo
     assert!(!suspended(&pool, one).await && !suspended(&pool, new).await);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn whichever_pause_came_first_each_has_to_end(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let id = SubscriptionRow::active().make(&pool).await;
@@ -337,7 +337,7 @@ async fn whichever_pause_came_first_each_has_to_end(pool: PgPool) {
     assert!(suspended(&pool, id).await, "nor the other way round");
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_long_pause_deactivates_no_subscription(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let start = now() - TimeDelta::days(30);
@@ -388,7 +388,7 @@ async fn a_long_pause_deactivates_no_subscription(pool: PgPool) {
     assert_eq!(state, SubscriptionState::Degraded.as_str());
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_deleted_subscription_takes_its_pause_along(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let id = SubscriptionRow::active().make(&pool).await;
@@ -401,7 +401,7 @@ async fn a_deleted_subscription_takes_its_pause_along(pool: PgPool) {
     assert_eq!(store.count_pauses().await.unwrap(), Default::default());
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_is_cancelled_says_so_and_is_recorded(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let push = PushRow::in_state(PushState::Scheduled).make(&pool).await;
@@ -427,7 +427,7 @@ async fn what_is_cancelled_says_so_and_is_recorded(pool: PgPool) {
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn the_widest_pause_is_named_and_what_waits_for_each_is_counted(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().reseller("acme").make(&pool).await;

@@ -199,7 +199,7 @@ async fn assert_plans(pool: &PgPool, when: &str) {
     assert!(faulty.is_empty(), "{when}: {}", faulty.join("\n\n"));
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn no_statement_reads_a_growing_table_from_end_to_end(pool: PgPool) {
     assert_plans(&pool, "with empty tables").await;
     fill(&pool).await;

@@ -51,7 +51,7 @@ async fn visited(store: &Store, link: &NewPortalLink, name: &str, now: DateTime<
     visit
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_link_is_used_once_and_in_time(pool: PgPool) {
     let (store, key, now) = rig(&pool).await;
     let (link, token) = (link(key, "anna", now), KeyDigest::of("link"));
@@ -83,7 +83,7 @@ async fn a_link_is_used_once_and_in_time(pool: PgPool) {
     assert_eq!(actions, ["portal-link.create", "portal-visit.begin"]);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_link_that_is_opened_twice_at_once_begins_one_visit(pool: PgPool) {
     let (store, key, now) = rig(&pool).await;
     let token = KeyDigest::of("link");
@@ -99,7 +99,7 @@ async fn a_link_that_is_opened_twice_at_once_begins_one_visit(pool: PgPool) {
     assert!(one.unwrap().is_some() != two.unwrap().is_some());
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn links_and_visits_are_worth_nothing_without_their_key(pool: PgPool) {
     let (store, key, now) = rig(&pool).await;
     let visit = visited(&store, &link(key, "anna", now), "visit", now).await;
@@ -122,7 +122,7 @@ async fn links_and_visits_are_worth_nothing_without_their_key(pool: PgPool) {
     assert_eq!(listed, []);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn visits_end_by_identifier_by_person_and_all_of_a_reseller(pool: PgPool) {
     let (store, key, now) = rig(&pool).await;
     for (name, person) in [("a", "anna"), ("b", "anna"), ("c", "berta"), ("d", "berta")] {
@@ -146,7 +146,7 @@ async fn visits_end_by_identifier_by_person_and_all_of_a_reseller(pool: PgPool) 
     assert_eq!(end("acme", EndVisits::All).await, 0);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn of_too_many_visits_of_a_person_the_oldest_ends(pool: PgPool) {
     let (store, key, now) = rig(&pool).await;
     let mut first = None;
@@ -170,7 +170,7 @@ async fn of_too_many_visits_of_a_person_the_oldest_ends(pool: PgPool) {
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_is_long_over_is_deleted_when_a_link_is_made(pool: PgPool) {
     let (store, key, now) = rig(&pool).await;
     visited(&store, &link(key, "anna", now), "visit", now).await;

@@ -21,7 +21,7 @@ async fn beat(store: &Store, process: Uuid, service: &str, state: &Value) {
     store.beat(beat).await.unwrap();
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_report_keeps_the_counters_of_the_one_before(pool: PgPool) {
     let store = Store::from_pool(pool);
     let process = Uuid::now_v7();
@@ -52,7 +52,7 @@ async fn a_report_keeps_the_counters_of_the_one_before(pool: PgPool) {
     assert_eq!(known[0].started_at, first.started_at, "it was started once");
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_process_that_says_goodbye_is_forgotten_at_once_and_a_silent_one_in_time(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let (ended, silent, living) = (Uuid::now_v7(), Uuid::now_v7(), Uuid::now_v7());
@@ -79,7 +79,7 @@ async fn a_process_that_says_goodbye_is_forgotten_at_once_and_a_silent_one_in_ti
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_a_lane_did_is_told_by_the_minute(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let (one, other) = (Uuid::now_v7(), Uuid::now_v7());
@@ -116,7 +116,7 @@ async fn what_a_lane_did_is_told_by_the_minute(pool: PgPool) {
     assert!(other_lane.iter().all(|it| it.accepted == 0 && it.processes > 0));
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn the_last_report_of_a_minute_is_kept_for_an_hour(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let process = Uuid::now_v7();

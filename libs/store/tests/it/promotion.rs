@@ -16,7 +16,7 @@ fn promoted_ids(promoted: &[Promoted]) -> Vec<PushId> {
     promoted.iter().map(|push| push.id).collect()
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn pending_pushes_go_out_oldest_first_up_to_the_limit(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let now = SystemClock.now();
@@ -50,7 +50,7 @@ async fn pending_pushes_go_out_oldest_first_up_to_the_limit(pool: PgPool) {
     assert_eq!(promoted_ids(&second), oldest_first[3..]);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn due_pushes_go_out_longest_overdue_first_and_future_ones_stay(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let mut due = Vec::new();
@@ -107,7 +107,7 @@ async fn due_pushes_go_out_longest_overdue_first_and_future_ones_stay(pool: PgPo
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn promotion_crosses_months(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let now = SystemClock.now();
@@ -131,7 +131,7 @@ async fn promotion_crosses_months(pool: PgPool) {
 }
 
 /// A promoter in the middle of its transaction holds the head of the queue; the other takes what follows.
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_promoter_passes_over_what_another_holds(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let waiting = ids(&pushes(&pool, PushState::Pending, 6).await);
@@ -149,7 +149,7 @@ async fn a_promoter_passes_over_what_another_holds(pool: PgPool) {
     other.rollback().await.unwrap();
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn two_promoters_at_once_promote_disjoint_sets_that_cover_all(pool: PgPool) {
     let (one, other) = (Store::from_pool(pool.clone()), Store::from_pool(pool.clone()));
     for (state, queue) in [
@@ -179,7 +179,7 @@ async fn two_promoters_at_once_promote_disjoint_sets_that_cover_all(pool: PgPool
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn only_what_was_not_enqueued_is_marked_so(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let queued = ids(&pushes(&pool, PushState::Queued, 2).await);

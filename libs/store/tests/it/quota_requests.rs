@@ -40,7 +40,7 @@ async fn status(store: &Store, subscription: Uuid) -> Vec<QuotaRequestStatus> {
     requests.unwrap().iter().map(|request| request.status).collect()
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_decision_waits_for_a_deletion_without_holding_it_up(pool: PgPool) {
     let (store, now) = (Store::from_pool(pool.clone()), SystemClock.now());
     let id = SubscriptionRow::active().make(&pool).await;
@@ -79,7 +79,7 @@ async fn a_decision_waits_for_a_deletion_without_holding_it_up(pool: PgPool) {
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_subscription_that_is_being_deleted_gets_no_request(pool: PgPool) {
     let (store, now) = (Store::from_pool(pool.clone()), SystemClock.now());
     let id = SubscriptionRow::active().make(&pool).await;
@@ -100,7 +100,7 @@ async fn a_subscription_that_is_being_deleted_gets_no_request(pool: PgPool) {
     assert_eq!(status(&store, id).await, []);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_request_that_comes_right_before_a_deletion_is_answered_by_it(pool: PgPool) {
     let (store, now) = (Store::from_pool(pool.clone()), SystemClock.now());
     let id = SubscriptionRow::active().make(&pool).await;
@@ -124,7 +124,7 @@ async fn a_request_that_comes_right_before_a_deletion_is_answered_by_it(pool: Pg
     assert_eq!(status(&store, id).await, [QuotaRequestStatus::Denied]);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_decision_is_told_once_with_what_it_granted_or_why_not(pool: PgPool) {
     let (store, now) = (Store::from_pool(pool.clone()), SystemClock.now());
     for (approve, granted, expected) in [(true, Some(400), json!(400)), (false, None, json!(null))] {

@@ -8,7 +8,7 @@ use sqlx::PgPool;
 use store::{Backlog, Store};
 use testkit::push_factory::PushRow;
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_push_that_was_never_stored_is_not_found(pool: PgPool) {
     let store = Store::from_pool(pool);
     assert!(
@@ -20,7 +20,7 @@ async fn a_push_that_was_never_stored_is_not_found(pool: PgPool) {
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_push_in_any_state_is_shown_with_its_attempts_in_order(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     for state in PushState::ALL {
@@ -51,7 +51,7 @@ async fn a_push_in_any_state_is_shown_with_its_attempts_in_order(pool: PgPool) {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn the_backlog_names_what_has_waited_longest(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     assert_eq!(store.backlog().await.unwrap(), Backlog::default());

@@ -175,7 +175,7 @@ impl Scene {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_an_outage_gave_up_is_sent_again_oldest_first_once_the_endpoint_answers(pool: PgPool) {
     let mut scene = Scene::new(&pool).await;
     let given_up = scene.outage(60).await;
@@ -209,7 +209,7 @@ async fn what_an_outage_gave_up_is_sent_again_oldest_first_once_the_endpoint_ans
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn nothing_is_sent_again_but_what_the_outage_gave_up(pool: PgPool) {
     let mut scene = Scene::new(&pool).await;
     let other = Scene::new(&pool).await;
@@ -252,7 +252,7 @@ async fn nothing_is_sent_again_but_what_the_outage_gave_up(pool: PgPool) {
     assert_eq!(scene.job().await.done, 2);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn one_goes_first_and_new_failures_end_it_with_the_rest_left_open(pool: PgPool) {
     let mut scene = Scene::new(&pool).await;
     let given_up = scene.outage(80).await;
@@ -296,7 +296,7 @@ async fn one_goes_first_and_new_failures_end_it_with_the_rest_left_open(pool: Pg
     assert_eq!(scene.statuses(&given_up).await, vec!["SENT"; 80]);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_fails_each_time_is_sent_again_three_times_and_no_more(pool: PgPool) {
     let mut scene = Scene::new(&pool).await;
     let given_up = scene.outage(1).await[0];
@@ -327,7 +327,7 @@ async fn what_fails_each_time_is_sent_again_three_times_and_no_more(pool: PgPool
     assert_eq!(row(&pool, given_up).await.attempts, 16);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn the_switch_of_a_subscription_counts_before_the_default(pool: PgPool) {
     let off = RecoveryTerms {
         enabled: false,
@@ -355,7 +355,7 @@ async fn the_switch_of_a_subscription_counts_before_the_default(pool: PgPool) {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn it_ends_when_it_is_switched_off_and_waits_while_the_subscription_is_paused(pool: PgPool) {
     let mut scene = Scene::new(&pool).await;
     scene.outage(40).await;
@@ -390,7 +390,7 @@ async fn it_ends_when_it_is_switched_off_and_waits_while_the_subscription_is_pau
     assert_eq!((scene.begin(&TERMS).await, scene.outage_since().await), (0, None));
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_an_operator_has_cancelled_does_not_begin_again(pool: PgPool) {
     let mut scene = Scene::new(&pool).await;
     scene.outage(5).await;
@@ -419,7 +419,7 @@ async fn what_an_operator_has_cancelled_does_not_begin_again(pool: PgPool) {
     assert_eq!(open, 4);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn an_outage_that_ended_with_a_new_activation_is_recovered_from_too(pool: PgPool) {
     let mut scene = Scene::new(&pool).await;
     let given_up = scene.outage(3).await;
@@ -462,7 +462,7 @@ async fn an_outage_that_ended_with_a_new_activation_is_recovered_from_too(pool: 
     assert_eq!(scene.finish().await, given_up[1..]);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn its_rate_is_a_quarter_of_what_the_subscription_may_get_also_when_that_is_lowered(pool: PgPool) {
     let mut scene = Scene::of(&pool, SubscriptionRow::active().requests_per_second(40)).await;
     scene.outage(40).await;
@@ -498,7 +498,7 @@ async fn its_rate_is_a_quarter_of_what_the_subscription_may_get_also_when_that_i
 }
 
 /// Two workers look, work and settle; each gives up what it does after a time that grows from nothing to enough.
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn each_is_sent_again_once_though_workers_come_twice_and_are_dropped_in_the_middle(pool: PgPool) {
     const GIVEN_UP: i64 = 400;
     let scene = Scene::of(&pool, SubscriptionRow::active().requests_per_second(4_000)).await;
@@ -556,7 +556,7 @@ async fn each_is_sent_again_once_though_workers_come_twice_and_are_dropped_in_th
     assert_eq!((mails.len(), mails[0].occurrences), (1, GIVEN_UP));
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn one_mail_says_how_many_were_sent_again_and_how_many_are_left(pool: PgPool) {
     let mut scene = Scene::new(&pool).await;
     scene.outage(30).await;
@@ -611,7 +611,7 @@ async fn one_mail_says_how_many_were_sent_again_and_how_many_are_left(pool: PgPo
     assert!(due >= scene.now + TimeDelta::minutes(59), "{due}");
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_recovery_of_nothing_writes_no_mail_and_an_old_outage_is_left_alone(pool: PgPool) {
     let scene = Scene::new(&pool).await;
     scene.outage(2).await;

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use crate::scene::{LONG, everything};
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn hand_back_takes_the_attempt_back(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let push = PushRow::in_state(PushState::Sending)
@@ -50,7 +50,7 @@ async fn hand_back_takes_the_attempt_back(pool: PgPool) {
     assert_eq!(after.leased_until, Some(after.updated_at + LONG));
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_deferred_push_waits_for_its_window(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let push = PushRow::in_state(PushState::Sending).make(&pool).await;
@@ -75,7 +75,7 @@ async fn a_deferred_push_waits_for_its_window(pool: PgPool) {
     assert_eq!((after.attempts, after.history.len()), (0, 0));
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_release_with_an_old_token_changes_nothing(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let push = PushRow::in_state(PushState::Sending).make(&pool).await;

@@ -13,7 +13,7 @@ fn lost(state: PushState) -> PushRow {
     PushRow::in_state(state).leased_for(TimeDelta::seconds(-1))
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn unexpired_leases_are_left_alone(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     pushes(&pool, PushState::Queued, 2).await;
@@ -26,7 +26,7 @@ async fn unexpired_leases_are_left_alone(pool: PgPool) {
     assert_eq!(everything(&pool).await, before);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn the_longest_lost_are_rescued_first_and_no_more_than_the_limit(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let recent = lost(PushState::Queued).make(&pool).await;
@@ -42,7 +42,7 @@ async fn the_longest_lost_are_rescued_first_and_no_more_than_the_limit(pool: PgP
     assert_eq!(state_of(&store, recent.id).await, PushState::Queued);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_lost_attempt_ends_as_an_error_of_unknown_outcome(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let push = lost(PushState::Sending).attempts(2).make(&pool).await;
@@ -66,7 +66,7 @@ async fn a_lost_attempt_ends_as_an_error_of_unknown_outcome(pool: PgPool) {
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_push_lost_in_its_last_attempt_is_given_up_with_a_dead_letter(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let sending = lost(PushState::Sending).attempts(3).make(&pool).await;
@@ -94,7 +94,7 @@ async fn a_push_lost_in_its_last_attempt_is_given_up_with_a_dead_letter(pool: Pg
     assert_eq!(fingerprint, ["other/lease-lost"]);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn two_rescuers_at_once_rescue_each_push_once(pool: PgPool) {
     let (one, other) = (Store::from_pool(pool.clone()), Store::from_pool(pool.clone()));
     for _ in 0..40 {

@@ -62,7 +62,7 @@ async fn audit(store: &Store) -> Vec<AuditView> {
     store.list_audit(&AuditFilter::default(), 100).await.unwrap()
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_replayed_push_is_pending_with_all_of_its_attempts_ahead(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let push = PushRow::in_state(PushState::GivenUp)
@@ -120,7 +120,7 @@ async fn a_replayed_push_is_pending_with_all_of_its_attempts_ahead(pool: PgPool)
 }
 
 /// An attempt whose outcome was lost counts from the replay on, too.
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn the_rescuer_counts_the_attempts_of_a_replayed_push_from_its_replay(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let push = PushRow::in_state(PushState::Sending)
@@ -147,7 +147,7 @@ async fn the_rescuer_counts_the_attempts_of_a_replayed_push_from_its_replay(pool
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_replayed_notification_is_due_as_one_that_its_reseller_sends_again(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     for state in [NotificationState::Failed, NotificationState::GivenUp] {
@@ -183,7 +183,7 @@ async fn a_replayed_notification_is_due_as_one_that_its_reseller_sends_again(poo
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_its_reseller_sends_again_or_replays_leaves_no_dead_letter_open(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::in_state(SubscriptionState::Active)
@@ -230,7 +230,7 @@ async fn what_its_reseller_sends_again_or_replays_leaves_no_dead_letter_open(poo
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn of_replays_at_once_one_does_it_and_the_others_are_told(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let push = PushRow::in_state(PushState::Failed).make(&pool).await;
@@ -250,7 +250,7 @@ async fn of_replays_at_once_one_does_it_and_the_others_are_told(pool: PgPool) {
     assert_eq!(audit(&store).await.len(), 1);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_cannot_be_replayed_says_why_and_stays_as_it_is(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let mut cases = Vec::new();
@@ -314,7 +314,7 @@ async fn what_cannot_be_replayed_says_why_and_stays_as_it_is(pool: PgPool) {
     assert_eq!(audit(&store).await, []);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_was_cancelled_has_a_dead_letter_that_nothing_opens(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let push = PushRow::in_state(PushState::Retry).make(&pool).await;
@@ -345,7 +345,7 @@ async fn what_was_cancelled_has_a_dead_letter_that_nothing_opens(pool: PgPool) {
     assert_eq!(state_of(&store, push.id).await, PushState::Cancelled);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn every_open_dead_letter_about_one_push_is_resolved_by_its_replay(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let push = PushRow::in_state(PushState::Failed).make(&pool).await;
@@ -372,7 +372,7 @@ async fn every_open_dead_letter_about_one_push_is_resolved_by_its_replay(pool: P
     assert_eq!(entries[0].details["otherLetters"], json!([failed]));
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_discard_needs_a_note_and_leaves_the_push_as_it_ended(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let push = PushRow::in_state(PushState::Failed).make(&pool).await;
@@ -389,7 +389,7 @@ async fn a_discard_needs_a_note_and_leaves_the_push_as_it_ended(pool: PgPool) {
     assert_eq!(again, Resolved::Before(DeadLetterState::Discarded));
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn the_log_tells_who_did_what_to_which_and_why_and_can_be_searched(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let start: DateTime<Utc> = "2026-11-21T12:00:00Z".parse().unwrap();
@@ -465,7 +465,7 @@ async fn the_log_tells_who_did_what_to_which_and_why_and_can_be_searched(pool: P
     assert_eq!(found(before).await, ["Anna (1)"]);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_was_resolved_is_forgotten_in_the_end_and_what_is_open_never(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let mut letters = Vec::new();

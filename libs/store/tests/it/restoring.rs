@@ -31,7 +31,7 @@ async fn count(pool: &PgPool, statement: &'static str) -> i64 {
     sqlx::query_scalar(statement).fetch_one(pool).await.unwrap()
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn all_that_is_queued_waits_again_and_nothing_else_is_touched(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     // More than a batch, and as one statement would queue them: with one lease for all.
@@ -105,7 +105,7 @@ async fn all_that_is_queued_waits_again_and_nothing_else_is_touched(pool: PgPool
     assert_eq!(actions(&pool).await, [once, once].concat());
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_rescue_on_request_finds_what_was_lost_and_counts_it(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let ago = TimeDelta::seconds(-1);

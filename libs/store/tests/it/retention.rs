@@ -57,7 +57,7 @@ const ROWS: &str = "
         ON CONFLICT DO NOTHING;
     INSERT INTO audit_log (id, at, actor, action, subject) SELECT id, at, 'ann', 'a', 's' FROM t;";
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_is_past_its_retention_is_forgotten_and_what_is_younger_stays(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let living = SubscriptionRow::active().make(&pool).await;
@@ -114,7 +114,7 @@ async fn what_is_past_its_retention_is_forgotten_and_what_is_younger_stays(pool:
     assert_eq!(open, 2, "the tallies went with their dead letters");
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_deleted_subscription_is_forgotten_with_all_that_belongs_to_it(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let gone = SubscriptionRow::active().make(&pool).await;
@@ -169,7 +169,7 @@ async fn a_deleted_subscription_is_forgotten_with_all_that_belongs_to_it(pool: P
 }
 
 /// The clock that is behind decides.
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_cutoff_is_bounded_by_the_clock_of_the_database(pool: PgPool) {
     let store = Store::from_pool(pool);
     let now = SystemClock.now();

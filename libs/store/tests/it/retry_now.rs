@@ -34,7 +34,7 @@ async fn audited(pool: &PgPool) -> Vec<(String, String)> {
         .unwrap()
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn one_that_waits_for_its_retry_is_due_at_once_and_keeps_its_attempts(pool: PgPool) {
     let (store, now) = (Store::from_pool(pool.clone()), SystemClock.now());
     let subscription = SubscriptionRow::active().make(&pool).await;
@@ -76,7 +76,7 @@ async fn one_that_waits_for_its_retry_is_due_at_once_and_keeps_its_attempts(pool
     assert_eq!(unknown.unwrap(), RetryNow::Unknown);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn those_of_a_subscription_or_a_lane_are_due_and_no_others(pool: PgPool) {
     let (store, now) = (Store::from_pool(pool.clone()), SystemClock.now());
     let hour = TimeDelta::hours(1);

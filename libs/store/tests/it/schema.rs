@@ -22,7 +22,7 @@ async fn two_processes_may_migrate_at_once(pool: PgPool) {
     assert!(one.is_migrated().await.unwrap());
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_schema_that_lacks_a_migration_is_not_migrated(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     sqlx::query("DELETE FROM _sqlx_migrations WHERE version = (SELECT max(version) FROM _sqlx_migrations)")
@@ -32,7 +32,7 @@ async fn a_schema_that_lacks_a_migration_is_not_migrated(pool: PgPool) {
     assert!(!store.is_migrated().await.unwrap());
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_migration_that_was_changed_after_it_was_applied_is_refused(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     sqlx::query("UPDATE _sqlx_migrations SET checksum = '\\x00' WHERE version = 1")

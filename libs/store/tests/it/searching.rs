@@ -61,7 +61,7 @@ fn in_status(status: PushStatus) -> PushFilter {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn the_pushes_of_a_device_are_found_the_newest_first_and_no_others(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let mut wanted = Vec::new();
@@ -92,7 +92,7 @@ async fn the_pushes_of_a_device_are_found_the_newest_first_and_no_others(pool: P
     assert_eq!(all_pushes(&store, &sent, 50).await, [] as [Uuid; 0]);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_waits_comes_in_the_order_in_which_it_is_due(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let mut pending = Vec::new();
@@ -131,7 +131,7 @@ async fn what_waits_comes_in_the_order_in_which_it_is_due(pool: PgPool) {
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_filter_that_matches_little_looks_at_a_bounded_number_and_says_how_to_go_on(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     run(
@@ -204,7 +204,7 @@ async fn what_an_upgrade_leaves_to_be_indexed_is_indexed_beside_work(pool: PgPoo
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn months_to_come_find_devices_too(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let at: DateTime<Utc> = "2031-05-15T12:00:00Z".parse().unwrap();
@@ -223,7 +223,7 @@ async fn months_to_come_find_devices_too(pool: PgPool) {
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn how_many_pushes_are_before_one_that_waits_is_counted(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let mut ids = Vec::new();
@@ -274,7 +274,7 @@ async fn all_notifications(store: &Store, search: &NotificationSearch, limit: u3
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_a_reseller_got_is_found_over_all_its_subscriptions(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let mut mine = Vec::new();
@@ -330,7 +330,7 @@ async fn what_a_reseller_got_is_found_over_all_its_subscriptions(pool: PgPool) {
     assert_eq!(found[0].reseller, "acme");
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn notifications_that_wait_come_in_the_order_in_which_they_are_due(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().make(&pool).await;
@@ -411,7 +411,7 @@ async fn all_events(store: &Store, search: &EventSearch, limit: u32) -> Vec<Uuid
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn an_event_that_became_nothing_is_found_by_its_data(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().make(&pool).await;
@@ -463,7 +463,7 @@ async fn an_event_that_became_nothing_is_found_by_its_data(pool: PgPool) {
     assert_eq!(counts.count(), 5);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_a_caller_called_an_event_leads_to_it_without_its_reseller(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let mut named = Vec::new();

@@ -201,57 +201,57 @@ async fn mirrors_the_domain(pool: &PgPool, event: Event) {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn enqueue_mirrors_the_domain(pool: PgPool) {
     mirrors_the_domain(&pool, Event::Enqueue).await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn spill_mirrors_the_domain(pool: PgPool) {
     mirrors_the_domain(&pool, Event::Spill).await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn claim_mirrors_the_domain(pool: PgPool) {
     mirrors_the_domain(&pool, Event::Claim).await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn hand_back_mirrors_the_domain(pool: PgPool) {
     mirrors_the_domain(&pool, Event::HandBack).await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn postpone_mirrors_the_domain(pool: PgPool) {
     mirrors_the_domain(&pool, Event::Postpone).await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn succeed_mirrors_the_domain(pool: PgPool) {
     mirrors_the_domain(&pool, Event::Succeed).await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn fail_retryable_mirrors_the_domain(pool: PgPool) {
     mirrors_the_domain(&pool, Event::FailRetryable).await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn fail_permanently_mirrors_the_domain(pool: PgPool) {
     mirrors_the_domain(&pool, Event::FailPermanently).await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn rescue_mirrors_the_domain(pool: PgPool) {
     mirrors_the_domain(&pool, Event::Rescue).await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn resend_mirrors_the_domain(pool: PgPool) {
     mirrors_the_domain(&pool, Event::Resend).await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn cancel_mirrors_the_domain(pool: PgPool) {
     mirrors_the_domain(&pool, Event::Cancel).await;
 }

@@ -17,7 +17,7 @@ use testkit::subscription_factory::SubscriptionRow;
 
 use crate::scene::{lead, pushes};
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn an_empty_installation_has_nothing_to_say(pool: PgPool) {
     let store = Store::from_pool(pool);
     let now = SystemClock.now();
@@ -38,7 +38,7 @@ async fn an_empty_installation_has_nothing_to_say(pool: PgPool) {
     assert!(!store.has_partitions(month.plus(40)).await.unwrap());
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn pushes_are_counted_by_what_they_wait_for(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     for (state, count) in [
@@ -87,7 +87,7 @@ async fn pushes_are_counted_by_what_they_wait_for(pool: PgPool) {
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn only_what_could_be_sent_is_overdue(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let held = [
@@ -126,7 +126,7 @@ async fn only_what_could_be_sent_is_overdue(pool: PgPool) {
     assert!(waiting.overdue.pending_for.is_some(), "{waiting:?}");
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_leader_is_named_with_its_time_and_trouble_comes_worst_first(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let lease = lead(&store).await;
@@ -165,7 +165,7 @@ async fn a_leader_is_named_with_its_time_and_trouble_comes_worst_first(pool: PgP
     assert_eq!(counts, [("ACTIVE", 2, 1), ("DEGRADED", 1, 1)]);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_swrve_said_is_counted_by_the_last_attempts_of_pushes_that_wait(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     for (state, count) in [

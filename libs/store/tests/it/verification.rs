@@ -59,7 +59,7 @@ async fn mails(pool: &PgPool) -> Vec<(String, Value)> {
         .unwrap()
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_due_endpoint_is_challenged_by_one_until_its_lease_ends(pool: PgPool) {
     let (store, now) = (Store::from_pool(pool.clone()), soon());
     let id = pending(&pool).await;
@@ -81,7 +81,7 @@ async fn a_due_endpoint_is_challenged_by_one_until_its_lease_ends(pool: PgPool) 
     assert!(store.pass_verification(&again, (URL, HOST), now).await.unwrap());
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn the_right_answer_activates_and_is_told(pool: PgPool) {
     let (store, now) = (Store::from_pool(pool.clone()), soon());
     let id = pending(&pool).await;
@@ -104,7 +104,7 @@ async fn the_right_answer_activates_and_is_told(pool: PgPool) {
     assert_eq!(claim(&store, now + TimeDelta::days(1)).await, None);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_wrong_answer_leads_to_another_challenge_and_the_last_one_to_a_mail(pool: PgPool) {
     let (store, now) = (Store::from_pool(pool.clone()), soon());
     let id = pending(&pool).await;
@@ -159,7 +159,7 @@ async fn a_wrong_answer_leads_to_another_challenge_and_the_last_one_to_a_mail(po
     assert_eq!(claim(&store, next + TimeDelta::days(9)).await, None);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn an_answer_of_before_a_change_counts_for_nothing(pool: PgPool) {
     let (store, now) = (Store::from_pool(pool.clone()), soon());
     let change = |sql: &'static str, id: Uuid| {
@@ -193,7 +193,7 @@ async fn an_answer_of_before_a_change_counts_for_nothing(pool: PgPool) {
     assert_eq!(mails(&pool).await, []);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_reseller_that_starts_over_is_challenged_with_all_attempts(pool: PgPool) {
     let (store, now) = (Store::from_pool(pool.clone()), soon());
     let id = pending(&pool).await;
@@ -209,7 +209,7 @@ async fn a_reseller_that_starts_over_is_challenged_with_all_attempts(pool: PgPoo
     assert_eq!((again.subscription_id, again.attempts), (id, 0));
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn no_command_passes_the_floor_between_two_challenges(pool: PgPool) {
     let (store, start) = (Store::from_pool(pool.clone()), soon());
     let id = pending(&pool).await;
@@ -244,7 +244,7 @@ async fn no_command_passes_the_floor_between_two_challenges(pool: PgPool) {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn challenges_that_come_by_themselves_keep_no_command_waiting(pool: PgPool) {
     let (store, mut now) = (Store::from_pool(pool.clone()), soon());
     let id = pending(&pool).await;
@@ -265,7 +265,7 @@ async fn challenges_that_come_by_themselves_keep_no_command_waiting(pool: PgPool
     assert!(matches!(commanded.await.unwrap(), CommandOutcome::Done(_)));
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn one_reseller_leaves_room_for_the_challenges_of_others(pool: PgPool) {
     let (store, now) = (Store::from_pool(pool.clone()), soon());
     for reseller in ["acme", "acme", "acme", "acme", "other"] {
@@ -284,7 +284,7 @@ async fn one_reseller_leaves_room_for_the_challenges_of_others(pool: PgPool) {
     assert_eq!(resellers((10, 2), &[]).await, ["acme"]);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_site_is_challenged_so_often_in_an_hour(pool: PgPool) {
     let (store, start) = (Store::from_pool(pool.clone()), SystemClock.now().trunc_subsecs(6));
     let budgets = Budgets {
@@ -319,7 +319,7 @@ async fn a_site_is_challenged_so_often_in_an_hour(pool: PgPool) {
     assert_eq!(charge(3, start).await, Charged::Done);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_clock_that_is_ahead_has_no_budget_of_its_own_and_uses_up_none_of_others(pool: PgPool) {
     let (store, now) = (Store::from_pool(pool.clone()), SystemClock.now());
     let budgets = Budgets {
@@ -343,7 +343,7 @@ async fn a_clock_that_is_ahead_has_no_budget_of_its_own_and_uses_up_none_of_othe
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_reseller_has_few_hosts_a_day_challenged_that_do_not_answer(pool: PgPool) {
     let (store, now) = (Store::from_pool(pool.clone()), soon());
     let budgets = Budgets {
@@ -383,7 +383,7 @@ async fn a_reseller_has_few_hosts_a_day_challenged_that_do_not_answer(pool: PgPo
     assert_eq!(put_off.verification_error.as_deref(), Some("full"));
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn an_endpoint_that_turned_away_is_asked_again_before_it_gets_anything(pool: PgPool) {
     let (store, now) = (Store::from_pool(pool.clone()), soon());
     for (reason, days, state) in [

@@ -28,7 +28,7 @@ async fn begun(pool: &PgPool) -> (Store, ApiKey, KeyDigest, DateTime<Utc>) {
     (store, key, digest, now)
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_visit_may_what_its_key_may_until_that_is_revoked(pool: PgPool) {
     let (store, key, digest, now) = begun(&pool).await;
     assert_eq!(
@@ -46,7 +46,7 @@ async fn a_visit_may_what_its_key_may_until_that_is_revoked(pool: PgPool) {
     assert_eq!(store.find_visit(&digest, now, true).await.unwrap(), None);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_visit_ends_when_it_is_ended_and_only_once(pool: PgPool) {
     let (store, _, digest, now) = begun(&pool).await;
     assert!(store.end_visit(&digest, act(now)).await.unwrap());
@@ -59,7 +59,7 @@ async fn a_visit_ends_when_it_is_ended_and_only_once(pool: PgPool) {
     assert_eq!(actions, ["visit.begin", "visit.end"]);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_visit_ends_after_a_time_without_a_page_and_after_its_longest_time(pool: PgPool) {
     let (store, _, digest, begun_at) = begun(&pool).await;
     let idle = TimeDelta::minutes(IDLE_MINUTES);
@@ -91,7 +91,7 @@ async fn a_visit_ends_after_a_time_without_a_page_and_after_its_longest_time(poo
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn old_visits_are_deleted_when_one_begins(pool: PgPool) {
     let (store, key, _, now) = begun(&pool).await;
     for days in [1, 30] {
@@ -108,7 +108,7 @@ async fn old_visits_are_deleted_when_one_begins(pool: PgPool) {
     assert_eq!(visits, 1, "those of days before are gone");
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_visit_of_a_person_may_what_the_provider_said(pool: PgPool) {
     let (store, now) = (Store::from_pool(pool.clone()), SystemClock.now().trunc_subsecs(6));
     for (place, authenticated_at) in [Some(now), None].into_iter().enumerate() {
@@ -136,7 +136,7 @@ async fn a_visit_of_a_person_may_what_the_provider_said(pool: PgPool) {
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn breaking_the_glass_lasts_an_hour_and_is_counted(pool: PgPool) {
     let (store, key, _, now) = begun(&pool).await;
     let digest = KeyDigest::of("in an emergency");
@@ -160,7 +160,7 @@ async fn breaking_the_glass_lasts_an_hour_and_is_counted(pool: PgPool) {
     assert_eq!(actions, ["visit.begin", "visit.break-glass"]);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_visit_is_of_a_key_or_of_a_person(pool: PgPool) {
     let (_, key, _, now) = begun(&pool).await;
     let insert = async |columns: &str, values: &str| {
@@ -197,7 +197,7 @@ async fn a_visit_is_of_a_key_or_of_a_person(pool: PgPool) {
         .unwrap();
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn all_visits_of_a_person_end_at_once_and_no_others(pool: PgPool) {
     let (store, _, of_key, now) = begun(&pool).await;
     let person = |subject: &str, issuer: &str| Person {

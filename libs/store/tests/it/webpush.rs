@@ -100,7 +100,7 @@ fn connected() -> impl Fn(&Stored) -> bool {
     |stored| matches!(stored, Stored::Yes { node: Some(node), .. } if node == NODE)
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn the_row_of_a_client_is_made_at_its_first_channel(pool: PgPool) {
     let scene = Scene::new(&pool).await;
     let other = Uuid::from_u128(rand());
@@ -121,7 +121,7 @@ async fn the_row_of_a_client_is_made_at_its_first_channel(pool: PgPool) {
     assert_eq!(scene.store.webpush_client(other).await.unwrap(), None);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_client_has_no_more_channels_than_it_may(pool: PgPool) {
     let scene = Scene::new(&pool).await;
     let register = async |channel| {
@@ -138,7 +138,7 @@ async fn a_client_has_no_more_channels_than_it_may(pool: PgPool) {
 }
 
 /// One node has had its month turn, the other has not.
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_client_has_one_row_though_two_nodes_make_it_in_different_months(pool: PgPool) {
     let scene = Scene::new(&pool).await;
     let uaid = Uuid::from_u128(rand());
@@ -171,7 +171,7 @@ async fn a_client_has_one_row_though_two_nodes_make_it_in_different_months(pool:
     assert_eq!(client.channels.len(), 4);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_later_connection_is_noted_and_an_earlier_one_is_not(pool: PgPool) {
     let scene = Scene::new(&pool).await;
     let later = scene.now + TimeDelta::microseconds(1);
@@ -199,7 +199,7 @@ async fn a_later_connection_is_noted_and_an_earlier_one_is_not(pool: PgPool) {
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_node_is_forgotten_only_where_it_is_the_one_that_was_read(pool: PgPool) {
     let scene = Scene::new(&pool).await;
     let (store, uaid, now) = (&scene.store, scene.uaid, scene.now);
@@ -218,7 +218,7 @@ async fn a_node_is_forgotten_only_where_it_is_the_one_that_was_read(pool: PgPool
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_sender_is_told_the_node_and_whether_the_channel_is_there(pool: PgPool) {
     let scene = Scene::new(&pool).await;
     let (uaid, channel, other) = (scene.uaid, scene.channel, Uuid::from_u128(rand()));
@@ -239,7 +239,7 @@ async fn a_sender_is_told_the_node_and_whether_the_channel_is_there(pool: PgPool
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_is_stored_is_read_as_it_was(pool: PgPool) {
     let scene = Scene::new(&pool).await;
     let with_keys = NewMessage {
@@ -280,7 +280,7 @@ async fn what_is_stored_is_read_as_it_was(pool: PgPool) {
     assert_eq!(waiting.len(), 2);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn nothing_is_stored_for_what_is_not_registered(pool: PgPool) {
     let scene = Scene::new(&pool).await;
     let unknown = NewMessage {
@@ -301,7 +301,7 @@ async fn nothing_is_stored_for_what_is_not_registered(pool: PgPool) {
     assert_eq!(scene.versions().await, ["3"], "the rest of the batch is stored");
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn topics_come_first_then_the_order_of_storing_and_nothing_that_expired(pool: PgPool) {
     let scene = Scene::new(&pool).await;
     let expired = NewMessage {
@@ -333,7 +333,7 @@ async fn topics_come_first_then_the_order_of_storing_and_nothing_that_expired(po
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn messages_of_one_channel_and_one_instant_are_all_kept(pool: PgPool) {
     let scene = Scene::new(&pool).await;
     let batch: Vec<_> = (0..8).map(|n| scene.message(&n.to_string())).collect();
@@ -341,7 +341,7 @@ async fn messages_of_one_channel_and_one_instant_are_all_kept(pool: PgPool) {
     assert_eq!(scene.versions().await.len(), 8);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_topic_has_its_newest_message_only(pool: PgPool) {
     let scene = Scene::new(&pool).await;
     let other = Uuid::from_u128(rand());
@@ -376,7 +376,7 @@ async fn a_topic_has_its_newest_message_only(pool: PgPool) {
     assert_eq!(scene.versions().await.len(), 3);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_is_older_than_a_message_that_the_client_has_of_its_topic_is_deleted(pool: PgPool) {
     let scene = Scene::new(&pool).await;
     let (other, instant) = (Uuid::from_u128(rand()), TimeDelta::microseconds(1));
@@ -425,7 +425,7 @@ async fn what_is_older_than_a_message_that_the_client_has_of_its_topic_is_delete
     assert!(scene.versions().await.contains(&"newest".to_owned()));
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_is_acknowledged_is_deleted_by_identifier_and_nothing_else(pool: PgPool) {
     let scene = Scene::new(&pool).await;
     scene
@@ -460,7 +460,7 @@ async fn what_is_acknowledged_is_deleted_by_identifier_and_nothing_else(pool: Pg
     assert_eq!(other, 0);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_message_is_deleted_by_its_sender_once(pool: PgPool) {
     let scene = Scene::new(&pool).await;
     scene
@@ -475,7 +475,7 @@ async fn a_message_is_deleted_by_its_sender_once(pool: PgPool) {
 }
 
 /// Two stores of the same topics, each in an order of its own.
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn stores_that_replace_messages_of_the_same_topics_do_not_wait_for_each_other(pool: PgPool) {
     let scene = Scene::new(&pool).await;
     let of_topics = |topics: &mut dyn Iterator<Item = u32>| -> Vec<NewMessage> {
@@ -506,7 +506,7 @@ async fn stores_that_replace_messages_of_the_same_topics_do_not_wait_for_each_ot
     assert_eq!(waiting, 200);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_has_expired_is_deleted_some_at_a_time_and_nothing_else(pool: PgPool) {
     let scene = Scene::new(&pool).await;
     let mut messages: Vec<_> = (0..3).map(|n| scene.message(&n.to_string())).collect();
@@ -526,7 +526,7 @@ async fn what_has_expired_is_deleted_some_at_a_time_and_nothing_else(pool: PgPoo
     assert_eq!(scene.versions().await, ["2"]);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_waits_in_a_channel_goes_with_it(pool: PgPool) {
     let scene = Scene::new(&pool).await;
     let other = Uuid::from_u128(rand());
@@ -555,7 +555,7 @@ async fn what_waits_in_a_channel_goes_with_it(pool: PgPool) {
     assert_eq!(scene.put(scene.message("3")).await, Stored::NoChannel);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_reset_leaves_nothing(pool: PgPool) {
     let scene = Scene::new(&pool).await;
     scene.put(scene.message("1")).await;
@@ -566,7 +566,7 @@ async fn a_reset_leaves_nothing(pool: PgPool) {
     assert_eq!(scene.put(scene.message("2")).await, Stored::NoClient);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_client_moves_with_its_channels_when_nothing_waits_any_more(pool: PgPool) {
     let scene = Scene::new(&pool).await;
     let (store, uaid, from, to) = (&scene.store, scene.uaid, scene.month, scene.month.plus(1));
@@ -611,7 +611,7 @@ async fn a_client_moves_with_its_channels_when_nothing_waits_any_more(pool: PgPo
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_is_stored_while_a_client_moves_is_in_the_month_that_it_is_in_then(pool: PgPool) {
     let scene = Scene::new(&pool).await;
     let (uaid, from, to, now) = (scene.uaid, scene.month, scene.month.plus(1), scene.now);
@@ -674,7 +674,7 @@ async fn what_is_stored_while_a_client_moves_is_in_the_month_that_it_is_in_then(
 }
 
 /// Of a store and a connection at the same time, either the store is told the new node, or the connection finds the message.
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_connection_waits_for_a_store_and_a_store_for_a_connection(pool: PgPool) {
     let scene = Scene::new(&pool).await;
     let (uaid, later) = (scene.uaid, scene.now + TimeDelta::seconds(1));
@@ -716,7 +716,7 @@ async fn a_connection_waits_for_a_store_and_a_store_for_a_connection(pool: PgPoo
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn months_are_made_ahead_with_the_bounds_of_the_calendar(pool: PgPool) {
     let scene = Scene::new(&pool).await;
     let (store, month) = (&scene.store, scene.month);
@@ -745,7 +745,7 @@ async fn months_are_made_ahead_with_the_bounds_of_the_calendar(pool: PgPool) {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn months_are_dropped_when_two_newer_ones_have_passed(pool: PgPool) {
     let scene = Scene::new(&pool).await;
     let (store, month) = (&scene.store, scene.month);
@@ -777,7 +777,7 @@ async fn months_are_dropped_when_two_newer_ones_have_passed(pool: PgPool) {
     assert_eq!(kept, 0, "whatever the clock of the caller says");
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn dropping_gives_way_to_a_reader(pool: PgPool) {
     let scene = Scene::new(&pool).await;
     scene
@@ -800,7 +800,7 @@ async fn dropping_gives_way_to_a_reader(pool: PgPool) {
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_client_and_its_messages_are_found_by_index(pool: PgPool) {
     let scene = Scene::new(&pool).await;
     let id = scene.uaid;
@@ -823,7 +823,7 @@ async fn a_client_and_its_messages_are_found_by_index(pool: PgPool) {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_row_that_makes_no_sense_is_refused(pool: PgPool) {
     let insert = async |columns: &str, values: &str| {
         let month = Month::containing(SystemClock.now()).first_day();

@@ -58,7 +58,7 @@ fn listed() -> BTreeSet<(String, u64)> {
     listed
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn every_problem_of_the_list_is_one_that_the_service_answers(pool: PgPool) {
     let url = pool.connect_options().to_url_lossy().to_string();
     let (proxy, through) = FaultProxy::for_url(&url).await;

@@ -107,18 +107,18 @@ async fn loses_nothing(pool: PgPool, ahead: TimeDelta) {
     .await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_clock_that_is_seven_months_ahead_loses_nothing(pool: PgPool) {
     loses_nothing(pool, TimeDelta::days(214)).await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_clock_that_is_31_days_ahead_loses_nothing(pool: PgPool) {
     loses_nothing(pool, TimeDelta::days(31)).await;
 }
 
 /// Nothing would be lost then, but it may be the database's clock that is wrong.
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_clock_that_is_behind_forgets_nothing_either(pool: PgPool) {
     loses_nothing(pool, -TimeDelta::minutes(10)).await;
 }

@@ -9,7 +9,7 @@ use webpush::Subscription;
 use crate::scene::{PUBLIC, Scene, accepted, refused};
 use crate::sender::Sender;
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_path_without_an_endpoint_is_not_found(pool: PgPool) {
     let scene = Scene::start(pool).await;
     let path = scene.path(None);
@@ -30,7 +30,7 @@ async fn a_path_without_an_endpoint_is_not_found(pool: PgPool) {
     scene.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn who_sends_is_checked_in_every_spelling(pool: PgPool) {
     let scene = Scene::start(pool).await;
     let sender = Sender::new();
@@ -92,7 +92,7 @@ async fn who_sends_is_checked_in_every_spelling(pool: PgPool) {
     scene.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn an_unknown_client_or_channel_is_gone(pool: PgPool) {
     let scene = Scene::start(pool).await;
     let unknown = scene.path_of(&Subscription::new(Uuid::new_v4(), scene.channel, None));
@@ -114,7 +114,7 @@ async fn an_unknown_client_or_channel_is_gone(pool: PgPool) {
     scene.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_ttl_is_required_and_clamped(pool: PgPool) {
     let scene = Scene::start(pool).await;
     let path = scene.path(None);
@@ -149,7 +149,7 @@ async fn a_ttl_is_required_and_clamped(pool: PgPool) {
     scene.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_body_has_a_size_and_says_how_it_is_encrypted(pool: PgPool) {
     let scene = Scene::start(pool).await;
     let path = scene.path(None);
@@ -186,7 +186,7 @@ async fn a_body_has_a_size_and_says_how_it_is_encrypted(pool: PgPool) {
     scene.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_topic_is_short_and_of_one_alphabet(pool: PgPool) {
     let scene = Scene::start(pool).await;
     let path = scene.path(None);
@@ -208,7 +208,7 @@ async fn a_topic_is_short_and_of_one_alphabet(pool: PgPool) {
 }
 
 /// Of several things that are wrong the first in the order of the contract is named.
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn checks_come_in_their_order(pool: PgPool) {
     let scene = Scene::start(pool).await;
     let sender = Sender::new();
@@ -250,7 +250,7 @@ async fn checks_come_in_their_order(pool: PgPool) {
     scene.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn too_many_messages_to_one_channel_are_refused_and_those_to_others_are_not(pool: PgPool) {
     let scene = Scene::start_with(pool, |config| {
         config.webpush.endpoint.messages_per_second = 1;

@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use crate::node::{Does, Node};
 use crate::scene::{Scene, accepted, refused};
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_message_for_a_connected_client_goes_to_its_node_and_nowhere_else(pool: PgPool) {
     let scene = Scene::start(pool).await;
     let node = Node::start().await;
@@ -49,7 +49,7 @@ async fn a_message_for_a_connected_client_goes_to_its_node_and_nowhere_else(pool
     scene.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_message_for_a_client_that_is_away_waits_for_it(pool: PgPool) {
     let scene = Scene::start(pool).await;
     let id = scene.send().await;
@@ -60,7 +60,7 @@ async fn a_message_for_a_client_that_is_away_waits_for_it(pool: PgPool) {
     scene.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_node_without_the_client_is_forgotten_and_the_message_stored(pool: PgPool) {
     let scene = Scene::start(pool).await;
     let node = Node::start().await;
@@ -73,7 +73,7 @@ async fn a_node_without_the_client_is_forgotten_and_the_message_stored(pool: PgP
     scene.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_node_that_takes_no_connection_is_forgotten(pool: PgPool) {
     let scene = Scene::start(pool).await;
     let mut node = Node::start().await;
@@ -85,7 +85,7 @@ async fn a_node_that_takes_no_connection_is_forgotten(pool: PgPool) {
     scene.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_node_that_says_nothing_is_forgotten_but_told_that_something_waits(pool: PgPool) {
     let scene = Scene::start_with(pool, |config| {
         config.webpush.endpoint.node_timeout = Duration::from_millis(200);
@@ -101,7 +101,7 @@ async fn a_node_that_says_nothing_is_forgotten_but_told_that_something_waits(poo
     scene.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_a_busy_node_does_not_take_is_stored_and_the_node_told(pool: PgPool) {
     let scene = Scene::start(pool).await;
     let node = Node::start().await;
@@ -115,7 +115,7 @@ async fn what_a_busy_node_does_not_take_is_stored_and_the_node_told(pool: PgPool
     scene.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_node_that_fails_keeps_the_client_and_loses_no_message(pool: PgPool) {
     let scene = Scene::start(pool).await;
     let node = Node::start().await;
@@ -128,7 +128,7 @@ async fn a_node_that_fails_keeps_the_client_and_loses_no_message(pool: PgPool) {
     scene.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn without_a_ttl_a_message_is_for_who_is_connected_alone(pool: PgPool) {
     let scene = Scene::start(pool).await;
     let send = async || {
@@ -150,7 +150,7 @@ async fn without_a_ttl_a_message_is_for_who_is_connected_alone(pool: PgPool) {
 }
 
 /// Between the attempt at the old node and the store, the client connects to another one.
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_client_that_connects_elsewhere_meanwhile_is_not_forgotten_and_told(pool: PgPool) {
     let scene = Scene::start(pool).await;
     let (old, new) = (Node::start().await, Node::start().await);
@@ -178,7 +178,7 @@ async fn a_client_that_connects_elsewhere_meanwhile_is_not_forgotten_and_told(po
     scene.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_node_that_has_lost_the_client_when_it_is_told_is_forgotten(pool: PgPool) {
     let scene = Scene::start(pool).await;
     let node = Node::start().await;
@@ -193,7 +193,7 @@ async fn a_node_that_has_lost_the_client_when_it_is_told_is_forgotten(pool: PgPo
     scene.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_client_that_goes_while_its_message_is_on_its_way_is_gone(pool: PgPool) {
     let scene = Scene::start(pool).await;
     let node = Node::start().await;
@@ -230,7 +230,7 @@ async fn a_client_that_goes_while_its_message_is_on_its_way_is_gone(pool: PgPool
     scene.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn messages_of_one_channel_and_one_millisecond_are_all_kept_and_told_apart(pool: PgPool) {
     let scene = Scene::start(pool).await;
     let path = scene.path(None);
@@ -248,7 +248,7 @@ async fn messages_of_one_channel_and_one_millisecond_are_all_kept_and_told_apart
     scene.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_topic_shows_its_newest_message(pool: PgPool) {
     let scene = Scene::start(pool).await;
     let path = scene.path(None);
@@ -267,7 +267,7 @@ async fn a_topic_shows_its_newest_message(pool: PgPool) {
     scene.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_message_that_waits_is_taken_back_by_its_sender(pool: PgPool) {
     let scene = Scene::start(pool).await;
     let (first, second, padded) = (scene.send().await, scene.send().await, scene.send().await);
@@ -285,7 +285,7 @@ async fn a_message_that_waits_is_taken_back_by_its_sender(pool: PgPool) {
     scene.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_cannot_be_stored_is_to_be_tried_again(pool: PgPool) {
     let scene = Scene::start(pool).await;
     sqlx::query("ALTER TABLE webpush_messages RENAME TO messages_away")

@@ -8,7 +8,7 @@ use webpush::{Keys, Subscription};
 
 use crate::scene::{Scene, accepted, refused};
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn monitors_find_what_they_know(pool: PgPool) {
     let scene = Scene::start(pool).await;
     for path in [
@@ -33,7 +33,7 @@ async fn monitors_find_what_they_know(pool: PgPool) {
     scene.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn other_paths_and_methods_are_errors_of_the_same_form(pool: PgPool) {
     let scene = Scene::start(pool).await;
     for path in ["/", "/nothing", "/push/a", "/notif/a"] {
@@ -50,7 +50,7 @@ async fn other_paths_and_methods_are_errors_of_the_same_form(pool: PgPool) {
     scene.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn pages_of_any_origin_may_send(pool: PgPool) {
     let scene = Scene::start(pool).await;
     let path = scene.path(None);
@@ -94,7 +94,7 @@ async fn pages_of_any_origin_may_send(pool: PgPool) {
 }
 
 /// The runbook's way: the new key is added last, then goes first, then the old one goes.
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn keys_are_replaced_without_losing_a_subscription(pool: PgPool) {
     let texts = [URL_SAFE.encode([1; 32]), URL_SAFE.encode([2; 32])];
     let keys = |order: &[usize]| {

@@ -9,7 +9,7 @@ use crate::sender::Sender;
 
 const BASE: &str = "/v1/webpush/app/registration";
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_client_registers_subscribes_and_goes(pool: PgPool) {
     let scene = Scene::start(pool).await;
     let channel = Uuid::new_v4();
@@ -83,7 +83,7 @@ async fn a_client_registers_subscribes_and_goes(pool: PgPool) {
     scene.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn only_who_has_the_secret_of_a_client_may_change_it(pool: PgPool) {
     let scene = Scene::start(pool).await;
     let own = format!("{BASE}/{}", scene.uaid);
@@ -108,7 +108,7 @@ async fn only_who_has_the_secret_of_a_client_may_change_it(pool: PgPool) {
     scene.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_is_no_registration_is_told_why(pool: PgPool) {
     let scene = Scene::start(pool).await;
     let other = scene

@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use crate::node::{Does, Node};
 use crate::scene::{Scene, accepted};
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_is_sent_after_the_turn_is_stored_where_the_client_still_is(pool: PgPool) {
     let scene = Scene::start(pool).await;
     let before = scene.month();
@@ -22,7 +22,7 @@ async fn what_is_sent_after_the_turn_is_stored_where_the_client_still_is(pool: P
     scene.stop().await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_is_sent_while_a_client_moves_is_in_its_new_month(pool: PgPool) {
     let scene = Scene::start(pool).await;
     let (from, to) = (scene.month(), scene.month().plus(1));

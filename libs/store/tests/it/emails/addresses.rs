@@ -62,7 +62,7 @@ async fn code(pool: &PgPool, address: &str) -> String {
         .unwrap()
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn nothing_but_the_code_goes_to_an_address_until_the_code_is_back(pool: PgPool) {
     let (store, start) = (Store::from_pool(pool.clone()), now());
     let id = SubscriptionRow::active().make(&pool).await;
@@ -104,7 +104,7 @@ async fn nothing_but_the_code_goes_to_an_address_until_the_code_is_back(pool: Pg
     assert_eq!(confirmed, 1);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_waits_for_a_confirmation_that_never_comes_ends_by_age(pool: PgPool) {
     let (store, start) = (Store::from_pool(pool.clone()), now());
     let id = SubscriptionRow::active().make(&pool).await;
@@ -129,7 +129,7 @@ async fn what_waits_for_a_confirmation_that_never_comes_ends_by_age(pool: PgPool
     assert_eq!(why, "the address has not been confirmed");
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn an_address_gets_ten_codes_a_day_and_each_reseller_one_of_its_own(pool: PgPool) {
     let (store, start) = (Store::from_pool(pool.clone()), now());
     let mut asked = Vec::new();
@@ -155,7 +155,7 @@ async fn an_address_gets_ten_codes_a_day_and_each_reseller_one_of_its_own(pool: 
     assert_eq!(sent(&store, start).await.len(), 10);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_reseller_has_twenty_codes_sent_a_day(pool: PgPool) {
     let (store, start) = (Store::from_pool(pool.clone()), now());
     let id = SubscriptionRow::active().make(&pool).await;
@@ -192,7 +192,7 @@ async fn a_reseller_has_twenty_codes_sent_a_day(pool: PgPool) {
     assert_eq!(codes(start).await, 1);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn ten_wrong_codes_make_the_right_one_void(pool: PgPool) {
     let (store, start) = (Store::from_pool(pool.clone()), now());
     let id = SubscriptionRow::active().make(&pool).await;
@@ -211,7 +211,7 @@ async fn ten_wrong_codes_make_the_right_one_void(pool: PgPool) {
     assert!(matches!(confirm(&second).await, CodeChecked::Right(_)));
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn an_address_that_was_named_past_the_portal_is_asked_when_there_is_something_to_tell(pool: PgPool) {
     let (store, start) = (Store::from_pool(pool.clone()), now());
     let id = SubscriptionRow::active().make(&pool).await;
@@ -225,7 +225,7 @@ async fn an_address_that_was_named_past_the_portal_is_asked_when_there_is_someth
     assert_eq!(sent(&store, start).await, [expected]);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn where_addresses_are_trusted_mails_go_at_once(pool: PgPool) {
     let (store, start) = (Store::from_pool(pool.clone()), now());
     let id = SubscriptionRow::active().make(&pool).await;

@@ -48,7 +48,7 @@ fn time(value: &Value) -> DateTime<Utc> {
     value.as_str().unwrap().parse().unwrap()
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn exhausted_retries_are_counted_in_one_mail_an_hour(pool: PgPool) {
     let (store, start) = (Store::from_pool(pool.clone()), now());
     let subscription = SubscriptionRow::active().make(&pool).await;
@@ -102,7 +102,7 @@ async fn exhausted_retries_are_counted_in_one_mail_an_hour(pool: PgPool) {
 
 /// Retries that are given up at the very moment at which the mail about others is claimed: the transaction that notes them may still
 /// see that mail waiting, find it gone, and begin another one that seems to be due at once.
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_second_mail_of_the_moment_in_which_the_first_was_claimed_waits_for_its_hour(pool: PgPool) {
     let (store, start) = (Store::from_pool(pool.clone()), now());
     let subscription = SubscriptionRow::active().make(&pool).await;
@@ -137,7 +137,7 @@ async fn a_second_mail_of_the_moment_in_which_the_first_was_claimed_waits_for_it
     assert_eq!(second.occurrences, 3);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_mail_that_comes_back_is_added_to_the_one_that_waits(pool: PgPool) {
     let (store, start) = (Store::from_pool(pool.clone()), now());
     let [subscription, other] = [
@@ -163,7 +163,7 @@ async fn a_mail_that_comes_back_is_added_to_the_one_that_waits(pool: PgPool) {
     assert_eq!((merged.attempts, merged.last_error.as_deref()), (1, Some("away")));
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_mail_that_comes_back_while_another_begins_to_wait_is_added_to_that_one(pool: PgPool) {
     let (store, start) = (Store::from_pool(pool.clone()), now());
     let subscription = SubscriptionRow::active().make(&pool).await;
@@ -191,7 +191,7 @@ async fn a_mail_that_comes_back_while_another_begins_to_wait_is_added_to_that_on
     assert_eq!(only_row(&pool).await.occurrences, 3);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn two_lost_mails_about_the_same_are_rescued_as_one(pool: PgPool) {
     let (store, start) = (Store::from_pool(pool.clone()), now());
     let subscription = SubscriptionRow::active().make(&pool).await;

@@ -84,7 +84,7 @@ async fn kinds(pool: &PgPool) -> Vec<String> {
         .unwrap()
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn refusals_are_counted_in_one_mail_an_hour(pool: PgPool) {
     let (store, start) = (Store::from_pool(pool.clone()), now());
     let subscription = SubscriptionRow::active().make(&pool).await;
@@ -116,7 +116,7 @@ async fn refusals_are_counted_in_one_mail_an_hour(pool: PgPool) {
 }
 
 /// As for exhausted retries: the transaction that notes a refusal may still see the mail waiting that is claimed at that moment.
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_second_mail_of_the_moment_in_which_the_first_was_claimed_waits_for_its_hour(pool: PgPool) {
     let (store, start) = (Store::from_pool(pool.clone()), now());
     let subscription = SubscriptionRow::active().make(&pool).await;
@@ -142,7 +142,7 @@ async fn a_second_mail_of_the_moment_in_which_the_first_was_claimed_waits_for_it
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_deactivates_or_is_retried_is_no_refusal(pool: PgPool) {
     for (status, kind) in [
         (302, "STATE_CHANGED"),
@@ -159,7 +159,7 @@ async fn what_deactivates_or_is_retried_is_no_refusal(pool: PgPool) {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_refusal_that_is_tried_again_is_told_when_it_comes_first(pool: PgPool) {
     let subscription = SubscriptionRow::active().make(&pool).await;
     sqlx::query("UPDATE subscriptions SET retry_client_errors = true")
@@ -189,7 +189,7 @@ async fn a_refusal_that_is_tried_again_is_told_when_it_comes_first(pool: PgPool)
     assert_eq!(only_row(&pool).await.data["retried"], true);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_mail_that_comes_back_is_added_to_one_of_its_own_kind(pool: PgPool) {
     let (store, start) = (Store::from_pool(pool.clone()), now());
     let subscription = SubscriptionRow::active().make(&pool).await;

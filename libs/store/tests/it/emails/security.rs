@@ -44,7 +44,7 @@ async fn rotate(store: &Store, id: Uuid, at: DateTime<Utc>) -> Uuid {
     new.id
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn who_takes_a_subscription_over_cannot_keep_it_from_its_owner(pool: PgPool) {
     let (store, start) = (Store::from_pool(pool.clone()), now());
     let id = SubscriptionRow::active()
@@ -79,7 +79,7 @@ async fn who_takes_a_subscription_over_cannot_keep_it_from_its_owner(pool: PgPoo
     assert_eq!(data["changes"][1]["to"], "thief@evil.example");
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn secrets_and_the_end_are_told_in_few_mails_that_miss_nothing(pool: PgPool) {
     let (store, start) = (Store::from_pool(pool.clone()), now());
     let id = SubscriptionRow::active().make(&pool).await;
@@ -116,7 +116,7 @@ async fn secrets_and_the_end_are_told_in_few_mails_that_miss_nothing(pool: PgPoo
     assert_eq!(due, start + TimeDelta::minutes(10));
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn an_address_that_never_was_confirmed_is_told_nothing(pool: PgPool) {
     let (store, start) = (Store::from_pool(pool.clone()), now());
     let id = SubscriptionRow::active().make(&pool).await;
@@ -128,7 +128,7 @@ async fn an_address_that_never_was_confirmed_is_told_nothing(pool: PgPool) {
     assert_eq!(told(&pool).await, []);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn the_last_confirmed_address_is_told_until_the_new_one_is_confirmed(pool: PgPool) {
     let (store, start) = (Store::from_pool(pool.clone()), now());
     let id = SubscriptionRow::active().make(&pool).await;

@@ -28,7 +28,7 @@ async fn mail(pool: &PgPool, subscription: Uuid, at: DateTime<Utc>) -> Uuid {
     .unwrap()
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn due_mails_are_claimed_longest_overdue_first_and_once(pool: PgPool) {
     let (store, now) = (Store::from_pool(pool.clone()), now());
     let subscription = SubscriptionRow::active().make(&pool).await;
@@ -62,7 +62,7 @@ async fn due_mails_are_claimed_longest_overdue_first_and_once(pool: PgPool) {
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn replicas_that_claim_at_once_claim_different_mails(pool: PgPool) {
     let now = now();
     let subscription = SubscriptionRow::active().make(&pool).await;
@@ -98,7 +98,7 @@ async fn replicas_that_claim_at_once_claim_different_mails(pool: PgPool) {
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_mail_ends_once_and_only_for_whom_it_was_claimed(pool: PgPool) {
     let (store, now) = (Store::from_pool(pool.clone()), now());
     let subscription = SubscriptionRow::active().make(&pool).await;
@@ -138,7 +138,7 @@ async fn a_mail_ends_once_and_only_for_whom_it_was_claimed(pool: PgPool) {
     assert_eq!(failed.last_error.unwrap(), "550 5.1.1 no such\u{fffd} user");
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_mail_that_was_not_sent_waits_again_until_it_is_too_old(pool: PgPool) {
     // It is old by the clock of the database as well in the end.
     let (store, created) = (Store::from_pool(pool.clone()), now() - TimeDelta::days(5));
@@ -184,7 +184,7 @@ async fn a_mail_that_was_not_sent_waits_again_until_it_is_too_old(pool: PgPool) 
     assert_eq!(store.outbox().await.unwrap().waiting, 0);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_clock_that_is_weeks_ahead_gives_no_mail_up(pool: PgPool) {
     let (store, ahead) = (Store::from_pool(pool.clone()), now() + TimeDelta::days(31));
     let subscription = SubscriptionRow::active().make(&pool).await;
@@ -194,7 +194,7 @@ async fn a_clock_that_is_weeks_ahead_gives_no_mail_up(pool: PgPool) {
     assert_eq!(put_back.await.unwrap(), PutBack::Waiting);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_mail_whose_sender_was_lost_waits_again(pool: PgPool) {
     let (store, now) = (Store::from_pool(pool.clone()), now());
     let subscription = SubscriptionRow::active().make(&pool).await;

@@ -22,7 +22,7 @@ async fn toggle(store: &Store, id: Uuid, at: DateTime<Utc>) {
     command(store, id, Command::Activate, at).await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn of_changes_that_follow_one_another_the_latest_is_told_once(pool: PgPool) {
     let (store, start) = (Store::from_pool(pool.clone()), now());
     let id = SubscriptionRow::active().make(&pool).await;
@@ -35,7 +35,7 @@ async fn of_changes_that_follow_one_another_the_latest_is_told_once(pool: PgPool
     assert_eq!(row.created_at, start + TimeDelta::seconds(19));
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_a_reseller_does_itself_is_told_once_in_ten_minutes(pool: PgPool) {
     let (store, start) = (Store::from_pool(pool.clone()), now());
     let id = SubscriptionRow::active().make(&pool).await;
@@ -59,7 +59,7 @@ async fn what_a_reseller_does_itself_is_told_once_in_ten_minutes(pool: PgPool) {
     assert_eq!(told, 6);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_mail_that_was_not_sent_gives_way_to_the_one_that_knows_more(pool: PgPool) {
     let (store, start) = (Store::from_pool(pool.clone()), now());
     let id = SubscriptionRow::active().make(&pool).await;

@@ -17,7 +17,7 @@ async fn each_older_schema_is_known_to_lack_something(pool: PgPool) {
     assert!(store.is_migrated().await.unwrap());
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_schema_that_a_later_version_has_brought_further_is_left_as_it_is(pool: PgPool) {
     applied(&pool, newest() + 7).await;
     let store = Store::from_pool(pool);
@@ -26,14 +26,14 @@ async fn a_schema_that_a_later_version_has_brought_further_is_left_as_it_is(pool
     assert_eq!(store.migrate().await.unwrap(), (all, all));
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_migration_of_another_history_is_refused(pool: PgPool) {
     applied(&pool, 0).await;
     let error = Store::from_pool(pool).migrate().await.unwrap_err();
     assert!(matches!(error, store::Error::Migrate(_)), "{error:?}");
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_later_migration_does_not_make_up_for_one_that_is_missing(pool: PgPool) {
     sqlx::query("DELETE FROM _sqlx_migrations WHERE version = $1")
         .bind(newest())

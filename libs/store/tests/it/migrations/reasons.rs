@@ -66,7 +66,7 @@ async fn rows_of_before_stay_as_they_are_and_new_ones_have_a_reason_that_is_know
     assert_eq!(partitions, 0, "every month is kept to them");
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn every_reason_can_be_stored_and_one_that_is_unknown_can_be_read(pool: PgPool) {
     let subscription = SubscriptionRow::active().make(&pool).await;
     let made = NotificationRow::in_state(NotificationState::Pending, subscription)

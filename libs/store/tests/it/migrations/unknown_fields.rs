@@ -48,7 +48,7 @@ async fn types_that_have_not_been_changed_become_closed(pool: PgPool) {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn every_type_that_comes_with_the_schema_is_closed_and_other_choices_are_refused(pool: PgPool) {
     let types = Store::from_pool(pool.clone()).list_event_types().await.unwrap();
     for event_type in types {

@@ -82,7 +82,7 @@ async fn variants_come_to_types_whose_payloads_are_unchanged(pool: PgPool) {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_the_version_before_writes_has_no_variants_or_keeps_them(pool: PgPool) {
     let put = |name: &str| {
         format!(
@@ -101,7 +101,7 @@ async fn what_the_version_before_writes_has_no_variants_or_keeps_them(pool: PgPo
     assert!(!before.is_empty());
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn variants_are_a_list(pool: PgPool) {
     for wrong in [json!({}), json!(null), json!("in")] {
         let statement = "UPDATE event_types SET variants = $1 WHERE name = 'host.deleted'";

@@ -37,7 +37,7 @@ async fn promote_due(store: &Store, pool: &PgPool) -> Vec<NotificationId> {
     promote_due_ids(store, pool, later).await
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn retries_and_resends_are_not_charged_again(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().daily_quota(1).make(&pool).await;
@@ -72,7 +72,7 @@ async fn retries_and_resends_are_not_charged_again(pool: PgPool) {
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_was_lost_or_put_aside_after_its_charge_keeps_its_place(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().daily_quota(1).make(&pool).await;
@@ -94,7 +94,7 @@ async fn what_was_lost_or_put_aside_after_its_charge_keeps_its_place(pool: PgPoo
     assert_eq!(used(&pool).await, 1);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_waits_in_line_is_charged_to_the_day_on_which_it_is_sent(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().daily_quota(2).make(&pool).await;
@@ -113,7 +113,7 @@ async fn what_waits_in_line_is_charged_to_the_day_on_which_it_is_sent(pool: PgPo
     assert_eq!(claim(&store, &ids(&new), &terms).await.over_quota, 1);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_is_held_is_charged_when_it_is_sent_and_not_before(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active()
@@ -134,7 +134,7 @@ async fn what_is_held_is_charged_when_it_is_sent_and_not_before(pool: PgPool) {
     assert_eq!(used(&pool).await, 2);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_claim_that_fails_charges_nothing(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().make(&pool).await;
@@ -160,7 +160,7 @@ async fn a_claim_that_fails_charges_nothing(pool: PgPool) {
     assert_eq!(row(&pool, made.id).await.state(), NotificationState::Queued);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_is_put_off_gives_its_charge_back_and_waits_in_line(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().daily_quota(1).make(&pool).await;

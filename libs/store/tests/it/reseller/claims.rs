@@ -15,7 +15,7 @@ use uuid::Uuid;
 use crate::reseller::scene::{claim, claimed_ids, ids, notifications, row, set, terms};
 use crate::scene::count;
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_claim_brings_what_is_sent_and_records_the_attempt(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active()
@@ -66,7 +66,7 @@ async fn a_claim_brings_what_is_sent_and_records_the_attempt(pool: PgPool) {
     assert_eq!(token, claimed.lease_token);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_claim_holds_as_long_as_it_says_and_hardly_longer_whatever_lease_it_finds(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().make(&pool).await;
@@ -96,7 +96,7 @@ async fn a_claim_holds_as_long_as_it_says_and_hardly_longer_whatever_lease_it_fi
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn attempts_before_a_resend_are_told_apart(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().make(&pool).await;
@@ -121,7 +121,7 @@ async fn attempts_before_a_resend_are_told_apart(pool: PgPool) {
 }
 
 /// However many ask for it, and while others claim it, one attempt is made, the next of those that it has left.
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_retry_that_is_sent_again_at_once_is_attempted_once(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().make(&pool).await;
@@ -164,7 +164,7 @@ async fn a_retry_that_is_sent_again_at_once_is_attempted_once(pool: PgPool) {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn of_two_claimers_with_the_same_notifications_each_gets_what_the_other_does_not(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().make(&pool).await;
@@ -188,7 +188,7 @@ async fn of_two_claimers_with_the_same_notifications_each_gets_what_the_other_do
     assert_eq!(used, 50, "what is claimed twice is charged once");
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn identifiers_that_mean_nothing_any_more_are_passed_over(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().make(&pool).await;
@@ -215,7 +215,7 @@ async fn identifiers_that_mean_nothing_any_more_are_passed_over(pool: PgPool) {
     assert_eq!(claim(&store, &[], &terms).await, Claims::default());
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_its_subscription_does_not_get_now_waits_and_what_it_never_gets_ends(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let now = SystemClock.now();
@@ -273,7 +273,7 @@ async fn what_its_subscription_does_not_get_now_waits_and_what_it_never_gets_end
     assert_eq!(open, 0);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_degraded_subscription_gets_everything(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::in_state(SubscriptionState::Degraded)
@@ -284,7 +284,7 @@ async fn a_degraded_subscription_gets_everything(pool: PgPool) {
     assert_eq!(claimed_ids(&claims), ids(&made));
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn the_claim_of_a_promoted_part_says_that_there_is_more(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let now = SystemClock.now();
@@ -306,7 +306,7 @@ async fn the_claim_of_a_promoted_part_says_that_there_is_more(pool: PgPool) {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_change_of_endpoint_or_secrets_shows_in_the_version_and_health_does_not(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().sealed_secret(vec![1]).make(&pool).await;
@@ -329,7 +329,7 @@ async fn a_change_of_endpoint_or_secrets_shows_in_the_version_and_health_does_no
     assert!(versions[1..].is_sorted_by(|a, b| a < b), "{versions:?}");
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn one_notification_without_its_event_does_not_hold_up_the_others(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().make(&pool).await;
@@ -340,7 +340,7 @@ async fn one_notification_without_its_event_does_not_hold_up_the_others(pool: Pg
 }
 
 /// The ordinary ones are claimed by a statement of their own; what is left, by another one.
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_the_database_refuses_for_good_is_passed_over_beside_what_is_ordinary(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let ordinary = SubscriptionRow::active().make(&pool).await;

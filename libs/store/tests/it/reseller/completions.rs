@@ -25,7 +25,7 @@ async fn last_attempt(pool: &PgPool) -> Value {
         .unwrap()
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn an_answer_is_recorded_in_full(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().make(&pool).await;
@@ -62,7 +62,7 @@ async fn an_answer_is_recorded_in_full(pool: PgPool) {
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_failure_is_recorded_with_its_kind_and_its_fingerprint(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().make(&pool).await;
@@ -102,7 +102,7 @@ async fn a_failure_is_recorded_with_its_kind_and_its_fingerprint(pool: PgPool) {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_ends_badly_leaves_a_dead_letter_that_names_it(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().make(&pool).await;
@@ -137,7 +137,7 @@ async fn what_ends_badly_leaves_a_dead_letter_that_names_it(pool: PgPool) {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_late_completion_beside_the_present_one_does_not_count(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().make(&pool).await;
@@ -166,7 +166,7 @@ async fn a_late_completion_beside_the_present_one_does_not_count(pool: PgPool) {
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn whatever_an_endpoint_answers_can_be_stored(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().make(&pool).await;
@@ -223,7 +223,7 @@ async fn whatever_an_endpoint_answers_can_be_stored(pool: PgPool) {
     assert_eq!(detail, "\u{fffd}\u{1}\"");
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn each_of_a_batch_ends_in_its_own_way(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let mut batch = Vec::new();

@@ -23,7 +23,7 @@ fn dead_letter(id: Option<Uuid>) -> BrokerDeadLetter {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_notification_whose_message_was_given_up_waits_in_its_lane_again(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().make(&pool).await;
@@ -52,7 +52,7 @@ async fn a_notification_whose_message_was_given_up_waits_in_its_lane_again(pool:
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_notification_that_is_elsewhere_stays_there(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().make(&pool).await;
@@ -71,7 +71,7 @@ async fn a_notification_that_is_elsewhere_stays_there(pool: PgPool) {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn the_lanes_leave_each_others_rows_alone(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().make(&pool).await;

@@ -12,7 +12,7 @@ use testkit::subscription_factory::SubscriptionRow;
 use crate::reseller::scene::{ids, notifications, row};
 use crate::scene::LONG;
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn each_subscription_gets_its_share_of_retries_longest_overdue_first(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let (much, little, paused) = (
@@ -53,7 +53,7 @@ async fn each_subscription_gets_its_share_of_retries_longest_overdue_first(pool:
     assert_eq!(store.waiting_retries(much, now, 1).await.unwrap(), waiting[..1]);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn promoters_at_once_promote_what_is_due_once(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().make(&pool).await;
@@ -73,7 +73,7 @@ async fn promoters_at_once_promote_what_is_due_once(pool: PgPool) {
     assert_eq!(all, made);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_is_put_aside_waits_in_its_own_lane(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().make(&pool).await;
@@ -115,7 +115,7 @@ async fn what_is_put_aside_waits_in_its_own_lane(pool: PgPool) {
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn the_backlog_shows_what_has_waited_longest(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let empty = store.notification_backlog().await.unwrap();

@@ -45,7 +45,7 @@ async fn no_key_without_its_event(pool: &PgPool) {
     assert_eq!(orphans, 0);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_repeated_request_returns_the_first_event_and_stores_nothing(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     SubscriptionRow::active().make(&pool).await;
@@ -72,7 +72,7 @@ async fn a_repeated_request_returns_the_first_event_and_stores_nothing(pool: PgP
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_key_with_another_request_is_refused_and_named(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     insert(&store, &[keyed("order-1", Some("a"), 1)]).await;
@@ -92,7 +92,7 @@ async fn a_key_with_another_request_is_refused_and_named(pool: PgPool) {
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn two_keys_that_stand_for_two_events_are_refused(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     insert(&store, &[keyed("order-1", None, 1)]).await;
@@ -101,7 +101,7 @@ async fn two_keys_that_stand_for_two_events_are_refused(pool: PgPool) {
     assert_eq!(insert(&store, &[both]).await, [InsertedEvent::KeyReused(1)]);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn the_same_key_of_another_scope_is_another_key(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let mut other = event("domain.created");
@@ -111,7 +111,7 @@ async fn the_same_key_of_another_scope_is_another_key(pool: PgPool) {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn within_a_batch_the_first_with_a_key_is_stored(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let batch = [
@@ -133,7 +133,7 @@ async fn within_a_batch_the_first_with_a_key_is_stored(pool: PgPool) {
     no_key_without_its_event(&pool).await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_repetition_within_a_batch_of_a_repetition_is_one_of_the_stored_event(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let first = keyed("a", None, 1);
@@ -151,7 +151,7 @@ async fn a_repetition_within_a_batch_of_a_repetition_is_one_of_the_stored_event(
     no_key_without_its_event(&pool).await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_was_handed_in_as_one_is_stored_as_one_or_not_at_all(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     SubscriptionRow::active().make(&pool).await;
@@ -177,7 +177,7 @@ async fn what_was_handed_in_as_one_is_stored_as_one_or_not_at_all(pool: PgPool) 
     no_key_without_its_event(&pool).await;
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn writers_with_the_same_keys_in_opposite_order_store_each_once(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     SubscriptionRow::active().make(&pool).await;
@@ -222,7 +222,7 @@ async fn insert_at_once(store: &Store, batches: [Vec<NewEvent>; 4]) -> Vec<Vec<I
     answers
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_writer_waits_for_one_with_its_key_and_stores_when_that_one_fails(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let first = keyed("a", None, 1);
@@ -240,7 +240,7 @@ async fn a_writer_waits_for_one_with_its_key_and_stores_when_that_one_fails(pool
     assert!(matches!(waiting.await.unwrap()[0], InsertedEvent::New(_)));
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn keys_are_forgotten_when_they_are_old_and_no_sooner(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let now = SystemClock.now();

@@ -31,7 +31,7 @@ async fn exhausted(pool: &PgPool) -> Vec<Email> {
     mails
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_flood_of_exhausted_retries_is_one_mail(pool: PgPool) {
     let subscription = SubscriptionRow::active().make(&pool).await;
     give_up(&pool, subscription, 5, noon()).await;
@@ -55,7 +55,7 @@ async fn a_flood_of_exhausted_retries_is_one_mail(pool: PgPool) {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn each_subscription_has_its_own_mail(pool: PgPool) {
     for _ in 0..3 {
         let subscription = SubscriptionRow::active().make(&pool).await;
@@ -68,7 +68,7 @@ async fn each_subscription_has_its_own_mail(pool: PgPool) {
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn the_next_mail_is_an_hour_after_the_last_one(pool: PgPool) {
     let subscription = SubscriptionRow::active().make(&pool).await;
     give_up(&pool, subscription, 1, noon()).await;
@@ -107,7 +107,7 @@ async fn the_next_mail_is_an_hour_after_the_last_one(pool: PgPool) {
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn one_that_is_being_sent_is_not_changed_any_more(pool: PgPool) {
     let subscription = SubscriptionRow::active().make(&pool).await;
     give_up(&pool, subscription, 1, noon()).await;
@@ -127,7 +127,7 @@ async fn one_that_is_being_sent_is_not_changed_any_more(pool: PgPool) {
     assert_eq!(occurrences, [1, 3]);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn batches_at_once_count_in_one_mail(pool: PgPool) {
     let subscription = SubscriptionRow::active().make(&pool).await;
     let giving_up: Vec<_> = (0..8)
@@ -143,7 +143,7 @@ async fn batches_at_once_count_in_one_mail(pool: PgPool) {
     assert_eq!((mails.len(), mails[0].occurrences), (1, 24));
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_fails_for_good_or_is_tried_again_is_not_told(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().make(&pool).await;

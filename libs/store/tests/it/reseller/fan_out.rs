@@ -19,7 +19,7 @@ async fn fan_out(store: &Store, event: NewEvent) -> BTreeSet<Uuid> {
     new(&inserted[0]).iter().map(|one| one.subscription_id).collect()
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn an_event_goes_to_those_whose_filter_lets_it_through_as_the_domain_says(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let filters: [&[&str]; 9] = [
@@ -57,7 +57,7 @@ async fn an_event_goes_to_those_whose_filter_lets_it_through_as_the_domain_says(
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn only_subscriptions_of_the_reseller_that_get_anything_are_notified(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let mut expected = BTreeSet::new();
@@ -76,7 +76,7 @@ async fn only_subscriptions_of_the_reseller_that_get_anything_are_notified(pool:
     assert_eq!(count(&pool, "notifications").await, 2);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn an_event_that_matches_nothing_is_stored_all_the_same(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     SubscriptionRow::active()
@@ -101,7 +101,7 @@ async fn missed(store: &Store, event: Uuid) -> Option<BTreeSet<(Uuid, String)>> 
     Some(missed.map(|one| (one.id, one.miss.to_string())).collect())
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn an_event_that_matches_nothing_remembers_whom_it_missed_and_why(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let filtered = SubscriptionRow::active().event_types(&["contact.*"]);
@@ -135,7 +135,7 @@ async fn an_event_that_matches_nothing_remembers_whom_it_missed_and_why(pool: Pg
     assert_eq!(missed(&store, two.id).await, None, "it became a notification");
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn an_event_of_a_reseller_without_subscriptions_says_so(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let one = event("domain.created");
@@ -143,7 +143,7 @@ async fn an_event_of_a_reseller_without_subscriptions_says_so(pool: PgPool) {
     assert_eq!(missed(&store, one.id).await, Some(BTreeSet::new()));
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn notifications_are_queued_unless_the_queue_is_full_or_the_subscription_is_paused(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let active = SubscriptionRow::active().make(&pool).await;
@@ -172,7 +172,7 @@ async fn notifications_are_queued_unless_the_queue_is_full_or_the_subscription_i
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn every_event_of_a_batch_gets_its_own_answer_in_the_order_of_the_batch(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     SubscriptionRow::active()
@@ -203,7 +203,7 @@ async fn every_event_of_a_batch_gets_its_own_answer_in_the_order_of_the_batch(po
     assert_eq!(count(&pool, "notifications").await, 150);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn an_empty_batch_stores_nothing(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     assert!(store.insert_events(&[], true, LONG).await.unwrap().is_empty());
@@ -216,7 +216,7 @@ async fn an_empty_batch_stores_nothing(pool: PgPool) {
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_fan_out_that_fails_leaves_nothing_behind(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     SubscriptionRow::active().make(&pool).await;

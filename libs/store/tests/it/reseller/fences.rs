@@ -11,7 +11,7 @@ use uuid::Uuid;
 use crate::reseller::scene::{answered, completion, everything, timed_out};
 use crate::scene::count;
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_completion_without_the_claim_changes_nothing(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().make(&pool).await;
@@ -31,7 +31,7 @@ async fn a_completion_without_the_claim_changes_nothing(pool: PgPool) {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn the_same_completion_twice_in_a_batch_is_one(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().make(&pool).await;
@@ -52,7 +52,7 @@ async fn the_same_completion_twice_in_a_batch_is_one(pool: PgPool) {
     assert_eq!(count(&pool, "dead_letters").await, 1);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_completion_does_not_wait_for_what_only_refers_to_the_subscription(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().make(&pool).await;

@@ -29,7 +29,7 @@ async fn deliver(pool: &PgPool, id: Uuid, outcomes: &[DeliveryOutcome], at: Date
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn failing_is_counted_from_the_first_failure_and_ends_with_a_success(pool: PgPool) {
     let id = SubscriptionRow::active().make(&pool).await;
     let begin = noon();
@@ -56,7 +56,7 @@ async fn failing_is_counted_from_the_first_failure_and_ends_with_a_success(pool:
     assert_eq!(told, 0);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn our_own_failures_say_nothing(pool: PgPool) {
     let id = SubscriptionRow::active().make(&pool).await;
     let before = subscription(&pool, id).await;
@@ -68,7 +68,7 @@ async fn our_own_failures_say_nothing(pool: PgPool) {
     assert_eq!(subscription(&pool, id).await, before);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn one_success_among_failures_counts_as_health(pool: PgPool) {
     let id = SubscriptionRow::active().make(&pool).await;
     deliver(&pool, id, &[answered(500)], noon()).await;
@@ -82,7 +82,7 @@ async fn one_success_among_failures_counts_as_health(pool: PgPool) {
     assert_eq!(subscription(&pool, id).await.failing_since, None);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_success_heals_a_degraded_subscription_and_tells_so_once(pool: PgPool) {
     let id = SubscriptionRow::in_state(SubscriptionState::Degraded)
         .make(&pool)
@@ -121,7 +121,7 @@ async fn a_success_heals_a_degraded_subscription_and_tells_so_once(pool: PgPool)
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn who_redirects_or_is_gone_is_deactivated_at_once_and_told_once(pool: PgPool) {
     for (status, reason) in [
         (301, "REDIRECTED"),
@@ -156,7 +156,7 @@ async fn who_redirects_or_is_gone_is_deactivated_at_once_and_told_once(pool: PgP
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn two_batches_at_once_deactivate_once(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let id = SubscriptionRow::active().make(&pool).await;
@@ -187,7 +187,7 @@ async fn two_batches_at_once_deactivate_once(pool: PgPool) {
     assert_eq!(count(&pool, "emails").await, 1);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn two_batches_at_once_heal_once(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let id = SubscriptionRow::in_state(SubscriptionState::Degraded)
@@ -218,7 +218,7 @@ async fn two_batches_at_once_heal_once(pool: PgPool) {
     assert_eq!(count(&pool, "emails").await, 1);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn the_state_of_what_gets_nothing_is_left_alone(pool: PgPool) {
     let states = [
         SubscriptionState::PendingVerification,
@@ -242,7 +242,7 @@ async fn the_state_of_what_gets_nothing_is_left_alone(pool: PgPool) {
     assert_eq!(count(&pool, "emails").await, 0);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn batches_with_the_same_subscriptions_in_any_order_do_not_wait_for_each_other_for_ever(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let mut subscriptions = Vec::new();

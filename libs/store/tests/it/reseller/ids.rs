@@ -4,7 +4,7 @@ use domain::notification::NotificationId;
 use sqlx::PgPool;
 use uuid::Uuid;
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn the_database_and_the_domain_compute_the_same_identifiers(pool: PgPool) {
     let computed: Vec<(Uuid, Uuid, Uuid)> = sqlx::query_as(
         "SELECT event, subscription, notification_id(event, subscription)

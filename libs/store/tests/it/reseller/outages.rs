@@ -35,7 +35,7 @@ async fn age(pool: &PgPool, seconds: i32) {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn an_outage_is_one_hold_by_any_number_of_engines_until_none_renews_it(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     store.note_outage(note(0, "no answer")).await.unwrap();
@@ -65,7 +65,7 @@ async fn an_outage_is_one_hold_by_any_number_of_engines_until_none_renews_it(poo
     assert_eq!(store.list_holds().await.unwrap(), []);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn every_class_can_be_held(pool: PgPool) {
     let store = Store::from_pool(pool);
     for class in OutageClass::ALL {
@@ -94,7 +94,7 @@ async fn promoted(store: &Store) -> (usize, usize, usize) {
     (first.len(), retries.len(), lines.promoted.len())
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_is_withheld_is_not_promoted_until_it_is_released_or_not_renewed(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let withheld = SubscriptionRow::active().make(&pool).await;
@@ -139,7 +139,7 @@ async fn what_is_withheld_is_not_promoted_until_it_is_released_or_not_renewed(po
     assert_eq!(promoted(&store).await, (2, 0, 1));
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn only_what_began_to_fail_lately_is_forgiven(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let onset = SystemClock.now() - TimeDelta::minutes(5);

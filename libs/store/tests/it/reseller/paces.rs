@@ -33,7 +33,7 @@ async fn claim_rated(store: &Store, ids: &[NotificationId]) -> (Vec<Notification
     (claimed_ids(&claims), claims.over_rate)
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_has_a_slot_soon_is_claimed_for_it_and_the_rest_waits_in_line(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active()
@@ -56,7 +56,7 @@ async fn what_has_a_slot_soon_is_claimed_for_it_and_the_rest_waits_in_line(pool:
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn claimers_at_once_share_the_slots(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     // Slow enough for the whole test to take less time than there is between two slots.
@@ -91,7 +91,7 @@ async fn claimers_at_once_share_the_slots(pool: PgPool) {
     assert_eq!(slots, 60);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_missed_its_slot_goes_next_and_not_last(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active()
@@ -118,7 +118,7 @@ async fn what_missed_its_slot_goes_next_and_not_last(pool: PgPool) {
     assert_eq!(sent, made[..sent.len()], "oldest first");
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_clock_that_is_seconds_off_costs_no_slot(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     for offset in [-4, 4] {
@@ -144,7 +144,7 @@ async fn a_clock_that_is_seconds_off_costs_no_slot(pool: PgPool) {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_changed_rate_holds_for_what_waits_and_for_what_comes(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active()
@@ -180,7 +180,7 @@ async fn a_changed_rate_holds_for_what_waits_and_for_what_comes(pool: PgPool) {
     assert!(lowered.len() <= 2, "the old rate is over: {}", lowered.len());
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_retry_gets_a_slot_of_its_own(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().requests_per_second(1).make(&pool).await;
@@ -208,7 +208,7 @@ async fn a_retry_gets_a_slot_of_its_own(pool: PgPool) {
     assert_eq!(claims.claimed[0].attempts.total, 2);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_retry_without_a_slot_soon_waits_in_the_retry_lane(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().requests_per_second(1).make(&pool).await;
@@ -226,7 +226,7 @@ async fn a_retry_without_a_slot_soon_waits_in_the_retry_lane(pool: PgPool) {
     assert_eq!(row.next_attempt_at, Some(terms.at + TimeDelta::seconds(2)));
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn time_without_requests_is_not_saved_up(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().requests_per_second(1).make(&pool).await;
@@ -243,7 +243,7 @@ async fn time_without_requests_is_not_saved_up(pool: PgPool) {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn the_default_rate_is_for_those_without_their_own(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let mut terms = terms(noon());
@@ -259,7 +259,7 @@ async fn the_default_rate_is_for_those_without_their_own(pool: PgPool) {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn slots_that_an_earlier_version_reserved_hours_ahead_hold_nothing_up(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active()

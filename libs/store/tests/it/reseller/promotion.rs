@@ -32,7 +32,7 @@ fn by_subscription(promoted: &[PromotedNotification]) -> BTreeMap<Uuid, usize> {
     counts
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn each_subscription_gets_its_share_however_much_another_has(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let flooding = SubscriptionRow::active().make(&pool).await;
@@ -47,7 +47,7 @@ async fn each_subscription_gets_its_share_however_much_another_has(pool: PgPool)
     assert_eq!(by_subscription(&promoted), expected);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn the_oldest_of_a_subscription_come_first(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().make(&pool).await;
@@ -68,7 +68,7 @@ async fn the_oldest_of_a_subscription_come_first(pool: PgPool) {
     assert!(promote(&store, 4, 100).await.is_empty());
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn no_subscription_gets_a_second_one_before_each_has_had_a_first(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     for _ in 0..50 {
@@ -82,7 +82,7 @@ async fn no_subscription_gets_a_second_one_before_each_has_had_a_first(pool: PgP
     assert!(promote(&store, 5, 50).await.is_empty());
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn when_there_is_room_for_few_who_has_waited_longest_comes_first(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let mut subscriptions = Vec::new();
@@ -99,7 +99,7 @@ async fn when_there_is_room_for_few_who_has_waited_longest_comes_first(pool: PgP
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_its_subscription_does_not_get_now_stays(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     for subscription in [
@@ -121,7 +121,7 @@ async fn what_its_subscription_does_not_get_now_stays(pool: PgPool) {
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_was_put_aside_is_left_for_a_moment_to_the_process_that_did_it(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let (busy, refused) = (
@@ -151,7 +151,7 @@ async fn what_was_put_aside_is_left_for_a_moment_to_the_process_that_did_it(pool
 }
 
 /// As a service of before wrote it, by a clock that was ahead.
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_sideline_that_lasts_for_hours_holds_nothing_up(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().make(&pool).await;
@@ -167,7 +167,7 @@ async fn a_sideline_that_lasts_for_hours_holds_nothing_up(pool: PgPool) {
     assert_eq!(promoted, BTreeMap::from([(subscription, 2)]));
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_another_transaction_has_just_locked_is_passed_over(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().make(&pool).await;
@@ -187,7 +187,7 @@ async fn what_another_transaction_has_just_locked_is_passed_over(pool: PgPool) {
     other.rollback().await.unwrap();
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn promoters_at_once_promote_each_notification_once(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     for _ in 0..5 {
@@ -212,7 +212,7 @@ async fn promoters_at_once_promote_each_notification_once(pool: PgPool) {
     assert_eq!(all.len(), 500);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn the_first_attempts_that_wait_are_found_oldest_first(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().make(&pool).await;

@@ -61,7 +61,7 @@ async fn with_line(pool: &PgPool, quota: i32, waiting: i64) -> Uuid {
     subscription
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn the_oldest_get_what_is_left_of_the_day_and_the_others_wait_in_line(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().daily_quota(10).make(&pool).await;
@@ -84,7 +84,7 @@ async fn the_oldest_get_what_is_left_of_the_day_and_the_others_wait_in_line(pool
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_waits_is_told_its_day_by_the_quota_of_the_moment(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = with_line(&pool, 10, 25).await;
@@ -120,7 +120,7 @@ async fn what_waits_is_told_its_day_by_the_quota_of_the_moment(pool: PgPool) {
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_raised_quota_holds_at_once_for_a_hundred_thousand_that_wait_and_for_what_comes(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = with_line(&pool, 1_000, 100_000).await;
@@ -151,7 +151,7 @@ async fn a_raised_quota_holds_at_once_for_a_hundred_thousand_that_wait_and_for_w
     assert_eq!(in_line(&pool).await.last(), Some(&new.id));
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_raised_default_holds_for_what_waits(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().make(&pool).await;
@@ -166,7 +166,7 @@ async fn a_raised_default_holds_for_what_waits(pool: PgPool) {
     assert_eq!(in_line(&pool).await, made[40..]);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_lowered_quota_holds_for_what_waits_and_owes_nothing(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().daily_quota(10).make(&pool).await;
@@ -182,7 +182,7 @@ async fn a_lowered_quota_holds_for_what_waits_and_owes_nothing(pool: PgPool) {
     assert_eq!(work(&store, &pool, &[], &terms).await, 9, "all that is left");
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_quota_that_goes_down_and_up_again_gives_no_place_of_the_day_twice(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().daily_quota(10).make(&pool).await;
@@ -195,7 +195,7 @@ async fn a_quota_that_goes_down_and_up_again_gives_no_place_of_the_day_twice(poo
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_missed_its_day_goes_before_what_came_after_it(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active()
@@ -230,7 +230,7 @@ async fn what_missed_its_day_goes_before_what_came_after_it(pool: PgPool) {
     assert_eq!(in_line(&pool).await, rest);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_line_that_is_empty_lets_what_comes_go_at_once(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().daily_quota(2).make(&pool).await;
@@ -249,7 +249,7 @@ async fn a_line_that_is_empty_lets_what_comes_go_at_once(pool: PgPool) {
     assert_eq!(claim(&store, &[new.id], &terms).await.claimed.len(), 1);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn lines_take_turns_however_long_one_of_them_is(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let long = with_line(&pool, 1, 5_000).await;
@@ -275,7 +275,7 @@ async fn lines_take_turns_however_long_one_of_them_is(pool: PgPool) {
     assert_eq!(of(long), 14);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_line_opens_over_the_window_of_its_day(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     with_line(&pool, 10, 100).await;
@@ -290,7 +290,7 @@ async fn a_line_opens_over_the_window_of_its_day(pool: PgPool) {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_a_paused_subscription_has_in_line_stays_there(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = with_line(&pool, 10, 5).await;
@@ -309,7 +309,7 @@ async fn what_a_paused_subscription_has_in_line_stays_there(pool: PgPool) {
     assert_eq!(release(&store, &pool, tomorrow).await.len(), 5);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn places_that_an_earlier_version_gave_out_are_taken_back_into_the_line(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().daily_quota(10).make(&pool).await;
@@ -351,7 +351,7 @@ async fn places_that_an_earlier_version_gave_out_are_taken_back_into_the_line(po
     assert_eq!(work(&store, &pool, &[], &tomorrow).await, 20);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn the_last_place_is_given_away_and_not_one_more(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().make(&pool).await;
@@ -365,7 +365,7 @@ async fn the_last_place_is_given_away_and_not_one_more(pool: PgPool) {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn claimers_at_once_never_exceed_a_quota_and_lose_no_place(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let terms = terms(noon());
@@ -393,7 +393,7 @@ async fn claimers_at_once_never_exceed_a_quota_and_lose_no_place(pool: PgPool) {
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn each_subscription_has_its_own_quota(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let mut all = Vec::new();
@@ -409,7 +409,7 @@ async fn each_subscription_has_its_own_quota(pool: PgPool) {
     assert_eq!(claimed_ids(&claims), expected);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_day_begins_where_its_zone_says(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let zones: [(Tz, &str, &str); 4] = [
@@ -463,7 +463,7 @@ async fn work(store: &Store, pool: &PgPool, new: &[NotificationId], terms: &Clai
     sent + claim(store, &released, terms).await.claimed.len()
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_is_carried_over_the_days_is_sent_in_its_turn_and_within_each_quota(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().daily_quota(10).make(&pool).await;
@@ -482,7 +482,7 @@ async fn what_is_carried_over_the_days_is_sent_in_its_turn_and_within_each_quota
     assert!(in_line(&pool).await.is_empty());
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_was_used_of_days_that_are_over_is_no_debt_when_the_default_falls(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().make(&pool).await;
@@ -499,7 +499,7 @@ async fn what_was_used_of_days_that_are_over_is_no_debt_when_the_default_falls(p
     }
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_clock_that_went_back_gives_no_place_away_twice(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().daily_quota(3).make(&pool).await;
@@ -517,7 +517,7 @@ async fn a_clock_that_went_back_gives_no_place_away_twice(pool: PgPool) {
     assert_eq!(charged, [noon().date_naive(); 3]);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_line_of_years_is_counted_without_overflow(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().daily_quota(1).make(&pool).await;
@@ -540,7 +540,7 @@ async fn a_line_of_years_is_counted_without_overflow(pool: PgPool) {
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn only_what_waited_for_the_day_is_spread_over_its_window(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let early = noon() - TimeDelta::hours(12) + TimeDelta::minutes(10);

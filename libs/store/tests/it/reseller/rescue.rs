@@ -24,7 +24,7 @@ async fn lost(
     row.leased_for(TimeDelta::seconds(-1)).make(pool).await
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_was_lost_waits_again_and_the_last_attempt_is_given_up(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().make(&pool).await;
@@ -85,7 +85,7 @@ async fn what_was_lost_waits_again_and_the_last_attempt_is_given_up(pool: PgPool
     assert_eq!(lost_attempts, expected);
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn the_last_attempt_is_that_of_the_subscriptions_plan(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().make(&pool).await;
@@ -102,7 +102,7 @@ async fn the_last_attempt_is_that_of_the_subscriptions_plan(pool: PgPool) {
     assert_eq!(row(&pool, ninth.id).await.status, "GIVEN_UP");
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn what_comes_after_the_rescue_changes_nothing(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().make(&pool).await;
@@ -130,7 +130,7 @@ async fn what_comes_after_the_rescue_changes_nothing(pool: PgPool) {
     );
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn a_completion_in_time_after_the_end_of_the_lease_counts(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().make(&pool).await;
@@ -147,7 +147,7 @@ async fn a_completion_in_time_after_the_end_of_the_lease_counts(pool: PgPool) {
     assert_eq!(row(&pool, made.id).await.status, "SENT");
 }
 
-#[sqlx::test(migrator = "store::MIGRATOR")]
+#[testkit::database_test]
 async fn rescuers_at_once_rescue_each_once_and_in_parts(pool: PgPool) {
     let store = Store::from_pool(pool.clone());
     let subscription = SubscriptionRow::active().make(&pool).await;

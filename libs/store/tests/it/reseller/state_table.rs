@@ -270,7 +270,7 @@ async fn mirrors_the_domain(pool: &PgPool, event: Event) {
 
 macro_rules! mirror {
     ($($name:ident: $event:ident,)*) => {$(
-        #[sqlx::test(migrator = "store::MIGRATOR")]
+        #[testkit::database_test]
         async fn $name(pool: PgPool) {
             mirrors_the_domain(&pool, Event::$event).await;
         }

@@ -3,12 +3,15 @@
 readonly MEMORY_FOR_SERVERS_KIB=$((4 * 1024 * 1024))
 
 borrowed_servers=()
+uses_memory=
 
 # use_memory: from here on, servers of their own that keep their data in memory, where there is enough of it.
 use_memory() {
     local free
     free=$(df --output=avail -- /dev/shm 2>/dev/null | tail -n 1) || return 0
-    ((free < MEMORY_FOR_SERVERS_KIB)) || export SERVERS_IN_MEMORY=1
+    ((free >= MEMORY_FOR_SERVERS_KIB)) || return 0
+    export SERVERS_IN_MEMORY=1
+    uses_memory=yes
 }
 
 return_servers() {
@@ -16,7 +19,9 @@ return_servers() {
     for server in "${borrowed_servers[@]}"; do
         "$CHECKOUT/scripts/servers" stop "$server"
     done
-    [[ -z ${SERVERS_IN_MEMORY:-} ]] || rm -rf -- "/dev/shm/postrider-$CHECKOUT_ID" "$DEV_DIR/memory"
+    if [[ -n $uses_memory ]] && ((${#borrowed_servers[@]} == 2)); then
+        rm -rf -- "/dev/shm/postrider-$CHECKOUT_ID" "$DEV_DIR/memory"
+    fi
 }
 
 # borrow_servers SERVER...: starts postgres, rabbitmq or both, and exports how to reach and control them.

@@ -26,6 +26,10 @@ static TEMPLATE: OnceCell<String> = OnceCell::const_new();
 /// # Panics
 ///
 /// When PostgreSQL is missing, or the test panics.
+#[expect(
+    clippy::print_stderr,
+    reason = "a test that fails has its output shown, and is looked into by its database"
+)]
 pub fn on_database<T: Future<Output = ()>>(path: &str, test: impl FnOnce(PgPool) -> T) {
     let runtime = Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime").block_on(async {
@@ -40,7 +44,6 @@ pub fn on_database<T: Future<Output = ()>>(path: &str, test: impl FnOnce(PgPool)
         )
         .await;
         connection.close().await.expect("an end of the connection");
-        // Seen of tests that fail, which alone have their output shown.
         eprintln!("database {name}");
 
         let pool = PgPoolOptions::new()

@@ -69,13 +69,17 @@ async fn retries_end_when_the_subscription_does(it: Installation) {
     let sent = rig.send(1).await;
     rig.settled(sent[0].id, NotificationStatus::Retry).await;
     clock.advance(TimeDelta::hours(2));
-    let promotion = rig.it.store.promote_retries(clock.now(), 9, 9, QUEUE_LEASE).await;
+    let promotion = rig
+        .it
+        .store
+        .promote_retries(clock.now(), None, 9, 9, QUEUE_LEASE)
+        .await;
     sqlx::query("UPDATE subscriptions SET state = 'DEACTIVATED' WHERE id = $1")
         .bind(subscription)
         .execute(&rig.it.pool)
         .await
         .expect("it is deactivated");
-    let promoted = promoted(promotion.expect("it is promoted"));
+    let promoted = promoted(promotion.expect("it is promoted").notifications);
     rig.publish(Queue::ResellerRetry, &promoted).await;
     let row = rig.settled(sent[0].id, NotificationStatus::GivenUp).await;
     assert_eq!(

@@ -1,11 +1,11 @@
 WITH RECURSIVE waiting AS (
-    (SELECT subscription_id FROM notifications WHERE status = 'PENDING'
+    (SELECT subscription_id, 1 AS place FROM notifications WHERE status = 'PENDING' AND subscription_id > $7
      ORDER BY subscription_id LIMIT 1)
     UNION ALL
     SELECT (SELECT n.subscription_id FROM notifications n
             WHERE n.status = 'PENDING' AND n.subscription_id > w.subscription_id
-            ORDER BY n.subscription_id LIMIT 1)
-    FROM waiting w WHERE w.subscription_id IS NOT NULL),
+            ORDER BY n.subscription_id LIMIT 1), w.place + 1
+    FROM waiting w WHERE w.subscription_id IS NOT NULL AND w.place < $8),
 sendable AS (
     SELECT s.id FROM waiting w JOIN subscriptions s ON s.id = w.subscription_id
     WHERE s.state IN ('ACTIVE', 'DEGRADED') AND NOT s.suspended AND s.deleted_at IS NULL
@@ -13,13 +13,16 @@ sendable AS (
                       WHERE l.subscription_id = s.id AND l.lane = 'first'
                         AND (l.until > now() AND l.until <= now() + $5::interval
                              OR l.outage_until BETWEEN now() AND now() + $6::interval))),
+-- No more is read of each than there may be room for.
+share AS (
+    SELECT LEAST($2, 2 * $3::bigint / GREATEST(count(*), 1) + 1) AS size FROM sendable),
 oldest AS (
-    SELECT o.id, o.status, count(*) OVER (PARTITION BY s.id) >= $2 AS more,
+    SELECT o.id, o.status, count(*) OVER (PARTITION BY s.id) >= share.size AS more,
            row_number() OVER (PARTITION BY s.id ORDER BY o.id) AS rank
-    FROM sendable s
+    FROM share CROSS JOIN sendable s
     CROSS JOIN LATERAL (
         SELECT n.id, n.status FROM notifications n
-        WHERE n.subscription_id = s.id AND n.status = 'PENDING' ORDER BY n.id LIMIT $2) o
+        WHERE n.subscription_id = s.id AND n.status = 'PENDING' ORDER BY n.id LIMIT share.size) o
     -- Everybody's first one before anybody's second.
     ORDER BY rank, o.id LIMIT $3),
 locked AS (
@@ -33,4 +36,7 @@ promoted AS (
         reason = CASE WHEN l.more THEN 'BACKLOG' END
     FROM locked l WHERE n.id = l.id
     RETURNING n.id, n.subscription_id)
-SELECT id AS "id!", subscription_id AS "subscription_id!" FROM promoted ORDER BY id
+SELECT id, subscription_id FROM promoted
+-- Last, where the next one goes on, unless this one has come to the end.
+UNION ALL SELECT NULL, (SELECT subscription_id FROM waiting WHERE place = $8)
+ORDER BY id

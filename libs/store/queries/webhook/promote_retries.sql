@@ -1,11 +1,11 @@
 WITH RECURSIVE waiting AS (
-    (SELECT subscription_id FROM notifications WHERE status = 'RETRY'
+    (SELECT subscription_id, 1 AS place FROM notifications WHERE status = 'RETRY' AND subscription_id > $7
      ORDER BY subscription_id LIMIT 1)
     UNION ALL
     SELECT (SELECT n.subscription_id FROM notifications n
             WHERE n.status = 'RETRY' AND n.subscription_id > w.subscription_id
-            ORDER BY n.subscription_id LIMIT 1)
-    FROM waiting w WHERE w.subscription_id IS NOT NULL),
+            ORDER BY n.subscription_id LIMIT 1), w.place + 1
+    FROM waiting w WHERE w.subscription_id IS NOT NULL AND w.place < $8),
 sendable AS (
     SELECT s.id FROM waiting w JOIN subscriptions s ON s.id = w.subscription_id
     WHERE s.state IN ('ACTIVE', 'DEGRADED') AND NOT s.suspended AND s.deleted_at IS NULL
@@ -13,16 +13,19 @@ sendable AS (
                       WHERE l.subscription_id = s.id AND l.lane = 'retry'
                         AND (l.until > now() AND l.until <= now() + $5::interval
                              OR l.outage_until BETWEEN now() AND now() + $6::interval))),
+-- As above.
+share AS (
+    SELECT LEAST($2, 2 * $3::bigint / GREATEST(count(*), 1) + 1) AS size FROM sendable),
 overdue AS (
     SELECT o.id, o.status, o.next_attempt_at,
-           count(*) OVER (PARTITION BY s.id) >= $2 AS more,
+           count(*) OVER (PARTITION BY s.id) >= share.size AS more,
            row_number() OVER (PARTITION BY s.id ORDER BY o.next_attempt_at, o.id) AS rank
-    FROM sendable s
+    FROM share CROSS JOIN sendable s
     CROSS JOIN LATERAL (
         SELECT n.id, n.status, n.next_attempt_at FROM notifications n
         WHERE n.subscription_id = s.id AND n.status = 'RETRY'
           AND n.next_attempt_at <= $1
-        ORDER BY n.next_attempt_at, n.id LIMIT $2) o
+        ORDER BY n.next_attempt_at, n.id LIMIT share.size) o
     ORDER BY rank, o.next_attempt_at, o.id LIMIT $3),
 locked AS (
     SELECT n.id, o.more, o.next_attempt_at FROM overdue o
@@ -35,4 +38,7 @@ promoted AS (
         reason = CASE WHEN l.more THEN 'BACKLOG' END
     FROM locked l WHERE n.id = l.id
     RETURNING n.id, n.subscription_id, l.next_attempt_at)
-SELECT id AS "id!", subscription_id AS "subscription_id!" FROM promoted ORDER BY next_attempt_at, id
+SELECT id, subscription_id FROM (
+    SELECT id, subscription_id, next_attempt_at FROM promoted
+    UNION ALL SELECT NULL, (SELECT subscription_id FROM waiting WHERE place = $8), NULL) AS row
+ORDER BY next_attempt_at, id

@@ -19,11 +19,22 @@ pub struct PromotedNotification {
     pub subscription_id: Uuid,
 }
 
+/// What was promoted at once.
+#[derive(Debug, Default)]
+pub struct Promoted {
+    /// The longest waiting of each subscription before the second of any.
+    pub notifications: Vec<PromotedNotification>,
+    /// After which subscription the next statement goes on; none when this one has come to the last that has something waiting.
+    pub next: Option<Uuid>,
+}
+
+/// Subscriptions that a statement looks at: so that ten thousand with something waiting take no longer than these.
+const SUBSCRIPTIONS: i32 = 500;
+
 /// Runs one of the two statements that promote.
 macro_rules! promote {
-    ($store:ident, $statement:literal, $at:ident, $share:ident, $limit:ident, $queue_lease:ident) => {
-        Ok(sqlx::query_file_as!(
-            PromotedNotification,
+    ($store:ident, $statement:literal, $at:ident, $after:ident, $share:ident, $limit:ident, $queue_lease:ident) => {{
+        let rows = sqlx::query_file!(
             $statement,
             $at,
             i64::from($share),
@@ -31,27 +42,42 @@ macro_rules! promote {
             interval($queue_lease),
             interval(LEFT_TO_OTHERS),
             interval(WITHHELD_FOR),
-        )
-        .fetch_all(&$store.pool)
-        .await?)
-    };
+            $after.unwrap_or_default(),
+            SUBSCRIPTIONS,
+        );
+        let mut promoted = Promoted::default();
+        for row in rows.fetch_all(&$store.pool).await? {
+            match (row.id, row.subscription_id) {
+                (Some(id), Some(subscription_id)) => {
+                    promoted
+                        .notifications
+                        .push(PromotedNotification { id, subscription_id });
+                }
+                (_, next) => promoted.next = next,
+            }
+        }
+        Ok(promoted)
+    }};
 }
 
 impl Store {
     /// Promotes the oldest waiting first attempts of each subscription that may be sent to, at most `share` of each.
     /// However much one subscription has waiting, the others get as much as it does. A subscription that had been
-    /// sidelined a moment ago, or gets nothing but probes, is passed over.
+    /// sidelined a moment ago, or gets nothing but probes, is passed over. Looks at some hundred subscriptions, by their ids from the one
+    /// after `after`; [`Promoted::next`] says where to go on.
     pub async fn promote_first_attempts(
         &self,
         at: DateTime<Utc>,
+        after: Option<Uuid>,
         share: u32,
         limit: u32,
         queue_lease: Duration,
-    ) -> Result<Vec<PromotedNotification>, Error> {
+    ) -> Result<Promoted, Error> {
         promote!(
             self,
             "queries/webhook/promote_first_attempts.sql",
             at,
+            after,
             share,
             limit,
             queue_lease
@@ -63,14 +89,16 @@ impl Store {
     pub async fn promote_retries(
         &self,
         at: DateTime<Utc>,
+        after: Option<Uuid>,
         share: u32,
         limit: u32,
         queue_lease: Duration,
-    ) -> Result<Vec<PromotedNotification>, Error> {
+    ) -> Result<Promoted, Error> {
         promote!(
             self,
             "queries/webhook/promote_retries.sql",
             at,
+            after,
             share,
             limit,
             queue_lease

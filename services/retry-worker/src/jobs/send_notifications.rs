@@ -2,6 +2,7 @@
 //! everything that waits for a time.
 
 use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use broker::{Envelope, Published, Queue};
@@ -9,7 +10,7 @@ use chrono::{DateTime, Utc};
 use domain::notification::{NotificationId, queue_lease};
 use lifecycle::error_chain;
 use store::Lane;
-use store::webhook::{PromotedNotification, SpillReason};
+use store::webhook::{Promoted, PromotedNotification, SpillReason};
 use telemetry::Metric;
 use telemetry::traces::{self, Publishing, Statement};
 use uuid::Uuid;
@@ -23,7 +24,9 @@ const SHARE: u32 = 32;
 /// Notifications of one line that are released at once: nothing comes back for the rest before the next look.
 const LINE_SHARE: u32 = 250;
 /// Notifications promoted in one statement.
-const BATCH: u32 = 1_000;
+const BATCH: u32 = 500;
+/// Statements of one run: with what each looks at, 5,000 subscriptions that have something waiting.
+const STATEMENTS: u32 = 10;
 
 /// How long the database may take to tell their traces.
 const TRACES_LIMIT: Duration = Duration::from_secs(2);
@@ -33,33 +36,53 @@ const PROMOTE: Statement = Statement {
     table: "notifications",
 };
 
+/// The subscription after which the next run goes on, so that those behind many others have their turn.
+#[derive(Default)]
+struct Place(Mutex<Option<Uuid>>);
+
+impl Place {
+    fn get(&self) -> Option<Uuid> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set(&self, after: Option<Uuid>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = after;
+    }
+}
+
 /// First attempts: as many of each subscription.
-pub(crate) struct SendWaitingNotifications;
+#[derive(Default)]
+pub(crate) struct SendWaitingNotifications(Place);
 
 impl Job for SendWaitingNotifications {
     const NAME: &'static str = "send-waiting-notifications";
     const INTERVAL: Duration = Duration::from_secs(1);
 
     async fn execute(&self, context: &Context) -> Result<(), JobError> {
-        let promote = |now, limit| {
+        let promote = |now, after, limit| {
             context
                 .store
-                .promote_first_attempts(now, SHARE, limit, lease(context))
+                .promote_first_attempts(now, after, SHARE, limit, lease(context))
         };
-        send_shares(context, Queue::ResellerReady, promote).await
+        send_shares(context, Queue::ResellerReady, &self.0, promote).await
     }
 }
 
 /// Retries whose time has come: as many of each subscription.
-pub(crate) struct SendRetries;
+#[derive(Default)]
+pub(crate) struct SendRetries(Place);
 
 impl Job for SendRetries {
     const NAME: &'static str = "send-retries";
     const INTERVAL: Duration = Duration::from_millis(500);
 
     async fn execute(&self, context: &Context) -> Result<(), JobError> {
-        let promote = |now, limit| context.store.promote_retries(now, SHARE, limit, lease(context));
-        send_shares(context, Queue::ResellerRetry, promote).await
+        let promote = |now, after, limit| {
+            context
+                .store
+                .promote_retries(now, after, SHARE, limit, lease(context))
+        };
+        send_shares(context, Queue::ResellerRetry, &self.0, promote).await
     }
 }
 
@@ -115,22 +138,32 @@ impl Job for FindLines {
     }
 }
 
-/// Promotes as much of each subscription.
+/// Promotes as much of each subscription, until the last that has something waiting has had its turn.
 async fn send_shares<F>(
     context: &Context,
     queue: Queue,
-    promote: impl FnOnce(DateTime<Utc>, u32) -> F,
+    place: &Place,
+    promote: impl Fn(DateTime<Utc>, Option<Uuid>, u32) -> F,
 ) -> Result<(), JobError>
 where
-    F: Future<Output = Result<Vec<PromotedNotification>, store::Error>>,
+    F: Future<Output = Result<Promoted, store::Error>>,
 {
-    let limit = room(context, queue).await?;
-    if limit == 0 {
-        return Ok(());
+    for _ in 0..STATEMENTS {
+        let limit = room(context, queue).await?;
+        if limit == 0 {
+            return Ok(());
+        }
+        let started = SystemTime::now();
+        let promoted = promote(context.clock.now(), place.get(), limit.min(BATCH)).await;
+        let next = promoted.as_ref().map_or(None, |promoted| promoted.next);
+        place.set(next);
+        let promoted = promoted.map(|promoted| promoted.notifications);
+        publish(context, queue, promoted, started).await?;
+        if next.is_none() {
+            return Ok(());
+        }
     }
-    let started = SystemTime::now();
-    let promoted = promote(context.clock.now(), limit.min(BATCH)).await;
-    publish(context, queue, promoted, started).await
+    Ok(())
 }
 
 /// How long what is promoted is left in peace.

@@ -37,7 +37,11 @@ async fn each_subscription_gets_its_share_of_retries_longest_overdue_first(pool:
     make(little, 1).await;
     make(paused, -50).await;
     let now = SystemClock.now();
-    let promoted = store.promote_retries(now, 3, 4, LONG).await.unwrap();
+    let promoted = store
+        .promote_retries(now, None, 3, 4, LONG)
+        .await
+        .unwrap()
+        .notifications;
     let promoted: Vec<_> = promoted.iter().map(|one| one.id).collect();
     assert_eq!(promoted, [overdue[0].1, overdue[1].1, overdue[2].1, last]);
     let row = row(&pool, overdue[0].1.into()).await;
@@ -61,9 +65,9 @@ async fn promoters_at_once_promote_what_is_due_once(pool: PgPool) {
     let now = SystemClock.now();
     let mut all = Vec::new();
     loop {
-        let promote = || store.promote_retries(now, 10, 10, LONG);
+        let promote = || store.promote_retries(now, None, 10, 10, LONG);
         let (a, b, c) = tokio::join!(promote(), promote(), promote());
-        let promoted = [a.unwrap(), b.unwrap(), c.unwrap()].concat();
+        let promoted = [a, b, c].map(|promoted| promoted.unwrap().notifications).concat();
         if promoted.is_empty() {
             break;
         }

@@ -19,9 +19,10 @@ use crate::scene::LONG;
 
 async fn promote(store: &Store, share: u32, limit: u32) -> Vec<PromotedNotification> {
     store
-        .promote_first_attempts(SystemClock.now(), share, limit, LONG)
+        .promote_first_attempts(SystemClock.now(), None, share, limit, LONG)
         .await
         .unwrap()
+        .notifications
 }
 
 fn by_subscription(promoted: &[PromotedNotification]) -> BTreeMap<Uuid, usize> {
@@ -97,6 +98,37 @@ async fn when_there_is_room_for_few_who_has_waited_longest_comes_first(pool: PgP
         let promoted = by_subscription(&promote(&store, 5, 10).await);
         assert_eq!(promoted, part.iter().map(|id| (*id, 1)).collect());
     }
+}
+
+#[testkit::database_test]
+async fn a_statement_looks_at_some_hundred_subscriptions_and_the_next_ones_at_the_others(pool: PgPool) {
+    let store = Store::from_pool(pool.clone());
+    let mut waiting = BTreeMap::new();
+    for number in 1..=1_203 {
+        // Those that get nothing must not keep their turn from those behind them.
+        let is_paused = number % 401 != 0;
+        let row = SubscriptionRow::active();
+        let row = if is_paused { row.paused() } else { row };
+        let subscription = row.make(&pool).await;
+        notifications(&pool, NotificationState::Pending, subscription, 2).await;
+        if !is_paused {
+            waiting.insert(subscription, 2);
+        }
+    }
+    let (mut promoted, mut after, mut statements) = (Vec::new(), None, 0);
+    loop {
+        let part = store
+            .promote_first_attempts(SystemClock.now(), after, 8, 100, LONG)
+            .await
+            .unwrap();
+        promoted.extend(part.notifications);
+        statements += 1;
+        after = part.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!((by_subscription(&promoted), statements), (waiting, 3));
 }
 
 #[testkit::database_test]

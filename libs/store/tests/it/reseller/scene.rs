@@ -97,7 +97,11 @@ pub(crate) async fn promote_due(
     at: DateTime<Utc>,
 ) -> Vec<(NotificationId, bool)> {
     let released = release(store, pool, at).await;
-    let retries = store.promote_retries(at, 1_000, 1_000, LONG).await.unwrap();
+    let retries = store
+        .promote_retries(at, None, 1_000, 1_000, LONG)
+        .await
+        .unwrap()
+        .notifications;
     let released = released.into_iter().map(|id| (id, false));
     released
         .chain(retries.into_iter().map(|one| (one.id.into(), true)))

@@ -73,8 +73,11 @@ async fn drive(
     };
     match event {
         Event::Enqueue => {
-            let first = store.promote_first_attempts(now, 9, 9, LONG).await.unwrap();
-            first.iter().any(|promoted| promoted.id == made.id.uuid())
+            let first = store.promote_first_attempts(now, None, 9, 9, LONG).await.unwrap();
+            first
+                .notifications
+                .iter()
+                .any(|promoted| promoted.id == made.id.uuid())
                 || promote_due_ids(store, pool, now).await.contains(&made.id)
         }
         Event::Spill => {

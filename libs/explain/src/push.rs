@@ -50,7 +50,7 @@ impl Describer<'_> {
         }];
         lines.extend(push.history.iter().map(|attempt| Line {
             at: attempt.started_at,
-            text: said_of_attempt(attempt),
+            text: said_of_attempt(attempt, self.prototype()),
         }));
         lines.extend(of_dead_letters(&self.history.dead_letters));
         lines.extend(of_acts(&self.history.acts));
@@ -315,9 +315,13 @@ impl Describer<'_> {
         SendingWindow::parse(cron, self.context.rules.push_zone).ok()
     }
 
+    fn prototype(&self) -> Option<&str> {
+        self.history.push.message_prototype_key.as_deref()
+    }
+
     fn last_failure(&self) -> String {
         last_failure(&self.history.push.history, |attempt| {
-            attempt.error_type.map(|_| cause(attempt))
+            attempt.error_type.map(|_| cause(attempt, self.prototype()))
         })
     }
 
@@ -331,7 +335,7 @@ impl Describer<'_> {
     }
 }
 
-fn said_of_attempt(attempt: &AttemptView) -> String {
+fn said_of_attempt(attempt: &AttemptView, prototype: Option<&str>) -> String {
     let number = attempt.number;
     let took = after(attempt.millis);
     match attempt.status {
@@ -344,14 +348,20 @@ fn said_of_attempt(attempt: &AttemptView) -> String {
                 "Attempt {number} began, and its outcome was never recorded; it was rescued and may have been sent."
             )
         }
-        AttemptStatus::Error => sentence(&format!("Attempt {number} failed{took}: {}", cause(attempt))),
+        AttemptStatus::Error => sentence(&format!(
+            "Attempt {number} failed{took}: {}",
+            cause(attempt, prototype)
+        )),
     }
 }
 
-fn cause(attempt: &AttemptView) -> String {
+fn cause(attempt: &AttemptView, prototype: Option<&str>) -> String {
     let message = attempt.swrve_error_message.as_deref();
     let message = message.map_or(String::new(), |message| format!(" ({message})"));
     match (attempt.error_type, attempt.swrve_error_code) {
+        (Some(ErrorType::MessagePrototypeKey), _) if prototype.is_none() => {
+            "it names no message prototype, by which its Swrve push key would be found".to_owned()
+        }
         (Some(ErrorType::MessagePrototypeKey), _) => {
             "no Swrve push key is configured for its platform and prototype".to_owned()
         }

@@ -262,6 +262,16 @@ const PUSHES: &[PushCase] = &[
         "Nothing, until an operator replays or discards its dead letter.",
     ),
     (
+        PushStatus::Failed,
+        1,
+        |it| {
+            it.push.history[0].error_type = Some(ErrorType::MessagePrototypeKey);
+            it.push.message_prototype_key = None;
+        },
+        "Will not be sent: attempt 1 failed: it names no message prototype, by which its Swrve push key would be found.",
+        "Nothing: it will not be sent.",
+    ),
+    (
         PushStatus::GivenUp,
         5,
         |_| {},
@@ -282,6 +292,10 @@ fn every_state_of_a_push_has_its_story() {
     for (status, attempts, shape, headline, next) in PUSHES {
         let mut history = push(*status, *attempts);
         shape(&mut history);
+        let prototype = history.push.message_prototype_key.as_deref();
+        let prototype = prototype.map_or("without a prototype".to_owned(), |key| {
+            format!("with the prototype {key}")
+        });
         let story = super::push(&history, &context());
         assert_eq!(
             (story.headline.as_str(), story.next.text.as_str()),
@@ -290,7 +304,7 @@ fn every_state_of_a_push_has_its_story() {
         assert!(
             story.story[0]
                 .text
-                .starts_with("Accepted for IOS with the prototype Hello"),
+                .starts_with(&format!("Accepted for IOS {prototype}")),
             "{story:?}"
         );
         assert!(story.story.is_sorted_by_key(|line| line.at), "{story:?}");

@@ -356,6 +356,10 @@ async fn a_challenge_that_comes_too_early_is_asked_for_again_when_the_portal_wan
         "{told:?}"
     );
     assert!(told[1].contains("challenge 4 was not met"), "{told:?}");
+    assert!(
+        finished.stdout.contains(": ACTIVE") && !finished.stdout.contains("PENDING"),
+        "what a script reads is how it ended: {finished:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

@@ -207,7 +207,7 @@ async fn create(args: CreateArgs) -> anyhow::Result<()> {
     if args.wait {
         let id = id.parse()?;
         let active = until_active(&portal, id, &created);
-        return args.within.limit(active, not_active(id)).await;
+        args.within.limit(active, not_active(id)).await?;
     }
     Ok(())
 }
@@ -298,8 +298,7 @@ async fn command_and_wait(args: &Waited, action: &str) -> anyhow::Result<()> {
     let portal = portal(&one.common)?;
     let active = async {
         let document = command_in_time(&portal, one.id, action).await?;
-        tell(one, &document)?;
-        until_active(&portal, one.id, &document).await
+        tell(one, &until_active(&portal, one.id, &document).await?)
     };
     args.within.limit(active, not_active(one.id)).await
 }
@@ -346,8 +345,8 @@ fn challenges(document: &Value) -> (String, String) {
 }
 
 /// Waits until the endpoint is verified, or will not be unless the reseller acts. What came of challenges before `began`, the
-/// subscription as the command left it, is none of its business.
-async fn until_active(portal: &Portal, id: Uuid, began: &Value) -> anyhow::Result<()> {
+/// subscription as the command left it, is none of its business. Returns the subscription as it has become.
+async fn until_active(portal: &Portal, id: Uuid, began: &Value) -> anyhow::Result<Value> {
     let progress = Progress::waiting("waiting until the endpoint is verified");
     let mut told = challenges(began);
     loop {
@@ -358,7 +357,7 @@ async fn until_active(portal: &Portal, id: Uuid, began: &Value) -> anyhow::Resul
                 progress.note(format_args!(
                     "the endpoint is verified; the subscription {id} is ACTIVE"
                 ));
-                return Ok(());
+                return Ok(document);
             }
             "PENDING_VERIFICATION" if !document["verification"]["nextAttemptAt"].is_null() => {}
             _ => bail!("the subscription {id} is {}: {}", state(&document), now.1),

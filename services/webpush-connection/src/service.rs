@@ -103,7 +103,7 @@ pub async fn run_with_clock(
         source,
     })?;
     let node = Arc::new(node(&config, address, &lifecycle, clock)?);
-    tracing::info!(node = node.name, "serving user agents");
+    tracing::info!(node = node.name, %address, "serving user agents");
     let tasks = TaskGroup::under(&lifecycle.shutdown);
     if let Some(url) = &settings.megaphone_url {
         let megaphone = Megaphone::new(

@@ -19,16 +19,22 @@ pub enum Service {
     ResellerPortal,
     /// Serves on-call.
     OperatorApi,
+    /// Takes messages of Web Push from senders.
+    WebpushEndpoint,
+    /// Keeps the connections of user agents.
+    WebpushConnection,
 }
 
 impl Service {
     /// All of them.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 7] = [
         Self::IngestApi,
         Self::Dispatcher,
         Self::RetryWorker,
         Self::ResellerPortal,
         Self::OperatorApi,
+        Self::WebpushEndpoint,
+        Self::WebpushConnection,
     ];
 
     /// As `postrider serve` calls it.
@@ -39,6 +45,8 @@ impl Service {
             Self::RetryWorker => "retry-worker",
             Self::ResellerPortal => "reseller-portal",
             Self::OperatorApi => "operator-api",
+            Self::WebpushEndpoint => "webpush-endpoint",
+            Self::WebpushConnection => "webpush-connection",
         }
     }
 }
@@ -65,12 +73,15 @@ impl fmt::Display for Replica {
     }
 }
 
-/// One end of a link. Links are there from replicas to what they use, from clients to replicas that listen, and between broker nodes.
+/// One end of a link. Links are there from replicas to what they use, from clients to replicas that listen, from the endpoint nodes of
+/// Web Push to its connection nodes, and between broker nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum End {
-    /// The callers of the services over HTTP.
+    /// The callers of the services over HTTP, and user agents.
     Clients,
+    /// The endpoint nodes of Web Push, as callers of a connection node's router port: it has one name for all of them.
+    EndpointNodes,
     /// A replica of a service.
     Replica(Replica),
     /// The database.

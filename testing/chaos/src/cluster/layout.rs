@@ -18,6 +18,10 @@ pub struct Replicas {
     pub reseller_portal: usize,
     /// `operator-api`
     pub operator_api: usize,
+    /// `webpush-endpoint`
+    pub webpush_endpoint: usize,
+    /// `webpush-connection`
+    pub webpush_connection: usize,
 }
 
 impl Default for Replicas {
@@ -28,6 +32,8 @@ impl Default for Replicas {
             retry_worker: 2,
             reseller_portal: 1,
             operator_api: 1,
+            webpush_endpoint: 2,
+            webpush_connection: 2,
         }
     }
 }
@@ -48,6 +54,8 @@ impl Replicas {
             Service::RetryWorker => self.retry_worker,
             Service::ResellerPortal => self.reseller_portal,
             Service::OperatorApi => self.operator_api,
+            Service::WebpushEndpoint => self.webpush_endpoint,
+            Service::WebpushConnection => self.webpush_connection,
         }
     }
 }

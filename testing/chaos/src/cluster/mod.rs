@@ -100,6 +100,16 @@ impl Cluster {
         self.doors(Service::OperatorApi)
     }
 
+    /// The replicas of webpush-endpoint, as senders reach them.
+    pub fn webpush_endpoints(&self) -> Vec<SocketAddr> {
+        self.doors(Service::WebpushEndpoint)
+    }
+
+    /// The replicas of webpush-connection, as user agents reach them.
+    pub fn webpush_connections(&self) -> Vec<SocketAddr> {
+        self.doors(Service::WebpushConnection)
+    }
+
     fn doors(&self, service: Service) -> Vec<SocketAddr> {
         let replicas =
             (0..self.layout.replicas.of(service)).map(|index| End::Replica(service.replica(index)));

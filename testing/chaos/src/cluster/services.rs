@@ -16,12 +16,16 @@ use super::{End, Replica, Service};
 const BETWEEN: Duration = Duration::from_millis(20);
 const ADMIN_LINE: &str = "serving /healthz, /readyz and /metrics";
 const LISTEN_LINE: &str = "listening";
+const ROUTER_LINE: &str = "serving user agents";
 
 /// Variables that every service gets. Ports are taken at each start.
-pub(crate) const SETTINGS: [(&str, &str); 6] = [
+pub(crate) const SETTINGS: [(&str, &str); 9] = [
     ("POSTRIDER__INGEST__LISTEN", "127.0.0.1:0"),
     ("POSTRIDER__PORTAL__LISTEN", "127.0.0.1:0"),
     ("POSTRIDER__OPERATOR__LISTEN", "127.0.0.1:0"),
+    ("POSTRIDER__WEBPUSH__ENDPOINT__LISTEN", "127.0.0.1:0"),
+    ("POSTRIDER__WEBPUSH__CONNECTION__LISTEN", "127.0.0.1:0"),
+    ("POSTRIDER__WEBPUSH__CONNECTION__ROUTER_LISTEN", "127.0.0.1:0"),
     ("POSTRIDER__ADMIN__LISTEN", "127.0.0.1:0"),
     ("POSTRIDER__TELEMETRY__LOG_FORMAT", "json"),
     ("POSTRIDER__RESELLER__EGRESS__ALLOW_NETWORKS", "127.0.0.0/8"),
@@ -85,6 +89,11 @@ impl Program for Process {
             let address = said(&log, LISTEN_LINE).await;
             self.links.lead(End::Clients, End::Replica(replica), address);
         }
+        if replica.service == Service::WebpushConnection {
+            let address = said(&log, ROUTER_LINE).await;
+            self.links
+                .lead(End::EndpointNodes, End::Replica(replica), address);
+        }
     }
 }
 
@@ -101,7 +110,11 @@ async fn said(log: &Log, message: &str) -> SocketAddr {
 pub(crate) const fn listens(service: Service) -> bool {
     matches!(
         service,
-        Service::IngestApi | Service::ResellerPortal | Service::OperatorApi
+        Service::IngestApi
+            | Service::ResellerPortal
+            | Service::OperatorApi
+            | Service::WebpushEndpoint
+            | Service::WebpushConnection
     )
 }
 

@@ -89,6 +89,12 @@ impl Cluster {
         for address in self.links.addresses(here, End::Swrve) {
             settings.push(("POSTRIDER__SWRVE__URL".to_owned(), format!("http://{address}")));
         }
+        for address in self.links.addresses(End::EndpointNodes, here) {
+            settings.push((
+                "POSTRIDER__WEBPUSH__CONNECTION__ROUTER_URL".to_owned(),
+                format!("http://{address}"),
+            ));
+        }
         let nodes =
             (0..self.broker.count()).flat_map(|node| self.links.addresses(here, End::BrokerNode(node)));
         let urls: Vec<String> = nodes.map(|address| self.broker.url(address)).collect();
@@ -134,6 +140,9 @@ async fn lay(links: &mut Links, layout: &Layout, postgres: &Postgres, broker: &B
         if services::listens(replica.service) {
             // Leads there once the replica has said where it listens.
             links.lay(End::Clients, here, None).await?;
+        }
+        if replica.service == Service::WebpushConnection {
+            links.lay(End::EndpointNodes, here, None).await?;
         }
     }
     Ok(())

@@ -3,6 +3,7 @@
 
 mod arrival;
 mod starts;
+mod webpush;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,6 +12,7 @@ use uuid::Uuid;
 
 pub use arrival::{Answer, Arrival};
 pub use starts::{Start, read_starts};
+pub use webpush::{SentMessage, Shown, WebpushHistory};
 
 /// Alterations and the like that are kept in words; further ones are only counted.
 const WORDS: usize = 50;
@@ -72,6 +74,7 @@ pub struct Ledger {
     at_swrve: Mutex<Arrivals>,
     at_receivers: Mutex<Arrivals>,
     sent_again: Mutex<HashMap<Uuid, u32>>,
+    webpush: Mutex<WebpushHistory>,
     complaints: Mutex<Vec<String>>,
 }
 
@@ -88,6 +91,8 @@ pub struct History {
     pub at_receivers: Arrivals,
     /// How often each notification was asked for once more.
     pub sent_again: HashMap<Uuid, u32>,
+    /// Messages of Web Push.
+    pub webpush: WebpushHistory,
     /// Answers to callers that no caller should get.
     pub complaints: Vec<String>,
 }
@@ -113,6 +118,11 @@ impl Ledger {
         open(&self.at_receivers)
     }
 
+    /// What was sent and shown of Web Push.
+    pub fn webpush(&self) -> MutexGuard<'_, WebpushHistory> {
+        open(&self.webpush)
+    }
+
     /// Notes that a reseller is about to ask for a notification once more.
     pub fn ask_again(&self, notification: Uuid) {
         *open(&self.sent_again).entry(notification).or_default() += 1;
@@ -134,6 +144,7 @@ impl Ledger {
             at_swrve: std::mem::take(&mut open(&self.at_swrve)),
             at_receivers: std::mem::take(&mut open(&self.at_receivers)),
             sent_again: std::mem::take(&mut open(&self.sent_again)),
+            webpush: std::mem::take(&mut open(&self.webpush)),
             complaints: std::mem::take(&mut open(&self.complaints)),
         }
     }

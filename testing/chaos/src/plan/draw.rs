@@ -1,4 +1,4 @@
-//! Drawing one fault: which kinds there are, how often each comes, and how bad it is.
+//! Drawing one fault: which kinds there are, how often each comes, and how bad it is. Those of Web Push are in `webpush`.
 
 use super::{Behaviour, Fault, Lane, Terms};
 use crate::cluster::{ClusterFault, End, Replica, Service};
@@ -14,7 +14,7 @@ pub(super) struct Kind {
     broker_nodes: usize,
 }
 
-const fn kind(name: &'static str, weight: u64, draw: fn(&mut Rng, &Terms) -> Fault) -> Kind {
+pub(super) const fn kind(name: &'static str, weight: u64, draw: fn(&mut Rng, &Terms) -> Fault) -> Kind {
     Kind {
         name,
         weight,
@@ -141,12 +141,12 @@ pub(super) const KINDS: [Kind; 19] = [
 ];
 
 /// One fault of the kinds that are wanted; `None` when there is none.
-pub(super) fn fault(rng: &mut Rng, terms: &Terms) -> Option<Fault> {
+pub(super) fn fault(rng: &mut Rng, kinds: &[Kind], terms: &Terms) -> Option<Fault> {
     let wanted = |kind: &&Kind| {
         kind.broker_nodes <= terms.broker_nodes
             && (terms.kinds.is_empty() || terms.kinds.iter().any(|name| name == kind.name))
     };
-    let kinds: Vec<&Kind> = KINDS.iter().filter(wanted).collect();
+    let kinds: Vec<&Kind> = kinds.iter().filter(wanted).collect();
     let total: u64 = kinds.iter().map(|kind| kind.weight).sum();
     let mut left = rng.next().checked_rem(total)?;
     let drawn = kinds.iter().find(|kind| {
@@ -157,7 +157,7 @@ pub(super) fn fault(rng: &mut Rng, terms: &Terms) -> Option<Fault> {
     Some((drawn.draw)(rng, terms))
 }
 
-fn cluster(fault: ClusterFault) -> Fault {
+pub(super) fn cluster(fault: ClusterFault) -> Fault {
     Fault::Cluster(fault)
 }
 
@@ -187,7 +187,7 @@ fn replica(rng: &mut Rng, terms: &Terms) -> Replica {
     of_service(rng.pick(&TARGETS), rng, terms)
 }
 
-fn of_service(service: Service, rng: &mut Rng, terms: &Terms) -> Replica {
+pub(super) fn of_service(service: Service, rng: &mut Rng, terms: &Terms) -> Replica {
     service.replica(rng.index(terms.replicas.of(service).max(1)))
 }
 
@@ -237,6 +237,7 @@ fn lane(rng: &mut Rng) -> Lane {
 mod tests {
     use std::time::Duration;
 
+    use super::super::webpush;
     use super::*;
 
     #[test]
@@ -249,7 +250,7 @@ mod tests {
             kinds: Vec::new(),
         };
         let mut rng = Rng::from_seed(1);
-        for kind in &KINDS {
+        for kind in KINDS.iter().chain(&webpush::KINDS) {
             assert_eq!((kind.draw)(&mut rng, &terms).kind(), kind.name);
         }
         assert!(ClusterFault::KINDS.iter().all(|name| super::super::is_kind(name)));

@@ -68,6 +68,8 @@ pub enum Fault {
         /// Chooses which.
         choice: u64,
     },
+    /// All user agents leave at once and come back at once.
+    ReconnectStorm,
 }
 
 impl Lane {
@@ -90,6 +92,7 @@ impl Fault {
             Self::Pause { .. } => "pause",
             Self::ReplayDeadLetters { .. } => "replay-dead-letters",
             Self::SendAgain { .. } => "send-again",
+            Self::ReconnectStorm => "reconnect-storm",
         }
     }
 }
@@ -122,6 +125,7 @@ impl fmt::Display for Fault {
             }
             Self::ReplayDeadLetters { lane } => write!(f, "replay of the dead letters of {}", lane.name()),
             Self::SendAgain { choice } => write!(f, "resellers ask for notifications again ({choice:x})"),
+            Self::ReconnectStorm => f.write_str("all user agents come back at once"),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod draw;
 mod fault;
+mod webpush;
 
 use std::fmt;
 use std::time::Duration;
@@ -53,20 +54,10 @@ pub struct Plan {
 impl Plan {
     /// The plan of a seed.
     pub fn draw(terms: &Terms) -> Self {
-        let mut rng = Rng::from_seed(terms.seed);
-        let mut faults = Vec::new();
-        let mut at = FIRST;
-        while at < terms.lasts {
-            if let Some(fault) = draw::fault(&mut rng, terms) {
-                faults.push(Planned { at, fault });
-            }
-            // Some come one upon the other, some leave time to recover.
-            at += if rng.percent(30) {
-                rng.millis(0, 400)
-            } else {
-                rng.millis(500, 4_500)
-            };
-        }
+        let mut faults = stream(Rng::from_seed(terms.seed), &draw::KINDS, terms);
+        let of_webpush = Rng::for_number(terms.seed, webpush::STREAM);
+        faults.extend(stream(of_webpush, &webpush::KINDS, terms));
+        faults.sort_by_key(|planned| planned.at);
         Self {
             seed: terms.seed,
             lasts: terms.lasts,
@@ -84,14 +75,32 @@ impl Plan {
     }
 }
 
-/// Whether the name is one of a kind of fault.
-pub fn is_kind(name: &str) -> bool {
-    draw::KINDS.iter().any(|kind| kind.name == name)
+fn stream(mut rng: Rng, kinds: &[draw::Kind], terms: &Terms) -> Vec<Planned> {
+    let mut faults = Vec::new();
+    let mut at = FIRST;
+    while at < terms.lasts {
+        if let Some(fault) = draw::fault(&mut rng, kinds, terms) {
+            faults.push(Planned { at, fault });
+        }
+        // Some come one upon the other, some leave time to recover.
+        at += if rng.percent(30) {
+            rng.millis(0, 400)
+        } else {
+            rng.millis(500, 4_500)
+        };
+    }
+    faults
 }
 
-/// The names of all kinds of faults.
+/// Whether the name is one of a kind of fault.
+pub fn is_kind(name: &str) -> bool {
+    kind_names().any(|kind| kind == name)
+}
+
+/// The names of all kinds of faults, each once.
 pub fn kind_names() -> impl Iterator<Item = &'static str> {
-    draw::KINDS.iter().map(|kind| kind.name)
+    let all = draw::KINDS.iter().chain(&webpush::KINDS).map(|kind| kind.name);
+    all.collect::<std::collections::BTreeSet<_>>().into_iter()
 }
 
 impl fmt::Display for Plan {
@@ -113,6 +122,7 @@ impl fmt::Display for Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cluster::{ClusterFault, End, Service};
 
     fn terms(seed: u64) -> Terms {
         Terms {
@@ -128,6 +138,23 @@ mod tests {
     fn the_same_seed_gives_the_same_plan_and_another_one_another() {
         assert_eq!(Plan::draw(&terms(5)), Plan::draw(&terms(5)));
         assert_ne!(Plan::draw(&terms(5)).faults, Plan::draw(&terms(6)).faults);
+    }
+
+    /// What a seed meant for the lanes before there was Web Push.
+    #[test]
+    fn the_faults_of_the_lanes_are_what_they_were() {
+        let plan = Plan::draw(&terms(3)).faults;
+        let is_of_webpush = |planned: &&Planned| planned.fault.to_string().contains("webpush");
+        assert!(plan.iter().any(|planned| is_of_webpush(&planned)));
+        let lanes = stream(Rng::from_seed(3), &draw::KINDS, &terms(3));
+        assert!(lanes.iter().all(|planned| plan.contains(planned)));
+        assert!(!lanes.iter().any(|planned| is_of_webpush(&planned)));
+        assert_eq!(lanes[0].at, FIRST);
+        let first = ClusterFault::ResetConnections {
+            from: End::Replica(Service::Dispatcher.replica(1)),
+            to: End::Receivers,
+        };
+        assert_eq!(lanes[0].fault, Fault::Cluster(first));
     }
 
     #[test]

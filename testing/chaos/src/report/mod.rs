@@ -52,6 +52,7 @@ pub fn table(round: &Round) -> String {
         text,
         "handed in: {} pushes with {} requests, {} events with {} requests; events stored: {}\n\
          send starts: {} in {} terms, the smallest gap {gap:.6} ms, {} in the hands of a frozen leader\n\
+         web push: {} messages with {} requests to user agents that were greeted {} times; {} shown, {} of them once more, {} late of their topic\n\
          healed in {:.1} s, drained in {:.1} s\n\
          faults: {}",
         history.pushes.tried,
@@ -62,6 +63,12 @@ pub fn table(round: &Round) -> String {
         pace.starts,
         pace.terms,
         pace.late,
+        round.verdict.webpush.answered,
+        history.webpush.requests,
+        history.webpush.hellos,
+        round.verdict.webpush.shown,
+        round.verdict.webpush.again,
+        round.verdict.webpush.stale,
         round.healing.as_secs_f64(),
         round.draining.as_secs_f64(),
         kinds(round),

@@ -26,6 +26,8 @@ struct Left {
     notifications: i64,
     jobs: i64,
     attempts: i64,
+    /// Messages of Web Push that user agents have not acknowledged.
+    messages: i64,
     /// Until the last of those is due that are due later, in milliseconds.
     due_millis: i64,
 }
@@ -38,6 +40,7 @@ const LEFT: &str = "
     a AS (SELECT (SELECT count(*) FROM send_attempts WHERE status <> 'IN_PROCESS')
                  + (SELECT count(*) FROM delivery_attempts WHERE status <> 'IN_PROCESS') AS count)
     SELECT p.count AS pushes, n.count AS notifications, j.count AS jobs, a.count AS attempts,
+           (SELECT count(*) FROM webpush_messages) AS messages,
            coalesce(extract(epoch FROM greatest(p.due, n.due, j.due) - now()) * 1000, 0)::bigint AS due_millis
     FROM p, n, j, a";
 
@@ -50,7 +53,7 @@ impl Left {
     }
 
     fn is_nothing(&self) -> bool {
-        (self.pushes, self.notifications, self.jobs) == (0, 0, 0)
+        (self.pushes, self.notifications, self.jobs, self.messages) == (0, 0, 0, 0)
     }
 }
 

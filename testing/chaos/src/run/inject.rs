@@ -117,6 +117,10 @@ async fn one(stage: &Stage, fault: &Fault) -> (InjectionResult, Option<JoinHandl
             (done(paused), Some(person))
         }
         Fault::ReplayDeadLetters { lane } => (done(stage.operators.replay_dead_letters(lane).await), None),
+        Fault::ReconnectStorm => {
+            stage.user_agents.storm();
+            (InjectionResult::Done, None)
+        }
         Fault::SendAgain { choice } => (done(stage.operators.send_again(choice).await > 0), None),
     }
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 
 use crate::args::Args;
-use crate::cluster::{ClusterFault, Service};
+use crate::cluster::{ClusterFault, End, Service};
 use crate::ledger::{History, read_starts};
 use crate::plan::{Fault, Plan};
 use crate::receivers::Cursors;
@@ -24,6 +24,8 @@ use stage::Stage;
 const IN_FLIGHT: usize = 300;
 /// What comes on top of the longest fault until everything has gone on.
 const RECOVERY: Duration = Duration::from_secs(60);
+/// What comes on top of a fault of storage until a connection node of Web Push has connected again.
+const STORAGE_RECOVERY: Duration = Duration::from_secs(5);
 
 /// A round that has been judged.
 pub struct Round {
@@ -96,6 +98,7 @@ impl Round {
 }
 
 struct Played {
+    faults_began: Instant,
     injections: Vec<Injection>,
     healing: Duration,
     draining: Duration,
@@ -110,7 +113,9 @@ struct Read {
 }
 
 async fn play(stage: &mut Stage, plan: &Plan, args: &Args) -> anyhow::Result<Played> {
-    let traffic = Traffic::start(&stage.door, args.rate);
+    let to_agents = (&stage.post, stage.user_agents.channels());
+    let traffic = Traffic::start(&stage.door, to_agents, args.rate);
+    let faults_began = Instant::now();
     let injections = inject::all(stage, plan).await;
     traffic.stop();
     let began = Instant::now();
@@ -126,6 +131,7 @@ async fn play(stage: &mut Stage, plan: &Plan, args: &Args) -> anyhow::Result<Pla
     let draining = began.elapsed() - healing;
     traffic.end().await;
     Ok(Played {
+        faults_began,
         injections,
         healing,
         draining,
@@ -145,7 +151,7 @@ async fn judge(stage: &Stage, plan: &Plan, played: Played) -> anyhow::Result<(Ve
         events: verdict::event_rows(&stage.pool, event_body).await?,
     };
     let mut leftovers = verdict::leftovers(&stage.pool).await?;
-    leftovers.queues = played.drained.queued;
+    leftovers.queues.clone_from(&played.drained.queued);
     let mut starts = Vec::new();
     for index in 0..stage.replicas.of(Service::Dispatcher) {
         read_starts(
@@ -153,7 +159,7 @@ async fn judge(stage: &Stage, plan: &Plan, played: Played) -> anyhow::Result<(Ve
             &mut starts,
         )?;
     }
-    let rules = rules(plan, &played.injections, &stage.subscribers);
+    let rules = rules(plan, &played, &stage.subscribers);
     let expected = expected(&history, &rows, &stage.subscribers);
     let facts = Facts {
         history: &history,
@@ -180,7 +186,7 @@ async fn judge(stage: &Stage, plan: &Plan, played: Played) -> anyhow::Result<(Ve
     Ok((verdict, read))
 }
 
-fn rules(plan: &Plan, injections: &[Injection], subscribers: &Subscribers) -> Rules {
+fn rules(plan: &Plan, played: &Played, subscribers: &Subscribers) -> Rules {
     let faults = || {
         plan.faults.iter().filter_map(|planned| match &planned.fault {
             Fault::Cluster(fault) => Some(fault),
@@ -193,6 +199,7 @@ fn rules(plan: &Plan, injections: &[Injection], subscribers: &Subscribers) -> Ru
         ClusterFault::KillPostgres { .. } => 4,
         _ => 1,
     };
+    let injections = &played.injections;
     let longest = injections.iter().map(Injection::lasted).max().unwrap_or_default();
     Rules {
         push_attempts: settings::PUSH_ATTEMPTS,
@@ -202,8 +209,35 @@ fn rules(plan: &Plan, injections: &[Injection], subscribers: &Subscribers) -> Ru
         interruptions: faults().map(weight).sum(),
         in_flight: IN_FLIGHT,
         limits: subscribers.limits(),
+        storage_away: storage_away(played.faults_began, injections),
         longest_silence: longest + RECOVERY,
     }
+}
+
+/// When connection nodes of Web Push may have failed to delete what was acknowledged.
+fn storage_away(began: Instant, injections: &[Injection]) -> Vec<(Instant, Instant)> {
+    let is_one = |fault: &Fault| {
+        let Fault::Cluster(fault) = fault else {
+            return false;
+        };
+        let from = match fault {
+            ClusterFault::KillPostgres { .. } => return true,
+            ClusterFault::Cut { from, to, .. }
+            | ClusterFault::Blackhole { from, to, .. }
+            | ClusterFault::Latency { from, to, .. }
+            | ClusterFault::ResetConnections { from, to }
+                if *to == End::Postgres =>
+            {
+                from
+            }
+            _ => return false,
+        };
+        matches!(from, End::Replica(replica) if replica.service == Service::WebpushConnection)
+    };
+    let faults = injections.iter().filter(|one| is_one(&one.planned.fault));
+    faults
+        .map(|one| (began + one.at, began + one.at + one.lasted() + STORAGE_RECOVERY))
+        .collect()
 }
 
 /// What must be there, and how it may have ended.

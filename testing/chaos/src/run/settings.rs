@@ -43,6 +43,14 @@ pub(super) fn all(sealing_key: &str) -> Vec<(String, String)> {
         ("RESELLER__SECRETS__KEY", sealing_key.to_owned()),
         ("RESELLER__EGRESS__ALLOW_NETWORKS", "127.0.0.0/8".to_owned()),
         ("RESELLER__EGRESS__ALLOW_HTTP", "true".to_owned()),
+        // The same bytes in the alphabet of URLs.
+        ("WEBPUSH__KEYS", sealing_key.replace('+', "-").replace('/', "_")),
+        ("WEBPUSH__ENDPOINT__REQUEST_TIMEOUT_MILLIS", "4000".to_owned()),
+        // What is silent is noticed within the time that it is.
+        ("WEBPUSH__ENDPOINT__NODE_TIMEOUT_MILLIS", "1500".to_owned()),
+        ("WEBPUSH__CONNECTION__PING_INTERVAL_MILLIS", "1000".to_owned()),
+        ("WEBPUSH__CONNECTION__PONG_TIMEOUT_MILLIS", "3000".to_owned()),
+        ("WEBPUSH__CONNECTION__DRAIN_MILLIS", "500".to_owned()),
         ("SHUTDOWN__GRACE_PERIOD_MILLIS", "30000".to_owned()),
         ("TELEMETRY__LOG_FORMAT", "json".to_owned()),
         (

@@ -22,7 +22,7 @@ use crate::ledger::Ledger;
 use crate::plan::{Lane, Plan};
 use crate::receivers::{Cursors, Receivers};
 use crate::rng::Rng;
-use crate::traffic::{Door, Office, Operators, RESELLERS, Subscribers};
+use crate::traffic::{Door, Office, Operators, Post, RESELLERS, Subscribers, UserAgents};
 
 /// After which a request is asked again; the services answer sooner when they can.
 const REQUEST_LIMIT: Duration = Duration::from_secs(6);
@@ -37,6 +37,8 @@ pub(super) struct Stage {
     pub(super) ledger: Arc<Ledger>,
     pub(super) door: Door,
     pub(super) operators: Operators,
+    pub(super) post: Post,
+    pub(super) user_agents: UserAgents,
     pub(super) pool: PgPool,
     pub(super) cursors: Arc<Mutex<Cursors>>,
     _collecting: AbortOnDropHandle<()>,
@@ -82,6 +84,14 @@ impl Stage {
             addresses: cluster.ingest(),
             ledger: Arc::clone(&ledger),
         };
+        let post = Post {
+            http: http.clone(),
+            endpoints: cluster.webpush_endpoints(),
+            ledger: Arc::clone(&ledger),
+        };
+        let user_agents = UserAgents::start(&cluster.webpush_connections(), &ledger)
+            .await
+            .context("user agents could not be registered")?;
         let operators = operators(&cluster, http, pool.clone(), Arc::clone(&ledger)).await?;
         let (receivers, cursors) = (Arc::new(receivers), Arc::default());
         let collecting = tokio::spawn(collect(
@@ -97,6 +107,8 @@ impl Stage {
             ledger,
             door,
             operators,
+            post,
+            user_agents,
             pool,
             cursors,
             _collecting: AbortOnDropHandle::new(collecting),

@@ -13,6 +13,8 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::orders::{EventOrder, PushOrder};
+use super::senders::Post;
+use super::user_agents::Channel;
 use crate::ledger::{HandedIn, Ledger};
 
 /// Pause of a caller that was not answered.
@@ -55,8 +57,8 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// So many pushes in a second, and a third as many events, until it is told to end.
-    pub fn start(door: &Door, rate: u32) -> Self {
+    /// So many pushes in a second, and a third as many events and messages of Web Push, until it is told to end.
+    pub fn start(door: &Door, (post, channels): (&Post, &[Channel]), rate: u32) -> Self {
         let mut it = Self {
             stop: CancellationToken::new(),
             give_up: CancellationToken::new(),
@@ -72,6 +74,8 @@ impl Traffic {
             };
             it.tasks.spawn(turns.hand_in(kind, rate));
         }
+        let ends = (&it.stop, &it.give_up);
+        post.send(channels, (rate / 3).max(1), ends, &it.underway, &mut it.tasks);
         it
     }
 

@@ -8,10 +8,11 @@ mod leftovers;
 mod limits;
 mod pace;
 mod rows;
+mod webpush;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub use item::{Attempt, Ending, Item, Status};
 pub use lane::{Lane, Tally};
@@ -19,6 +20,7 @@ pub use leftovers::Leftovers;
 pub use limits::{Limits, Quota, Rate};
 pub use pace::{Pace, PaceTally};
 pub use rows::{EventRow, Rows, event_rows, leftovers, notifications, pushes};
+pub use webpush::WebpushTally;
 
 use crate::ledger::{History, Start};
 
@@ -81,6 +83,8 @@ pub struct Rules {
     pub in_flight: usize,
     /// Limits of subscriptions, by path.
     pub limits: HashMap<String, Limits>,
+    /// When connection nodes of Web Push may have failed to delete what was acknowledged.
+    pub storage_away: Vec<(Instant, Instant)>,
     /// For how long at most something was frozen or silent, so that what was spread over that time came at once.
     pub longest_silence: Duration,
 }
@@ -96,6 +100,8 @@ pub struct Verdict {
     pub notifications: Tally,
     /// What the send starts were like.
     pub pace: PaceTally,
+    /// What came of messages of Web Push.
+    pub webpush: WebpushTally,
 }
 
 /// Judges a run. `expected` says what has been accepted must have become, by key of the item: which ends it may have.
@@ -150,6 +156,7 @@ pub fn judge(facts: &Facts<'_>, expected: &Expected) -> Verdict {
         rules,
         &mut verdict.violations,
     );
+    verdict.webpush = webpush::judge(&history.webpush, rules, &mut verdict.violations);
     leftovers.judge(&mut verdict.violations);
     let complaints = history.complaints.iter();
     verdict

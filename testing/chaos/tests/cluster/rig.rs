@@ -23,6 +23,8 @@ pub(crate) async fn with_cluster(broker_nodes: usize, test: impl AsyncFnOnce(&Cl
             retry_worker: 1,
             reseller_portal: 1,
             operator_api: 1,
+            webpush_endpoint: 0,
+            webpush_connection: 0,
         },
         broker_nodes,
         swrve: address,

@@ -287,6 +287,7 @@ fn lost_claims_are_bounded_by_what_was_interrupted() {
         interruptions: 2,
         in_flight: 10,
         limits: HashMap::new(),
+        storage_away: Vec::new(),
         longest_silence: std::time::Duration::ZERO,
     };
     let judge = |lost, duplicates| {
